@@ -1,0 +1,163 @@
+//! What the transport tells a congestion control.
+//!
+//! The events carry everything that a modern control needs (delivery rate samples, rounds, ECN counts,
+//! bytes in flight, whether the window was the limit) from the first day; they are non-exhaustive
+//! structs, so they can grow.
+
+use haltere_units::{Bytes, Dur, Time};
+
+/// Data was newly acknowledged, cumulatively or selectively.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct AckEvent {
+    /// Now.
+    pub now: Time,
+    /// Bytes by which the cumulative acknowledgement advanced.
+    pub acked: Bytes,
+    /// Bytes newly known to be delivered, cumulatively or selectively.
+    pub delivered: Bytes,
+    /// Bytes newly held to be lost.
+    pub lost: Bytes,
+    /// Bytes of `delivered` that the receiver says arrived with CE (per-packet echo; with the classic echo, all of
+    /// `delivered` while the echo lasts).
+    pub ce: Bytes,
+    /// The ECN echo was set on this acknowledgement.
+    pub ece: bool,
+    /// A round-trip time measured by this acknowledgement (Karn's rule kept).
+    pub rtt: Option<Dur>,
+    /// The smoothed round-trip time (RFC 6298); zero before the first sample.
+    pub srtt: Dur,
+    /// The least round-trip time of the connection so far; zero before the first sample.
+    pub min_rtt: Dur,
+    /// Bytes in flight before this acknowledgement.
+    pub prior_in_flight: Bytes,
+    /// Bytes in flight after it.
+    pub in_flight: Bytes,
+    /// First byte not yet acknowledged cumulatively (stream offset).
+    pub snd_una: u64,
+    /// First byte not yet sent (stream offset).
+    pub snd_nxt: u64,
+    /// Round trips counted by delivery: a round ends when data sent after the last round's end is delivered.
+    pub round: u64,
+    /// This acknowledgement begins a round.
+    pub round_start: bool,
+    /// The window was what limited the sender (RFC 7661): only then may it grow.
+    pub cwnd_limited: bool,
+    /// The sender is in fast recovery or loss recovery, or reducing after an ECN echo: no growth but slow start after a timeout.
+    pub in_recovery: bool,
+    /// The sender repairs after a retransmission timeout (slow start is allowed, `in_recovery` is false).
+    pub in_rto_recovery: bool,
+    /// The delivery rate sample, where one could be taken.
+    pub rate: Option<RateSample>,
+}
+
+impl AckEvent {
+    /// An event at `now` with everything else zero.
+    pub fn at(now: Time) -> AckEvent {
+        AckEvent { now, ..AckEvent::default() }
+    }
+}
+
+/// A sample of the delivery rate (draft-ietf-ccwg-bbr, delivery rate estimation).
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct RateSample {
+    /// Bytes delivered over `interval`.
+    pub delivered: Bytes,
+    /// The longer of the send and the acknowledgement phase; never zero.
+    pub interval: Dur,
+    /// Bytes delivered in all when the sampled segment was sent.
+    pub prior_delivered: u64,
+    /// Bytes delivered in all now.
+    pub total_delivered: u64,
+    /// Bytes held lost over the sample's flight.
+    pub lost: Bytes,
+    /// Bytes held lost in all.
+    pub total_lost: u64,
+    /// Bytes in flight when the sampled segment was sent.
+    pub tx_in_flight: Bytes,
+    /// Bytes delivered with a CE mark over the sample's flight.
+    pub delivered_ce: Bytes,
+    /// The sampled segment was sent while the application had nothing more to send.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// `delivered` over `interval`, with everything else zero.
+    pub fn new(delivered: Bytes, interval: Dur) -> RateSample {
+        RateSample { delivered, interval, ..RateSample::default() }
+    }
+}
+
+/// What began a recovery episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LossKind {
+    /// A segment was held lost (RACK, duplicate acknowledgements).
+    Loss,
+    /// The receiver echoed congestion (RFC 3168).
+    Ecn,
+}
+
+/// A recovery episode begins.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct LossEvent {
+    /// Now.
+    pub now: Time,
+    /// What began it.
+    pub kind: LossKind,
+    /// Bytes in flight, lost ones left out.
+    pub in_flight: Bytes,
+    /// Bytes held lost so far in this episode.
+    pub lost: Bytes,
+    /// First byte not yet sent: the episode ends when it is acknowledged.
+    pub snd_nxt: u64,
+}
+
+impl LossEvent {
+    /// An event at `now` with everything else zero.
+    pub fn at(now: Time, kind: LossKind) -> LossEvent {
+        LossEvent { now, kind, in_flight: Bytes::ZERO, lost: Bytes::ZERO, snd_nxt: 0 }
+    }
+}
+
+/// The retransmission timer fired.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct RtoEvent {
+    /// Now.
+    pub now: Time,
+    /// Bytes in flight before everything was held lost.
+    pub in_flight: Bytes,
+    /// The first timeout of this episode: only then is the threshold lowered (RFC 5681 section 3.1).
+    pub first: bool,
+    /// First byte not yet sent.
+    pub snd_nxt: u64,
+}
+
+impl RtoEvent {
+    /// An event at `now` with everything else zero.
+    pub fn at(now: Time) -> RtoEvent {
+        RtoEvent { now, ..RtoEvent::default() }
+    }
+}
+
+/// The first transmission after an idle time.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct RestartEvent {
+    /// Now.
+    pub now: Time,
+    /// How long nothing was in flight.
+    pub idle: Dur,
+    /// The current retransmission timeout.
+    pub rto: Dur,
+}
+
+impl RestartEvent {
+    /// An event at `now` with everything else zero.
+    pub fn at(now: Time) -> RestartEvent {
+        RestartEvent { now, ..RestartEvent::default() }
+    }
+}

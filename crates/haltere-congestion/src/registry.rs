@@ -1,0 +1,75 @@
+//! The list of congestion controls. One line here makes a control known to experiment files, the
+//! command line, Python, the reference pages and the conformance tests.
+
+use crate::{
+    AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext, reno,
+};
+use haltere_units::{Bytes, ParamError, Probe, Rate, Time};
+
+macro_rules! controls {
+    ($($variant:ident, $module:ident);+ $(;)?) => {
+        haltere_units::params_registry! {
+            /// A congestion control with its parameters, told apart by `kind`.
+            pub enum CongestionParams { $($variant($module::Params) = $module),+ }
+        }
+
+        /// Any control of the registry. Dispatch is by enum: no box, no virtual call on the hot path.
+        #[derive(Debug, Clone)]
+        #[expect(missing_docs, reason = "each variant is the control of that name")]
+        pub enum Control { $($variant($module::$variant)),+ }
+
+        impl Control {
+            /// The control of these parameters for that sender.
+            pub fn new(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
+                Ok(match params { $(CongestionParams::$variant(p) => Control::$variant($module::$variant::new(p, sender)?)),+ })
+            }
+        }
+
+        impl CongestionControl for Control {
+            #[inline]
+            fn on_ack(&mut self, ev: &AckEvent) {
+                match self { $(Control::$variant(c) => c.on_ack(ev)),+ }
+            }
+            fn on_loss(&mut self, ev: &LossEvent) {
+                match self { $(Control::$variant(c) => c.on_loss(ev)),+ }
+            }
+            fn on_rto(&mut self, ev: &RtoEvent) {
+                match self { $(Control::$variant(c) => c.on_rto(ev)),+ }
+            }
+            fn on_recovered(&mut self, now: Time) {
+                match self { $(Control::$variant(c) => c.on_recovered(now)),+ }
+            }
+            fn on_spurious(&mut self, now: Time) {
+                match self { $(Control::$variant(c) => c.on_spurious(now)),+ }
+            }
+            fn on_restart(&mut self, ev: &RestartEvent) {
+                match self { $(Control::$variant(c) => c.on_restart(ev)),+ }
+            }
+            #[inline]
+            fn cwnd(&self) -> Bytes {
+                match self { $(Control::$variant(c) => c.cwnd()),+ }
+            }
+            #[inline]
+            fn ssthresh(&self) -> Bytes {
+                match self { $(Control::$variant(c) => c.ssthresh()),+ }
+            }
+            #[inline]
+            fn pacing_rate(&self) -> Option<Rate> {
+                match self { $(Control::$variant(c) => c.pacing_rate()),+ }
+            }
+            fn owns_recovery(&self) -> bool {
+                match self { $(Control::$variant(c) => c.owns_recovery()),+ }
+            }
+            fn ecn(&self) -> EcnUse {
+                match self { $(Control::$variant(c) => c.ecn()),+ }
+            }
+            fn probe(&self, row: &mut Probe) {
+                match self { $(Control::$variant(c) => c.probe(row)),+ }
+            }
+        }
+    };
+}
+
+controls! {
+    Reno, reno;
+}

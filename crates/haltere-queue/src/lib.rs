@@ -1,0 +1,168 @@
+//! Queue disciplines: pure state machines that decide what a link sends next and what it drops or marks.
+//!
+//! A world (the simulator, the wire) owns time, packets and chance and hands them in: `now` is always
+//! an argument, a packet is anything that is [`Pkt`], and what becomes of a packet that is not kept is
+//! told through [`Fate`]. So the same compiled discipline runs in every world.
+//!
+//! Each discipline is one file with three structs inside: params (set by the user), vars (state) and
+//! stats (reported). [`registry`] lists them; one line there makes a discipline known everywhere.
+
+#![no_std]
+extern crate alloc;
+
+mod registry;
+mod store;
+
+pub mod drop_tail;
+
+pub use registry::{Queue, QueueParams};
+pub use store::Store;
+
+use haltere_units::{Bytes, Dur, Probe, Rate, Size, Time};
+
+/// The ECN field of the IP header (RFC 3168 section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Ecn {
+    /// Not ECN-capable: congestion is told by dropping.
+    #[default]
+    NotEct,
+    /// ECN-capable, L4S (RFC 9331).
+    Ect1,
+    /// ECN-capable.
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl Ecn {
+    /// True for every codepoint but Not-ECT: the packet may be marked instead of dropped.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Ecn::NotEct)
+    }
+}
+
+/// Which flow a packet belongs to. IPv4 addresses stand in the low 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FlowKey {
+    /// Source address.
+    pub src: u128,
+    /// Destination address.
+    pub dst: u128,
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// IP protocol number (6 TCP, 17 UDP, 1 ICMP).
+    pub protocol: u8,
+}
+
+/// What a discipline may ask of a packet.
+pub trait Pkt {
+    /// Length on the link in bytes, headers and framing included.
+    fn len(&self) -> u32;
+    /// The ECN field.
+    fn ecn(&self) -> Ecn;
+    /// Sets the ECN field to CE. Only called on packets whose field [is capable](Ecn::is_capable).
+    fn set_ce(&mut self);
+    /// The flow.
+    fn flow(&self) -> FlowKey;
+    /// Linux's packet priority, 0 to 15 (`TC_PRIO_*`), 0 for best effort.
+    fn priority(&self) -> u8 {
+        0
+    }
+    /// Where the packet's first payload byte lies in its stream, as far as the header tells.
+    fn stream_offset(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// The queue was at its limit.
+    Overlimit,
+    /// The discipline dropped to tell congestion.
+    Congestion,
+}
+
+/// Why a packet was marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MarkReason {
+    /// The discipline would have dropped it to tell congestion.
+    Congestion,
+    /// A fixed threshold was reached (`ce_threshold`, step marking).
+    Threshold,
+}
+
+/// Where a discipline tells what became of packets, and where its chance comes from. The world counts.
+pub trait Fate<P> {
+    /// The packet is gone.
+    fn dropped(&mut self, pkt: P, reason: DropReason);
+    /// The packet's ECN field was set to CE by this discipline.
+    fn marked(&mut self, pkt: &P, reason: MarkReason);
+    /// A copy of the packet is to be turned round and sent back to its sender, CE set.
+    fn returned(&mut self, _pkt: &P) {}
+    /// 64 random bits from the stream of this component.
+    fn random(&mut self) -> u64;
+    /// A number drawn uniformly from [0, 1).
+    fn uniform(&mut self) -> f64 {
+        (self.random() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+    /// A whole number drawn uniformly from 0 to `n` - 1; `n` is at least 1.
+    fn below(&mut self, n: u32) -> u32 {
+        ((u128::from(self.random()) * u128::from(n)) >> 64) as u32
+    }
+}
+
+/// What waits in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u32,
+    /// Bytes waiting, as [`Pkt::len`] counts them.
+    pub bytes: u64,
+}
+
+/// What a discipline may know of the link that it serves, for parameters that follow from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkContext {
+    /// The link's rate; `None` where packets take no time.
+    pub rate: Option<Rate>,
+    /// The round-trip time without queues of the flows that cross the link, for `bdp` and thresholds.
+    pub rtt: Option<Dur>,
+    /// The length of a full packet on this link.
+    pub packet: Bytes,
+    /// Seed for hashes that must differ between runs but not within one.
+    pub seed: u64,
+}
+
+impl LinkContext {
+    /// `size` in packets or bytes where this link lets it be told, otherwise as it is.
+    pub fn resolve(&self, size: Size) -> Size {
+        size.resolve(self.rate, self.rtt, self.packet).unwrap_or(size)
+    }
+}
+
+/// A queue discipline.
+///
+/// The world calls [`enqueue`](Qdisc::enqueue) when a packet arrives and [`dequeue`](Qdisc::dequeue) when the link
+/// can send, with `now` never going back. Contract, held by the conformance tests over every registry
+/// entry: what came in is out, dropped, or waiting; packets of one flow keep their order.
+pub trait Qdisc<P: Pkt> {
+    /// A packet arrives: it is kept, or given to `fate`.
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>);
+    /// The link can send: the next packet, or `None` when nothing waits.
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
+    /// What waits now.
+    fn backlog(&self) -> Backlog;
+    /// When [`on_timer`](Qdisc::on_timer) wants to be called next, if ever.
+    fn next_timer(&self) -> Option<Time> {
+        None
+    }
+    /// The time that [`next_timer`](Qdisc::next_timer) named has come.
+    fn on_timer(&mut self, _now: Time) {}
+    /// Shows the inner variables, for time series.
+    fn probe(&self, _row: &mut Probe) {}
+}

@@ -1,0 +1,54 @@
+//! Quantities with units.
+//!
+//! Every quantity that crosses a door of Haltere has a type of its own: [`Time`] and [`Dur`] in whole
+//! nanoseconds, [`Rate`] in bit/s, [`Bytes`], [`Size`] (packets, bytes or bandwidth-delay products)
+//! and [`Prob`]. Each is written in experiment files as text with its unit (`"5ms"`, `"10Mbit"`,
+//! `"90kB"`), is read exactly (no rounding through floating point: what cannot be represented is an
+//! error) and is printed so that reading it back gives the same value.
+
+#![no_std]
+extern crate alloc;
+
+mod decimal;
+mod error;
+mod prob;
+mod probe;
+mod rate;
+mod registry;
+mod size;
+mod time;
+
+pub use error::{ParamError, UnitError};
+pub use prob::Prob;
+pub use probe::Probe;
+pub use rate::{Rate, Serialisation};
+pub use size::{Bytes, Size};
+pub use time::{Dur, Time};
+
+/// Serde and JSON Schema for a type that is written as text with a unit.
+macro_rules! text_quantity {
+    ($type:ty, $name:literal, $pattern:literal, $what:literal) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = <alloc::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string", "format": $name, "pattern": $pattern, "description": $what
+                })
+            }
+        }
+    };
+}
+pub(crate) use text_quantity;

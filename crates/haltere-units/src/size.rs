@@ -1,0 +1,185 @@
+//! Amounts of data: bytes, and queue sizes in packets, bytes or bandwidth-delay products.
+
+use crate::{Dur, Rate, UnitError, decimal, text_quantity};
+use alloc::format;
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::str::FromStr;
+
+/// Decimal units first: printing uses these; the binary ones are for reading.
+const PRINTED: [decimal::Unit; 4] = [("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)];
+const READ: [decimal::Unit; 7] = [
+    ("B", 1),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
+/// A number of bytes. Written `90kB`, `1MB`, `1500B`; `KiB`, `MiB`, `GiB` are powers of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// None.
+    pub const ZERO: Bytes = Bytes(0);
+    /// As many as can be counted.
+    pub const MAX: Bytes = Bytes(u64::MAX);
+
+    /// `n` bytes.
+    pub const fn new(n: u64) -> Bytes {
+        Bytes(n)
+    }
+    /// The number.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+    /// The number, for figures.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+    /// The difference, or zero.
+    pub const fn saturating_sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_sub(other.0))
+    }
+    /// The bytes times a factor, rounded to the nearest.
+    pub fn mul_f64(self, factor: f64) -> Bytes {
+        Bytes((self.0 as f64 * factor + 0.5) as u64)
+    }
+}
+
+macro_rules! bytes_op {
+    ($trait:ident, $method:ident, $checked:ident, $sign:literal) => {
+        impl $trait for Bytes {
+            type Output = Bytes;
+            #[inline]
+            fn $method(self, other: Bytes) -> Bytes {
+                match self.0.$checked(other.0) {
+                    Some(n) => Bytes(n),
+                    None => panic!(concat!("bytes out of range: {} ", $sign, " {}"), self.0, other.0),
+                }
+            }
+        }
+    };
+}
+bytes_op!(Add, add, checked_add, "+");
+bytes_op!(Sub, sub, checked_sub, "-");
+impl AddAssign for Bytes {
+    #[inline]
+    fn add_assign(&mut self, other: Bytes) {
+        *self = *self + other;
+    }
+}
+impl SubAssign for Bytes {
+    #[inline]
+    fn sub_assign(&mut self, other: Bytes) {
+        *self = *self - other;
+    }
+}
+impl Mul<u64> for Bytes {
+    type Output = Bytes;
+    #[inline]
+    fn mul(self, factor: u64) -> Bytes {
+        match self.0.checked_mul(factor) {
+            Some(n) => Bytes(n),
+            None => panic!("bytes out of range: {} * {factor}", self.0),
+        }
+    }
+}
+impl Div<u64> for Bytes {
+    type Output = Bytes;
+    #[inline]
+    fn div(self, divisor: u64) -> Bytes {
+        Bytes(self.0 / divisor)
+    }
+}
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(iter: I) -> Bytes {
+        iter.fold(Bytes::ZERO, |a, b| a + b)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Bytes, UnitError> {
+        decimal::parse(text, &READ, "a number of bytes such as `90kB`").map(Bytes)
+    }
+}
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        decimal::print(f, self.0, &PRINTED)
+    }
+}
+
+text_quantity!(
+    Bytes,
+    "bytes",
+    r"^\s*[0-9]*\.?[0-9]+\s*(B|kB|MB|GB|KiB|MiB|GiB)\s*$|^0$",
+    "a number of bytes: `90kB`, `1500B`, `64KiB`"
+);
+
+/// The size of a queue: packets (`100p`), bytes (`90kB`) or bandwidth-delay products (`4bdp`).
+///
+/// A discipline counts in the unit it is given. A `bdp` is turned into packets by
+/// [`Size::resolve`] where the link's rate and round-trip time are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// Packets.
+    Packets(u64),
+    /// Bytes.
+    Bytes(u64),
+    /// Thousandths of a bandwidth-delay product.
+    MilliBdp(u64),
+}
+
+impl Size {
+    /// This size in packets or bytes: a bandwidth-delay product becomes whole packets of `packet`
+    /// bytes, to the nearest and at least one; the others stay. `None` for `bdp` without a rate or RTT.
+    pub fn resolve(self, rate: Option<Rate>, rtt: Option<Dur>, packet: Bytes) -> Option<Size> {
+        let Size::MilliBdp(milli) = self else { return Some(self) };
+        let bytes = u128::from(rate?.bytes_in(rtt?).as_u64()) * u128::from(milli);
+        let unit = u128::from(packet.as_u64().max(1)) * 1000;
+        Some(Size::Packets(u64::try_from((bytes + unit / 2) / unit).unwrap_or(u64::MAX).max(1)))
+    }
+}
+
+impl FromStr for Size {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Size, UnitError> {
+        const RULE: &str = "a size such as `100p` (packets), `90kB` or `1bdp`";
+        let wrong = |e: UnitError| UnitError { rule: RULE, ..e };
+        let trimmed = text.trim();
+        if trimmed.ends_with("bdp") {
+            decimal::parse(trimmed, &[("bdp", 1000)], RULE).map(Size::MilliBdp)
+        } else if trimmed.ends_with('p') {
+            decimal::parse(trimmed, &[("p", 1)], RULE).map(Size::Packets)
+        } else if trimmed.ends_with('B') {
+            decimal::parse(trimmed, &READ, RULE).map(Size::Bytes)
+        } else {
+            Err(wrong(UnitError::new(RULE, text, format!("add a unit: `{trimmed}p`, `{trimmed}B` or `1bdp`"))))
+        }
+    }
+}
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Size::Packets(n) => decimal::print(f, n, &[("p", 1)]),
+            Size::Bytes(n) => decimal::print(f, n, &PRINTED),
+            Size::MilliBdp(n) if n % 1000 == 0 => f.pad(&format!("{}bdp", n / 1000)),
+            Size::MilliBdp(n) => {
+                let digits = format!("{:03}", n % 1000);
+                f.pad(&format!("{}.{}bdp", n / 1000, digits.trim_end_matches('0')))
+            }
+        }
+    }
+}
+
+text_quantity!(
+    Size,
+    "size",
+    r"^\s*[0-9]*\.?[0-9]+\s*(p|B|kB|MB|GB|KiB|MiB|GiB|bdp)\s*$",
+    "a size: `100p` (packets), `90kB` or `1bdp` (bandwidth-delay products)"
+);
