@@ -1,9 +1,7 @@
 //! The list of congestion controls. One line here makes a control known to experiment files, the
 //! command line, Python, the reference pages and the conformance tests.
 
-use crate::{
-    AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext, reno,
-};
+use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
 use haltere_units::{Bytes, ParamError, Probe, Rate, Time};
 
 macro_rules! controls {
