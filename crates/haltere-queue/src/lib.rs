@@ -18,28 +18,9 @@ pub mod drop_tail;
 pub use registry::{Queue, QueueParams};
 pub use store::Store;
 
+pub use haltere_units::Ecn;
+
 use haltere_units::{Bytes, Dur, Probe, Rate, Size, Time};
-
-/// The ECN field of the IP header (RFC 3168 section 5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Ecn {
-    /// Not ECN-capable: congestion is told by dropping.
-    #[default]
-    NotEct,
-    /// ECN-capable, L4S (RFC 9331).
-    Ect1,
-    /// ECN-capable.
-    Ect0,
-    /// Congestion experienced.
-    Ce,
-}
-
-impl Ecn {
-    /// True for every codepoint but Not-ECT: the packet may be marked instead of dropped.
-    pub const fn is_capable(self) -> bool {
-        !matches!(self, Ecn::NotEct)
-    }
-}
 
 /// Which flow a packet belongs to. IPv4 addresses stand in the low 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod decimal;
+mod ecn;
 mod error;
 mod prob;
 mod probe;
@@ -18,6 +19,7 @@ mod registry;
 mod size;
 mod time;
 
+pub use ecn::Ecn;
 pub use error::{ParamError, UnitError};
 pub use prob::Prob;
 pub use probe::Probe;
