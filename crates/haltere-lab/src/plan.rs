@@ -1,0 +1,153 @@
+//! A plan: one run of an experiment with everything made explicit.
+//!
+//! A world needs nothing else: node and link indices, resolved queue limits, start times with their
+//! jitter drawn. Worlds do not read scenarios.
+
+use haltere_congestion::CongestionParams;
+use haltere_queue::QueueParams;
+use haltere_transport::TcpParams;
+use haltere_units::{Bytes, Dur, Prob, Rate, Time};
+
+/// One run, explicit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The seed from which every component's stream of randomness is derived.
+    pub seed: u64,
+    /// The run ends here.
+    pub end: Time,
+    /// Counters that say "after warm-up" begin here.
+    pub warmup: Time,
+    /// Bytes that every packet carries on a link below IP (14 for Ethernet).
+    pub framing: u32,
+    /// The nodes by name; a node's index is its place here.
+    pub nodes: Vec<String>,
+    /// The links, one for each direction.
+    pub links: Vec<LinkPlan>,
+    /// The flows.
+    pub flows: Vec<FlowPlan>,
+    /// What is sampled, and how often.
+    pub measure: Measure,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkPlan {
+    /// Name for results and seeds, e.g. `n2>n3`.
+    pub name: String,
+    /// Index of the node that sends.
+    pub from: usize,
+    /// Index of the node that receives.
+    pub to: usize,
+    /// Rate; `None`: packets take no time.
+    pub rate: Option<Rate>,
+    /// Propagation time.
+    pub delay: Dur,
+    /// Chance that a packet is lost on the way.
+    pub loss: Prob,
+    /// The discipline of the queue in front of the line.
+    pub queue: QueueParams,
+    /// The device's own ring under the discipline, in packets, as ns-3 and NICs have; `None`: no ring.
+    pub ring: Option<u32>,
+    /// Packets are handed on when their transmission starts instead of when it ends, as Linux's `htb` and `tbf`
+    /// shapers do; the line stays busy for the whole transmission all the same.
+    pub handover_at_start: bool,
+    /// The queue of this link is sampled and reported.
+    pub watched: bool,
+    /// Round-trip time without queues of the flows over this link (the median), for `bdp`.
+    pub rtt: Option<Dur>,
+}
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowPlan {
+    /// Name for results and seeds.
+    pub name: String,
+    /// Group of flows that came from one `[[traffic]]` entry (index).
+    pub group: usize,
+    /// Index of the node that sends the data.
+    pub from: usize,
+    /// Index of the node that receives the data.
+    pub to: usize,
+    /// When it starts, jitter included.
+    pub start: Time,
+    /// When its application stops, if before the end.
+    pub stop: Option<Time>,
+    /// What it does.
+    pub app: AppPlan,
+}
+
+/// What a flow does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AppPlan {
+    /// TCP: a sender with always something to send, or with `bytes` in all.
+    Bulk {
+        /// Both endpoints.
+        tcp: TcpPlan,
+        /// Bytes to send in all; `None`: endless.
+        bytes: Option<Bytes>,
+    },
+    /// TCP: a source that writes at a rate while on.
+    OnOff {
+        /// Both endpoints.
+        tcp: TcpPlan,
+        /// The rate at which it writes while on.
+        rate: Rate,
+        /// Bytes of one write.
+        chunk: Bytes,
+        /// How long it is on.
+        on: Law,
+        /// How long it is off.
+        off: Law,
+    },
+    /// UDP at a constant rate.
+    Cbr {
+        /// Payload rate.
+        rate: Rate,
+        /// Payload bytes of a packet.
+        packet: Bytes,
+        /// Packets are ECN-capable.
+        ecn: bool,
+    },
+    /// ICMP echo request and reply.
+    Ping {
+        /// Time between requests.
+        interval: Dur,
+        /// Payload bytes (56 as ping(8)).
+        payload: Bytes,
+        /// Packets are ECN-capable.
+        ecn: bool,
+    },
+}
+
+/// Both endpoints of a TCP flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TcpPlan {
+    /// The sender's control.
+    pub congestion: CongestionParams,
+    /// The sender's endpoint.
+    pub sender: TcpParams,
+    /// The receiver's endpoint.
+    pub receiver: TcpParams,
+}
+
+/// A law of random spans.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Law {
+    /// Always this long.
+    Constant(Dur),
+    /// Exponential with this mean.
+    Exponential(Dur),
+    /// Uniform between the two.
+    Uniform(Dur, Dur),
+    /// Pareto with this mean and shape.
+    Pareto(Dur, f64),
+}
+
+/// What is sampled, and how often; `None`: not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Measure {
+    /// Interval of the watched queues' time series.
+    pub queues: Option<Dur>,
+    /// Interval of the flows' time series.
+    pub flows: Option<Dur>,
+}

@@ -1,0 +1,127 @@
+//! What a world writes down while it runs a plan.
+//!
+//! Plain columns of numbers, filled in order of time; [`crate::table`] turns them into Arrow tables.
+
+use haltere_transport::Info;
+use haltere_units::{Dur, Time};
+
+/// One run, written down.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Record {
+    /// One entry a flow, in the plan's order.
+    pub flows: Vec<FlowRecord>,
+    /// One entry a link, in the plan's order.
+    pub links: Vec<LinkRecord>,
+    /// Samples of flows, in order of time.
+    pub flow_series: Vec<FlowSample>,
+    /// Samples of watched queues, in order of time.
+    pub queue_series: Vec<QueueSample>,
+    /// Ping replies, in order of time.
+    pub pings: Vec<PingSample>,
+    /// Events that the world handled.
+    pub events: u64,
+    /// The most entries that the event queue held.
+    pub peak_events: u64,
+}
+
+/// What became of one flow.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FlowRecord {
+    /// Payload bytes delivered to the receiving application, in order.
+    pub received: u64,
+    /// Of these, after warm-up.
+    pub received_after_warmup: u64,
+    /// Packets sent and received (UDP, ping).
+    pub packets_sent: u64,
+    /// Packets received (UDP, ping: replies).
+    pub packets_received: u64,
+    /// When the last byte of a limited flow was delivered.
+    pub completed: Option<Time>,
+    /// The sender's endpoint at the end (TCP).
+    pub sender: Option<Info>,
+    /// The sender's endpoint at the end of the warm-up (TCP).
+    pub sender_at_warmup: Option<Info>,
+}
+
+/// What passed one link.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LinkRecord {
+    /// The whole run.
+    pub total: LinkCounters,
+    /// After warm-up only.
+    pub after_warmup: LinkCounters,
+}
+
+/// Counters of one link.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LinkCounters {
+    /// Packets that arrived at the queue.
+    pub arrived: u64,
+    /// Packets that the line took.
+    pub sent: u64,
+    /// Bytes that the line took, framing included.
+    pub sent_bytes: u64,
+    /// Packets dropped because the queue was full.
+    pub dropped_overlimit: u64,
+    /// Packets that the discipline dropped to tell congestion.
+    pub dropped_congestion: u64,
+    /// Packets marked CE by the discipline.
+    pub marked: u64,
+    /// Copies sent back to their sender.
+    pub returned: u64,
+    /// Packets lost on the line.
+    pub lost: u64,
+    /// Integral over time of the packets waiting in the queue, in packet-nanoseconds.
+    pub packet_ns: u128,
+    /// The most packets that waited.
+    pub peak_packets: u32,
+}
+
+/// One flow at one instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowSample {
+    /// When.
+    pub at: Time,
+    /// Which flow (index in the plan).
+    pub flow: u32,
+    /// Payload bytes delivered to the application so far.
+    pub received: u64,
+    /// The sender's endpoint.
+    pub sender: Info,
+    /// Inner variables of the congestion control: name and value.
+    pub control: Vec<(&'static str, f64)>,
+}
+
+/// One queue at one instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueSample {
+    /// When.
+    pub at: Time,
+    /// Which link (index in the plan).
+    pub link: u32,
+    /// Packets waiting in the discipline.
+    pub packets: u32,
+    /// Bytes waiting in the discipline.
+    pub bytes: u64,
+    /// Packets in the device ring below it.
+    pub ring_packets: u32,
+    /// Packets dropped so far.
+    pub dropped: u64,
+    /// Packets marked so far.
+    pub marked: u64,
+    /// Bytes sent so far.
+    pub sent_bytes: u64,
+    /// Inner variables of the discipline: name and value.
+    pub vars: Vec<(&'static str, f64)>,
+}
+
+/// One answered ping.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PingSample {
+    /// When the request left.
+    pub at: Time,
+    /// Which flow (index in the plan).
+    pub flow: u32,
+    /// Its round-trip time.
+    pub rtt: Dur,
+}
