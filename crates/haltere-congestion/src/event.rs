@@ -23,7 +23,8 @@ pub struct AckEvent {
     pub ce: Bytes,
     /// The ECN echo was set on this acknowledgement.
     pub ece: bool,
-    /// A round-trip time measured by this acknowledgement (Karn's rule kept).
+    /// A round-trip time measured by this acknowledgement (Karn's rule kept): that of the segment sent last among those
+    /// newly delivered, so that a delayed acknowledgement adds nothing (the smoothed one takes the first).
     pub rtt: Option<Dur>,
     /// The smoothed round-trip time (RFC 6298); zero before the first sample.
     pub srtt: Dur,
@@ -47,6 +48,8 @@ pub struct AckEvent {
     pub in_recovery: bool,
     /// The sender repairs after a retransmission timeout (slow start is allowed, `in_recovery` is false).
     pub in_rto_recovery: bool,
+    /// The earliest time at which pacing lets the next segment leave; [`Time::ZERO`] without pacing.
+    pub next_departure: Time,
     /// The delivery rate sample, where one could be taken.
     pub rate: Option<RateSample>,
 }
@@ -130,8 +133,11 @@ pub struct RtoEvent {
     pub now: Time,
     /// Bytes in flight before everything was held lost.
     pub in_flight: Bytes,
-    /// The first timeout of this episode: only then is the threshold lowered (RFC 5681 section 3.1).
+    /// The first timeout of this episode: only then is the threshold lowered (RFC 5681 section 3.1). False also where
+    /// fast recovery has lowered it for the same data.
     pub first: bool,
+    /// Bytes that still count as in flight now (with RACK, what was sent less than a round trip ago); usually none.
+    pub still_in_flight: Bytes,
     /// First byte not yet sent.
     pub snd_nxt: u64,
 }

@@ -12,13 +12,19 @@ extern crate alloc;
 
 mod event;
 mod registry;
+mod slow_start;
+mod window;
 
+pub mod cubic;
+pub mod dctcp;
 pub mod reno;
+pub mod vegas;
 
 pub use event::{AckEvent, LossEvent, LossKind, RateSample, RestartEvent, RtoEvent};
 pub use registry::{CongestionParams, Control};
+pub use slow_start::Hystart;
 
-use haltere_units::{Bytes, Probe, Rate, Time};
+use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 
 /// What a control may know of the connection that it steers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,6 +50,10 @@ pub enum EcnUse {
 /// A congestion control.
 ///
 /// Windows are in bytes; a sender may send a full segment while bytes in flight plus one segment fit.
+///
+/// The order for one acknowledgement: [`on_ack`](CongestionControl::on_ack) first, with `in_recovery` already true where
+/// this acknowledgement begins an episode (so the window does not grow by it); then, if one begins,
+/// [`on_loss`](CongestionControl::on_loss). So DCTCP reduces by an alpha that knows the window that has just ended, as in Linux.
 pub trait CongestionControl {
     /// Data was newly acknowledged, cumulatively or selectively.
     fn on_ack(&mut self, ev: &AckEvent);
@@ -53,6 +63,11 @@ pub trait CongestionControl {
     fn on_rto(&mut self, ev: &RtoEvent);
     /// The recovery episode is over: all that was outstanding at its start is acknowledged.
     fn on_recovered(&mut self, _now: Time) {}
+    /// The connection is established; the handshake measured this round-trip time.
+    fn on_established(&mut self, _now: Time, _rtt: Dur) {}
+    /// A switch sent back a marked packet that carried so many payload bytes: they count as marked now. The
+    /// transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives.
+    fn on_returned(&mut self, _now: Time, _bytes: Bytes) {}
     /// The last reduction answered a loss that was none (Eifel, DSACK): put back what it took.
     fn on_spurious(&mut self, _now: Time) {}
     /// The first transmission after an idle time, before it is sent.
@@ -61,7 +76,7 @@ pub trait CongestionControl {
     fn cwnd(&self) -> Bytes;
     /// The slow-start threshold; [`Bytes::MAX`] before the first reduction.
     fn ssthresh(&self) -> Bytes;
-    /// The rate at which segments are to leave; `None`: as soon as the window allows.
+    /// The rate at which payload is to leave; `None`: as soon as the window allows.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }

@@ -1,8 +1,9 @@
 //! The list of congestion controls. One line here makes a control known to experiment files, the
 //! command line, Python, the reference pages and the conformance tests.
 
-use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
-use haltere_units::{Bytes, ParamError, Probe, Rate, Time};
+use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::{cubic, dctcp, reno, vegas};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
 macro_rules! controls {
     ($($variant:ident, $module:ident);+ $(;)?) => {
@@ -37,6 +38,12 @@ macro_rules! controls {
             fn on_recovered(&mut self, now: Time) {
                 match self { $(Control::$variant(c) => c.on_recovered(now)),+ }
             }
+            fn on_established(&mut self, now: Time, rtt: Dur) {
+                match self { $(Control::$variant(c) => c.on_established(now, rtt)),+ }
+            }
+            fn on_returned(&mut self, now: Time, bytes: Bytes) {
+                match self { $(Control::$variant(c) => c.on_returned(now, bytes)),+ }
+            }
             fn on_spurious(&mut self, now: Time) {
                 match self { $(Control::$variant(c) => c.on_spurious(now)),+ }
             }
@@ -70,4 +77,7 @@ macro_rules! controls {
 
 controls! {
     Reno, reno;
+    Cubic, cubic;
+    Vegas, vegas;
+    Dctcp, dctcp;
 }

@@ -1,60 +1,170 @@
 //! Reno: additive increase, multiplicative decrease.
-//! Source: RFC 5681 (section 3.1), RFC 6582 (the transport's recovery), byte counting RFC 3465 with L = 2.
-//! Deviations: none.
-//! Model: slow start cwnd += min(acked, 2 SMSS) below ssthresh; then cwnd += SMSS per window acknowledged;
-//! on loss ssthresh = max(flight / 2, 2 SMSS).
-//! Units: bytes. Cost: O(1) an acknowledgement. Known problems: slow on long fat paths (RFC 9438 section 1).
+//! Source: RFC 5681 (section 3.1), RFC 6582 and RFC 6675 (recovery, which is the transport's), RFC 3465 (byte counting).
+//! Model: slow start, below ssthresh: cwnd += 1 for each segment acknowledged; congestion avoidance: cwnd += 1 for
+//! each window acknowledged; on loss ssthresh = max(cwnd / 2, 2); after a timeout cwnd = 1.
+//! Deviations, all as Linux: the threshold is half of cwnd, where RFC 5681 equation 4 takes half of FlightSize (equal for
+//! a sender that its window limits; growth stops when it does not, RFC 7661); no limit L = 2 on the growth by one
+//! acknowledgement in slow start (RFC 3465 §2.3); windows are whole segments.
+//! Units: segments within, bytes at the door. Cost: O(1) an acknowledgement.
+//! Known problems: slow on long fat paths (RFC 9438 section 1).
 
-use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
-use haltere_units::{Bytes, ParamError};
+use crate::slow_start::{Hystart, SlowStart};
+use crate::window::Window;
+use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use haltere_units::{Bytes, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Additive increase, multiplicative decrease (RFC 5681).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Params {}
+pub struct Params {
+    /// How the first slow start ends before a loss: `off`, `hystart++` (RFC 9406) or `classic` (as in Linux's CUBIC).
+    /// Default `off`: RFC 5681 knows none.
+    pub hystart: Hystart,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { hystart: Hystart::Off }
+    }
+}
 
 /// The control.
 #[derive(Debug, Clone)]
 pub struct Reno {
-    mss: Bytes,
-    cwnd: Bytes,
-    ssthresh: Bytes,
+    window: Window,
+    slow_start: SlowStart,
 }
 
 impl Reno {
     /// A sender at its initial window.
-    pub fn new(_params: &Params, sender: &SenderContext) -> Result<Reno, ParamError> {
-        Ok(Reno { mss: sender.mss, cwnd: sender.initial_window, ssthresh: Bytes::MAX })
+    pub fn new(params: &Params, sender: &SenderContext) -> Result<Reno, ParamError> {
+        Ok(Reno { window: Window::new(sender), slow_start: SlowStart::new(params.hystart) })
+    }
+}
+
+/// Half of the window (RFC 5681 equation 4, with cwnd for FlightSize).
+pub(crate) fn halved(window: &Window) -> u64 {
+    window.cwnd / 2
+}
+
+/// Growth without any heuristic: what Vegas and DCTCP fall back on.
+pub(crate) fn grow(window: &mut Window, ev: &AckEvent, acked: u64) {
+    if !ev.cwnd_limited || acked == 0 {
+        return;
+    }
+    let rest = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+    if rest > 0 {
+        window.additive_increase(window.cwnd, rest);
     }
 }
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, ev: &AckEvent) {
-        if ev.in_recovery || !ev.cwnd_limited {
+        self.slow_start.on_ack(ev, ev.min_rtt, &mut self.window);
+        let acked = self.window.take_acked(ev);
+        if !ev.cwnd_limited || acked == 0 {
             return;
         }
-        if self.cwnd < self.ssthresh {
-            self.cwnd += ev.acked;
-        } else {
-            self.cwnd += Bytes::new(self.mss.as_u64() * ev.acked.as_u64() / self.cwnd.as_u64());
+        let rest = if self.window.in_slow_start() { self.slow_start.grow(&mut self.window, acked) } else { acked };
+        if rest > 0 {
+            self.window.additive_increase(self.window.cwnd, rest);
         }
     }
-    fn on_loss(&mut self, _ev: &LossEvent) {
-        self.ssthresh = (self.cwnd / 2).max(self.mss * 2);
-        self.cwnd = self.ssthresh;
+    fn on_loss(&mut self, ev: &LossEvent) {
+        self.window.reduce(halved(&self.window), ev.kind);
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
-        if ev.first {
-            self.ssthresh = (self.cwnd / 2).max(self.mss * 2);
-        }
-        self.cwnd = self.mss;
+        self.window.timeout(halved(&self.window), ev);
+        self.slow_start.reset();
+    }
+    fn on_spurious(&mut self, _now: Time) {
+        self.window.undo();
+    }
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.window.restart(ev);
     }
     fn cwnd(&self) -> Bytes {
-        self.cwnd
+        self.window.cwnd_bytes()
     }
     fn ssthresh(&self) -> Bytes {
-        self.ssthresh
+        self.window.ssthresh_bytes()
+    }
+    fn probe(&self, row: &mut Probe) {
+        self.slow_start.probe(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossKind;
+
+    const MSS: u64 = 1000;
+
+    fn reno(segments: u64) -> Reno {
+        let mss = Bytes::new(MSS);
+        Reno::new(&Params::default(), &SenderContext { mss, initial_window: mss * segments, seed: 0 }).unwrap()
+    }
+    fn ack(segments: u64) -> AckEvent {
+        let bytes = Bytes::new(segments * MSS);
+        AckEvent { acked: bytes, delivered: bytes, cwnd_limited: true, ..AckEvent::at(Time::ZERO) }
+    }
+    fn loss() -> LossEvent {
+        LossEvent::at(Time::ZERO, LossKind::Loss)
+    }
+
+    #[test]
+    fn slow_start_doubles_with_each_window() {
+        let mut c = reno(10);
+        (0..10).for_each(|_| c.on_ack(&ack(1)));
+        assert_eq!(c.cwnd(), Bytes::new(20 * MSS));
+        c.on_ack(&ack(20));
+        assert_eq!(c.cwnd(), Bytes::new(40 * MSS), "no limit on what one acknowledgement adds");
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_one_segment_a_window() {
+        let mut c = reno(20);
+        c.on_loss(&loss());
+        assert_eq!((c.cwnd(), c.ssthresh()), (Bytes::new(10 * MSS), Bytes::new(10 * MSS)));
+        (0..5).for_each(|_| c.on_ack(&ack(2)));
+        assert_eq!(c.cwnd(), Bytes::new(11 * MSS));
+        (0..11).for_each(|_| c.on_ack(&ack(1)));
+        assert_eq!(c.cwnd(), Bytes::new(12 * MSS));
+    }
+
+    #[test]
+    fn what_slow_start_leaves_goes_to_congestion_avoidance() {
+        let mut c = reno(20);
+        c.on_rto(&RtoEvent { first: true, ..RtoEvent::at(Time::ZERO) });
+        assert_eq!((c.cwnd(), c.ssthresh()), (Bytes::new(MSS), Bytes::new(10 * MSS)));
+        c.on_ack(&ack(19));
+        assert_eq!(c.cwnd(), Bytes::new(11 * MSS), "9 segments to the threshold, 10 acknowledged at 10");
+    }
+
+    #[test]
+    fn only_the_first_timeout_lowers_the_threshold() {
+        let mut c = reno(20);
+        c.on_rto(&RtoEvent { first: true, ..RtoEvent::at(Time::ZERO) });
+        c.on_rto(&RtoEvent::at(Time::ZERO));
+        assert_eq!(c.ssthresh(), Bytes::new(10 * MSS));
+    }
+
+    #[test]
+    fn no_growth_in_recovery_nor_when_the_window_was_not_the_limit() {
+        let mut c = reno(10);
+        c.on_ack(&AckEvent { in_recovery: true, ..ack(4) });
+        c.on_ack(&AckEvent { cwnd_limited: false, ..ack(4) });
+        assert_eq!(c.cwnd(), Bytes::new(10 * MSS));
+    }
+
+    #[test]
+    fn the_threshold_is_never_below_two_segments() {
+        let mut c = reno(2);
+        c.on_loss(&loss());
+        c.on_loss(&loss());
+        assert_eq!(c.ssthresh(), Bytes::new(2 * MSS));
     }
 }

@@ -1,0 +1,428 @@
+//! CUBIC: the window follows a cubic function of the time since the last reduction.
+//! Source: RFC 9438 (sections 4.1 to 4.10).
+//! Model: W_cubic(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd_epoch) / C); on loss W_max = cwnd and
+//! cwnd = beta cwnd; never slower than a Reno that reduces by the same beta (W_est).
+//!
+//! ```text
+//!   W_max ........ ______....../      concave up to W_max, then convex: it probes for more
+//!                _/           /
+//!              _/  K seconds
+//!   beta W_max/
+//! ```
+//!
+//! Deviations, all as Linux where the RFC leaves room or where they show in the window:
+//! * Whole segments. The target is rounded towards W_max and the pace (`cnt`: segments to acknowledge for one more) is
+//!   a whole number, so around W_max the window stands still a little longer.
+//! * W_cubic is read at t + the least RTT, not t + the current RTT; the pace is computed again when the window
+//!   changed or 1/32 s have passed.
+//! * The pace is at least 2, which is the RFC's clamp of the target to 1.5 cwnd (§4.2).
+//! * Before any W_max is known (after slow start without a loss, after a timeout) the window grows by at least 5 % a
+//!   round trip; the RFC would begin with the flat part of the cubic (§4.8).
+//! * `reno_friendly = "linux"` keeps alpha at 8/15 and never sets it to 1 (the RFC's SHOULD in §4.3).
+//! * RTT samples within one second of a reduction do not count for the least RTT.
+//! * The threshold after a loss is beta cwnd, not beta FlightSize (see `reno`).
+//!
+//! Beyond Linux: time in which the window was not the limit is taken out of t (RFC 9438 §4.2, MUST), not only idle time.
+//! Linux's beta is 717/1024 = 0.7002 and its C 410/1024 = 0.4004.
+//! Units: segments and seconds within, bytes at the door. Cost: O(1) an acknowledgement.
+//! Known problems: unfair to Reno over large bandwidth-delay products, by intent.
+
+use crate::slow_start::{Hystart, SlowStart};
+use crate::window::Window;
+use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use alloc::format;
+use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The window follows a cubic function of the time since the last reduction (RFC 9438).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// C, in segments per cubed second: how fast the window grows on long paths. Over 0. Default 0.4 (RFC 9438 §5).
+    pub c: f64,
+    /// beta: what is left of the window after a reduction. From 0.1 to 0.99. Default 0.7 (RFC 9438 §4.6); Linux has
+    /// 717/1024.
+    pub beta: f64,
+    /// Give up room faster when the window falls from one loss to the next (RFC 9438 §4.7). Default true.
+    pub fast_convergence: bool,
+    /// The Reno-friendly region: `rfc9438`, `linux` or `off`. Default `rfc9438`.
+    pub reno_friendly: RenoFriendly,
+    /// How the first slow start ends before a loss: `hystart++` (RFC 9406), `classic` (as Linux) or `off`. Default
+    /// `hystart++` (RFC 9438 §4.10).
+    pub hystart: Hystart,
+}
+
+/// How CUBIC keeps up with Reno where Reno is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RenoFriendly {
+    /// RFC 9438 §4.3: alpha is 3 (1 - beta) / (1 + beta) until the window before the last reduction is reached, then 1.
+    #[default]
+    Rfc9438,
+    /// Linux 6.1: alpha is 8/15 for the default beta, always.
+    Linux,
+    /// No Reno-friendly region.
+    Off,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+            reno_friendly: RenoFriendly::Rfc9438,
+            hystart: Hystart::PlusPlus,
+        }
+    }
+}
+
+/// The pace is computed again after this time at the latest (Linux).
+const UPDATE_INTERVAL: Dur = Dur::from_ns(1_000_000_000 / 32);
+/// RTT samples this soon after a reduction still hold the old queue (Linux).
+const SETTLING: Dur = Dur::from_secs(1);
+/// While W_max is unknown: at least one segment for so many acknowledged, 5 % (Linux).
+const UNKNOWN_PACE: u64 = 20;
+/// RFC 9438 §4.2: the target is at most 1.5 cwnd, so at most one segment for two acknowledged.
+const FASTEST_PACE: u64 = 2;
+
+/// The control.
+#[derive(Debug, Clone)]
+pub struct Cubic {
+    params: Params,
+    beta_ppm: u64,
+    window: Window,
+    slow_start: SlowStart,
+    /// W_max in segments; zero: not known.
+    w_max: u64,
+    /// The window before the last reduction (cwnd_prior).
+    cwnd_prior: u64,
+    epoch: Option<Epoch>,
+    /// Since when the window is not the limit.
+    unlimited_since: Option<Time>,
+    /// Zero: not known.
+    min_rtt: Dur,
+}
+
+/// Congestion avoidance since a reduction.
+#[derive(Debug, Clone)]
+struct Epoch {
+    start: Time,
+    /// K in seconds.
+    k_s: f64,
+    /// Where the cubic is flat, in segments.
+    origin: u64,
+    /// The Reno window W_est in segments, and what was acknowledged towards its next one.
+    w_est: u64,
+    acked: u64,
+    /// Segments to acknowledge for one more.
+    cnt: u64,
+    last_cwnd: u64,
+    last_update: Time,
+}
+
+impl Cubic {
+    /// A sender at its initial window.
+    pub fn new(params: &Params, sender: &SenderContext) -> Result<Cubic, ParamError> {
+        if !(params.c > 0.0 && params.c.is_finite()) {
+            return Err(ParamError::new("c", "a number over 0", params.c).hint("RFC 9438 has 0.4"));
+        }
+        if !(0.1..=0.99).contains(&params.beta) {
+            return Err(ParamError::new("beta", "a number from 0.1 to 0.99", params.beta)
+                .hint(format!("it is what is left of the window: RFC 9438 has {}", Params::default().beta)));
+        }
+        Ok(Cubic {
+            params: params.clone(),
+            beta_ppm: libm::round(params.beta * 1e6) as u64,
+            window: Window::new(sender),
+            slow_start: SlowStart::new(params.hystart),
+            w_max: 0,
+            cwnd_prior: 0,
+            epoch: None,
+            unlimited_since: None,
+            min_rtt: Dur::ZERO,
+        })
+    }
+
+    fn sample_rtt(&mut self, ev: &AckEvent) -> bool {
+        let Some(rtt) = ev.rtt else { return false };
+        if self.epoch.as_ref().is_some_and(|epoch| ev.now.since(epoch.start) < SETTLING) {
+            return false;
+        }
+        if self.min_rtt.is_zero() || rtt < self.min_rtt {
+            self.min_rtt = rtt;
+        }
+        true
+    }
+
+    /// RFC 9438 §4.2: t leaves out the time in which the window was not the limit.
+    fn exclude(&mut self, span: Dur, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = epoch.start.checked_add(span).map_or(now, |start| start.min(now));
+        }
+    }
+
+    /// RFC 9438 §4.2: an epoch begins with congestion avoidance.
+    fn begin(&self, now: Time) -> Epoch {
+        let cwnd = self.window.cwnd;
+        let origin = self.w_max.max(cwnd);
+        // Equation 2; zero where the window is above W_max already.
+        let k_s = libm::cbrt((origin - cwnd) as f64 / self.params.c);
+        Epoch { start: now, k_s, origin, w_est: cwnd, acked: 0, cnt: 0, last_cwnd: 0, last_update: now }
+    }
+
+    /// The segments to acknowledge for one more; `acked` segments were acknowledged now.
+    fn pace(&mut self, now: Time, acked: u64) -> u64 {
+        let cwnd = self.window.cwnd;
+        let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin(now));
+        epoch.acked += acked;
+        if epoch.last_cwnd != cwnd || now.since(epoch.last_update) > UPDATE_INTERVAL {
+            epoch.last_cwnd = cwnd;
+            epoch.last_update = now;
+            epoch.cnt = self.cubic_pace(&epoch, now);
+            self.follow_reno(&mut epoch);
+            epoch.cnt = epoch.cnt.max(FASTEST_PACE);
+        }
+        let cnt = epoch.cnt;
+        self.epoch = Some(epoch);
+        cnt
+    }
+
+    /// RFC 9438 §4.4, §4.5: the pace that reaches W_cubic(t + RTT) in one round trip.
+    fn cubic_pace(&self, epoch: &Epoch, now: Time) -> u64 {
+        let cwnd = self.window.cwnd;
+        let t_s = (now.since(epoch.start) + self.min_rtt).as_secs_f64() - epoch.k_s;
+        // Equation 1, rounded towards the origin.
+        let distance = (self.params.c * t_s * t_s * t_s) as i64;
+        let target = epoch.origin.saturating_add_signed(distance);
+        let cnt = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        if self.w_max == 0 { cnt.min(UNKNOWN_PACE) } else { cnt }
+    }
+
+    /// RFC 9438 §4.3: at least as fast as Reno with the same average window.
+    fn follow_reno(&self, epoch: &mut Epoch) {
+        let cwnd = self.window.cwnd;
+        loop {
+            let Some(per_segment) = self.reno_pace(epoch) else { return };
+            if epoch.acked <= per_segment {
+                break;
+            }
+            epoch.acked -= per_segment;
+            epoch.w_est += 1;
+        }
+        if epoch.w_est > cwnd {
+            epoch.cnt = epoch.cnt.min(cwnd / (epoch.w_est - cwnd));
+        }
+    }
+
+    /// Segments to acknowledge for one more of W_est: cwnd / alpha_cubic.
+    fn reno_pace(&self, epoch: &Epoch) -> Option<u64> {
+        let cwnd = self.window.cwnd;
+        let beta = self.params.beta;
+        let per_segment = match self.params.reno_friendly {
+            RenoFriendly::Off => return None,
+            RenoFriendly::Rfc9438 if self.cwnd_prior > 0 && epoch.w_est >= self.cwnd_prior => cwnd,
+            RenoFriendly::Rfc9438 => (cwnd as f64 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u64,
+            // Linux has the factor in whole eighths: 15/8 at its beta.
+            RenoFriendly::Linux => cwnd * ((8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u64) / 8,
+        };
+        Some(per_segment.max(1))
+    }
+
+    /// RFC 9438 §4.6, §4.7: the new threshold; W_max is remembered.
+    fn reduced(&mut self) -> u64 {
+        let cwnd = self.window.cwnd;
+        self.epoch = None;
+        self.unlimited_since = None;
+        self.cwnd_prior = cwnd;
+        let converge = self.params.fast_convergence && cwnd < self.w_max;
+        self.w_max = if converge { cwnd * (1_000_000 + self.beta_ppm) / 2_000_000 } else { cwnd };
+        (cwnd * self.beta_ppm / 1_000_000).max(2)
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, ev: &AckEvent) {
+        if self.sample_rtt(ev) {
+            self.slow_start.on_ack(ev, self.min_rtt, &mut self.window);
+        }
+        let mut acked = self.window.take_acked(ev);
+        if !ev.cwnd_limited && !ev.in_recovery {
+            self.unlimited_since.get_or_insert(ev.now);
+        }
+        if !ev.cwnd_limited || acked == 0 {
+            return;
+        }
+        if let Some(since) = self.unlimited_since.take() {
+            self.exclude(ev.now.since(since), ev.now);
+        }
+        if self.window.in_slow_start() {
+            acked = self.slow_start.grow(&mut self.window, acked);
+        }
+        if acked > 0 && !self.window.in_slow_start() {
+            let cnt = self.pace(ev.now, acked);
+            self.window.additive_increase(cnt, acked);
+        }
+    }
+    fn on_loss(&mut self, ev: &LossEvent) {
+        let ssthresh = self.reduced();
+        self.window.reduce(ssthresh, ev.kind);
+    }
+    fn on_rto(&mut self, ev: &RtoEvent) {
+        let ssthresh = if ev.first { self.reduced() } else { self.window.ssthresh };
+        self.window.timeout(ssthresh, ev);
+        // RFC 9438 §4.8: what follows the timeout's slow start begins with K = 0 and a new W_max.
+        self.epoch = None;
+        self.w_max = 0;
+        self.min_rtt = Dur::ZERO;
+        self.slow_start.reset();
+    }
+    fn on_spurious(&mut self, _now: Time) {
+        self.window.undo();
+    }
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.window.restart(ev);
+        if self.unlimited_since.is_none() {
+            self.exclude(ev.idle, ev.now);
+        }
+    }
+    fn cwnd(&self) -> Bytes {
+        self.window.cwnd_bytes()
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.window.ssthresh_bytes()
+    }
+    fn probe(&self, row: &mut Probe) {
+        row.push("w_max", "B", self.window.bytes(self.w_max).as_f64());
+        let (k_s, w_est) = self.epoch.as_ref().map_or((0.0, 0), |epoch| (epoch.k_s, epoch.w_est));
+        row.push("k", "s", k_s);
+        row.push("w_est", "B", self.window.bytes(w_est).as_f64());
+        self.slow_start.probe(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossKind;
+
+    const MSS: u64 = 1000;
+
+    fn cubic(segments: u64, params: Params) -> Cubic {
+        let mss = Bytes::new(MSS);
+        Cubic::new(&params, &SenderContext { mss, initial_window: mss * segments, seed: 0 }).unwrap()
+    }
+    fn ack(now: Time, segments: u64) -> AckEvent {
+        let bytes = Bytes::new(segments * MSS);
+        let rtt = Dur::from_ms(100);
+        AckEvent { acked: bytes, delivered: bytes, rtt: Some(rtt), srtt: rtt, cwnd_limited: true, ..AckEvent::at(now) }
+    }
+    fn at_ms(ms: u64) -> Time {
+        Time::ZERO + Dur::from_ms(ms)
+    }
+    fn segments(c: &Cubic) -> u64 {
+        c.cwnd().as_u64() / MSS
+    }
+    fn lose(c: &mut Cubic) {
+        c.on_loss(&LossEvent::at(Time::ZERO, LossKind::Loss));
+    }
+    /// One window of acknowledgements at `now`.
+    fn round(c: &mut Cubic, now: Time) {
+        (0..segments(c)).for_each(|_| c.on_ack(&ack(now, 1)));
+    }
+
+    /// RFC 9438 §4.2 by hand: W_max 1000, beta 0.7: cwnd 700, K = cbrt(300 / 0.4) = 9.086 s.
+    #[test]
+    fn the_window_returns_to_w_max_after_k_seconds_and_then_probes() {
+        let mut c = cubic(1000, Params { reno_friendly: RenoFriendly::Off, ..Params::default() });
+        lose(&mut c);
+        assert_eq!(segments(&c), 700);
+        let at = |c: &mut Cubic, from: u64, to: u64| (from..to).for_each(|r| round(c, at_ms(r * 100)));
+        at(&mut c, 0, 45);
+        // W_cubic(4.5) = 1000 - 0.4 * 4.586^3 = 961.4
+        assert!((959..=963).contains(&segments(&c)), "{}", segments(&c));
+        at(&mut c, 45, 91);
+        assert!((999..=1000).contains(&segments(&c)), "{}", segments(&c));
+        at(&mut c, 91, 140);
+        // W_cubic(14) = 1000 + 0.4 * 4.914^3 = 1047.5
+        assert!((1044..=1049).contains(&segments(&c)), "{}", segments(&c));
+    }
+
+    /// RFC 9438 §4.7: W_max 100; a loss at 80 leaves W_max = 80 * (1 + 0.7) / 2 = 68.
+    #[test]
+    fn fast_convergence_releases_room() {
+        let mut c = cubic(100, Params::default());
+        lose(&mut c);
+        c.window.set_cwnd(80);
+        lose(&mut c);
+        assert_eq!((c.w_max, segments(&c)), (68, 56));
+        c.window.set_cwnd(90);
+        lose(&mut c);
+        assert_eq!(c.w_max, 90, "the window rose: no convergence");
+    }
+
+    /// RFC 9438 §4.3: with a short RTT Reno is faster. W_max 20: cwnd 14, alpha 9/17; 26.44 segments a Reno segment.
+    #[test]
+    fn the_reno_friendly_region_keeps_up_with_reno() {
+        let mut c = cubic(20, Params::default());
+        lose(&mut c);
+        for r in 0..40 {
+            round(&mut c, at_ms(r));
+        }
+        // 40 rounds at 9/17 give 21 segments at most, to which alpha = 1 adds above 20.
+        assert!((30..=45).contains(&segments(&c)), "{}", segments(&c));
+        let mut linux = cubic(20, Params { reno_friendly: RenoFriendly::Linux, ..Params::default() });
+        lose(&mut linux);
+        for r in 0..40 {
+            round(&mut linux, at_ms(r));
+        }
+        assert!((30..=35).contains(&segments(&linux)), "{}", segments(&linux));
+    }
+
+    #[test]
+    fn a_timeout_forgets_w_max_and_growth_is_five_percent_then() {
+        let mut c = cubic(100, Params::default());
+        c.on_rto(&RtoEvent { first: true, ..RtoEvent::at(Time::ZERO) });
+        assert_eq!((segments(&c), c.w_max, c.ssthresh()), (1, 0, Bytes::new(70 * MSS)));
+        c.on_ack(&ack(at_ms(0), 69));
+        assert_eq!(segments(&c), 70);
+        round(&mut c, at_ms(1));
+        assert_eq!(segments(&c), 70 + 70 / 20);
+    }
+
+    /// RFC 9438 §4.2: elapsed time must not include periods that are limited by the application.
+    #[test]
+    fn time_in_which_the_window_is_not_the_limit_does_not_count() {
+        let mut c = cubic(1000, Params { reno_friendly: RenoFriendly::Off, ..Params::default() });
+        lose(&mut c);
+        (0..20).for_each(|r| round(&mut c, at_ms(r * 100)));
+        let before = segments(&c);
+        let unlimited = |ms| AckEvent { cwnd_limited: false, ..ack(at_ms(ms), 1) };
+        (20..600).for_each(|r| c.on_ack(&unlimited(r * 100)));
+        round(&mut c, at_ms(60_000));
+        assert!(segments(&c) - before < 30, "{before} to {}", segments(&c));
+    }
+
+    #[test]
+    fn never_more_than_one_segment_for_two_acknowledged() {
+        let mut c = cubic(1000, Params::default());
+        lose(&mut c);
+        round(&mut c, at_ms(0));
+        let before = segments(&c);
+        round(&mut c, at_ms(60_000));
+        // One more may come from credit that was saved at a slower pace.
+        assert!((before * 3 / 2 - 1..=before * 3 / 2 + 1).contains(&segments(&c)), "{before} to {}", segments(&c));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_refused() {
+        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0 };
+        let error = Cubic::new(&Params { beta: 1.0, ..Params::default() }, &sender).unwrap_err();
+        assert_eq!(
+            alloc::string::ToString::to_string(&error),
+            "beta must be a number from 0.1 to 0.99, got 1; it is what is left of the window: RFC 9438 has 0.7"
+        );
+        assert!(Cubic::new(&Params { c: 0.0, ..Params::default() }, &sender).is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! DCTCP: the window is reduced by the share of marked packets.
+//! Source: RFC 8257 (sections 3.3 to 3.5); Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010.
+//! Model: once a window M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M; on an echo, once a window,
+//! cwnd = cwnd (1 - alpha / 2); on loss as Reno.
+//! Deviations, all as Linux: alpha is an integer in 1/1024 that falls by at least one step and so reaches zero; what the
+//! acknowledgement that ends the window delivers counts for the next one (the RFC counts it in, §3.3 step 3);
+//! alpha begins at 1 (RFC 8257 §4.2). Bytes are counted, as the RFC says, where Linux counts packets.
+//! Returned packets (a switch sends the marked packet back) count as marked in the current window, before the
+//! receiver's echo; the transport sees to it that the echo does not count again.
+//! Units: segments and bytes. Cost: O(1) an acknowledgement.
+//! Known problems: starves next to controls that ignore marks, and starves those that halve at every mark.
+
+use crate::reno;
+use crate::window::Window;
+use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
+use haltere_units::{Bytes, ParamError, Prob, Probe, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The window is reduced by the share of marked packets (RFC 8257).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// g: the weight of the newest window in alpha. Over 0 and at most 1. Default 1/16 (RFC 8257 §4.2).
+    pub g: Prob,
+    /// alpha before the first window is judged: 1 halves at the first echo. Default 1 (RFC 8257 §4.2).
+    pub alpha: Prob,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { g: Prob::of(0.0625), alpha: Prob::ONE }
+    }
+}
+
+/// alpha = 1.
+const ALPHA_ONE: u64 = 1024;
+
+/// The control.
+#[derive(Debug, Clone)]
+pub struct Dctcp {
+    g: f64,
+    window: Window,
+    /// In 1/1024.
+    alpha: u64,
+    /// The window is over when this byte is acknowledged (WindowEnd); `None` before the first acknowledgement.
+    window_end: Option<u64>,
+    /// Bytes delivered and bytes marked in this window (DCTCP.BytesAcked, DCTCP.BytesMarked).
+    bytes_acked: u64,
+    bytes_marked: u64,
+}
+
+impl Dctcp {
+    /// A sender at its initial window.
+    pub fn new(params: &Params, sender: &SenderContext) -> Result<Dctcp, ParamError> {
+        let g = params.g.as_f64();
+        if g <= 0.0 {
+            return Err(ParamError::new("g", "over 0 and at most 1", g).hint("RFC 8257 has 0.0625"));
+        }
+        let alpha = libm::round(params.alpha.as_f64() * ALPHA_ONE as f64) as u64;
+        Ok(Dctcp { g, window: Window::new(sender), alpha, window_end: None, bytes_acked: 0, bytes_marked: 0 })
+    }
+
+    /// RFC 8257 §3.3, steps 4 to 8.
+    fn end_window(&mut self, snd_nxt: u64) {
+        let fall = ((self.alpha as f64 * self.g) as u64).max(1).min(self.alpha);
+        let share = self.bytes_marked as f64 / self.bytes_acked.max(1) as f64;
+        let rise = (self.g * ALPHA_ONE as f64 * share.min(1.0)) as u64;
+        self.alpha = (self.alpha - fall + rise).min(ALPHA_ONE);
+        self.bytes_acked = 0;
+        self.bytes_marked = 0;
+        self.window_end = Some(snd_nxt);
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn on_ack(&mut self, ev: &AckEvent) {
+        match self.window_end {
+            None => self.window_end = Some(ev.snd_nxt),
+            Some(end) if ev.snd_una >= end => self.end_window(ev.snd_nxt),
+            Some(_) => {}
+        }
+        self.bytes_acked += ev.delivered.as_u64();
+        self.bytes_marked += ev.ce.as_u64();
+        let acked = self.window.take_acked(ev);
+        reno::grow(&mut self.window, ev, acked);
+    }
+    fn on_loss(&mut self, ev: &LossEvent) {
+        let cwnd = self.window.cwnd;
+        let ssthresh = match ev.kind {
+            // RFC 8257 §3.3 step 9.
+            LossKind::Ecn => cwnd - cwnd * self.alpha / (2 * ALPHA_ONE),
+            // RFC 8257 §3.5: as a conventional TCP.
+            LossKind::Loss => reno::halved(&self.window),
+        };
+        self.window.reduce(ssthresh, ev.kind);
+    }
+    fn on_rto(&mut self, ev: &RtoEvent) {
+        self.window.timeout(reno::halved(&self.window), ev);
+    }
+    fn on_returned(&mut self, _now: Time, bytes: Bytes) {
+        self.bytes_marked += bytes.as_u64();
+    }
+    fn on_spurious(&mut self, _now: Time) {
+        self.window.undo();
+    }
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.window.restart(ev);
+    }
+    fn cwnd(&self) -> Bytes {
+        self.window.cwnd_bytes()
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.window.ssthresh_bytes()
+    }
+    fn ecn(&self) -> EcnUse {
+        EcnUse::PerPacket
+    }
+    fn probe(&self, row: &mut Probe) {
+        row.push("alpha", "", self.alpha as f64 / ALPHA_ONE as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn dctcp(segments: u64) -> Dctcp {
+        let mss = Bytes::new(MSS);
+        Dctcp::new(&Params::default(), &SenderContext { mss, initial_window: mss * segments, seed: 0 }).unwrap()
+    }
+    /// A window of ten segments, of which `marked` are marked, then the acknowledgement that ends it.
+    fn window(c: &mut Dctcp, start: u64, marked: u64) -> u64 {
+        for i in 1..=10 {
+            c.on_ack(&AckEvent {
+                acked: Bytes::new(MSS),
+                delivered: Bytes::new(MSS),
+                ce: Bytes::new(if i <= marked { MSS } else { 0 }),
+                snd_una: start + i,
+                snd_nxt: start + i + 10,
+                ..AckEvent::at(Time::ZERO)
+            });
+        }
+        start + 10
+    }
+    fn echo() -> LossEvent {
+        LossEvent::at(Time::ZERO, LossKind::Ecn)
+    }
+
+    /// RFC 8257 §3.3 by hand: g = 1/16, alpha 1024 (1): no mark: 1024 - 64 = 960; then four of ten marked:
+    /// 960 - 60 + floor(64 * 0.4) = 925.
+    #[test]
+    fn alpha_follows_the_share_of_marked_bytes() {
+        let mut c = dctcp(10);
+        let mut seq = window(&mut c, 0, 0);
+        assert_eq!(c.alpha, 1024, "the first window is not over");
+        // Ends the first window, with its own ten segments for the second.
+        seq = window(&mut c, seq, 4);
+        assert_eq!(c.alpha, 960);
+        c.on_ack(&AckEvent { snd_una: seq + 1, snd_nxt: seq + 11, ..AckEvent::at(Time::ZERO) });
+        let oracle = 960 - 60 + (64.0f64 * 0.4) as u64;
+        assert_eq!(c.alpha, oracle);
+        assert_eq!(oracle, 925);
+    }
+
+    #[test]
+    fn alpha_reaches_zero_without_marks() {
+        let mut c = dctcp(10);
+        (0..200).for_each(|_| c.end_window(0));
+        assert_eq!(c.alpha, 0);
+    }
+
+    #[test]
+    fn an_echo_reduces_by_half_of_alpha_and_a_loss_by_half() {
+        let mut c = dctcp(100);
+        c.alpha = 256;
+        c.on_loss(&echo());
+        assert_eq!(c.cwnd(), Bytes::new(88 * MSS), "100 (1 - 0.25 / 2), rounded as Linux");
+        c.on_loss(&LossEvent::at(Time::ZERO, LossKind::Loss));
+        assert_eq!(c.cwnd(), Bytes::new(44 * MSS));
+    }
+
+    #[test]
+    fn a_returned_packet_counts_as_marked_before_its_echo() {
+        let (mut with, mut without) = (dctcp(10), dctcp(10));
+        with.on_returned(Time::ZERO, Bytes::new(5 * MSS));
+        for c in [&mut with, &mut without] {
+            c.alpha = 0;
+            let seq = window(c, 0, 0);
+            window(c, seq, 0);
+        }
+        assert_eq!((with.alpha, without.alpha), (32, 0), "half of the window: 64 / 2");
+    }
+
+    #[test]
+    fn more_returned_than_delivered_is_no_more_than_all() {
+        let mut c = dctcp(10);
+        c.alpha = 1000;
+        c.bytes_acked = 1000;
+        c.on_returned(Time::ZERO, Bytes::new(50_000));
+        c.end_window(0);
+        assert_eq!(c.alpha, 1000 - 62 + 64);
+    }
+}

@@ -1,0 +1,200 @@
+//! The congestion window that Reno, CUBIC, Vegas and DCTCP share.
+//!
+//! It is held in whole segments, as Linux holds it: a window of bytes that grows by parts of a segment would let
+//! a segment go a little earlier than Linux does, at every step. What is acknowledged is counted in bytes
+//! (RFC 3465) and turned into whole segments; the rest is carried, so nothing drifts.
+
+use crate::{AckEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
+use haltere_units::Bytes;
+
+/// Larger windows cannot be written in the 32 bits that Linux has for them; they are not useful either.
+const MAX_SEGMENTS: u64 = u32::MAX as u64;
+
+/// Congestion window, slow-start threshold and what is needed to take a reduction back.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    mss: Bytes,
+    initial: u64,
+    /// The congestion window in segments, at least one.
+    pub cwnd: u64,
+    /// The slow-start threshold in segments; `u64::MAX` before the first reduction.
+    pub ssthresh: u64,
+    /// Segments acknowledged towards the next additive increase.
+    credit: u64,
+    /// Acknowledged bytes that do not make a segment yet.
+    carry_bytes: u64,
+    /// Window and threshold before the last reduction, while it may be taken back.
+    prior: Option<(u64, u64)>,
+}
+
+impl Window {
+    pub fn new(sender: &SenderContext) -> Window {
+        let mss = sender.mss.max(Bytes::new(1));
+        let initial = (sender.initial_window.as_u64() / mss.as_u64()).clamp(1, MAX_SEGMENTS);
+        Window { mss, initial, cwnd: initial, ssthresh: u64::MAX, credit: 0, carry_bytes: 0, prior: None }
+    }
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+    /// So many segments in bytes.
+    pub fn bytes(&self, segments: u64) -> Bytes {
+        self.mss * segments
+    }
+    pub fn cwnd_bytes(&self) -> Bytes {
+        self.bytes(self.cwnd)
+    }
+    pub fn ssthresh_bytes(&self) -> Bytes {
+        if self.ssthresh == u64::MAX { Bytes::MAX } else { self.bytes(self.ssthresh) }
+    }
+
+    /// The whole segments by which this acknowledgement may let the window grow, before asking whether the window
+    /// was the limit.
+    ///
+    /// As Linux: every segment newly delivered counts, on acknowledgements that advance cumulatively, outside of
+    /// a reduction.
+    pub fn take_acked(&mut self, ev: &AckEvent) -> u64 {
+        if ev.in_recovery || ev.acked == Bytes::ZERO {
+            return 0;
+        }
+        let bytes = self.carry_bytes + ev.delivered.as_u64();
+        self.carry_bytes = bytes % self.mss.as_u64();
+        bytes / self.mss.as_u64()
+    }
+
+    /// RFC 5681 §3.1, slow start: one segment for each acknowledged, up to the threshold. Returns what is left for
+    /// congestion avoidance.
+    pub fn slow_start(&mut self, acked: u64) -> u64 {
+        let room = self.ssthresh.min(MAX_SEGMENTS).saturating_sub(self.cwnd);
+        let used = acked.min(room);
+        self.cwnd += used;
+        acked - used
+    }
+
+    /// RFC 5681 §3.1, congestion avoidance: one segment for every `per_segment` acknowledged.
+    ///
+    /// Credit from a time of larger `per_segment` gives one segment at most, as in Linux: the window must not leap
+    /// when CUBIC changes its pace.
+    pub fn additive_increase(&mut self, per_segment: u64, acked: u64) {
+        let per_segment = per_segment.max(1);
+        if self.credit >= per_segment {
+            self.credit = 0;
+            self.set_cwnd(self.cwnd + 1);
+        }
+        self.credit += acked;
+        self.set_cwnd(self.cwnd + self.credit / per_segment);
+        self.credit %= per_segment;
+    }
+
+    pub fn set_cwnd(&mut self, segments: u64) {
+        self.cwnd = segments.clamp(1, MAX_SEGMENTS);
+    }
+
+    /// Reduces to `ssthresh` segments, at least two (RFC 5681 §3.1 equation 4).
+    pub fn reduce(&mut self, ssthresh: u64, kind: LossKind) {
+        // An echo of congestion is never spurious: there is nothing to take back.
+        self.prior = (kind == LossKind::Loss).then(|| (self.cwnd, self.protected_ssthresh()));
+        self.ssthresh = ssthresh.max(2);
+        self.cwnd = self.ssthresh;
+    }
+
+    /// A retransmission timeout; `ssthresh` counts at the first of an episode only (RFC 5681 §3.1).
+    ///
+    /// The loss window is one segment above what still counts as in flight: usually nothing; with RACK, what was
+    /// sent less than a round trip ago.
+    pub fn timeout(&mut self, ssthresh: u64, ev: &RtoEvent) {
+        if ev.first {
+            self.prior = Some((self.cwnd, self.protected_ssthresh()));
+            self.ssthresh = ssthresh.max(2);
+        }
+        self.credit = 0;
+        self.set_cwnd(ev.still_in_flight.as_u64() / self.mss.as_u64() + 1);
+    }
+
+    /// Takes the last reduction back (RFC 4015).
+    pub fn undo(&mut self) {
+        if let Some((cwnd, ssthresh)) = self.prior.take() {
+            self.cwnd = self.cwnd.max(cwnd);
+            self.ssthresh = self.ssthresh.max(ssthresh);
+        }
+    }
+
+    /// RFC 2861 / RFC 5681 §4.1: after an idle time the window is halved for every timeout that passed, down to the
+    /// initial window; the threshold remembers three quarters of it.
+    pub fn restart(&mut self, ev: &RestartEvent) {
+        if ev.rto.is_zero() || ev.idle <= ev.rto {
+            return;
+        }
+        self.ssthresh = self.protected_ssthresh();
+        let floor = self.initial.min(self.cwnd);
+        let halvings = (ev.idle.as_ns() - 1) / ev.rto.as_ns();
+        self.cwnd = self.cwnd.checked_shr(halvings.min(63) as u32).unwrap_or(0).max(floor);
+    }
+
+    /// The threshold that a pause or a mistaken reduction should leave: at least three quarters of the window
+    /// (RFC 2861 §3.1).
+    pub fn protected_ssthresh(&self) -> u64 {
+        self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haltere_units::{Dur, Time};
+
+    fn window(segments: u64) -> Window {
+        let mss = Bytes::new(1000);
+        Window::new(&SenderContext { mss, initial_window: mss * segments, seed: 0 })
+    }
+    fn acked(bytes: u64) -> AckEvent {
+        AckEvent { acked: Bytes::new(bytes), delivered: Bytes::new(bytes), ..AckEvent::at(Time::ZERO) }
+    }
+
+    #[test]
+    fn parts_of_segments_add_up() {
+        let mut w = window(10);
+        assert_eq!((0..5).map(|_| w.take_acked(&acked(500))).collect::<alloc::vec::Vec<_>>(), [0, 1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn one_segment_for_each_window_acknowledged_exactly() {
+        let mut w = window(10);
+        for _ in 0..10 + 11 + 12 {
+            let per_segment = w.cwnd;
+            w.additive_increase(per_segment, 1);
+        }
+        assert_eq!((w.cwnd, w.credit), (13, 0));
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold_and_returns_the_rest() {
+        let mut w = window(10);
+        w.ssthresh = 12;
+        assert_eq!(w.slow_start(5), 3);
+        assert_eq!(w.cwnd, 12);
+    }
+
+    #[test]
+    fn idle_time_halves_the_window_once_for_every_timeout() {
+        let mut w = window(10);
+        w.cwnd = 100;
+        let (idle, rto) = (Dur::from_ms(500), Dur::from_ms(200));
+        w.restart(&RestartEvent { idle, rto, ..RestartEvent::at(Time::ZERO) });
+        assert_eq!((w.cwnd, w.ssthresh), (25, u64::MAX), "500 ms hold two timeouts of 200 ms");
+        w.restart(&RestartEvent { idle: rto, rto, ..RestartEvent::at(Time::ZERO) });
+        assert_eq!(w.cwnd, 25, "one timeout exactly is not idle yet");
+        w.restart(&RestartEvent { idle: Dur::from_secs(9), rto, ..RestartEvent::at(Time::ZERO) });
+        assert_eq!(w.cwnd, 10);
+    }
+
+    #[test]
+    fn a_spurious_reduction_is_taken_back_and_an_echo_is_not() {
+        let mut w = window(40);
+        w.reduce(20, LossKind::Loss);
+        w.undo();
+        assert_eq!((w.cwnd, w.ssthresh), (40, u64::MAX));
+        w.reduce(20, LossKind::Ecn);
+        w.undo();
+        assert_eq!((w.cwnd, w.ssthresh), (20, 20));
+    }
+}
