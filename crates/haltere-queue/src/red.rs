@@ -1,0 +1,686 @@
+//! RED: random early detection, and ARED, which adapts its maximum probability.
+//! Source: Floyd & Jacobson 1993; `gentle`: Floyd 2000; `adaptive`: Floyd, Gummadi & Shenker 2001.
+//! Deviations: as in Linux, the count restarts at -1 above `max` (the paper: 0), and the default decay of the average
+//! over idle time is Linux's, see [`IdleDecay`]. The adaptation runs by a timer as in the paper and in Linux
+//! (ns-3 runs it at the first arrival that is late enough).
+//! Model: at each arrival, before the packet is queued, `avg <- avg + w (q - avg)`, with q what waits in bytes or
+//! packets. Below `min` nothing happens; from `min` on the probability of a mark or drop is
+//! `p_b = max_p (avg - min) / (max - min)`, and marks are spread: the gap between two is uniform from 1 to `1 / p_b`
+//! packets (method 2 of the paper). From `max` on every packet is marked or dropped; `gentle` instead lets the
+//! probability rise from `max_p` to 1 between `max` and twice `max`.
+//! ARED: every 0.5 s, `avg` above `min + 0.6 (max - min)`: `max_p += min(0.01, max_p / 4)`; below
+//! `min + 0.4 (max - min)`: `max_p *= 0.9`; kept from about 0.01 to 0.5.
+//! Units: the average in bytes or packets, as `min` and `max` are written. Cost: O(1) a packet.
+//! Known problems: the average lags bursts; the right thresholds depend on rate and flows; with a hard threshold
+//! (`max` = `min` + 1 byte) it is a step on the average.
+
+mod tc;
+
+use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Size, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tc::DecayTable;
+
+/// How often ARED adapts (Floyd 2001 section 4).
+const ADAPT_INTERVAL: Dur = Dur::from_ms(500);
+/// ARED's bounds on max_p (Floyd 2001 section 4).
+const ADAPT_BOUNDS: (f64, f64) = (0.01, 0.5);
+/// ARED's decrease (Floyd 2001 section 4.2).
+const ADAPT_BETA: f64 = 0.9;
+/// The bandwidth that tc assumes where none is known.
+const DEFAULT_BANDWIDTH: Rate = Rate::from_mbps(10);
+
+/// How the average decays while nothing waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleDecay {
+    /// As Linux and tc do: by a table of halvings, about 22 times more slowly than the paper (it halves where the paper
+    /// would divide by e, and tc's time unit is 15.6 times the kernel's).
+    #[default]
+    Linux,
+    /// As the paper and ns-3: `(1 - w)` for each packet of `avpkt` that could have been sent.
+    Paper,
+}
+
+/// Marks or drops at random as the average queue grows; `adaptive` tunes how often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What the queue may hold; what arrives beyond is dropped. Default 1000 packets.
+    pub limit: Size,
+    /// Average queue at which marking starts, in packets or bytes (which decides how the queue is averaged).
+    /// Above zero. Default a third of `max` (tc-red(8)), or by `target_delay` where `adaptive` is on.
+    pub min: Option<Size>,
+    /// Average queue at which the probability is `probability`; above `min`, in the same unit.
+    /// Default a quarter of `limit` (tc-red(8)), or three times `min` where `adaptive` is on.
+    pub max: Option<Size>,
+    /// Probability at `max`: the paper's max_p, ns-3's `1 / LInterm`. Above 0. Default 0.02 (tc-red(8)).
+    pub probability: Prob,
+    /// Length of an average packet. Above zero. Default 1000 B (tc-red(8)).
+    pub avpkt: Bytes,
+    /// Packets that may arrive at once before marking starts; sets the weight of the average to the largest power of
+    /// one half that allows it (tc's Wlog). Default `(2 min + max) / (3 avpkt)` (tc-red(8)). Not with `weight`.
+    pub burst: Option<u32>,
+    /// Weight of the average itself, above 0 to 1: the paper's w_q, ns-3's `QW`. Default by `burst`.
+    pub weight: Option<f64>,
+    /// Rate that tells how many packets an idle time stands for. Above zero. Default the link's rate, or 10 Mbit/s where
+    /// it has none (tc-red(8): always 10 Mbit/s).
+    pub bandwidth: Option<Rate>,
+    /// How the average decays while nothing waits. Default `linux`; `linux` with `weight` takes the power of one half
+    /// next to it for the table.
+    pub idle: IdleDecay,
+    /// True: mark packets that are ECN-capable instead of dropping them. Default false (tc-red(8)).
+    pub ecn: bool,
+    /// With `ecn`: drop even ECN-capable packets above `max`. Default false (tc-red(8)).
+    pub harddrop: bool,
+    /// With `ecn`: keep packets that are not ECN-capable instead of dropping them early. Default false (tc-red(8)).
+    pub nodrop: bool,
+    /// True: the probability rises from `probability` at `max` to 1 at twice `max` (Floyd 2000). Default false, as Linux.
+    pub gentle: bool,
+    /// True: marks are more than `1 / p_b` and at most `2 / p_b` packets apart, as ns-3's `Wait`. Default false.
+    pub wait: bool,
+    /// True: the probability is scaled by packet length over `avpkt` (the paper's byte mode). Default false.
+    pub bytemode: bool,
+    /// True: ARED, max_p is adapted every 0.5 s to hold the average halfway between `min` and `max` (tc: `adaptative`).
+    /// Where neither `min` nor `max` is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)`,
+    /// `max` three times that, and the weight, where not given, `1 - exp(-1 / rate)` with the rate in packets/s
+    /// (Floyd 2001 section 5). Default false.
+    pub adaptive: bool,
+    /// Average delay that the automatic thresholds aim at. Above zero. Default 5 ms (ns-3; Floyd 2001 section 5).
+    pub target_delay: Dur,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            limit: Size::Packets(1000),
+            min: None,
+            max: None,
+            probability: Prob::of(0.02),
+            avpkt: Bytes::new(1000),
+            burst: None,
+            weight: None,
+            bandwidth: None,
+            idle: IdleDecay::Linux,
+            ecn: false,
+            harddrop: false,
+            nodrop: false,
+            gentle: false,
+            wait: false,
+            bytemode: false,
+            adaptive: false,
+            target_delay: Dur::from_ms(5),
+        }
+    }
+}
+
+/// The thresholds, and the unit in which the queue is averaged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Thresholds {
+    min: f64,
+    max: f64,
+    in_bytes: bool,
+    automatic: bool,
+}
+
+impl Thresholds {
+    fn new(params: &Params, link: &LinkContext) -> Result<Thresholds, ParamError> {
+        let amount = |name, size: Size| match link.resolve(size) {
+            Size::Packets(n) => Ok((n as f64, false)),
+            Size::Bytes(n) => Ok((n as f64, true)),
+            Size::MilliBdp(_) => {
+                Err(ParamError::new(name, "in packets or bytes where the link has no rate or RTT", size))
+            }
+        };
+        let (limit, limit_in_bytes) = amount("limit", params.limit)?;
+        let given = |name, size: Option<Size>| size.map(|size| amount(name, size)).transpose();
+        let (min, max) = (given("min", params.min)?, given("max", params.max)?);
+        let in_bytes = max.or(min).map_or(limit_in_bytes, |(_, bytes)| bytes);
+        if let (Some((_, a)), Some((_, b)), Some(size)) = (min, max, params.min)
+            && a != b
+        {
+            return Err(
+                ParamError::new("min", "in the same unit as max", size).hint("write both in packets or both in bytes")
+            );
+        }
+        let automatic = params.adaptive && min.is_none() && max.is_none();
+        if let (true, Some(rate)) = (automatic, link.rate) {
+            let unit = if in_bytes { params.avpkt.as_f64() } else { 1.0 };
+            let delay = rate.as_bps_f64() / 8.0 / params.avpkt.as_f64() * params.target_delay.as_secs_f64();
+            let min = (delay / 2.0).max(5.0) * unit;
+            return Ok(Thresholds { min, max: 3.0 * min, in_bytes, automatic });
+        }
+        let max = match max {
+            Some((max, _)) => max,
+            None if limit_in_bytes == in_bytes => libm::floor(limit / 4.0),
+            None => return Err(ParamError::new("max", "given where min and limit have different units", "nothing")),
+        };
+        let min = min.map_or(libm::floor(max / 3.0), |(min, _)| min);
+        Ok(Thresholds { min, max, in_bytes, automatic: false })
+    }
+
+    fn check(self, params: &Params) -> Result<Thresholds, ParamError> {
+        let size = |n: f64| if self.in_bytes { Size::Bytes(n as u64) } else { Size::Packets(n as u64) };
+        let hint = |what: Option<Size>, rule: &str| {
+            if what.is_none() { alloc::format!("it is not given: {rule}") } else { "".into() }
+        };
+        if self.min <= 0.0 {
+            return Err(ParamError::new("min", "above 0", size(self.min)).hint(hint(params.min, "a third of max")));
+        }
+        if self.min >= self.max {
+            let got = alloc::format!("min {} and max {}", size(self.min), size(self.max));
+            return Err(ParamError::new("min", "below max", got).hint(hint(params.max, "max is a quarter of limit")));
+        }
+        Ok(self)
+    }
+}
+
+/// The checked parameters.
+#[derive(Debug, Clone)]
+struct Config {
+    min: f64,
+    max: f64,
+    in_bytes: bool,
+    weight: f64,
+    idle: Idle,
+    avpkt: f64,
+    ecn: bool,
+    harddrop: bool,
+    nodrop: bool,
+    gentle: bool,
+    wait: bool,
+    bytemode: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Idle {
+    Linux(alloc::boxed::Box<DecayTable>),
+    /// The natural logarithm of what is left of the average after one second.
+    Paper(f64),
+}
+
+impl Config {
+    fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
+        if params.avpkt == Bytes::ZERO {
+            return Err(ParamError::new("avpkt", "above 0", params.avpkt).hint("the default is `1kB`"));
+        }
+        if params.probability == Prob::ZERO {
+            return Err(ParamError::new("probability", "above 0", params.probability).hint("the default is 0.02"));
+        }
+        if params.target_delay.is_zero() {
+            return Err(ParamError::new("target_delay", "above 0", params.target_delay).hint("the default is `5ms`"));
+        }
+        let bandwidth = params.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
+        if bandwidth == Rate::ZERO {
+            return Err(ParamError::new("bandwidth", "above 0", bandwidth).hint("write the link's rate"));
+        }
+        let thresholds = Thresholds::new(params, link)?.check(params)?;
+        let (weight, wlog) = weight(params, &thresholds, link)?;
+        let idle = match params.idle {
+            IdleDecay::Linux => Idle::Linux(alloc::boxed::Box::new(DecayTable::new(wlog, params.avpkt, bandwidth))),
+            IdleDecay::Paper => {
+                Idle::Paper(libm::log1p(-weight) * bandwidth.as_bps_f64() / 8.0 / params.avpkt.as_f64())
+            }
+        };
+        let Thresholds { min, max, in_bytes, .. } = thresholds;
+        let &Params { ecn, harddrop, nodrop, gentle, wait, bytemode, .. } = params;
+        let avpkt = params.avpkt.as_f64();
+        Ok(Config { min, max, in_bytes, weight, idle, avpkt, ecn, harddrop, nodrop, gentle, wait, bytemode })
+    }
+}
+
+/// The weight of the average, and the power of one half nearest to it (exact where it comes from `burst`).
+fn weight(params: &Params, thresholds: &Thresholds, link: &LinkContext) -> Result<(f64, i32), ParamError> {
+    let near = |w: f64| (w, (libm::round(-libm::log2(w)) as i32).clamp(1, 31));
+    if let Some(w) = params.weight {
+        if params.burst.is_some() {
+            return Err(ParamError::new("weight", "given without burst", w).hint("remove one of them"));
+        }
+        if !(w > 0.0 && w <= 1.0) {
+            return Err(ParamError::new("weight", "above 0 to 1", w).hint("the paper's is 0.002"));
+        }
+        return Ok(near(w));
+    }
+    let unit = if thresholds.in_bytes { params.avpkt.as_f64() } else { 1.0 };
+    if let (true, None, Some(rate)) = (thresholds.automatic, params.burst, link.rate) {
+        let packets_per_s = rate.as_bps_f64() / 8.0 / params.avpkt.as_f64();
+        return Ok(near(-libm::expm1(-1.0 / packets_per_s)));
+    }
+    let burst = params.burst.unwrap_or((libm::floor((2.0 * thresholds.min + thresholds.max) / (3.0 * unit))) as u32);
+    let wlog = tc::wlog(burst, thresholds.min / unit)?;
+    Ok((libm::exp2(-f64::from(wlog)), wlog))
+}
+
+/// The state.
+#[derive(Debug, Clone)]
+struct Vars {
+    /// The average queue, in packets or bytes.
+    avg: f64,
+    /// Packets since the last mark or drop; -1 outside the region where chance decides.
+    count: i64,
+    /// Where between 0 and 1 the next mark lies.
+    r: f64,
+    /// Probability at `max`.
+    max_p: f64,
+    /// Since when nothing waits.
+    idle_since: Option<Time>,
+    /// When ARED adapts next.
+    adapt_at: Option<Time>,
+}
+
+/// What is to become of an arriving packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Keep,
+    /// Chance decided to tell congestion.
+    Early,
+    /// The average is past the last threshold.
+    Forced,
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct Red<P> {
+    config: Config,
+    vars: Vars,
+    store: Store<P>,
+}
+
+impl<P: Pkt> Red<P> {
+    /// A queue of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        let vars = Vars {
+            avg: 0.0,
+            count: -1,
+            r: 0.0,
+            max_p: params.probability.as_f64(),
+            idle_since: Some(Time::ZERO),
+            adapt_at: params.adaptive.then(|| Time::ZERO + ADAPT_INTERVAL),
+        };
+        Ok(Red { config: Config::new(params, link)?, vars, store: Store::new(link.resolve(params.limit))? })
+    }
+
+    /// The average after the idle time that ends now.
+    fn decayed(&self, idle: Dur) -> f64 {
+        match &self.config.idle {
+            Idle::Linux(table) => table.decay(self.vars.avg, idle),
+            Idle::Paper(log_per_s) => self.vars.avg * libm::exp(log_per_s * idle.as_secs_f64()),
+        }
+    }
+
+    /// Floyd & Jacobson figure 2: the average at an arrival, of the queue before it.
+    #[inline]
+    fn update_average(&mut self, now: Time) {
+        if let Some(since) = self.vars.idle_since.take() {
+            self.vars.avg = self.decayed(now.since(since));
+        } else {
+            let Backlog { packets, bytes } = self.store.backlog();
+            let queue = if self.config.in_bytes { bytes as f64 } else { f64::from(packets) };
+            self.vars.avg += self.config.weight * (queue - self.vars.avg);
+        }
+    }
+
+    #[inline]
+    fn verdict(&mut self, len: u32, fate: &mut impl Fate<P>) -> Verdict {
+        let avg = self.vars.avg;
+        let Config { min, max, gentle, .. } = self.config;
+        if avg < min {
+            self.vars.count = -1;
+            return Verdict::Keep;
+        }
+        let p_b = if avg < max {
+            self.vars.max_p * (avg - min) / (max - min)
+        } else if gentle && avg < 2.0 * max {
+            self.vars.max_p + (1.0 - self.vars.max_p) * (avg - max) / max
+        } else {
+            self.vars.count = -1;
+            return Verdict::Forced;
+        };
+        self.chance(p_b, len, fate)
+    }
+
+    /// Floyd & Jacobson section 7, method 2: a mark when `count >= R / p_b`, with a new R for each gap.
+    #[inline]
+    fn chance(&mut self, p_b: f64, len: u32, fate: &mut impl Fate<P>) -> Verdict {
+        let scale = if self.config.bytemode { f64::from(len) / self.config.avpkt } else { 1.0 };
+        self.vars.count += 1;
+        if self.vars.count == 0 {
+            self.vars.r = self.draw(fate);
+            return Verdict::Keep;
+        }
+        if p_b * scale * (self.vars.count as f64) < self.vars.r {
+            return Verdict::Keep;
+        }
+        self.vars.count = 0;
+        self.vars.r = self.draw(fate);
+        Verdict::Early
+    }
+
+    fn draw(&self, fate: &mut impl Fate<P>) -> f64 {
+        fate.uniform() + f64::from(u8::from(self.config.wait))
+    }
+
+    /// Keeps a packet of that verdict by marking it, or drops it.
+    #[inline]
+    fn admit(&mut self, mut pkt: P, verdict: Verdict, fate: &mut impl Fate<P>) -> Option<P> {
+        let (may_mark, reason) = match verdict {
+            Verdict::Keep => return Some(pkt),
+            Verdict::Early => (self.config.ecn, MarkReason::Congestion),
+            Verdict::Forced => (self.config.ecn && !self.config.harddrop, MarkReason::Threshold),
+        };
+        if may_mark && (mark(&mut pkt, reason, fate) || self.config.nodrop) {
+            return Some(pkt);
+        }
+        fate.dropped(pkt, DropReason::Congestion);
+        None
+    }
+
+    /// Floyd 2001 section 4: one step of max_p.
+    fn adapt(&mut self, now: Time) {
+        let avg = self.vars.idle_since.map_or(self.vars.avg, |since| self.decayed(now.since(since)));
+        let Config { min, max, .. } = self.config;
+        let max_p = &mut self.vars.max_p;
+        if avg > min + 0.6 * (max - min) && *max_p <= ADAPT_BOUNDS.1 {
+            *max_p += (*max_p / 4.0).min(0.01);
+        } else if avg < min + 0.4 * (max - min) && *max_p >= ADAPT_BOUNDS.0 {
+            *max_p *= ADAPT_BETA;
+        }
+    }
+}
+
+impl<P: Pkt> Qdisc<P> for Red<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        self.update_average(now);
+        let verdict = self.verdict(pkt.len(), fate);
+        let fits = self.store.fits(pkt.len());
+        // A packet for which there is no room is not marked first: it is dropped for the one reason or the other.
+        if !fits && (verdict == Verdict::Keep || self.config.ecn) {
+            return fate.dropped(pkt, DropReason::Overlimit);
+        }
+        if let Some(pkt) = self.admit(pkt, verdict, fate)
+            && let Err(pkt) = self.store.push(now, pkt)
+        {
+            fate.dropped(pkt, DropReason::Overlimit);
+        }
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
+        let next = self.store.pop();
+        if next.is_none() && self.vars.idle_since.is_none() {
+            self.vars.idle_since = Some(now);
+        }
+        next.map(|(_, pkt)| pkt)
+    }
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.store.backlog()
+    }
+    fn next_timer(&self) -> Option<Time> {
+        self.vars.adapt_at
+    }
+    fn on_timer(&mut self, now: Time) {
+        if self.vars.adapt_at.is_some_and(|at| now >= at) {
+            self.adapt(now);
+            self.vars.adapt_at = Some(now + ADAPT_INTERVAL);
+        }
+    }
+    fn probe(&self, row: &mut Probe) {
+        let unit = if self.config.in_bytes { "B" } else { "packets" };
+        row.push("avg", unit, self.vars.avg);
+        row.push("max_p", "", self.vars.max_p);
+        let Config { min, max, .. } = self.config;
+        row.push("p", "", (self.vars.max_p * (self.vars.avg - min) / (max - min)).clamp(0.0, 1.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use crate::testing::{Recorder, TestPkt, link};
+    use alloc::{format, vec::Vec};
+
+    fn kb(n: u64) -> Option<Size> {
+        Some(Size::Bytes(n * 1000))
+    }
+    /// The reference's settings: tc-red(8)'s example for 10 Mbit/s.
+    fn example() -> Params {
+        Params { limit: Size::Bytes(1_500_000), min: kb(30), max: kb(90), burst: Some(55), ..Params::default() }
+    }
+    /// A step at 90 kB on the lightest average.
+    fn step() -> Params {
+        let (limit, max) = (Size::Bytes(1_000_000), Some(Size::Bytes(90_001)));
+        Params { limit, min: kb(90), max, burst: Some(61), avpkt: Bytes::new(1500), ecn: true, ..Params::default() }
+    }
+    fn red(params: &Params) -> Red<TestPkt> {
+        Red::new(params, &link()).unwrap()
+    }
+    fn error(params: &Params) -> alloc::string::String {
+        format!("{}", Red::<TestPkt>::new(params, &link()).unwrap_err())
+    }
+    /// The verdicts that `n` packets get while the average stays at `avg`.
+    fn early_at(q: &mut Red<TestPkt>, avg: f64, n: usize, fate: &mut Recorder) -> Vec<usize> {
+        q.vars.avg = avg;
+        (0..n).filter(|_| q.verdict(1000, fate) == Verdict::Early).collect()
+    }
+    /// What becomes of one packet that meets that average.
+    fn fate_of(params: &Params, avg: f64, ecn: Ecn) -> Recorder {
+        let (mut q, mut fate) = (red(params), Recorder::new(1));
+        (q.vars.avg, q.vars.idle_since) = (avg * 2.0, None);
+        q.enqueue(Time::ZERO, TestPkt::new(0, 1500).ecn(ecn), &mut fate);
+        fate
+    }
+
+    #[test]
+    fn the_average_moves_by_the_weight_of_the_queue_before_the_arrival() {
+        let params = Params { burst: None, weight: Some(0.25), ..example() };
+        let (mut q, mut fate) = (red(&params), Recorder::new(1));
+        let averages: Vec<f64> = (0..4)
+            .map(|id| {
+                q.enqueue(Time::ZERO, TestPkt::new(id, 1000), &mut fate);
+                q.vars.avg
+            })
+            .collect();
+        assert_eq!(averages, [0.0, 250.0, 687.5, 1265.625]);
+    }
+
+    #[test]
+    fn thresholds_in_packets_average_packets() {
+        let params = Params {
+            min: Some(Size::Packets(5)),
+            max: Some(Size::Packets(15)),
+            weight: Some(0.5),
+            ..Params::default()
+        };
+        let (mut q, mut fate) = (red(&params), Recorder::new(1));
+        for id in 0..3 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1000), &mut fate);
+        }
+        assert_eq!(q.vars.avg, 1.25);
+    }
+
+    #[test]
+    fn the_gap_to_the_next_mark_is_r_over_p_b() {
+        // Halfway p_b = 0.01; R = 0.5 puts the mark 50 packets after the one that drew it.
+        let (mut q, mut fate) = (red(&example()), Recorder::new(1));
+        fate.forced = alloc::vec![0.25, 0.5];
+        assert_eq!(early_at(&mut q, 60_000.0, 80, &mut fate), [50, 75]);
+    }
+
+    #[test]
+    fn gaps_are_uniform_up_to_one_over_p_b() {
+        let (mut q, mut fate) = (red(&example()), Recorder::new(3));
+        let marks = early_at(&mut q, 60_000.0, 500_000, &mut fate);
+        let gaps: Vec<usize> = marks.windows(2).map(|w| w[1] - w[0]).collect();
+        assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&1), Some(&100)));
+        // Uniform on 1..=100: mean 50.5, standard deviation 28.9; over 9900 gaps the mean's is 0.29.
+        let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
+        assert!((mean - 50.5).abs() < 1.2, "mean {mean}");
+    }
+
+    #[test]
+    fn wait_keeps_marks_more_than_one_over_p_b_apart() {
+        let (mut q, mut fate) = (red(&Params { wait: true, ..example() }), Recorder::new(3));
+        let marks = early_at(&mut q, 60_000.0, 500_000, &mut fate);
+        let gaps: Vec<usize> = marks.windows(2).map(|w| w[1] - w[0]).collect();
+        assert_eq!((gaps.iter().min(), gaps.iter().max()), (Some(&101), Some(&200)));
+    }
+
+    #[test]
+    fn gentle_marks_by_chance_up_to_twice_max() {
+        // At 1.5 max p_b = 0.02 + 0.98 / 2 = 0.51: R = 0.9 is reached by the second packet after.
+        let (mut q, mut fate) = (red(&Params { gentle: true, ..example() }), Recorder::new(1));
+        fate.forced = alloc::vec![0.9, 0.9];
+        assert_eq!(early_at(&mut q, 135_000.0, 3, &mut fate), [2]);
+        q.vars.avg = 180_000.0;
+        assert_eq!(q.verdict(1000, &mut fate), Verdict::Forced);
+    }
+
+    #[test]
+    fn byte_mode_marks_short_packets_less() {
+        let (mut q, mut fate) = (red(&Params { bytemode: true, ..example() }), Recorder::new(1));
+        fate.forced = alloc::vec![0.5];
+        q.vars.avg = 60_000.0;
+        // A packet of half the average length has half the probability: the mark comes at count 100, not 50.
+        assert_eq!((0..200).find(|_| q.verdict(500, &mut fate) == Verdict::Early), Some(100));
+    }
+
+    #[test]
+    fn below_the_step_nothing_is_marked() {
+        let fate = fate_of(&step(), 89_999.0, Ecn::Ect0);
+        assert!(fate.marked.is_empty() && fate.dropped.is_empty());
+    }
+
+    #[test]
+    fn past_the_step_every_capable_packet_is_marked() {
+        assert_eq!(fate_of(&step(), 90_001.0, Ecn::Ect0).marked_ids(), [0]);
+    }
+
+    #[test]
+    fn past_the_step_packets_that_are_not_capable_are_dropped() {
+        assert_eq!(fate_of(&step(), 90_001.0, Ecn::NotEct).dropped_ids(), [0]);
+    }
+
+    #[test]
+    fn harddrop_drops_capable_packets_past_max() {
+        assert_eq!(fate_of(&Params { harddrop: true, ..step() }, 90_001.0, Ecn::Ect0).dropped_ids(), [0]);
+    }
+
+    #[test]
+    fn nodrop_keeps_packets_that_cannot_be_marked() {
+        let fate = fate_of(&Params { nodrop: true, ..step() }, 90_001.0, Ecn::NotEct);
+        assert!(fate.marked.is_empty() && fate.dropped.is_empty());
+    }
+
+    #[test]
+    fn a_mark_is_not_told_for_a_packet_that_finds_no_room() {
+        let fate = fate_of(&Params { limit: Size::Bytes(100), ..step() }, 90_001.0, Ecn::Ect0);
+        assert!(fate.marked.is_empty());
+        assert_eq!(fate.dropped[0].1, DropReason::Overlimit);
+    }
+
+    #[test]
+    fn bursts_set_the_weights_of_the_reference() {
+        let ared5 = Params { min: Some(Size::Bytes(7500)), max: Some(Size::Bytes(22_500)), burst: Some(9), ..step() };
+        let weights = [example(), step(), ared5].map(|p| red(&p).config.weight);
+        assert_eq!(weights, [1.0 / 32.0, 0.5, 0.125]);
+    }
+
+    #[test]
+    fn thresholds_default_to_parts_of_the_limit() {
+        let q = red(&Params { limit: Size::Bytes(1_200_000), ..Params::default() });
+        assert_eq!((q.config.min, q.config.max, q.config.in_bytes), (100_000.0, 300_000.0, true));
+    }
+
+    #[test]
+    fn the_paper_s_idle_decay_is_one_weight_for_each_packet_that_could_have_been_sent() {
+        let params = Params { idle: IdleDecay::Paper, burst: None, weight: Some(0.002), ..example() };
+        let (mut q, mut fate) = (red(&params), Recorder::new(1));
+        q.vars.avg = 20_000.0;
+        // 1000 B at 10 Mbit/s take 0.8 ms: 10 packets in 8 ms.
+        q.enqueue(Time::ZERO + Dur::from_ms(8), TestPkt::new(0, 1000), &mut fate);
+        let expected = 20_000.0 * libm::pow(0.998, 10.0);
+        assert!((q.vars.avg - expected).abs() < 1e-6, "{} against {expected}", q.vars.avg);
+    }
+
+    #[test]
+    fn idle_time_starts_when_the_link_finds_nothing() {
+        let (mut q, mut fate) = (red(&example()), Recorder::new(1));
+        q.enqueue(Time::ZERO, TestPkt::new(0, 1000), &mut fate);
+        q.dequeue(Time::from_ns(1), &mut fate);
+        assert_eq!(q.vars.idle_since, None);
+        q.dequeue(Time::from_ns(800_001), &mut fate);
+        q.dequeue(Time::from_ns(900_000), &mut fate);
+        assert_eq!(q.vars.idle_since, Some(Time::from_ns(800_001)));
+    }
+
+    /// max_p after one adaptation from `max_p` at that average.
+    fn adapted(avg: f64, max_p: f64) -> f64 {
+        let mut q = red(&Params { adaptive: true, ..example() });
+        (q.vars.avg, q.vars.max_p, q.vars.idle_since) = (avg, max_p, None);
+        q.on_timer(Time::ZERO + Dur::from_ms(500));
+        assert_eq!(q.next_timer(), Some(Time::ZERO + Dur::from_secs(1)));
+        q.vars.max_p
+    }
+
+    #[test]
+    fn above_the_target_range_max_p_grows_by_a_quarter_or_a_hundredth() {
+        assert_eq!((adapted(66_001.0, 0.02), adapted(66_001.0, 0.1)), (0.025, 0.11));
+    }
+
+    #[test]
+    fn below_the_target_range_max_p_shrinks_by_a_tenth() {
+        assert_eq!(adapted(53_999.0, 0.02), 0.02 * 0.9);
+    }
+
+    #[test]
+    fn in_the_target_range_and_past_the_bounds_max_p_stays() {
+        assert_eq!([adapted(60_000.0, 0.02), adapted(66_001.0, 0.501), adapted(0.0, 0.009)], [0.02, 0.501, 0.009]);
+    }
+
+    #[test]
+    fn without_adaptive_there_is_no_timer() {
+        assert_eq!(red(&example()).next_timer(), None);
+    }
+
+    #[test]
+    fn automatic_thresholds_follow_the_rate_and_the_target_delay() {
+        // 100 Mbit/s in packets of 1000 B: 12500 a second; 5 ms of it 62.5, half 31.25; w = 1 - exp(-1/12500).
+        let link = LinkContext { rate: Some(Rate::from_mbps(100)), ..link() };
+        let q = Red::<TestPkt>::new(&Params { adaptive: true, ..Params::default() }, &link).unwrap();
+        assert_eq!((q.config.min, q.config.max), (31.25, 93.75));
+        assert!((q.config.weight - 7.9997e-5).abs() < 1e-9, "{}", q.config.weight);
+    }
+
+    #[test]
+    fn automatic_thresholds_start_at_five_packets() {
+        let q = red(&Params { adaptive: true, ..Params::default() });
+        assert_eq!((q.config.min, q.config.max), (5.0, 15.0));
+    }
+
+    #[test]
+    fn min_above_max_is_refused_with_both_values() {
+        let params = Params { min: kb(90), max: kb(30), ..Params::default() };
+        assert_eq!(error(&params), "min must be below max, got min 90kB and max 30kB");
+    }
+
+    #[test]
+    fn thresholds_in_two_units_are_refused() {
+        let params = Params { min: Some(Size::Packets(5)), max: kb(30), ..Params::default() };
+        assert_eq!(
+            error(&params),
+            "min must be in the same unit as max, got 5p; write both in packets or both in bytes"
+        );
+    }
+
+    #[test]
+    fn a_burst_below_min_is_refused() {
+        let params = Params { burst: Some(20), ..example() };
+        assert_eq!(
+            error(&params),
+            "burst must be at least min, which is 30 packets of `avpkt`, got 20; tc's default is (2 min + max) / (3 avpkt)"
+        );
+    }
+}
