@@ -1,0 +1,483 @@
+//! PIE: proportional integral controller enhanced.
+//! Source: RFC 8033. Deviations, as Linux has them: the delay is told by the time that the last packet sent had waited
+//! (RFC 8033 section 5.2 allows it; `dq_rate_estimator` gives the RFC's other way), and is the latest one where
+//! the RFC's early drop looks at the last update's; the burst allowance runs down with the time between
+//! departures, not with updates. The probability stays at most 1, as in the RFC (Linux lets it run on).
+//! Model: every `tupdate`, with d the queueing delay,
+//! `p <- p + alpha (d - target) + beta (d - d_old)`, alpha and beta scaled down while p is small; each arrival is
+//! dropped (or marked) with probability p, spread by derandomisation: never before the sum of p since the last drop
+//! is 0.85, always when it is 8.5.
+//! Units: time ns, queue bytes. Cost: O(1) a packet, and one step a `tupdate`.
+//! Known problems: after an idle time the delay is that of the last packet sent until the next one leaves.
+
+use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use haltere_units::{Dur, ParamError, Prob, Probe, Size, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes that one measurement of the departure rate needs (RFC 8033 section 4.3: DQ_THRESHOLD, 2^14).
+const DQ_THRESHOLD: u64 = 16_384;
+/// From this delay on the probability rises by 2 % more each update (RFC 8033 section 5.5).
+const HIGH_DELAY: f64 = 0.25;
+/// An update never adds more than this once p is at least 0.1 (RFC 8033 section 5.5).
+const MAX_STEP: f64 = 0.02;
+/// What an idle update leaves of p (RFC 8033 section 4.2: "98%"; Linux 1 - 1/64).
+const IDLE_DECAY: f64 = 1.0 - 1.0 / 64.0;
+
+/// Drops or marks arrivals with a probability that a controller sets to hold the delay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What the queue may hold; what arrives beyond is dropped. Default 1000 packets (tc-pie(8)).
+    pub limit: Size,
+    /// The delay to hold. Above zero. Default 15 ms (RFC 8033 section 4.1: QDELAY_REF).
+    pub target: Dur,
+    /// How often the probability is set anew. Above zero. Default 15 ms (RFC 8033 section 4.2: T_UPDATE). A Linux
+    /// kernel with HZ=250 rounds this up to 16 ms; the aqm-lab study of ns-3 has 30 ms.
+    pub tupdate: Dur,
+    /// Gain on the distance from `target`, in 1/s. 0 to 2. Default 0.125 (RFC 8033 section 4.2; tc-pie(8) writes 2, in 1/16).
+    pub alpha: f64,
+    /// Gain on the change of the delay, in 1/s. 0 to 2. Default 1.25 (RFC 8033 section 4.2; tc-pie(8) writes 20, in 1/16).
+    pub beta: f64,
+    /// How long a burst after an uncongested time passes unhindered. Default 150 ms (RFC 8033 section 4.4: MAX_BURST).
+    pub max_burst: Dur,
+    /// True: mark packets that are ECN-capable instead of dropping them while p is at most `ecn_threshold`.
+    /// Default false (tc-pie(8)).
+    pub ecn: bool,
+    /// Above this p even ECN-capable packets are dropped. Default 10 % (RFC 8033 section 5.1: MARK_ECNTH).
+    pub ecn_threshold: Prob,
+    /// True: a packet's probability is scaled by its length over a full packet's. Default false (tc-pie(8)).
+    pub bytemode: bool,
+    /// True: the delay is what waits over an estimate of the departure rate (RFC 8033 section 4.3). Default false:
+    /// the waiting time of the last packet sent (tc-pie(8)).
+    pub dq_rate_estimator: bool,
+    /// True: drops are spread by derandomisation (RFC 8033 section 5.4). Default true, as Linux.
+    pub derandomisation: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            limit: Size::Packets(1000),
+            target: Dur::from_ms(15),
+            tupdate: Dur::from_ms(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Dur::from_ms(150),
+            ecn: false,
+            ecn_threshold: Prob::of(0.1),
+            bytemode: false,
+            dq_rate_estimator: false,
+            derandomisation: true,
+        }
+    }
+}
+
+/// The state.
+#[derive(Debug, Clone)]
+struct Vars {
+    /// The probability p.
+    drop_prob: f64,
+    /// The sum of p since the last drop.
+    accu_prob: f64,
+    /// The delay: at the last departure, or, with the rate estimator, at the last update.
+    qdelay: Dur,
+    /// The delay at the update before.
+    qdelay_old: Dur,
+    /// How long a burst may still pass.
+    burst_allowance: Dur,
+    /// The last departure, or, with the rate estimator, the start of the measurement.
+    dq_tstamp: Option<Time>,
+    /// Bytes sent in the measurement that runs.
+    dq_count: Option<u64>,
+    /// The departure rate in byte/s; 0 before the first measurement.
+    avg_dq_rate: f64,
+    /// When p is set anew.
+    update_at: Time,
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct Pie<P> {
+    params: Params,
+    /// A full packet in bytes.
+    mtu: u64,
+    vars: Vars,
+    store: Store<P>,
+}
+
+impl<P: Pkt> Pie<P> {
+    /// A queue of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        for (name, value) in [("target", params.target), ("tupdate", params.tupdate)] {
+            if value.is_zero() {
+                return Err(ParamError::new(name, "above 0", value).hint("the default is `15ms`"));
+            }
+        }
+        for (name, value, default) in [("alpha", params.alpha, "0.125"), ("beta", params.beta, "1.25")] {
+            if !(0.0..=2.0).contains(&value) {
+                let hint = alloc::format!("the default is {default}; tc's numbers are in sixteenths");
+                return Err(ParamError::new(name, "from 0 to 2", value).hint(hint));
+            }
+        }
+        let vars = Vars {
+            drop_prob: 0.0,
+            accu_prob: 0.0,
+            qdelay: Dur::ZERO,
+            qdelay_old: Dur::ZERO,
+            burst_allowance: params.max_burst,
+            dq_tstamp: None,
+            dq_count: None,
+            avg_dq_rate: 0.0,
+            update_at: Time::ZERO + params.tupdate,
+        };
+        let store = Store::new(link.resolve(params.limit))?;
+        Ok(Pie { params: params.clone(), mtu: link.packet.as_u64(), vars, store })
+    }
+
+    /// RFC 8033 §5.1 and §5.4: true where the packet is to be dropped or marked.
+    #[inline]
+    fn drop_early(&mut self, len: u32, fate: &mut impl Fate<P>) -> bool {
+        let vars = &mut self.vars;
+        if !vars.burst_allowance.is_zero()
+            || (vars.qdelay < self.params.target / 2 && vars.drop_prob < 0.2)
+            || self.store.backlog().bytes < 2 * self.mtu
+        {
+            return false;
+        }
+        let len = u64::from(len);
+        let scale = if self.params.bytemode && len <= self.mtu { len as f64 / self.mtu as f64 } else { 1.0 };
+        let p = vars.drop_prob * scale;
+        if !self.params.derandomisation {
+            return p > 0.0 && fate.uniform() < p;
+        }
+        vars.accu_prob = if p == 0.0 { 0.0 } else { vars.accu_prob + p };
+        if vars.accu_prob < 0.85 {
+            return false;
+        }
+        if vars.accu_prob >= 8.5 {
+            return true;
+        }
+        let hit = fate.uniform() < p;
+        if hit {
+            vars.accu_prob = 0.0;
+        }
+        hit
+    }
+
+    /// The delay by timestamp, and the burst allowance.
+    #[inline]
+    fn on_departure(&mut self, now: Time, waited: Dur, left: u64) {
+        let vars = &mut self.vars;
+        vars.qdelay = if left == 0 { Dur::ZERO } else { waited };
+        if let Some(before) = vars.dq_tstamp.replace(now) {
+            vars.burst_allowance = vars.burst_allowance.saturating_sub(now.since(before));
+        }
+    }
+
+    /// RFC 8033 §5.2: the departure rate, measured over DQ_THRESHOLD bytes while at least that much waits.
+    fn measure_rate(&mut self, now: Time, len: u32, left: u64) {
+        let vars = &mut self.vars;
+        if vars.dq_count.is_none() && left >= DQ_THRESHOLD {
+            (vars.dq_tstamp, vars.dq_count) = (Some(now), Some(0));
+        }
+        let (Some(start), Some(count)) = (vars.dq_tstamp, vars.dq_count) else { return };
+        let count = count + u64::from(len);
+        vars.dq_count = Some(count);
+        let took = now.since(start);
+        if count < DQ_THRESHOLD || took.is_zero() {
+            return;
+        }
+        let rate = count as f64 / took.as_secs_f64();
+        vars.avg_dq_rate = if vars.avg_dq_rate == 0.0 { rate } else { vars.avg_dq_rate * 0.875 + rate * 0.125 };
+        (vars.dq_tstamp, vars.dq_count) = (Some(now), (left >= DQ_THRESHOLD).then_some(0));
+        vars.burst_allowance = vars.burst_allowance.saturating_sub(took);
+    }
+
+    /// RFC 8033 §4.2: one step of the controller.
+    fn update(&mut self) {
+        let backlog = self.store.backlog().bytes;
+        let vars = &mut self.vars;
+        if self.params.dq_rate_estimator {
+            vars.qdelay_old = vars.qdelay;
+            let known = vars.avg_dq_rate > 0.0;
+            vars.qdelay = if known { Dur::from_secs_f64(backlog as f64 / vars.avg_dq_rate) } else { Dur::ZERO };
+        }
+        let (delay, old) = (vars.qdelay.as_secs_f64(), vars.qdelay_old.as_secs_f64());
+        let scale = auto_tune(vars.drop_prob);
+        let mut step =
+            scale * (self.params.alpha * (delay - self.params.target.as_secs_f64()) + self.params.beta * (delay - old));
+        if vars.drop_prob >= 0.1 {
+            step = step.min(MAX_STEP);
+        }
+        if delay > HIGH_DELAY {
+            step += MAX_STEP;
+        }
+        vars.drop_prob = (vars.drop_prob + step).clamp(0.0, 1.0);
+        // Linux: a delay of zero over a queue that is not empty tells only that it is short.
+        if vars.qdelay.is_zero() && vars.qdelay_old.is_zero() && backlog == 0 {
+            vars.drop_prob *= IDLE_DECAY;
+        }
+        let low = self.params.target / 2;
+        let measured = !self.params.dq_rate_estimator || vars.avg_dq_rate > 0.0;
+        if vars.qdelay < low && vars.qdelay_old < low && vars.drop_prob == 0.0 && measured {
+            // RFC 8033 §4.4: uncongested, so the next burst may pass again.
+            vars.burst_allowance = self.params.max_burst;
+            (vars.accu_prob, vars.avg_dq_rate) = (0.0, 0.0);
+            (vars.dq_tstamp, vars.dq_count) = (None, None);
+        }
+        if !self.params.dq_rate_estimator {
+            vars.qdelay_old = vars.qdelay;
+        }
+    }
+}
+
+/// RFC 8033 §4.2: how far alpha and beta are scaled down for a small p.
+fn auto_tune(p: f64) -> f64 {
+    const STEPS: [(f64, f64); 6] =
+        [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+    STEPS.iter().find(|(bound, _)| p < *bound).map_or(1.0, |(_, divisor)| 1.0 / divisor)
+}
+
+impl<P: Pkt> Qdisc<P> for Pie<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, mut pkt: P, fate: &mut impl Fate<P>) {
+        let reason = if !self.store.fits(pkt.len()) {
+            DropReason::Overlimit
+        } else if !self.drop_early(pkt.len(), fate)
+            || (self.params.ecn
+                && self.vars.drop_prob <= self.params.ecn_threshold.as_f64()
+                && mark(&mut pkt, MarkReason::Congestion, fate))
+        {
+            match self.store.push(now, pkt) {
+                Ok(()) => return,
+                Err(_) => unreachable!("the packet fitted"),
+            }
+        } else {
+            DropReason::Congestion
+        };
+        self.vars.accu_prob = 0.0;
+        fate.dropped(pkt, reason);
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
+        let (at, pkt) = self.store.pop()?;
+        let left = self.store.backlog().bytes;
+        if self.params.dq_rate_estimator {
+            self.measure_rate(now, pkt.len(), left);
+        } else {
+            self.on_departure(now, now.since(at), left);
+        }
+        Some(pkt)
+    }
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.store.backlog()
+    }
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.vars.update_at)
+    }
+    fn on_timer(&mut self, now: Time) {
+        if now >= self.vars.update_at {
+            self.update();
+            self.vars.update_at = now + self.params.tupdate;
+        }
+    }
+    fn probe(&self, row: &mut Probe) {
+        row.push("drop_prob", "", self.vars.drop_prob);
+        row.push("qdelay", "s", self.vars.qdelay.as_secs_f64());
+        row.push("burst_allowance", "s", self.vars.burst_allowance.as_secs_f64());
+        if self.params.dq_rate_estimator {
+            row.push("departure_rate", "bit/s", self.vars.avg_dq_rate * 8.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use crate::testing::{Recorder, TestPkt, link};
+
+    /// A queue of ten packets whose controller stands at that p and those delays, without burst allowance.
+    fn pie(params: Params, drop_prob: f64, qdelay_ms: u64, qdelay_old_ms: u64) -> (Pie<TestPkt>, Recorder) {
+        let (mut q, mut fate) = (Pie::new(&params, &link()).unwrap(), Recorder::new(1));
+        for id in 0..10 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate);
+        }
+        q.vars.drop_prob = drop_prob;
+        (q.vars.qdelay, q.vars.qdelay_old) = (Dur::from_ms(qdelay_ms), Dur::from_ms(qdelay_old_ms));
+        q.vars.burst_allowance = Dur::ZERO;
+        (q, fate)
+    }
+    /// p after one update from there.
+    fn updated(drop_prob: f64, qdelay_ms: u64, qdelay_old_ms: u64) -> f64 {
+        let (mut q, _) = pie(Params::default(), drop_prob, qdelay_ms, qdelay_old_ms);
+        q.on_timer(Time::ZERO + Dur::from_ms(15));
+        q.vars.drop_prob
+    }
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-12, "{a} against {b}");
+    }
+    fn arrive(q: &mut Pie<TestPkt>, fate: &mut Recorder, id: u64, ecn: Ecn) {
+        q.enqueue(Time::ZERO, TestPkt::new(id, 1500).ecn(ecn), fate);
+    }
+
+    #[test]
+    fn a_first_update_is_scaled_down_by_two_thousand() {
+        near(updated(0.0, 30, 0), (0.125 * 0.015 + 1.25 * 0.030) / 2048.0);
+    }
+
+    #[test]
+    fn a_steady_delay_above_target_moves_p_by_alpha_alone() {
+        near(updated(0.2, 31, 31), 0.2 + 0.125 * 0.016);
+    }
+
+    #[test]
+    fn a_falling_delay_lowers_p() {
+        near(updated(0.2, 15, 31), 0.2 - 1.25 * 0.016);
+    }
+
+    #[test]
+    fn p_of_a_tenth_or_more_grows_by_at_most_two_percent() {
+        near(updated(0.1, 100, 0), 0.12);
+        assert!(updated(0.099, 100, 0) > 0.099 + 0.02);
+    }
+
+    #[test]
+    fn a_delay_over_a_quarter_second_adds_two_percent_more() {
+        near(updated(0.5, 251, 0), 0.54);
+    }
+
+    #[test]
+    fn p_stays_from_zero_to_one() {
+        assert_eq!((updated(0.0, 0, 15), updated(0.99, 300, 0)), (0.0, 1.0));
+    }
+
+    #[test]
+    fn auto_tuning_follows_the_table_of_the_rfc() {
+        let divisors = [0.0, 9e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1].map(|p| 1.0 / auto_tune(p));
+        assert_eq!(divisors, [2048.0, 2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn an_empty_queue_twice_in_a_row_decays_p_besides() {
+        let (mut q, mut fate) = pie(Params { alpha: 0.0, ..Params::default() }, 0.5, 0, 0);
+        while q.dequeue(Time::ZERO, &mut fate).is_some() {}
+        q.on_timer(Time::ZERO + Dur::from_ms(15));
+        near(q.vars.drop_prob, 0.5 * 63.0 / 64.0);
+    }
+
+    #[test]
+    fn no_drop_before_the_sum_of_p_is_085() {
+        // p = 0.1: the sum is 0.9 at the ninth arrival.
+        let (mut q, mut fate) = pie(Params::default(), 0.1, 20, 20);
+        fate.forced = alloc::vec![0.0; 20];
+        for id in 1..=9 {
+            arrive(&mut q, &mut fate, id, Ecn::NotEct);
+        }
+        assert_eq!(fate.dropped_ids(), [9]);
+    }
+
+    #[test]
+    fn a_drop_is_certain_when_the_sum_of_p_is_85() {
+        let (mut q, mut fate) = pie(Params::default(), 0.5, 20, 20);
+        fate.forced = alloc::vec![0.999; 100];
+        for id in 1..=18 {
+            arrive(&mut q, &mut fate, id, Ecn::NotEct);
+        }
+        assert_eq!(fate.dropped_ids(), [17]);
+    }
+
+    #[test]
+    fn without_derandomisation_each_arrival_stands_alone() {
+        let (mut q, mut fate) = pie(Params { derandomisation: false, ..Params::default() }, 0.1, 20, 20);
+        fate.forced = alloc::vec![0.11, 0.09];
+        arrive(&mut q, &mut fate, 1, Ecn::NotEct);
+        arrive(&mut q, &mut fate, 2, Ecn::NotEct);
+        assert_eq!(fate.dropped_ids(), [1]);
+    }
+
+    #[test]
+    fn a_queue_under_two_packets_is_never_dropped_from() {
+        let (mut q, mut fate) = pie(Params::default(), 1.0, 20, 20);
+        while q.backlog().packets > 1 {
+            q.store.pop();
+        }
+        arrive(&mut q, &mut fate, 1, Ecn::NotEct);
+        assert!(fate.dropped.is_empty());
+        arrive(&mut q, &mut fate, 2, Ecn::NotEct);
+        assert_eq!(fate.dropped_ids(), [2]);
+    }
+
+    #[test]
+    fn a_low_delay_with_a_low_p_disables_drops() {
+        let (mut q, mut fate) = pie(Params { derandomisation: false, ..Params::default() }, 0.19, 7, 7);
+        fate.forced = alloc::vec![0.0; 2];
+        arrive(&mut q, &mut fate, 1, Ecn::NotEct);
+        assert!(fate.dropped.is_empty());
+        q.vars.drop_prob = 0.2;
+        arrive(&mut q, &mut fate, 2, Ecn::NotEct);
+        assert_eq!(fate.dropped_ids(), [2]);
+    }
+
+    #[test]
+    fn up_to_a_tenth_capable_packets_are_marked_and_above_dropped() {
+        let params = Params { ecn: true, derandomisation: false, ..Params::default() };
+        let (mut q, mut fate) = pie(params, 0.1, 20, 20);
+        fate.forced = alloc::vec![0.0; 2];
+        arrive(&mut q, &mut fate, 1, Ecn::Ect0);
+        q.vars.drop_prob = 0.100001;
+        arrive(&mut q, &mut fate, 2, Ecn::Ect0);
+        assert_eq!((fate.marked_ids(), fate.dropped_ids()), (alloc::vec![1], alloc::vec![2]));
+    }
+
+    #[test]
+    fn the_burst_allowance_runs_down_between_departures() {
+        let (mut q, mut fate) = pie(Params::default(), 0.0, 0, 0);
+        q.vars.burst_allowance = Dur::from_ms(150);
+        q.dequeue(Time::ZERO + Dur::from_ms(10), &mut fate);
+        q.dequeue(Time::ZERO + Dur::from_ms(40), &mut fate);
+        assert_eq!(q.vars.burst_allowance, Dur::from_ms(120));
+    }
+
+    #[test]
+    fn an_uncongested_update_restores_the_burst_allowance() {
+        let (mut q, _) = pie(Params::default(), 0.0, 7, 7);
+        q.on_timer(Time::ZERO + Dur::from_ms(15));
+        assert_eq!(q.vars.burst_allowance, Dur::from_ms(150));
+    }
+
+    #[test]
+    fn the_delay_is_how_long_the_last_packet_waited_and_zero_when_none_is_left() {
+        let (mut q, mut fate) = pie(Params::default(), 0.0, 0, 0);
+        q.dequeue(Time::ZERO + Dur::from_ms(12), &mut fate);
+        assert_eq!(q.vars.qdelay, Dur::from_ms(12));
+        while q.dequeue(Time::ZERO + Dur::from_ms(13), &mut fate).is_some() {}
+        assert_eq!(q.vars.qdelay, Dur::ZERO);
+    }
+
+    #[test]
+    fn the_rate_estimator_measures_sixteen_kilobytes_of_departures() {
+        let (mut q, mut fate) = pie(Params { dq_rate_estimator: true, ..Params::default() }, 0.0, 0, 0);
+        for id in 10..40 {
+            arrive(&mut q, &mut fate, id, Ecn::NotEct);
+        }
+        // 1500 B every 1.2 ms. The first departure starts the count and is in it, so eleven of them (16500 B) take 12 ms.
+        for i in 0..11 {
+            q.dequeue(Time::from_ns(i * 1_200_000), &mut fate);
+        }
+        near(q.vars.avg_dq_rate, 16_500.0 / 0.012);
+        q.on_timer(Time::ZERO + Dur::from_ms(15));
+        assert_eq!(q.vars.qdelay, Dur::from_secs_f64(29.0 * 1500.0 / (16_500.0 / 0.012)));
+    }
+
+    #[test]
+    fn a_gain_in_tc_s_sixteenths_is_refused() {
+        let error = Pie::<TestPkt>::new(&Params { beta: 20.0, ..Params::default() }, &link()).unwrap_err();
+        assert_eq!(
+            alloc::format!("{error}"),
+            "beta must be from 0 to 2, got 20; the default is 1.25; tc's numbers are in sixteenths"
+        );
+    }
+}
