@@ -52,3 +52,54 @@ impl<P: Pkt> Qdisc<P> for DropTail<P> {
         self.store.backlog()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Recorder, TestPkt, link};
+
+    fn fill(limit: Size, lens: &[u32]) -> (DropTail<TestPkt>, Recorder) {
+        let (mut q, mut fate) = (DropTail::new(&Params { limit }, &link()).unwrap(), Recorder::new(1));
+        for (id, &len) in lens.iter().enumerate() {
+            q.enqueue(Time::ZERO, TestPkt::new(id as u64, len), &mut fate);
+        }
+        (q, fate)
+    }
+
+    #[test]
+    fn a_limit_in_packets_counts_packets() {
+        let (q, fate) = fill(Size::Packets(2), &[1500, 40, 40]);
+        assert_eq!(fate.dropped_ids(), [2]);
+        assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 1540 });
+    }
+
+    #[test]
+    fn a_limit_in_bytes_keeps_what_still_fits_exactly() {
+        let (q, fate) = fill(Size::Bytes(3000), &[1500, 1400, 200, 100]);
+        assert_eq!(fate.dropped_ids(), [2]);
+        assert_eq!(q.backlog(), Backlog { packets: 3, bytes: 3000 });
+    }
+
+    #[test]
+    fn a_limit_in_bandwidth_delay_products_becomes_packets_of_the_link() {
+        // 10 Mbit/s * 10 ms = 12500 B = 8.33 packets of 1500 B, to the nearest 8.
+        let (_, fate) = fill(Size::MilliBdp(1000), &[1500; 10]);
+        assert_eq!(fate.dropped_ids(), [8, 9]);
+    }
+
+    #[test]
+    fn a_bandwidth_delay_product_without_a_rate_is_refused() {
+        let link = LinkContext { rate: None, ..link() };
+        let error = DropTail::<TestPkt>::new(&Params { limit: Size::MilliBdp(1000) }, &link).unwrap_err();
+        assert_eq!(
+            alloc::format!("{error}"),
+            "limit must be in packets or bytes where the link has no rate or RTT, got 1bdp; write for example `100p`"
+        );
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_refused() {
+        let error = DropTail::<TestPkt>::new(&Params { limit: Size::Packets(0) }, &link()).unwrap_err();
+        assert_eq!(alloc::format!("{error}"), "limit must be more than nothing, got 0p");
+    }
+}

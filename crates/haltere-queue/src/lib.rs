@@ -9,14 +9,25 @@
 
 #![no_std]
 extern crate alloc;
+#[cfg(test)]
+extern crate self as haltere_queue;
 
 mod registry;
 mod store;
 
+pub mod codel;
 pub mod drop_tail;
+pub mod fq_codel;
+pub mod pfifo_fast;
+pub mod pie;
+pub mod red;
+
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod testing;
 
 pub use registry::{Queue, QueueParams};
-pub use store::Store;
+pub use store::{Bound, Store};
 
 pub use haltere_units::Ecn;
 
@@ -37,7 +48,28 @@ pub struct FlowKey {
     pub protocol: u8,
 }
 
+impl FlowKey {
+    /// A hash of the flow. Different seeds give unrelated hashes, so that collisions differ between runs.
+    #[inline]
+    pub fn hash(&self, seed: u64) -> u64 {
+        let ports = u64::from(self.src_port) << 32 | u64::from(self.dst_port) << 16 | u64::from(self.protocol);
+        let mut h = fold(seed ^ 0x9e37_79b9_7f4a_7c15, ports ^ 0xd1b5_4a32_d192_ed03);
+        for address in [self.src, self.dst] {
+            h = fold(h ^ address as u64, (address >> 64) as u64 ^ 0x8bb8_4b93_962e_acc9);
+        }
+        fold(h, 0xa076_1d64_78bd_642f)
+    }
+}
+
+/// Multiplies to 128 bits and folds the halves together: one mixing step.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a ^ 0x2d35_8dcc_aa6c_78a5) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
 /// What a discipline may ask of a packet.
+#[expect(clippy::len_without_is_empty, reason = "no packet is empty")]
 pub trait Pkt {
     /// Length on the link in bytes, headers and framing included.
     fn len(&self) -> u32;
@@ -97,6 +129,17 @@ pub trait Fate<P> {
     }
 }
 
+/// Marks the packet where its ECN field allows it, and tells so; false where the packet must be dropped instead.
+#[inline]
+fn mark<P: Pkt>(pkt: &mut P, reason: MarkReason, fate: &mut impl Fate<P>) -> bool {
+    let capable = pkt.ecn().is_capable();
+    if capable {
+        pkt.set_ce();
+        fate.marked(pkt, reason);
+    }
+    capable
+}
+
 /// What waits in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
@@ -106,6 +149,21 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+impl Backlog {
+    /// One packet of `len` bytes more.
+    #[inline]
+    pub fn add(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+    /// One packet of `len` bytes less.
+    #[inline]
+    pub fn remove(&mut self, len: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(len);
+    }
+}
+
 /// What a discipline may know of the link that it serves, for parameters that follow from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkContext {
@@ -113,7 +171,7 @@ pub struct LinkContext {
     pub rate: Option<Rate>,
     /// The round-trip time without queues of the flows that cross the link, for `bdp` and thresholds.
     pub rtt: Option<Dur>,
-    /// The length of a full packet on this link.
+    /// The length of a full packet on this link, headers and framing included.
     pub packet: Bytes,
     /// Seed for hashes that must differ between runs but not within one.
     pub seed: u64,

@@ -4,37 +4,62 @@ use crate::{Backlog, Pkt};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, ParamError, Size, Time};
 
+/// A bound on what may wait, in packets or bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    max_packets: u64,
+    max_bytes: u64,
+}
+
+impl Bound {
+    /// No bound.
+    pub const NONE: Bound = Bound { max_packets: u64::MAX, max_bytes: u64::MAX };
+
+    /// At most `limit` (packets or bytes; a `bdp` must be resolved before).
+    pub fn new(limit: Size) -> Result<Bound, ParamError> {
+        match limit {
+            Size::Packets(n) if n > 0 => Ok(Bound { max_packets: n, ..Bound::NONE }),
+            Size::Bytes(n) if n > 0 => Ok(Bound { max_bytes: n, ..Bound::NONE }),
+            Size::MilliBdp(n) if n > 0 => {
+                Err(ParamError::new("limit", "in packets or bytes where the link has no rate or RTT", limit)
+                    .hint("write for example `100p`"))
+            }
+            _ => Err(ParamError::new("limit", "more than nothing", limit)),
+        }
+    }
+    /// True where a packet of `len` bytes would still fit beside that backlog.
+    #[inline]
+    pub fn fits(&self, backlog: Backlog, len: u32) -> bool {
+        u64::from(backlog.packets) < self.max_packets && backlog.bytes + u64::from(len) <= self.max_bytes
+    }
+    /// True where that backlog is more than the bound allows.
+    #[inline]
+    pub fn is_exceeded(&self, backlog: Backlog) -> bool {
+        u64::from(backlog.packets) > self.max_packets || backlog.bytes > self.max_bytes
+    }
+}
+
 /// Packets in order of arrival, with the time at which each came, bounded in packets or bytes.
 #[derive(Debug, Clone)]
 pub struct Store<P> {
     entries: VecDeque<(Time, P)>,
     bytes: u64,
-    max_packets: u64,
-    max_bytes: u64,
+    bound: Bound,
 }
 
 impl<P: Pkt> Store<P> {
     /// An empty store that holds at most `limit` (packets or bytes; a `bdp` must be resolved before).
     pub fn new(limit: Size) -> Result<Store<P>, ParamError> {
-        let (max_packets, max_bytes) = match limit {
-            Size::Packets(n) if n > 0 => (n, u64::MAX),
-            Size::Bytes(n) if n > 0 => (u64::MAX, n),
-            Size::MilliBdp(_) => {
-                return Err(ParamError::new("limit", "in packets or bytes where the link has no rate or RTT", limit)
-                    .hint("write for example `100p`"));
-            }
-            _ => return Err(ParamError::new("limit", "at least one packet", limit)),
-        };
-        Ok(Store { entries: VecDeque::new(), bytes: 0, max_packets, max_bytes })
+        Ok(Store { bound: Bound::new(limit)?, ..Store::unbounded() })
     }
     /// A store without bound, for disciplines that hold one limit over several stores.
     pub fn unbounded() -> Store<P> {
-        Store { entries: VecDeque::new(), bytes: 0, max_packets: u64::MAX, max_bytes: u64::MAX }
+        Store { entries: VecDeque::new(), bytes: 0, bound: Bound::NONE }
     }
     /// True where a packet of `len` bytes would still fit.
     #[inline]
     pub fn fits(&self, len: u32) -> bool {
-        (self.entries.len() as u64) < self.max_packets && self.bytes + u64::from(len) <= self.max_bytes
+        self.bound.fits(self.backlog(), len)
     }
     /// Appends the packet, or gives it back where it does not fit.
     #[inline]
