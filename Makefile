@@ -1,0 +1,70 @@
+# Haltere. `make` lists the targets.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+BIN := $(VENV)/bin
+# Cargo and pip may ask at a terminal or colour a log; neither helps here.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+
+.PHONY: help setup run test test-rust test-python lint format bench docs clean need-cargo need-python
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+need-cargo:
+	@cargo --version >/dev/null 2>&1 || { echo "cargo is missing (Rust 1.90 or newer): install it from https://rustup.rs, or on Debian: apt-get install rustup && rustup default stable" >&2; exit 2; }
+
+need-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "python3 3.11 or newer is missing: on Debian: apt-get install python3 python3-venv; elsewhere https://www.python.org/downloads, or make PYTHON=/path/to/python3" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "python3's venv is missing: on Debian: apt-get install python3-venv" >&2; exit 2; }
+
+$(VENV)/bin/maturin: | need-python
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet 'maturin>=1.7,<2'
+
+# The package, editable, with what it needs and its extension compiled in release.
+$(VENV)/.built: pyproject.toml $(RUST_SOURCES) | need-cargo $(VENV)/bin/maturin
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --extras dev --quiet
+	touch $@
+
+setup: need-cargo need-python $(VENV)/.built ## Make .venv and build the package into it
+	@echo "ready: $(BIN)/haltere --help"
+
+run: setup ## The aqm-lab study, quick: tables here, figures where it says
+	$(BIN)/haltere reproduce aqm-lab --quick --out results/aqm-lab-quick
+
+test: test-rust test-python ## All tests
+
+test-rust: need-cargo
+	cargo test --workspace --quiet
+
+test-python: setup
+	$(BIN)/python -m pytest -q
+
+lint: setup ## rustfmt, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests/python
+	$(BIN)/ruff format --check python tests/python
+	$(BIN)/mypy
+
+format: setup ## Format everything
+	cargo fmt --all
+	$(BIN)/ruff check --fix --quiet python tests/python
+	$(BIN)/ruff format --quiet python tests/python
+
+bench: need-cargo ## Benchmarks
+	cargo bench --workspace
+
+docs: setup ## Write docs/reference from the schema
+	$(BIN)/python -m haltere.reference docs/reference
+
+clean: ## Remove what was built (results stay)
+	rm -rf $(VENV) target

@@ -1,0 +1,14 @@
+"""Haltere: a laboratory for how flows share a bottleneck.
+
+>>> import haltere
+>>> scenario = haltere.load("experiment.toml")          # doctest: +SKIP
+>>> results = scenario.run(seeds=10, out="results/mine") # doctest: +SKIP
+>>> results.summary()                                    # doctest: +SKIP
+"""
+
+from ._core import version as __version__
+from .errors import HaltereError, InputError
+from .experiment import Scenario, load
+from .results import Results
+
+__all__ = ["HaltereError", "InputError", "Results", "Scenario", "__version__", "load"]

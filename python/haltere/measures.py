@@ -1,0 +1,129 @@
+"""What is read off one run: rates, round-trip times, queues, drops.
+
+Every rate is in Mbit/s of payload after the warm-up, every delay in milliseconds, every time in seconds from the start of the run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .results import Results
+    from .runner import Done
+
+__all__ = ["QueueSeries", "Run", "seconds", "span_s"]
+
+Array = NDArray[np.float64]
+
+_UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds_of(text: str) -> float:
+    """A span as a scenario writes it, in seconds.
+
+    >>> seconds_of("100.1s"), seconds_of("20ms")
+    (100.1, 0.02)
+    """
+    found = re.fullmatch(r"([0-9.eE+-]*[0-9.])\s*(ns|us|ms|s|min|h)", text)
+    if not found:
+        raise ValueError(f"seconds_of: text must be a span such as `20ms`, got `{text}`")
+    return float(found[1]) * _UNITS_S[found[2]]
+
+
+def seconds(scenario: Mapping[str, Any]) -> float:
+    """How long a run of this scenario lasts, in seconds."""
+    return seconds_of(scenario["duration"])
+
+
+def span_s(scenario: Mapping[str, Any]) -> float:
+    """The seconds over which rates are taken: the run less its warm-up."""
+    return seconds(scenario) - seconds_of(scenario.get("warmup", "0s"))
+
+
+@dataclass(frozen=True)
+class QueueSeries:
+    """One queue over time; every array has the same shape (samples,)."""
+
+    at_s: Array
+    packets: Array
+    """Waiting in the discipline."""
+    ring_packets: Array
+    """Waiting in the device ring below it."""
+
+
+class Run:
+    """One run and what can be read off it. Tables are read when first asked for."""
+
+    def __init__(self, results: Results, done: Done) -> None:
+        self.results, self.done = results, done
+        self.scenario = results.points[done.point].scenario
+
+    def _table(self, name: str) -> pa.Table:
+        return self.results.run_table(name, self.done)
+
+    @cached_property
+    def flows(self) -> pa.Table:
+        """The table `flows`: one row a flow."""
+        return self._table("flows")
+
+    @cached_property
+    def links(self) -> pa.Table:
+        """The table `links`: one row a direction of a link."""
+        return self._table("links")
+
+    def goodput_mbit(self, group: str | None = None, sender: str | None = None) -> Array:
+        """Payload delivered in order, Mbit/s, one value a TCP or UDP flow: of one traffic entry, of one sending node, or of all."""
+        keep = pc.not_equal(self.flows["kind"], "ping")
+        if group is not None:
+            keep = pc.and_(keep, pc.equal(self.flows["group"], group))
+        if sender is not None:
+            keep = pc.and_(keep, pc.equal(self.flows["from"], sender))
+        received = self.flows["received_after_warmup"].filter(keep).to_numpy().astype(np.float64)
+        return received * 8e-6 / span_s(self.scenario)
+
+    def ping_series(self) -> tuple[Array, Array]:
+        """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""
+        pings = self._table("pings")
+        return pings["at_ns"].to_numpy() * 1e-9, pings["rtt_ns"].to_numpy() * 1e-6
+
+    def ping_ms(self) -> Array:
+        """The round-trip times of pings sent after the warm-up, ms."""
+        at, rtt = self.ping_series()
+        return rtt[at >= seconds_of(self.scenario.get("warmup", "0s"))]
+
+    def _link(self, link: str) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = self.links.filter(pc.equal(self.links["link"], link)).to_pylist()
+        if not rows:
+            raise KeyError(f"link must be one of {', '.join(self.links['link'].to_pylist())}, got `{link}`")
+        return rows[0]
+
+    def drops(self, link: str) -> int:
+        """Packets that the queue of this link dropped after the warm-up, for want of room or to tell congestion."""
+        row = self._link(link)
+        return int(row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"])
+
+    def queue(self, link: str) -> QueueSeries:
+        """The time series of a watched queue."""
+        series = self._table("queue_series")
+        series = series.filter(pc.equal(series["link"], link))
+        at = series["at_ns"].to_numpy() * 1e-9
+        return QueueSeries(at, series["packets"].to_numpy().astype(np.float64), series["ring_packets"].to_numpy().astype(np.float64))
+
+    def mean_queue_packets(self, link: str) -> float:
+        """Packets that wait at this link on average, discipline and ring together."""
+        series = self.queue(link)
+        after = series.at_s >= seconds_of(self.scenario.get("warmup", "0s"))
+        return float((series.packets + series.ring_packets)[after].mean())
+
+    def has_ring(self, link: str) -> bool:
+        """True where something ever waited in the device ring of this link."""
+        return bool(self.queue(link).ring_packets.any())

@@ -1,0 +1,195 @@
+"""Figures in one house style: colours that the colour-blind can tell apart, units on every axis, intervals shown.
+
+Functions draw into a Matplotlib ``Axes`` that :func:`figure` made and return nothing; :func:`save` writes PNG and PDF.
+No global state of Matplotlib is touched, so figures may be drawn from any thread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+from numpy.typing import ArrayLike
+
+from . import stats
+
+__all__ = ["PALETTE", "bars", "band", "cdf", "colours", "figure", "heat", "legend", "line", "plain_number", "save"]
+
+# Okabe and Ito's palette without its yellow (too pale on white) and with a darker sky blue; black last.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#3FA7DC", "#7A4FBF", "#000000")
+
+_INK = "#222222"
+_STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "text.color": _INK,
+    "axes.edgecolor": "#888888",
+    "axes.labelcolor": _INK,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.7,
+    "xtick.color": "#555555",
+    "ytick.color": "#555555",
+    "lines.linewidth": 1.3,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "pdf.fonttype": 42,
+}
+
+
+def colours(names: Iterable[str]) -> dict[str, str]:
+    """One colour a name, in order.
+
+    >>> colours(["codel", "pie"])["codel"]
+    '#0072B2'
+    """
+    return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(names)}
+
+
+def figure(
+    rows: int = 1, columns: int = 1, *, width: float = 7.2, height: float = 3.4, share: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure of ``rows`` by ``columns`` panels, ``width`` by ``height`` inches in all; panels row by row."""
+    with matplotlib.rc_context(_STYLE):
+        fig = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(fig)
+        grid = fig.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
+    return fig, [axes for row in grid for axes in row]
+
+
+def line(axes: Axes, x: ArrayLike, y: ArrayLike, label: str, colour: str) -> None:
+    """A line."""
+    axes.plot(np.asarray(x), np.asarray(y), label=label, color=colour)
+
+
+def band(axes: Axes, x: ArrayLike, runs: Sequence[ArrayLike], label: str, colour: str) -> None:
+    """The mean over runs as a line, and lowest to highest as a shaded band. Each run has the shape of ``x``."""
+    t, middle, low, high = stats.by_time(np.asarray(x, dtype=np.float64), runs)
+    if len(runs) > 1:
+        axes.fill_between(t, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(t, middle, label=label, color=colour)
+
+
+def cdf(axes: Axes, values: ArrayLike, label: str, colour: str) -> None:
+    """The empirical distribution of the values, as a step line from 0 to 1."""
+    x, p = stats.cdf(values)
+    axes.step(np.concatenate([x[:1], x]), np.concatenate([[0.0], p]), where="post", label=label, color=colour)
+    axes.set_ylim(0, 1.01)
+
+
+def bars(
+    axes: Axes,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[stats.Mean | None]],
+    references: Mapping[str, Mapping[str, Sequence[float | None]]] | None = None,
+    colour: Mapping[str, str] | None = None,
+) -> None:
+    """Bars with intervals as whiskers, one group of bars a name in ``groups``.
+
+    ``series[name][i]`` is the bar of ``name`` in group ``i``. ``references[source][name][i]`` is what another source (a paper) gives for
+    it, drawn as a marker on the bar; ``None`` where it gives nothing.
+    """
+    shades = colour or colours(series)
+    step = 0.8 / max(len(series), 1)
+    place = np.arange(len(groups), dtype=np.float64)
+    markers = ("D", "o", "^")
+    for j, (name, values) in enumerate(series.items()):
+        x = place + (j - (len(series) - 1) / 2) * step
+        heights = [math.nan if v is None else v.mean for v in values]
+        axes.bar(x, heights, width=step * 0.92, color=shades[name], alpha=0.85, label=name, linewidth=0)
+        whiskers = [(xi, v) for xi, v in zip(x, values, strict=True) if v is not None and not math.isnan(v.half)]
+        if whiskers:
+            axes.errorbar(
+                [xi for xi, _ in whiskers],
+                [v.mean for _, v in whiskers],
+                yerr=[v.half for _, v in whiskers],
+                fmt="none",
+                ecolor=_INK,
+                elinewidth=0.9,
+                capsize=2,
+            )
+        for marker, (source, given) in zip(markers, (references or {}).items(), strict=False):
+            points = [(xi, y) for xi, y in zip(x, given.get(name, ()), strict=False) if y is not None]
+            axes.plot(
+                [xi for xi, _ in points],
+                [y for _, y in points],
+                marker,
+                markersize=4.5,
+                markerfacecolor="white",
+                markeredgecolor=_INK,
+                markeredgewidth=0.9,
+                linestyle="none",
+                label=source if j == 0 else None,
+            )
+    axes.set_xticks(place, groups)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(False, axis="x")
+
+
+def heat(
+    axes: Axes, matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], unit: str, digits: int = 1
+) -> None:
+    """A heat map with its numbers written in; ``matrix`` has shape (rows, columns)."""
+    values = np.asarray(matrix, dtype=np.float64)
+    if values.shape != (len(rows), len(columns)):
+        raise ValueError(f"heat: matrix must be {len(rows)} by {len(columns)}, got {values.shape}")
+    image = axes.imshow(values, cmap="cividis", aspect="auto")
+    axes.grid(False)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    middle = (np.nanmin(values) + np.nanmax(values)) / 2
+    for (i, j), value in np.ndenumerate(values):
+        ink = "white" if value < middle else "black"
+        axes.text(j, i, "–" if math.isnan(value) else f"{value:.{digits}f}", ha="center", va="center", color=ink)
+    figure = axes.get_figure()
+    if isinstance(figure, Figure):
+        bar = figure.colorbar(image, ax=axes, pad=0.02)
+        bar.set_label(unit)
+        bar.outline.set_visible(False)  # type: ignore[operator]
+
+
+def legend(fig: Figure, axes: Axes, columns: int = 8) -> None:
+    """One legend for the whole figure, above its panels, from the labels of one of them."""
+    with matplotlib.rc_context(_STYLE):
+        handles, labels = axes.get_legend_handles_labels()
+        fig.legend(handles, labels, loc="outside upper center", ncols=min(columns, max(len(labels), 1)))
+
+
+def save(fig: Figure, stem: str | Path) -> list[Path]:
+    """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, the same bytes each time; returns both paths."""
+    base = Path(stem)
+    base.parent.mkdir(parents=True, exist_ok=True)
+    paths = [base.with_name(base.name + ".png"), base.with_name(base.name + ".pdf")]
+    with matplotlib.rc_context(_STYLE):
+        fig.savefig(paths[0], dpi=150, metadata={"Software": None})
+        fig.savefig(paths[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    return paths
+
+
+def plain_number(multiples: Sequence[int] = (1,)) -> FuncFormatter:
+    """Labels for a logarithmic axis: plain numbers, and only at these multiples of a power of ten."""
+
+    def text(value: float, _: int) -> str:
+        leading = value / 10 ** math.floor(math.log10(value)) if value > 0 else 0
+        return f"{value:g}" if any(abs(leading - multiple) < 1e-6 for multiple in multiples) else ""
+
+    return FuncFormatter(text)

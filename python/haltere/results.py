@@ -1,0 +1,147 @@
+"""Results: what is in a results directory, read when asked for.
+
+    manifest.json            versions, seeds, every scenario in full, every run with its digest
+    runs/KEY/TABLE.parquet   the tables of one run
+    figures/, report.html    what `haltere plot` and `haltere report` add
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import stats
+from .errors import InputError
+from .files import write_atomically
+from .runner import Done
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Point", "Results"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of a sweep: its place, what was swept with its value, and its full scenario."""
+
+    index: int
+    labels: Mapping[str, Any]
+    scenario: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The labels in a few words, or ``all`` where nothing was swept.
+
+        >>> Point(0, {"topology.dumbbell.pairs": 4, "queue": {"kind": "red"}}, {}).name
+        'pairs=4 queue=red'
+        """
+        return " ".join(f"{key.rsplit('.', 1)[-1]}={_short(value)}" for key, value in self.labels.items()) or "all"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping) and "kind" in value:
+        return str(value["kind"])
+    return str(value) if not isinstance(value, Mapping | list) else json.dumps(value)
+
+
+class Results:
+    """The results in a directory. Only the manifest is read at once; tables are read when asked for."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        path = self.directory / "manifest.json"
+        try:
+            self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            told = self.manifest["points"]
+            self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(told)]
+            self.runs = [Done(**one) for one in self.manifest["runs"]]
+        except (FileNotFoundError, NotADirectoryError):
+            raise InputError(f"{self.directory}: must be a results directory, got no manifest.json in it") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: manifest must be one that haltere wrote, got {error!r}") from None
+        self._keep: object = None
+
+    @staticmethod
+    def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
+        """Writes ``manifest.json``."""
+        write_atomically(directory / "manifest.json", json.dumps(manifest, indent=1) + "\n")
+
+    @property
+    def title(self) -> str:
+        """What the experiment is about."""
+        return str(self.manifest["title"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds."""
+        return list(self.manifest["seeds"])
+
+    @property
+    def complete(self) -> bool:
+        """Every run is done."""
+        return bool(self.manifest["complete"])
+
+    def table(
+        self, name: str, *, points: Iterable[int] | None = None, columns: Iterable[str] | None = None
+    ) -> pa.Table:
+        """The table of that name over all runs, with the columns ``point`` (int32) and ``seed`` (uint64) in front.
+
+        ``points``: only these; ``columns``: only these, which saves time. A column that some runs lack (inner variables of another
+        discipline) is null there.
+        """
+        wanted = None if points is None else set(points)
+        some = None if columns is None else list(columns)
+        parts = []
+        for run in self.runs:
+            if wanted is not None and run.point not in wanted:
+                continue
+            part = self.run_table(name, run, some)
+            front = {"point": pa.repeat(pa.scalar(run.point, pa.int32()), len(part))}
+            front["seed"] = pa.repeat(pa.scalar(run.seed, pa.uint64()), len(part))
+            for place, (key, column) in enumerate(front.items()):
+                part = part.add_column(place, key, column)
+            parts.append(part)
+        if not parts:
+            raise InputError(f"{self.directory}: runs must be at least 1, got none for table `{name}`")
+        return pa.concat_tables(parts, promote_options="default")
+
+    def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
+        """The table of that name of one run."""
+        path = self.directory / "runs" / run.key / f"{name}.parquet"
+        try:
+            file = pq.ParquetFile(path)
+        except FileNotFoundError:
+            have = sorted(p.stem for p in path.parent.glob("*.parquet"))
+            raise InputError(f"{self.directory}: table must be one of {', '.join(have)}, got `{name}`") from None
+        some = None if columns is None else [c for c in columns if c in file.schema_arrow.names]
+        return file.read(columns=some)
+
+    def pandas(self, name: str, **options: Any) -> pandas.DataFrame:
+        """:meth:`table` as a pandas data frame (pandas must be installed)."""
+        frame: pandas.DataFrame = self.table(name, **options).to_pandas()
+        return frame
+
+    def per_seed(self, point: int, measure: Callable[[Done], float]) -> stats.Mean:
+        """The mean over the seeds of one point, with its interval."""
+        return stats.mean([measure(run) for run in self.runs if run.point == point])
+
+    def digest(self) -> str:
+        """The SHA-256 over all runs: equal experiments on equal versions give equal digests, on however many threads."""
+        whole = hashlib.sha256()
+        for run in sorted(self.runs, key=lambda one: (one.point, one.seed)):
+            labels = json.dumps(dict(self.points[run.point].labels), sort_keys=True)
+            whole.update(f"{labels} {run.seed} {run.digest}\n".encode())
+        return whole.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"<haltere.Results {str(self.directory)!r}: {len(self.points)} points, {len(self.runs)} runs>"

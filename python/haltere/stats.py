@@ -1,0 +1,290 @@
+"""Statistics of repeated runs: means with intervals, fairness, percentiles, steady state.
+
+Every function takes plain sequences or NumPy arrays and returns plain numbers or small frozen
+records. Units are those of what goes in. A wrong input raises :class:`ValueError` with the rule that it
+broke. Missing values (NaN) are wrong input: what is not known must be left out by the caller, who knows
+why it is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Mean",
+    "Stationarity",
+    "cdf",
+    "jain",
+    "mean",
+    "paired_difference",
+    "percentile",
+    "stationarity",
+    "student_t",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean with its Student-t interval.
+
+    ``mean``, ``sd`` (standard deviation of one value) and ``half`` (half the width of the interval) have the unit of the
+    values; ``n`` is how many there were. With one value ``sd`` and ``half`` are NaN: nothing is known of the spread.
+    """
+
+    mean: float
+    half: float
+    sd: float
+    n: int
+    confidence: float = 0.95
+
+    @property
+    def low(self) -> float:
+        """The interval's lower end."""
+        return self.mean - self.half
+
+    @property
+    def high(self) -> float:
+        """The interval's upper end."""
+        return self.mean + self.half
+
+    def format(self, digits: int = 1) -> str:
+        """The mean and, where there is one, the interval.
+
+        >>> Mean(10.04, 0.26, 0.4, 10).format()
+        '10.0 ± 0.3'
+        >>> Mean(10.04, math.nan, math.nan, 1).format()
+        '10.0'
+        """
+        if math.isnan(self.half):
+            return f"{self.mean:.{digits}f}"
+        return f"{self.mean:.{digits}f} ± {self.half:.{digits}f}"
+
+
+def _values(what: str, values: ArrayLike, least: int = 1) -> Array:
+    array = np.asarray(values, dtype=np.float64).ravel()
+    if array.size < least:
+        raise ValueError(f"{what}: values must be at least {least}, got {array.size}")
+    if np.isnan(array).any():
+        raise ValueError(f"{what}: values must be numbers, got NaN; leave out what is not known")
+    return array
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of the incomplete beta function (Lentz's method; DLMF 8.17.22)."""
+    tiny = 1e-300
+    c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
+    d = 1.0 / (d if abs(d) > tiny else tiny)
+    h = d
+    for m in range(1, 400):
+        for numerator in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1.0 + numerator * d
+            c = 1.0 + numerator / c
+            d = 1.0 / (d if abs(d) > tiny else tiny)
+            c = c if abs(c) > tiny else tiny
+            h *= d * c
+        if abs(d * c - 1.0) < 1e-15:
+            break
+    return h
+
+
+def _student_t_tail(t: float, df: float) -> float:
+    """P(T > t) for t >= 0, by the regularised incomplete beta function."""
+    x = df / (df + t * t)
+    a, b = df / 2.0, 0.5
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + (b * math.log1p(-x) if x < 1 else 0.0)
+    )
+    if x < (a + 1.0) / (a + b + 2.0):
+        return 0.5 * front * _beta_fraction(a, b, x) / a
+    return 0.5 * (1.0 - front * _beta_fraction(b, a, 1.0 - x) / b)
+
+
+def student_t(confidence: float, df: float) -> float:
+    """The two-sided quantile of Student's t distribution: ``|T| <= t`` with this confidence.
+
+    ``confidence`` lies in (0, 1); ``df``, the degrees of freedom, is above 0 (it need not be whole: Welch).
+
+    >>> round(student_t(0.95, 9), 4)
+    2.2622
+    >>> round(student_t(0.99, 2), 3)
+    9.925
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"student_t: confidence must lie between 0 and 1, got {confidence}")
+    if not df > 0:
+        raise ValueError(f"student_t: df must be above 0, got {df}")
+    tail = (1 - confidence) / 2
+    low, high = 0.0, 1.0
+    while _student_t_tail(high, df) > tail:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        if _student_t_tail(middle, df) > tail:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def mean(values: ArrayLike, confidence: float = 0.95) -> Mean:
+    """The mean of independent values (one per seed) and its Student-t interval.
+
+    >>> mean([9.0, 10.0, 11.0]).format(3)
+    '10.000 ± 2.484'
+    >>> mean([])
+    Traceback (most recent call last):
+        ...
+    ValueError: mean: values must be at least 1, got 0
+    """
+    array = _values("mean", values)
+    centre = float(array.mean())
+    if array.size == 1:
+        return Mean(centre, math.nan, math.nan, 1, confidence)
+    sd = float(array.std(ddof=1))
+    half = student_t(confidence, array.size - 1) * sd / math.sqrt(array.size)
+    return Mean(centre, half, sd, int(array.size), confidence)
+
+
+def paired_difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Mean:
+    """The mean of ``a - b`` with its interval, where ``a[i]`` and ``b[i]`` come from the same seed.
+
+    Runs of one seed meet the same chance, so the paired interval is narrower than that of two means. When it
+    does not contain 0, the two differ at this confidence.
+
+    >>> paired_difference([10, 12, 11], [9, 11, 10]).mean
+    1.0
+    """
+    first, second = _values("paired_difference", a), _values("paired_difference", b)
+    if first.size != second.size:
+        raise ValueError(f"paired_difference: both must be equally long, got {first.size} and {second.size}")
+    return mean(first - second, confidence)
+
+
+def jain(rates: ArrayLike) -> float:
+    """Jain's fairness index of the flows' rates: 1 when all are equal, 1/n when one has everything.
+
+    Rates in any unit, none below 0. When all are 0 the index is 1: nobody has more than another.
+
+    >>> jain([5, 5, 5, 5])
+    1.0
+    >>> jain([1, 0, 0, 0])
+    0.25
+    """
+    x = _values("jain", rates)
+    if (x < 0).any():
+        raise ValueError(f"jain: rates must be at least 0, got {x.min()}")
+    squares = float((x * x).sum())
+    return 1.0 if squares == 0 else float(x.sum()) ** 2 / (x.size * squares)
+
+
+def percentile(values: ArrayLike, q: float) -> float:
+    """The ``q``-th percentile (0 to 100), linear between the two nearest values.
+
+    >>> percentile([1, 2, 3, 4], 50)
+    2.5
+    """
+    if not 0 <= q <= 100:
+        raise ValueError(f"percentile: q must lie between 0 and 100, got {q}")
+    return float(np.percentile(_values("percentile", values), q))
+
+
+def cdf(values: ArrayLike) -> tuple[Array, Array]:
+    """The empirical distribution: sorted values and the fraction of values at or below each (both of shape (n,)).
+
+    >>> cdf([3, 1, 2, 2])[1].tolist()
+    [0.25, 0.5, 0.75, 1.0]
+    """
+    x = np.sort(_values("cdf", values))
+    return x, np.arange(1, x.size + 1) / x.size
+
+
+Verdict = Literal["steady", "drifting", "cannot be told"]
+
+
+@dataclass(frozen=True)
+class Stationarity:
+    """Whether a series is in its steady state.
+
+    ``first`` and ``second`` are the means of the two halves; ``drift`` is ``second - first`` with its interval. ``verdict``
+    is ``steady``, ``drifting`` or ``cannot be told``.
+    """
+
+    verdict: Verdict
+    first: float
+    second: float
+    drift: Mean
+
+
+def stationarity(values: ArrayLike, batches: int = 10, tolerance: float = 0.05, confidence: float = 0.95) -> Stationarity:
+    """Compares the halves of a series, taken at equal intervals after the warm-up.
+
+    Neighbouring samples depend on each other, so each half is cut into ``batches`` and their means are
+    compared (Welch). The halves *drift* when the interval of the difference lies wholly outside
+    ``± tolerance`` times the mean; they are *steady* when it lies wholly inside, or contains 0. Anything else, and a series
+    of fewer than ``4 * batches`` samples, *cannot be told*.
+
+    >>> import random
+    >>> chance = random.Random(1)
+    >>> stationarity([10 + chance.random() for _ in range(1000)]).verdict
+    'steady'
+    >>> stationarity([float(i) for i in range(1000)]).verdict
+    'drifting'
+    >>> stationarity([1.0, 2.0]).verdict
+    'cannot be told'
+    """
+    if batches < 2:
+        raise ValueError(f"stationarity: batches must be at least 2, got {batches}")
+    x = _values("stationarity", values, 2)
+    halves = (x[: x.size // 2], x[x.size - x.size // 2 :])
+    first, second = float(halves[0].mean()), float(halves[1].mean())
+    if x.size < 4 * batches:
+        return Stationarity("cannot be told", first, second, Mean(second - first, math.nan, math.nan, 0, confidence))
+    groups = [np.array([part.mean() for part in np.array_split(half, batches)]) for half in halves]
+    variances = [float(group.var(ddof=1)) / batches for group in groups]
+    total = sum(variances)
+    if total == 0:
+        half_width = 0.0
+    else:
+        # Welch and Satterthwaite: the degrees of freedom of a difference of two means of unlike variance.
+        df = total**2 / sum(v * v / (batches - 1) for v in variances)
+        half_width = student_t(confidence, df) * math.sqrt(total)
+    drift = Mean(second - first, half_width, math.sqrt(total), 2 * batches, confidence)
+    return Stationarity(_drift_verdict(drift, tolerance * abs(float(x.mean()))), first, second, drift)
+
+
+def _drift_verdict(drift: Mean, allowed: float) -> Verdict:
+    if drift.low > allowed or drift.high < -allowed:
+        return "drifting"
+    if drift.low <= 0 <= drift.high or (drift.low >= -allowed and drift.high <= allowed):
+        return "steady"
+    return "cannot be told"
+
+
+def by_time(at: Sequence[float] | Array, series: Iterable[ArrayLike]) -> tuple[Array, Array, Array, Array]:
+    """Several runs' series on one grid of times: times, mean, lowest and highest at each (all of shape (n,)).
+
+    ``at`` has shape (n,); each series has shape (n,) and may hold NaN where a run has no sample.
+
+    >>> [a.tolist() for a in by_time([0, 1], [[1, 2], [3, 6]])]
+    [[0.0, 1.0], [2.0, 4.0], [1.0, 2.0], [3.0, 6.0]]
+    """
+    grid = np.asarray(at, dtype=np.float64)
+    block = np.array([np.asarray(s, dtype=np.float64) for s in series])
+    if block.ndim != 2 or block.shape[1] != grid.size:
+        raise ValueError(f"by_time: each series must have {grid.size} values, got shape {block.shape}")
+    import warnings
+
+    with warnings.catch_warnings():  # a column of NaN only: no run has a sample there, and NaN says so
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return grid, np.nanmean(block, axis=0), np.nanmin(block, axis=0), np.nanmax(block, axis=0)
