@@ -1,0 +1,126 @@
+"""`haltere validate DIR`: holds the simulator against results measured on Linux.
+
+    result files ──load──> Case ──translate──> experiment ──ours──> measures ──compare──> Row ──report──> table, page
+                             └──────────────measures (of Linux)──────────────────^
+
+`load` reads the kernel harness's result files, `translate` makes an experiment of a scenario (with the harness's
+artefacts), `ours` runs it and takes the same `measures` (and, for single flows, `dynamics`), `compare` sets both side by
+side, `report` shows them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from ..errors import InputError
+from ..progress import Bar
+from . import compact, ours, report
+from .compare import Row, compare_case
+from .load import BadInput, Case, read_directory
+from .measures import Measures
+from .report import Outcome
+from .tc import NotTranslated
+
+__all__ = ["Case", "Outcome", "Row", "main", "read_directory", "validate"]
+
+FINDINGS = "findings.md"
+"""In the directory of results: what was found out about rows outside; goes into the page."""
+
+
+def validate(cases: Iterable[Case], seeds: int | None = None, jobs: int | None = None, quiet: bool = True) -> Outcome:
+    """Runs every case, by default as often as Linux did, and compares."""
+    todo = [(case, _seeds(case, seeds)) for case in cases]
+    outcome = Outcome()
+    with (
+        ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool,
+        Bar(sum(len(numbers) for _, numbers in todo), "validate", quiet=quiet) as bar,
+    ):
+        futures = [(case, [pool.submit(ours.run, case, seed) for seed in numbers]) for case, numbers in todo]
+        done = 0
+        try:
+            for case, runs in futures:
+                _take(outcome, case, runs)
+                done += len(runs)
+                bar.update(done)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return outcome
+
+
+def _seeds(case: Case, seeds: int | None) -> list[int]:
+    """The seeds of a case: those of its repetitions, so that the flows start when they did there, or 1 to `seeds`."""
+    if case.error or not case.repetitions:
+        return []
+    if seeds is not None:
+        return list(range(1, seeds + 1))
+    return list(dict.fromkeys(repetition.seed for repetition in case.repetitions))
+
+
+def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
+    if not runs:
+        outcome.skipped.append((case.name, case.error or "no results"))
+        return
+    try:
+        told = [run.result() for run in runs]
+    except NotTranslated as reason:
+        outcome.skipped.append((case.name, str(reason)))
+        return
+    outcome.rows += compare_case(case.group, case.name, [repetition.measures for repetition in case.repetitions], told)
+
+
+def main(args: argparse.Namespace) -> int:
+    """The command. Needs `dir`; takes `json`, `seeds`, `jobs`, `only`, `out`, `page` and `compact`."""
+    directory = Path(args.dir)
+    if getattr(args, "compact", None):
+        written = compact.compact_directory(directory, Path(args.compact))
+        print(f"{written} bytes written to {args.compact}")
+        return 0
+    try:
+        cases = read_directory(directory)
+    except BadInput as error:
+        raise InputError(str(error)) from None
+    if getattr(args, "only", None):
+        cases = [case for case in cases if re.search(args.only, case.name)]
+        if not cases:
+            raise InputError(f"validate: --only must match a scenario in {directory}, got `{args.only}`")
+    outcome = validate(cases, getattr(args, "seeds", None), getattr(args, "jobs", None), quiet=False)
+    _write_files(outcome, directory, args)
+    print(report.as_json(outcome) if getattr(args, "json", False) else "\n".join(report.text(outcome)))
+    sys.stdout.flush()
+    return 0
+
+
+def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) -> None:
+    if getattr(args, "out", None):
+        _write_out(outcome, directory, Path(args.out))
+    if getattr(args, "page", None):
+        page = Path(args.page)
+        drawn = report.figure(outcome, page.parent / "images" / "validation.svg")
+        _write_page(outcome, directory, page, "images/validation.svg" if drawn else None)
+
+
+def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None) -> None:
+    findings = directory / FINDINGS
+    text = report.page(outcome, directory.as_posix().rstrip("/"), figure, findings.read_text() if findings.is_file() else "")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text.rstrip() + "\n")
+
+
+def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
+    """`rows.parquet`, `validation.json`, `validation.md` and the figure."""
+    import pyarrow
+    from pyarrow import parquet
+
+    out.mkdir(parents=True, exist_ok=True)
+    if outcome.rows:
+        parquet.write_table(pyarrow.Table.from_pylist([row.as_dict() for row in outcome.rows]), out / "rows.parquet")
+    (out / "validation.json").write_text(report.as_json(outcome) + "\n")
+    drawn = report.figure(outcome, out / "validation.svg")
+    _write_page(outcome, directory, out / "validation.md", "validation.svg" if drawn else None)

@@ -1,0 +1,120 @@
+"""Holds our measures against Linux's: one row a measure, with its tolerance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from .. import stats
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far ours may be from Linux's mean: a part of it (`relative`), or so much (`absolute`)."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def around(self, mean: float) -> float:
+        """The tolerance around that mean, in the measure's unit."""
+        return self.relative * abs(mean) + self.absolute
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of measure: its unit, decimals to print, and tolerance."""
+
+    unit: str
+    decimals: int
+    tolerance: Tolerance
+
+
+KINDS: dict[str, Kind] = {
+    "goodput": Kind("Mbit/s", 2, Tolerance(relative=0.03)),
+    "share": Kind("%", 1, Tolerance(absolute=5)),
+    "jain": Kind("", 3, Tolerance(absolute=0.03)),
+    "queue": Kind("packets", 1, Tolerance(relative=0.15)),
+    "ping": Kind("ms", 2, Tolerance(relative=0.15)),
+    "loss": Kind("%", 3, Tolerance(relative=0.25)),
+    "marks": Kind("%", 2, Tolerance(relative=0.25)),
+    "first": Kind("s", 2, Tolerance(relative=0.15)),
+    "cwnd": Kind("packets", 1, Tolerance(relative=0.15)),
+    "period": Kind("s", 2, Tolerance(relative=0.15)),
+    "bandwidth": Kind("Mbit/s", 2, Tolerance(relative=0.03)),
+    "probe_rtt": Kind("s", 2, Tolerance(relative=0.05)),
+    "steady": Kind("packets", 1, Tolerance(relative=0.25)),
+    "path": Kind("", 2, Tolerance(relative=0.15)),
+}
+"""The tolerances, by the first word of a measure's key. `steady` is the queue of one flow that is told by its estimate."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass
+class Row:
+    """One measure of one case: Linux's, ours, and the verdict. A value that does not exist is `None`."""
+
+    group: str
+    case: str
+    measure: str
+    unit: str
+    decimals: int
+    linux: float | None
+    spread: float
+    linux_runs: int
+    ours: float | None
+    interval: float
+    our_runs: int
+    difference: float | None
+    tolerance: float
+    inside: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON and tables: what is infinite or not a number is null."""
+        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()}
+
+
+def compare_case(group: str, case: str, linux: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]]) -> list[Row]:
+    """All rows of a case. A measure that only one side has is a row, too, and outside."""
+    keys = list(dict.fromkeys(key for measures in (*linux, *ours) for key in measures))
+    rows = (_row(group, case, key, _values(linux, key), _values(ours, key), _told_by_estimate(keys)) for key in keys)
+    return [row for row in rows if row is not None]
+
+
+def _told_by_estimate(keys: Sequence[str]) -> bool:
+    return "bandwidth" in keys
+
+
+def _values(runs: Sequence[dict[str, Any]], key: str) -> list[float]:
+    """The values of the runs that have one."""
+    return [float(run[key]) for run in runs if run.get(key) is not None]
+
+
+def spread_of(values: Sequence[float]) -> float:
+    """Half the range over the repetitions; zero for a single one."""
+    return (max(values) - min(values)) / 2 if values else 0.0
+
+
+def _row(group: str, case: str, key: str, linux: list[float], ours: list[float], estimate: bool) -> Row | None:
+    word = key.split()[0]
+    kind = KINDS["steady" if word == "queue" and estimate else word]
+    base = {"group": group, "case": case, "measure": key, "unit": kind.unit, "decimals": kind.decimals}
+    base |= {"linux_runs": len(linux), "our_runs": len(ours), "spread": spread_of(linux)}
+    if not linux and not ours:
+        return None
+    if not linux or not ours:
+        seen = {"linux": fmean(linux) if linux else None, "ours": fmean(ours) if ours else None}
+        return Row(**base, **seen, interval=0.0, difference=None, tolerance=0.0, inside=False)
+    told = stats.mean(ours)
+    mean, difference = fmean(linux), told.mean - fmean(linux)
+    tolerance = max(kind.tolerance.around(mean), spread_of(linux))
+    inside = abs(difference) <= tolerance + _ROUNDING
+    rest = {"linux": mean, "ours": told.mean, "interval": _half_width(told), "difference": difference}
+    return Row(**base, **rest, tolerance=tolerance, inside=inside)
+
+
+def _half_width(told: stats.Mean) -> float:
+    return told.half if math.isfinite(told.half) else 0.0

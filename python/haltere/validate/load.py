@@ -1,0 +1,137 @@
+"""Reads results of the kernel harness: files that carry a scenario and what was measured, and `summary.json`."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from .measures import of_linux, of_summary
+
+DEFAULTS: dict[str, Any] = {
+    "topology": "chain", "rate_mbit": 10, "both_ways": False, "shaper": "htb", "rtt_ms": 10.0, "access_mbit": None,
+    "qdisc": "pfifo limit 1000", "qdisc_rev": None, "ecn": 0, "sysctl": {}, "txqueuelen": 1000, "flows": [],
+    "duration": 60.0, "warmup": 10.0, "ping": None, "seed": 1, "mtu": 1500, "paths": None, "sample": {},
+}  # fmt: skip
+"""What the harness takes where a scenario is silent."""
+SAMPLE = {"tcp_ms": 50, "qdisc_ms": 10, "store_tcp_ms": None, "store_qdisc_ms": None}
+
+
+class BadInput(ValueError):
+    """The directory does not hold what it should."""
+
+
+@dataclass
+class Repetition:
+    """One run on Linux: its seed, when its flows started, and what was measured."""
+
+    seed: int
+    starts: list[float]
+    measures: dict[str, float | None]
+
+
+@dataclass
+class Case:
+    """One scenario with all its repetitions."""
+
+    name: str
+    group: str
+    scenario: dict[str, Any]
+    repetitions: list[Repetition] = field(default_factory=list)
+    error: str | None = None
+
+    def starts(self, seed: int) -> list[float]:
+        """When the flows start in the repetition of that seed: as it was, or drawn as the harness draws it."""
+        for repetition in self.repetitions:
+            if repetition.seed == seed and len(repetition.starts) == len(expand_flows(self.scenario)):
+                return repetition.starts
+        return [flow["start"] for flow in expand_flows(self.scenario | {"seed": seed})]
+
+
+def normal(scenario: dict[str, Any]) -> dict[str, Any]:
+    """The scenario with the harness's defaults filled in."""
+    full = DEFAULTS | scenario
+    full["sample"] = SAMPLE | (scenario.get("sample") or {})
+    return full
+
+
+def expand_flows(scenario: dict[str, Any]) -> list[dict[str, Any]]:
+    """One entry a flow, with the start that the harness draws for the scenario's seed."""
+    chance = Random(f"jitter-{scenario['seed']}")
+    flows = []
+    for group in scenario["flows"]:
+        for _ in range(group.get("n", 1)):
+            start = round(group.get("start", 0.0) + chance.uniform(0, group.get("spread", 0.0)), 6)
+            rest = {"cc": group.get("cc", "cubic"), "stop": group.get("stop"), "proto": group.get("proto", "tcp")}
+            flows.append({"dir": group.get("dir", "fwd"), "start": start, "path": group.get("path", 0), **rest})
+    return flows
+
+
+def natural(text: str) -> list[Any]:
+    """A sorting key that counts: `F2` before `F10`."""
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)]
+
+
+def read_directory(directory: Path) -> list[Case]:
+    """All cases under a directory, subdirectories included, in natural order."""
+    if not directory.is_dir():
+        raise BadInput(f"validate: {directory} is not a directory; give one that holds result files of the harness")
+    cases: dict[tuple[str, str], Case] = {}
+    for path in sorted(directory.rglob("*.json"), key=lambda p: natural(str(p))):
+        if path.name == "summary.json" or path.name.startswith("."):
+            continue
+        for result in _results(path):
+            _add(cases, directory, path, result)
+    if not cases:
+        raise BadInput(f"validate: {directory} holds no result file (JSON with `scenario` and `flows`)")
+    for (folder, name), case in cases.items():
+        _add_summary(case, directory / folder / "summary.json", name)
+    return sorted(cases.values(), key=lambda c: (natural(c.group), natural(c.name)))
+
+
+def _results(path: Path) -> list[dict[str, Any]]:
+    try:
+        data = json.loads(path.read_text())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"validate: {path} is not JSON: {error}") from error
+    items = data if isinstance(data, list) else [data]
+    return [item for item in items if isinstance(item, dict) and isinstance(item.get("scenario"), dict)]
+
+
+def _add(cases: dict[tuple[str, str], Case], root: Path, path: Path, result: dict[str, Any]) -> None:
+    scenario = normal(result["scenario"])
+    name = re.sub(r"_r\d+$", "", str(scenario.get("name") or path.stem))
+    folder = str(path.parent.relative_to(root))
+    group = scenario.get("set") or (path.parent.name if folder == "." else folder)
+    case = cases.get((folder, name))
+    if case is not None and _essence(case.scenario) != _essence(scenario):
+        name = f"{name} ({path.stem})"  # the same name for something else: a case of its own
+        case = cases.get((folder, name))
+    if case is None:
+        case = cases[folder, name] = Case(name, str(group), scenario)
+    if "error" in result or "flows" not in result:
+        case.error = f"the harness reported: {result.get('error', 'no flows')}"
+        return
+    starts = [flow["start"] for flow in result["flows"]]
+    case.repetitions.append(Repetition(int(scenario["seed"]), starts, of_linux(result | {"scenario": scenario})))
+
+
+def _essence(scenario: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in scenario.items() if k not in ("name", "seed", "sample", "store_cols", "set", "post", "pre")}
+
+
+def _add_summary(case: Case, path: Path, name: str) -> None:
+    """Repetitions of which only the summary tells: number k has the seed k, as the harness numbers them."""
+    if not path.is_file():
+        return
+    row = json.loads(path.read_text()).get(name)
+    if not isinstance(row, dict) or not isinstance(row.get("reps"), int):
+        return
+    known = {repetition.seed for repetition in case.repetitions}
+    for seed in range(1, row["reps"] + 1):
+        if seed not in known:
+            case.repetitions.append(Repetition(seed, [], of_summary(row, seed - 1)))
+    case.repetitions.sort(key=lambda repetition: repetition.seed)

@@ -1,0 +1,104 @@
+"""What is compared: the measures of one run, taken in the same way from the harness's results and from ours.
+
+A measure's key says what it is, which way, and of whom, e.g. `goodput fwd` or `share fwd bbr`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import dynamics
+
+Measures = dict[str, float | None]
+
+WAYS = ("fwd", "rev")
+
+
+def jain(rates: list[float]) -> float | None:
+    """Jain's index of fairness: 1 when all are equal, 1/n when one has all."""
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else None
+
+
+def percentile(values: list[float], percent: float) -> float | None:
+    """The percentile with linear interpolation, as the harness takes it."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    low = int(place)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (place - low)
+
+
+def goodputs(way: str, flows: list[tuple[str, float]]) -> Measures:
+    """Goodput, fairness and shares of the flows one way: pairs of control and Mbit/s."""
+    if not flows:
+        return {}
+    rates = [rate for _, rate in flows]
+    measures: Measures = {f"goodput {way}": sum(rates)}
+    if len(flows) > 1:
+        measures[f"jain {way}"] = jain(rates)
+    controls = list(dict.fromkeys(control for control, _ in flows))
+    if len(controls) > 1 and sum(rates) > 0:
+        for control in controls:
+            of_control = sum(rate for name, rate in flows if name == control)
+            measures[f"share {way} {control}"] = 100 * of_control / sum(rates)
+    return measures
+
+
+def queue(way: str, length: float, drops: float, sent: float, marks: float | None) -> Measures:
+    """A queue's mean length and its loss and mark rates in percent, as the harness's summary defines them."""
+    measures: Measures = {f"queue {way}": length, f"loss {way}": 100 * drops / max(1, drops + sent)}
+    if marks:
+        measures[f"marks {way}"] = 100 * marks / max(1, sent)
+    return measures
+
+
+def pings(rtts_ms: list[float]) -> Measures:
+    """Median and 95th percentile of the pings."""
+    return {"ping median": percentile(rtts_ms, 50), "ping p95": percentile(rtts_ms, 95)} if rtts_ms else {}
+
+
+def of_linux(result: dict[str, Any]) -> Measures:
+    """The measures of one result of the harness."""
+    measures: Measures = {}
+    for way in WAYS:
+        flows = [(f["cc"], f.get("goodput_mbit") or 0.0) for f in result["flows"] if f["dir"] == way]
+        measures |= goodputs(way, flows)
+        found = result["queues"].get(way)
+        if flows and found:
+            marks = found.get("marked", found.get("ecn_mark"))
+            measures |= queue(way, found["qlen_mean"], found["drops"], found["packets"], marks)
+    for label, found in sorted(result["queues"].items()):
+        if result["scenario"].get("paths") and label.rstrip("0123456789") in WAYS:
+            path = label[3:] or "0"
+            measures[f"path {path} link"] = found["rate_mbit"]
+            measures[f"path {path} loss"] = 100 * found["drops"] / max(1, found["drops"] + found["packets"])
+    ping = result.get("ping")
+    if ping and ping.get("median_ms") is not None:
+        measures |= {"ping median": ping["median_ms"], "ping p95": ping["p95_ms"]}
+    return measures | dynamics.of_linux(result)
+
+
+def of_summary(row: dict[str, Any], index: int) -> Measures:
+    """The measures of one repetition of which only the row in `summary.json` is left."""
+    measures: Measures = {}
+
+    def take(key: str, name: str) -> None:
+        values = row.get(key)
+        if isinstance(values, list) and index < len(values) and values[index] is not None:
+            measures[name] = values[index]
+
+    for way in WAYS:
+        take(f"goodput_{way}", f"goodput {way}")
+        take(f"jain_{way}", f"jain {way}")
+        take(f"qlen_mean_{way}", f"queue {way}")
+        take(f"loss_pct_{way}", f"loss {way}")
+        take(f"mark_pct_{way}", f"marks {way}")
+        by_control = {name: rates[index] for name, rates in row.get(f"by_cc_{way}", {}).items() if index < len(rates)}
+        total = sum(by_control.values())
+        if total > 0:
+            measures |= {f"share {way} {name}": 100 * rate / total for name, rate in by_control.items()}
+    take("ping_median", "ping median")
+    take("ping_p95", "ping p95")
+    return measures

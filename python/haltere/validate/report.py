@@ -1,0 +1,208 @@
+"""Shows what came of a validation: the table, JSON, the page and its figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .compare import KINDS, Row
+
+HEAD = ("scenario", "measure", "linux", "haltere", "difference", "tolerance", "")
+
+
+@dataclass
+class Outcome:
+    """All rows, and the cases that could not be compared, with the reason."""
+
+    rows: list[Row] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def inside(self) -> int:
+        """Rows inside their tolerance."""
+        return sum(row.inside for row in self.rows)
+
+    def groups(self) -> list[str]:
+        """The sets, in order."""
+        return list(dict.fromkeys(row.group for row in self.rows))
+
+    def of(self, group: str) -> Outcome:
+        """Only the rows of one set."""
+        return Outcome([row for row in self.rows if row.group == group])
+
+    def verdict(self) -> str:
+        """The last line."""
+        share = 100 * self.inside / len(self.rows) if self.rows else 0.0
+        return f"inside: {self.inside} of {len(self.rows)} ({share:.0f} %)"
+
+
+def _number(value: float | None, decimals: int) -> str:
+    return "none" if value is None else f"{value:.{decimals}f}"
+
+
+def _with(value: float | None, around: float, runs: int, decimals: int) -> str:
+    text = _number(value, decimals)
+    return f"{text} ± {around:.{decimals}f}" if value is not None and runs > 1 else text
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """One row as texts."""
+    signed = "" if row.difference is None else f"{row.difference:+.{row.decimals}f}"
+    return (
+        row.case,
+        f"{row.measure} ({row.unit})" if row.unit else row.measure,
+        _with(row.linux, row.spread, row.linux_runs, row.decimals),
+        _with(row.ours, row.interval, row.our_runs, row.decimals),
+        signed,
+        "" if row.difference is None else f"{row.tolerance:.{row.decimals}f}",
+        "inside" if row.inside else "OUTSIDE",
+    )
+
+
+def table(rows: Iterable[Row]) -> list[str]:
+    """The rows as lines of aligned text; names left, numbers right."""
+    texts = [HEAD, *(cells(row) for row in rows)]
+    widths = [max(len(line[i]) for line in texts) for i in range(len(HEAD))]
+    lines = []
+    for line in texts:
+        parts = [text.ljust(width) if i < 2 or i == 6 else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))]
+        lines.append("  ".join(parts).rstrip())
+    return lines
+
+
+def text(outcome: Outcome) -> list[str]:
+    """What goes to standard output."""
+    lines = table(outcome.rows)
+    groups = outcome.groups()
+    if len(groups) > 1:
+        lines += [f"set {group}: {outcome.of(group).verdict()}" for group in groups]
+    lines += [f"not comparable: {name}: {reason}" for name, reason in outcome.skipped]
+    lines.append(f"not comparable: {len(outcome.skipped)} scenarios")
+    return [*lines, outcome.verdict()]
+
+
+def as_json(outcome: Outcome) -> str:
+    """For programs."""
+    groups = {group: {"inside": outcome.of(group).inside, "rows": len(outcome.of(group).rows)} for group in outcome.groups()}
+    told: dict[str, Any] = {"inside": outcome.inside, "rows_total": len(outcome.rows), "sets": groups}
+    told["rows"] = [row.as_dict() for row in outcome.rows]
+    told["not_comparable"] = [{"scenario": name, "reason": reason} for name, reason in outcome.skipped]
+    return json.dumps(told, indent=1)
+
+
+def markdown_table(rows: Iterable[Row]) -> list[str]:
+    """The rows as a Markdown table."""
+    lines = ["| scenario | measure | Linux | Haltere | difference | tolerance | |", "|---|---|--:|--:|--:|--:|---|"]
+    for row in rows:
+        *first, verdict = cells(row)
+        lines.append("| " + " | ".join([*first, verdict if row.inside else "**outside**"]) + " |")
+    return lines
+
+
+# ------------------------------------------------------------------ the page
+INTRODUCTION = """\
+# Haltere against Linux
+
+<!-- Made by `haltere validate {source} --page ...`; do not edit. What was found out stands in `{source}/findings.md`. -->
+
+The scenarios below were run on the TCP stack and the queue disciplines of Linux 6.1 (a kernel in virtual time, so that
+neither the load of the machine nor its timers are in the figures) and then in Haltere's simulator, translated with
+all that the kernel's set-up did. One command repeats it:
+
+    haltere validate {source}
+
+A row holds Linux's mean and half the range of its repetitions, ours with a 95 % interval over as many seeds, and the tolerance:
+goodput 3 %, shares 5 points, Jain's index 0.03, queue and ping 15 %, loss and mark rates 25 %; for single flows 15 %
+of each time and window, 3 % of BBR's bandwidth estimate, 25 % of its queue. Where Linux's own spread is larger than the
+tolerance, it takes its place.
+"""
+
+
+def page(outcome: Outcome, source: str, figure: str | None, findings: str) -> str:
+    """The page: how many are inside, what was found out about the others, and every row."""
+    lines = [INTRODUCTION.format(source=source), "| set | rows | inside | |", "|---|--:|--:|--:|"]
+    for group in outcome.groups():
+        of = outcome.of(group)
+        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {100 * of.inside / len(of.rows):.0f} % |")
+    lines += ["", f"In all, {outcome.verdict()}.", ""]
+    if figure:
+        lines += [f"![Ours against Linux, one panel a measure; the band is the tolerance]({figure})", ""]
+    if outcome.skipped:
+        lines += ["## Not comparable", ""]
+        lines += [f"- {name}: {reason}" for name, reason in outcome.skipped] + [""]
+    if findings:
+        lines += [findings.strip(), ""]
+    for group in outcome.groups():
+        lines += [f"## Set {group}", "", *markdown_table(outcome.of(group).rows), ""]
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------------ the figure
+PANELS = ("goodput", "share", "jain", "queue", "ping", "loss", "marks", "cwnd")
+TITLES = {"goodput": "Goodput", "share": "Share of a control", "jain": "Jain's index", "queue": "Mean queue", "ping": "Ping"}
+TITLES |= {"loss": "Loss rate", "marks": "Mark rate", "cwnd": "Window of a single flow"}
+LOGARITHMIC = ("goodput", "queue", "ping", "loss", "marks")
+
+
+def figure(outcome: Outcome, path: Path) -> bool:
+    """Ours against Linux, one panel a kind of measure, with the line of equality and the tolerance band. False without matplotlib."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        return False
+    shown = [(word, _pairs(outcome.rows, word)) for word in PANELS]
+    shown = [(word, rows) for word, rows in shown if rows]
+    if not shown:
+        return False
+    matplotlib.rcParams["svg.hashsalt"] = "haltere"
+    across = min(4, len(shown))
+    down = -(-len(shown) // across)
+    canvas, axes = pyplot.subplots(down, across, figsize=(3.1 * across, 3.2 * down), squeeze=False, layout="constrained")
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    for axis, (word, rows) in zip(axes.flat, shown, strict=False):
+        _panel(axis, word, rows)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(canvas)
+    return True
+
+
+def _pairs(rows: Sequence[Row], word: str) -> list[Row]:
+    found = [row for row in rows if row.measure.split()[0] == word and row.linux is not None and row.ours is not None]
+    return [row for row in found if word not in LOGARITHMIC or min(row.linux or 0, row.ours or 0) > 0]
+
+
+def _panel(axis: Any, word: str, rows: Sequence[Row]) -> None:
+    kind, values = KINDS[word], [v for row in rows for v in (row.linux, row.ours) if v is not None]
+    low, high = min(values), max(values)
+    if word in LOGARITHMIC:
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        low, high = low / 1.3, high * 1.3
+    else:
+        room = 0.05 * ((high - low) or 1)
+        low, high = low - room, high + room
+    line = [low + (high - low) * i / 200 for i in range(201)] if word not in LOGARITHMIC else [low * (high / low) ** (i / 200) for i in range(201)]
+    around = [kind.tolerance.around(x) for x in line]
+    floor = low if word in LOGARITHMIC else -float("inf")
+    axis.fill_between(line, [max(floor, x - t) for x, t in zip(line, around, strict=True)], [x + t for x, t in zip(line, around, strict=True)], color="0.88", lw=0)
+    axis.plot([low, high], [low, high], color="0.5", lw=0.8)
+    for inside, colour, marker in ((True, "#0072B2", "o"), (False, "#D55E00", "x")):
+        some = [row for row in rows if row.inside is inside]
+        axis.errorbar(
+            [row.linux for row in some], [row.ours for row in some], xerr=[row.spread for row in some], yerr=[row.interval for row in some],
+            fmt=marker, ms=3.5, color=colour, lw=0, elinewidth=0.5, label="inside" if inside else "outside",
+        )  # fmt: skip
+    axis.set_xlim(low, high)
+    axis.set_ylim(low, high)
+    axis.set_title(TITLES[word] + (f" ({kind.unit})" if kind.unit else ""), fontsize=9)
+    axis.set_xlabel("Linux", fontsize=8)
+    axis.set_ylabel("Haltere", fontsize=8)
+    axis.tick_params(labelsize=7)

@@ -1,0 +1,258 @@
+"""Makes an experiment of Haltere out of a scenario of the kernel harness, the harness's artefacts included.
+
+The artefacts (the harness's own list): the shapers `htb` and `tbf` hand a frame on when its transmission starts
+and let one frame more through after an idle time; hosts' links take no time unless `access_mbit` says so; every frame has at
+most `mtu` + 14 bytes; kernel timers tick at 250 Hz; pings are ECT(0) where ECN is on; DCTCP always uses ECN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .load import Case, expand_flows
+from .tc import NotTranslated, Queue, duration, nbytes, packets, parse_qdisc
+
+ETHERNET = 14
+IP_TCP = 40
+TIMESTAMPS = 12
+NETEM_LIMIT = 1_000_000
+"""Packets that the harness lets netem hold: more than ever wait."""
+
+CONTROLS: dict[str, dict[str, Any]] = {
+    "reno": {"kind": "reno"},
+    # Linux 6.1: beta is 717/1024, the Reno-friendly slope is fixed, slow start is left by the older HyStart.
+    "cubic": {"kind": "cubic", "beta": 717 / 1024, "reno_friendly": "linux", "hystart": "classic"},
+    "vegas": {"kind": "vegas"},
+    "dctcp": {"kind": "dctcp"},
+    "bbr": {"kind": "bbr"},
+}
+ALWAYS_ECN = ("dctcp",)
+
+# htb sends while its bucket is not in debt, so a frame is handed on as its transmission starts; tbf sends once the bucket
+# covers the frame. Both buckets hold one frame, which is what an idle line saves up.
+SHAPERS = {"htb": {"handover": "start"}, "tbf": {"handover": "end"}}
+
+
+def translate(case: Case, seed: int) -> dict[str, Any]:
+    """The experiment that repeats the repetition `seed` of a case. Raises `NotTranslated` with the reason."""
+    s = case.scenario
+    if s.get("topology", "chain") != "chain":
+        raise NotTranslated(f"topology `{s['topology']}` is not known here")
+    if s.get("mptcp") or any(flow["proto"] != "tcp" for flow in expand_flows(s)):
+        raise NotTranslated("Multipath TCP: experiment files cannot describe it yet")
+    if s.get("paths"):
+        raise NotTranslated("several paths (`paths`) without Multipath TCP are not known here")
+    if s.get("pre"):
+        raise NotTranslated("the scenario runs commands of its own (`pre`), whose effect is not known here")
+    flows, tcp = _flows(case, seed), _tcp(s)
+    return {
+        "title": case.name,
+        "duration": _seconds(s["duration"]),
+        "warmup": _seconds(s["warmup"]),
+        "seeds": 1,
+        "framing": nbytes(ETHERNET),
+        "topology": {"graph": _graph(s)},
+        "tcp": tcp,
+        "traffic": flows + _ping(s),
+        "measure": {"queues": _ms(s["sample"]["qdisc_ms"]), "flows": _ms(s["sample"]["tcp_ms"])},
+    }
+
+
+def _seconds(seconds: float) -> str:
+    return duration(round(seconds * 1e9))
+
+
+def _ms(ms: float) -> str:
+    return duration(round(ms * 1e6))
+
+
+# ------------------------------------------------------------------ links
+def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
+    """The router's link to the receiver of that way's data."""
+    if way == "rev" and not s["both_ways"]:
+        return {}
+    bits = int(s["rate_mbit"] * 1e6)
+    link: dict[str, Any] = {"rate": f"{bits}bit", "watch": True}
+    if s["shaper"] == "netem":
+        return link | {"queue": {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}}
+    if s["shaper"] not in SHAPERS:
+        raise NotTranslated(f"shaper `{s['shaper']}` is not known here")
+    shaper = SHAPERS[s["shaper"]] | {"burst": nbytes(s["mtu"] + ETHERNET)}
+    text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
+    queue: Queue = parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET)
+    return link | {"queue": queue.as_dict(), **shaper}
+
+
+def _host(s: dict[str, Any]) -> dict[str, Any]:
+    """A host's link to the router: netem's delay, and its rate where one is given."""
+    if not s["rtt_ms"]:
+        return {}
+    link: dict[str, Any] = {"delay": duration(round(s["rtt_ms"] / 2 * 1000) * 1000), "watch": False}
+    if s.get("access_mbit"):
+        limit = {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}
+        link |= {"rate": f"{int(s['access_mbit'] * 1e6)}bit", "queue": limit}
+    return link
+
+
+def _graph(s: dict[str, Any]) -> dict[str, Any]:
+    links = [
+        _pair("n1", "r0", _host(s), bottleneck(s, "rev")),
+        _pair("n3", "r0", _host(s), bottleneck(s, "fwd")),
+    ]
+    return {"nodes": ["n1", "r0", "n3"], "links": links}
+
+
+def _pair(one: str, other: str, there: dict[str, Any], back: dict[str, Any]) -> dict[str, Any]:
+    """A link and its reverse, begun at the end without a rate: a reverse direction cannot take a rate back."""
+    if "rate" in there and "rate" not in back:
+        one, other, there, back = other, one, back, there
+    plain = {"delay": "0s", "watch": False, "queue": {"kind": "drop_tail"}, "handover": "end", "burst": "0B"}
+    return {"from": one, "to": other, **there, "reverse": plain | back}
+
+
+LINK_OF = {"fwd": "r0>n3", "rev": "r0>n1"}
+"""Names of the watched links in Haltere's results."""
+
+
+# ------------------------------------------------------------------ traffic
+def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
+    s, entries = case.scenario, []
+    for number, (flow, start) in enumerate(zip(expand_flows(s), case.starts(seed), strict=True)):
+        if flow["cc"] not in CONTROLS:
+            raise NotTranslated(f"congestion control `{flow['cc']}` has no counterpart in Haltere")
+        ends = ("n1", "n3") if flow["dir"] == "fwd" else ("n3", "n1")
+        entry = {"kind": "bulk", "name": f"f{number}", "from": ends[0], "to": ends[1], "start": _seconds(start), "jitter": "0s"}
+        entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow["cc"])}
+        if flow["stop"] is not None:
+            entry["stop"] = _seconds(flow["stop"])
+        entries.append(entry)
+    return entries
+
+
+def _uses_ecn(s: dict[str, Any], control: str) -> bool:
+    """Both ends have the same `tcp_ecn`: 1 asks for ECN, 0 and 2 do not; DCTCP asks whatever it says."""
+    return control in ALWAYS_ECN or int(s["sysctl"].get("net.ipv4.tcp_ecn", s["ecn"])) == 1
+
+
+def _ping(s: dict[str, Any]) -> list[dict[str, Any]]:
+    ping = s.get("ping")
+    if not ping:
+        return []
+    ecn = ping.get("tos", 2 if s["ecn"] == 1 else 0) & 3
+    entry = {"kind": "ping", "name": "ping", "from": "n1", "to": "n3", "start": _seconds(ping.get("start", 0.05)), "jitter": "0s"}
+    return [entry | {"interval": _seconds(ping.get("interval", 0.1)), "payload": nbytes(ping.get("size", 56)), "ecn": ecn in (1, 2)}]
+
+
+# ------------------------------------------------------------------ endpoints
+@dataclass
+class _Endpoints:
+    """What the sysctls say of the endpoints; Linux's defaults."""
+
+    rmem: tuple[int, int, int] = (4096, 131072, 6291456)
+    adv_win_scale: int = 1
+    autotune: bool = True
+    tcp: dict[str, Any] = field(default_factory=dict)
+
+    def window(self, buffer: int) -> str:
+        """The window that a buffer of that size gives (`tcp_adv_win_scale`): the rest is for overhead."""
+        scale = self.adv_win_scale
+        return nbytes(buffer >> -scale if scale <= 0 else buffer - (buffer >> scale))
+
+    def params(self, mtu: int) -> dict[str, Any]:
+        """As the experiment file's `[tcp]`."""
+        _, initial, largest = self.rmem
+        if not self.autotune:
+            self.tcp["recv_buffer"] = self.window(initial)
+        elif (self.rmem, self.adv_win_scale) != (_Endpoints.rmem, _Endpoints.adv_win_scale):
+            self.tcp["recv_buffer_initial"] = self.window(min(initial, largest))
+            self.tcp["recv_buffer_max"] = self.window(largest)
+        options = TIMESTAMPS if self.tcp.get("timestamps", True) else 0
+        return self.tcp | {"mss": nbytes(mtu - IP_TCP - options)}
+
+
+def _three(text: str) -> tuple[int, int, int]:
+    words = [int(word) for word in text.split()]
+    if len(words) != 3:
+        raise ValueError("three numbers")
+    return words[0], words[1], words[2]
+
+
+def _rmem(ends: _Endpoints, text: str) -> None:
+    ends.rmem = _three(text)
+
+
+def _wmem(ends: _Endpoints, text: str) -> None:
+    ends.tcp["send_buffer_max"] = nbytes(_three(text)[2])
+
+
+def _adv_win_scale(ends: _Endpoints, text: str) -> None:
+    ends.adv_win_scale = int(text)
+
+
+def _autotune(ends: _Endpoints, text: str) -> None:
+    ends.autotune = int(text) != 0
+
+
+def _switch(key: str, bit: int = ~0) -> Callable[[_Endpoints, str], None]:
+    def put(ends: _Endpoints, text: str) -> None:
+        ends.tcp[key] = int(text) & bit != 0
+
+    return put
+
+
+def _count(key: str) -> Callable[[_Endpoints, str], None]:
+    def put(ends: _Endpoints, text: str) -> None:
+        ends.tcp[key] = int(text)
+
+    return put
+
+
+def _nanoseconds(key: str) -> Callable[[_Endpoints, str], None]:
+    def put(ends: _Endpoints, text: str) -> None:
+        ends.tcp[key] = duration(int(text))
+
+    return put
+
+
+def _nothing(_ends: _Endpoints, _text: str) -> None:
+    """A setting that bulk transfers over this topology do not feel, or that is read elsewhere."""
+
+
+SYSCTLS: dict[str, Callable[[_Endpoints, str], None]] = {
+    "tcp_rmem": _rmem,
+    "tcp_wmem": _wmem,
+    "tcp_adv_win_scale": _adv_win_scale,
+    "tcp_moderate_rcvbuf": _autotune,
+    "tcp_sack": _switch("sack"),
+    "tcp_timestamps": _switch("timestamps"),
+    "tcp_window_scaling": _switch("window_scaling"),
+    "tcp_recovery": _switch("rack", bit=1),
+    "tcp_early_retrans": _switch("tlp"),
+    "tcp_frto": _switch("frto"),
+    "tcp_slow_start_after_idle": _switch("slow_start_after_idle"),
+    "tcp_reordering": _count("reordering"),
+    "tcp_syn_retries": _count("syn_retries"),
+    "tcp_retries2": _count("max_retries"),
+    "tcp_comp_sack_delay_ns": _nanoseconds("sack_delay"),
+    "tcp_comp_sack_nr": _count("sack_delay_segments"),
+} | dict.fromkeys(
+    ("tcp_ecn", "tcp_no_metrics_save", "tcp_fastopen", "tcp_congestion_control", "tcp_keepalive_time", "tcp_fin_timeout", "tcp_mem",
+     "tcp_tw_reuse", "tcp_syncookies", "tcp_autocorking", "tcp_tso_win_divisor", "tcp_min_tso_segs", "tcp_limit_output_bytes"),
+    _nothing,
+)  # fmt: skip
+"""What each `net.ipv4.*` setting does to the endpoints. With one segment a packet the segmentation offloads' settings do nothing."""
+
+
+def _tcp(s: dict[str, Any]) -> dict[str, Any]:
+    ends = _Endpoints()
+    for name, value in s["sysctl"].items():
+        short = name.removeprefix("net.ipv4.")
+        if short not in SYSCTLS:
+            raise NotTranslated(f"sysctl `{name}` is not known here")
+        try:
+            SYSCTLS[short](ends, str(value))
+        except ValueError:
+            raise NotTranslated(f"sysctl `{name}`: cannot read `{value}`") from None
+    return ends.params(s["mtu"])
