@@ -15,6 +15,7 @@ mod registry;
 mod slow_start;
 mod window;
 
+pub mod bbr;
 pub mod cubic;
 pub mod dctcp;
 pub mod reno;

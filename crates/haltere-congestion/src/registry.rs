@@ -2,7 +2,7 @@
 //! command line, Python, the reference pages and the conformance tests.
 
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext};
-use crate::{cubic, dctcp, reno, vegas};
+use crate::{bbr, cubic, dctcp, reno, vegas};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
 macro_rules! controls {
@@ -80,4 +80,5 @@ controls! {
     Cubic, cubic;
     Vegas, vegas;
     Dctcp, dctcp;
+    Bbr, bbr;
 }

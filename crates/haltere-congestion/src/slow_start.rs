@@ -89,7 +89,7 @@ impl SlowStart {
             SlowStart::Off => false,
             // RFC 9406 §4.2: only the first slow start; later ones have a threshold that was measured.
             SlowStart::PlusPlus(s) => window.ssthresh == u64::MAX && s.on_ack(ev),
-            SlowStart::Classic(s) => window.cwnd >= LOW_WINDOW && s.on_ack(ev, base_rtt, window.cwnd_bytes()),
+            SlowStart::Classic(s) => s.on_ack(ev, base_rtt, window),
         };
         if exit {
             window.ssthresh = window.cwnd;
@@ -201,7 +201,7 @@ pub(crate) struct Classic {
 
 impl Classic {
     /// True when slow start is to end.
-    fn on_ack(&mut self, ev: &AckEvent, base_rtt: Dur, cwnd: Bytes) -> bool {
+    fn on_ack(&mut self, ev: &AckEvent, base_rtt: Dur, window: &Window) -> bool {
         let Some(rtt) = ev.rtt else { return false };
         if self.found {
             return false;
@@ -209,7 +209,10 @@ impl Classic {
         if ev.snd_una > self.end_seq {
             *self = Classic { round_start: ev.now, last_ack: ev.now, end_seq: ev.snd_nxt, ..Classic::default() };
         }
-        let train = self.train(ev, base_rtt, cwnd);
+        if window.cwnd < LOW_WINDOW {
+            return false;
+        }
+        let train = self.train(ev, base_rtt, window.cwnd_bytes());
         self.found = self.delay(rtt, base_rtt) || train;
         self.found
     }

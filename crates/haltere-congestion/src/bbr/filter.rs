@@ -1,0 +1,101 @@
+//! The windowed maximum: the largest of the values of the last while, in constant space.
+//! Source: Kathleen Nichols' algorithm, as draft-ietf-ccwg-bbr section 2.2 refers to it.
+//! Model: the best value, the best since that one, and the best since the second. When the best grows too old the second takes
+//! its place; a second (third) as old as the first is renewed after a quarter (half) of the window, so that
+//! there is always a recent one to fall back on.
+//! Units: time in whatever is counted (rounds, cycles). Cost: O(1).
+//! Known problems: a maximum between the three kept ones may be forgotten early, never a larger one.
+
+/// The largest value of the last `window` ticks.
+#[derive(Debug, Clone)]
+pub(crate) struct WindowedMax<V> {
+    window: u64,
+    /// Tick and value: best, second, third; ticks ascend, values do not.
+    best: [(u64, V); 3],
+}
+
+impl<V: Copy + PartialOrd> WindowedMax<V> {
+    pub fn new(window: u64, zero: V) -> WindowedMax<V> {
+        WindowedMax { window, best: [(0, zero); 3] }
+    }
+    pub fn get(&self) -> V {
+        self.best[0].1
+    }
+    pub fn reset(&mut self, tick: u64, value: V) {
+        self.best = [(tick, value); 3];
+    }
+    pub fn update(&mut self, tick: u64, value: V) {
+        if value >= self.best[0].1 || tick - self.best[2].0 > self.window {
+            return self.reset(tick, value);
+        }
+        let sample = (tick, value);
+        if value >= self.best[1].1 {
+            self.best[1] = sample;
+            self.best[2] = sample;
+        } else if value >= self.best[2].1 {
+            self.best[2] = sample;
+        }
+        self.age(sample);
+    }
+
+    fn age(&mut self, sample: (u64, V)) {
+        let age = sample.0 - self.best[0].0;
+        let tick = |i: usize, best: &[(u64, V); 3]| best[i].0;
+        if age > self.window {
+            self.shift(sample);
+            if sample.0 - self.best[0].0 > self.window {
+                self.shift(sample);
+            }
+        } else if tick(1, &self.best) == tick(0, &self.best) && age > self.window / 4 {
+            self.best[1] = sample;
+            self.best[2] = sample;
+        } else if tick(2, &self.best) == tick(1, &self.best) && age > self.window / 2 {
+            self.best[2] = sample;
+        }
+    }
+
+    fn shift(&mut self, sample: (u64, V)) {
+        self.best = [self.best[1], self.best[2], sample];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_lasts_for_the_window_and_the_next_best_follows() {
+        let mut f = WindowedMax::new(10, 0u64);
+        f.update(1, 100);
+        (2..=11).for_each(|t| f.update(t, 50 + t));
+        assert_eq!(f.get(), 100, "ten rounds old");
+        f.update(12, 10);
+        assert_eq!(f.get(), 61, "the largest of the last ten rounds");
+    }
+
+    #[test]
+    fn a_larger_value_replaces_all() {
+        let mut f = WindowedMax::new(10, 0u64);
+        f.update(1, 5);
+        f.update(2, 9);
+        assert_eq!((f.get(), f.best), (9, [(2, 9); 3]));
+    }
+
+    /// Against the plain definition: never more than the true maximum, and never less than that of the last half window.
+    #[test]
+    fn it_stays_between_the_plain_maxima() {
+        let mut f = WindowedMax::new(10, 0u64);
+        let mut state = 1u64;
+        let values: alloc::vec::Vec<u64> = (0..500)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state >> 54
+            })
+            .collect();
+        for (t, &v) in values.iter().enumerate() {
+            f.update(t as u64, v);
+            let max = |span: usize| *values[t.saturating_sub(span)..=t].iter().max().unwrap();
+            assert!(f.get() <= max(10) && f.get() >= max(5), "tick {t}: {} of {} to {}", f.get(), max(5), max(10));
+        }
+    }
+}
