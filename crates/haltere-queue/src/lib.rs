@@ -21,6 +21,7 @@ pub mod fq_codel;
 pub mod pfifo_fast;
 pub mod pie;
 pub mod red;
+pub mod threshold;
 
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
@@ -83,6 +84,10 @@ pub trait Pkt {
     fn priority(&self) -> u8 {
         0
     }
+    /// True for a copy that a discipline [returned](Fate::returned) to its sender: it is not returned again.
+    fn is_returned(&self) -> bool {
+        false
+    }
     /// Where the packet's first payload byte lies in its stream, as far as the header tells.
     fn stream_offset(&self) -> Option<u64> {
         None
@@ -115,7 +120,7 @@ pub trait Fate<P> {
     fn dropped(&mut self, pkt: P, reason: DropReason);
     /// The packet's ECN field was set to CE by this discipline.
     fn marked(&mut self, pkt: &P, reason: MarkReason);
-    /// A copy of the packet is to be turned round and sent back to its sender, CE set.
+    /// A copy of the packet is to be turned round and sent back to its sender, CE set; the packet itself goes on.
     fn returned(&mut self, _pkt: &P) {}
     /// 64 random bits from the stream of this component.
     fn random(&mut self) -> u64;

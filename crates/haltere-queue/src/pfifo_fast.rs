@@ -1,5 +1,6 @@
 //! Three first-in first-out bands by priority: Linux's default discipline.
-//! Source: tc-pfifo_fast(8); band map from Linux's `prio2band`. Deviations: none.
+//! Source: tc-pfifo_fast(8); band map from Linux's `prio2band`. Deviations: a place is free again as soon as its packet
+//! is sent; `release_batch = 16` gives Linux's ring, which frees places sixteen at a time.
 //! Model: a packet's priority, 0 to 15, picks its band; the link always serves the lowest band that holds
 //! a packet (band 0 first), so a busy band 0 starves the others. A band drops what arrives when it is full.
 //! Units: packets or bytes as the limit is written. Cost: O(1) a packet.
@@ -24,11 +25,40 @@ pub struct Params {
     pub limit: Size,
     /// True: the three bands share one `limit`, as in ns-3. Default false, as in Linux.
     pub shared_limit: bool,
+    /// Places that a band frees at a time after their packets were sent, 1 or more. Default 1. Linux's ring (since 4.16) frees
+    /// 16 at a time where it has at least 32 places, and what is left at its end, so it drops before `limit` is
+    /// reached. Above 1 only where `limit` is in packets and not shared.
+    pub release_batch: u32,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params { limit: Size::Packets(1000), shared_limit: false }
+        Params { limit: Size::Packets(1000), shared_limit: false, release_batch: 1 }
+    }
+}
+
+/// The places of one band that are not yet free again although their packets are sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ring {
+    /// Packets sent since the ring's end was last passed.
+    head: u32,
+    /// Packets sent whose places are not yet free.
+    held: u32,
+}
+
+impl Ring {
+    /// A packet was sent from a ring of `size` places that frees `batch` at a time.
+    #[inline]
+    fn sent(&mut self, size: u32, batch: u32) {
+        self.head += 1;
+        self.held += 1;
+        let at_end = self.head >= size;
+        if self.held >= batch || at_end {
+            self.held = 0;
+        }
+        if at_end {
+            self.head = 0;
+        }
     }
 }
 
@@ -36,6 +66,9 @@ impl Default for Params {
 #[derive(Debug, Clone)]
 pub struct PfifoFast<P> {
     bands: [Store<P>; BANDS],
+    rings: [Ring; BANDS],
+    /// Places of a ring and how many it frees at a time; none where each place is free at once.
+    ring: Option<(u32, u32)>,
     bound: Bound,
     shared: bool,
     total: Backlog,
@@ -44,19 +77,45 @@ pub struct PfifoFast<P> {
 impl<P: Pkt> PfifoFast<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let bound = Bound::new(link.resolve(params.limit))?;
+        let limit = link.resolve(params.limit);
+        let bound = Bound::new(limit)?;
+        let ring = match (params.release_batch, limit) {
+            (0, _) => return Err(ParamError::new("release_batch", "1 or more", 0)),
+            (1, _) => None,
+            (batch, Size::Packets(places)) if !params.shared_limit => {
+                Some((u32::try_from(places).unwrap_or(u32::MAX), batch))
+            }
+            (batch, _) => {
+                return Err(ParamError::new("release_batch", "1 where `limit` is in bytes or shared", batch));
+            }
+        };
         let bands = array::from_fn(|_| Store::unbounded());
-        Ok(PfifoFast { bands, bound, shared: params.shared_limit, total: Backlog::default() })
+        Ok(PfifoFast {
+            bands,
+            rings: Default::default(),
+            ring,
+            bound,
+            shared: params.shared_limit,
+            total: Backlog::default(),
+        })
+    }
+    /// What counts against the limit of that band.
+    #[inline]
+    fn counted(&self, band: usize) -> Backlog {
+        if self.shared {
+            return self.total;
+        }
+        let waiting = self.bands[band].backlog();
+        Backlog { packets: waiting.packets + self.rings[band].held, ..waiting }
     }
 }
 
 impl<P: Pkt> Qdisc<P> for PfifoFast<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        let band = &mut self.bands[usize::from(PRIO2BAND[usize::from(pkt.priority() & 15)])];
+        let band = usize::from(PRIO2BAND[usize::from(pkt.priority() & 15)]);
         let len = pkt.len();
-        let counted = if self.shared { self.total } else { band.backlog() };
-        let kept = if self.bound.fits(counted, len) { band.push(now, pkt) } else { Err(pkt) };
+        let kept = if self.bound.fits(self.counted(band), len) { self.bands[band].push(now, pkt) } else { Err(pkt) };
         match kept {
             Ok(()) => self.total.add(len),
             Err(pkt) => fate.dropped(pkt, DropReason::Overlimit),
@@ -64,8 +123,11 @@ impl<P: Pkt> Qdisc<P> for PfifoFast<P> {
     }
     #[inline]
     fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
-        let (_, pkt) = self.bands.iter_mut().find_map(Store::pop)?;
+        let (band, (_, pkt)) = self.bands.iter_mut().enumerate().find_map(|(i, band)| Some((i, band.pop()?)))?;
         self.total.remove(pkt.len());
+        if let Some((places, batch)) = self.ring {
+            self.rings[band].sent(places, batch);
+        }
         Some(pkt)
     }
     #[inline]
@@ -113,12 +175,48 @@ mod tests {
 
     #[test]
     fn a_shared_limit_counts_all_bands() {
-        let params = Params { limit: Size::Packets(2), shared_limit: true };
+        let params = Params { limit: Size::Packets(2), shared_limit: true, ..Params::default() };
         let (mut q, mut fate) = (queue(params), Recorder::new(1));
         for (id, priority) in [(0, 2), (1, 0), (2, 6)] {
             q.enqueue(Time::ZERO, TestPkt::new(id, 1500).priority(priority), &mut fate);
         }
         assert_eq!(fate.dropped_ids(), [2]);
         assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 3000 });
+    }
+
+    /// Linux: 100 places freed 16 at a time; of a full ring 15 packets sent make no room, the sixteenth makes 16.
+    #[test]
+    fn a_ring_frees_its_places_in_batches_and_at_its_end() {
+        let params = Params { limit: Size::Packets(100), release_batch: 16, ..Params::default() };
+        let (mut q, mut fate) = (queue(params), Recorder::new(1));
+        let offer = |q: &mut PfifoFast<TestPkt>, fate: &mut Recorder, n: u64| {
+            let before = fate.dropped_ids().len();
+            (0..n).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), fate));
+            n as usize - (fate.dropped_ids().len() - before)
+        };
+        let send = |q: &mut PfifoFast<TestPkt>, fate: &mut Recorder, n: usize| {
+            (0..n).for_each(|_| assert!(q.dequeue(Time::ZERO, fate).is_some()));
+        };
+        assert_eq!(offer(&mut q, &mut fate, 101), 100);
+        send(&mut q, &mut fate, 15);
+        assert_eq!(offer(&mut q, &mut fate, 1), 0);
+        send(&mut q, &mut fate, 1);
+        assert_eq!(offer(&mut q, &mut fate, 20), 16);
+        send(&mut q, &mut fate, 80);
+        assert_eq!(offer(&mut q, &mut fate, 100), 80);
+        send(&mut q, &mut fate, 4); // the hundredth packet since the start passes the ring's end
+        assert_eq!(offer(&mut q, &mut fate, 10), 4);
+    }
+
+    #[test]
+    fn batches_want_a_limit_in_packets_for_each_band() {
+        for params in [
+            Params { release_batch: 0, ..Params::default() },
+            Params { release_batch: 2, shared_limit: true, ..Params::default() },
+            Params { release_batch: 2, limit: Size::Bytes(9000), ..Params::default() },
+        ] {
+            let error = PfifoFast::<TestPkt>::new(&params, &link()).unwrap_err();
+            assert_eq!(error.name, "release_batch");
+        }
     }
 }

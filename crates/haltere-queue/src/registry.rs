@@ -1,7 +1,7 @@
 //! The list of disciplines. One line here makes a discipline known to experiment files, the command
 //! line, Python, the reference pages, the conformance tests and the router.
 
-use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc, codel, drop_tail, fq_codel, pfifo_fast, pie, red};
+use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc, codel, drop_tail, fq_codel, pfifo_fast, pie, red, threshold};
 use haltere_units::{ParamError, Probe, Time};
 
 macro_rules! disciplines {
@@ -56,4 +56,5 @@ disciplines! {
     Codel, codel;
     FqCodel, fq_codel;
     Pie, pie;
+    Threshold, threshold;
 }

@@ -48,6 +48,9 @@ impl Pkt for TestPkt {
     fn priority(&self) -> u8 {
         self.priority
     }
+    fn is_returned(&self) -> bool {
+        self.returned
+    }
 }
 
 /// Records every fate. `forced` replaces chance while it lasts (the last value first).

@@ -1,0 +1,439 @@
+//! Threshold marking on the queue as it is now: DCTCP's step, with an optional second threshold (hysteresis) and
+//! optional return of a marked copy to the sender.
+//! Source: Alizadeh et al. 2010 section 3.1 and RFC 8257 section 3.1 (one threshold, K = 0.17 C RTT); a study of DCTCP in
+//! programmable switches for the second threshold and the returned packets. Deviations: none known.
+//! Model: q is what a packet finds waiting when it arrives, or, where the thresholds are durations, how long it has
+//! waited when it leaves.
+//!
+//! ```text
+//!            q >= upper: mark                       between: mark
+//!   calm ---------------------------> congested ------------------+
+//!    |  <---------------------------    ^                         |
+//!    |            q < lower             +-------------------------+
+//!    between: pass
+//! ```
+//!
+//! Without a lower threshold both are one, and nothing is remembered.
+//! Units: packets, bytes or ns, as `upper` is written. Cost: O(1) a packet.
+//! Known problems: marks bursts as if they were standing queues.
+
+use crate::{Backlog, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use alloc::borrow::Cow;
+use alloc::format;
+use core::fmt;
+use core::str::FromStr;
+use haltere_units::{Dur, ParamError, Probe, Size, Time, UnitError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// DCTCP's K as a share of the bandwidth-delay product: one seventh of it, and some more (Alizadeh et al. 2010 section 3.4).
+const AUTO_SHARE: f64 = 0.17;
+
+/// A level of a queue: a size (`42p`, `60kB`, `1bdp`), a delay (`1ms`), or `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// DCTCP's `0.17 C RTT` in whole packets, from the link's rate and round-trip time.
+    Auto,
+    /// What waits.
+    Size(Size),
+    /// How long a packet has waited.
+    Delay(Dur),
+}
+
+impl FromStr for Level {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Level, UnitError> {
+        const RULE: &str = "a size such as `42p` or `60kB`, a delay such as `1ms`, or `auto`";
+        let trimmed = text.trim();
+        let level = if trimmed == "auto" {
+            Ok(Level::Auto)
+        } else if trimmed.ends_with('s') {
+            trimmed.parse().map(Level::Delay)
+        } else {
+            trimmed.parse().map(Level::Size)
+        };
+        level.map_err(|e| UnitError { rule: RULE, ..e })
+    }
+}
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Auto => f.pad("auto"),
+            Level::Size(size) => size.fmt(f),
+            Level::Delay(delay) => delay.fmt(f),
+        }
+    }
+}
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Level, D::Error> {
+        Cow::<str>::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+impl JsonSchema for Level {
+    fn schema_name() -> Cow<'static, str> {
+        "level".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string", "format": "level",
+            "pattern": r"^\s*([0-9]*\.?[0-9]+\s*(p|B|kB|MB|GB|KiB|MiB|GiB|bdp|ns|us|ms|s)|auto)\s*$",
+            "description": "a size (`42p`, `60kB`, `1bdp`), a delay (`1ms`), or `auto`"
+        })
+    }
+}
+
+/// Marks while the queue is at or above a threshold, or between two once the upper was reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What the queue may hold; what arrives beyond is dropped. Default 1000 packets.
+    pub limit: Size,
+    /// Level from which on packets are marked: packets, bytes, a delay, or `auto`, which is 0.17 times the link's rate
+    /// times its round-trip time in whole packets (Alizadeh et al. 2010 section 3.4). Above zero. Default `auto`.
+    pub upper: Level,
+    /// Level below which marking ends once it began; between the two it goes on. In the unit of `upper`, above
+    /// zero and at most `upper`. Default `upper` itself: one threshold. Not with `lower_fraction`.
+    pub lower: Option<Level>,
+    /// The same as how far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1; the study's is 0.15.
+    /// Default none.
+    pub lower_fraction: Option<f64>,
+    /// True: a copy of each packet that meets congestion goes back to its sender with CE set, unless the packet
+    /// is marked already or is such a copy itself. Default false.
+    pub return_to_sender: bool,
+    /// True: packets that meet congestion are marked on their way. Default true, but false with `return_to_sender`.
+    pub mark: Option<bool>,
+    /// True: packets that should be marked but are not ECN-capable are dropped, as RED with a hard threshold does.
+    /// Default false: they pass.
+    pub drop: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            limit: Size::Packets(1000),
+            upper: Level::Auto,
+            lower: None,
+            lower_fraction: None,
+            return_to_sender: false,
+            mark: None,
+            drop: false,
+        }
+    }
+}
+
+/// What is held against the thresholds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    Packets,
+    Bytes,
+    /// Nanoseconds that a packet has waited.
+    Delay,
+}
+
+/// A level on this link, as a number in the unit of its measure.
+fn level(name: &'static str, level: Level, link: &LinkContext) -> Result<(Measure, f64), ParamError> {
+    let unknown = || {
+        ParamError::new(name, "in packets, bytes or as a delay where the link has no rate or RTT", level)
+            .hint("write for example `42p`")
+    };
+    let (measure, value) = match level {
+        Level::Auto => {
+            let (rate, rtt) = link.rate.zip(link.rtt).ok_or_else(unknown)?;
+            let bdp = rate.as_bps_f64() / 8.0 * rtt.as_secs_f64() / link.packet.as_f64();
+            (Measure::Packets, libm::floor(AUTO_SHARE * bdp).max(1.0))
+        }
+        Level::Size(size) => match link.resolve(size) {
+            Size::Packets(n) => (Measure::Packets, n as f64),
+            Size::Bytes(n) => (Measure::Bytes, n as f64),
+            Size::MilliBdp(_) => return Err(unknown()),
+        },
+        Level::Delay(delay) => (Measure::Delay, delay.as_ns() as f64),
+    };
+    Ok((measure, value))
+}
+
+/// The lower threshold, by whichever way it is given.
+fn lower(params: &Params, measure: Measure, upper: f64, link: &LinkContext) -> Result<f64, ParamError> {
+    match (params.lower, params.lower_fraction) {
+        (None, None) => Ok(upper),
+        (Some(given), Some(_)) => {
+            Err(ParamError::new("lower", "given without lower_fraction", given).hint("remove one of them"))
+        }
+        (None, Some(part)) if (0.0..1.0).contains(&part) => Ok(upper * (1.0 - part)),
+        (None, Some(part)) => {
+            Err(ParamError::new("lower_fraction", "at least 0 and below 1", part)
+                .hint("0.15 puts lower 15 % below upper"))
+        }
+        (Some(given), None) => {
+            let (unit, value) = level("lower", given, link)?;
+            if unit != measure {
+                return Err(ParamError::new("lower", format!("in the same unit as upper ({})", params.upper), given));
+            }
+            if value <= 0.0 {
+                return Err(ParamError::new("lower", "above 0, or marking would never end", given));
+            }
+            if value > upper {
+                return Err(ParamError::new("lower", format!("at most upper ({})", params.upper), given));
+            }
+            Ok(value)
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct Threshold<P> {
+    measure: Measure,
+    upper: f64,
+    lower: f64,
+    return_to_sender: bool,
+    mark: bool,
+    drop: bool,
+    /// True from reaching `upper` until falling below `lower`.
+    congested: bool,
+    store: Store<P>,
+}
+
+impl<P: Pkt> Threshold<P> {
+    /// A queue of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        let (measure, upper) = level("upper", params.upper, link)?;
+        if upper <= 0.0 {
+            return Err(ParamError::new("upper", "above 0", params.upper).hint("`auto` is 0.17 C RTT"));
+        }
+        Ok(Threshold {
+            measure,
+            upper,
+            lower: lower(params, measure, upper, link)?,
+            return_to_sender: params.return_to_sender,
+            mark: params.mark.unwrap_or(!params.return_to_sender),
+            drop: params.drop,
+            congested: false,
+            store: Store::new(link.resolve(params.limit))?,
+        })
+    }
+
+    /// Takes note of the queue; true where the packet that meets it meets congestion.
+    #[inline]
+    fn is_congested(&mut self, q: f64) -> bool {
+        self.congested = q >= self.upper || (self.congested && q >= self.lower);
+        self.congested
+    }
+
+    /// Tells congestion on a packet; `None` where it was dropped for it.
+    #[inline]
+    fn tell(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
+        if self.return_to_sender && pkt.ecn() != Ecn::Ce && !pkt.is_returned() {
+            fate.returned(&pkt);
+        }
+        let told = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
+        if self.drop && self.mark && !told {
+            fate.dropped(pkt, DropReason::Congestion);
+            return None;
+        }
+        Some(pkt)
+    }
+}
+
+impl<P: Pkt> Qdisc<P> for Threshold<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        if !self.store.fits(pkt.len()) {
+            return fate.dropped(pkt, DropReason::Overlimit);
+        }
+        let Backlog { packets, bytes } = self.store.backlog();
+        let congested = match self.measure {
+            Measure::Packets => self.is_congested(f64::from(packets)),
+            Measure::Bytes => self.is_congested(bytes as f64),
+            Measure::Delay => false,
+        };
+        let kept = if congested { self.tell(pkt, fate) } else { Some(pkt) };
+        if kept.is_some_and(|pkt| self.store.push(now, pkt).is_err()) {
+            unreachable!("the packet fitted");
+        }
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        loop {
+            let (at, pkt) = self.store.pop()?;
+            if self.measure != Measure::Delay || !self.is_congested(now.since(at).as_ns() as f64) {
+                return Some(pkt);
+            }
+            if let Some(pkt) = self.tell(pkt, fate) {
+                return Some(pkt);
+            }
+        }
+    }
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.store.backlog()
+    }
+    fn probe(&self, row: &mut Probe) {
+        let (unit, scale) = match self.measure {
+            Measure::Packets => ("packets", 1.0),
+            Measure::Bytes => ("B", 1.0),
+            Measure::Delay => ("s", 1e-9),
+        };
+        row.push("upper", unit, self.upper * scale);
+        row.push("lower", unit, self.lower * scale);
+        row.push("congested", "", f64::from(u8::from(self.congested)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Recorder, TestPkt, link};
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use haltere_units::{Bytes, Rate};
+
+    fn packets(n: u64) -> Level {
+        Level::Size(Size::Packets(n))
+    }
+    /// Marks from 10 packets on, until below 8.
+    fn hysteresis() -> Params {
+        Params { upper: packets(10), lower: Some(packets(8)), ..Params::default() }
+    }
+    fn queue(params: &Params) -> (Threshold<TestPkt>, Recorder) {
+        (Threshold::new(params, &link()).unwrap(), Recorder::new(1))
+    }
+    /// Brings the queue to each of those lengths in turn; true where the packet that met it was marked.
+    fn marks_at(params: &Params, lengths: &[u32]) -> Vec<bool> {
+        let (mut q, mut fate) = queue(params);
+        let mut out = Vec::new();
+        for &length in lengths {
+            while q.backlog().packets > length {
+                q.dequeue(Time::ZERO, &mut fate);
+            }
+            while q.backlog().packets < length {
+                q.store.push(Time::ZERO, TestPkt::new(0, 1500)).unwrap();
+            }
+            fate.marked.clear();
+            q.enqueue(Time::ZERO, TestPkt::new(1, 1500).ecn(Ecn::Ect0), &mut fate);
+            out.push(!fate.marked.is_empty());
+        }
+        out
+    }
+    fn error(params: &Params) -> String {
+        format!("{}", Threshold::<TestPkt>::new(params, &link()).unwrap_err())
+    }
+
+    #[test]
+    fn one_threshold_marks_at_or_above_and_forgets_at_once() {
+        let params = Params { upper: packets(10), ..Params::default() };
+        assert_eq!(marks_at(&params, &[9, 10, 9, 11, 9]), [false, true, false, true, false]);
+    }
+
+    #[test]
+    fn between_two_thresholds_marking_goes_on_only_once_begun() {
+        assert_eq!(marks_at(&hysteresis(), &[9, 10, 9, 8, 7, 8, 9]), [false, true, true, true, false, false, false]);
+    }
+
+    #[test]
+    fn a_fraction_of_fifteen_percent_below_42_packets_ends_marking_below_36() {
+        let params = Params { upper: packets(42), lower_fraction: Some(0.15), ..Params::default() };
+        assert_eq!(marks_at(&params, &[42, 36, 35, 41]), [true, true, false, false]);
+    }
+
+    #[test]
+    fn auto_is_42_packets_on_a_gigabit_of_three_milliseconds() {
+        // 0.17 * 10^9 / 8 * 0.003 / 1500 = 42.5.
+        let rate = Some(Rate::from_mbps(1000));
+        let link = LinkContext { rate, rtt: Some(Dur::from_ms(3)), packet: Bytes::new(1500), seed: 0 };
+        assert_eq!(Threshold::<TestPkt>::new(&Params::default(), &link).unwrap().upper, 42.0);
+    }
+
+    #[test]
+    fn auto_without_a_rate_is_refused() {
+        let link = LinkContext { rate: None, ..link() };
+        let error = Threshold::<TestPkt>::new(&Params::default(), &link).unwrap_err();
+        assert_eq!(
+            format!("{error}"),
+            "upper must be in packets, bytes or as a delay where the link has no rate or RTT, got auto; write for example `42p`"
+        );
+    }
+
+    #[test]
+    fn a_threshold_in_bytes_counts_bytes() {
+        let params = Params { upper: Level::Size(Size::Bytes(3000)), ..Params::default() };
+        assert_eq!(marks_at(&params, &[1, 2]), [false, true]);
+    }
+
+    #[test]
+    fn a_delay_is_held_against_each_packet_as_it_leaves() {
+        let (mut q, mut fate) = queue(&Params { upper: Level::Delay(Dur::from_ms(1)), ..Params::default() });
+        for id in 0..3 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).ecn(Ecn::Ect1), &mut fate);
+        }
+        q.dequeue(Time::from_ns(999_999), &mut fate);
+        q.dequeue(Time::from_ns(1_000_000), &mut fate);
+        assert_eq!(fate.marked_ids(), [1]);
+    }
+
+    /// A packet that meets a congested queue.
+    fn congested(params: Params, pkt: TestPkt) -> Recorder {
+        let (mut q, mut fate) = queue(&Params { upper: packets(1), ..params });
+        q.enqueue(Time::ZERO, TestPkt::new(0, 1500), &mut fate);
+        q.enqueue(Time::ZERO, pkt, &mut fate);
+        fate
+    }
+
+    #[test]
+    fn a_packet_that_meets_congestion_is_returned_once_and_goes_on_unmarked() {
+        let params = Params { return_to_sender: true, ..Params::default() };
+        let fate = congested(params, TestPkt::new(1, 1500).ecn(Ecn::Ect0));
+        assert_eq!((fate.returned.clone(), fate.marked_ids()), (alloc::vec![1], Vec::new()));
+    }
+
+    #[test]
+    fn with_mark_the_returned_packet_s_original_is_marked_too() {
+        let params = Params { return_to_sender: true, mark: Some(true), ..Params::default() };
+        let fate = congested(params, TestPkt::new(1, 1500).ecn(Ecn::Ect0));
+        assert_eq!((fate.returned.clone(), fate.marked_ids()), (alloc::vec![1], alloc::vec![1]));
+    }
+
+    #[test]
+    fn marked_packets_and_copies_are_not_returned_again() {
+        let params = Params { return_to_sender: true, ..Params::default() };
+        assert!(congested(params.clone(), TestPkt::new(1, 1500).ecn(Ecn::Ce)).returned.is_empty());
+        let copy = TestPkt { returned: true, ..TestPkt::new(1, 1500).ecn(Ecn::Ect0) };
+        assert!(congested(params, copy).returned.is_empty());
+    }
+
+    #[test]
+    fn packets_that_are_not_capable_pass() {
+        assert!(congested(Params::default(), TestPkt::new(1, 1500)).dropped.is_empty());
+    }
+
+    #[test]
+    fn with_drop_packets_that_are_not_capable_are_dropped() {
+        let fate = congested(Params { drop: true, ..Params::default() }, TestPkt::new(1, 1500));
+        assert_eq!(fate.dropped_ids(), [1]);
+    }
+
+    #[test]
+    fn a_lower_threshold_above_the_upper_is_refused() {
+        let params = Params { lower: Some(packets(11)), ..hysteresis() };
+        assert_eq!(error(&params), "lower must be at most upper (10p), got 11p");
+    }
+
+    #[test]
+    fn a_lower_threshold_in_another_unit_is_refused() {
+        let params = Params { lower: Some(Level::Delay(Dur::from_ms(1))), ..hysteresis() };
+        assert_eq!(error(&params), "lower must be in the same unit as upper (10p), got 1ms");
+    }
+
+    #[test]
+    fn levels_are_read_as_they_are_printed() {
+        for text in ["auto", "42p", "60kB", "1.5bdp", "1ms", "20ns"] {
+            assert_eq!(format!("{}", text.parse::<Level>().unwrap()), text);
+        }
+        assert!("42".parse::<Level>().is_err());
+    }
+}

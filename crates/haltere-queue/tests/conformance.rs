@@ -1,0 +1,256 @@
+//! What every discipline of the registry promises. A new line in the registry is tested here without a change;
+//! further parameter sets of its own may be added to [`SETS`].
+#![allow(missing_docs, reason = "tests")]
+
+mod common;
+#[path = "common/world.rs"]
+mod world;
+
+use common::{Recorder, TestPkt, link};
+use haltere_queue::{Ecn, Qdisc, Queue, QueueParams};
+use haltere_units::{Dur, Probe, Rate, Time};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+
+/// Parameter sets besides those that every discipline gets.
+const SETS: &[(&str, &str)] = &[
+    ("pfifo_fast", r#"{"limit": "20p", "shared_limit": true}"#),
+    (
+        "red",
+        r#"{"limit": "40p", "min": "5p", "max": "15p", "weight": 0.1, "gentle": true, "wait": true, "idle": "paper"}"#,
+    ),
+    (
+        "red",
+        r#"{"limit": "60kB", "min": "9kB", "max": "9001B", "burst": 7, "avpkt": "1500B", "probability": 1, "ecn": true}"#,
+    ),
+    (
+        "red",
+        r#"{"limit": "60kB", "min": "5kB", "max": "15kB", "ecn": true, "harddrop": true, "bytemode": true, "adaptive": true}"#,
+    ),
+    ("red", r#"{"limit": "60p", "ecn": true, "nodrop": true, "adaptive": true}"#),
+    ("codel", r#"{"limit": "50p", "target": "1ms", "interval": "10ms", "root": "exact"}"#),
+    ("codel", r#"{"target": "1ms", "interval": "10ms", "ecn": true, "ce_threshold": "500us"}"#),
+    (
+        "fq_codel",
+        r#"{"limit": "20p", "flows": 4, "quantum": "300B", "drop_batch": 2, "target": "1ms", "interval": "5ms"}"#,
+    ),
+    ("fq_codel", r#"{"memory_limit": "20kB", "flows": 1, "ecn": false}"#),
+    ("pie", r#"{"limit": "50p", "target": "1ms", "tupdate": "1ms", "max_burst": "5ms", "ecn": true}"#),
+    ("pie", r#"{"target": "1ms", "tupdate": "1ms", "max_burst": "0", "dq_rate_estimator": true, "bytemode": true}"#),
+    ("pie", r#"{"target": "1ms", "max_burst": "1ms", "derandomisation": false}"#),
+    ("threshold", r#"{"upper": "10p", "lower": "5p", "drop": true}"#),
+    ("threshold", r#"{"upper": "3ms", "lower_fraction": 0.5, "return_to_sender": true, "drop": true, "mark": true}"#),
+];
+
+fn params(name: &str, fields: &Map<String, Value>) -> QueueParams {
+    let mut object = fields.clone();
+    object.insert("kind".into(), json!(name));
+    serde_json::from_value(Value::Object(object)).unwrap_or_else(|e| panic!("{name} {fields:?}: {e}"))
+}
+
+/// Every discipline: its defaults, two small limits, each also with ECN where it has that switch, and its own sets.
+fn all_params() -> Vec<QueueParams> {
+    let mut out = Vec::new();
+    for &name in QueueParams::NAMES {
+        let default = serde_json::to_value(QueueParams::default_of(name).unwrap()).unwrap();
+        for limit in [None, Some("30p"), Some("40kB")] {
+            for ecn in [false, true].iter().take(1 + usize::from(default.get("ecn").is_some())) {
+                let mut fields = Map::new();
+                fields.extend(limit.map(|limit| ("limit".to_string(), json!(limit))));
+                fields.extend(default.get("ecn").map(|_| ("ecn".to_string(), json!(ecn))));
+                out.push(params(name, &fields));
+            }
+        }
+        let own = SETS.iter().filter(|(n, _)| *n == name);
+        out.extend(own.map(|(_, fields)| params(name, &serde_json::from_str(fields).unwrap())));
+    }
+    out
+}
+
+fn queue(params: &QueueParams) -> Queue<TestPkt> {
+    Queue::new(params, &link()).unwrap_or_else(|e| panic!("{params:?}: {e}"))
+}
+
+/// Bursts from eight flows (a flow keeps its priority), from idle to several times the rate of the link.
+fn arrivals() -> impl Strategy<Value = Vec<(Time, TestPkt)>> {
+    let gap = prop_oneof![Just(0u64), 0..2_000_000u64, 50_000_000..300_000_000u64];
+    let gaps = prop_oneof![40 => 0..200_000u64, 1 => gap];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
+    let packet = (gaps, 0..8u16, prop_oneof![40..1515u32, Just(1500u32)], ecn);
+    prop::collection::vec(packet, 1..600).prop_map(|packets| {
+        let mut now = Time::ZERO;
+        let build = |(id, (gap, flow, len, ecn))| {
+            now += Dur::from_ns(gap);
+            (now, TestPkt::new(id, len).flow(flow).priority(flow as u8).ecn(ecn))
+        };
+        (0u64..).zip(packets).map(build).collect()
+    })
+}
+
+const RATE: Rate = Rate::from_mbps(40);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn every_packet_is_sent_or_dropped_once(arrivals in arrivals(), seed: u64) {
+        for params in all_params() {
+            let out = world::run(&mut queue(&params), &arrivals, RATE, seed);
+            let gone = out.sent.iter().map(|(_, p)| p.id).chain(out.fate.dropped_ids());
+            let ids: HashSet<u64> = gone.collect();
+            prop_assert_eq!(ids.len(), arrivals.len(), "{:?}", params);
+        }
+    }
+
+    #[test]
+    fn packets_of_a_flow_keep_their_order(arrivals in arrivals(), seed: u64) {
+        for params in all_params() {
+            let out = world::run(&mut queue(&params), &arrivals, RATE, seed);
+            for flow in 0..8 {
+                let ids: Vec<u64> = out.sent.iter().filter(|(_, p)| p.flow == flow).map(|(_, p)| p.id).collect();
+                prop_assert!(ids.is_sorted(), "{:?}: flow {} left as {:?}", params, flow, ids);
+            }
+        }
+    }
+
+    #[test]
+    fn only_told_marks_change_a_packet_and_only_capable_ones(arrivals in arrivals(), seed: u64) {
+        for params in all_params() {
+            let out = world::run(&mut queue(&params), &arrivals, RATE, seed);
+            let marked: HashSet<u64> = out.fate.marked_ids().into_iter().collect();
+            for (_, pkt) in &out.sent {
+                let came = &arrivals[pkt.id as usize].1;
+                let expected = if marked.contains(&pkt.id) { Ecn::Ce } else { came.ecn };
+                prop_assert_eq!(pkt, &came.clone().ecn(expected), "{:?}", params);
+            }
+            for (pkt, _) in &out.fate.marked {
+                prop_assert!(arrivals[pkt.id as usize].1.ecn.is_capable(), "{:?} marked {:?}", params, pkt);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_verdicts(arrivals in arrivals(), seed: u64) {
+        for params in all_params() {
+            let [a, b] = [(); 2].map(|()| world::run(&mut queue(&params), &arrivals, RATE, seed));
+            prop_assert_eq!(a.sent, b.sent, "{:?}", params);
+            prop_assert_eq!(a.fate.dropped, b.fate.dropped, "{:?}", params);
+            prop_assert_eq!(a.fate.marked, b.fate.marked, "{:?}", params);
+        }
+    }
+
+    #[test]
+    fn backlog_counts_the_bytes_that_wait(lens in prop::collection::vec(40..1515u32, 1..20)) {
+        for params in all_params() {
+            let (mut q, mut fate) = (queue(&params), Recorder::new(1));
+            for (id, &len) in (0..).zip(&lens) {
+                q.enqueue(Time::ZERO, TestPkt::new(id, len), &mut fate);
+            }
+            let dropped: u64 = fate.dropped.iter().map(|(p, _)| u64::from(p.len)).sum();
+            let came: u64 = lens.iter().map(|&len| u64::from(len)).sum();
+            prop_assert_eq!(q.backlog().bytes, came - dropped, "{:?}", params);
+        }
+    }
+}
+
+#[test]
+fn light_load_is_neither_dropped_nor_marked() {
+    // A packet takes 0.3 ms and the next comes 10 ms later.
+    let at = |id| Time::ZERO + Dur::from_ms(10 * id);
+    let arrivals: Vec<_> = (0..3000).map(|id| (at(id), TestPkt::new(id, 1500).ecn(Ecn::Ect0))).collect();
+    for params in all_params() {
+        let out = world::run(&mut queue(&params), &arrivals, RATE, 1);
+        assert!(out.fate.dropped.is_empty() && out.fate.marked.is_empty(), "{params:?}: {:?}", out.fate);
+    }
+}
+
+#[test]
+fn a_burst_within_the_default_limit_is_kept() {
+    let arrivals: Vec<_> = (0..50).map(|id| (Time::ZERO, TestPkt::new(id, 1500).ecn(Ecn::Ect0))).collect();
+    for name in QueueParams::NAMES {
+        let out = world::run(&mut queue(&QueueParams::default_of(name).unwrap()), &arrivals, RATE, 1);
+        assert!(out.fate.dropped.is_empty(), "{name}: {:?}", out.fate.dropped_ids());
+    }
+}
+
+#[test]
+fn every_discipline_drops_when_it_overflows() {
+    let arrivals: Vec<_> = (0..1000).map(|id| (Time::ZERO, TestPkt::new(id, 1500).flow(id as u16))).collect();
+    for &name in QueueParams::NAMES {
+        let params = params(name, &Map::from_iter([("limit".to_string(), json!("30p"))]));
+        let (mut q, mut fate) = (queue(&params), Recorder::new(1));
+        for (at, pkt) in &arrivals {
+            q.enqueue(*at, pkt.clone(), &mut fate);
+            assert!(q.backlog().packets <= 30, "{name} holds {:?}", q.backlog());
+        }
+        assert_eq!(q.backlog().packets as usize + fate.dropped.len(), 1000, "{name}");
+    }
+}
+
+#[test]
+fn parameters_survive_being_written_and_read() {
+    for params in all_params() {
+        let text = serde_json::to_string(&params).unwrap();
+        assert_eq!(serde_json::from_str::<QueueParams>(&text).unwrap(), params, "{text}");
+    }
+}
+
+#[test]
+fn unknown_parameters_are_refused() {
+    for name in QueueParams::NAMES {
+        let error = serde_json::from_value::<QueueParams>(json!({ "kind": name, "limits": "1p" })).unwrap_err();
+        assert!(error.to_string().contains("limits"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_discipline_s_name_is_its_tag_and_its_file() {
+    for name in QueueParams::NAMES {
+        let params = QueueParams::default_of(name).unwrap();
+        assert_eq!(params.kind(), *name);
+        assert_eq!(serde_json::to_value(&params).unwrap()["kind"], json!(name));
+        let file = format!("{}/src/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+        assert!(std::path::Path::new(&file).exists(), "no {file}");
+    }
+}
+
+/// Calls `see` for each property of each object in the schema.
+fn properties(schema: &Value, see: &mut impl FnMut(&str, &Value)) {
+    if let Some(Value::Object(map)) = schema.get("properties") {
+        map.iter().for_each(|(name, property)| see(name, property));
+    }
+    match schema {
+        Value::Object(map) => map.values().for_each(|v| properties(v, see)),
+        Value::Array(list) => list.iter().for_each(|v| properties(v, see)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_schema_describes_every_parameter() {
+    let schema = serde_json::to_value(schemars::schema_for!(QueueParams)).unwrap();
+    let mut seen = HashSet::new();
+    properties(&schema, &mut |name, property| {
+        seen.insert(name.to_string());
+        let text = property["description"].as_str().unwrap_or("");
+        assert!(name == "kind" || text.len() > 20, "{name} has no description: {property}");
+    });
+    for params in all_params() {
+        let Value::Object(fields) = serde_json::to_value(&params).unwrap() else { panic!("not an object") };
+        for name in fields.keys() {
+            assert!(seen.contains(name), "{} has {name}, the schema has not", params.kind());
+        }
+    }
+}
+
+#[test]
+fn probes_show_numbers_under_names_of_their_own() {
+    for params in all_params() {
+        let mut row = Probe::new();
+        queue(&params).probe(&mut row);
+        let names: HashSet<_> = row.values().iter().map(|(name, _, _)| name).collect();
+        assert_eq!(names.len(), row.values().len(), "{params:?}");
+        assert!(row.values().iter().all(|(_, _, value)| value.is_finite()), "{params:?}: {row:?}");
+    }
+}
