@@ -34,7 +34,8 @@ class _Parser(argparse.ArgumentParser):
     """Tells a wrong argument in one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{self.prog}: {message}; see `{self.prog} --help`")
+        where = self.prog.removeprefix("haltere").strip()
+        raise InputError(f"{where}{': ' if where else ''}{message}; see `{self.prog} --help`")
 
 
 def _count(text: str) -> int:

@@ -127,3 +127,52 @@ class Run:
     def has_ring(self, link: str) -> bool:
         """True where something ever waited in the device ring of this link."""
         return bool(self.queue(link).ring_packets.any())
+
+    def groups(self) -> list[str]:
+        """The traffic entries whose flows carry data (TCP, UDP), in the experiment's order."""
+        rows = self.flows.filter(pc.not_equal(self.flows["kind"], "ping"))
+        return list(dict.fromkeys(rows["group"].to_pylist()))
+
+    def watched(self) -> list[str]:
+        """The links whose queue was sampled."""
+        series = self._table("queue_series")
+        return list(dict.fromkeys(pc.unique(series["link"]).to_pylist()))
+
+    def marks(self, link: str) -> int:
+        """Packets that the queue of this link marked CE after the warm-up."""
+        return int(self._link(link)["marked_after_warmup"])
+
+    def utilisation(self, link: str) -> float:
+        """Part of the link's rate that was used after the warm-up, framing included; NaN for a link without rate."""
+        row = self._link(link)
+        if not row["rate_bps"]:
+            return float("nan")
+        return float(row["sent_bytes_after_warmup"]) * 8 / (float(row["rate_bps"]) * span_s(self.scenario))
+
+    def rate_series(self, group: str | None) -> tuple[Array, Array] | None:
+        """Mean goodput of a flow of a traffic entry (``None``: of all) over time, warm-up included: times (s) and Mbit/s.
+
+        ``None`` where flows were not sampled.
+        """
+        series = self._table("flow_series").select(["at_ns", "flow", "received_bytes"])
+        if group is not None:
+            names = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
+            series = series.filter(pc.is_in(series["flow"], value_set=names.combine_chunks()))
+        if len(series) == 0:
+            return None
+        total = series.group_by("at_ns", use_threads=False).aggregate([("received_bytes", "sum"), ("flow", "count_distinct")])
+        total = total.sort_by("at_ns")
+        at = total["at_ns"].to_numpy() * 1e-9
+        mean = total["received_bytes_sum"].to_numpy() / total["flow_count_distinct"].to_numpy().max()
+        if len(at) < 2:
+            return None
+        return at[1:], np.diff(mean) * 8e-6 / np.diff(at)
+
+    def total_rate_series(self) -> Array | None:
+        """The goodput of all flows together after the warm-up, one value a sample, in Mbit/s a flow."""
+        series = self.rate_series(None)
+        if series is None:
+            return None
+        at, rate = series
+        kept = rate[at > seconds_of(self.scenario.get("warmup", "0s"))]
+        return kept if len(kept) > 1 else None

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from . import stats
 
-__all__ = ["PALETTE", "bars", "band", "cdf", "colours", "figure", "heat", "legend", "line", "plain_number", "save"]
+__all__ = ["PALETTE", "bars", "band", "cdf", "colours", "figure", "heat", "legend", "line", "plain_number", "save", "title"]
 
 # Okabe and Ito's palette without its yellow (too pale on white) and with a darker sky blue; black last.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#3FA7DC", "#7A4FBF", "#000000")
@@ -73,9 +73,15 @@ def figure(
     return fig, [axes for row in grid for axes in row]
 
 
+def title(axes: Axes, text: str) -> None:
+    """The title of a panel."""
+    axes.set_title(text, loc="left", fontsize=9.5, fontweight="bold", color=_INK)
+
+
 def line(axes: Axes, x: ArrayLike, y: ArrayLike, label: str, colour: str) -> None:
-    """A line."""
-    axes.plot(np.asarray(x), np.asarray(y), label=label, color=colour)
+    """A line; thin where it has many points."""
+    values = np.asarray(y)
+    axes.plot(np.asarray(x), values, label=label or None, color=colour, linewidth=0.7 if values.size > 1000 else 1.3)
 
 
 def band(axes: Axes, x: ArrayLike, runs: Sequence[ArrayLike], label: str, colour: str) -> None:
@@ -83,7 +89,7 @@ def band(axes: Axes, x: ArrayLike, runs: Sequence[ArrayLike], label: str, colour
     t, middle, low, high = stats.by_time(np.asarray(x, dtype=np.float64), runs)
     if len(runs) > 1:
         axes.fill_between(t, low, high, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(t, middle, label=label, color=colour)
+    line(axes, t, middle, label, colour)
 
 
 def cdf(axes: Axes, values: ArrayLike, label: str, colour: str) -> None:
@@ -99,9 +105,11 @@ def bars(
     series: Mapping[str, Sequence[stats.Mean | None]],
     references: Mapping[str, Mapping[str, Sequence[float | None]]] | None = None,
     colour: Mapping[str, str] | None = None,
+    dots: bool = False,
 ) -> None:
     """Bars with intervals as whiskers, one group of bars a name in ``groups``.
 
+    With ``dots`` each bar is a dot: for axes that do not begin at 0, where the length of a bar would lie.
     ``series[name][i]`` is the bar of ``name`` in group ``i``. ``references[source][name][i]`` is what another source (a paper) gives for
     it, drawn as a marker on the bar; ``None`` where it gives nothing.
     """
@@ -112,7 +120,10 @@ def bars(
     for j, (name, values) in enumerate(series.items()):
         x = place + (j - (len(series) - 1) / 2) * step
         heights = [math.nan if v is None else v.mean for v in values]
-        axes.bar(x, heights, width=step * 0.92, color=shades[name], alpha=0.85, label=name, linewidth=0)
+        if dots:
+            axes.plot(x, heights, "s", markersize=5.5, color=shades[name], label=name, linestyle="none")
+        else:
+            axes.bar(x, heights, width=step * 0.92, color=shades[name], alpha=0.85, label=name, linewidth=0)
         whiskers = [(xi, v) for xi, v in zip(x, values, strict=True) if v is not None and not math.isnan(v.half)]
         if whiskers:
             axes.errorbar(
@@ -120,9 +131,9 @@ def bars(
                 [v.mean for _, v in whiskers],
                 yerr=[v.half for _, v in whiskers],
                 fmt="none",
-                ecolor=_INK,
-                elinewidth=0.9,
-                capsize=2,
+                ecolor=shades[name] if dots else _INK,
+                elinewidth=1.2 if dots else 0.9,
+                capsize=3 if dots else 2,
             )
         for marker, (source, given) in zip(markers, (references or {}).items(), strict=False):
             points = [(xi, y) for xi, y in zip(x, given.get(name, ()), strict=False) if y is not None]
@@ -131,11 +142,11 @@ def bars(
                 [y for _, y in points],
                 marker,
                 markersize=4.5,
-                markerfacecolor="white",
+                markerfacecolor="none" if dots else "white",
                 markeredgecolor=_INK,
                 markeredgewidth=0.9,
                 linestyle="none",
-                label=source if j == 0 else None,
+                label=source if j == len(series) - 1 else None,
             )
     axes.set_xticks(place, groups)
     axes.tick_params(axis="x", length=0)
@@ -145,7 +156,7 @@ def bars(
 def heat(
     axes: Axes, matrix: ArrayLike, rows: Sequence[str], columns: Sequence[str], unit: str, digits: int = 1
 ) -> None:
-    """A heat map with its numbers written in; ``matrix`` has shape (rows, columns)."""
+    """A heat map with its numbers written in; ``matrix`` has shape (rows, columns). ``unit`` labels the scale."""
     values = np.asarray(matrix, dtype=np.float64)
     if values.shape != (len(rows), len(columns)):
         raise ValueError(f"heat: matrix must be {len(rows)} by {len(columns)}, got {values.shape}")

@@ -139,10 +139,11 @@ class Document:
         b       10.0
         """
         parts = [self.title + "\n" + "=" * len(self.title)]
-        for block in self.blocks:
+        shown = [block for block in self.blocks if not isinstance(block, Figure)]
+        for block, after in zip(shown, [*shown[1:], None], strict=True):
             if isinstance(block, Table):
                 parts.append(_text_table(block))
-            elif isinstance(block, Heading):
+            elif isinstance(block, Heading) and after is not None and not isinstance(after, Heading):
                 parts.append(block.text + "\n" + "-" * len(block.text))
             elif isinstance(block, Text):
                 parts.append(block.text)

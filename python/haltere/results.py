@@ -135,6 +135,12 @@ class Results:
         """The mean over the seeds of one point, with its interval."""
         return stats.mean([measure(run) for run in self.runs if run.point == point])
 
+    def summary(self) -> list[dict[str, Any]]:
+        """What came of each point of the sweep: see :func:`haltere.overview.summary`."""
+        from .overview import summary
+
+        return summary(self)
+
     def digest(self) -> str:
         """The SHA-256 over all runs: equal experiments on equal versions give equal digests, on however many threads."""
         whole = hashlib.sha256()

@@ -89,7 +89,7 @@ def reproduce(options: Options) -> Outcome:
     cells = _measure(results)
     pairs = sorted({pair for pair, _ in cells})
     ns3 = (options.variant or "ns3") == "ns3"
-    document = Document(f"aqm-lab: {scenario.title.lower()}")
+    document = Document(f"aqm-lab: {scenario.title}")
     seconds = measures.seconds(results.points[0].scenario)
     document.add(
         Text(
@@ -200,10 +200,10 @@ def _queue_figure(results: Results, stem: Any, pairs: int) -> Figure:
         series = run.queue(WATCHED)
         plot.line(axes, series.at_s, series.packets, "discipline", plot.PALETTE[1])
         plot.line(axes, series.at_s, series.ring_packets, "device ring" if run.has_ring(WATCHED) else "", plot.PALETTE[0])
-        axes.set_title(label)
+        plot.title(axes, label)
         axes.set_ylabel("packets")
         axes.margins(x=0.01)
-        axes.set_ylim(bottom=0)
+    panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
     plot.legend(fig, panels[0])
     panels[-1].set_xlabel("time (s)")
     plot.save(fig, stem)
@@ -256,15 +256,17 @@ def _bars(axes: Any, measure: str, cells: Cells, pairs: Sequence[int], given: Ma
         name: {label: [_reference(given, source, measure, pair, d) for pair in pairs] for d, label in LABELS.items()}
         for source, name in (("paper", "paper"), ("ns3", "ns-3"))
     }
-    plot.bars(axes, [f"{pair} pairs" for pair in pairs], series, references, plot.colours(series))
+    plot.bars(axes, [f"{pair} pairs" for pair in pairs], series, references, plot.colours(series), dots=True)
+    for edge in range(len(pairs) - 1):
+        axes.axvline(edge + 0.5, color="#D0D0D0", linewidth=0.8)
 
 
 def _median_figure(cells: Cells, pairs: Sequence[int], given: Mapping[str, Any], stem: Any) -> Figure:
     fig, (axes,) = plot.figure(height=3.4)
     _bars(axes, "median_rtt_ms", cells, pairs, given)
     axes.set_yscale("log")
-    axes.set_ylim(bottom=10)
     axes.yaxis.set_major_formatter(plot.plain_number())
+    axes.yaxis.set_minor_formatter(plot.plain_number((2, 5)))
     axes.set_ylabel("median ping RTT (ms)")
     plot.legend(fig, axes)
     plot.save(fig, stem)
@@ -275,9 +277,9 @@ def _jain_figure(cells: Cells, pairs: Sequence[int], given: Mapping[str, Any], s
     fig, panels = plot.figure(2, 1, height=5.2, share=True)
     for axes, measure, title in zip(panels, ("jain_down", "jain_up"), ("Downloads (table I)", "Uploads (table II)"), strict=True):
         _bars(axes, measure, cells, pairs, given)
-        axes.set_title(title)
+        plot.title(axes, title)
         axes.set_ylabel("Jain's index")
-        axes.set_ylim(0.75, 1.005)
+        axes.set_ylim(0.75, 1.012)
     plot.legend(fig, panels[0])
     plot.save(fig, stem)
     return Figure(stem.with_suffix(".png"), "Jain's index with 95 % intervals, beside the paper's tables and ns-3 (the axis begins at 0.75).")

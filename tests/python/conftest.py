@@ -1,0 +1,62 @@
+"""What several tests share: a small experiment and the command line as a shell sees it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SMALL = """\
+title = "Two flows over one bottleneck"
+duration = "3s"
+warmup = "1s"
+seeds = 3
+
+[topology.dumbbell]
+pairs = 2
+access = { rate = "100Mbit", delay = "1ms" }
+bottleneck = { rate = "10Mbit", delay = "5ms", queue = { kind = "codel" } }
+
+[[traffic]]
+kind = "bulk"
+pairs = "all"
+congestion = ["cubic", "reno"]
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+pairs = [1]
+interval = "100ms"
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A file with a small experiment, alone in a folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    path = folder / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line that a user would type."""
+    return [sys.executable, "-m", "haltere", *arguments]
+
+
+def haltere(*arguments: str | Path, cwd: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Runs `haltere ARGUMENTS` in `cwd`, as from a shell."""
+    return subprocess.run(
+        command(*map(str, arguments)), cwd=cwd, capture_output=True, text=True, timeout=timeout, env={**os.environ, "COLUMNS": "100"}
+    )
+
+
+def listing(folder: Path) -> set[str]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}

@@ -1,0 +1,60 @@
+"""Documents and figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from haltere import plot, stats
+from haltere.report import Document, Figure, Heading, Table, Text
+
+
+def make(folder: Path) -> Document:
+    fig, (axes,) = plot.figure()
+    runs = [np.sin(np.linspace(0, 6, 50)) + i for i in range(3)]
+    plot.band(axes, np.linspace(0, 6, 50), runs, "a", plot.PALETTE[0])
+    axes.set_xlabel("time (s)")
+    plot.legend(fig, axes)
+    png, pdf = plot.save(fig, folder / "figures" / "wave")
+    assert png.read_bytes().startswith(b"\x89PNG") and pdf.read_bytes().startswith(b"%PDF")
+    table = Table("rates", "Rates <of> flows", ["flow", "Mbit/s"], [["a|b", "9.1"], ["c", "10.0"]], "A note.")
+    return Document("A & B", [Heading("Tables"), table, Heading("Figures"), Figure(png, "A wave"), Heading("End"), Text("Done.")])
+
+
+def test_the_html_report_needs_nothing_but_itself(tmp_path: Path) -> None:
+    make(tmp_path).write(tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    sources = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert sources and all(source.startswith("data:image/png;base64,") for source in sources)
+    assert "@import" not in page and "url(" not in page
+    assert "Rates &lt;of&gt; flows" in page and "A &amp; B" in page
+
+
+def test_every_format_holds_the_same_cells(tmp_path: Path) -> None:
+    document = make(tmp_path)
+    document.write(tmp_path)
+    assert (tmp_path / "tables" / "rates.csv").read_text() == "flow,Mbit/s\na|b,9.1\nc,10.0\n"
+    assert "| a\\|b | 9.1 |" in (tmp_path / "report.md").read_text()
+    assert "![A wave](figures/wave.png)" in (tmp_path / "report.md").read_text()
+    text = document.text()
+    assert "c       10.0" in text and "Figures" not in text and "Done." in text
+
+
+def test_figures_are_the_same_bytes_each_time(tmp_path: Path) -> None:
+    make(tmp_path / "1")
+    make(tmp_path / "2")
+    for name in ("wave.png", "wave.pdf"):
+        assert (tmp_path / "1" / "figures" / name).read_bytes() == (tmp_path / "2" / "figures" / name).read_bytes()
+
+
+def test_every_kind_of_figure_can_be_drawn(tmp_path: Path) -> None:
+    fig, panels = plot.figure(1, 3, width=12)
+    one, two = stats.mean([1.0, 2.0, 3.0]), stats.mean([2.0])
+    plot.bars(panels[0], ["x", "y"], {"a": [one, two], "b": [None, one]}, {"paper": {"a": [1.5, None]}})
+    plot.cdf(panels[1], [3, 1, 2], "rtt", plot.PALETTE[1])
+    plot.heat(panels[2], [[1, 2], [3, float("nan")]], ["r1", "r2"], ["c1", "c2"], "ms")
+    assert all(path.stat().st_size > 1000 for path in plot.save(fig, tmp_path / "all"))
+    heights = [bar.get_height() for bar in panels[0].patches]
+    assert heights[0] == 2.0 and len(heights) == 4
