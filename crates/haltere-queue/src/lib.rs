@@ -4,8 +4,50 @@
 //! an argument, a packet is anything that is [`Pkt`], and what becomes of a packet that is not kept is
 //! told through [`Fate`]. So the same compiled discipline runs in every world.
 //!
-//! Each discipline is one file with three structs inside: params (set by the user), vars (state) and
-//! stats (reported). [`registry`] lists them; one line there makes a discipline known everywhere.
+//! | module | tells congestion by |
+//! |---|---|
+//! | [`drop_tail`] | a full queue |
+//! | [`pfifo_fast`] | a full queue, one for each of three bands of priority |
+//! | [`red`] | the average queue, at arrival (with ARED) |
+//! | [`codel`] | how long packets wait, at departure |
+//! | [`fq_codel`] | the same for each flow, flows served in turn |
+//! | [`pie`] | a controller on the delay, at arrival |
+//! | [`threshold`] | the queue as it is now (DCTCP), with hysteresis and returned packets |
+//!
+//! Each discipline is one file: its parameters (set by the user; name, unit, default, range and source stand there and
+//! nowhere else), its state, and below them its tests. [`QueueParams`] and [`Queue`] hold any of them; one line in
+//! `registry.rs` makes a discipline known everywhere. To add one: write `src/NAME.rs` with `Params` and the discipline,
+//! its name in camel case; add the module here and the line in the registry; `cargo test` holds it to the contract.
+//!
+//! ```
+//! use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
+//! use haltere_units::{Bytes, Dur, Rate, Time};
+//!
+//! struct Packet(u32);
+//! impl Pkt for Packet {
+//!     fn len(&self) -> u32 { self.0 }
+//!     fn ecn(&self) -> Ecn { Ecn::NotEct }
+//!     fn set_ce(&mut self) {}
+//!     fn flow(&self) -> FlowKey { FlowKey::default() }
+//! }
+//! struct Count(u32);
+//! impl Fate<Packet> for Count {
+//!     fn dropped(&mut self, _: Packet, _: DropReason) { self.0 += 1 }
+//!     fn marked(&mut self, _: &Packet, _: MarkReason) {}
+//!     fn random(&mut self) -> u64 { 4 }
+//! }
+//!
+//! let params: QueueParams = serde_json::from_str(r#"{ "kind": "drop_tail", "limit": "2p" }"#)?;
+//! let link = LinkContext { rate: Some(Rate::from_mbps(10)), rtt: None, packet: Bytes::new(1514), seed: 1 };
+//! let mut queue = Queue::new(&params, &link)?;
+//! let mut fate = Count(0);
+//! for _ in 0..3 {
+//!     queue.enqueue(Time::ZERO, Packet(1514), &mut fate);
+//! }
+//! assert_eq!((queue.backlog().packets, fate.0), (2, 1));
+//! assert!(queue.dequeue(Time::ZERO + Dur::from_ms(1), &mut fate).is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![no_std]
 extern crate alloc;
@@ -191,13 +233,17 @@ impl LinkContext {
 
 /// A queue discipline.
 ///
-/// The world calls [`enqueue`](Qdisc::enqueue) when a packet arrives and [`dequeue`](Qdisc::dequeue) when the link
-/// can send, with `now` never going back. Contract, held by the conformance tests over every registry
-/// entry: what came in is out, dropped, or waiting; packets of one flow keep their order.
+/// The world calls [`enqueue`](Qdisc::enqueue) when a packet arrives, [`dequeue`](Qdisc::dequeue) when the link can send
+/// (also when nothing may be waiting: idle time starts at the call that finds nothing) and
+/// [`on_timer`](Qdisc::on_timer) when [`next_timer`](Qdisc::next_timer) has come, with `now` never going back from call to
+/// call. Only the order of the calls and their `now` count: a world may make up for departures later, before
+/// the next arrival or timer. Contract, held by the conformance tests over every registry entry: what came
+/// in is out, dropped, or waiting; packets of one flow (and one priority) keep their order; only packets that are
+/// ECN-capable are marked; the same calls with the same chance give the same verdicts.
 pub trait Qdisc<P: Pkt> {
     /// A packet arrives: it is kept, or given to `fate`.
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>);
-    /// The link can send: the next packet, or `None` when nothing waits.
+    /// The link can send: the next packet, or `None` when nothing waits (any more, after drops on the way).
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
     /// What waits now.
     fn backlog(&self) -> Backlog;

@@ -14,13 +14,14 @@
 //! Known problems: the average lags bursts; the right thresholds depend on rate and flows; with a hard threshold
 //! (`max` = `min` + 1 byte) it is a step on the average.
 
+mod config;
 mod tc;
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use config::{Config, Idle};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tc::DecayTable;
 
 /// How often ARED adapts (Floyd 2001 section 4).
 const ADAPT_INTERVAL: Dur = Dur::from_ms(500);
@@ -28,8 +29,6 @@ const ADAPT_INTERVAL: Dur = Dur::from_ms(500);
 const ADAPT_BOUNDS: (f64, f64) = (0.01, 0.5);
 /// ARED's decrease (Floyd 2001 section 4.2).
 const ADAPT_BETA: f64 = 0.9;
-/// The bandwidth that tc assumes where none is known.
-const DEFAULT_BANDWIDTH: Rate = Rate::from_mbps(10);
 
 /// How the average decays while nothing waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -113,143 +112,6 @@ impl Default for Params {
             target_delay: Dur::from_ms(5),
         }
     }
-}
-
-/// The thresholds, and the unit in which the queue is averaged.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Thresholds {
-    min: f64,
-    max: f64,
-    in_bytes: bool,
-    automatic: bool,
-}
-
-impl Thresholds {
-    fn new(params: &Params, link: &LinkContext) -> Result<Thresholds, ParamError> {
-        let amount = |name, size: Size| match link.resolve(size) {
-            Size::Packets(n) => Ok((n as f64, false)),
-            Size::Bytes(n) => Ok((n as f64, true)),
-            Size::MilliBdp(_) => {
-                Err(ParamError::new(name, "in packets or bytes where the link has no rate or RTT", size))
-            }
-        };
-        let (limit, limit_in_bytes) = amount("limit", params.limit)?;
-        let given = |name, size: Option<Size>| size.map(|size| amount(name, size)).transpose();
-        let (min, max) = (given("min", params.min)?, given("max", params.max)?);
-        let in_bytes = max.or(min).map_or(limit_in_bytes, |(_, bytes)| bytes);
-        if let (Some((_, a)), Some((_, b)), Some(size)) = (min, max, params.min)
-            && a != b
-        {
-            return Err(
-                ParamError::new("min", "in the same unit as max", size).hint("write both in packets or both in bytes")
-            );
-        }
-        let automatic = params.adaptive && min.is_none() && max.is_none();
-        if let (true, Some(rate)) = (automatic, link.rate) {
-            let unit = if in_bytes { params.avpkt.as_f64() } else { 1.0 };
-            let delay = rate.as_bps_f64() / 8.0 / params.avpkt.as_f64() * params.target_delay.as_secs_f64();
-            let min = (delay / 2.0).max(5.0) * unit;
-            return Ok(Thresholds { min, max: 3.0 * min, in_bytes, automatic });
-        }
-        let max = match max {
-            Some((max, _)) => max,
-            None if limit_in_bytes == in_bytes => libm::floor(limit / 4.0),
-            None => return Err(ParamError::new("max", "given where min and limit have different units", "nothing")),
-        };
-        let min = min.map_or(libm::floor(max / 3.0), |(min, _)| min);
-        Ok(Thresholds { min, max, in_bytes, automatic: false })
-    }
-
-    fn check(self, params: &Params) -> Result<Thresholds, ParamError> {
-        let size = |n: f64| if self.in_bytes { Size::Bytes(n as u64) } else { Size::Packets(n as u64) };
-        let hint = |what: Option<Size>, rule: &str| {
-            if what.is_none() { alloc::format!("it is not given: {rule}") } else { "".into() }
-        };
-        if self.min <= 0.0 {
-            return Err(ParamError::new("min", "above 0", size(self.min)).hint(hint(params.min, "a third of max")));
-        }
-        if self.min >= self.max {
-            let got = alloc::format!("min {} and max {}", size(self.min), size(self.max));
-            return Err(ParamError::new("min", "below max", got).hint(hint(params.max, "max is a quarter of limit")));
-        }
-        Ok(self)
-    }
-}
-
-/// The checked parameters.
-#[derive(Debug, Clone)]
-struct Config {
-    min: f64,
-    max: f64,
-    in_bytes: bool,
-    weight: f64,
-    idle: Idle,
-    avpkt: f64,
-    ecn: bool,
-    harddrop: bool,
-    nodrop: bool,
-    gentle: bool,
-    wait: bool,
-    bytemode: bool,
-}
-
-#[derive(Debug, Clone)]
-enum Idle {
-    Linux(alloc::boxed::Box<DecayTable>),
-    /// The natural logarithm of what is left of the average after one second.
-    Paper(f64),
-}
-
-impl Config {
-    fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
-        if params.avpkt == Bytes::ZERO {
-            return Err(ParamError::new("avpkt", "above 0", params.avpkt).hint("the default is `1kB`"));
-        }
-        if params.probability == Prob::ZERO {
-            return Err(ParamError::new("probability", "above 0", params.probability).hint("the default is 0.02"));
-        }
-        if params.target_delay.is_zero() {
-            return Err(ParamError::new("target_delay", "above 0", params.target_delay).hint("the default is `5ms`"));
-        }
-        let bandwidth = params.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
-        if bandwidth == Rate::ZERO {
-            return Err(ParamError::new("bandwidth", "above 0", bandwidth).hint("write the link's rate"));
-        }
-        let thresholds = Thresholds::new(params, link)?.check(params)?;
-        let (weight, wlog) = weight(params, &thresholds, link)?;
-        let idle = match params.idle {
-            IdleDecay::Linux => Idle::Linux(alloc::boxed::Box::new(DecayTable::new(wlog, params.avpkt, bandwidth))),
-            IdleDecay::Paper => {
-                Idle::Paper(libm::log1p(-weight) * bandwidth.as_bps_f64() / 8.0 / params.avpkt.as_f64())
-            }
-        };
-        let Thresholds { min, max, in_bytes, .. } = thresholds;
-        let &Params { ecn, harddrop, nodrop, gentle, wait, bytemode, .. } = params;
-        let avpkt = params.avpkt.as_f64();
-        Ok(Config { min, max, in_bytes, weight, idle, avpkt, ecn, harddrop, nodrop, gentle, wait, bytemode })
-    }
-}
-
-/// The weight of the average, and the power of one half nearest to it (exact where it comes from `burst`).
-fn weight(params: &Params, thresholds: &Thresholds, link: &LinkContext) -> Result<(f64, i32), ParamError> {
-    let near = |w: f64| (w, (libm::round(-libm::log2(w)) as i32).clamp(1, 31));
-    if let Some(w) = params.weight {
-        if params.burst.is_some() {
-            return Err(ParamError::new("weight", "given without burst", w).hint("remove one of them"));
-        }
-        if !(w > 0.0 && w <= 1.0) {
-            return Err(ParamError::new("weight", "above 0 to 1", w).hint("the paper's is 0.002"));
-        }
-        return Ok(near(w));
-    }
-    let unit = if thresholds.in_bytes { params.avpkt.as_f64() } else { 1.0 };
-    if let (true, None, Some(rate)) = (thresholds.automatic, params.burst, link.rate) {
-        let packets_per_s = rate.as_bps_f64() / 8.0 / params.avpkt.as_f64();
-        return Ok(near(-libm::expm1(-1.0 / packets_per_s)));
-    }
-    let burst = params.burst.unwrap_or((libm::floor((2.0 * thresholds.min + thresholds.max) / (3.0 * unit))) as u32);
-    let wlog = tc::wlog(burst, thresholds.min / unit)?;
-    Ok((libm::exp2(-f64::from(wlog)), wlog))
 }
 
 /// The state.
