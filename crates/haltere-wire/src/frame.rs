@@ -1,0 +1,382 @@
+//! Ethernet frames as packets for the disciplines: read just enough, change in place, never panic.
+//! Source: RFC 791, 8200, 9293, 768; IEEE 802.1Q tags; ECN RFC 3168; checksum update RFC 1624 equation 3.
+//! Model: a [`Frame`] owns its bytes and the places of its headers, found once by [`Frame::parse`]. What cannot be
+//! read (truncated, lying about its length, unknown) stays a frame without flow: it is forwarded unclassified.
+//! Units: bytes. Cost: one pass over the headers; buffers come from a pool, so none is allocated in the steady state.
+//! Known problems: the stream offset is only as good as the sender's initial sequence number, see [`Frame::set_isn_bits`].
+
+use haltere_queue::{Ecn, FlowKey, Pkt};
+use std::cell::RefCell;
+
+/// Bytes of an Ethernet header without tags.
+pub const ETHERNET: usize = 14;
+/// Every pooled buffer can hold this many bytes: a 1500-byte packet with two tags and room to spare.
+const POOLED: usize = 2048;
+/// No more buffers than this wait for reuse in one thread (32 MB).
+const POOL_MAX: usize = 16384;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// TTLs with which hosts start (RFC 1700's 64, Windows' 128, the maximum).
+const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
+/// Linux's `ip_tos2prio`: four bits of the TOS byte to `TC_PRIO_*` (best effort 0, bulk 2, interactive bulk 4,
+/// interactive 6); as `rt_tos2priority` gives it to forwarded packets.
+const TOS_PRIORITY: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
+
+thread_local! {
+    static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+fn take_buffer(len: usize) -> Vec<u8> {
+    let pooled = (len <= POOLED).then(|| POOL.try_with(|p| p.borrow_mut().pop()).ok().flatten()).flatten();
+    pooled.unwrap_or_else(|| Vec::with_capacity(len.max(POOLED)))
+}
+
+/// What kind of frame it is, as far as the router cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// IPv4, readable.
+    Ipv4,
+    /// IPv6, readable.
+    Ipv6,
+    /// ARP: passes untouched.
+    Arp,
+    /// Another protocol: passes unclassified.
+    Other,
+    /// An IP packet that is truncated or contradicts itself: passes unclassified, and is counted.
+    Malformed,
+}
+
+/// Where the headers stand.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    kind: Kind,
+    /// Start of the IP header.
+    l3: u16,
+    /// Start of the TCP or UDP header; 0 where there is none to read (fragment, other protocol, truncated).
+    l4: u16,
+    protocol: u8,
+    fragment: bool,
+}
+
+impl Layout {
+    const fn without_flow(kind: Kind) -> Layout {
+        Layout { kind, l3: 0, l4: 0, protocol: 0, fragment: false }
+    }
+}
+
+/// One Ethernet frame.
+#[derive(Debug)]
+pub struct Frame {
+    bytes: Vec<u8>,
+    layout: Layout,
+    framing: u32,
+    isn_bits: u8,
+}
+
+impl Clone for Frame {
+    fn clone(&self) -> Frame {
+        let mut bytes = take_buffer(self.bytes.len());
+        bytes.extend_from_slice(&self.bytes);
+        Frame { bytes, ..*self }
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        if bytes.capacity() == POOLED {
+            bytes.clear();
+            // A thread that ends has no pool any more: the buffer is then simply freed.
+            let _ = POOL.try_with(|p| {
+                let mut pool = p.borrow_mut();
+                if pool.len() < POOL_MAX {
+                    pool.push(bytes);
+                }
+            });
+        }
+    }
+}
+
+impl Frame {
+    /// A frame with a copy of these bytes (from the destination address on, without frame check sequence).
+    pub fn parse(bytes: &[u8]) -> Frame {
+        Frame::build(bytes.len(), |buffer| buffer.extend_from_slice(bytes))
+    }
+    /// A frame with the 802.1Q tag that the kernel took out of `bytes` put back.
+    pub fn with_tag(bytes: &[u8], tpid: u16, tci: u16) -> Frame {
+        let (addresses, rest) = bytes.split_at(bytes.len().min(12));
+        Frame::build(bytes.len() + 4, |buffer| {
+            buffer.extend_from_slice(addresses);
+            buffer.extend_from_slice(&tpid.to_be_bytes());
+            buffer.extend_from_slice(&tci.to_be_bytes());
+            buffer.extend_from_slice(rest);
+        })
+    }
+    /// A frame whose bytes `fill` writes into an empty pooled buffer; `capacity` bytes fit without growing.
+    pub fn build(capacity: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Frame {
+        let mut bytes = take_buffer(capacity);
+        fill(&mut bytes);
+        let layout = layout(&bytes).unwrap_or(Layout::without_flow(Kind::Malformed));
+        Frame { bytes, layout, framing: ETHERNET as u32, isn_bits: 0 }
+    }
+    /// The bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+    /// The kind.
+    pub fn kind(&self) -> Kind {
+        self.layout.kind
+    }
+    /// True for a fragment of an IP packet: it has no ports (the first one neither, so that all stay one flow).
+    pub fn is_fragment(&self) -> bool {
+        self.layout.fragment
+    }
+    /// Bytes below IP that [`Pkt::len`] counts instead of the Ethernet header.
+    pub fn set_framing(&mut self, framing: u32) {
+        self.framing = framing;
+    }
+    /// Says that senders choose initial sequence numbers whose low `bits` bits are zero, so that those bits of a
+    /// sequence number tell the place in the stream (it wraps after 2^bits bytes). 0: nothing is told.
+    pub fn set_isn_bits(&mut self, bits: u8) {
+        self.isn_bits = bits;
+    }
+    /// Destination and source address.
+    pub fn macs(&self) -> Option<([u8; 6], [u8; 6])> {
+        let (dst, rest) = self.bytes.split_first_chunk()?;
+        Some((*dst, *rest.first_chunk()?))
+    }
+    /// The IP packet, without link header and padding.
+    pub fn ip(&self) -> Option<&[u8]> {
+        let l3 = usize::from(self.layout.l3);
+        let total = match self.layout.kind {
+            Kind::Ipv4 => be16(&self.bytes, l3 + 2)?,
+            Kind::Ipv6 => be16(&self.bytes, l3 + 4)? + 40,
+            _ => return None,
+        };
+        self.bytes.get(l3..l3 + total)
+    }
+    /// The TOS byte or traffic class.
+    #[inline]
+    fn traffic_class(&self) -> Option<u8> {
+        let l3 = usize::from(self.layout.l3);
+        match self.layout.kind {
+            Kind::Ipv4 => self.bytes.get(l3 + 1).copied(),
+            Kind::Ipv6 => Some((be16(&self.bytes, l3)? >> 4) as u8),
+            _ => None,
+        }
+    }
+    /// A copy turned round, to be sent back: addresses and ports swapped, the TTL as a sender sets it, CE set.
+    /// `None` where there is nothing to turn (no IP), or the field is Not-ECT and CE would be a lie.
+    pub fn turned_round(&self) -> Option<Frame> {
+        if !self.ecn().is_capable() {
+            return None;
+        }
+        let mut back = self.clone();
+        let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));
+        swap(&mut back.bytes, 0, 6, 6)?;
+        match self.layout.kind {
+            Kind::Ipv4 => {
+                swap(&mut back.bytes, l3 + 12, l3 + 16, 4)?;
+                let ttl = initial_ttl(*back.bytes.get(l3 + 8)?);
+                back.change_v4_word(l3 + 8, |word| (u16::from(ttl) << 8) | (word & 0xff));
+            }
+            Kind::Ipv6 => {
+                swap(&mut back.bytes, l3 + 8, l3 + 24, 16)?;
+                let hops = back.bytes.get_mut(l3 + 7)?;
+                *hops = initial_ttl(*hops);
+            }
+            _ => return None,
+        }
+        if l4 != 0 {
+            swap(&mut back.bytes, l4, l4 + 2, 2)?;
+        }
+        back.set_ce();
+        Some(back)
+    }
+    /// Changes the 16-bit word of the IPv4 header that holds byte `at`, and the header checksum with it.
+    fn change_v4_word(&mut self, at: usize, change: impl FnOnce(u16) -> u16) {
+        let l3 = usize::from(self.layout.l3);
+        let word = l3 + ((at - l3) & !1);
+        let (Some(old), Some(sum)) = (be16(&self.bytes, word), be16(&self.bytes, l3 + 10)) else { return };
+        let new = change(old as u16);
+        self.bytes[word..word + 2].copy_from_slice(&new.to_be_bytes());
+        let sum = checksum_update(sum as u16, old as u16, new);
+        self.bytes[l3 + 10..l3 + 12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+impl Pkt for Frame {
+    #[inline]
+    fn len(&self) -> u32 {
+        (self.bytes.len().saturating_sub(ETHERNET)) as u32 + self.framing
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        match self.traffic_class().unwrap_or(0) & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+    fn set_ce(&mut self) {
+        let l3 = usize::from(self.layout.l3);
+        match self.layout.kind {
+            Kind::Ipv4 => self.change_v4_word(l3, |word| word | 3),
+            // No checksum covers the traffic class of IPv6.
+            Kind::Ipv6 => {
+                if let Some(byte) = self.bytes.get_mut(l3 + 1) {
+                    *byte |= 0x30;
+                }
+            }
+            _ => {}
+        }
+    }
+    fn flow(&self) -> FlowKey {
+        self.flow_key().unwrap_or_default()
+    }
+    fn priority(&self) -> u8 {
+        self.traffic_class().map_or(0, |tos| TOS_PRIORITY[usize::from(tos >> 1) & 15])
+    }
+    fn stream_offset(&self) -> Option<u64> {
+        if self.isn_bits == 0 || self.layout.l4 == 0 || self.layout.protocol != TCP {
+            return None;
+        }
+        let l4 = usize::from(self.layout.l4);
+        let seq = u32::from_be_bytes(*self.bytes.get(l4 + 4..)?.first_chunk()?);
+        // The SYN takes the first number: the first payload byte has the next.
+        let is_syn = self.bytes.get(l4 + 13)? & 0x02 != 0;
+        let from_isn = if is_syn { seq } else { seq.wrapping_sub(1) };
+        Some(u64::from(from_isn) & ((1u64 << self.isn_bits.min(32)) - 1))
+    }
+}
+
+impl Frame {
+    fn flow_key(&self) -> Option<FlowKey> {
+        let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));
+        let v4 = |at: usize| Some(u128::from(u32::from_be_bytes(*self.bytes.get(at..)?.first_chunk()?)));
+        let v6 = |at: usize| Some(u128::from_be_bytes(*self.bytes.get(at..)?.first_chunk()?));
+        let (src, dst) = match self.layout.kind {
+            Kind::Ipv4 => (v4(l3 + 12)?, v4(l3 + 16)?),
+            Kind::Ipv6 => (v6(l3 + 8)?, v6(l3 + 24)?),
+            _ => return None,
+        };
+        let port = |at| if l4 == 0 { Some(0) } else { be16(&self.bytes, l4 + at).map(|p| p as u16) };
+        Some(FlowKey { src, dst, src_port: port(0)?, dst_port: port(2)?, protocol: self.layout.protocol })
+    }
+}
+
+#[inline]
+fn be16(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?)))
+}
+
+fn swap(bytes: &mut [u8], a: usize, b: usize, len: usize) -> Option<()> {
+    let (low, high) = bytes.split_at_mut_checked(b)?;
+    low.get_mut(a..a + len)?.swap_with_slice(high.get_mut(..len)?);
+    Some(())
+}
+
+fn initial_ttl(ttl: u8) -> u8 {
+    INITIAL_TTLS.into_iter().find(|&start| start >= ttl).unwrap_or(255)
+}
+
+/// The Internet checksum after one word of what it covers changed (RFC 1624 equation 3: HC' = ~(~HC + ~m + m')).
+pub fn checksum_update(sum: u16, old: u16, new: u16) -> u16 {
+    let total = u32::from(!sum) + u32::from(!old) + u32::from(new);
+    let folded = (total & 0xffff) + (total >> 16);
+    !((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+/// The Internet checksum (RFC 1071) of `parts` laid end to end; all but the last have even length.
+pub fn checksum(parts: &[&[u8]]) -> u16 {
+    let mut total = 0u64;
+    for part in parts {
+        let (words, odd) = part.as_chunks::<2>();
+        total += words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum::<u64>();
+        total += odd.first().map_or(0, |&b| u64::from(b) << 8);
+    }
+    while total > 0xffff {
+        total = (total & 0xffff) + (total >> 16);
+    }
+    !(total as u16)
+}
+
+/// Finds the headers; `None` where the frame ends too early.
+fn layout(bytes: &[u8]) -> Option<Layout> {
+    let mut l3 = ETHERNET;
+    let mut ethertype = be16(bytes, 12)?;
+    for _ in 0..2 {
+        if ethertype != 0x8100 && ethertype != 0x88a8 {
+            break;
+        }
+        ethertype = be16(bytes, l3 + 2)?;
+        l3 += 4;
+    }
+    match ethertype {
+        0x0800 => layout_v4(bytes, l3),
+        0x86dd => layout_v6(bytes, l3),
+        0x0806 => Some(Layout::without_flow(Kind::Arp)),
+        _ => Some(Layout::without_flow(Kind::Other)),
+    }
+}
+
+fn layout_v4(bytes: &[u8], l3: usize) -> Option<Layout> {
+    let packet = bytes.get(l3..)?;
+    let header: &[u8; 20] = packet.first_chunk()?;
+    let header_len = usize::from(header[0] & 15) * 4;
+    let total = be16(header, 2)?;
+    if header[0] >> 4 != 4 || header_len < 20 || total < header_len || total > packet.len() {
+        return None;
+    }
+    // More-fragments or an offset: Linux's flow dissector reads no ports from such packets.
+    let fragment = be16(header, 6)? & 0x3fff != 0;
+    let protocol = header[9];
+    let l4 = if fragment { 0 } else { transport_at(bytes, l3 + header_len, l3 + total, protocol) };
+    Some(Layout { kind: Kind::Ipv4, l3: l3 as u16, l4, protocol, fragment })
+}
+
+fn layout_v6(bytes: &[u8], l3: usize) -> Option<Layout> {
+    let packet = bytes.get(l3..)?;
+    let header: &[u8; 40] = packet.first_chunk()?;
+    let end = 40 + be16(header, 4)?;
+    if header[0] >> 4 != 6 || end > packet.len() {
+        return None;
+    }
+    let (mut at, mut protocol, mut fragment) = (40, header[6], false);
+    // RFC 8200 section 4: hop-by-hop, routing, destination options; a fragment header ends what can be read.
+    for _ in 0..8 {
+        match protocol {
+            0 | 43 | 60 => {
+                let Some(&[next, words]) = packet.get(at..end).and_then(|p| p.first_chunk()) else { break };
+                protocol = next;
+                at += 8 + usize::from(words) * 8;
+            }
+            44 => {
+                fragment = true;
+                protocol = *packet.get(at..end).and_then(|p| p.first()).unwrap_or(&44);
+                break;
+            }
+            _ => break,
+        }
+    }
+    let l4 = if fragment { 0 } else { transport_at(bytes, l3 + at, l3 + end, protocol) };
+    Some(Layout { kind: Kind::Ipv6, l3: l3 as u16, l4, protocol, fragment })
+}
+
+/// `at` where a whole TCP or UDP header stands there before `end`, otherwise 0.
+fn transport_at(bytes: &[u8], at: usize, end: usize, protocol: u8) -> u16 {
+    let Some(header) = bytes.get(at..end) else { return 0 };
+    let whole = match protocol {
+        TCP => header.get(12).is_some_and(|&b| (20..=header.len()).contains(&(usize::from(b >> 4) * 4))),
+        UDP => header.len() >= 8,
+        _ => false,
+    };
+    // Offsets lie within the first 10 kB at most (eight extension headers): they fit.
+    if whole { u16::try_from(at).unwrap_or(0) } else { 0 }
+}
+
+#[cfg(test)]
+mod tests;
