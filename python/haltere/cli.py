@@ -102,6 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     validate = command("validate", _validate, "hold the simulator against results measured on Linux")
     validate.add_argument("dir", type=Path, metavar="DIR", help="directory with scenarios and measured results")
     validate.add_argument("--json", action="store_true", help="print the comparison as JSON")
+    validate.add_argument("--only", metavar="REGEX", help="only scenarios whose name matches")
+    validate.add_argument("--out", type=Path, metavar="DIR", help="also write the rows as Parquet, JSON, Markdown and a figure")
+    validate.add_argument("--page", type=Path, metavar="FILE", help="also write the page with its figure, such as docs/validation.md")
+    validate.add_argument("--compact", type=Path, metavar="DIR", help="compare nothing: copy the results there in compact form")
     running(validate, "")
 
     listing = command("list", _list, "list the mechanisms, worlds and studies")

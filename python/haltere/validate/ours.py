@@ -36,3 +36,66 @@ def tables_of(case: Case, seed: int) -> dict[str, Any]:
 
 def _column(table: Any, name: str) -> Any:
     return np.asarray(table.column(name).to_numpy(zero_copy_only=False))
+
+
+def of_tables(case: Case, seed: int, tables: dict[str, Any]) -> Measures:
+    """The measures of one run, taken at the instants at which the harness takes its samples."""
+    s, measures = case.scenario, Measures()
+    rates = goodputs_of_flows(case, seed, tables["flow_series"])
+    flows = expand_flows(s)
+    for way in WAYS:
+        some = [(flow["cc"], rate) for flow, rate in zip(flows, rates, strict=True) if flow["dir"] == way]
+        measures |= goodputs(way, some)
+        if some and (way == "fwd" or s["both_ways"]):
+            measures |= _queue(way, s, tables)
+    if s.get("ping"):
+        at, rtt = _column(tables["pings"], "at_ns") * 1e-9, _column(tables["pings"], "rtt_ns") * 1e-6
+        measures |= pings([float(ms) for ms in rtt[at >= s["warmup"]]])
+    if dynamics.wanted(s, len(flows)):
+        measures |= dynamics.measure(series_of(case, tables["flow_series"]))
+    return measures
+
+
+def goodputs_of_flows(case: Case, seed: int, series: Any) -> list[float]:
+    """Mbit/s of each flow between its first and last sample after warm-up, start and before its stop."""
+    names, at, received = _column(series, "flow"), _column(series, "at_ns") * 1e-9, _column(series, "received_bytes")
+    rates = []
+    for number, (flow, start) in enumerate(zip(expand_flows(case.scenario), case.starts(seed), strict=True)):
+        stop = flow["stop"] or case.scenario["duration"]
+        mine = (names == f"f{number}") & (at >= max(case.scenario["warmup"], start)) & (at <= stop)
+        t, bytes_ = at[mine], received[mine].astype(float)
+        rates.append(float((bytes_[-1] - bytes_[0]) * 8e-6 / (t[-1] - t[0])) if len(t) >= 2 else 0.0)
+    return rates
+
+
+def _queue(way: str, s: dict[str, Any], tables: dict[str, Any]) -> Measures:
+    series, name = tables["queue_series"], LINK_OF[way]
+    mine = (_column(series, "link") == name) & (_column(series, "at_ns") >= s["warmup"] * 1e9)
+    length = float(_column(series, "packets")[mine].mean())
+    (row,) = [row for row in tables["links"].to_pylist() if row["link"] == name]
+    sent = row["sent_after_warmup"]
+    if s["shaper"] in COUNT_THE_SENDING:
+        length += row["sent_bytes_after_warmup"] * 8 / (s["rate_mbit"] * 1e6 * (s["duration"] - s["warmup"]))
+    drops = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
+    return queue(way, length, drops, sent, row["marked_after_warmup"])
+
+
+COUNT_THE_SENDING = ("netem", "tbf")
+"""These shapers count the packet that is being sent among those that wait, as often as the line is busy."""
+
+
+def series_of(case: Case, series: Any) -> dynamics.Series:
+    """The one flow over time. A repair begins where the count of recoveries or timeouts has grown."""
+    mine = _column(series, "flow") == "f0"
+    t = _column(series, "at_ns")[mine] * 1e-9
+    cwnd = _column(series, "cwnd_bytes")[mine] / case_mss(case)
+    repairs = _column(series, "recoveries")[mine] + _column(series, "timeouts")[mine]
+    losses = [float(t[i]) for i in range(1, len(t)) if repairs[i] > repairs[i - 1]]
+    pacing = np.nan_to_num(_column(series, "pacing_rate_bps")[mine].astype(float)) * 1e-6
+    control = expand_flows(case.scenario)[0]["cc"]
+    return dynamics.Series(control, case.scenario["warmup"], t.tolist(), cwnd.tolist(), losses, pacing.tolist())
+
+
+def case_mss(case: Case) -> int:
+    """Payload bytes of a full segment of the case."""
+    return int(str(translate(case, 1)["tcp"]["mss"]).removesuffix("B"))
