@@ -5,14 +5,34 @@
 //! ([`Connection::on_timeout`]), takes segments from it ([`Connection::poll_transmit`]) and asks when it
 //! wants to be woken ([`Connection::next_timeout`]). The same code runs in the simulator, where segments
 //! carry lengths only, and on the wire, where they carry bytes.
+//!
+//! It behaves as Linux 6.1 does, from the RFCs; where the two differ the head of the file says so.
+//! `connection.rs` is the handshake and the way in and out; below it the sending half (`sender.rs`, `ack.rs`,
+//! `recovery.rs`, `rack.rs`, `timers.rs`, on `scoreboard.rs`, `rtt.rs`, `rate.rs`) and the receiving half
+//! (`receiver.rs`, on `reassembly.rs`, `receive_window.rs`) know nothing of each other.
 
 #![no_std]
 extern crate alloc;
 
+mod ack;
 mod connection;
+mod info;
 mod params;
+mod rack;
+mod rate;
+mod reassembly;
+mod receive_window;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
 mod segment;
+mod sender;
+mod seq;
+mod timers;
 
-pub use connection::{Connection, Info, Role};
-pub use params::TcpParams;
+pub use connection::{Connection, Role};
+pub use info::Info;
+pub use params::{RtoRule, TcpParams};
+pub use recovery::CaState;
 pub use segment::{Flags, SackBlocks, Segment, Timestamps};

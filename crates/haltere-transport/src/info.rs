@@ -1,0 +1,90 @@
+//! What a connection shows of itself.
+
+use crate::recovery::CaState;
+use haltere_units::{Bytes, Dur, Rate};
+
+/// What a connection shows of itself (Linux's `TCP_INFO`).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Info {
+    /// Congestion window in force (in recovery, that of proportional rate reduction).
+    pub cwnd: Bytes,
+    /// Slow-start threshold.
+    pub ssthresh: Bytes,
+    /// Bytes in flight.
+    pub in_flight: Bytes,
+    /// Bytes sent and not acknowledged cumulatively.
+    pub unacked: Bytes,
+    /// Bytes that the receiver holds out of order.
+    pub sacked: Bytes,
+    /// Bytes held lost now.
+    pub lost: Bytes,
+    /// Bytes of retransmissions under way.
+    pub retransmitting: Bytes,
+    /// State of the sender.
+    pub state: CaState,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Dur,
+    /// Its variation.
+    pub rttvar: Dur,
+    /// Least round-trip time; zero before the first sample.
+    pub min_rtt: Dur,
+    /// Retransmission timeout, backed off.
+    pub rto: Dur,
+    /// Pacing rate, where the control paces.
+    pub pacing_rate: Option<Rate>,
+    /// Window that the peer still leaves open.
+    pub peer_window: Bytes,
+    /// Receive window that this side can advertise at most now.
+    pub recv_window: Bytes,
+    /// Largest payload of a segment.
+    pub mss: Bytes,
+    /// Degree of reordering in segments.
+    pub reordering: u32,
+    /// The window is what limits the sender.
+    pub cwnd_limited: bool,
+    /// Payload bytes acknowledged by the peer, in order.
+    pub acked: u64,
+    /// Payload bytes received in order.
+    pub received: u64,
+    /// Segments sent with payload, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments retransmitted.
+    pub retransmissions: u64,
+    /// Bytes retransmitted.
+    pub bytes_retransmitted: u64,
+    /// Bytes held lost in all.
+    pub bytes_lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Recovery episodes begun by loss.
+    pub recoveries: u64,
+    /// Reductions answering an ECN echo.
+    pub ecn_reductions: u64,
+    /// Reductions taken back because nothing had been lost.
+    pub undone: u64,
+    /// Segments that the peer reported as received twice.
+    pub dsacks: u64,
+    /// Segments delivered in all.
+    pub delivered: u64,
+    /// Segments delivered with a CE mark (as far as the echo tells).
+    pub delivered_ce: u64,
+    /// Bytes delivered in all, and with a CE mark.
+    pub bytes_delivered: u64,
+    /// Bytes delivered with a CE mark.
+    pub bytes_delivered_ce: u64,
+    /// Data segments received more than once.
+    pub duplicates: u64,
+    /// Data segments received with CE.
+    pub ce_received: u64,
+    /// Segments of ours returned by the network with a mark and counted, and ignored.
+    pub returned: u64,
+    /// Returned segments that were acknowledged, or counted, before.
+    pub returned_late: u64,
+    /// Rounds counted by delivery.
+    pub rounds: u64,
+    /// ECN was negotiated.
+    pub ecn: bool,
+    /// The connection was given up or reset.
+    pub reset: bool,
+}

@@ -1,0 +1,447 @@
+//! The receiving half: order, acknowledgements, the congestion echo.
+//! Source: RFC 9293, RFC 5681 section 4.2 (delayed acknowledgements), RFC 2018, RFC 2883, RFC 3168 section 6.1.3, RFC 8257 section 3.2.
+//! Deviations (Linux): the first 16 segments, and as many after a long silence, are acknowledged one by one; the delay
+//! adapts to the gaps between segments (40 to 200 ms); while data waits out of order the first three acknowledgements go
+//! at once, later ones are merged for up to a millisecond; the first CE mark of an episode brings two quick acknowledgements.
+//! Model: an acknowledgement goes at once when two full segments are unacknowledged, in quick mode, when a hole is
+//! filled, when the mark changes (DCTCP); else a timer runs.
+//! Units: positions, ns. Cost: O(1) a segment in order. Known problems: none.
+
+use crate::TcpParams;
+use crate::reassembly::Reassembly;
+use crate::receive_window::ReceiveWindow;
+use crate::segment::SackBlocks;
+use crate::seq::wire;
+use haltere_units::Ecn;
+
+/// Acknowledgements of its own data that Linux sends before it believes in a conversation.
+const PING_PONG: u8 = 3;
+
+/// An acknowledgement of an earlier state, with its own echo (DCTCP).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OldAck {
+    pub ack: u64,
+    pub ece: bool,
+}
+
+/// What a data segment is, by positions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub now: u64,
+    pub start: u64,
+    pub end: u64,
+    pub fin: bool,
+    pub ecn: Ecn,
+    pub cwr: bool,
+    pub push: bool,
+    /// Our clock as echoed, in ms.
+    pub echo_ms: Option<u64>,
+}
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Next position expected; what the last acknowledgement said; read by the application.
+    pub next: u64,
+    pub acked_up_to: u64,
+    pub read: u64,
+    /// End of the stream, once the FIN is here; `u64::MAX` before.
+    pub fin: u64,
+    pub window: ReceiveWindow,
+    pub ooo: Reassembly,
+    /// A delayed acknowledgement is waiting for this time.
+    pub ack_at: u64,
+    /// One is due at once.
+    pub ack_now: bool,
+    /// Something is to be acknowledged.
+    scheduled: bool,
+    pub old_ack: Option<OldAck>,
+    pub auto_read: bool,
+    /// The echo is set.
+    pub echo: bool,
+    per_packet: bool,
+    seen_ect: bool,
+    pub ecn_ok: bool,
+    pub sack_ok: bool,
+    mss: u64,
+    ack_every: u64,
+    /// Quick acknowledgements left, and at most.
+    quick: u32,
+    quick_max: u32,
+    ping_pong: u8,
+    pushed: u8,
+    ato: u64,
+    ato_min: u64,
+    ato_max: u64,
+    last_data: u64,
+    dsack: Option<(u64, u64)>,
+    /// Acknowledgements at once since `compress_next`, and merged since.
+    dup_acks: u8,
+    merged: u8,
+    compress_next: u64,
+    compress_at: u64,
+    sack_delay: u64,
+    merge_max: u8,
+    pub duplicates: u64,
+    pub ce_segments: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(p: &TcpParams, per_packet: bool) -> Receiver {
+        Receiver {
+            next: 1,
+            acked_up_to: 1,
+            read: 1,
+            fin: u64::MAX,
+            window: ReceiveWindow::new(p),
+            ooo: Reassembly::default(),
+            ack_at: u64::MAX,
+            ack_now: false,
+            scheduled: false,
+            old_ack: None,
+            auto_read: false,
+            echo: false,
+            per_packet,
+            seen_ect: false,
+            ecn_ok: false,
+            sack_ok: false,
+            mss: p.mss.as_u64(),
+            ack_every: u64::from(p.ack_every),
+            quick: 0,
+            quick_max: p.quick_acks,
+            ping_pong: 0,
+            pushed: 0,
+            ato: 0,
+            ato_min: p.delayed_ack_min.min(p.delayed_ack).as_ns(),
+            ato_max: p.delayed_ack.as_ns(),
+            last_data: 0,
+            dsack: None,
+            dup_acks: 0,
+            merged: 0,
+            compress_next: 0,
+            compress_at: u64::MAX,
+            sack_delay: p.sack_delay.as_ns(),
+            merge_max: p.sack_delay_segments as u8,
+            duplicates: 0,
+            ce_segments: 0,
+        }
+    }
+
+    pub(crate) fn established(&mut self, now: u64, mss: u64, scaled: bool) {
+        self.mss = mss;
+        self.window.established(now, mss, scaled);
+        self.compress_next = self.next;
+    }
+
+    /// Payload waiting for the application.
+    #[inline]
+    pub(crate) fn unread(&self) -> u64 {
+        self.stream_end() - self.read
+    }
+    /// End of the payload in order (without the FIN).
+    #[inline]
+    pub(crate) fn stream_end(&self) -> u64 {
+        self.next.min(self.fin)
+    }
+
+    /// When [`on_timeout`](Receiver::on_timeout) has something to do.
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> u64 {
+        self.ack_at.min(self.compress_at)
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: u64, rto: u64) {
+        if now >= self.ack_at {
+            // Too early to wait: the delay was longer than the gap. Linux: double it.
+            if self.ping_pong < PING_PONG {
+                self.ato = (self.ato * 2).min(rto).max(self.ato_min);
+            } else {
+                self.ping_pong = 0;
+                self.ato = self.ato_min;
+            }
+            self.ack_now = true;
+            self.ack_at = u64::MAX;
+        }
+        if now >= self.compress_at {
+            self.compress_at = u64::MAX;
+            self.ack_now = true;
+        }
+    }
+
+    /// A segment with data or FIN, within the window or in part below it. True where new bytes came.
+    #[inline]
+    pub(crate) fn on_data(&mut self, a: &Arrival, srtt: u64, rto: u64) -> bool {
+        if a.cwr && self.ecn_ok {
+            if !self.per_packet {
+                self.echo = false;
+            }
+            self.ack_now = true; // the peer's window may be very small now
+        }
+        if a.start == self.next && !a.fin && self.ooo.is_empty() && a.end - a.start <= self.room() {
+            // The usual case: in order, nothing waiting.
+            self.on_received(a, rto);
+            self.next = a.end;
+            self.in_order(a);
+            self.consider_ack(a.now, false, srtt);
+            return true;
+        }
+        self.on_data_slow(a, srtt, rto)
+    }
+
+    #[cold]
+    fn on_data_slow(&mut self, a: &Arrival, srtt: u64, rto: u64) -> bool {
+        if a.end <= self.next {
+            self.on_duplicate(a.start, a.end);
+            return false;
+        }
+        if a.start >= self.next + self.room() {
+            self.enter_quick(self.quick_max);
+            self.ack_now = true;
+            return false;
+        }
+        if a.fin {
+            self.fin = a.end - 1;
+        }
+        self.on_received(a, rto);
+        if a.start > self.next {
+            if let Some((start, end)) = self.ooo.insert(a.start, a.end)
+                && self.sack_ok
+            {
+                self.dsack = Some((start, end));
+                self.duplicates += 1;
+            }
+            self.window.grow(a.end - a.start, self.unread());
+            self.consider_ack(a.now, true, srtt);
+            return true;
+        }
+        if a.start < self.next {
+            self.dsack = self.sack_ok.then_some((a.start, self.next));
+        }
+        let had_holes = !self.ooo.is_empty();
+        self.next = if had_holes { self.ooo.advance(a.end) } else { a.end };
+        if had_holes && self.ooo.is_empty() {
+            self.ack_now = true; // RFC 5681 section 4.2: the hole is filled
+        }
+        if self.next > self.fin {
+            self.ack_now = true;
+        }
+        self.in_order(a);
+        self.consider_ack(a.now, true, srtt);
+        true
+    }
+
+    /// Data that is here already: the peer missed our acknowledgement, or repeats without need.
+    fn on_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicates += 1;
+        self.enter_quick(self.quick_max);
+        if self.sack_ok && end > start {
+            self.dsack = Some((start, end));
+        }
+        self.ack_now = true;
+    }
+
+    #[inline]
+    fn in_order(&mut self, a: &Arrival) {
+        if a.end - a.start < self.mss && a.push {
+            self.pushed = (self.pushed + 1).min(2);
+        }
+        self.window.grow(a.end - a.start, if self.auto_read { 0 } else { self.unread() });
+        if self.auto_read {
+            self.consume(a.now, self.unread());
+        }
+    }
+
+    /// Room in the window advertised.
+    #[inline]
+    pub(crate) fn room(&self) -> u64 {
+        self.window.edge.saturating_sub(self.next)
+    }
+
+    /// The application reads.
+    pub(crate) fn consume(&mut self, now: u64, bytes: u64) {
+        self.read += bytes;
+        self.window.adjust(now, self.read);
+    }
+
+    /// After the application has read: does the peer need to know?
+    pub(crate) fn after_read(&mut self) {
+        let pending = self.scheduled && self.ack_at != u64::MAX;
+        let small = self.pushed == 2 || (self.pushed == 1 && self.ping_pong < PING_PONG);
+        if (pending && small && self.unread() == 0) || self.window.opened(self.next, self.unread()) {
+            self.ack_now = true;
+        }
+    }
+
+    /// Bookkeeping of every segment that is taken: gaps, marks.
+    #[inline]
+    fn on_received(&mut self, a: &Arrival, rto: u64) {
+        self.scheduled = true;
+        if let Some(echo) = a.echo_ms
+            && a.end - a.start >= self.mss
+        {
+            self.window.sample_rtt(a.now, echo);
+        }
+        let gap = a.now - self.last_data;
+        if self.ato == 0 {
+            self.allow_quick(self.quick_max);
+            self.ato = self.ato_min.max(1);
+        } else if gap <= self.ato_min / 2 {
+            self.ato = (self.ato / 2 + self.ato_min / 2).max(1);
+        } else if gap < self.ato {
+            self.ato = (self.ato / 2 + gap).min(rto);
+        } else if gap > rto {
+            self.allow_quick(self.quick_max); // the sender has restarted
+        }
+        self.last_data = a.now;
+        if self.ecn_ok {
+            self.take_mark(a);
+        }
+    }
+
+    #[inline]
+    fn take_mark(&mut self, a: &Arrival) {
+        let ce = a.ecn == Ecn::Ce;
+        self.ce_segments += u64::from(ce);
+        if self.per_packet {
+            // RFC 8257 section 3.2: a change of the mark sends what was held back, with the old echo.
+            if ce != self.echo {
+                if self.ack_at != u64::MAX {
+                    self.old_ack = Some(OldAck { ack: self.next, ece: self.echo });
+                    self.ack_sent();
+                    self.scheduled = true;
+                }
+                self.ack_now = true;
+                self.echo = ce;
+            }
+            self.seen_ect |= a.ecn.is_capable();
+            return;
+        }
+        match a.ecn {
+            Ecn::Ce => {
+                if !self.echo {
+                    self.enter_quick(2); // the sender's window may be very small
+                    self.echo = true;
+                }
+                self.seen_ect = true;
+            }
+            Ecn::NotEct if self.seen_ect => self.enter_quick(2), // probably a retransmission
+            Ecn::NotEct => {}
+            Ecn::Ect0 | Ecn::Ect1 => self.seen_ect = true,
+        }
+    }
+
+    fn allow_quick(&mut self, most: u32) {
+        let fits = (self.room() / (2 * self.mss)).clamp(2, u64::from(u32::MAX)) as u32;
+        self.quick = self.quick.max(fits.min(most));
+    }
+
+    fn enter_quick(&mut self, most: u32) {
+        if self.quick_max > 0 {
+            self.allow_quick(most.min(self.quick_max));
+            self.ping_pong = 0;
+            self.ato = self.ato_min.max(1);
+        }
+    }
+
+    /// Linux's `__tcp_ack_snd_check`.
+    #[inline]
+    fn consider_ack(&mut self, now: u64, out_of_order: bool, srtt: u64) {
+        let waiting = self.next - self.acked_up_to;
+        let enough = waiting > (self.ack_every - 1) * self.mss
+            && self.window.available(self.next, if self.auto_read { 0 } else { self.unread() }) >= self.room();
+        let quick = self.quick > 0 && self.ping_pong < PING_PONG;
+        if self.ack_now || enough || quick || self.ato_max == 0 {
+            self.ack_now = true;
+        } else if out_of_order && !self.ooo.is_empty() {
+            self.compress(now, srtt);
+        } else {
+            self.delay_ack(now, srtt);
+        }
+    }
+
+    fn delay_ack(&mut self, now: u64, srtt: u64) {
+        let mut wait = self.ato;
+        if wait > self.ato_min {
+            let mut most = self.ato_max;
+            if srtt > 0 {
+                most = most.min(srtt.max(self.ato_min));
+            }
+            wait = wait.min(most);
+        }
+        self.ack_at = self.ack_at.min(now + wait);
+    }
+
+    /// Linux's compression of SACKs: three at once, then merged for a twentieth of a round trip.
+    fn compress(&mut self, now: u64, srtt: u64) {
+        if !self.sack_ok || self.sack_delay == 0 || self.merged >= self.merge_max {
+            self.ack_now = true;
+            return;
+        }
+        if self.compress_next != self.next {
+            self.compress_next = self.next;
+            self.dup_acks = 0;
+        }
+        if self.dup_acks < 3 {
+            self.dup_acks += 1;
+            self.ack_now = true;
+            return;
+        }
+        self.merged += 1;
+        if self.compress_at == u64::MAX {
+            let mut rtt = self.window.rtt();
+            if srtt > 0 && (srtt < rtt || rtt == 0) {
+                rtt = srtt;
+            }
+            self.compress_at = now + (rtt / 20).min(self.sack_delay);
+        }
+    }
+
+    /// Data of ours goes out: a conversation, where it answers at once.
+    #[inline]
+    pub(crate) fn data_sent(&mut self, now: u64) {
+        if now.wrapping_sub(self.last_data) < self.ato {
+            self.ping_pong = (self.ping_pong + 1).min(PING_PONG);
+        }
+    }
+
+    /// An acknowledgement goes out, by itself or with data.
+    #[inline]
+    pub(crate) fn ack_sent(&mut self) {
+        self.acked_up_to = self.next;
+        self.ack_now = false;
+        self.scheduled = false;
+        self.pushed = 0;
+        self.ack_at = u64::MAX;
+        self.compress_at = u64::MAX;
+        self.merged = 0;
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.ato_min.max(1);
+            }
+        }
+    }
+
+    /// The SACK blocks of the next acknowledgement, a duplicate first (RFC 2883).
+    pub(crate) fn sack_blocks(&mut self, irs: u32, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.sack_ok {
+            return blocks;
+        }
+        if let Some((start, end)) = self.dsack.take() {
+            blocks.push(wire(start, irs), wire(end, irs));
+        }
+        for &(start, end) in self.ooo.recent() {
+            if blocks.as_slice().len() < most {
+                blocks.push(wire(start, irs), wire(end, irs));
+            }
+        }
+        blocks
+    }
+
+    /// True where the next acknowledgement carries SACK blocks.
+    #[inline]
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.dsack.is_some() || !self.ooo.is_empty()
+    }
+}

@@ -1,0 +1,94 @@
+//! Whole transfers between two connections.
+
+mod pipe;
+use haltere_transport::CaState;
+use haltere_units::{Bytes, Dur, Rate, Time};
+use pipe::{Mishap, Pipe, Setup};
+
+fn ms(n: u64) -> Time {
+    Time::from_ns(n * 1_000_000)
+}
+
+#[test]
+fn the_handshake_takes_one_round_trip_and_negotiates_everything() {
+    let mut p = Pipe::new(Setup::new("reno"));
+    p.trace = Some(Vec::new());
+    p.open();
+    p.run_until(ms(25));
+    assert!(p.ends[0].is_established());
+    let trace = p.trace.take().unwrap();
+    assert_eq!(trace.len(), 3, "SYN, SYN-ACK, ACK: {trace:#?}");
+    assert_eq!(trace[0].2.header_len(), 40);
+    assert_eq!(trace[1].2.header_len(), 40);
+    assert_eq!(trace[2].2.header_len(), 32);
+    assert!(trace.iter().take(2).all(|t| t.2.mss == Some(1460) && t.2.sack_permitted));
+    p.run_until(ms(31));
+    assert!(p.ends[1].is_established());
+    assert_eq!(p.ends[0].info().srtt, Dur::from_ms(20));
+    assert_eq!(p.ends[1].info().srtt, Dur::from_ms(20));
+}
+
+#[test]
+fn a_lost_syn_is_repeated_after_one_two_and_four_seconds() {
+    let mut s = Setup::new("reno");
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap { lose: n < 3, ..Mishap::default() }));
+    let mut p = Pipe::new(s);
+    p.trace = Some(Vec::new());
+    p.open();
+    p.run_until(ms(8000));
+    assert!(p.ends[0].is_established());
+    let sent: Vec<_> = p.trace.take().unwrap().iter().filter(|t| t.1 == 0).map(|t| t.0).take(4).collect();
+    assert_eq!(sent, [ms(0), ms(1000), ms(3000), ms(7000)]);
+}
+
+#[test]
+fn a_short_message_arrives_and_both_sides_close() {
+    let mut p = Pipe::new(Setup::new("reno"));
+    assert_eq!(p.ends[0].write(Bytes::new(10_000)), Bytes::new(10_000));
+    p.ends[0].close();
+    p.ends[1].close();
+    p.open();
+    let end = p.run_to_close(ms(1000)).expect("closes");
+    assert_eq!(p.ends[1].info().received, 10_000);
+    assert!(end < ms(100), "{end}");
+}
+
+#[test]
+fn slow_start_doubles_from_ten_segments() {
+    let mut p = Pipe::new(Setup::new("reno")).bulk();
+    p.run_until(ms(29));
+    assert_eq!(p.ends[0].info().in_flight, Bytes::new(14_480));
+    p.run_until(ms(49));
+    assert_eq!(p.ends[0].info().in_flight, Bytes::new(28_960));
+    p.run_until(ms(69));
+    assert_eq!(p.ends[0].info().in_flight, Bytes::new(57_920));
+}
+
+#[test]
+fn one_loss_is_repaired_within_a_round_trip_by_one_retransmission() {
+    let mut s = Setup::new("reno");
+    s.rate = Rate::from_mbps(10);
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap { lose: n == 40, ..Mishap::default() }));
+    let mut p = Pipe::new(s).bulk();
+    p.run_until(ms(120));
+    let i = p.ends[0].info();
+    assert_eq!((i.retransmissions, i.recoveries, i.timeouts, i.undone), (1, 1, 0, 0));
+    p.run_until(ms(400));
+    let i = p.ends[0].info();
+    assert_eq!((i.retransmissions, i.recoveries, i.timeouts, i.state), (1, 1, 0, CaState::Open));
+}
+
+#[test]
+fn a_bottleneck_stays_full_for_a_minute_and_nothing_is_lost_twice() {
+    for control in ["reno"] {
+        let mut s = Setup::new(control);
+        (s.rate, s.queue, s.delay) = (Rate::from_mbps(20), 67, Dur::from_ms(20));
+        let mut p = Pipe::new(s).bulk();
+        p.run_until(Time::from_ns(60_000_000_000));
+        let i = p.ends[0].info();
+        let goodput = p.ends[1].info().received as f64 * 8.0 / 60e6;
+        assert!((18.9..19.14).contains(&goodput), "{control}: {goodput} Mbit/s, {i:#?}");
+        assert_eq!(i.timeouts, 0);
+        assert_eq!(i.retransmissions, p.drops, "{i:#?}");
+    }
+}
