@@ -101,18 +101,18 @@ def spread_of(values: Sequence[float]) -> float:
 def _row(group: str, case: str, key: str, linux: list[float], ours: list[float], estimate: bool) -> Row | None:
     word = key.split()[0]
     kind = KINDS["steady" if word == "queue" and estimate else word]
-    base = {"group": group, "case": case, "measure": key, "unit": kind.unit, "decimals": kind.decimals}
+    base: dict[str, Any] = {"group": group, "case": case, "measure": key, "unit": kind.unit, "decimals": kind.decimals}
     base |= {"linux_runs": len(linux), "our_runs": len(ours), "spread": spread_of(linux)}
     if not linux and not ours:
         return None
     if not linux or not ours:
-        seen = {"linux": fmean(linux) if linux else None, "ours": fmean(ours) if ours else None}
+        seen: dict[str, Any] = {"linux": fmean(linux) if linux else None, "ours": fmean(ours) if ours else None}
         return Row(**base, **seen, interval=0.0, difference=None, tolerance=0.0, inside=False)
     told = stats.mean(ours)
     mean, difference = fmean(linux), told.mean - fmean(linux)
     tolerance = max(kind.tolerance.around(mean), spread_of(linux))
     inside = abs(difference) <= tolerance + _ROUNDING
-    rest = {"linux": mean, "ours": told.mean, "interval": _half_width(told), "difference": difference}
+    rest: dict[str, Any] = {"linux": mean, "ours": told.mean, "interval": _half_width(told), "difference": difference}
     return Row(**base, **rest, tolerance=tolerance, inside=inside)
 
 

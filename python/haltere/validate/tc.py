@@ -253,7 +253,7 @@ def red_of(got: dict[str, Any]) -> Queue:
     for needed in ("limit", "avpkt"):
         if needed not in got:
             raise NotTranslated(f"red: `{needed}` is missing")
-    params = {name: nbytes(got[name]) for name in ("limit", "min", "max", "avpkt") if name in got}
+    params: dict[str, Any] = {name: nbytes(got[name]) for name in ("limit", "min", "max", "avpkt") if name in got}
     params |= {name: got[name] for name in ("burst", "probability") if name in got}
     params["bandwidth"] = f"{got['bandwidth']}bit"
     params |= {flag: True for flag in ("adaptive", "ecn", "harddrop", "nodrop") if got.get(flag)}

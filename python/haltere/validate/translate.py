@@ -123,7 +123,7 @@ def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
         if flow["cc"] not in CONTROLS:
             raise NotTranslated(f"congestion control `{flow['cc']}` has no counterpart in Haltere")
         ends = ("n1", "n3") if flow["dir"] == "fwd" else ("n3", "n1")
-        entry = {"kind": "bulk", "name": f"f{number}", "from": ends[0], "to": ends[1], "start": _seconds(start), "jitter": "0s"}
+        entry: dict[str, Any] = {"kind": "bulk", "name": f"f{number}", "from": ends[0], "to": ends[1], "start": _seconds(start), "jitter": "0s"}
         entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow["cc"])}
         if flow["stop"] is not None:
             entry["stop"] = _seconds(flow["stop"])
