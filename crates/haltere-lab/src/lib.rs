@@ -1,13 +1,16 @@
 //! The experiment: what is run, and what came of it. The same for every world.
 //!
-//! [`Scenario`] is the experiment file. [`Scenario::plan`] turns it, with a seed, into a [`Plan`]: explicit
-//! nodes, links and flows, everything resolved and checked. A world runs the plan and fills a
-//! [`Record`], which becomes tables.
+//! [`Scenario`] is the experiment file, read and checked. [`Scenario::plan`] turns it, with a seed, into a [`Plan`]:
+//! explicit nodes, links and flows, everything resolved. A world runs the plan and fills a [`Record`], which becomes
+//! tables.
 
+mod build;
 pub mod plan;
 pub mod record;
+mod routes;
 pub mod scenario;
+pub mod schema;
 
 pub use plan::Plan;
 pub use record::Record;
-pub use scenario::Scenario;
+pub use scenario::{Point, Scenario, ScenarioError};

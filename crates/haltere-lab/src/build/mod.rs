@@ -1,0 +1,39 @@
+//! From an experiment and a seed to a plan, with the checks that look at more than one key.
+
+pub(crate) mod chance;
+mod flows;
+mod network;
+mod verify;
+
+use crate::plan::{Measure, Plan};
+use crate::scenario::{Experiment, ScenarioError};
+use haltere_units::{Dur, Time};
+
+pub(crate) use network::Network;
+
+/// The run of `experiment` with that seed.
+pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioError> {
+    verify::times(experiment)?;
+    let mut network = Network::of(experiment, seed)?;
+    let flows = flows::build(experiment, &network, seed)?;
+    let paths = network.route(&flows)?;
+    network.set_round_trips(&paths);
+    let framing = u32::try_from(experiment.framing.as_u64()).unwrap_or(u32::MAX);
+    let plan = Plan {
+        seed,
+        end: at(experiment.duration),
+        warmup: at(experiment.warmup),
+        framing,
+        nodes: network.nodes,
+        links: network.links,
+        flows: flows.into_iter().map(|f| f.plan).collect(),
+        measure: Measure { queues: experiment.measure.queues.0, flows: experiment.measure.flows.0 },
+    };
+    verify::queues(&plan, &network.places)?;
+    Ok(plan)
+}
+
+/// The point in time that lies `span` after the start.
+fn at(span: Dur) -> Time {
+    Time::from_ns(span.as_ns())
+}

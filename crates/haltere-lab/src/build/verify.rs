@@ -1,0 +1,83 @@
+//! Checks that look at more than one key, and those that the mechanisms make themselves.
+
+use crate::plan::{LinkPlan, Plan};
+use crate::scenario::Experiment;
+use crate::scenario::error::{Fault, ScenarioError};
+use haltere_congestion::{CongestionParams, Control, SenderContext};
+use haltere_queue::{Ecn, FlowKey, LinkContext, Pkt, Queue};
+use haltere_transport::TcpParams;
+use haltere_units::{Bytes, Dur, ParamError};
+use std::collections::HashSet;
+
+/// The run's times beside each other.
+pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
+    let Experiment { duration, warmup, .. } = experiment;
+    let fault = |name: &str, rule: String, got: String| Fault::new("", name, rule, got);
+    // A century in nanoseconds fits in 64 bits with room for every sum.
+    if duration.is_zero() || *duration > Dur::from_secs(86_400 * 36_525) {
+        return Err(fault("duration", "above zero and at most a century".into(), duration.to_string()).out_of_range());
+    }
+    if warmup >= duration {
+        let fault = fault("warmup", format!("shorter than the duration of {duration}"), warmup.to_string());
+        return Err(fault.hint("the statistics begin after it").out_of_range());
+    }
+    if experiment.framing > Bytes::new(1000) {
+        return Err(fault("framing", "at most 1kB".into(), experiment.framing.to_string()).out_of_range());
+    }
+    if experiment.seeds < 1 {
+        return Err(fault("seeds", "at least 1".into(), experiment.seeds.to_string()).out_of_range());
+    }
+    for (name, every) in [("queues", experiment.measure.queues), ("flows", experiment.measure.flows)] {
+        if let Some(interval) = every.0.filter(|interval| *interval < Dur::from_us(1)) {
+            let fault = Fault::new("measure", name, "at least 1us", interval).hint("`off` samples nothing");
+            return Err(fault.out_of_range());
+        }
+    }
+    Ok(())
+}
+
+/// Whether the endpoint takes its parameters.
+pub(crate) fn tcp(tcp: &TcpParams) -> Result<(), ParamError> {
+    tcp.check()
+}
+
+/// Whether the control takes its parameters at such a sender.
+pub(crate) fn control(control: &CongestionParams, tcp: &TcpParams) -> Result<(), ParamError> {
+    let initial_window = tcp.mss * u64::from(tcp.initial_window);
+    Control::new(control, &SenderContext { mss: tcp.mss, initial_window, seed: 0 }).map(drop)
+}
+
+/// Whether each queue takes its parameters on its link.
+pub(crate) fn queues(plan: &Plan, places: &[String]) -> Result<(), ScenarioError> {
+    let mut seen = HashSet::new();
+    for (link, place) in plan.links.iter().zip(places) {
+        if seen.insert((place, link.rate, link.rtt)) {
+            Queue::<Blank>::new(&link.queue, &context(plan, link))
+                .map_err(|e| Fault::param(format!("{place}.queue"), e).out_of_range())?;
+        }
+    }
+    Ok(())
+}
+
+/// A full packet: 1500 bytes and framing.
+fn context(plan: &Plan, link: &LinkPlan) -> LinkContext {
+    let packet = Bytes::new(1500 + u64::from(plan.framing));
+    LinkContext { rate: link.rate, rtt: link.rtt, packet, seed: plan.seed }
+}
+
+/// A packet that is never sent: disciplines are built with it only to hear what they say of their parameters.
+#[derive(Debug, Clone)]
+struct Blank;
+
+impl Pkt for Blank {
+    fn len(&self) -> u32 {
+        0
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn set_ce(&mut self) {}
+    fn flow(&self) -> FlowKey {
+        FlowKey::default()
+    }
+}

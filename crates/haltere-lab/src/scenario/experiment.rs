@@ -1,0 +1,123 @@
+//! The experiment file as types: what can be written, with what default, in what unit.
+//!
+//! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these
+//! doc comments and defaults; they stand nowhere else.
+
+use super::error::{Fault, ScenarioError};
+use super::topology::Topology;
+use super::traffic::Traffic;
+use haltere_transport::TcpParams;
+use haltere_units::{Bytes, Dur};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// An experiment: a topology, the traffic on it, and what is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "Haltere experiment")]
+pub struct Experiment {
+    /// What it is about, in one line.
+    #[serde(default)]
+    pub title: String,
+    /// How long one run lasts.
+    pub duration: Dur,
+    /// What the statistics leave out at the start.
+    #[serde(default)]
+    pub warmup: Dur,
+    /// How many times the experiment is repeated, each time with another seed.
+    #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub seeds: u32,
+    /// Bytes that every packet carries on a link below IP; 14 for Ethernet.
+    #[serde(default = "ethernet")]
+    pub framing: Bytes,
+    /// Nodes and links: exactly one kind.
+    pub topology: Topology,
+    /// TCP of every host, where a traffic entry does not say otherwise.
+    #[serde(default)]
+    pub tcp: TcpParams,
+    /// What is sent: one entry for each kind of flow.
+    #[schemars(length(min = 1))]
+    pub traffic: Vec<Traffic>,
+    /// What is sampled while it runs, and how often.
+    #[serde(default)]
+    pub measure: MeasureSpec,
+    /// Axes of a grid: the dotted path of a key, and the values that it takes.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(with = "std::collections::BTreeMap<String, Axis>")]
+    pub sweep: Map<String, Value>,
+}
+
+/// The values of one axis of a sweep.
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+#[expect(dead_code, reason = "gives the schema of `sweep` only")]
+struct Axis(#[schemars(length(min = 1))] Vec<Value>);
+
+fn ten() -> u32 {
+    10
+}
+fn ethernet() -> Bytes {
+    Bytes::new(14)
+}
+
+/// What is sampled while it runs, and how often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MeasureSpec {
+    /// Interval of the watched queues' time series, or `off`.
+    pub queues: Every,
+    /// Interval of the flows' time series, or `off`.
+    pub flows: Every,
+}
+
+impl Default for MeasureSpec {
+    fn default() -> MeasureSpec {
+        MeasureSpec { queues: Every(Some(Dur::from_ms(10))), flows: Every(Some(Dur::from_ms(100))) }
+    }
+}
+
+/// An interval, or `off`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Every(pub Option<Dur>);
+
+impl Serialize for Every {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Some(interval) => interval.serialize(s),
+            None => s.serialize_str("off"),
+        }
+    }
+}
+impl<'de> Deserialize<'de> for Every {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Every, D::Error> {
+        let text = Cow::<str>::deserialize(d)?;
+        if text == "off" {
+            return Ok(Every(None));
+        }
+        text.parse().map(|interval| Every(Some(interval))).map_err(serde::de::Error::custom)
+    }
+}
+impl JsonSchema for Every {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Every".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let interval = generator.subschema_for::<Dur>();
+        schemars::json_schema!({ "anyOf": [{ "const": "off" }, interval] })
+    }
+}
+
+impl Experiment {
+    /// Reads a value that was checked against the schema: an error is a bug of the schema.
+    pub(crate) fn deserialize_checked(value: &Value) -> Result<Experiment, ScenarioError> {
+        Experiment::deserialize(value).map_err(|e| {
+            let fault = Fault::new("", "the experiment", "what its schema says", format!("what the types refuse: {e}"));
+            fault.hint("this is a bug of Haltere: please report it with the file").bug()
+        })
+    }
+}

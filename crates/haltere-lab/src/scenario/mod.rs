@@ -1,0 +1,113 @@
+//! The experiment file: reading, checking, filling in, and the points of its sweep.
+
+pub(crate) mod error;
+mod experiment;
+mod overrides;
+mod points;
+mod text;
+pub(crate) mod topology;
+pub(crate) mod traffic;
+
+pub use error::{Fault, ScenarioError};
+pub use experiment::{Every, Experiment, MeasureSpec};
+pub use overrides::Overrides;
+pub use points::Point;
+pub use topology::Topology;
+pub use traffic::Traffic;
+
+use crate::plan::Plan;
+use crate::{build, schema};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::ops::Deref;
+use text::Source;
+
+/// An experiment that was read and checked: every point of its sweep can be run.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    experiment: Experiment,
+    /// What was written, in one form, for setting single keys.
+    written: Value,
+    source: Source,
+}
+
+impl Deref for Scenario {
+    type Target = Experiment;
+    fn deref(&self) -> &Experiment {
+        &self.experiment
+    }
+}
+
+impl PartialEq for Scenario {
+    /// The same experiment, however it was written.
+    fn eq(&self, other: &Scenario) -> bool {
+        self.experiment == other.experiment
+    }
+}
+
+impl Scenario {
+    /// Reads an experiment file (TOML); `file` is its name in error messages.
+    pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+        let (value, source) = text::read_toml(text, file)?;
+        Scenario::read(value, source)
+    }
+
+    /// Reads an experiment written as JSON.
+    pub fn from_json(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+        let (value, source) = text::read_json(text, file)?;
+        Scenario::read(value, source)
+    }
+
+    /// Takes an experiment as a value, such as a Python dict.
+    pub fn from_value(value: Value, file: &str) -> Result<Scenario, ScenarioError> {
+        Scenario::read(value, Source::new(file))
+    }
+
+    /// Everything that can be wrong is found here, before anything is run.
+    fn read(value: Value, source: Source) -> Result<Scenario, ScenarioError> {
+        let scenario = Scenario::typed(value, source)?;
+        scenario.place(build::plan(&scenario.experiment, 0))?;
+        scenario.points()?;
+        Ok(scenario)
+    }
+
+    /// Holds `value` against the schema and reads the types.
+    fn typed(mut value: Value, source: Source) -> Result<Scenario, ScenarioError> {
+        schema::check::check(&mut value, schema::schema()).map_err(|e| source.place(e))?;
+        let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
+        Ok(Scenario { experiment, written: value, source })
+    }
+
+    fn place<T>(&self, result: Result<T, ScenarioError>) -> Result<T, ScenarioError> {
+        result.map_err(|e| self.source.place(e))
+    }
+
+    /// The run of this scenario with that seed, explicit and checked. The sweep is left aside: see [`points`](Self::points).
+    pub fn plan(&self, seed: u64) -> Result<Plan, ScenarioError> {
+        self.place(build::plan(&self.experiment, seed))
+    }
+
+    /// The whole scenario with all defaults filled in, as JSON. Reading it gives an equal scenario.
+    pub fn filled(&self) -> Value {
+        let mut value = serde_json::to_value(&self.experiment).expect("an experiment is plain data");
+        schema::check::strip_nulls(&mut value);
+        value
+    }
+
+    /// The name under which a run is stored: SHA-256 over what decides its result, in hexadecimal.
+    ///
+    /// That is the filled scenario but for its title, its number of seeds and its sweep (a point stores its own values),
+    /// the seed, and Haltere's version. So more seeds or another title do not run again what is there.
+    pub fn hash(&self, seed: u64, version: &str) -> String {
+        let mut value = self.filled();
+        if let Value::Object(keys) = &mut value {
+            for key in ["title", "seeds", "sweep"] {
+                keys.remove(key);
+            }
+        }
+        value.sort_all_objects();
+        let mut hasher = Sha256::new();
+        hasher.update(format!("{version}\n{seed}\n{value}"));
+        hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

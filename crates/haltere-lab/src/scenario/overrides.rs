@@ -1,0 +1,64 @@
+//! Tables that give only some keys of another table.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+/// Some keys of a `T`, which replace those of another `T`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent, bound = "")]
+pub struct Overrides<T> {
+    keys: Map<String, Value>,
+    #[serde(skip)]
+    of: PhantomData<T>,
+}
+
+impl<T> Default for Overrides<T> {
+    fn default() -> Self {
+        Overrides { keys: Map::new(), of: PhantomData }
+    }
+}
+
+impl<T> Overrides<T> {
+    /// True where nothing is overridden.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+    /// True where that key is overridden.
+    pub fn has(&self, key: &str) -> bool {
+        self.keys.contains_key(key)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> Overrides<T> {
+    /// `base` with the keys replaced. The keys were checked against the schema of `T` when the file was read.
+    pub fn apply(&self, base: &T) -> Result<T, serde_json::Error> {
+        let mut table = serde_json::to_value(base)?;
+        if let Value::Object(table) = &mut table {
+            table.remove("reverse");
+            table.extend(self.keys.clone());
+        }
+        serde_json::from_value(table)
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Overrides<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Overrides", T::schema_name()).into()
+    }
+    /// The schema of `T` without defaults (what is absent stays as it was) and without a `reverse` of its own.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        schema.remove("required");
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.remove("reverse");
+            for property in properties.values_mut().filter_map(Value::as_object_mut) {
+                property.remove("default");
+            }
+        }
+        schema
+    }
+}

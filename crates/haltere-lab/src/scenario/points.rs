@@ -1,0 +1,123 @@
+//! Sweeps: a grid of points, each a scenario of its own.
+
+use super::error::{Fault, ScenarioError};
+use super::{Scenario, build};
+use serde_json::{Map, Value};
+
+/// The most points of one sweep.
+const MOST_POINTS: usize = 100_000;
+
+/// One point of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The keys that this point sets, in the order of the axes.
+    pub settings: Vec<(String, Value)>,
+    /// The scenario with them set, without a sweep.
+    pub scenario: Scenario,
+}
+
+impl Scenario {
+    /// All points of the sweep, the last axis fastest; without a sweep the scenario itself.
+    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        let axes: Vec<(&String, &Vec<Value>)> =
+            self.sweep.iter().filter_map(|(k, v)| Some((k, v.as_array()?))).collect();
+        let total =
+            axes.iter().try_fold(1usize, |n, (_, values)| n.checked_mul(values.len()).filter(|n| *n <= MOST_POINTS));
+        let Some(total) = total else {
+            let fault = Fault::new("", "sweep", format!("a grid of at most {MOST_POINTS} points"), "more");
+            return Err(self.source.place(fault.out_of_range()));
+        };
+        (0..total).map(|i| self.point(settings(&axes, i))).collect()
+    }
+
+    fn point(&self, settings: Vec<(String, Value)>) -> Result<Point, ScenarioError> {
+        let mut value = self.written.clone();
+        if let Value::Object(keys) = &mut value {
+            keys.remove("sweep");
+        }
+        for (path, setting) in &settings {
+            set(&mut value, path, setting.clone()).map_err(|e| self.source.place(e))?;
+        }
+        let in_point = |mut error: ScenarioError| {
+            if !settings.is_empty() {
+                let fault = error.fault_mut();
+                let told: Vec<String> = settings.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+                let point = format!("sweep point {}", told.join(", "));
+                fault.path = if fault.path.is_empty() { point } else { format!("{point}: {}", fault.path) };
+            }
+            error
+        };
+        let scenario = Scenario::typed(value, self.source.clone()).map_err(in_point)?;
+        build::plan(&scenario.experiment, 0).map_err(|e| in_point(self.source.place(e)))?;
+        Ok(Point { settings, scenario })
+    }
+
+    /// The scenario with the key at the dotted `path` set, such as `topology.dumbbell.bottleneck.rate` or
+    /// `traffic[0].congestion`; checked as if it had been written so.
+    pub fn with(&self, path: &str, setting: Value) -> Result<Scenario, ScenarioError> {
+        let mut value = self.written.clone();
+        set(&mut value, path, setting).map_err(|e| self.source.place(e))?;
+        Scenario::read(value, self.source.clone())
+    }
+}
+
+/// The settings of point `i`, counted with the last axis fastest.
+fn settings(axes: &[(&String, &Vec<Value>)], mut i: usize) -> Vec<(String, Value)> {
+    let mut settings = Vec::with_capacity(axes.len());
+    for (path, values) in axes.iter().rev() {
+        settings.push(((*path).clone(), values[i % values.len()].clone()));
+        i /= values.len();
+    }
+    settings.reverse();
+    settings
+}
+
+/// Sets the key at `path`, making the tables on the way where they are not there.
+fn set(root: &mut Value, path: &str, setting: Value) -> Result<(), ScenarioError> {
+    let fault = |rule: &str, got: String| Fault::new("sweep", format!("`{path}`"), rule, got);
+    let shape = "the dotted path of a key such as `traffic[0].count`";
+    let steps = steps(path).ok_or_else(|| fault(shape, format!("`{path}`")).out_of_range())?;
+    let mut here = root;
+    for step in steps {
+        here = match (step, here) {
+            (Step::Key(key), Value::Object(table)) => table.entry(key).or_insert_with(|| Value::Object(Map::new())),
+            (Step::Index(i), Value::Array(items)) => {
+                let length = items.len();
+                let error = fault("the path of an entry that is there", format!("[{i}] in a list of {length}"));
+                items.get_mut(i).ok_or_else(|| error.out_of_range())?
+            }
+            (Step::Key(key), _) => {
+                return Err(fault("the path of a key in a table", format!("`{key}` below a value")).out_of_range());
+            }
+            (Step::Index(i), _) => {
+                return Err(fault("the path of an entry in a list", format!("[{i}] of no list")).out_of_range());
+            }
+        };
+    }
+    *here = setting;
+    Ok(())
+}
+
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// `traffic[0].count` or `traffic.0.count`, taken apart. `None` where it is no such path.
+fn steps(path: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for part in path.split('.') {
+        let (key, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
+        match (key.is_empty(), key.parse()) {
+            (true, _) => return None,
+            (_, Ok(index)) => steps.push(Step::Index(index)),
+            (_, Err(_)) => steps.push(Step::Key(key.into())),
+        }
+        while !rest.is_empty() {
+            let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
+            steps.push(Step::Index(index.parse().ok()?));
+            rest = after;
+        }
+    }
+    Some(steps)
+}

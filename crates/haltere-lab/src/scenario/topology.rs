@@ -1,0 +1,132 @@
+//! Nodes and links, as written in an experiment file.
+
+use super::overrides::Overrides;
+use haltere_queue::QueueParams;
+use haltere_units::{Dur, Prob, Rate, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nodes and links: exactly one of these.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Topology {
+    /// Pairs of hosts on both sides of one bottleneck.
+    Dumbbell(Dumbbell),
+    /// Nodes in a row.
+    Chain(Chain),
+    /// Any nodes and links.
+    Graph(Graph),
+}
+
+impl Topology {
+    /// The names of all topologies.
+    pub const NAMES: &'static [&'static str] = &["dumbbell", "chain", "graph"];
+}
+
+/// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and `right`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Dumbbell {
+    /// Number of pairs.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub pairs: u32,
+    /// The link of each host to its switch; `reverse` is the direction from the switch to the host.
+    pub access: Link,
+    /// The link from `left` to `right`; `reverse` is the direction from `right` to `left`.
+    pub bottleneck: Link,
+    /// The pairs' round-trip times without queues are spread evenly over plus and minus this part of the middle one, by
+    /// the delay of their access links; which pair gets which is drawn with the seed.
+    #[serde(default)]
+    pub rtt_spread: Prob,
+}
+
+/// Nodes in a row, each joined to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Chain {
+    /// The links in order; `reverse` is the direction from the later node to the earlier.
+    #[schemars(length(min = 1))]
+    pub links: Vec<Link>,
+    /// Names of the nodes, one more than links; `n1`, `n2`, ... where not given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+}
+
+/// Any nodes and links. A packet takes the path of the fewest links, of these the least delay, of these the one given
+/// first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Graph {
+    /// Names of the nodes.
+    #[schemars(length(min = 2))]
+    pub nodes: Vec<String>,
+    /// The links.
+    #[schemars(length(min = 1))]
+    pub links: Vec<GraphLink>,
+}
+
+/// A link of a graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphLink {
+    /// Name of the node at one end.
+    pub from: String,
+    /// Name of the node at the other end.
+    pub to: String,
+    /// What the link is.
+    #[serde(flatten)]
+    pub link: Link,
+}
+
+/// A link with a queue in front of each direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Link {
+    /// Rate of each direction; without it packets take no time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Propagation time of each direction.
+    pub delay: Dur,
+    /// Chance that a packet is lost on the line.
+    pub loss: Prob,
+    /// The discipline of the queue in front of the line.
+    pub queue: QueueParams,
+    /// The device's own first-in first-out ring under the discipline, in packets (`100p`); none where not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ring: Option<Size>,
+    /// When a packet is handed on: when its transmission ends, or when it starts, as Linux's `htb` and `tbf` shapers do.
+    pub handover: Handover,
+    /// Sample and report this queue. Where not given: the bottleneck of a dumbbell; of the others the slowest links, and
+    /// those whose queue is not the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<bool>,
+    /// What is different in the other direction.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub reverse: Overrides<Link>,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link {
+            rate: None,
+            delay: Dur::ZERO,
+            loss: Prob::ZERO,
+            queue: default_queue(),
+            ring: None,
+            handover: Handover::End,
+            watch: None,
+            reverse: Overrides::default(),
+        }
+    }
+}
+
+/// The queue of a link that names none.
+pub(crate) fn default_queue() -> QueueParams {
+    QueueParams::default_of("drop_tail").expect("the registry holds drop_tail")
+}
+
+/// When a packet is handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Handover {
+    /// When its transmission ends.
+    End,
+    /// When its transmission starts.
+    Start,
+}
