@@ -1,7 +1,7 @@
 //! Threshold marking on the queue as it is now: DCTCP's step, with an optional second threshold (hysteresis) and
 //! optional return of a marked copy to the sender.
-//! Source: Alizadeh et al. 2010 section 3.1 and RFC 8257 section 3.1 (one threshold, K = 0.17 C RTT); a study of DCTCP in
-//! programmable switches for the second threshold and the returned packets. Deviations: none known.
+//! Source: Alizadeh et al. 2010 section 3.1 and RFC 8257 section 3.1 (one threshold, K = 0.17 C RTT); Silva, Nacif & Vieira,
+//! "Data Center TCP com Histerese em Switches P4" (the second threshold and the returned packets). Deviations: none known.
 //! Model: q is what a packet finds waiting when it arrives, or, where the thresholds are durations, how long it has
 //! waited when it leaves.
 //!
