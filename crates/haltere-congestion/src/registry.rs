@@ -2,11 +2,12 @@
 //! command line, Python, the reference pages and the conformance tests.
 
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext};
-use crate::{bbr, cubic, dctcp, reno, vegas};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
 macro_rules! controls {
     ($($variant:ident, $module:ident);+ $(;)?) => {
+        $(use crate::$module;)+
+
         haltere_units::params_registry! {
             /// A congestion control with its parameters, told apart by `kind`.
             pub enum CongestionParams { $($variant($module::Params) = $module),+ }
@@ -81,4 +82,5 @@ controls! {
     Vegas, vegas;
     Dctcp, dctcp;
     Bbr, bbr;
+    Bbr3, bbr3;
 }

@@ -1,11 +1,13 @@
 //! The list of disciplines. One line here makes a discipline known to experiment files, the command
 //! line, Python, the reference pages, the conformance tests and the router.
 
-use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc, codel, drop_tail, fq_codel, pfifo_fast, pie, red, threshold};
+use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc};
 use haltere_units::{ParamError, Probe, Time};
 
 macro_rules! disciplines {
     ($($variant:ident, $module:ident);+ $(;)?) => {
+        $(use crate::$module;)+
+
         haltere_units::params_registry! {
             /// A queue discipline with its parameters, told apart by `kind`.
             pub enum QueueParams { $($variant($module::Params) = $module),+ }
