@@ -1,0 +1,49 @@
+"""An interrupt in mid-run: out within a second, finished runs kept, the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import command, haltere
+
+
+def interrupted(small: Path, wait_for: int) -> tuple[int, float, str]:
+    """Starts a long run, interrupts it once `wait_for` runs are there; exit status, seconds to exit, standard error."""
+    runs = small.parent / "results" / "small" / "runs"
+    process = subprocess.Popen(
+        command("run", small.name, "--jobs", "2", "--seeds", "500", "--set", "duration=20s"), cwd=small.parent, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while len(list(runs.glob("*/run.json"))) < wait_for:
+        assert process.poll() is None and time.monotonic() < deadline, "the run ended before it could be interrupted"
+        time.sleep(0.01)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    return process.returncode, time.monotonic() - began, errors
+
+
+def test_an_interrupt_keeps_what_is_done_and_a_second_call_goes_on(small: Path) -> None:
+    status, seconds, errors = interrupted(small, 3)
+    assert status == 130
+    # One second on an idle machine; tests may share theirs.
+    assert seconds < 3, seconds
+    assert errors.splitlines()[-1] == "haltere: interrupted; finished runs are kept, the same command goes on from there"
+    assert "Traceback" not in errors
+    folder = small.parent / "results" / "small"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert not manifest["complete"] and len(manifest["runs"]) >= 3
+    kept = {path.name for path in (folder / "runs").iterdir()}
+    assert all((folder / "runs" / name / "run.json").exists() for name in kept), f"a half-written run: {kept}"
+    stamps = {name: (folder / "runs" / name / "flows.parquet").stat().st_mtime_ns for name in kept}
+
+    seeds = len(kept) + 2
+    again = haltere("run", small.name, "--seeds", str(seeds), "--set", "duration=20s", cwd=small.parent)
+    assert again.returncode == 0, again.stderr
+    assert f"({len(kept)} found): 2/2 runs" in again.stderr
+    assert all((folder / "runs" / name / "flows.parquet").stat().st_mtime_ns == stamp for name, stamp in stamps.items())
+    assert json.loads((folder / "manifest.json").read_text())["complete"]
