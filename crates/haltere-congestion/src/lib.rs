@@ -11,11 +11,13 @@
 extern crate alloc;
 
 mod event;
+mod random;
 mod registry;
 mod slow_start;
 mod window;
 
 pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 pub mod dctcp;
 pub mod reno;

@@ -51,6 +51,45 @@ fn bbr_finds_bandwidth_and_round_trip_and_drains_every_ten_seconds() {
 }
 
 #[test]
+fn bbr3_fills_the_path_with_less_loss_than_bbr() {
+    let mut old = flow("bbr", path(20, 20));
+    let mut new = flow("bbr3", path(20, 20));
+    let mut states = [false; 7];
+    for ms in 1..30_000 {
+        old.run_until(Time::ZERO + Dur::from_ms(ms));
+        new.run_until(Time::ZERO + Dur::from_ms(ms));
+        states[new.probe("state") as usize] = true;
+    }
+    assert_eq!(states, [true; 7], "Startup, Drain, DOWN, CRUISE, REFILL, UP, ProbeRTT");
+    let goodput = |f: &Flow| f.bytes_received as f64 * 8.0 / 30.0 / payload(20.0);
+    assert!(goodput(&new) > 0.9, "share of the path {:.3}", goodput(&new));
+    assert!(new.drops < old.drops, "{} against {}", new.drops, old.drops);
+}
+
+#[test]
+fn bbr3_finds_bandwidth_and_drains_every_five_seconds() {
+    let mut f = flow("bbr3", path(10, 1000));
+    let mut starts = Vec::new();
+    let mut last = 0;
+    for ms in 1..25_000 {
+        f.run_until(Time::ZERO + Dur::from_ms(ms));
+        let state = f.probe("state") as u8;
+        if state == 6 && last != 6 {
+            starts.push(ms);
+        }
+        last = state;
+        if ms > 2000 && (2..6).contains(&state) {
+            let bw = f.probe("bw") / payload(10.0);
+            assert!((0.97..1.03).contains(&bw), "bandwidth {bw:.4} of the path's at {ms} ms");
+        }
+    }
+    assert!(starts.len() >= 3, "{starts:?}");
+    for pair in starts.windows(2) {
+        assert!((5_000..8_500).contains(&(pair[1] - pair[0])), "{starts:?}");
+    }
+}
+
+#[test]
 #[ignore = "prints series for a look at them"]
 fn print_series() {
     let kind = std::env::var("CONTROL").unwrap_or("reno".into());

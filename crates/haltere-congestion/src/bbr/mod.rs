@@ -23,6 +23,7 @@ mod aggregation;
 mod drain;
 pub(crate) mod filter;
 pub(crate) mod gain;
+pub(crate) mod pacing;
 mod policer;
 mod probe_bw;
 mod probe_rtt;

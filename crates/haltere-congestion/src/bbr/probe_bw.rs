@@ -4,6 +4,7 @@
 //! since there is nothing to drain yet.
 
 use super::{Ack, Bbr, Gain, Mode};
+use crate::random::SplitMix;
 use haltere_units::Time;
 
 const CYCLE: [Gain; 8] =
@@ -14,12 +15,12 @@ const CYCLE: [Gain; 8] =
 pub(super) struct Cycle {
     phase: usize,
     since: Time,
-    random: u64,
+    random: SplitMix,
 }
 
 impl Cycle {
     pub fn new(seed: u64) -> Cycle {
-        Cycle { phase: 0, since: Time::ZERO, random: seed }
+        Cycle { phase: 0, since: Time::ZERO, random: SplitMix::new(seed) }
     }
     pub fn gain(&self) -> Gain {
         CYCLE[self.phase]
@@ -30,21 +31,13 @@ impl Cycle {
 
     /// Any phase but the draining one.
     fn restart(&mut self, now: Time) {
-        let draw = (self.next_random() % 7) as usize;
+        let draw = self.random.below(7) as usize;
         self.phase = if draw == 0 { 0 } else { draw + 1 };
         self.since = now;
     }
     fn advance(&mut self, now: Time) {
         self.phase = (self.phase + 1) % CYCLE.len();
         self.since = now;
-    }
-    /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): seeds that differ by one give unrelated numbers.
-    fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
     }
 }
 

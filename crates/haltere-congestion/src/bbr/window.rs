@@ -1,40 +1,26 @@
 //! From the model to the pacing rate and the window.
 
+use super::pacing::{burst, paced};
 use super::{Ack, Bbr, Gain, HIGH_GAIN, MIN_CWND, Mode, Repair};
 use haltere_units::{Bytes, Dur, Rate};
 
-/// Pacing a little under the estimated rate keeps the queue from growing by its error.
-const PACING_MARGIN_PERCENT: u64 = 1;
-/// The largest offloaded packet, less its headers.
-const MAX_BURST_BYTES: u64 = 65_536 - 1 - 320;
-const MAX_BURST_SEGMENTS: u64 = 127;
-/// Below this rate bursts are single segments.
-const SINGLE_SEGMENT_BPS: u64 = 1_200_000;
-
 impl Bbr {
-    fn paced(bw: Rate, gain: Gain) -> Rate {
-        Rate::from_bps(gain.of(bw.as_bps()) / 100 * (100 - PACING_MARGIN_PERCENT))
-    }
-
     /// Before there are samples: the initial window in one round trip, with Startup's gain.
     pub(super) fn init_pacing_rate(&mut self, rtt: Dur) {
         let bw = Rate::of(Bytes::new(self.cwnd * self.mss), rtt.max(Dur::from_us(1)));
-        self.pacing_rate = Self::paced(bw, HIGH_GAIN);
+        self.pacing_rate = paced(bw, HIGH_GAIN);
     }
 
     /// In Startup the rate never falls: early samples are low.
     pub(super) fn set_pacing_rate(&mut self, bw: Rate, gain: Gain) {
-        let rate = Self::paced(bw, gain);
+        let rate = paced(bw, gain);
         if self.full_pipe.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
 
-    /// Segments that leave together: a millisecond's worth, at least two.
     fn burst(&self) -> u64 {
-        let bytes = (self.pacing_rate.as_bps() / 8 / 1024).min(MAX_BURST_BYTES);
-        let least = if self.pacing_rate.as_bps() < SINGLE_SEGMENT_BPS { 1 } else { 2 };
-        (bytes / self.mss).max(least).min(MAX_BURST_SEGMENTS)
+        burst(self.pacing_rate, self.mss)
     }
 
     /// The bandwidth-delay product with a gain, rounded up to segments.

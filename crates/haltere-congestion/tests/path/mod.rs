@@ -65,6 +65,7 @@ pub struct Flow {
     sequence: u64,
     queue: VecDeque<(u64, u64, bool)>,
     busy: bool,
+    free: Time,
     // The receiver.
     expected: u64,
     beyond: BTreeMap<u64, ()>,
@@ -120,6 +121,7 @@ impl Flow {
             sequence: 0,
             queue: VecDeque::new(),
             busy: false,
+            free: Time::ZERO,
             expected: 0,
             beyond: BTreeMap::new(),
             pending: Vec::new(),
@@ -233,14 +235,18 @@ impl Flow {
         self.transmit();
     }
     fn transmit(&mut self) {
-        if self.busy || self.queue.is_empty() {
-            return;
+        // A bucket of one packet: after an idle time two leave together.
+        let span = self.path.rate.time_for(Bytes::new(WIRE));
+        while !self.busy && !self.queue.is_empty() {
+            self.count_queue();
+            let (seq, order, ce) = self.queue.pop_front().unwrap();
+            self.at(self.now, Event::Receive(seq, order, ce));
+            self.free = self.free.max(self.now.saturating_sub(span)) + span;
+            if self.free > self.now {
+                self.busy = true;
+                self.at(self.free, Event::Transmit);
+            }
         }
-        self.count_queue();
-        let (seq, order, ce) = self.queue.pop_front().unwrap();
-        self.busy = true;
-        self.at(self.now + self.path.rate.time_for(Bytes::new(WIRE)), Event::Transmit);
-        self.at(self.now, Event::Receive(seq, order, ce));
     }
 
     // The receiver.
