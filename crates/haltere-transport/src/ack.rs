@@ -54,6 +54,8 @@ pub(crate) struct Acc {
     pub ack: u64,
     pub echo_ms: Option<u64>,
     pub prior_una: u64,
+    /// End of the highest SACKed segment before.
+    prior_fack: u64,
     pub dup_acks: u32,
     delivered: u64,
     returned: u64,
@@ -89,6 +91,7 @@ impl Sender {
             ack: a.ack,
             echo_ms: a.echo_ms,
             prior_una: self.una,
+            prior_fack: if self.board.sacked.segments == 0 { self.una } else { self.rec.high_sacked },
             dup_acks: 0,
             delivered: 0,
             returned: 0,
@@ -235,7 +238,7 @@ impl Sender {
         }
         if !self.sack_ok {
             self.remove_reno_sacks(acc);
-        } else if original_low < self.rec.high_sacked && self.rec.high_sacked > acc.prior_una {
+        } else if original_low < acc.prior_fack {
             self.note_reordering(original_low);
         }
     }
@@ -426,15 +429,6 @@ impl Sender {
             round_start = true;
         }
         let reducing = matches!(self.state, CaState::Cwr | CaState::Recovery);
-        if reducing && !self.owns_recovery {
-            self.prr_step(acc.delivered, lost, acc.flags & UNA_ADVANCED != 0);
-        }
-        if acc.delivered == 0 && lost == 0 && rtt.is_none() && acc.acked_bytes == 0 {
-            self.refresh_cwnd();
-            return;
-        }
-        // Linux's `tcp_may_raise_cwnd`: SACKs alone raise nothing, unless the path is known to reorder.
-        let grows = if self.rec.reordering > 3 { acc.delivered > 0 } else { acc.acked_segments > 0 };
         let mut ev = AckEvent::at(acc.now);
         ev.acked = Bytes::new(self.una - acc.prior_una);
         ev.delivered = Bytes::new(acc.delivered);
@@ -453,15 +447,20 @@ impl Sender {
         ev.round = self.round;
         ev.round_start = round_start;
         ev.cwnd_limited = self.is_cwnd_limited();
-        ev.in_recovery = reducing || !grows;
+        ev.in_recovery = reducing;
         ev.in_rto_recovery = self.state == CaState::Loss;
         ev.rate = rate;
+        ev.next_departure = Time::from_ns(self.paced_at);
         self.control.on_ack(&ev);
+        self.tell_loss(acc.now);
+        if reducing && !self.owns_recovery {
+            self.prr_step(acc.delivered, lost, acc.flags & UNA_ADVANCED != 0);
+        }
         self.refresh_cwnd();
     }
 
     /// A segment of ours came back with a congestion mark, before the receiver's echo. True where it counts.
-    pub(crate) fn on_returned(&mut self, seq: u64) -> bool {
+    pub(crate) fn on_returned(&mut self, now: Time, seq: u64) -> bool {
         if seq < self.una || seq >= self.nxt {
             return false;
         }
@@ -474,6 +473,9 @@ impl Sender {
             return false;
         }
         sent.flags |= CE_COUNTED;
+        let bytes = Bytes::new(u64::from(sent.len));
+        self.control.on_returned(now, bytes);
+        self.refresh_cwnd();
         true
     }
 }

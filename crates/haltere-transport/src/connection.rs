@@ -286,6 +286,8 @@ impl Connection {
         if let Some(rtt) = rtt {
             self.tx.rtt.sample_min(rtt, ns, false);
             self.tx.rtt.sample(rtt, 1, 1);
+            self.tx.control.on_established(now, Dur::from_ns(rtt));
+            self.tx.refresh_cwnd();
         }
     }
 
@@ -501,11 +503,10 @@ impl Connection {
 
     /// A data segment of ours came back from the network with a congestion mark, ahead of the receiver's echo. Counts
     /// once, and then its echo does not. True where it counts: it was in flight.
-    pub fn on_returned(&mut self, _now: Time, segment: &Segment) -> bool {
-        let counts = segment.len > 0 && self.tx.on_returned(position(segment.seq, self.iss, self.tx.una));
+    pub fn on_returned(&mut self, now: Time, segment: &Segment) -> bool {
+        let counts = segment.len > 0 && self.tx.on_returned(now, position(segment.seq, self.iss, self.tx.una));
         if counts {
             self.returned += 1;
-            // The control's part of backward notification goes here, once its door has an event for it.
         } else {
             self.returned_late += 1;
         }

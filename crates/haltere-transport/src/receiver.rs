@@ -242,12 +242,14 @@ impl Receiver {
 
     #[inline]
     fn in_order(&mut self, a: &Arrival) {
-        if a.end - a.start < self.mss && a.push {
+        // Linux since 6.1.56: a full segment with PSH counts too, it may be the end of a message.
+        if a.push && a.end - a.start <= self.mss {
             self.pushed = (self.pushed + 1).min(2);
         }
         self.window.grow(a.end - a.start, if self.auto_read { 0 } else { self.unread() });
         if self.auto_read {
             self.consume(a.now, self.unread());
+            self.ack_now |= self.ato_max > 0 && self.quick_max > 0 && self.push_answered();
         }
     }
 
@@ -266,10 +268,15 @@ impl Receiver {
     /// After the application has read: does the peer need to know?
     pub(crate) fn after_read(&mut self) {
         let pending = self.scheduled && self.ack_at != u64::MAX;
-        let small = self.pushed == 2 || (self.pushed == 1 && self.ping_pong < PING_PONG);
-        if (pending && small && self.unread() == 0) || self.window.opened(self.next, self.unread()) {
+        if (pending && self.push_answered() && self.unread() == 0) || self.window.opened(self.next, self.unread()) {
             self.ack_now = true;
         }
+    }
+
+    /// A pushed segment was read by the application: it is acknowledged at once, but in a conversation.
+    #[inline]
+    fn push_answered(&self) -> bool {
+        self.pushed == 2 || (self.pushed == 1 && self.ping_pong < PING_PONG)
     }
 
     /// Bookkeeping of every segment that is taken: gaps, marks.

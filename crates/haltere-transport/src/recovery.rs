@@ -47,8 +47,8 @@ pub(crate) struct Recovery {
     prr_delivered: u64,
     pub prr_out: u64,
     pub prr_cwnd: u64,
-    /// What was in flight and not held lost when a timeout closed the window.
-    pub loss_extra: u64,
+    /// A reduction has begun of which the control does not know yet.
+    pending_loss: Option<LossKind>,
     /// The reduction may be taken back.
     prior_known: bool,
     /// First position of the episode; 0: nothing to undo.
@@ -86,7 +86,7 @@ impl Recovery {
             prr_delivered: 0,
             prr_out: 0,
             prr_cwnd: 0,
-            loss_extra: 0,
+            pending_loss: None,
             prior_known: false,
             undo_marker: 0,
             undo_retrans: 0,
@@ -162,20 +162,29 @@ impl Sender {
     }
 
     /// Begins a reduction: the control names its new threshold, PRR leads to it.
-    fn begin_reduction(&mut self, now: Time, kind: LossKind) {
+    fn begin_reduction(&mut self, kind: LossKind) {
         let rec = &mut self.rec;
         rec.high_seq = self.nxt;
         rec.tlp_end = 0;
         rec.prior_cwnd = self.cwnd;
         (rec.prr_delivered, rec.prr_out) = (0, 0);
         rec.cwr_queued = true;
-        let ev = self.loss_event(now, kind);
-        self.control.on_loss(&ev);
-        self.rec.prr_cwnd = if self.rec.use_prr { self.cwnd } else { self.control.cwnd().as_u64() };
+        rec.prr_cwnd = self.cwnd;
+        self.rec.pending_loss = Some(kind);
     }
 
-    fn end_reduction(&mut self, now: Time) {
-        self.control.on_recovered(now);
+    /// Tells the control of the reduction that began, after it was told of the acknowledgement.
+    #[inline]
+    pub(crate) fn tell_loss(&mut self, now: Time) {
+        let Some(kind) = self.rec.pending_loss.take() else { return };
+        let ev = self.loss_event(now, kind);
+        self.control.on_loss(&ev);
+        if !self.rec.use_prr {
+            self.rec.prr_cwnd = self.control.cwnd().as_u64();
+        }
+        if !matches!(self.state, CaState::Cwr | CaState::Recovery) {
+            self.control.on_recovered(now); // a tail probe repaired the loss: over before it was told
+        }
     }
 
     fn init_undo(&mut self) {
@@ -185,24 +194,24 @@ impl Sender {
     }
 
     /// Fast recovery begins.
-    pub(crate) fn enter_recovery(&mut self, now: Time, ece: bool) {
+    pub(crate) fn enter_recovery(&mut self, ece: bool) {
         self.init_undo();
         self.rec.recoveries += 1;
         if self.state == CaState::Cwr {
             self.rec.prior_known = false; // already reduced, by the echo: nothing more to take or to give back
         } else {
             self.rec.prior_known = !ece;
-            self.begin_reduction(now, LossKind::Loss);
+            self.begin_reduction(LossKind::Loss);
         }
         self.state = CaState::Recovery;
     }
 
     /// RFC 3168 section 6.1.2: an echo reduces the window once in a window of data.
-    fn enter_cwr(&mut self, now: Time) {
+    fn enter_cwr(&mut self) {
         self.rec.prior_known = false;
         if self.state < CaState::Cwr {
             self.rec.undo_marker = 0;
-            self.begin_reduction(now, LossKind::Ecn);
+            self.begin_reduction(LossKind::Ecn);
             self.rec.ecn_reductions += 1;
             self.state = CaState::Cwr;
         }
@@ -225,8 +234,8 @@ impl Sender {
             self.init_undo();
             self.rec.retrans_at = 0;
         }
+        ev.still_in_flight = Bytes::new(self.in_flight());
         self.control.on_rto(&ev);
-        self.rec.loss_extra = self.in_flight();
         // A timeout amid disorder: the degree of reordering was overestimated.
         if self.state <= CaState::Disorder && self.board.sacked.segments >= 3 {
             self.rec.reordering = self.rec.reordering.min(3);
@@ -299,7 +308,6 @@ impl Sender {
             return true;
         }
         self.state = CaState::Open;
-        self.rec.loss_extra = 0;
         self.control.on_recovered(acc.now);
         false
     }
@@ -321,7 +329,6 @@ impl Sender {
         self.xmit.retries = 0;
         if frto || self.sack_ok {
             self.state = CaState::Open;
-            self.rec.loss_extra = 0;
         }
         true
     }
@@ -365,7 +372,7 @@ impl Sender {
             self.rec.retrans_at = 0;
         }
         if acc.flags & ECE != 0 {
-            self.enter_cwr(acc.now);
+            self.enter_cwr();
         }
         if self.state != CaState::Cwr {
             self.keep_open();
@@ -481,7 +488,7 @@ impl Sender {
         if self.state != CaState::Open && self.una >= self.rec.high_seq {
             match self.state {
                 CaState::Cwr if self.una != self.rec.high_seq => {
-                    self.end_reduction(acc.now);
+                    self.control.on_recovered(acc.now);
                     self.state = CaState::Open;
                 }
                 CaState::Recovery => {
@@ -512,7 +519,7 @@ impl Sender {
                     if self.board.lost.segments == 0 {
                         return;
                     }
-                    self.enter_recovery(acc.now, acc.flags & ECE != 0);
+                    self.enter_recovery(acc.flags & ECE != 0);
                 }
             }
             CaState::Loss => {
@@ -545,7 +552,7 @@ impl Sender {
             self.try_to_open(acc);
             return;
         }
-        self.enter_recovery(acc.now, acc.flags & ECE != 0);
+        self.enter_recovery(acc.flags & ECE != 0);
     }
 
     /// RFC 8985 section 7.4: the tail loss probe was answered; did it repair a loss?
@@ -557,9 +564,7 @@ impl Sender {
         if !self.rec.tlp_retrans || acc.dsack_of_probe {
             self.rec.tlp_end = 0;
         } else if acc.ack > end {
-            self.begin_reduction(acc.now, LossKind::Loss);
-            self.end_reduction(acc.now);
-            self.rec.tlp_end = 0;
+            self.begin_reduction(LossKind::Loss);
             self.rec.prior_known = false;
             self.state = CaState::Cwr;
             self.keep_open();

@@ -82,7 +82,7 @@ pub(crate) struct Sender {
     pub buffer: u64,
     pub fixed_buffer: bool,
     /// Departure time of the next paced segment, and the time to wake up for it.
-    paced_at: u64,
+    pub paced_at: u64,
     pub pacing_wake: u64,
     pub last_sent: u64,
     /// Sequence number and acknowledgement of the last window update.
@@ -158,7 +158,6 @@ impl Sender {
     pub(crate) fn refresh_cwnd(&mut self) {
         self.cwnd = match self.state {
             CaState::Cwr | CaState::Recovery if !self.owns_recovery => self.rec.prr_cwnd,
-            CaState::Loss => self.control.cwnd().as_u64() + self.rec.loss_extra,
             _ => self.control.cwnd().as_u64(),
         };
     }

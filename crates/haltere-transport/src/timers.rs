@@ -169,7 +169,8 @@ impl Sender {
         let remaining = self.rack_detect(now.as_ns());
         if self.in_flight() != before {
             if self.state != CaState::Recovery {
-                self.enter_recovery(now, false);
+                self.enter_recovery(false);
+                self.tell_loss(now);
                 if !self.owns_recovery {
                     let lost = self.delivery.lost - lost_before;
                     self.prr_step(self.mss, lost, false);
