@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import json
 import re
@@ -28,9 +27,8 @@ def load(path: str | Path) -> Scenario:
 class Scenario:
     """An experiment, checked. It never changes: :meth:`with_values` gives another."""
 
-    def __init__(self, core: _core.Scenario, source: Mapping[str, Any]) -> None:
+    def __init__(self, core: _core.Scenario) -> None:
         self._core = core
-        self._source = source
 
     @classmethod
     def load(cls, path: str | Path) -> Scenario:
@@ -51,30 +49,22 @@ class Scenario:
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:
         """The experiment in a TOML text; ``name`` stands for it in messages."""
-        try:
-            core = _core.Scenario.from_toml(text)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
-        return cls(core, tomllib.loads(text))
+        return cls(_core.Scenario.from_toml(text, name))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], name: str = "scenario") -> Scenario:
         """The experiment in nested mappings, as TOML or JSON would give them."""
-        source = copy.deepcopy(dict(values))
-        try:
-            core = _core.Scenario.from_json(json.dumps(source))
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
-        return cls(core, source)
+        return cls(_core.Scenario.from_json(json.dumps(values), name))
 
     def with_values(self, changes: Mapping[str, Any]) -> Scenario:
-        """The experiment with other values, by dotted key; numbers in the key count in lists: ``traffic.0.start``."""
-        if not changes:
-            return self
-        source = copy.deepcopy(dict(self._source))
+        """The experiment with other values, by dotted key; a number counts in a list: ``traffic[0].start``."""
+        core = self._core
         for key, value in changes.items():
-            _set(source, key, value)
-        return Scenario.from_dict(source, "scenario" if len(changes) > 1 else f"--set {next(iter(changes))}")
+            try:
+                core = core.set(key, json.dumps(value))
+            except InputError as error:
+                raise InputError(f"set {key}: {error}") from None
+        return Scenario(core)
 
     def to_dict(self) -> dict[str, Any]:
         """The full experiment with every default filled in."""
@@ -84,12 +74,12 @@ class Scenario:
     @property
     def title(self) -> str:
         """What it is about."""
-        return str(self.to_dict().get("title", ""))
+        return self._core.title
 
     @property
     def seeds(self) -> int:
         """How many seeds the experiment asks for."""
-        return int(self.to_dict()["seeds"])
+        return self._core.seeds
 
     def points(self) -> list[tuple[dict[str, Any], _core.Scenario]]:
         """The combinations of the sweep: what was swept with its value, and the scenario without sweep."""
@@ -197,7 +187,7 @@ def _check_folder(folder: Path) -> None:
             raise InputError(f"{folder}: results directory must be empty or hold results of haltere; choose another with --out")
 
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_KEY = re.compile(r"[A-Za-z0-9_.\[\]-]+")
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
@@ -210,36 +200,9 @@ def parse_setting(text: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     key = key.strip()
-    if not equals or not _BARE_KEY.fullmatch(key):
+    if not equals or not _KEY.fullmatch(key):
         raise InputError(f"--set must be KEY=VALUE, got `{text}`")
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key, value.strip()
-
-
-def _set(values: dict[str, Any], key: str, value: Any) -> None:
-    here: Any = values
-    *path, last = key.split(".")
-    for part in path:
-        here = _step(here, part, key)
-    if isinstance(here, list):
-        here[_index(here, last, key)] = value
-    elif isinstance(here, dict):
-        here[last] = value
-    else:
-        raise InputError(f"--set {key}: key must name a table or a list up to its last part, got `{here}` before `{last}`")
-
-
-def _step(here: Any, part: str, key: str) -> Any:
-    if isinstance(here, list):
-        return here[_index(here, part, key)]
-    if isinstance(here, dict):
-        return here.setdefault(part, {})
-    raise InputError(f"--set {key}: key must name a table or a list up to its last part, got `{here}` before `{part}`")
-
-
-def _index(here: list[Any], part: str, key: str) -> int:
-    if not part.isdigit() or int(part) >= len(here):
-        raise InputError(f"--set {key}: `{part}` must be a place in a list of {len(here)}, counted from 0")
-    return int(part)

@@ -81,14 +81,17 @@ class Run:
         return self._table("links")
 
     def goodput_mbit(self, group: str | None = None, sender: str | None = None) -> Array:
-        """Payload delivered in order, Mbit/s, one value a TCP or UDP flow: of one traffic entry, of one sending node, or of all."""
+        """Payload delivered in order, Mbit/s, one value a TCP or UDP flow: of one traffic entry, of one sending node, or of all.
+
+        Taken from the later of warm-up and start to the earliest of completion, stop and end.
+        """
         keep = pc.not_equal(self.flows["kind"], "ping")
         if group is not None:
             keep = pc.and_(keep, pc.equal(self.flows["group"], group))
         if sender is not None:
             keep = pc.and_(keep, pc.equal(self.flows["from"], sender))
-        received = self.flows["received_after_warmup"].filter(keep).to_numpy().astype(np.float64)
-        return received * 8e-6 / span_s(self.scenario)
+        rates: Array = pc.fill_null(self.flows["goodput_bps"].filter(keep), 0.0).to_numpy() * 1e-6
+        return rates
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""
@@ -114,7 +117,7 @@ class Run:
     def queue(self, link: str) -> QueueSeries:
         """The time series of a watched queue."""
         series = self._table("queue_series")
-        series = series.filter(pc.equal(series["link"], link))
+        series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
         at = series["at_ns"].to_numpy() * 1e-9
         return QueueSeries(at, series["packets"].to_numpy().astype(np.float64), series["ring_packets"].to_numpy().astype(np.float64))
 
@@ -135,8 +138,8 @@ class Run:
 
     def watched(self) -> list[str]:
         """The links whose queue was sampled."""
-        series = self._table("queue_series")
-        return list(dict.fromkeys(pc.unique(series["link"]).to_pylist()))
+        rows = self.links.filter(self.links["watched"])
+        return [str(name) for name in rows["link"].to_pylist()]
 
     def marks(self, link: str) -> int:
         """Packets that the queue of this link marked CE after the warm-up."""
@@ -145,9 +148,7 @@ class Run:
     def utilisation(self, link: str) -> float:
         """Part of the link's rate that was used after the warm-up, framing included; NaN for a link without rate."""
         row = self._link(link)
-        if not row["rate_bps"]:
-            return float("nan")
-        return float(row["sent_bytes_after_warmup"]) * 8 / (float(row["rate_bps"]) * span_s(self.scenario))
+        return float("nan") if row["utilisation"] is None else float(row["utilisation"])
 
     def rate_series(self, group: str | None) -> tuple[Array, Array] | None:
         """Mean goodput of a flow of a traffic entry (``None``: of all) over time, warm-up included: times (s) and Mbit/s.
@@ -157,13 +158,12 @@ class Run:
         series = self._table("flow_series").select(["at_ns", "flow", "received_bytes"])
         if group is not None:
             names = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
-            series = series.filter(pc.is_in(series["flow"], value_set=names.combine_chunks()))
+            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=names.combine_chunks()))
         if len(series) == 0:
             return None
-        total = series.group_by("at_ns", use_threads=False).aggregate([("received_bytes", "sum"), ("flow", "count_distinct")])
-        total = total.sort_by("at_ns")
+        total = series.group_by("at_ns", use_threads=False).aggregate([("received_bytes", "sum")]).sort_by("at_ns")
         at = total["at_ns"].to_numpy() * 1e-9
-        mean = total["received_bytes_sum"].to_numpy() / total["flow_count_distinct"].to_numpy().max()
+        mean = total["received_bytes_sum"].to_numpy() / pc.count_distinct(series["flow"].cast(pa.string())).as_py()
         if len(at) < 2:
             return None
         return at[1:], np.diff(mean) * 8e-6 / np.diff(at)

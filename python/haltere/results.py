@@ -113,7 +113,7 @@ class Results:
             parts.append(part)
         if not parts:
             raise InputError(f"{self.directory}: runs must be at least 1, got none for table `{name}`")
-        return pa.concat_tables(parts, promote_options="default")
+        return pa.concat_tables(parts, promote_options="default").unify_dictionaries()
 
     def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
         """The table of that name of one run."""

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +25,7 @@ from . import _core
 from .files import scratch_name
 from .progress import Bar
 
-__all__ = ["Done", "Task", "build_id", "digest_of", "execute", "usable_cores"]
+__all__ = ["Done", "Task", "build_id", "environment", "execute", "usable_cores"]
 
 
 @cache
@@ -67,24 +67,6 @@ class Done:
     wall_s: float
 
 
-def digest_of(tables: Mapping[str, pa.Table]) -> str:
-    """The SHA-256 of the tables' contents, whatever the compression or the file format.
-
-    >>> a, b = pa.table({"x": [1, 2]}), pa.table({"x": [1, 3]})
-    >>> digest_of({"t": a}) == digest_of({"t": a}), digest_of({"t": a}) == digest_of({"t": b})
-    (True, False)
-    """
-    whole = hashlib.sha256()
-    for name in sorted(tables):
-        sink = pa.BufferOutputStream()
-        table = tables[name].combine_chunks()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        whole.update(name.encode() + b"\0")
-        whole.update(memoryview(sink.getvalue()))
-    return whole.hexdigest()
-
-
 def _finished(folder: Path, task: Task) -> Done | None:
     """The run, if it is in ``folder`` already."""
     try:
@@ -97,8 +79,9 @@ def _finished(folder: Path, task: Task) -> Done | None:
 def _run_one(task: Task, runs: Path, progress: _core.Progress) -> Done:
     folder = runs / task.key
     began = time.monotonic()
-    tables = {name: pa.table(data) for name, data in _core.run(task.scenario, task.seed, progress).tables().items()}
-    done = Done(task.key, task.point, task.seed, digest_of(tables), round(time.monotonic() - began, 3))
+    run = _core.run(task.scenario, task.seed, progress)
+    tables = {name: pa.table(data) for name, data in run.tables().items()}
+    done = Done(task.key, task.point, task.seed, run.digest(), round(time.monotonic() - began, 3))
     scratch = scratch_name(folder)
     try:
         scratch.mkdir()
