@@ -1,1 +1,49 @@
-//! haltere-sim
+//! The simulator: runs a [`Plan`](haltere_lab::Plan) in virtual time, packet by packet, and fills a
+//! [`Record`](haltere_lab::Record).
+//!
+//! A run is a function of the plan: the same plan gives the same record, byte for byte, on every machine.
+//!
+//! The way of a packet:
+//!
+//! ```text
+//!   app ──> Connection ──> Port ──> Fabric::forward ──> Link::arrive ─ ─ event ─ ─> Link::on_event ──┐
+//!    ^          ^                        ^                                                           │
+//!    └── read ──┴──── Flow::receive <────┴──────────────── Network::hand_on <────────────────────────┘
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `network` | builds the network of a plan, takes events from the queue and hands them out |
+//! | `fabric` | links, packets on their paths and pending events: what applications act upon |
+//! | `link` | queue discipline, device ring, line and packets in flight, with one pending event |
+//! | `event_queue` | the pending events in order of (time, sequence number) |
+//! | `packet` | the packet and its pool; `routes`: paths found at the start |
+//! | `app` | one flow each, both ends: `tcp` with the sources `bulk` and `on_off`, `cbr`, `ping` |
+//! | `alarms` | the timer of an endpoint with few entries in the event queue |
+//! | `recorder` | samples and counters |
+//! | `pcap`, `wire_format` | captures as pcapng files with real headers |
+//! | `rng` | streams of randomness by (seed, component) |
+//!
+//! What makes it fast: one event for a packet and a link, whatever the discipline (`link` says how); the event queue
+//! holds O(links + endpoints) entries; packets come from a pool; mechanisms are dispatched by enum.
+//! What makes it exact: times are whole nanoseconds, and a line carries the fraction left over from packet to packet.
+//! Everything due at or before the plan's end happens.
+
+mod alarms;
+mod app;
+mod control;
+mod error;
+pub mod event_queue;
+mod fabric;
+mod link;
+mod network;
+mod packet;
+mod pcap;
+mod recorder;
+mod rng;
+mod routes;
+pub mod wire_format;
+
+pub use control::{Capture, RunControl};
+pub use error::RunError;
+pub use network::{run, run_with_captures};

@@ -1,0 +1,60 @@
+//! UDP at a constant rate.
+//! Model: a packet at the start and then one every `packet / rate`, exactly and without drift, until `stop`.
+
+use super::{Place, is_over, payload, positive_rate};
+use crate::fabric::{Fabric, Port, kind};
+use crate::packet::{Body, Packet, UDP_HEADER};
+use haltere_lab::plan::FlowPlan;
+use haltere_queue::Ecn;
+use haltere_units::{Bytes, ParamError, Rate, Serialisation, Time};
+
+/// A source of UDP and its sink.
+#[derive(Debug)]
+pub(crate) struct Cbr {
+    index: usize,
+    port: Port,
+    clock: Serialisation,
+    payload: u32,
+    ecn: Ecn,
+    stop: Option<Time>,
+    /// Packets that left the source.
+    pub packets_sent: u64,
+    /// Packets that reached the sink.
+    pub packets_received: u64,
+    /// Payload bytes that reached the sink.
+    pub received: u64,
+}
+
+impl Cbr {
+    pub fn new(plan: &FlowPlan, rate: Rate, packet: Bytes, ecn: bool, place: Place) -> Result<Cbr, ParamError> {
+        let [port, _] = place.ports;
+        Ok(Cbr {
+            index: place.index,
+            port,
+            clock: Serialisation::new(Some(positive_rate(rate)?)),
+            payload: payload("packet", packet, 1)?,
+            ecn: if ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            stop: plan.stop,
+            packets_sent: 0,
+            packets_received: 0,
+            received: 0,
+        })
+    }
+    /// Sends one packet and sets the time of the next.
+    pub fn step(&mut self, fabric: &mut Fabric) {
+        if is_over(self.stop, fabric.now) {
+            return;
+        }
+        self.packets_sent += 1;
+        self.port.send(UDP_HEADER + self.payload, self.ecn, Body::Udp(self.payload), fabric);
+        let next = fabric.now + self.clock.next(Bytes::new(u64::from(self.payload)));
+        fabric.schedule(next, kind::APP, self.index);
+    }
+    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
+        if let (1, Body::Udp(bytes)) = (side, &packet.body) {
+            self.packets_received += 1;
+            self.received += u64::from(*bytes);
+        }
+        fabric.pool.give(packet);
+    }
+}

@@ -1,0 +1,154 @@
+//! What runs on the hosts: one flow each, both of its ends.
+
+pub(crate) mod bulk;
+pub(crate) mod cbr;
+pub(crate) mod on_off;
+pub(crate) mod ping;
+pub(crate) mod tcp;
+
+use crate::error::RunError;
+use crate::fabric::{Fabric, Port};
+use crate::packet::Packet;
+use haltere_lab::plan::{AppPlan, FlowPlan, Law};
+use haltere_lab::record::{FlowRecord, PingSample};
+use haltere_transport::Info;
+use haltere_units::{Dur, ParamError, Rate, Time};
+
+/// One flow.
+#[derive(Debug)]
+pub(crate) enum Flow {
+    Tcp(Box<tcp::Tcp>),
+    Cbr(cbr::Cbr),
+    Ping(ping::Ping),
+}
+
+/// Where both ends of a flow send from, its place in the plan, and the run's seed.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub index: usize,
+    pub ports: [Port; 2],
+    pub seed: u64,
+}
+
+impl Flow {
+    /// The flow of that plan.
+    pub fn new(plan: &FlowPlan, place: Place) -> Result<Flow, RunError> {
+        let flow = match &plan.app {
+            AppPlan::Bulk { tcp, bytes } => {
+                let source = tcp::Source::Bulk(bulk::Bulk::new(*bytes));
+                tcp::Tcp::new(plan, tcp, source, place).map(|tcp| Flow::Tcp(Box::new(tcp)))
+            }
+            AppPlan::OnOff { tcp, rate, chunk, on, off } => {
+                on_off::OnOff::new(plan, *rate, *chunk, (*on, *off), place.seed)
+                    .and_then(|source| tcp::Tcp::new(plan, tcp, tcp::Source::OnOff(source), place))
+                    .map(|tcp| Flow::Tcp(Box::new(tcp)))
+            }
+            AppPlan::Cbr { rate, packet, ecn } => cbr::Cbr::new(plan, *rate, *packet, *ecn, place).map(Flow::Cbr),
+            AppPlan::Ping { interval, payload, ecn } => {
+                ping::Ping::new(plan, *interval, *payload, *ecn, place).map(Flow::Ping)
+            }
+        };
+        flow.map_err(|error| RunError::Param { place: format!("flow {}", plan.name), error })
+    }
+    /// Its start has come.
+    pub fn start(&mut self, fabric: &mut Fabric) {
+        match self {
+            Flow::Tcp(tcp) => tcp.start(fabric),
+            Flow::Cbr(cbr) => cbr.step(fabric),
+            Flow::Ping(ping) => ping.step(fabric),
+        }
+    }
+    /// Its application's next step is due.
+    pub fn step(&mut self, fabric: &mut Fabric) {
+        match self {
+            Flow::Tcp(tcp) => tcp.step(fabric),
+            Flow::Cbr(cbr) => cbr.step(fabric),
+            Flow::Ping(ping) => ping.step(fabric),
+        }
+    }
+    /// Its application stops.
+    pub fn stop(&mut self, fabric: &mut Fabric) {
+        match self {
+            Flow::Tcp(tcp) => tcp.stop(fabric),
+            Flow::Cbr(_) | Flow::Ping(_) => {} // they look at the time themselves
+        }
+    }
+    /// The timer of the endpoint at `side` (0 near, 1 far) is due.
+    #[inline]
+    pub fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
+        if let Flow::Tcp(tcp) = self {
+            tcp.on_timer(side, fabric);
+        }
+    }
+    /// A packet reached the endpoint at `side` (0 near, 1 far).
+    #[inline]
+    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric, pings: &mut Vec<PingSample>) {
+        match self {
+            Flow::Tcp(tcp) => tcp.receive(side, packet, fabric),
+            Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),
+            Flow::Ping(ping) => ping.receive(side, packet, fabric, pings),
+        }
+    }
+    /// Payload bytes delivered to the receiving application so far.
+    pub fn received(&self) -> u64 {
+        match self {
+            Flow::Tcp(tcp) => tcp.received(),
+            Flow::Cbr(cbr) => cbr.received,
+            Flow::Ping(_) => 0,
+        }
+    }
+    /// The sender's endpoint (TCP).
+    pub fn sender(&self) -> Option<Info> {
+        match self {
+            Flow::Tcp(tcp) => Some(tcp.sender()),
+            Flow::Cbr(_) | Flow::Ping(_) => None,
+        }
+    }
+    /// What became of it; what was when the warm-up ended is the recorder's to add.
+    pub fn record(&self) -> FlowRecord {
+        let mut record = FlowRecord { received: self.received(), sender: self.sender(), ..FlowRecord::default() };
+        match self {
+            Flow::Tcp(tcp) => record.completed = tcp.completed,
+            Flow::Cbr(cbr) => {
+                (record.packets_sent, record.packets_received) = (cbr.packets_sent, cbr.packets_received);
+            }
+            Flow::Ping(ping) => {
+                (record.packets_sent, record.packets_received) = (ping.requests, ping.replies);
+            }
+        }
+        record
+    }
+}
+
+/// The rate of a source, which cannot be zero.
+fn positive_rate(rate: Rate) -> Result<Rate, ParamError> {
+    if rate == Rate::ZERO { Err(ParamError::new("rate", "above zero", rate)) } else { Ok(rate) }
+}
+
+/// A span at whose end something is done again, which cannot be zero.
+fn positive_span(name: &'static str, span: Dur) -> Result<Dur, ParamError> {
+    if span.is_zero() { Err(ParamError::new(name, "above zero", span)) } else { Ok(span) }
+}
+
+/// A payload that fits into an IPv4 packet with its headers.
+fn payload(name: &'static str, bytes: haltere_units::Bytes, least: u64) -> Result<u32, ParamError> {
+    /// 65535 less the headers of IPv4 and UDP or ICMP echo.
+    const MOST: u64 = 65_507;
+    match u32::try_from(bytes.as_u64()) {
+        Ok(n) if (least..=MOST).contains(&u64::from(n)) => Ok(n),
+        _ => Err(ParamError::new(name, format!("from {least} B to {MOST} B"), bytes)),
+    }
+}
+
+/// The mean of a law.
+fn mean(law: Law) -> Dur {
+    match law {
+        Law::Constant(span) | Law::Exponential(span) | Law::Pareto(span, _) => span,
+        Law::Uniform(low, high) => Dur::from_ns(low.as_ns() / 2 + high.as_ns() / 2),
+    }
+}
+
+/// True where the application of `plan` no longer sends at `now`.
+fn is_over(stop: Option<Time>, now: Time) -> bool {
+    stop.is_some_and(|stop| now >= stop)
+}

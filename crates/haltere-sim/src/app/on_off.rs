@@ -1,0 +1,78 @@
+//! A source that writes at a rate while it is on.
+//! Source: the on-off application of ns-3 as its documentation describes it. Deviations: it begins on, at the flow's start.
+//! Model: while on, one chunk is written every `chunk / rate`; the part of that time that had passed when the source went
+//! off counts when it comes on again. What the send buffer does not take waits, and is written, instead
+//! of a new chunk, when the next one would be due: a source that is held up offers less.
+
+use super::{mean, positive_rate, positive_span};
+use crate::rng::Rng;
+use haltere_lab::plan::{FlowPlan, Law};
+use haltere_transport::Connection;
+use haltere_units::{Bytes, Dur, ParamError, Rate, Serialisation, Time};
+
+/// What is done at the next step.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    Write,
+    TurnOff,
+    TurnOn,
+}
+
+/// An on-off source.
+#[derive(Debug)]
+pub(crate) struct OnOff {
+    chunk: u64,
+    clock: Serialisation,
+    on: Law,
+    off: Law,
+    rng: Rng,
+    next: Next,
+    on_until: Time,
+    /// Time until the next chunk is due, counted while on.
+    wait: Dur,
+    unsent: u64,
+}
+
+impl OnOff {
+    pub fn new(
+        plan: &FlowPlan,
+        rate: Rate,
+        chunk: Bytes,
+        (on, off): (Law, Law),
+        seed: u64,
+    ) -> Result<Self, ParamError> {
+        if chunk == Bytes::ZERO {
+            return Err(ParamError::new("chunk", "above zero", chunk));
+        }
+        positive_span("on", mean(on))?;
+        let mut clock = Serialisation::new(Some(positive_rate(rate)?));
+        let wait = clock.next(chunk);
+        let rng = Rng::new(seed, &format!("{}/source", plan.name));
+        let next = Next::TurnOn;
+        Ok(OnOff { chunk: chunk.as_u64(), clock, on, off, rng, next, on_until: Time::ZERO, wait, unsent: 0 })
+    }
+    /// Does what is due now; the time of the next step is returned.
+    pub fn step(&mut self, now: Time, socket: &mut Connection) -> Time {
+        match self.next {
+            Next::TurnOn => self.on_until = now + self.rng.span(self.on),
+            Next::TurnOff => {
+                self.next = Next::TurnOn;
+                return now + self.rng.span(self.off);
+            }
+            Next::Write => {
+                let bytes = if self.unsent > 0 { self.unsent } else { self.chunk };
+                self.unsent = bytes - socket.write(Bytes::new(bytes)).as_u64();
+                self.wait = self.clock.next(Bytes::new(self.chunk));
+            }
+        }
+        let due = now + self.wait;
+        if due <= self.on_until {
+            self.next = Next::Write;
+            due
+        } else {
+            self.next = Next::TurnOff;
+            self.wait = due - self.on_until;
+            self.on_until
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A TCP flow: a client that writes and a server that reads at once.
+
+use super::Place;
+use super::bulk::Bulk;
+use super::on_off::OnOff;
+use crate::alarms::Alarms;
+use crate::fabric::{Fabric, Port, kind};
+use crate::packet::{Body, Packet};
+use crate::rng::Rng;
+use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
+use haltere_transport::{Connection, Flags, Info, Role};
+use haltere_units::{Bytes, ParamError, Time};
+
+/// The client's side, and index of its endpoint.
+const CLIENT: usize = 0;
+/// The server's side.
+const SERVER: usize = 1;
+
+/// The application of the client.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Bulk(Bulk),
+    OnOff(OnOff),
+}
+
+/// One end of the connection.
+#[derive(Debug)]
+struct End {
+    socket: Connection,
+    alarms: Alarms,
+    port: Port,
+}
+
+/// A TCP flow.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    index: usize,
+    ends: [End; 2],
+    source: Source,
+    stop: Option<Time>,
+    /// Bytes after which the flow is complete.
+    limit: Option<u64>,
+    received: u64,
+    /// When the last byte of a limited flow was delivered.
+    pub completed: Option<Time>,
+}
+
+impl Tcp {
+    pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: Source, place: Place) -> Result<Tcp, ParamError> {
+        let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).next();
+        let client = Connection::new(Role::Client, &tcp.sender, &tcp.congestion, seed("client"))?;
+        let server = Connection::new(Role::Server, &tcp.receiver, &tcp.congestion, seed("server"))?;
+        let [near, far] = place.ports;
+        let end = |socket, port| End { socket, alarms: Alarms::default(), port };
+        let limit = match plan.app {
+            AppPlan::Bulk { bytes, .. } => bytes.map(Bytes::as_u64),
+            _ => None,
+        };
+        let ends = [end(client, near), end(server, far)];
+        let (stop, index) = (plan.stop, place.index);
+        Ok(Tcp { index, ends, source, stop, limit, received: 0, completed: None })
+    }
+    pub fn start(&mut self, fabric: &mut Fabric) {
+        let socket = &mut self.ends[CLIENT].socket;
+        socket.open(fabric.now);
+        if let Source::Bulk(bulk) = &mut self.source {
+            bulk.start(socket);
+        }
+        if let Some(stop) = self.stop {
+            fabric.schedule(stop, kind::STOP, self.index);
+        }
+        self.step(fabric);
+    }
+    /// The application's next step is due.
+    pub fn step(&mut self, fabric: &mut Fabric) {
+        if let Source::OnOff(on_off) = &mut self.source
+            && !super::is_over(self.stop, fabric.now)
+        {
+            let next = on_off.step(fabric.now, &mut self.ends[CLIENT].socket);
+            fabric.schedule(next, kind::APP, self.index);
+        }
+        self.transmit(CLIENT, fabric);
+    }
+    pub fn stop(&mut self, fabric: &mut Fabric) {
+        let socket = &mut self.ends[CLIENT].socket;
+        match &mut self.source {
+            Source::Bulk(bulk) => bulk.stop(socket),
+            Source::OnOff(_) => socket.close(),
+        }
+        self.transmit(CLIENT, fabric);
+    }
+    #[inline]
+    pub fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
+        let end = &mut self.ends[side];
+        if !end.alarms.fired(fabric.now) {
+            return;
+        }
+        if end.socket.next_timeout().is_some_and(|at| at <= fabric.now) {
+            end.socket.on_timeout(fabric.now);
+        }
+        self.transmit(side, fabric);
+    }
+    #[inline]
+    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
+        let Body::Tcp(segment) = &packet.body else { return fabric.pool.give(packet) };
+        let socket = &mut self.ends[side].socket;
+        socket.on_segment(fabric.now, segment, packet.header.ecn);
+        fabric.pool.give(packet);
+        if side == SERVER {
+            self.read(fabric.now);
+        } else if let Source::Bulk(bulk) = &mut self.source {
+            bulk.fill(socket);
+        }
+        self.transmit(side, fabric);
+    }
+    /// The server reads what is there, and closes after the last byte of a limited flow.
+    #[inline]
+    fn read(&mut self, now: Time) {
+        let socket = &mut self.ends[SERVER].socket;
+        self.received += socket.read(u64::MAX);
+        if self.completed.is_none() && self.limit.is_some_and(|limit| self.received >= limit) {
+            self.completed = Some(now);
+            socket.close();
+        }
+    }
+    /// Sends what may be sent now and sees to the timer.
+    #[inline]
+    fn transmit(&mut self, side: usize, fabric: &mut Fabric) {
+        let End { socket, alarms, port } = &mut self.ends[side];
+        while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
+            if segment.flags.contains(Flags::SYN) {
+                port.header.isn = segment.seq;
+            }
+            port.send(segment.header_len() + segment.len, ecn, Body::Tcp(segment), fabric);
+        }
+        if let Some(at) = socket.next_timeout() {
+            let at = at.max(fabric.now);
+            if alarms.wants(at) {
+                fabric.schedule(at, kind::TIMER, 2 * self.index + side);
+            }
+        }
+    }
+    /// Payload bytes delivered to the server's application.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+    /// The client's endpoint.
+    pub fn sender(&self) -> Info {
+        self.ends[CLIENT].socket.info()
+    }
+}

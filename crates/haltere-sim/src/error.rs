@@ -1,0 +1,66 @@
+//! Why a run did not come to its end.
+
+use haltere_units::{ParamError, Time};
+use std::fmt;
+
+/// Why a run did not come to its end. Everything but [`Cancelled`](RunError::Cancelled) and
+/// [`Capture`](RunError::Capture) is found before it starts.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A parameter of a mechanism breaks its rule.
+    Param {
+        /// The link or flow.
+        place: String,
+        /// What is wrong.
+        error: ParamError,
+    },
+    /// The links do not lead from one end of a flow to the other.
+    Unreachable {
+        /// The flow.
+        flow: String,
+        /// The node that cannot reach
+        from: String,
+        /// this one.
+        to: String,
+    },
+    /// A captured packet could not be written.
+    Capture {
+        /// The link.
+        link: String,
+        /// What the writer said.
+        error: std::io::Error,
+    },
+    /// The caller asked for the end.
+    Cancelled {
+        /// Virtual time reached.
+        at: Time,
+    },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Param { place, error } => write!(f, "{place}: {error}"),
+            RunError::Unreachable { flow, from, to } => {
+                write!(
+                    f,
+                    "flow {flow}: its ends must be joined by links, got no way from `{from}` to `{to}`; \
+                     add the missing link (each link is one direction)"
+                )
+            }
+            RunError::Capture { link, error } => write!(f, "link {link}: the capture could not be written: {error}"),
+            RunError::Cancelled { at } => write!(f, "cancelled at {at} of virtual time"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RunError::Param { error, .. } => Some(error),
+            RunError::Capture { error, .. } => Some(error),
+            RunError::Unreachable { .. } | RunError::Cancelled { .. } => None,
+        }
+    }
+}

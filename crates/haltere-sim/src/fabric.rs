@@ -1,0 +1,92 @@
+//! What lies between the hosts: links, packets on their paths, and the events that move them.
+
+use crate::event_queue::{EventQueue, Target};
+use crate::link::Link;
+use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool};
+use crate::routes::DELIVER;
+use haltere_queue::Ecn;
+use haltere_units::Time;
+
+/// Whom an event is for.
+pub(crate) mod kind {
+    /// A link's pending event; index of the link.
+    pub const LINK: u32 = 0;
+    /// A TCP endpoint's timer; index of the endpoint (twice the flow, plus one for its far end).
+    pub const TIMER: u32 = 1;
+    /// An application's next step; index of the flow.
+    pub const APP: u32 = 2;
+    /// A flow starts; index of the flow.
+    pub const START: u32 = 3;
+    /// A flow's application stops; index of the flow.
+    pub const STOP: u32 = 4;
+    /// The recorder: what is written down, see `recorder`.
+    pub const RECORD: u32 = 5;
+}
+
+/// Links, packets and pending events.
+#[derive(Debug)]
+pub(crate) struct Fabric {
+    /// The virtual time.
+    pub now: Time,
+    pub events: EventQueue,
+    pub links: Vec<Link>,
+    pub pool: Pool,
+    /// Paths as lists of link indices, each ended by [`DELIVER`].
+    pub paths: Vec<u32>,
+    /// Bytes of every packet below IP.
+    pub framing: u32,
+}
+
+impl Fabric {
+    /// An event of that kind at `at`.
+    #[inline]
+    pub fn schedule(&mut self, at: Time, kind: u32, index: usize) {
+        self.events.push(at, Target::new(kind, index as u32));
+    }
+    /// A host sends a packet.
+    #[inline]
+    pub fn send(&mut self, header: Header, body: Body) {
+        let packet = self.pool.take(header, body);
+        self.forward(packet);
+    }
+    /// The packet goes on to the next link of its path.
+    #[inline]
+    pub fn forward(&mut self, mut packet: Box<Packet>) {
+        let id = self.paths[packet.header.cursor as usize];
+        packet.header.cursor += 1;
+        if let Some(at) = self.links[id as usize].arrive(self.now, packet, &mut self.pool) {
+            self.events.push(at, Target::new(kind::LINK, id));
+        }
+    }
+    /// True where the packet has reached its host.
+    #[inline]
+    pub fn has_arrived(&self, packet: &Packet) -> bool {
+        self.paths[packet.header.cursor as usize] == DELIVER
+    }
+    /// The event of a link is due: the packet that comes out of it, if any.
+    #[inline]
+    pub fn on_link(&mut self, id: usize) -> Option<Box<Packet>> {
+        let (packet, next) = self.links[id].on_event(self.now, &mut self.pool);
+        if let Some(at) = next {
+            self.events.push(at, Target::new(kind::LINK, id as u32));
+        }
+        packet
+    }
+}
+
+/// Where an endpoint's packets start: their header, and what changes from one to the next.
+#[derive(Debug, Clone)]
+pub(crate) struct Port {
+    /// The header of every packet from here; length, ECN and identification are filled in.
+    pub header: Header,
+}
+
+impl Port {
+    /// Sends `body`, which takes `bytes` after the IP header.
+    #[inline]
+    pub fn send(&mut self, bytes: u32, ecn: Ecn, body: Body, fabric: &mut Fabric) {
+        self.header.id = self.header.id.wrapping_add(1);
+        let header = Header { len: fabric.framing + IPV4_HEADER + bytes, ecn, ..self.header };
+        fabric.send(header, body);
+    }
+}

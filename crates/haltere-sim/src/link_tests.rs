@@ -1,0 +1,220 @@
+//! A link that draws its queue's dequeues lazily does the same as one that acts on every instant.
+
+use super::*;
+use crate::packet::{Body, Header};
+use haltere_queue::{Ecn, QueueParams};
+use haltere_units::{Prob, Rate};
+
+/// What came out of a link: deliveries (time, identification, ECN) and counters.
+type Outcome = (Vec<(Time, u16, Ecn)>, LinkCounters);
+
+/// The eager reference: one discipline, one line, acting on each instant in order.
+/// At one instant: the discipline's timer, then the end of a transmission, then an arrival.
+struct Eager {
+    queue: Queue<Box<Packet>>,
+    rng: Rng,
+    loss_rng: Rng,
+    plan: LinkPlan,
+    line: Serialisation,
+    busy_until: Option<Time>,
+    device: VecDeque<Box<Packet>>,
+    out: Vec<(Time, u16, Ecn)>,
+    tally: Tally,
+    pool: Pool,
+    /// The integral of the packets waiting, kept by adding up.
+    packet_ns: u128,
+    since: Time,
+}
+
+impl Eager {
+    fn new(plan: &LinkPlan, seed: u64) -> Eager {
+        let mut hash = Rng::new(seed, &format!("{}/hash", plan.name));
+        let context = LinkContext { rate: plan.rate, rtt: plan.rtt, packet: Bytes::new(1514), seed: hash.next() };
+        Eager {
+            queue: Queue::new(&plan.queue, &context).expect("parameters"),
+            rng: Rng::new(seed, &format!("{}/queue", plan.name)),
+            loss_rng: Rng::new(seed, &format!("{}/loss", plan.name)),
+            plan: plan.clone(),
+            line: Serialisation::new(plan.rate),
+            busy_until: None,
+            device: VecDeque::new(),
+            out: Vec::new(),
+            tally: Tally::default(),
+            pool: Pool::default(),
+            packet_ns: 0,
+            since: Time::ZERO,
+        }
+    }
+    fn pass_time(&mut self, now: Time) {
+        self.packet_ns += u128::from(self.queue.backlog().packets) * u128::from((now - self.since).as_ns());
+        self.since = now;
+    }
+    fn dequeue(&mut self, now: Time) -> Option<Box<Packet>> {
+        let Eager { queue, rng, pool, tally, .. } = self;
+        let packet = queue.dequeue(now, &mut Verdict { now, tally, rng, pool })?;
+        tally.left(now);
+        Some(packet)
+    }
+    fn fill(&mut self, now: Time) {
+        while self.plan.ring.is_some_and(|n| self.device.len() < n as usize) {
+            let Some(packet) = self.dequeue(now) else { return };
+            self.device.push_back(packet);
+        }
+    }
+    fn line_is_free(&mut self, now: Time) {
+        let packet = if self.plan.ring.is_some() {
+            let packet = self.device.pop_front();
+            self.fill(now);
+            packet
+        } else {
+            self.dequeue(now)
+        };
+        self.busy_until = packet.map(|packet| {
+            let len = packet.header.len;
+            let end = now + self.line.next(Bytes::new(u64::from(len)));
+            self.tally.counters.sent += 1;
+            self.tally.counters.sent_bytes += u64::from(len);
+            if self.loss_rng.uniform() < self.plan.loss.as_f64() {
+                self.tally.counters.lost += 1;
+            } else {
+                let leaves = if self.plan.handover_at_start { now } else { end };
+                self.out.push((leaves + self.plan.delay, packet.header.id, packet.header.ecn));
+            }
+            end
+        });
+    }
+    fn arrive(&mut self, now: Time, packet: Box<Packet>) {
+        let Eager { queue, rng, pool, tally, .. } = self;
+        tally.came(now);
+        queue.enqueue(now, packet, &mut Verdict { now, tally, rng, pool });
+        self.fill(now);
+        if self.busy_until.is_none() {
+            self.line_is_free(now);
+        }
+        self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.queue.backlog().packets);
+    }
+    fn run(mut self, arrivals: &[(Time, Header)], end: Time) -> Outcome {
+        let mut arrivals = arrivals.iter().peekable();
+        loop {
+            let timer = self.queue.next_timer().unwrap_or(Time::NEVER);
+            let line = self.busy_until.unwrap_or(Time::NEVER);
+            let arrival = arrivals.peek().map_or(Time::NEVER, |a| a.0);
+            let now = timer.min(line).min(arrival);
+            if now > end {
+                self.pass_time(end);
+                self.tally.counters.packet_ns = self.packet_ns;
+                self.out.retain(|o| o.0 <= end);
+                return (self.out, self.tally.counters);
+            }
+            self.pass_time(now);
+            if timer == now {
+                self.queue.on_timer(now);
+            } else if line == now {
+                self.line_is_free(now);
+            } else if let Some((at, header)) = arrivals.next() {
+                self.arrive(*at, Box::new(Packet { header: *header, body: Body::Udp(0) }));
+            }
+        }
+    }
+}
+
+fn lazy(plan: &LinkPlan, seed: u64, arrivals: &[(Time, Header)], end: Time) -> Outcome {
+    let mut link = Link::new(plan, 14, seed).expect("parameters");
+    let mut pool = Pool::default();
+    let mut out = Vec::new();
+    let mut pending = None;
+    let mut arrivals = arrivals.iter().peekable();
+    loop {
+        let arrival = arrivals.peek().map_or(Time::NEVER, |a| a.0);
+        let event = pending.unwrap_or(Time::NEVER);
+        if arrival.min(event) > end {
+            let (total, _) = link.counters(end, &mut pool);
+            return (out, total);
+        }
+        // Which of the two comes first at one instant must not matter.
+        if event < arrival || event == arrival && event.as_ns() % 2 == 0 {
+            let (packet, next) = link.on_event(event, &mut pool);
+            out.extend(packet.map(|p| (event, p.header.id, p.header.ecn)));
+            pending = next;
+        } else if let Some((at, header)) = arrivals.next() {
+            let packet = pool.take(*header, Body::Udp(0));
+            if let Some(next) = link.arrive(*at, packet, &mut pool) {
+                assert_eq!(pending, None, "a second pending event");
+                pending = Some(next);
+            }
+        }
+    }
+}
+
+/// Random arrivals at about `load` times the rate: bursts, lulls, several flows and sizes.
+fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Header)> {
+    let mut now = Time::ZERO;
+    let mut all = Vec::new();
+    for id in 0..n {
+        let len = [66, 590, 1514, 1514][(rng.next() % 4) as usize];
+        let lull = if rng.next() % 200 == 0 { 300.0 } else { 1.0 };
+        let gap = if rng.next() % 3 == 0 { 0.0 } else { 1.5 * lull };
+        now += Dur::from_secs_f64(921.0 * 8.0 / rate_bps / load * gap * -libm::log(1.0 - rng.uniform()));
+        let flow = (rng.next() % 7) as u32;
+        let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let (src, dst, src_port, dst_port) = (flow, 9, 40_000, 5001);
+        let (cursor, endpoint, isn, protocol) = (0, 0, 0, 17);
+        all.push((now, Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn }));
+    }
+    all
+}
+
+fn link(queue: QueueParams) -> LinkPlan {
+    LinkPlan {
+        name: "a>b".into(),
+        from: 0,
+        to: 1,
+        rate: Some(Rate::from_bps(9_999_991)),
+        delay: Dur::from_ms(3),
+        loss: Prob::ZERO,
+        queue,
+        ring: None,
+        handover_at_start: false,
+        watched: true,
+        rtt: Some(Dur::from_ms(20)),
+    }
+}
+
+fn compare(plan: &LinkPlan, what: &str) {
+    for (seed, load) in [(1, 0.5), (2, 0.95), (3, 1.3), (4, 3.0)] {
+        let arrivals = arrivals(&mut Rng::new(seed, what), 20_000, 1e7, load);
+        let last = arrivals.last().expect("some").0;
+        for end in [last, last + Dur::from_secs(30)] {
+            let (out, counters) = lazy(plan, seed, &arrivals, end);
+            let (want, want_counters) = Eager::new(plan, seed).run(&arrivals, end);
+            assert!(want.len() > 1000, "{what}: {} packets came through", want.len());
+            assert_eq!(counters, want_counters, "{what}, load {load}");
+            assert_eq!(out, want, "{what}, load {load}");
+        }
+    }
+}
+
+#[test]
+fn every_discipline_does_the_same_lazily_and_eagerly() {
+    for &name in QueueParams::NAMES {
+        let plan = link(QueueParams::default_of(name).expect("a name of the registry"));
+        compare(&plan, name);
+        compare(&LinkPlan { ring: Some(1), ..plan.clone() }, &format!("{name} over a ring of 1"));
+        compare(&LinkPlan { ring: Some(100), ..plan.clone() }, &format!("{name} over a ring of 100"));
+        let lossy = LinkPlan { loss: Prob::of(0.3), ..plan.clone() };
+        compare(&lossy, &format!("{name} with losses"));
+        compare(&LinkPlan { handover_at_start: true, ..plan.clone() }, &format!("{name} handed over at the start"));
+        let short = LinkPlan { delay: Dur::ZERO, handover_at_start: true, ..lossy };
+        compare(&short, &format!("{name} with losses, no delay, handed over at the start"));
+    }
+}
+#[test]
+fn a_link_without_a_rate_only_delays() {
+    let plan = LinkPlan { rate: None, ..link(QueueParams::default_of("drop_tail").expect("known")) };
+    let arrivals = arrivals(&mut Rng::new(1, "no rate"), 1000, 1e7, 1.0);
+    let end = arrivals.last().expect("some").0 + Dur::from_secs(1);
+    let (out, counters) = lazy(&plan, 1, &arrivals, end);
+    let want: Vec<_> = arrivals.iter().map(|(at, h)| (*at + plan.delay, h.id, h.ecn)).collect();
+    assert_eq!(out, want);
+    assert_eq!((counters.peak_packets, counters.packet_ns), (0, 0), "nothing waits");
+}

@@ -1,0 +1,258 @@
+//! A run: builds the network of a plan and lets it live until its end.
+
+use crate::app::{Flow, Place};
+use crate::control::{Capture, RunControl};
+use crate::error::RunError;
+use crate::event_queue::{EventQueue, Target};
+use crate::fabric::{Fabric, Port, kind};
+use crate::link::Link;
+use crate::packet::{Header, Packet, Pool};
+use crate::pcap::Tap;
+use crate::recorder::Recorder;
+use crate::routes::{DELIVER, Routes};
+use haltere_lab::plan::{AppPlan, FlowPlan};
+use haltere_lab::{Plan, Record};
+use haltere_queue::Ecn;
+use haltere_units::{ParamError, Time};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+/// Events between two looks at the caller's wishes.
+const PATIENCE: u64 = 1024;
+
+/// Everything that lives during a run.
+#[derive(Debug)]
+struct Network<'a> {
+    plan: &'a Plan,
+    fabric: Fabric,
+    flows: Vec<Flow>,
+    recorder: Recorder,
+    /// Where packets that a queue turned round go on: by (node, endpoint).
+    ways_back: BTreeMap<(u32, u32), Option<u32>>,
+    events: u64,
+}
+
+/// Runs `plan` to its end.
+pub fn run(plan: &Plan, control: &RunControl) -> Result<Record, RunError> {
+    run_with_captures(plan, control, Vec::new())
+}
+
+/// Runs `plan` to its end and writes the packets of some links to pcapng files.
+pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Capture>) -> Result<Record, RunError> {
+    let mut network = Network::new(plan)?;
+    for capture in captures {
+        let link = network.fabric.links.get_mut(capture.link).ok_or_else(|| {
+            let rule = format!("a link's index below {}", plan.links.len());
+            RunError::Param { place: "capture".into(), error: ParamError::new("link", rule, capture.link) }
+        })?;
+        link.set_tap(Tap::new(capture, &plan.links, plan.framing));
+    }
+    network.live(control)?;
+    for link in &mut network.fabric.links {
+        // What the line took until the end belongs into the file.
+        link.catch_up(plan.end, &mut network.fabric.pool);
+        if let Some(tap) = link.take_tap() {
+            tap.close()?;
+        }
+    }
+    let Network { mut fabric, flows, recorder, events, .. } = network;
+    let mut record = recorder.finish(&mut fabric, &flows);
+    record.events = events;
+    Ok(record)
+}
+
+impl<'a> Network<'a> {
+    fn new(plan: &'a Plan) -> Result<Network<'a>, RunError> {
+        check(plan)?;
+        let mut fabric = Fabric {
+            now: Time::ZERO,
+            events: EventQueue::new(),
+            links: links(plan)?,
+            pool: Pool::default(),
+            paths: Vec::new(),
+            framing: plan.framing,
+        };
+        let recorder = Recorder::new(plan, &mut fabric);
+        let mut routes = Routes::new(plan);
+        let mut flows = Vec::with_capacity(plan.flows.len());
+        for (index, flow) in plan.flows.iter().enumerate() {
+            let ports = ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
+            flows.push(Flow::new(flow, Place { index, ports, seed: plan.seed })?);
+            fabric.schedule(flow.start, kind::START, index);
+        }
+        Ok(Network { plan, fabric, flows, recorder, ways_back: BTreeMap::new(), events: 0 })
+    }
+    fn live(&mut self, control: &RunControl) -> Result<(), RunError> {
+        let end = self.plan.end;
+        while let Some((now, target)) = self.fabric.events.pop(end) {
+            debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
+            self.fabric.now = now;
+            self.handle(target);
+            self.events += 1;
+            if self.events % PATIENCE == 0 {
+                self.look_up(control)?;
+            }
+        }
+        self.fabric.now = end;
+        self.look_up(control)
+    }
+    fn look_up(&self, control: &RunControl) -> Result<(), RunError> {
+        let at = self.fabric.now;
+        if let Some(progress) = control.progress {
+            progress.store(at.as_ns(), Ordering::Relaxed);
+        }
+        match control.cancel {
+            Some(cancel) if cancel.load(Ordering::Relaxed) => Err(RunError::Cancelled { at }),
+            _ => Ok(()),
+        }
+    }
+    #[inline]
+    fn handle(&mut self, target: Target) {
+        let index = target.index();
+        match target.kind() {
+            kind::LINK => {
+                if let Some(packet) = self.fabric.on_link(index) {
+                    self.hand_on(packet);
+                }
+            }
+            kind::TIMER => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
+            kind::APP => self.flows[index].step(&mut self.fabric),
+            kind::START => self.flows[index].start(&mut self.fabric),
+            kind::STOP => self.flows[index].stop(&mut self.fabric),
+            _ => self.recorder.on_event(index, &mut self.fabric, &self.flows),
+        }
+        if !self.fabric.pool.returned.is_empty() {
+            self.send_back();
+        }
+    }
+    /// A packet is at a node: it is received there, or goes on.
+    #[inline]
+    fn hand_on(&mut self, packet: Box<Packet>) {
+        if self.fabric.has_arrived(&packet) {
+            let endpoint = packet.header.endpoint as usize;
+            let pings = &mut self.recorder.record.pings;
+            self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric, pings);
+        } else {
+            self.fabric.forward(packet);
+        }
+    }
+    /// Sends the copies that queues turned round on their way back.
+    #[cold]
+    fn send_back(&mut self) {
+        while let Some(mut packet) = self.fabric.pool.returned.pop() {
+            match self.way_back(&packet) {
+                Some(cursor) => {
+                    packet.header.cursor = cursor;
+                    self.hand_on(packet);
+                }
+                None => self.fabric.pool.give(packet),
+            }
+        }
+    }
+    /// The path from the node at which `packet` was turned round: its cursor still says which link that was.
+    fn way_back(&mut self, packet: &Packet) -> Option<u32> {
+        let h = &packet.header;
+        let link = self.fabric.paths[h.cursor as usize - 1];
+        let node = self.fabric.links[link as usize].from;
+        let (plan, paths) = (self.plan, &mut self.fabric.paths);
+        *self.ways_back.entry((node, h.endpoint)).or_insert_with(|| {
+            let start = paths.len() as u32;
+            let found = Routes::new(plan).append(node as usize, h.dst as usize, paths);
+            paths.push(DELIVER);
+            found.then_some(start)
+        })
+    }
+}
+
+/// The links of the plan.
+fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
+    let link = |link| Link::new(link, plan.framing, plan.seed);
+    plan.links
+        .iter()
+        .map(|l| link(l).map_err(|error| RunError::Param { place: format!("link {}", l.name), error }))
+        .collect()
+}
+
+/// Where both ends of a flow send from; their paths are added to `paths`.
+fn ports(
+    plan: &Plan,
+    flow: &FlowPlan,
+    index: usize,
+    routes: &mut Routes,
+    paths: &mut Vec<u32>,
+) -> Result<[Port; 2], RunError> {
+    let (client, server) = port_numbers(index);
+    let (protocol, near_port, far_port) = match flow.app {
+        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => (6, client, server),
+        AppPlan::Cbr { .. } => (17, client, server),
+        AppPlan::Ping { .. } => (1, 0, 0),
+    };
+    let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
+        let cursor = paths.len() as u32;
+        // UDP has no way back to need.
+        if !routes.append(from, to, paths) && !(side == 1 && protocol == 17) {
+            let name = |node: usize| plan.nodes[node].clone();
+            return Err(RunError::Unreachable { flow: flow.name.clone(), from: name(from), to: name(to) });
+        }
+        paths.push(DELIVER);
+        let endpoint = (2 * index + 1 - side) as u32;
+        let (src, dst) = (from as u32, to as u32);
+        let (len, isn, id, ecn) = (0, 0, 0, Ecn::NotEct);
+        Ok(Port { header: Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn } })
+    };
+    Ok([port(0, flow.from, flow.to, near_port, far_port)?, port(1, flow.to, flow.from, far_port, near_port)?])
+}
+
+/// Ports of the two ends of flow `index`: clients from Linux's ephemeral range, servers from iperf's port up.
+fn port_numbers(index: usize) -> (u16, u16) {
+    const FIRST: usize = 32_768;
+    const COUNT: usize = 28_232;
+    ((FIRST + index % COUNT) as u16, (5001 + index / COUNT) as u16)
+}
+
+/// Refuses what no world could run.
+fn check(plan: &Plan) -> Result<(), RunError> {
+    let refuse = |place: String, name, rule: String, got: String| {
+        Err(RunError::Param { place, error: ParamError::new(name, rule, got) })
+    };
+    let nodes = plan.nodes.len();
+    let known = format!("a node's index below {nodes}");
+    for link in &plan.links {
+        let place = || format!("link {}", link.name);
+        for (name, node) in [("from", link.from), ("to", link.to)] {
+            if node >= nodes {
+                return refuse(place(), name, known, node.to_string());
+            }
+        }
+        if link.from == link.to {
+            return refuse(place(), "to", "another node than `from`".into(), plan.nodes[link.to].clone());
+        }
+        if link.ring == Some(0) {
+            return refuse(place(), "ring", "at least one packet".into(), "0p".into());
+        }
+        if link.rate.is_some_and(|rate| rate.as_bps() == 0) {
+            return refuse(place(), "rate", "above zero".into(), "0bit".into());
+        }
+    }
+    for flow in &plan.flows {
+        let place = || format!("flow {}", flow.name);
+        for (name, node) in [("from", flow.from), ("to", flow.to)] {
+            if node >= nodes {
+                return refuse(place(), name, known, node.to_string());
+            }
+        }
+        if flow.from == flow.to {
+            return refuse(place(), "to", "another node than `from`".into(), plan.nodes[flow.to].clone());
+        }
+    }
+    for (name, interval) in [("queues", plan.measure.queues), ("flows", plan.measure.flows)] {
+        if interval.is_some_and(haltere_units::Dur::is_zero) {
+            return refuse("measure".into(), name, "above zero".into(), "0ns".into());
+        }
+    }
+    let most = Target::MAX_INDEX as usize;
+    if plan.links.len() > most || 2 * plan.flows.len() > most {
+        return refuse("plan".into(), "links and endpoints", format!("at most {most} each"), "more".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Captures: every packet that a line takes, as a pcapng file.
+//! Source: draft-ietf-opsawg-pcapng (section header, interface description and enhanced packet blocks). Deviations: none.
+//! Model: with 14 or more bytes of framing packets are Ethernet frames (the rest of the framing is not in
+//! the file, as with a real capture), otherwise raw IP. Timestamps are nanoseconds of virtual time at which transmission
+//! starts. Payload bytes are zeros.
+
+use crate::control::Capture;
+use crate::error::RunError;
+use crate::packet::{Body, Header, IPV4_HEADER, Packet, address};
+use crate::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
+use haltere_lab::plan::LinkPlan;
+use haltere_units::Time;
+use std::io::Write;
+
+/// Bytes of an Ethernet header.
+const ETHERNET: u32 = 14;
+const LINKTYPE_ETHERNET: u16 = 1;
+const LINKTYPE_RAW: u16 = 101;
+
+/// Writes the packets of one link.
+pub(crate) struct Tap {
+    writer: Box<dyn Write>,
+    link: String,
+    /// Source and destination hardware addresses, or `None` for raw IP.
+    ethernet: Option<[[u8; 6]; 2]>,
+    framing: u32,
+    snaplen: u32,
+    frame: Vec<u8>,
+    block: Vec<u8>,
+    error: Option<std::io::Error>,
+}
+
+impl std::fmt::Debug for Tap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tap").field("link", &self.link).finish_non_exhaustive()
+    }
+}
+
+/// A locally administered hardware address of a node.
+const fn hardware(node: usize) -> [u8; 6] {
+    let [a, b, c, d] = (node as u32 + 1).to_be_bytes();
+    [0x02, 0, a, b, c, d]
+}
+
+impl Tap {
+    pub fn new(capture: Capture, links: &[LinkPlan], framing: u32) -> Tap {
+        let plan = &links[capture.link];
+        let mut tap = Tap {
+            writer: capture.writer,
+            link: plan.name.clone(),
+            ethernet: (framing >= ETHERNET).then(|| [hardware(plan.from), hardware(plan.to)]),
+            framing,
+            snaplen: capture.snaplen.unwrap_or(u32::MAX),
+            frame: Vec::new(),
+            block: Vec::new(),
+            error: None,
+        };
+        tap.write_head(capture.snaplen.unwrap_or(0));
+        tap
+    }
+    /// The section and the one interface.
+    fn write_head(&mut self, snaplen: u32) {
+        let mut body = Vec::new();
+        body.extend(0x1a2b_3c4du32.to_le_bytes());
+        body.extend([1, 0, 0, 0]); // version 1.0
+        body.extend((-1i64).to_le_bytes()); // length of the section unknown
+        self.write_block(0x0a0d_0d0a, &body);
+        body.clear();
+        body.extend(if self.ethernet.is_some() { LINKTYPE_ETHERNET } else { LINKTYPE_RAW }.to_le_bytes());
+        body.extend([0, 0]);
+        body.extend(snaplen.to_le_bytes());
+        let name = self.link.clone();
+        push_option(&mut body, 2, name.as_bytes());
+        push_option(&mut body, 9, &[9]); // timestamps in units of 10^-9 s
+        push_option(&mut body, 0, &[]);
+        self.write_block(1, &body);
+    }
+    /// The line takes `packet` at `now`.
+    pub fn write(&mut self, now: Time, packet: &Packet) {
+        let mut frame = std::mem::take(&mut self.frame);
+        frame.clear();
+        if let Some([src, dst]) = self.ethernet {
+            frame.extend(dst);
+            frame.extend(src);
+            frame.extend([0x08, 0x00]);
+        }
+        encode(packet, self.framing, &mut frame);
+        let layer2 = if self.ethernet.is_some() { ETHERNET } else { 0 };
+        let original = packet.header.len - self.framing + layer2;
+        let kept = original.min(self.snaplen);
+        frame.resize(kept as usize, 0);
+
+        let mut body = std::mem::take(&mut self.block);
+        body.clear();
+        body.extend(0u32.to_le_bytes());
+        body.extend(((now.as_ns() >> 32) as u32).to_le_bytes());
+        body.extend((now.as_ns() as u32).to_le_bytes());
+        body.extend(kept.to_le_bytes());
+        body.extend(original.to_le_bytes());
+        body.extend_from_slice(&frame);
+        self.write_block(6, &body);
+        (self.frame, self.block) = (frame, body);
+    }
+    fn write_block(&mut self, kind: u32, body: &[u8]) {
+        if self.error.is_some() {
+            return;
+        }
+        let padding = body.len().wrapping_neg() % 4;
+        let total = ((12 + body.len() + padding) as u32).to_le_bytes();
+        let parts: [&[u8]; 5] = [&kind.to_le_bytes(), &total, body, &[0; 3][..padding], &total];
+        self.error = parts.iter().try_for_each(|part| self.writer.write_all(part)).err();
+    }
+    /// No more packets.
+    pub fn close(mut self) -> Result<(), RunError> {
+        let error = self.error.take().or_else(|| self.writer.flush().err());
+        error.map_or(Ok(()), |error| Err(RunError::Capture { link: self.link, error }))
+    }
+}
+
+fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend_from_slice(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+/// Appends the headers of a packet from IP up.
+fn encode(packet: &Packet, framing: u32, out: &mut Vec<u8>) {
+    let Header { len, src, dst, endpoint, src_port, dst_port, id, protocol, ecn, .. } = packet.header;
+    let payload = len - framing - IPV4_HEADER;
+    let payload = u16::try_from(payload).unwrap_or_else(|_| panic!("an IP payload of {payload} bytes"));
+    let ip = Ipv4 { src: address(src), dst: address(dst), protocol, ecn, id, payload };
+    ip.encode(out);
+    match &packet.body {
+        Body::Tcp(segment) => encode_tcp(segment, &ip, (src_port, dst_port), out),
+        Body::Udp(_) => encode_udp(&ip, (src_port, dst_port), out),
+        Body::Echo(echo) => encode_echo(echo.reply, (endpoint / 2) as u16, echo.seq, out),
+    }
+}

@@ -1,0 +1,129 @@
+//! What is written down during a run: samples at their intervals, and what was when the warm-up ended.
+//!
+//! Samples are taken at 1, 2, 3, ... intervals, the end included; nothing has happened yet at time zero.
+
+use crate::app::Flow;
+use crate::fabric::{Fabric, kind};
+use haltere_lab::Plan;
+use haltere_lab::record::{FlowSample, LinkRecord, QueueSample, Record};
+use haltere_queue::Qdisc;
+use haltere_transport::Info;
+use haltere_units::{Dur, Probe, Time};
+
+const WARMUP: usize = 0;
+const QUEUES: usize = 1;
+const FLOWS: usize = 2;
+
+/// Writes down what the plan asks for.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    queues: Option<Dur>,
+    flows: Option<Dur>,
+    warmup: Time,
+    watched: Vec<u32>,
+    /// Per flow at the end of the warm-up: bytes received, sender.
+    at_warmup: Vec<(u64, Option<Info>)>,
+    /// What has been written down so far.
+    pub record: Record,
+}
+
+impl Recorder {
+    pub fn new(plan: &Plan, fabric: &mut Fabric) -> Recorder {
+        let watched = (0..plan.links.len()).filter(|i| plan.links[*i].watched).map(|i| i as u32).collect();
+        let recorder = Recorder {
+            queues: plan.measure.queues,
+            flows: plan.measure.flows,
+            warmup: plan.warmup,
+            watched,
+            at_warmup: Vec::new(),
+            record: Record::default(),
+        };
+        fabric.schedule(plan.warmup, kind::RECORD, WARMUP);
+        for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
+            if let Some(interval) = interval {
+                fabric.schedule(Time::ZERO + interval, kind::RECORD, what);
+            }
+        }
+        recorder
+    }
+    /// It is time to write something down.
+    pub fn on_event(&mut self, what: usize, fabric: &mut Fabric, flows: &[Flow]) {
+        let interval = match what {
+            WARMUP => {
+                self.end_warmup(fabric, flows);
+                None
+            }
+            QUEUES => {
+                self.sample_queues(fabric);
+                self.queues
+            }
+            _ => {
+                self.sample_flows(fabric.now, flows);
+                self.flows
+            }
+        };
+        if let Some(interval) = interval {
+            fabric.schedule(fabric.now + interval, kind::RECORD, what);
+        }
+    }
+    fn end_warmup(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
+        for link in &mut fabric.links {
+            link.end_warmup(fabric.now, &mut fabric.pool);
+        }
+        self.at_warmup = flows.iter().map(|flow| (flow.received(), flow.sender())).collect();
+    }
+    fn sample_queues(&mut self, fabric: &mut Fabric) {
+        let mut probe = Probe::new();
+        for &id in &self.watched {
+            let link = &mut fabric.links[id as usize];
+            let view = link.view(fabric.now, &mut fabric.pool);
+            probe.clear();
+            link.queue().probe(&mut probe);
+            self.record.queue_series.push(QueueSample {
+                at: fabric.now,
+                link: id,
+                packets: view.waiting,
+                bytes: view.waiting_bytes,
+                ring_packets: view.ring_packets,
+                dropped: view.counters.dropped_overlimit + view.counters.dropped_congestion,
+                marked: view.counters.marked,
+                sent_bytes: view.counters.sent_bytes,
+                vars: probe.values().iter().map(|&(name, _, value)| (name, value)).collect(),
+            });
+        }
+    }
+    /// Every flow but pings, which have samples of their own.
+    fn sample_flows(&mut self, now: Time, flows: &[Flow]) {
+        for (i, flow) in flows.iter().enumerate() {
+            if matches!(flow, Flow::Ping(_)) {
+                continue;
+            }
+            self.record.flow_series.push(FlowSample {
+                at: now,
+                flow: i as u32,
+                received: flow.received(),
+                sender: flow.sender().unwrap_or_default(),
+                control: Vec::new(),
+            });
+        }
+    }
+    /// The run is over.
+    pub fn finish(mut self, fabric: &mut Fabric, flows: &[Flow]) -> Record {
+        let end = fabric.now;
+        if self.warmup > end {
+            self.end_warmup(fabric, flows); // nothing is after a warm-up that outlasts the run
+        }
+        let warm = self.at_warmup.iter();
+        self.record.flows = flows.iter().map(Flow::record).collect();
+        for (flow, &(received, sender)) in self.record.flows.iter_mut().zip(warm) {
+            flow.received_after_warmup = flow.received - received;
+            flow.sender_at_warmup = sender;
+        }
+        for link in &mut fabric.links {
+            let (total, after_warmup) = link.counters(end, &mut fabric.pool);
+            self.record.links.push(LinkRecord { total, after_warmup });
+        }
+        self.record.peak_events = fabric.events.peak() as u64;
+        self.record
+    }
+}

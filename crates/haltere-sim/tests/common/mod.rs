@@ -1,0 +1,62 @@
+//! Small plans for the tests.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use haltere_lab::Plan;
+use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_queue::{QueueParams, drop_tail};
+use haltere_units::{Bytes, Dur, Prob, Rate, Size, Time};
+
+pub fn drop_tail(packets: u64) -> QueueParams {
+    QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(packets) })
+}
+
+/// One direction with a delay of 1 ms and a queue of 1000 packets.
+pub fn link(from: usize, to: usize, mbps: u64) -> LinkPlan {
+    LinkPlan {
+        name: format!("n{from}>n{to}"),
+        from,
+        to,
+        rate: Some(Rate::from_mbps(mbps)),
+        delay: Dur::from_ms(1),
+        loss: Prob::ZERO,
+        queue: drop_tail(1000),
+        ring: None,
+        handover_at_start: false,
+        watched: from < to,
+        rtt: None,
+    }
+}
+
+/// Both directions.
+pub fn wire(a: usize, b: usize, mbps: u64) -> Vec<LinkPlan> {
+    vec![link(a, b, mbps), link(b, a, mbps)]
+}
+
+pub fn flow(from: usize, to: usize, app: AppPlan) -> FlowPlan {
+    FlowPlan { name: String::new(), group: 0, from, to, start: Time::ZERO, stop: None, app }
+}
+
+pub fn cbr(mbps: u64, packet: u64) -> AppPlan {
+    AppPlan::Cbr { rate: Rate::from_mbps(mbps), packet: Bytes::new(packet), ecn: false }
+}
+
+pub fn ping(ms: u64) -> AppPlan {
+    AppPlan::Ping { interval: Dur::from_ms(ms), payload: Bytes::new(56), ecn: false }
+}
+
+/// Ethernet framing; the first link of each pair is watched; flows are called f0, f1, ...
+pub fn plan(nodes: usize, links: Vec<LinkPlan>, mut flows: Vec<FlowPlan>, length: Dur) -> Plan {
+    for (i, flow) in flows.iter_mut().enumerate() {
+        flow.name = format!("f{i}");
+    }
+    Plan {
+        seed: 1,
+        end: Time::ZERO + length,
+        warmup: Time::ZERO,
+        framing: 14,
+        nodes: (0..nodes).map(|i| format!("n{i}")).collect(),
+        links,
+        flows,
+        measure: Measure::default(),
+    }
+}
