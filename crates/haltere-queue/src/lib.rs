@@ -253,6 +253,11 @@ pub trait Qdisc<P: Pkt> {
     }
     /// The time that [`next_timer`](Qdisc::next_timer) named has come.
     fn on_timer(&mut self, _now: Time) {}
+    /// True where [`dequeue`](Qdisc::dequeue) may call [`Fate::returned`]: the world must then not make up for departures
+    /// later, because a returned packet acts at once.
+    fn returns_at_dequeue(&self) -> bool {
+        false
+    }
     /// Shows the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
 }

@@ -44,6 +44,9 @@ macro_rules! disciplines {
             fn on_timer(&mut self, now: Time) {
                 match self { $(Queue::$variant(q) => q.on_timer(now)),+ }
             }
+            fn returns_at_dequeue(&self) -> bool {
+                match self { $(Queue::$variant(q) => q.returns_at_dequeue()),+ }
+            }
             fn probe(&self, row: &mut Probe) {
                 match self { $(Queue::$variant(q) => q.probe(row)),+ }
             }

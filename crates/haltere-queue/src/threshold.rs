@@ -269,6 +269,9 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
             }
         }
     }
+    fn returns_at_dequeue(&self) -> bool {
+        self.return_to_sender && self.measure == Measure::Delay
+    }
     #[inline]
     fn backlog(&self) -> Backlog {
         self.store.backlog()
