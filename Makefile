@@ -27,11 +27,11 @@ need-python:
 
 $(VENV)/bin/maturin: | need-python
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet 'maturin>=1.7,<2'
+	$(BIN)/python -m pip install --quiet 'maturin>=1.9,<2'
 
 # The package, editable, with what it needs and its extension compiled in release.
 $(VENV)/.built: pyproject.toml $(RUST_SOURCES) | need-cargo $(VENV)/bin/maturin
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --extras dev --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --extras dev --quiet
 	touch $@
 
 setup: need-cargo need-python $(VENV)/.built ## Make .venv and build the package into it

@@ -98,7 +98,13 @@ def _takes(one: Mapping[str, Any]) -> str:
             return " or ".join(dict.fromkeys(_takes(option) for option in one[union]))
     if one.get("type") == "array":
         return f"list of {_takes(one.get('items', {}))}"
-    kind = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text", "object": "table"}.get(str(one.get("type")), "value")
+    kind = {
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+        "string": "text",
+        "object": "table",
+    }.get(str(one.get("type")), "value")
     bounds = [f"{word} {one[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in one]
     return " ".join([kind, *bounds])
 
@@ -125,7 +131,13 @@ def _variants(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
             yield str(properties["kind"]["const"]), option
         elif len(properties) == 1:
             ((name, inner),) = properties.items()
-            yield name, {**_definition(inner), "description": option.get("description") or _definition(inner).get("description", "")}
+            yield (
+                name,
+                {
+                    **_definition(inner),
+                    "description": option.get("description") or _definition(inner).get("description", ""),
+                },
+            )
 
 
 _UNIONS = {"queues": "QueueParams", "congestion": "CongestionParams", "topologies": "Topology", "traffic": "Traffic"}
@@ -139,7 +151,9 @@ def entries() -> tuple[Entry, ...]:
     out = [Entry("tables", "experiment", str(schema()["description"]), schema())]
     for kind, union in _UNIONS.items():
         out += [Entry(kind, name, _about(kind, name, table), table) for name, table in _variants(definitions[union])]
-    out += [Entry("tables", name, str(definitions[key]["description"]), definitions[key]) for name, key in _TABLES.items()]
+    out += [
+        Entry("tables", name, str(definitions[key]["description"]), definitions[key]) for name, key in _TABLES.items()
+    ]
     return tuple(out)
 
 
@@ -184,9 +198,15 @@ def explain(name: str, width: int = 96) -> str:
     entry = find(name)
     parts = [f"{entry.name} ({entry.kind})", _wrap(entry.about, width)]
     for parameter in entry.parameters():
-        head = f"  {parameter.name} = {parameter.default}" if parameter.default not in ("–", "required") else f"  {parameter.name}  ({'required' if parameter.default == 'required' else 'optional'})"
+        head = (
+            f"  {parameter.name} = {parameter.default}"
+            if parameter.default not in ("–", "required")
+            else f"  {parameter.name}  ({'required' if parameter.default == 'required' else 'optional'})"
+        )
         head = textwrap.shorten(head, width, placeholder=" ...") if len(head) > width else head
-        body = textwrap.fill(f"{parameter.about} Takes: {parameter.takes}.", width, initial_indent="      ", subsequent_indent="      ")
+        body = textwrap.fill(
+            f"{parameter.about} Takes: {parameter.takes}.", width, initial_indent="      ", subsequent_indent="      "
+        )
         parts.append(("  " + head.lstrip()) + "\n" + body)
     return "\n\n".join(parts)
 

@@ -54,9 +54,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"haltere {__version__}")
-    commands = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    commands = top.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True, parser_class=_Parser
+    )
 
-    def command(name: str, does: Callable[[argparse.Namespace], int], help: str, more: str = "") -> argparse.ArgumentParser:
+    def command(
+        name: str, does: Callable[[argparse.Namespace], int], help: str, more: str = ""
+    ) -> argparse.ArgumentParser:
         one = commands.add_parser(
             name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=more or None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -65,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
         return one
 
     def running(one: argparse.ArgumentParser, out: str) -> None:
-        one.add_argument("--seeds", type=_count, metavar="N", help="how many seeds: 1, 2, ... N (default: what the experiment says)")
+        one.add_argument(
+            "--seeds", type=_count, metavar="N", help="how many seeds: 1, 2, ... N (default: what the experiment says)"
+        )
         one.add_argument("--jobs", type=_count, metavar="N", help="runs at a time (default: one a core)")
         if out:
             one.add_argument("--out", type=Path, metavar="DIR", help=f"results directory (default: {out})")
@@ -81,8 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
     run.add_argument("--world", choices=["sim"], default="sim", help="where it runs (default: sim, the simulator)")
-    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated")
-    run.add_argument("--quick", action="store_true", help="a first look: two seeds and at most 20 s of each run; says what it left out")
+    run.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
+    )
+    run.add_argument(
+        "--quick",
+        action="store_true",
+        help="a first look: two seeds and at most 20 s of each run; says what it left out",
+    )
     run.add_argument("--json", action="store_true", help="print the summary as JSON")
     running(run, "results/NAME of the file")
 
@@ -93,8 +105,12 @@ def _parser() -> argparse.ArgumentParser:
         "`haltere list study` names the studies.",
     )
     reproduce.add_argument("study", metavar="STUDY", help="its name, such as aqm-lab")
-    reproduce.add_argument("--world", choices=["sim"], default="sim", help="where it runs (default: sim, the simulator)")
-    reproduce.add_argument("--variant", metavar="NAME", help="a variant of the study, such as linux (default: the paper's own set-up)")
+    reproduce.add_argument(
+        "--world", choices=["sim"], default="sim", help="where it runs (default: sim, the simulator)"
+    )
+    reproduce.add_argument(
+        "--variant", metavar="NAME", help="a variant of the study, such as linux (default: the paper's own set-up)"
+    )
     reproduce.add_argument("--quick", action="store_true", help="within a minute on two cores; says what it left out")
     reproduce.add_argument("--json", action="store_true", help="print findings and tables as JSON")
     running(reproduce, "results/STUDY")
@@ -103,9 +119,15 @@ def _parser() -> argparse.ArgumentParser:
     validate.add_argument("dir", type=Path, metavar="DIR", help="directory with scenarios and measured results")
     validate.add_argument("--json", action="store_true", help="print the comparison as JSON")
     validate.add_argument("--only", metavar="REGEX", help="only scenarios whose name matches")
-    validate.add_argument("--out", type=Path, metavar="DIR", help="also write the rows as Parquet, JSON, Markdown and a figure")
-    validate.add_argument("--page", type=Path, metavar="FILE", help="also write the page with its figure, such as docs/validation.md")
-    validate.add_argument("--compact", type=Path, metavar="DIR", help="compare nothing: copy the results there in compact form")
+    validate.add_argument(
+        "--out", type=Path, metavar="DIR", help="also write the rows as Parquet, JSON, Markdown and a figure"
+    )
+    validate.add_argument(
+        "--page", type=Path, metavar="FILE", help="also write the page with its figure, such as docs/validation.md"
+    )
+    validate.add_argument(
+        "--compact", type=Path, metavar="DIR", help="compare nothing: copy the results there in compact form"
+    )
     running(validate, "")
 
     listing = command("list", _list, "list the mechanisms, worlds and studies")
@@ -149,7 +171,14 @@ def _run(args: argparse.Namespace) -> int:
         scenario, seeds, left_out = overview.quick(scenario, args.seeds)
     results = scenario.run(seeds=seeds, jobs=args.jobs, out=args.out or Path("results") / args.file.stem, quiet=False)
     if args.json:
-        _print_json({"directory": str(results.directory), "digest": results.digest(), "left_out": left_out, "summary": results.summary()})
+        _print_json(
+            {
+                "directory": str(results.directory),
+                "digest": results.digest(),
+                "left_out": left_out,
+                "summary": results.summary(),
+            }
+        )
         return 0
     print(overview.document(results, figures=False).text())
     if left_out:
@@ -166,7 +195,9 @@ def _reproduce(args: argparse.Namespace) -> int:
         quick=args.quick,
         seeds=args.seeds,
         jobs=args.jobs,
-        out=args.out or Path("results") / (args.study + (f"-{args.variant}" if args.variant else "") + ("-quick" if args.quick else "")),
+        out=args.out
+        or Path("results")
+        / (args.study + (f"-{args.variant}" if args.variant else "") + ("-quick" if args.quick else "")),
         variant=args.variant,
     )
     outcome = study(options)
@@ -193,7 +224,10 @@ def _list(args: argparse.Namespace) -> int:
         _print_json({kind: [name for name, _ in entries] for kind, entries in kinds.items()})
         return 0
     width = max((len(name) for entries in kinds.values() for name, _ in entries), default=0)
-    parts = [f"{kind}\n" + "\n".join(f"  {name:<{width}}  {about}".rstrip() for name, about in entries) for kind, entries in kinds.items()]
+    parts = [
+        f"{kind}\n" + "\n".join(f"  {name:<{width}}  {about}".rstrip() for name, about in entries)
+        for kind, entries in kinds.items()
+    ]
     print("\n\n".join(parts))
     return 0
 

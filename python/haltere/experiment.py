@@ -41,7 +41,9 @@ class Scenario:
         except IsADirectoryError:
             raise InputError(f"{where}: must be a file, got a directory") from None
         except UnicodeDecodeError as error:
-            raise InputError(f"{where}: file must be UTF-8 text, got byte {error.object[error.start]:#04x} at offset {error.start}") from None
+            raise InputError(
+                f"{where}: file must be UTF-8 text, got byte {error.object[error.start]:#04x} at offset {error.start}"
+            ) from None
         except OSError as error:
             raise InputError(f"{where}: file must be readable, got `{error.strerror}`") from None
         return cls.from_toml(text, str(where))
@@ -182,9 +184,11 @@ def _check_folder(folder: Path) -> None:
     """A results directory is new, empty, or one of ours."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: results directory must be a directory, got a file")
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / "manifest.json").exists() and not (folder / "runs").is_dir():
-            raise InputError(f"{folder}: results directory must be empty or hold results of haltere; choose another with --out")
+    ours = (folder / "manifest.json").exists() or (folder / "runs").is_dir()
+    if folder.is_dir() and not ours and any(folder.iterdir()):
+        raise InputError(
+            f"{folder}: results directory must be empty or hold results of haltere; choose another with --out"
+        )
 
 
 _KEY = re.compile(r"[A-Za-z0-9_.\[\]-]+")

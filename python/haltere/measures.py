@@ -119,7 +119,9 @@ class Run:
         series = self._table("queue_series")
         series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
         at = series["at_ns"].to_numpy() * 1e-9
-        return QueueSeries(at, series["packets"].to_numpy().astype(np.float64), series["ring_packets"].to_numpy().astype(np.float64))
+        return QueueSeries(
+            at, series["packets"].to_numpy().astype(np.float64), series["ring_packets"].to_numpy().astype(np.float64)
+        )
 
     def mean_queue_packets(self, link: str) -> float:
         """Packets that wait at this link on average, discipline and ring together."""

@@ -92,7 +92,8 @@ def summary(results: Results) -> list[dict[str, Any]]:
         one: dict[str, Any] = {"point": point.index, "labels": dict(point.labels), "traffic": groups, "links": links}
         if len(runs[0].ping_ms()):
             one["ping_ms"] = {
-                name: _told(_mean(runs, lambda run, q=q: _percentile(run.ping_ms(), q))) for name, q in (("p50", 50), ("p95", 95), ("p99", 99))
+                name: _told(_mean(runs, lambda run, q=q: _percentile(run.ping_ms(), q)))
+                for name, q in (("p50", 50), ("p95", 95), ("p99", 99))
             }
         out.append(one)
     return out
@@ -116,14 +117,33 @@ def _tables(results: Results) -> list[Table]:
         for group, of in one["traffic"].items():
             traffic.append([*name, group, str(of["flows"]), _cell(of["goodput_mbit"], 2), _cell(of["jain"], 4)])
         for link, of in one["links"].items():
-            row = [_cell(of["utilisation"], 3), _cell(of["mean_queue_packets"], 1), _cell(of["drops"], 0), _cell(of["marks"], 0)]
+            row = [
+                _cell(of["utilisation"], 3),
+                _cell(of["mean_queue_packets"], 1),
+                _cell(of["drops"], 0),
+                _cell(of["marks"], 0),
+            ]
             links.append([*name, link, *row])
         if pings:
-            ping_rows.append([*(name or ["all"]), *(_cell(one.get("ping_ms", {}).get(q), 1) for q in ("p50", "p95", "p99"))])
+            ping_rows.append(
+                [*(name or ["all"]), *(_cell(one.get("ping_ms", {}).get(q), 1) for q in ("p50", "p95", "p99"))]
+            )
     first = ["point"] if named else []
     tables = [
-        Table("traffic", "Traffic", [*first, "traffic", "flows", "goodput (Mbit/s)", "Jain's index"], traffic, left=len(first) + 1),
-        Table("links", "Watched links", [*first, "link", "utilisation", "mean queue (packets)", "drops", "marks"], links, left=len(first) + 1),
+        Table(
+            "traffic",
+            "Traffic",
+            [*first, "traffic", "flows", "goodput (Mbit/s)", "Jain's index"],
+            traffic,
+            left=len(first) + 1,
+        ),
+        Table(
+            "links",
+            "Watched links",
+            [*first, "link", "utilisation", "mean queue (packets)", "drops", "marks"],
+            links,
+            left=len(first) + 1,
+        ),
     ]
     if ping_rows:
         tables.append(Table("ping", "Ping round-trip time (ms)", ["point", "p50", "p95", "p99"], ping_rows))
@@ -136,14 +156,18 @@ def cautions(results: Results) -> list[str]:
     if not results.complete:
         out.append("Not all runs are done: run the same command again to go on.")
     if len(results.seeds) < 5:
-        out.append(f"Only {len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}: intervals are wide or missing; ten is a good number.")
+        out.append(
+            f"Only {len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}: intervals are wide or missing; ten is a good number."
+        )
     drifting = []
     for point, runs in by_point(results):
         rate = runs[0].total_rate_series()
         if rate is not None and stats.stationarity(rate).verdict == "drifting":
             drifting.append(point.name)
     if drifting:
-        out.append(f"The total rate still drifts after the warm-up ({', '.join(drifting[:6])}): a longer warm-up or run may tell another story.")
+        out.append(
+            f"The total rate still drifts after the warm-up ({', '.join(drifting[:6])}): a longer warm-up or run may tell another story."
+        )
     return out
 
 
@@ -196,7 +220,9 @@ def _goodput_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     for group in groups:
         per_flow: list[Mean | None] = []
         for _, runs in shown:
-            per_flow.append(_mean(runs, lambda run, g=group: float(run.goodput_mbit(g).mean()) if g in run.groups() else math.nan))
+            per_flow.append(
+                _mean(runs, lambda run, g=group: float(run.goodput_mbit(g).mean()) if g in run.groups() else math.nan)
+            )
         series[group] = per_flow
     fig, (axes,) = plot.figure(height=max(2.4, 0.3 * len(shown) * len(groups) + 1) if len(shown) > 1 else 2.8)
     plot.bars(axes, [point.name if len(points) > 1 else "" for point, _ in shown], series)
@@ -230,7 +256,9 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
     plot.legend(fig, panels[0])
     plot.save(fig, stem)
-    return "Goodput of a flow over time: mean over flows and seeds, band from the lowest seed to the highest." + _more(points, MOST_PANELS)
+    return "Goodput of a flow over time: mean over flows and seeds, band from the lowest seed to the highest." + _more(
+        points, MOST_PANELS
+    )
 
 
 def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
@@ -242,13 +270,21 @@ def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
         link = runs[0].watched()[0]
         series = [run.queue(link) for run in runs]
         length = min(len(one.at_s) for one in series)
-        plot.band(axes, series[0].at_s[:length], [(one.packets + one.ring_packets)[:length] for one in series], link, plot.PALETTE[0])
+        plot.band(
+            axes,
+            series[0].at_s[:length],
+            [(one.packets + one.ring_packets)[:length] for one in series],
+            link,
+            plot.PALETTE[0],
+        )
         plot.title(axes, f"{point.name}: {link}" if len(points) > 1 else link)
         axes.margins(x=0.01)
         axes.set_ylabel("packets")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
     plot.save(fig, stem)
-    return "Packets waiting at the first watched link: mean over the seeds, band from lowest to highest." + _more(points, MOST_PANELS)
+    return "Packets waiting at the first watched link: mean over the seeds, band from lowest to highest." + _more(
+        points, MOST_PANELS
+    )
 
 
 def _rtt_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
@@ -277,7 +313,10 @@ def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     pings = all(len(runs[0].ping_ms()) for _, runs in points)
     matrix = np.full((len(names[0]), len(names[1])), math.nan)
     for point, runs in points:
-        value = _mean(runs, (lambda run: _percentile(run.ping_ms(), 95)) if pings else (lambda run: float(run.goodput_mbit().sum())))
+        value = _mean(
+            runs,
+            (lambda run: _percentile(run.ping_ms(), 95)) if pings else (lambda run: float(run.goodput_mbit().sum())),
+        )
         if value is not None:
             matrix[names[0].index(_value(point, keys[0])), names[1].index(_value(point, keys[1]))] = value.mean
     fig, (axes,) = plot.figure(height=1.2 + 0.5 * len(names[0]))
@@ -292,7 +331,13 @@ def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
 
 def _value(point: Point, key: str) -> str:
     value = point.labels.get(key)
-    return str(value["kind"]) if isinstance(value, dict) and "kind" in value else value if isinstance(value, str) else json.dumps(value)
+    return (
+        str(value["kind"])
+        if isinstance(value, dict) and "kind" in value
+        else value
+        if isinstance(value, str)
+        else json.dumps(value)
+    )
 
 
 def _axis(key: str) -> str:
@@ -306,7 +351,11 @@ def document(results: Results, *, figures: bool) -> Document:
     if scenario:
         warmup = scenario.get("warmup", "0s")
         seeds = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
-        out.add(Text(f"{seeds} of {scenario['duration']} (warm-up {warmup} left out). Means over the seeds with 95 % Student-t intervals."))
+        out.add(
+            Text(
+                f"{seeds} of {scenario['duration']} (warm-up {warmup} left out). Means over the seeds with 95 % Student-t intervals."
+            )
+        )
     out.add(*_tables(results))
     told = cautions(results)
     if told:

@@ -21,7 +21,20 @@ from numpy.typing import ArrayLike
 
 from . import stats
 
-__all__ = ["PALETTE", "bars", "band", "cdf", "colours", "figure", "heat", "legend", "line", "plain_number", "save", "title"]
+__all__ = [
+    "PALETTE",
+    "band",
+    "bars",
+    "cdf",
+    "colours",
+    "figure",
+    "heat",
+    "legend",
+    "line",
+    "plain_number",
+    "save",
+    "title",
+]
 
 # Okabe and Ito's palette without its yellow (too pale on white) and with a darker sky blue; black last.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#3FA7DC", "#7A4FBF", "#000000")

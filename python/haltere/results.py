@@ -1,21 +1,19 @@
 """Results: what is in a results directory, read when asked for.
 
-    manifest.json            versions, seeds, every scenario in full, every run with its digest
-    runs/KEY/TABLE.parquet   the tables of one run
-    figures/, report.html    what `haltere plot` and `haltere report` add
+manifest.json            versions, seeds, every scenario in full, every run with its digest
+runs/KEY/TABLE.parquet   the tables of one run
+figures/, report.html    what `haltere plot` and `haltere report` add
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 

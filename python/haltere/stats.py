@@ -226,7 +226,9 @@ class Stationarity:
     drift: Mean
 
 
-def stationarity(values: ArrayLike, batches: int = 10, tolerance: float = 0.05, confidence: float = 0.95) -> Stationarity:
+def stationarity(
+    values: ArrayLike, batches: int = 10, tolerance: float = 0.05, confidence: float = 0.95
+) -> Stationarity:
     """Compares the halves of a series, taken at equal intervals after the warm-up.
 
     Neighbouring samples depend on each other, so each half is cut into ``batches`` and their means are

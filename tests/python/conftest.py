@@ -53,7 +53,12 @@ def command(*arguments: str) -> list[str]:
 def haltere(*arguments: str | Path, cwd: Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Runs `haltere ARGUMENTS` in `cwd`, as from a shell."""
     return subprocess.run(
-        command(*map(str, arguments)), cwd=cwd, capture_output=True, text=True, timeout=timeout, env={**os.environ, "COLUMNS": "100"}
+        command(*map(str, arguments)),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "COLUMNS": "100"},
     )
 
 

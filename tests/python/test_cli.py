@@ -67,7 +67,10 @@ def test_set_changes_a_value_and_another_key(small: Path) -> None:
         "--set", "traffic.0.congestion=cubic", "--out", "half", cwd=small.parent,
     )  # fmt: skip
     assert half.returncode == 0, half.stderr
-    rates = [sum(g["goodput_mbit"]["mean"] for g in told["summary"][0]["traffic"].values()) for told in (base, json.loads(half.stdout))]
+    rates = [
+        sum(g["goodput_mbit"]["mean"] for g in told["summary"][0]["traffic"].values())
+        for told in (base, json.loads(half.stdout))
+    ]
     assert rates[1] == pytest.approx(rates[0] / 2, rel=0.1)
 
 
@@ -133,7 +136,12 @@ SWEEP = """
 def test_a_sweep_has_a_point_for_each_combination(small: Path) -> None:
     small.write_text(small.read_text() + SWEEP)
     results = package.load(small).run(seeds=2, out=small.parent / "swept")
-    assert [point.name for point in results.points] == ["queue=codel count=1", "queue=codel count=2", "queue=pie count=1", "queue=pie count=2"]
+    assert [point.name for point in results.points] == [
+        "queue=codel count=1",
+        "queue=codel count=2",
+        "queue=pie count=1",
+        "queue=pie count=2",
+    ]
     flows = results.table("flows", columns=["flow"])
     assert flows.column_names == ["point", "seed", "flow"]
     assert len(flows.filter(flows["point"].to_numpy() == 1)) == 2 * (2 * 2 + 1)

@@ -12,7 +12,10 @@ import pytest
 
 from conftest import ROOT
 
-BLOCK = re.compile(r"^```(rust file=(?P<file>\S+)(?: (?P<where>after|before)=\"(?P<anchor>[^\"]+)\")?|sh run)\n(?P<text>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(
+    r"^```(rust file=(?P<file>\S+)(?: (?P<where>after|before)=\"(?P<anchor>[^\"]+)\")?|sh run)\n(?P<text>.*?)^```$",
+    re.M | re.S,
+)
 
 
 def apply(block: re.Match[str], tree: Path) -> None:
@@ -45,7 +48,13 @@ def test_the_recipe_for_a_queue_discipline_works_as_written(tmp_path: Path) -> N
             apply(block, tree)
             continue
         done = subprocess.run(
-            block["text"], shell=True, cwd=tree, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, capture_output=True, text=True, timeout=900
+            block["text"],
+            shell=True,
+            cwd=tree,
+            env={**os.environ, "CARGO_TARGET_DIR": str(target)},
+            capture_output=True,
+            text=True,
+            timeout=900,
         )
         assert done.returncode == 0, done.stderr[-4000:] + done.stdout[-4000:]
         ran += done.stdout

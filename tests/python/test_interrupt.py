@@ -15,7 +15,10 @@ def interrupted(small: Path, wait_for: int) -> tuple[int, float, str]:
     """Starts a long run, interrupts it once `wait_for` runs are there; exit status, seconds to exit, standard error."""
     runs = small.parent / "results" / "small" / "runs"
     process = subprocess.Popen(
-        command("run", small.name, "--jobs", "2", "--seeds", "500", "--set", "duration=20s"), cwd=small.parent, stderr=subprocess.PIPE, text=True
+        command("run", small.name, "--jobs", "2", "--seeds", "500", "--set", "duration=20s"),
+        cwd=small.parent,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 60
     while len(list(runs.glob("*/run.json"))) < wait_for:
@@ -32,7 +35,9 @@ def test_an_interrupt_keeps_what_is_done_and_a_second_call_goes_on(small: Path) 
     assert status == 130
     # One second on an idle machine; tests may share theirs.
     assert seconds < 3, seconds
-    assert errors.splitlines()[-1] == "haltere: interrupted; finished runs are kept, the same command goes on from there"
+    assert (
+        errors.splitlines()[-1] == "haltere: interrupted; finished runs are kept, the same command goes on from there"
+    )
     assert "Traceback" not in errors
     folder = small.parent / "results" / "small"
     manifest = json.loads((folder / "manifest.json").read_text())

@@ -20,7 +20,9 @@ def make(folder: Path) -> Document:
     png, pdf = plot.save(fig, folder / "figures" / "wave")
     assert png.read_bytes().startswith(b"\x89PNG") and pdf.read_bytes().startswith(b"%PDF")
     table = Table("rates", "Rates <of> flows", ["flow", "Mbit/s"], [["a|b", "9.1"], ["c", "10.0"]], "A note.")
-    return Document("A & B", [Heading("Tables"), table, Heading("Figures"), Figure(png, "A wave"), Heading("End"), Text("Done.")])
+    return Document(
+        "A & B", [Heading("Tables"), table, Heading("Figures"), Figure(png, "A wave"), Heading("End"), Text("Done.")]
+    )
 
 
 def test_the_html_report_needs_nothing_but_itself(tmp_path: Path) -> None:

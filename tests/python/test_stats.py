@@ -13,7 +13,16 @@ from haltere import stats
 # Student's t table (two-sided 95 and 99 %), as printed in any book of statistics.
 @pytest.mark.parametrize(
     ("confidence", "df", "t"),
-    [(0.95, 1, 12.706), (0.95, 2, 4.303), (0.95, 4, 2.776), (0.95, 9, 2.262), (0.95, 30, 2.042), (0.95, 1e6, 1.960), (0.99, 9, 3.250), (0.90, 5, 2.015)],
+    [
+        (0.95, 1, 12.706),
+        (0.95, 2, 4.303),
+        (0.95, 4, 2.776),
+        (0.95, 9, 2.262),
+        (0.95, 30, 2.042),
+        (0.95, 1e6, 1.960),
+        (0.99, 9, 3.250),
+        (0.90, 5, 2.015),
+    ],
 )
 def test_student_t_is_that_of_the_tables(confidence: float, df: float, t: float) -> None:
     assert stats.student_t(confidence, df) == pytest.approx(t, abs=6e-4)

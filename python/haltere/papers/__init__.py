@@ -67,7 +67,12 @@ class Outcome:
             "left_out": self.left_out,
             "findings": [vars(finding) for finding in self.findings],
             "tables": [
-                {"name": table.name, "columns": list(table.columns), "rows": [list(row) for row in table.rows], "note": table.note}
+                {
+                    "name": table.name,
+                    "columns": list(table.columns),
+                    "rows": [list(row) for row in table.rows],
+                    "note": table.note,
+                }
                 for table in self.document.tables()
             ],
         }

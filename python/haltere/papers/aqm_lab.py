@@ -116,7 +116,9 @@ def _reference(given: Mapping[str, Any], source: str, measure: str, pairs: int, 
     return None if row is None else float(row[given["disciplines"].index(discipline)])
 
 
-def _beside(name: str, title: str, measure: str, digits: int, cells: Cells, pairs: Sequence[int], given: Mapping[str, Any]) -> Table:
+def _beside(
+    name: str, title: str, measure: str, digits: int, cells: Cells, pairs: Sequence[int], given: Mapping[str, Any]
+) -> Table:
     """Ours, the paper's and ns-3's numbers, one row each for every number of pairs."""
     rows = []
     for pair in pairs:
@@ -142,9 +144,19 @@ def _more(cells: Cells, pairs: Sequence[int]) -> Table:
     for pair in pairs:
         for discipline, label in LABELS.items():
             cell = cells[pair, discipline]
-            row = [stats.mean(v).format(d) for v, d in ((cell.p95_rtt_ms, 1), (cell.goodput_mbit, 2), (cell.drops, 0), (cell.queue_packets, 1))]
+            row = [
+                stats.mean(v).format(d)
+                for v, d in ((cell.p95_rtt_ms, 1), (cell.goodput_mbit, 2), (cell.drops, 0), (cell.queue_packets, 1))
+            ]
             rows.append([str(pair), label, *row])
-    columns = ["pairs", "queue", "p95 RTT (ms)", "goodput both ways (Mbit/s)", "drops both ways", f"mean queue {WATCHED} (packets)"]
+    columns = [
+        "pairs",
+        "queue",
+        "p95 RTT (ms)",
+        "goodput both ways (Mbit/s)",
+        "drops both ways",
+        f"mean queue {WATCHED} (packets)",
+    ]
     note = "The mean queue counts the discipline and the device ring under it."
     return Table("more", "What the paper does not print", columns, rows, note, left=2)
 
@@ -180,7 +192,10 @@ def _inside(cells: Cells, pairs: Sequence[int], given: Mapping[str, Any]) -> Tab
 
 def _figures(results: Results, cells: Cells, pairs: Sequence[int], given: Mapping[str, Any]) -> list[Figure]:
     folder = results.directory / "figures"
-    made = [_queue_figure(results, folder / "queues", pairs[0]), _codel_start(results, folder / "codel-start", pairs[0])]
+    made = [
+        _queue_figure(results, folder / "queues", pairs[0]),
+        _codel_start(results, folder / "codel-start", pairs[0]),
+    ]
     made += [_rtt_figure(results, folder / f"rtt-{pair}-pairs", pair) for pair in pairs]
     made.append(_median_figure(cells, pairs, given, folder / "rtt-median"))
     made.append(_jain_figure(cells, pairs, given, folder / "jain"))
@@ -188,7 +203,9 @@ def _figures(results: Results, cells: Cells, pairs: Sequence[int], given: Mappin
 
 
 def _at(results: Results, pairs: int, discipline: str) -> list[measures.Run]:
-    wanted = [p.index for p in results.points if p.labels[COUNT] == pairs and _discipline(p.labels[QUEUE]) == discipline]
+    wanted = [
+        p.index for p in results.points if p.labels[COUNT] == pairs and _discipline(p.labels[QUEUE]) == discipline
+    ]
     return [measures.Run(results, run) for run in results.runs if run.point in wanted]
 
 
@@ -199,7 +216,9 @@ def _queue_figure(results: Results, stem: Any, pairs: int) -> Figure:
         run = _at(results, pairs, discipline)[0]
         series = run.queue(WATCHED)
         plot.line(axes, series.at_s, series.packets, "discipline", plot.PALETTE[1])
-        plot.line(axes, series.at_s, series.ring_packets, "device ring" if run.has_ring(WATCHED) else "", plot.PALETTE[0])
+        plot.line(
+            axes, series.at_s, series.ring_packets, "device ring" if run.has_ring(WATCHED) else "", plot.PALETTE[0]
+        )
         plot.title(axes, label)
         axes.set_ylabel("packets")
         axes.margins(x=0.01)
@@ -207,7 +226,10 @@ def _queue_figure(results: Results, stem: Any, pairs: int) -> Figure:
     plot.legend(fig, panels[0])
     panels[-1].set_xlabel("time (s)")
     plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), f"Queue at {WATCHED} over time, {pairs} pairs, first seed (figures 2, 3, 4, 6 and 7 of the paper).")
+    return Figure(
+        stem.with_suffix(".png"),
+        f"Queue at {WATCHED} over time, {pairs} pairs, first seed (figures 2, 3, 4, 6 and 7 of the paper).",
+    )
 
 
 def _codel_start(results: Results, stem: Any, pairs: int) -> Figure:
@@ -222,7 +244,9 @@ def _codel_start(results: Results, stem: Any, pairs: int) -> Figure:
     axes.margins(x=0.01)
     plot.legend(fig, axes)
     plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), f"CoDel's queue in the first 15 s, {pairs} pairs, first seed (figure 5 of the paper).")
+    return Figure(
+        stem.with_suffix(".png"), f"CoDel's queue in the first 15 s, {pairs} pairs, first seed (figure 5 of the paper)."
+    )
 
 
 def _rtt_figure(results: Results, stem: Any, pairs: int) -> Figure:
@@ -242,7 +266,10 @@ def _rtt_figure(results: Results, stem: Any, pairs: int) -> Figure:
     plot.legend(fig, axes)
     plot.save(fig, stem)
     number = {2: 9, 5: 10, 10: 11, 20: 12}.get(pairs)
-    return Figure(stem.with_suffix(".png"), f"Ping RTT over time, {pairs} pairs: mean over seeds, band from lowest to highest (figure {number} of the paper).")
+    return Figure(
+        stem.with_suffix(".png"),
+        f"Ping RTT over time, {pairs} pairs: mean over seeds, band from lowest to highest (figure {number} of the paper).",
+    )
 
 
 def _on_grid(grid: plot.ArrayLike, at: Any, rtt: Any) -> list[float]:
@@ -270,25 +297,34 @@ def _median_figure(cells: Cells, pairs: Sequence[int], given: Mapping[str, Any],
     axes.set_ylabel("median ping RTT (ms)")
     plot.legend(fig, axes)
     plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), "Median ping RTT with 95 % intervals, beside the paper's table III and ns-3.")
+    return Figure(
+        stem.with_suffix(".png"), "Median ping RTT with 95 % intervals, beside the paper's table III and ns-3."
+    )
 
 
 def _jain_figure(cells: Cells, pairs: Sequence[int], given: Mapping[str, Any], stem: Any) -> Figure:
     fig, panels = plot.figure(2, 1, height=5.2, share=True)
-    for axes, measure, title in zip(panels, ("jain_down", "jain_up"), ("Downloads (table I)", "Uploads (table II)"), strict=True):
+    for axes, measure, title in zip(
+        panels, ("jain_down", "jain_up"), ("Downloads (table I)", "Uploads (table II)"), strict=True
+    ):
         _bars(axes, measure, cells, pairs, given)
         plot.title(axes, title)
         axes.set_ylabel("Jain's index")
         axes.set_ylim(0.75, 1.012)
     plot.legend(fig, panels[0])
     plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), "Jain's index with 95 % intervals, beside the paper's tables and ns-3 (the axis begins at 0.75).")
+    return Figure(
+        stem.with_suffix(".png"),
+        "Jain's index with 95 % intervals, beside the paper's tables and ns-3 (the axis begins at 0.75).",
+    )
 
 
 # -- findings -------------------------------------------------------------------------------------------------------------
 
 
-def _differences(cells: Cells, pairs: Sequence[int], measure: str, more: str, less: Sequence[str]) -> list[tuple[str, Mean]]:
+def _differences(
+    cells: Cells, pairs: Sequence[int], measure: str, more: str, less: Sequence[str]
+) -> list[tuple[str, Mean]]:
     """``more - other`` seed by seed, for each other discipline and each number of pairs."""
     out = []
     for pair in pairs:
@@ -316,7 +352,11 @@ def _findings(cells: Cells, pairs: Sequence[int], given: Mapping[str, Any]) -> l
         verdict, figures = judge(differences, digits)
         found.append(Finding(text, verdict, f"{figures} {unit}".rstrip()))
 
-    add("pfifo_fast has the highest RTT at every number of pairs", _differences(cells, pairs, "median_rtt_ms", "pfifo_fast", others), "ms")
+    add(
+        "pfifo_fast has the highest RTT at every number of pairs",
+        _differences(cells, pairs, "median_rtt_ms", "pfifo_fast", others),
+        "ms",
+    )
     not_ared = [d for d in LABELS if d != "ared"]
     for pair in (2, 20):
         if pair in pairs:
@@ -326,14 +366,28 @@ def _findings(cells: Cells, pairs: Sequence[int], given: Mapping[str, Any]) -> l
     many = [pair for pair in pairs if pair >= 10]
     not_fq = [d for d in LABELS if d != "fq_codel"]
     for measure, what in (("jain_down", "downloads"), ("jain_up", "uploads")):
-        add(f"FQ-CoDel is the fairest to {what} with many pairs (10, 20)", _differences(cells, many, measure, "fq_codel", not_fq), "", 4)
+        add(
+            f"FQ-CoDel is the fairest to {what} with many pairs (10, 20)",
+            _differences(cells, many, measure, "fq_codel", not_fq),
+            "",
+            4,
+        )
     for measure, what in (("jain_down", "downloads"), ("jain_up", "uploads")):
         if 20 in pairs:
             unfair = _negated(_differences(cells, [20], measure, "pfifo_fast", others))
             add(f"pfifo_fast is the least fair to {what} at 20 pairs", unfair, "", 4)
-    add("CoDel is fairer to uploads than ARED", _differences(cells, [p for p in pairs if p > 2], "jain_up", "codel", ["ared"]), "", 4)
+    add(
+        "CoDel is fairer to uploads than ARED",
+        _differences(cells, [p for p in pairs if p > 2], "jain_up", "codel", ["ared"]),
+        "",
+        4,
+    )
     found.append(_bounded(cells, pairs, given))
-    add("pfifo_fast holds the longest queue", _differences(cells, pairs, "queue_packets", "pfifo_fast", others), "packets")
+    add(
+        "pfifo_fast holds the longest queue",
+        _differences(cells, pairs, "queue_packets", "pfifo_fast", others),
+        "packets",
+    )
     return found
 
 
