@@ -10,6 +10,8 @@ pub mod record;
 mod routes;
 pub mod scenario;
 pub mod schema;
+#[cfg(feature = "tables")]
+pub mod table;
 
 pub use plan::Plan;
 pub use record::Record;

@@ -51,6 +51,9 @@ pub struct LinkPlan {
     /// Packets are handed on when their transmission starts instead of when it ends, as Linux's `htb` and `tbf`
     /// shapers do; the line stays busy for the whole transmission all the same.
     pub handover_at_start: bool,
+    /// What an idle line saves up: so many bytes of the next busy time take no time on the line, as a token bucket's depth
+    /// does.
+    pub burst: Bytes,
     /// The queue of this link is sampled and reported.
     pub watched: bool,
     /// Round-trip time without queues of the flows over this link (the median), for `bdp`.
@@ -60,7 +63,8 @@ pub struct LinkPlan {
 /// One flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPlan {
-    /// Name for results and seeds.
+    /// Name for results and seeds: that of its traffic entry (`bulk1`), and where the entry has several flows, its
+    /// nodes (`bulk1:c2>s2`) and from the second between the same nodes its number (`bulk1:c2>s2#2`).
     pub name: String,
     /// Group of flows that came from one `[[traffic]]` entry (index).
     pub group: usize,
@@ -74,6 +78,13 @@ pub struct FlowPlan {
     pub stop: Option<Time>,
     /// What it does.
     pub app: AppPlan,
+}
+
+impl FlowPlan {
+    /// Name of the traffic entry from which the flow came: the flow's own name up to the colon.
+    pub fn group_name(&self) -> &str {
+        self.name.split(':').next().unwrap_or(&self.name)
+    }
 }
 
 /// What a flow does.

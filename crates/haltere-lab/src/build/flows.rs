@@ -77,6 +77,7 @@ impl Entry<'_> {
                 .out_of_range());
         }
         let apps = self.apps()?;
+        let single = total == 1 && ends.direction != Direction::Both;
         let mut flows = Vec::new();
         for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..ends.count).map(move |_| *p)).enumerate() {
             let copy = turn as u64 % u64::from(ends.count) + 1;
@@ -87,10 +88,11 @@ impl Entry<'_> {
                 Direction::Both => &[(a, b), (b, a)],
             };
             for &(from, to) in ways {
-                let mut name = format!("{label}:{}>{}", self.network.nodes[from], self.network.nodes[to]);
-                if copy > 1 {
-                    name.push_str(&format!("#{copy}"));
-                }
+                let name = match (single, copy) {
+                    (true, _) => label.to_owned(),
+                    (false, 1) => format!("{label}:{}>{}", self.network.nodes[from], self.network.nodes[to]),
+                    (false, _) => format!("{label}:{}>{}#{copy}", self.network.nodes[from], self.network.nodes[to]),
+                };
                 let jitter = Stream::new(seed, &format!("{name} start")).span(ends.jitter);
                 let app = apps[turn % apps.len()].clone();
                 let start = at(ends.start.saturating_add(jitter));

@@ -154,6 +154,7 @@ impl Network {
                 queue: link.queue.clone(),
                 ring: direction.ring,
                 handover_at_start: link.handover == Handover::Start,
+                burst: link.burst,
                 watched: watched(link),
                 rtt: None,
             });

@@ -29,7 +29,7 @@ impl Source {
         let mut key = key;
         loop {
             if let Some(line) = self.lines.get(key) {
-                return format!("{}:{line}", self.file);
+                return at_line(&self.file, *line);
             }
             match key.rfind(['.', '[']) {
                 Some(end) => key = &key[..end],
@@ -37,6 +37,11 @@ impl Source {
             }
         }
     }
+}
+
+/// `file:line`, or the line alone where the text has no name.
+fn at_line(file: &str, line: usize) -> String {
+    if file.is_empty() { format!("line {line}") } else { format!("{file}:{line}") }
 }
 
 /// Reads TOML.
@@ -54,7 +59,7 @@ pub(crate) fn read_toml(text: &str, file: &str) -> Result<(Value, Source), Scena
 pub(crate) fn read_json(text: &str, file: &str) -> Result<(Value, Source), ScenarioError> {
     let value = serde_json::from_str(text).map_err(|e| {
         let mut fault = Fault::new("", "the text", "JSON", format!("what is no JSON: {e}"));
-        fault.file = format!("{file}:{}", e.line());
+        fault.file = at_line(file, e.line());
         fault.syntax()
     })?;
     Ok((value, Source::new(file)))
@@ -71,7 +76,7 @@ impl Reader<'_> {
     }
     fn syntax(&self, offset: usize, name: &str, rule: &str, got: String) -> ScenarioError {
         let mut fault = Fault::new("", name, rule, got);
-        fault.file = format!("{}:{}", self.source.file, self.line(offset));
+        fault.file = at_line(&self.source.file, self.line(offset));
         fault.syntax()
     }
     fn table(&mut self, table: &DeTable<'_>, path: &str) -> Result<Value, ScenarioError> {

@@ -2,13 +2,14 @@
 
 use super::overrides::Overrides;
 use haltere_queue::QueueParams;
-use haltere_units::{Dur, Prob, Rate, Size};
+use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Nodes and links: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum Topology {
     /// Pairs of hosts on both sides of one bottleneck.
     Dumbbell(Dumbbell),
@@ -92,6 +93,9 @@ pub struct Link {
     pub ring: Option<Size>,
     /// When a packet is handed on: when its transmission ends, or when it starts, as Linux's `htb` and `tbf` shapers do.
     pub handover: Handover,
+    /// What an idle line saves up: so many bytes of the next busy time take no time on the line, as with a token bucket of
+    /// that depth. Linux's `htb` (with `handover = "start"`) and `tbf` (with `"end"`) need at least a full frame.
+    pub burst: Bytes,
     /// Sample and report this queue. Where not given: the bottleneck of a dumbbell; of the others the slowest links, and
     /// those whose queue is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +114,7 @@ impl Default for Link {
             queue: default_queue(),
             ring: None,
             handover: Handover::End,
+            burst: Bytes::ZERO,
             watch: None,
             reverse: Overrides::default(),
         }

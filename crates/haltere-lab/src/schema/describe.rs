@@ -1,8 +1,11 @@
 //! Names and descriptions of what can be written in an experiment file.
 
+use super::schema;
+use crate::scenario::error::{Fault, ScenarioError, did_you_mean, listed};
 use crate::scenario::{Topology, Traffic};
 use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;
+use serde_json::{Value, json};
 
 /// The kinds of names that [`names`] lists.
 pub const KINDS: &[&str] = &["queues", "congestion", "topologies", "traffic"];
@@ -16,4 +19,96 @@ pub fn names(kind: &str) -> Option<&'static [&'static str]> {
         "traffic" => Some(Traffic::NAMES),
         _ => None,
     }
+}
+
+/// What a name stands for (a queue discipline, a congestion control, a topology, a kind of traffic): its part of the
+/// schema, told apart from others of the same name by its kind.
+///
+/// `{ "name", "kind", "summary", "parameters": [{ "name", "meaning", "format", "default", "required" }] }`
+pub fn describe(name: &str) -> Result<Value, ScenarioError> {
+    for kind in KINDS {
+        if names(kind).is_some_and(|names| names.contains(&name)) {
+            return Ok(told(kind, name));
+        }
+    }
+    let all: Vec<&str> = KINDS.iter().filter_map(|k| names(k)).flatten().copied().collect();
+    let fault = Fault::new("", "name", format!("one of {}", listed(&all)), format!("`{name}`"));
+    Err(fault.hint(did_you_mean(name, &all)).unknown_name())
+}
+
+/// The table that `name` stands for, with its own description before the union's.
+fn told(kind: &str, name: &str) -> Value {
+    let root = schema();
+    let definition = match kind {
+        "queues" => "QueueParams",
+        "congestion" => "CongestionParams",
+        "topologies" => "Topology",
+        _ => "Traffic",
+    };
+    let table = find(root, &root["$defs"][definition], name).unwrap_or(&Value::Null);
+    let required: Vec<&str> = table["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let parameters: Vec<Value> = table["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| key.as_str() != "kind")
+        .map(|(key, schema)| parameter(root, key, schema, required.contains(&key.as_str())))
+        .collect();
+    let summary = table["description"].as_str().unwrap_or_default();
+    json!({ "name": name, "kind": kind, "summary": summary, "parameters": parameters, "schema": table })
+}
+
+/// The alternative of a union that has that `kind`, or that only key.
+fn find<'a>(root: &'a Value, union: &'a Value, name: &str) -> Option<&'a Value> {
+    for key in ["anyOf", "oneOf"] {
+        for option in union[key].as_array().into_iter().flatten() {
+            if option["properties"]["kind"]["const"] == name {
+                return Some(option);
+            }
+            if let Some(inner) = option["properties"].get(name) {
+                return Some(target(root, inner));
+            }
+            if let Some(found) = find(root, option, name) {
+                return Some(found);
+            }
+        }
+    }
+    None
+}
+
+/// What a `$ref` refers to.
+fn target<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let pointer = schema["$ref"].as_str().and_then(|r| r.strip_prefix('#'));
+    pointer.and_then(|p| root.pointer(p)).unwrap_or(schema)
+}
+
+fn parameter(root: &Value, name: &str, schema: &Value, required: bool) -> Value {
+    let definition = target(root, schema);
+    let or = |key: &str| schema.get(key).or_else(|| definition.get(key)).cloned();
+    let format = or("format").or_else(|| or("type")).unwrap_or_else(|| json!("any"));
+    let mut told = json!({ "name": name, "meaning": or("description"), "format": format, "required": required });
+    for key in ["default", "minimum", "maximum"] {
+        if let Some(value) = or(key) {
+            told[key] = value;
+        }
+    }
+    let values = constants(schema).or_else(|| constants(definition));
+    if let Some(values) = values {
+        told["values"] = json!(values);
+    }
+    told
+}
+
+/// The texts that may be written, where they are listed.
+fn constants(schema: &Value) -> Option<Vec<&str>> {
+    if let Some(all) = schema["enum"].as_array() {
+        return Some(all.iter().filter_map(Value::as_str).collect());
+    }
+    let options = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array())?;
+    let mut out = Vec::new();
+    for option in options {
+        out.extend(option["const"].as_str());
+        out.extend(option["enum"].as_array().into_iter().flatten().filter_map(Value::as_str));
+    }
+    (!out.is_empty()).then_some(out)
 }

@@ -3,7 +3,7 @@
 pub(crate) mod check;
 mod describe;
 
-pub use describe::{KINDS, names};
+pub use describe::{KINDS, describe, names};
 
 use crate::scenario::Experiment;
 use serde_json::{Value, json};

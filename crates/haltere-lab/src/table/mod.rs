@@ -1,0 +1,54 @@
+//! Tables of one run: Arrow record batches made from a [`Plan`] and its [`Record`].
+//!
+//! | table | one row a | main columns |
+//! |---|---|---|
+//! | `flows` | flow | flow, group, kind, congestion, from, to, start, goodput, bytes, retransmissions |
+//! | `links` | direction of a link | link, rate, packets, bytes, drops, marks, mean queue, utilisation |
+//! | `flow_series` | flow and sample | at_ns, flow, received_bytes, cwnd_bytes, ..., variables of the control |
+//! | `queue_series` | watched queue and sample | at_ns, link, packets, bytes, ..., variables of the discipline |
+//! | `pings` | answered ping | at_ns, flow, rtt_ns |
+//!
+//! Times are nanoseconds from the start of the run, rates bit/s. A column's unit stands in its field's metadata under
+//! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
+//! mechanisms.
+
+mod columns;
+mod runs;
+mod series;
+
+use crate::{Plan, Record};
+pub use arrow_array::RecordBatch;
+
+use arrow_array::Array;
+use columns::Columns;
+use sha2::{Digest, Sha256};
+
+/// All tables of one run, by name, in a fixed order.
+pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> {
+    vec![
+        ("flows", runs::flows(plan, record)),
+        ("links", runs::links(plan, record)),
+        ("flow_series", series::flows(plan, record)),
+        ("queue_series", series::queues(plan, record)),
+        ("pings", series::pings(plan, record)),
+    ]
+}
+
+/// SHA-256 over the names, types and bytes of all columns, in hexadecimal: equal results, equal digests.
+pub fn digest(tables: &[(&'static str, RecordBatch)]) -> String {
+    let mut hasher = Sha256::new();
+    for (name, batch) in tables {
+        hasher.update(format!("{name} {}\n", batch.num_rows()));
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            hasher.update(format!("{} {}\n", field.name(), field.data_type()));
+            let data = column.to_data();
+            if let Some(nulls) = data.nulls() {
+                nulls.iter().for_each(|valid| hasher.update([u8::from(valid)]));
+            }
+            for data in std::iter::once(&data).chain(data.child_data()) {
+                data.buffers().iter().for_each(|buffer| hasher.update(buffer.as_slice()));
+            }
+        }
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,138 @@
+//! The tables with one row a flow and one row a link.
+
+use super::Columns;
+use crate::plan::{AppPlan, FlowPlan, LinkPlan, TcpPlan};
+use crate::record::{FlowRecord, LinkCounters, LinkRecord};
+use crate::{Plan, Record};
+use arrow_array::RecordBatch;
+use haltere_transport::Info;
+use haltere_units::{Dur, Time};
+
+/// One row a flow.
+pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
+    let mut table = Columns::default();
+    let plans = || plan.flows.iter();
+    let both = || plan.flows.iter().zip(&record.flows);
+    table.text("flow", plans().map(|f| Some(f.name.as_str())));
+    table.text("group", plans().map(|f| Some(f.group_name())));
+    table.text("kind", plans().map(|f| Some(kind(&f.app))));
+    table.text("congestion", plans().map(|f| tcp(&f.app).map(|t| t.congestion.kind())));
+    table.text("from", plans().map(|f| Some(plan.nodes[f.from].as_str())));
+    table.text("to", plans().map(|f| Some(plan.nodes[f.to].as_str())));
+    table.count("start_ns", "ns", plans().map(|f| f.start.as_ns()));
+    table.count_opt("stop_ns", "ns", plans().map(|f| f.stop.map(Time::as_ns)));
+    table.number_opt("goodput_bps", "bit/s", both().map(|(f, r)| goodput(plan, f, r)));
+    table.count("received_bytes", "B", both().map(|(_, r)| r.received));
+    table.count("received_after_warmup", "B", both().map(|(_, r)| r.received_after_warmup));
+    table.count("packets_sent", "packets", both().map(|(_, r)| r.packets_sent));
+    table.count("packets_received", "packets", both().map(|(_, r)| r.packets_received));
+    table.count_opt("completed_ns", "ns", both().map(|(_, r)| r.completed.map(Time::as_ns)));
+    let figures: [(&str, &str, Figure); 9] = [
+        ("segments_sent", "segments", |i| i.segments_sent),
+        ("retransmissions", "segments", |i| i.retransmissions),
+        ("timeouts", "", |i| i.timeouts),
+        ("recoveries", "", |i| i.recoveries),
+        ("ecn_reductions", "", |i| i.ecn_reductions),
+        ("delivered", "segments", |i| i.delivered),
+        ("delivered_ce", "segments", |i| i.delivered_ce),
+        ("srtt_ns", "ns", |i| i.srtt.as_ns()),
+        ("min_rtt_ns", "ns", |i| i.min_rtt.as_ns()),
+    ];
+    for (name, unit, figure) in figures {
+        table.count_opt(name, unit, both().map(|(_, r)| r.sender.as_ref().map(figure)));
+    }
+    for (name, unit, figure) in figures.into_iter().take(7) {
+        table.count_opt(&format!("{name}_after_warmup"), unit, both().map(|(_, r)| since_warmup(r, figure)));
+    }
+    table.finish()
+}
+
+/// One figure of a TCP endpoint.
+type Figure = fn(&Info) -> u64;
+
+fn since_warmup(record: &FlowRecord, figure: Figure) -> Option<u64> {
+    let before = record.sender_at_warmup.as_ref().map_or(0, figure);
+    Some(figure(record.sender.as_ref()?).saturating_sub(before))
+}
+
+fn kind(app: &AppPlan) -> &'static str {
+    match app {
+        AppPlan::Bulk { .. } => "bulk",
+        AppPlan::OnOff { .. } => "on_off",
+        AppPlan::Cbr { .. } => "cbr",
+        AppPlan::Ping { .. } => "ping",
+    }
+}
+
+fn tcp(app: &AppPlan) -> Option<&TcpPlan> {
+    match app {
+        AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
+        AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
+    }
+}
+
+/// Payload delivered after the warm-up, over the time from the later of warm-up and start to the earliest of completion,
+/// stop and end. Pings carry no data.
+fn goodput(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Option<f64> {
+    if matches!(flow.app, AppPlan::Ping { .. }) {
+        return None;
+    }
+    let from = plan.warmup.max(flow.start);
+    let to = [flow.stop, record.completed].into_iter().flatten().fold(plan.end, Time::min);
+    let span = to.since(from);
+    if span.is_zero() {
+        return None;
+    }
+    Some(record.received_after_warmup as f64 * 8.0 / span.as_secs_f64())
+}
+
+/// One row a direction of a link.
+pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
+    let mut table = Columns::default();
+    let plans = || plan.links.iter();
+    let both = || plan.links.iter().zip(&record.links);
+    table.text("link", plans().map(|l| Some(l.name.as_str())));
+    table.text("from", plans().map(|l| Some(plan.nodes[l.from].as_str())));
+    table.text("to", plans().map(|l| Some(plan.nodes[l.to].as_str())));
+    table.text("queue", plans().map(|l| Some(l.queue.kind())));
+    table.flag("watched", plans().map(|l| l.watched));
+    table.count_opt("rate_bps", "bit/s", plans().map(|l| l.rate.map(|r| r.as_bps())));
+    table.count("delay_ns", "ns", plans().map(|l| l.delay.as_ns()));
+    table.count_opt("rtt_ns", "ns", plans().map(|l| l.rtt.map(Dur::as_ns)));
+    let counters: [(&str, &str, fn(&LinkCounters) -> u64); 9] = [
+        ("arrived", "packets", |c| c.arrived),
+        ("sent", "packets", |c| c.sent),
+        ("sent_bytes", "B", |c| c.sent_bytes),
+        ("dropped_overlimit", "packets", |c| c.dropped_overlimit),
+        ("dropped_congestion", "packets", |c| c.dropped_congestion),
+        ("marked", "packets", |c| c.marked),
+        ("returned", "packets", |c| c.returned),
+        ("lost", "packets", |c| c.lost),
+        ("peak_packets", "packets", |c| u64::from(c.peak_packets)),
+    ];
+    for (name, unit, counter) in counters {
+        table.count(name, unit, both().map(|(_, r)| counter(&r.total)));
+        table.count(&format!("{name}_after_warmup"), unit, both().map(|(_, r)| counter(&r.after_warmup)));
+    }
+    let span = plan.end.since(plan.warmup);
+    let figures: [(&str, &str, fn(&LinkPlan, &LinkRecord, Dur) -> Option<f64>); 4] = [
+        ("mean_queue_packets", "packets", |_, r, span| ratio(r.after_warmup.packet_ns as f64, span.as_ns() as f64)),
+        ("utilisation", "", |l, r, span| {
+            ratio(r.after_warmup.sent_bytes as f64 * 8.0, l.rate?.as_bps_f64() * span.as_secs_f64())
+        }),
+        ("drop_rate", "", |_, r, _| {
+            let c = &r.after_warmup;
+            ratio((c.dropped_overlimit + c.dropped_congestion) as f64, c.arrived as f64)
+        }),
+        ("mark_rate", "", |_, r, _| ratio(r.after_warmup.marked as f64, r.after_warmup.arrived as f64)),
+    ];
+    for (name, unit, figure) in figures {
+        table.number_opt(name, unit, both().map(|(l, r)| figure(l, r, span)));
+    }
+    table.finish()
+}
+
+/// `part` of `whole`; nothing of nothing is no number.
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}

@@ -1,0 +1,30 @@
+//! What can be written in an experiment file.
+
+use crate::error::InputError;
+use haltere_lab::schema as lab;
+use pyo3::prelude::*;
+
+/// The JSON Schema of experiment files, as JSON.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    lab::schema().to_string()
+}
+
+/// The kinds of names: what `names` takes.
+#[pyfunction]
+pub(crate) fn kinds() -> Vec<&'static str> {
+    lab::KINDS.to_vec()
+}
+
+/// The names of a kind, such as those of all queue disciplines.
+#[pyfunction]
+pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
+    let names = lab::names(kind).map(<[_]>::to_vec);
+    names.ok_or_else(|| InputError::new_err(format!("kind must be one of `{}`, got `{kind}`", lab::KINDS.join("`, `"))))
+}
+
+/// What a name stands for, with its parameters, as JSON.
+#[pyfunction]
+pub(crate) fn describe(name: &str) -> PyResult<String> {
+    lab::describe(name).map(|told| told.to_string()).map_err(crate::error::input)
+}

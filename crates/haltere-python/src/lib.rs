@@ -1,0 +1,29 @@
+//! The Python extension `haltere._core`: conversions and errors, no algorithm and no I/O.
+
+mod catalogue;
+mod error;
+mod run;
+mod scenario;
+mod tables;
+
+use pyo3::prelude::*;
+
+/// The compiled half of Haltere.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::catalogue::{describe, kinds, names, schema};
+    #[pymodule_export]
+    use super::error::{HaltereError, InputError};
+    #[pymodule_export]
+    use super::run::{Progress, Run, run};
+    #[pymodule_export]
+    use super::scenario::Scenario;
+    #[pymodule_export]
+    use super::tables::Table;
+
+    /// Haltere's version.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name in Python")]
+    const version: &str = env!("CARGO_PKG_VERSION");
+}

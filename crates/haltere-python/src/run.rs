@@ -1,0 +1,107 @@
+//! Runs.
+
+use crate::error::{self, guard};
+use crate::scenario::Scenario;
+use crate::tables::Table;
+use haltere_lab::table;
+use haltere_sim::RunControl;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// How far a run is; may be read, and the run ended, from other threads.
+#[pyclass(frozen, module = "haltere._core")]
+#[derive(Default)]
+pub(crate) struct Progress {
+    cancelled: AtomicBool,
+    at_ns: AtomicU64,
+    end_ns: AtomicU64,
+}
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Progress {
+        Progress::default()
+    }
+    /// How much of the run is done, from 0 to 1.
+    #[getter]
+    fn done(&self) -> f64 {
+        match self.end_ns.load(Ordering::Relaxed) {
+            0 => 0.0,
+            end => (self.at_ns.load(Ordering::Relaxed) as f64 / end as f64).min(1.0),
+        }
+    }
+    /// True once `cancel` was called.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+    /// Ends the run soon: it raises `HaltereError`.
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A run that came to its end.
+#[pyclass(frozen, module = "haltere._core")]
+pub(crate) struct Run {
+    tables: Vec<(&'static str, table::RecordBatch)>,
+    events: u64,
+    peak_events: u64,
+    digest: OnceLock<String>,
+}
+
+#[pymethods]
+impl Run {
+    /// The tables by name; each can be given to `pyarrow.table`, pandas or polars (Arrow's PyCapsule interface).
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for (name, batch) in &self.tables {
+            out.set_item(name, Table::new(batch.clone()).into_pyobject(py)?)?;
+        }
+        Ok(out)
+    }
+    /// SHA-256 over all tables: equal results, equal digests.
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| guard(|| self.digest.get_or_init(|| table::digest(&self.tables)).clone()))
+    }
+    /// Events that the simulator handled.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.events
+    }
+    /// The most events that waited at a time.
+    #[getter]
+    fn peak_events(&self) -> u64 {
+        self.peak_events
+    }
+}
+
+/// Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile.
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, progress = None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: &Bound<'_, Scenario>,
+    seed: u64,
+    progress: Option<&Bound<'_, Progress>>,
+) -> PyResult<Run> {
+    let lab = Arc::clone(&scenario.get().lab);
+    let progress = progress.map(|p| p.get());
+    py.detach(|| {
+        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
+        if let Some(progress) = progress {
+            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
+        }
+        let control = RunControl { cancel: progress.map(|p| &p.cancelled), progress: progress.map(|p| &p.at_ns) };
+        let record = guard(|| haltere_sim::run(&plan, &control))?.map_err(error::run)?;
+        let tables = guard(|| table::tables(&plan, &record))?;
+        if let Some(progress) = progress {
+            progress.at_ns.store(plan.end.as_ns(), Ordering::Relaxed);
+        }
+        Ok(Run { tables, events: record.events, peak_events: record.peak_events, digest: OnceLock::new() })
+    })
+}

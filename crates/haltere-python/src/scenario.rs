@@ -1,0 +1,93 @@
+//! Scenarios.
+
+use crate::error::{HaltereError, guard, input};
+use haltere_lab::Scenario as Lab;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// An experiment, read and checked. It never changes.
+#[pyclass(frozen, module = "haltere._core")]
+pub(crate) struct Scenario {
+    pub(crate) lab: Arc<Lab>,
+}
+
+fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, haltere_lab::ScenarioError> + Send) -> PyResult<Scenario> {
+    let lab = py.detach(|| guard(read))?.map_err(input)?;
+    Ok(Scenario { lab: Arc::new(lab) })
+}
+
+fn json(text: &str) -> PyResult<Value> {
+    serde_json::from_str(text).map_err(|e| HaltereError::new_err(format!("value must be JSON, got what is none: {e}")))
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads an experiment file; `name` is the file's in messages.
+    #[staticmethod]
+    #[pyo3(signature = (text, name = ""))]
+    fn from_toml(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
+        wrap(py, || Lab::parse(text, name))
+    }
+    /// Reads an experiment written as JSON.
+    #[staticmethod]
+    #[pyo3(signature = (text, name = ""))]
+    fn from_json(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
+        wrap(py, || Lab::from_json(text, name))
+    }
+    /// The full experiment with every default, as JSON.
+    fn to_json(&self) -> PyResult<String> {
+        guard(|| self.lab.filled().to_string())
+    }
+    /// Names a run: equal hashes, equal results. Covers this version, the seed and what decides the result.
+    fn hash(&self, seed: u64) -> PyResult<String> {
+        guard(|| self.lab.hash(seed, env!("CARGO_PKG_VERSION")))
+    }
+    /// The points of the sweep: what each sets, and its scenario.
+    fn points<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyDict>, Scenario)>> {
+        let points = py.detach(|| guard(|| self.lab.points()))?.map_err(input)?;
+        let loads = py.import("json")?.getattr("loads")?;
+        let mut out = Vec::with_capacity(points.len());
+        for point in points {
+            let settings = PyDict::new(py);
+            for (path, value) in point.settings {
+                settings.set_item(path, loads.call1((value.to_string(),))?)?;
+            }
+            out.push((settings, Scenario { lab: Arc::new(point.scenario) }));
+        }
+        Ok(out)
+    }
+    /// The scenario with the key at a dotted path set to a value, given as JSON.
+    fn set(&self, py: Python<'_>, path: &str, value: &str) -> PyResult<Scenario> {
+        let value = json(value)?;
+        wrap(py, || self.lab.with(path, value))
+    }
+    /// What it is about.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.lab.title
+    }
+    /// How many times it is repeated.
+    #[getter]
+    fn seeds(&self) -> u32 {
+        self.lab.seeds
+    }
+    /// How long a run lasts, in seconds.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.lab.duration.as_secs_f64()
+    }
+    /// What the statistics leave out at the start, in seconds.
+    #[getter]
+    fn warmup_s(&self) -> f64 {
+        self.lab.warmup.as_secs_f64()
+    }
+    fn __eq__(&self, other: &Scenario) -> bool {
+        *self.lab == *other.lab
+    }
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
+        let make = slf.get_type().getattr("from_json")?.unbind();
+        Ok((make, (slf.get().to_json()?,)))
+    }
+}

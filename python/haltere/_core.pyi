@@ -1,0 +1,120 @@
+"""The compiled half of Haltere: experiments are read and checked here, and run."""
+
+from typing import Any, final
+
+version: str
+"""Haltere's version."""
+
+class HaltereError(Exception):
+    """Whatever goes wrong in Haltere."""
+
+class InputError(HaltereError):
+    """The experiment is wrong; nothing has been run."""
+
+@final
+class Scenario:
+    """An experiment, read and checked. It never changes."""
+
+    @staticmethod
+    def from_toml(text: str, name: str = "") -> Scenario:
+        """Reads an experiment file; ``name`` is the file's in messages. Raises :class:`InputError`."""
+
+    @staticmethod
+    def from_json(text: str, name: str = "") -> Scenario:
+        """Reads an experiment written as JSON. Raises :class:`InputError`."""
+
+    def to_json(self) -> str:
+        """The full experiment with every default, as JSON."""
+
+    def hash(self, seed: int) -> str:
+        """Names a run: equal hashes, equal results. Covers this version, the seed and what decides the result."""
+
+    def points(self) -> list[tuple[dict[str, Any], Scenario]]:
+        """The points of the sweep: what each sets, and its scenario."""
+
+    def set(self, path: str, value: str) -> Scenario:
+        """The scenario with the key at a dotted path (``traffic[0].count``) set to a value, given as JSON."""
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+
+    @property
+    def seeds(self) -> int:
+        """How many times it is repeated."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long a run lasts, in seconds."""
+
+    @property
+    def warmup_s(self) -> float:
+        """What the statistics leave out at the start, in seconds."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: Scenario, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, tuple[str]]: ...
+
+@final
+class Progress:
+    """How far a run is; may be read, and the run ended, from other threads."""
+
+    def __new__(cls) -> Progress: ...
+    @property
+    def done(self) -> float:
+        """How much of the run is done, from 0 to 1."""
+
+    @property
+    def cancelled(self) -> bool:
+        """True once :meth:`cancel` was called."""
+
+    def cancel(self) -> None:
+        """Ends the run soon: it raises :class:`HaltereError`."""
+
+@final
+class Table:
+    """A table. Give it to ``pyarrow.table``, ``pandas.DataFrame.from_arrow`` or ``polars.DataFrame``."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table as an Arrow C stream (Arrow's PyCapsule interface)."""
+
+@final
+class Run:
+    """A run that came to its end."""
+
+    def tables(self) -> dict[str, Table]:
+        """``flows``, ``links``, ``flow_series``, ``queue_series`` and ``pings``."""
+
+    def digest(self) -> str:
+        """SHA-256 over all tables: equal results, equal digests."""
+
+    @property
+    def events(self) -> int:
+        """Events that the simulator handled."""
+
+    @property
+    def peak_events(self) -> int:
+        """The most events that waited at a time."""
+
+def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
+    """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""
+
+def schema() -> str:
+    """The JSON Schema of experiment files, as JSON."""
+
+def kinds() -> list[str]:
+    """The kinds of names: what :func:`names` takes."""
+
+def names(kind: str) -> list[str]:
+    """The names of a kind: ``queues``, ``congestion``, ``topologies`` or ``traffic``."""
+
+def describe(name: str) -> str:
+    """What a name stands for, with its parameters, as JSON."""
