@@ -368,6 +368,22 @@ mod tests {
     }
 
     #[test]
+    fn overflow_drops_count_in_the_queue_s_codel_state() {
+        let (mut q, mut fate) = queue(Params { limit: Size::Packets(100), drop_batch: 3, ..Params::default() });
+        send(&mut q, &mut fate, &[(1, 1000); 101]);
+        assert_eq!(q.flows[q.classify(&TestPkt::new(0, 1).flow(1)) as usize].vars.count, 3);
+    }
+
+    #[test]
+    fn what_was_sent_no_longer_makes_a_queue_fat() {
+        let (mut q, mut fate) = queue(Params { limit: Size::Packets(5), drop_batch: 1, ..Params::default() });
+        send(&mut q, &mut fate, &[(1, 1500); 5]);
+        drain(&mut q, &mut fate);
+        send(&mut q, &mut fate, &[(1, 1500), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000)]);
+        assert_eq!(fate.dropped_ids(), [1]);
+    }
+
+    #[test]
     fn the_memory_limit_counts_bytes_beside_the_packet_limit() {
         let (mut q, mut fate) = queue(Params { memory_limit: Bytes::new(3000), drop_batch: 1, ..Params::default() });
         send(&mut q, &mut fate, &[(1, 1500), (1, 1500), (1, 1)]);

@@ -391,6 +391,16 @@ mod tests {
     }
 
     #[test]
+    fn after_a_forced_mark_the_spreading_starts_anew() {
+        // With R = 0 the packet after the one that draws it is marked, and the first one back below max draws.
+        let (mut q, mut fate) = (red(&example()), Recorder::new(1));
+        q.vars.avg = 90_000.0;
+        assert_eq!(q.verdict(1000, &mut fate), Verdict::Forced);
+        fate.forced = alloc::vec![0.9, 0.0];
+        assert_eq!(early_at(&mut q, 60_000.0, 5, &mut fate), [1]);
+    }
+
+    #[test]
     fn gentle_marks_by_chance_up_to_twice_max() {
         // At 1.5 max p_b = 0.02 + 0.98 / 2 = 0.51: R = 0.9 is reached by the second packet after.
         let (mut q, mut fate) = (red(&Params { gentle: true, ..example() }), Recorder::new(1));
