@@ -76,15 +76,12 @@ impl Bbr3 {
             return;
         }
         self.adapt_long_term(ack);
+        let down = self.state == State::Up && self.time_to_go_down(ack);
         match self.state {
             State::Down | State::Cruise if self.time_to_probe(ack.ev.now) => self.start_refill(ack.rate),
             State::Down if self.time_to_cruise(ack) => self.start_cruise(),
             State::Refill if self.round_start => self.start_up(ack.ev.now, ack.rate),
-            State::Up => {
-                if self.time_to_go_down(ack) {
-                    self.start_down(ack.ev.now, ack.rate);
-                }
-            }
+            State::Up if down => self.start_down(ack.ev.now, ack.rate),
             _ => {}
         }
     }
