@@ -6,7 +6,8 @@
 //! line became free, in order of time, with the discipline's own timers in between. A dequeued packet has its delivery time
 //! at once and joins the flight; the pending event is the delivery of the flight's head. A packet is delivered
 //! at or after the end of its transmission, so while something waits the flight is not empty, with two exceptions (a
-//! packet lost on the line, `handover_at_start`), for which the pending event is the end of the transmission.
+//! packet lost on the line, `handover_at_start`), for which the pending event is the end of the transmission. A
+//! discipline that sends packets back at a dequeue makes its link eager: an event at the end of each transmission, too.
 //!
 //! ```text
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> deliver
@@ -117,6 +118,12 @@ pub(crate) struct Link {
     /// The line is free and the discipline said that nothing waits.
     idle: bool,
     handover_at_start: bool,
+    /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
+    eager: bool,
+    /// Time on the line that an idle line saves up.
+    burst: Dur,
+    /// When the line became busy last.
+    busy_since: Time,
     delay: Dur,
     line: Serialisation,
     flight: VecDeque<InFlight>,
@@ -145,18 +152,22 @@ impl Link {
             seed: hash.next(),
         };
         let device = plan.ring.map(|n| Device { fifo: VecDeque::new(), capacity: n as usize });
+        let queue = Queue::new(&plan.queue, &context)?;
         Ok(Link {
             scheduled: Time::NEVER,
             free_at: Time::ZERO,
             idle: true,
             handover_at_start: plan.handover_at_start,
+            eager: queue.returns_at_dequeue(),
+            burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
+            busy_since: Time::ZERO,
             delay: plan.delay,
             line: Serialisation::new(plan.rate),
             flight: VecDeque::new(),
             tally: Tally::default(),
             loss: plan.loss.as_f64(),
             rng: Rng::new(seed, &format!("{}/queue", plan.name)),
-            queue: Queue::new(&plan.queue, &context)?,
+            queue,
             device,
             tap: None,
             from: plan.from as u32,
@@ -185,16 +196,21 @@ impl Link {
         }
         if self.idle {
             self.idle = false;
-            self.free_at = now;
+            self.free_at = self.free_at.max(now.saturating_sub(self.burst));
+            self.busy_since = now;
             self.send_until(now, pool);
         }
         self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.tally.waiting);
-        if self.scheduled == Time::NEVER { self.schedule() } else { None }
+        if self.scheduled == Time::NEVER || self.eager { self.schedule() } else { None }
     }
     /// The pending event is due: the packet that is delivered now, if any, and the time of the next event, if any.
     #[inline]
     pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Box<Packet>>, Option<Time>) {
-        if self.flight.len() <= 1 {
+        if now != self.scheduled {
+            return (None, None); // an earlier event took its place
+        }
+        self.scheduled = Time::NEVER;
+        if self.flight.len() <= 1 || self.eager {
             self.catch_up(now, pool);
         }
         let delivered = match self.flight.front() {
@@ -203,14 +219,21 @@ impl Link {
         };
         (delivered, self.schedule())
     }
+    /// The time of the next event, where there is one and no event as early is pending.
     #[inline]
     fn schedule(&mut self) -> Option<Time> {
-        self.scheduled = match self.flight.front() {
-            Some(head) => head.due,
-            None if self.tally.waiting > 0 || self.device.as_ref().is_some_and(|d| !d.fifo.is_empty()) => self.free_at,
-            None => Time::NEVER,
-        };
-        (self.scheduled != Time::NEVER).then_some(self.scheduled)
+        let mut next = self.flight.front().map_or(Time::NEVER, |head| head.due);
+        if (next == Time::NEVER || self.eager) && self.is_backlogged() {
+            next = next.min(self.free_at);
+        }
+        if next >= self.scheduled {
+            return None;
+        }
+        self.scheduled = next;
+        Some(next)
+    }
+    fn is_backlogged(&self) -> bool {
+        self.tally.waiting > 0 || self.device.as_ref().is_some_and(|d| !d.fifo.is_empty())
     }
 
     /// Carries out everything that happened in the queue until `now`: dequeues and the discipline's timers.
@@ -230,7 +253,7 @@ impl Link {
     #[inline]
     fn send_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
-            let start = self.free_at;
+            let start = self.free_at.max(self.busy_since);
             self.run_timers(start);
             match self.next_packet(start, pool) {
                 Some(packet) => self.transmit(start, packet, pool),
@@ -265,7 +288,7 @@ impl Link {
     #[inline]
     fn transmit(&mut self, start: Time, packet: Box<Packet>, pool: &mut Pool) {
         let bytes = u64::from(packet.header.len);
-        self.free_at = start + self.line.next(Bytes::new(bytes));
+        self.free_at += self.line.next(Bytes::new(bytes));
         self.tally.counters.sent += 1;
         self.tally.counters.sent_bytes += bytes;
         if let Some(tap) = &mut self.tap {
@@ -276,7 +299,7 @@ impl Link {
             pool.give(packet);
             return;
         }
-        let leaves = if self.handover_at_start { start } else { self.free_at };
+        let leaves = if self.handover_at_start { start } else { self.free_at.max(start) };
         self.flight.push_back(InFlight { due: leaves + self.delay, packet });
     }
 

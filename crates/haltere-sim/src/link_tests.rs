@@ -17,6 +17,8 @@ struct Eager {
     plan: LinkPlan,
     line: Serialisation,
     busy_until: Option<Time>,
+    /// When the line is paid for: in the past by at most the burst.
+    paid_until: Time,
     device: VecDeque<Box<Packet>>,
     out: Vec<(Time, u16, Ecn)>,
     tally: Tally,
@@ -37,6 +39,7 @@ impl Eager {
             plan: plan.clone(),
             line: Serialisation::new(plan.rate),
             busy_until: None,
+            paid_until: Time::ZERO,
             device: VecDeque::new(),
             out: Vec::new(),
             tally: Tally::default(),
@@ -71,7 +74,8 @@ impl Eager {
         };
         self.busy_until = packet.map(|packet| {
             let len = packet.header.len;
-            let end = now + self.line.next(Bytes::new(u64::from(len)));
+            self.paid_until += self.line.next(Bytes::new(u64::from(len)));
+            let end = self.paid_until.max(now);
             self.tally.counters.sent += 1;
             self.tally.counters.sent_bytes += u64::from(len);
             if self.loss_rng.uniform() < self.plan.loss.as_f64() {
@@ -89,6 +93,8 @@ impl Eager {
         queue.enqueue(now, packet, &mut Verdict { now, tally, rng, pool });
         self.fill(now);
         if self.busy_until.is_none() {
+            let burst = self.plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(self.plan.burst));
+            self.paid_until = self.paid_until.max(now.saturating_sub(burst));
             self.line_is_free(now);
         }
         self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.queue.backlog().packets);
@@ -158,8 +164,11 @@ fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Heade
         let flow = (rng.next() % 7) as u32;
         let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         let (src, dst, src_port, dst_port) = (flow, 9, 40_000, 5001);
-        let (cursor, endpoint, isn, protocol) = (0, 0, 0, 17);
-        all.push((now, Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn }));
+        let (cursor, endpoint, isn, protocol, returned) = (0, 0, 0, 17, false);
+        all.push((
+            now,
+            Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn, returned },
+        ));
     }
     all
 }
@@ -175,6 +184,7 @@ fn link(queue: QueueParams) -> LinkPlan {
         queue,
         ring: None,
         handover_at_start: false,
+        burst: haltere_units::Bytes::ZERO,
         watched: true,
         rtt: Some(Dur::from_ms(20)),
     }
@@ -204,6 +214,10 @@ fn every_discipline_does_the_same_lazily_and_eagerly() {
         let lossy = LinkPlan { loss: Prob::of(0.3), ..plan.clone() };
         compare(&lossy, &format!("{name} with losses"));
         compare(&LinkPlan { handover_at_start: true, ..plan.clone() }, &format!("{name} handed over at the start"));
+        for handover_at_start in [false, true] {
+            let bucket = LinkPlan { burst: Bytes::new(4000), handover_at_start, ..plan.clone() };
+            compare(&bucket, &format!("{name} behind a token bucket, handed over at the start: {handover_at_start}"));
+        }
         let short = LinkPlan { delay: Dur::ZERO, handover_at_start: true, ..lossy };
         compare(&short, &format!("{name} with losses, no delay, handed over at the start"));
     }

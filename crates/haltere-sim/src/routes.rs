@@ -149,6 +149,7 @@ mod tests {
             queue: queue.clone(),
             ring: None,
             handover_at_start: false,
+            burst: haltere_units::Bytes::ZERO,
             watched: false,
             rtt: None,
         };

@@ -22,6 +22,7 @@ pub fn link(from: usize, to: usize, mbps: u64) -> LinkPlan {
         queue: drop_tail(1000),
         ring: None,
         handover_at_start: false,
+        burst: haltere_units::Bytes::ZERO,
         watched: from < to,
         rtt: None,
     }
