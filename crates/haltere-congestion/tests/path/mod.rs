@@ -96,6 +96,7 @@ pub struct Flow {
     limited: bool,
     // What is measured.
     pub drops: u64,
+    pub marks: u64,
     pub first_drop: Option<(Time, u64)>,
     pub bytes_received: u64,
     pub queue_seconds: f64,
@@ -149,6 +150,7 @@ impl Flow {
             limit_round: 0,
             limited: false,
             drops: 0,
+            marks: 0,
             first_drop: None,
             bytes_received: 0,
             queue_seconds: 0.0,
@@ -230,6 +232,7 @@ impl Flow {
             return;
         }
         let ce = self.path.mark.is_some_and(|mark| self.queue.len() >= mark);
+        self.marks += u64::from(ce);
         self.count_queue();
         self.queue.push_back((seq, order, ce));
         self.transmit();
