@@ -63,8 +63,8 @@ impl Default for Params {
 
 /// Rounds over which the bandwidth is the largest sample: a gain cycle and two.
 const BW_WINDOW_ROUNDS: u64 = 10;
-/// 2 / ln 2: the least gain that doubles the rate every round.
-const HIGH_GAIN: Gain = Gain::ratio(2885, 1000);
+/// 2 / ln 2: the least gain that doubles the rate every round; rounded up, since less would not double.
+const HIGH_GAIN: Gain = Gain(Gain::ratio(2885, 1000).0 + 1);
 /// Its inverse drains in one round what Startup queued.
 const DRAIN_GAIN: Gain = Gain::ratio(1000, 2885);
 /// Room for delayed and aggregated acknowledgements.
@@ -327,5 +327,140 @@ impl CongestionControl for Bbr {
         row.push("pacing_gain", "", self.pacing_gain.as_f64());
         row.push("cwnd_gain", "", self.cwnd_gain.as_f64());
         row.push("extra_acked", "B", (self.aggregation.extra_acked() * self.mss) as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1448;
+
+    fn bbr() -> Bbr {
+        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1 };
+        Bbr::new(&Params::default(), &sender).unwrap()
+    }
+
+    /// A path that delivers `mbps` with 40 ms; each acknowledgement is ten segments, a round is one acknowledgement.
+    struct Path {
+        bbr: Bbr,
+        now: Time,
+        delivered: u64,
+    }
+    impl Path {
+        fn new() -> Path {
+            Path { bbr: bbr(), now: Time::ZERO, delivered: 0 }
+        }
+        fn ack(&mut self, mbps: u64, lost: u64, recovery: bool) -> AckEvent {
+            let bytes = Bytes::new(10 * MSS);
+            self.now += Rate::from_mbps(mbps).time_for(bytes);
+            let prior = self.delivered;
+            self.delivered += bytes.as_u64();
+            let mut sample = RateSample::new(bytes, Rate::from_mbps(mbps).time_for(bytes));
+            (sample.prior_delivered, sample.total_delivered) = (prior, self.delivered);
+            AckEvent {
+                acked: bytes,
+                delivered: bytes,
+                lost: Bytes::new(lost * MSS),
+                rtt: Some(Dur::from_ms(40)),
+                srtt: Dur::from_ms(40),
+                prior_in_flight: Bytes::new(20 * MSS),
+                in_flight: Bytes::new(10 * MSS),
+                in_recovery: recovery,
+                cwnd_limited: true,
+                rate: Some(sample),
+                ..AckEvent::at(self.now)
+            }
+        }
+        fn step(&mut self, mbps: u64, lost: u64, recovery: bool) {
+            let ev = self.ack(mbps, lost, recovery);
+            self.bbr.on_ack(&ev);
+        }
+    }
+
+    #[test]
+    fn the_first_window_is_paced_over_the_round_trip_with_startups_gain() {
+        let mut c = bbr();
+        c.on_established(Time::ZERO, Dur::from_ms(40));
+        // 10 * 1448 * 8 / 0.04 = 2.896 Mbit/s, times 739/256 (2.885 in 256ths), less 1 %.
+        let expected = 2_896_000 * 739 / 256 / 100 * 99;
+        assert_eq!(c.pacing_rate(), Some(Rate::from_bps(expected)));
+    }
+
+    #[test]
+    fn the_pipe_is_full_after_three_rounds_without_growth() {
+        let mut p = Path::new();
+        p.step(10, 0, false);
+        assert_eq!(p.bbr.mode, Mode::Startup);
+        (0..2).for_each(|_| p.step(10, 0, false));
+        assert!(!p.bbr.full_pipe.reached);
+        p.step(10, 0, false);
+        assert!(p.bbr.full_pipe.reached);
+        assert_ne!(p.bbr.mode, Mode::Startup);
+    }
+
+    #[test]
+    fn growth_by_a_quarter_begins_the_count_anew() {
+        let mut p = Path::new();
+        for mbps in [8, 8, 8, 10, 10, 10] {
+            p.step(mbps, 0, false);
+        }
+        assert!(!p.bbr.full_pipe.reached);
+    }
+
+    /// Recovery begins with what is in flight and delivered, and ends with the window from before.
+    #[test]
+    fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
+        let mut p = Path::new();
+        (0..10).for_each(|_| p.step(10, 0, false));
+        let before = p.bbr.cwnd;
+        assert!(before > 22, "{before}");
+        p.step(10, 2, true);
+        p.bbr.on_loss(&LossEvent::at(p.now, LossKind::Loss));
+        assert_eq!(p.bbr.cwnd, 10 + 10, "in flight and delivered");
+        p.step(10, 0, false);
+        assert!(p.bbr.cwnd >= before.min(p.bbr.prior_cwnd) && p.bbr.prior_cwnd == before, "{}", p.bbr.cwnd);
+    }
+
+    #[test]
+    fn an_ecn_reduction_is_none() {
+        let mut p = Path::new();
+        (0..10).for_each(|_| p.step(10, 0, false));
+        let before = p.bbr.cwnd;
+        p.bbr.on_loss(&LossEvent::at(p.now, LossKind::Ecn));
+        p.step(10, 0, true);
+        assert!(p.bbr.cwnd >= before && p.bbr.repair == Repair::None);
+    }
+
+    /// Two intervals with a fifth lost and the same rate: the policer's rate is used, for 48 rounds.
+    #[test]
+    fn a_policer_is_noticed_believed_and_doubted() {
+        let mut p = Path::new();
+        (0..10).for_each(|_| p.step(20, 0, false));
+        assert_eq!(p.bbr.policer.rate(), None);
+        // Every second round loses; four rounds make an interval, so the second ends after about ten.
+        let mut rounds = 0;
+        while p.bbr.policer.rate().is_none() {
+            p.step(5, 4, false);
+            rounds += 1;
+            assert!(rounds < 20, "no policer noticed");
+        }
+        let policed = p.bbr.policer.rate().unwrap().as_bps_f64();
+        assert!((policed / 5e6 - 1.0).abs() < 0.02, "{policed}");
+        assert!(rounds >= 8, "two intervals of four rounds, not {rounds} rounds");
+        let mut believed = 0;
+        while p.bbr.policer.rate().is_some() {
+            p.step(5, 0, false);
+            believed += 1;
+            assert!(believed < 60, "never doubted");
+        }
+        assert!((47..=49).contains(&believed), "{believed} rounds");
+    }
+
+    #[test]
+    fn a_bad_interval_is_refused() {
+        let params = Params { probe_rtt_interval: Dur::ZERO, ..Params::default() };
+        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0 };
+        assert_eq!(Bbr::new(&params, &sender).unwrap_err().name, "probe_rtt_interval");
     }
 }
