@@ -20,6 +20,7 @@
 //!   round trip; the RFC would begin with the flat part of the cubic (§4.8).
 //! * `reno_friendly = "linux"` keeps alpha at 8/15 and never sets it to 1 (the RFC's SHOULD in §4.3).
 //! * RTT samples within one second of a reduction do not count for the least RTT.
+//! * A reduction that was spurious gives back window and threshold, not W_max and K (§4.9 would).
 //! * The threshold after a loss is beta cwnd, not beta FlightSize (see `reno`).
 //!
 //! Beyond Linux: time in which the window was not the limit is taken out of t (RFC 9438 §4.2, MUST), not only idle time.
