@@ -5,7 +5,7 @@
 //! [`pacing_rate`](CongestionControl::pacing_rate). It knows neither sequence numbers' encoding nor the
 //! world. Loss recovery (RACK-TLP, PRR) is the transport's: it asks for a reduction once per episode.
 //!
-//! Each control is one file; [`registry`] lists them.
+//! Each control is one file; `registry.rs` lists them.
 
 #![no_std]
 extern crate alloc;
