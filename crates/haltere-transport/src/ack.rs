@@ -82,6 +82,10 @@ impl Sender {
         if a.ack > self.nxt {
             return false;
         }
+        if a.ack == self.una && self.una == self.nxt && a.sack.is_empty() && !a.ece {
+            self.idle_ack(a);
+            return true;
+        }
         let now = a.now.as_ns();
         let lost_before = self.delivery.lost;
         let prior_in_flight = self.in_flight();
@@ -144,6 +148,19 @@ impl Sender {
         let lost = self.delivery.lost - lost_before;
         self.control_ack(&acc, rtt, lost, prior_in_flight);
         true
+    }
+
+    /// Nothing is under way, nothing is acknowledged: of data from the peer only the window counts.
+    #[inline]
+    fn idle_ack(&mut self, a: &AckIn<'_>) {
+        if a.seq >= self.window_seq {
+            self.window_seq = a.seq;
+            self.window_ack = a.ack;
+            self.window_end = self.window_end.max(a.ack + a.window);
+            if self.xmit.timer == Timer::Window {
+                self.on_queue_empty(false);
+            }
+        }
     }
 
     /// Moves the window's edges.
@@ -429,6 +446,11 @@ impl Sender {
             round_start = true;
         }
         let reducing = matches!(self.state, CaState::Cwr | CaState::Recovery);
+        if acc.delivered == 0 && acc.acked_bytes == 0 && lost == 0 && acc.flags & ECE == 0 {
+            self.tell_loss(acc.now);
+            self.refresh_cwnd();
+            return;
+        }
         let mut ev = AckEvent::at(acc.now);
         ev.acked = Bytes::new(self.una - acc.prior_una);
         ev.delivered = Bytes::new(acc.delivered);

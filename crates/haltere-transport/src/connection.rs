@@ -10,6 +10,7 @@ use crate::receiver::{Arrival, OldAck, Receiver};
 use crate::sender::{Sender, Transmit};
 use crate::seq::{position, wire};
 use crate::{Flags, Info, Segment, TcpParams, Timestamps};
+use alloc::boxed::Box;
 use haltere_congestion::{CongestionControl, CongestionParams, Control, EcnUse, SenderContext};
 use haltere_units::{Bytes, Dur, Ecn, ParamError, Probe, Time};
 
@@ -47,6 +48,10 @@ struct Handshake {
     first_at: u64,
     most_tries: u32,
     timeout: u64,
+    /// What the control is made of: made anew if the peer's segments are smaller.
+    control: Option<Box<CongestionParams>>,
+    initial_window: u32,
+    seed: u64,
 }
 
 /// A TCP endpoint without I/O.
@@ -85,6 +90,7 @@ impl Connection {
     pub fn new(role: Role, tcp: &TcpParams, control: &CongestionParams, seed: u64) -> Result<Connection, ParamError> {
         tcp.check()?;
         let initial_window = tcp.mss * u64::from(tcp.initial_window);
+        let params = Box::new(control.clone());
         let control = Control::new(control, &SenderContext { mss: tcp.mss, initial_window, seed })?;
         let per_packet = control.ecn() == EcnUse::PerPacket;
         let rx = Receiver::new(tcp, per_packet);
@@ -101,6 +107,9 @@ impl Connection {
             first_at: 0,
             most_tries: tcp.syn_retries,
             timeout: tcp.initial_rto.as_ns(),
+            control: Some(params),
+            initial_window: tcp.initial_window,
+            seed,
         };
         let random = mix(seed);
         Ok(Connection {
@@ -266,7 +275,17 @@ impl Connection {
         self.peer_scale = if scaled { segment.window_scale.unwrap_or(0).min(14) } else { 0 };
         // RFC 6691: the option counts neither options nor headers.
         let peer = u64::from(segment.mss.unwrap_or(536)).max(64) - if self.ts_ok { 12 } else { 0 };
-        self.tx.mss = self.tx.mss.min(peer);
+        let params = self.hs.control.take();
+        if peer < self.tx.mss {
+            self.tx.mss = peer;
+            let mss = Bytes::new(peer);
+            let initial_window = mss * u64::from(self.hs.initial_window);
+            let sender = SenderContext { mss, initial_window, seed: self.hs.seed };
+            if let Some(Ok(control)) = params.map(|p| Control::new(&p, &sender)) {
+                self.tx.control = control;
+                self.tx.refresh_cwnd();
+            }
+        }
         self.rx.established(now.as_ns(), self.tx.mss, scaled);
         self.tx.window_end = 1 + u64::from(segment.window);
         (self.tx.window_ack, self.tx.window_seq) = (1, 0);
@@ -511,6 +530,11 @@ impl Connection {
             self.returned_late += 1;
         }
         counts
+    }
+
+    /// Segments sent with payload so far, retransmissions included: cheaper than [`info`](Connection::info).
+    pub fn segments_sent(&self) -> u64 {
+        self.tx.segments_sent
     }
 
     /// Shows the control's inner variables.

@@ -15,6 +15,8 @@
 extern crate alloc;
 
 mod ack;
+#[cfg(test)]
+mod claims;
 mod connection;
 mod info;
 mod params;

@@ -22,6 +22,7 @@ enum Event {
     Arrive(usize, Segment, Ecn),
     LinkFree,
     Wake(usize),
+    Read,
 }
 
 pub struct Setup {
@@ -73,15 +74,16 @@ pub struct Pipe {
     pub bytes_carried: u64,
     /// All segments as sent: time, side, segment, ECN.
     pub trace: Option<Vec<(Time, usize, Segment, Ecn)>>,
-    /// Called after each event.
     pub steps: u64,
+    /// The applications read so much at most at a time, each time a segment arrives or a timer fires.
+    pub slow_reader: Option<u64>,
 }
 
 impl Pipe {
     pub fn new(setup: Setup) -> Pipe {
         let client = Connection::new(Role::Client, &setup.tcp[0], &setup.control, setup.seed).unwrap();
         let server = Connection::new(Role::Server, &setup.tcp[1], &setup.control, setup.seed + 1000).unwrap();
-        let mut pipe = Pipe {
+        Pipe {
             now: Time::ZERO,
             ends: [client, server],
             setup,
@@ -97,10 +99,8 @@ impl Pipe {
             bytes_carried: 0,
             trace: None,
             steps: 0,
-        };
-        pipe.ends[1].read_endless();
-        pipe.ends[0].read_endless();
-        pipe
+            slow_reader: None,
+        }
     }
 
     /// Opens, and lets the client send without end.
@@ -111,6 +111,12 @@ impl Pipe {
     }
 
     pub fn open(&mut self) {
+        if self.slow_reader.is_none() {
+            self.ends[1].read_endless();
+            self.ends[0].read_endless();
+        } else {
+            self.schedule(self.now + Dur::from_ms(5), Event::Read);
+        }
         self.ends[0].open(self.now);
         self.flush(0);
     }
@@ -209,6 +215,15 @@ impl Pipe {
                 self.flush(side);
             }
             Event::LinkFree => self.serve(),
+            Event::Read => {
+                for side in 0..2 {
+                    self.ends[side].read(self.slow_reader.unwrap_or(0));
+                    self.flush(side);
+                }
+                if !(self.ends[0].is_closed() && self.ends[1].is_closed()) {
+                    self.schedule(at + Dur::from_ms(5), Event::Read);
+                }
+            }
             Event::Wake(side) => {
                 if self.wakes[side] == Some(at) {
                     self.wakes[side] = None;
