@@ -6,6 +6,7 @@
 //! Units: positions (see seq.rs), ns. Cost: O(1) a segment. Known problems: none.
 
 use crate::ack::AckIn;
+use crate::payload::Payload;
 use crate::receiver::{Arrival, OldAck, Receiver};
 use crate::sender::{Sender, Transmit};
 use crate::seq::{position, wire};
@@ -75,6 +76,8 @@ pub struct Connection {
     returned_late: u64,
     /// The last time heard of.
     clock: u64,
+    /// The bytes themselves, where the world has them.
+    payload: Option<Box<Payload>>,
 }
 
 fn mix(seed: u64) -> u64 {
@@ -129,6 +132,7 @@ impl Connection {
             returned: 0,
             returned_late: 0,
             clock: 0,
+            payload: None,
         })
     }
 
@@ -473,6 +477,41 @@ impl Connection {
     /// The application always has more to send, as much as the send buffer takes.
     pub fn write_endless(&mut self) {
         self.tx.write_endless();
+    }
+    /// The application writes these bytes; how many the send buffer took is returned. Not to be mixed with
+    /// [`write`](Connection::write), which has lengths only.
+    pub fn write_payload(&mut self, bytes: &[u8]) -> usize {
+        let taken = self.tx.write(bytes.len() as u64) as usize;
+        self.bytes().write(&bytes[..taken]);
+        taken
+    }
+    /// The application reads bytes in order; how many there were is returned.
+    pub fn read_payload(&mut self, into: &mut [u8]) -> usize {
+        let count = self.bytes().read(into);
+        self.read(count as u64);
+        count
+    }
+    /// Copies the payload of a segment from [`poll_transmit`](Connection::poll_transmit), before the next call of
+    /// [`on_segment`](Connection::on_segment); how many bytes there were is returned.
+    pub fn copy_payload(&self, segment: &Segment, into: &mut [u8]) -> usize {
+        let room = into.len().min(segment.len as usize);
+        let position = position(segment.seq, self.iss, self.tx.nxt);
+        self.payload.as_ref().map_or(0, |p| p.copy(position, &mut into[..room]))
+    }
+    /// A segment arrived with its payload.
+    pub fn on_segment_with(&mut self, now: Time, segment: &Segment, ecn: Ecn, payload: &[u8]) {
+        let before = self.rx.next;
+        let edge = before + self.rx.room();
+        self.on_segment(now, segment, ecn);
+        let (start, una, next) = (position(segment.seq, self.irs, before), self.tx.una, self.rx.stream_end());
+        let bytes = self.bytes();
+        bytes.acknowledged(una);
+        if !payload.is_empty() && start <= edge.max(next) {
+            bytes.arrived(start, payload, next);
+        }
+    }
+    fn bytes(&mut self) -> &mut Payload {
+        self.payload.get_or_insert_with(|| Box::new(Payload::new()))
     }
     /// Bytes that [`write`](Connection::write) would take now.
     pub fn writable(&self) -> Bytes {

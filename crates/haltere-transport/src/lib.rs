@@ -20,6 +20,7 @@ mod claims;
 mod connection;
 mod info;
 mod params;
+mod payload;
 mod rack;
 mod rate;
 mod reassembly;

@@ -5,7 +5,9 @@
 //! Model: the window advertised opens by two segments for each segment in order, up to the buffer; once a round trip the
 //! buffer grows to twice what the application read in it plus 16 segments, and more while that grows:
 //!
+//! ```text
 //!     window = 2 copied + 16 mss; window += 2 window (copied - before) / before
+//! ```
 //!
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens it step by step.
 

@@ -5,12 +5,14 @@
 //! window at the end is the threshold. A timeout holds lost only what was sent a round trip ago.
 //! Model:
 //!
+//! ```text
 //!             ECE                     loss
 //!     Open --------> Cwr ----------------------> Recovery
 //!      | ^            |                             | ^
 //!      | '------------'  <--- all acknowledged -----' |
 //!      '--> Disorder (SACKs, no loss yet) ------------'
 //!     any -- timeout --> Loss -- all acknowledged, or spurious --> Open
+//! ```
 //!
 //! Units: bytes, ns. Cost: O(1) an acknowledgement; a timeout and an undo O(window). Known problems: none.
 

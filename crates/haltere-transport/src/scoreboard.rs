@@ -4,7 +4,9 @@
 //! Model: records lie in a ring in sequence order. Those that are neither SACKed nor held lost are also chained in the
 //! order of their last transmission, so that RACK looks only at those that can become lost.
 //!
+//! ```text
 //!     in flight = out - sacked - lost + retransmitted
+//! ```
 //!
 //! Units: bytes, ns. Cost: O(1) to send, acknowledge, SACK, lose. Known problems: none.
 

@@ -1,7 +1,8 @@
 //! Whole transfers between two connections.
 
 mod pipe;
-use haltere_transport::CaState;
+use haltere_congestion::CongestionParams;
+use haltere_transport::{CaState, Connection, Role, Segment, TcpParams};
 use haltere_units::{Bytes, Dur, Rate, Time};
 use pipe::{Mishap, Pipe, Setup};
 
@@ -91,4 +92,49 @@ fn a_bottleneck_stays_full_for_a_minute_and_nothing_is_lost_twice() {
         assert_eq!(i.timeouts, 0);
         assert_eq!(i.retransmissions, p.drops, "{i:#?}");
     }
+}
+
+#[test]
+fn bytes_arrive_as_written_through_losses_and_reordering() {
+    let text: Vec<u8> = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let tcp = TcpParams::default();
+    let reno = CongestionParams::default_of("reno").unwrap();
+    let mut ends = [
+        Connection::new(Role::Client, &tcp, &reno, 1).unwrap(),
+        Connection::new(Role::Server, &tcp, &reno, 2).unwrap(),
+    ];
+    let (mut written, mut got, mut number) = (0, Vec::<u8>::new(), 0_u64);
+    let mut wire: std::collections::BTreeMap<(Time, u64), (usize, Segment, Vec<u8>)> = Default::default();
+    let mut now = Time::ZERO;
+    ends[0].open(now);
+    while got.len() < text.len() {
+        written += ends[0].write_payload(&text[written..]);
+        for side in 0..2 {
+            while let Some((segment, _)) = ends[side].poll_transmit(now) {
+                let mut bytes = vec![0; segment.len as usize];
+                assert_eq!(ends[side].copy_payload(&segment, &mut bytes), bytes.len());
+                number += 1;
+                // Every 13th packet is lost, every 7th is late.
+                if number % 13 != 5 {
+                    let late = Dur::from_us(if number % 7 == 0 { 3_000 } else { 0 } + 5_000);
+                    wire.insert((now + late, number), (1 - side, segment, bytes));
+                }
+            }
+        }
+        let timer = ends.iter().filter_map(Connection::next_timeout).min();
+        let packet = wire.first_key_value().map(|((at, _), _)| *at);
+        if packet.is_some_and(|at| timer.is_none_or(|t| at <= t)) {
+            let ((at, _), (side, segment, bytes)) = wire.pop_first().unwrap();
+            now = at;
+            ends[side].on_segment_with(now, &segment, haltere_units::Ecn::NotEct, &bytes);
+        } else {
+            now = timer.expect("something is due").max(now);
+            ends[0].on_timeout(now);
+            ends[1].on_timeout(now);
+        }
+        let mut buffer = [0; 4096];
+        let count = ends[1].read_payload(&mut buffer);
+        got.extend(&buffer[..count]);
+    }
+    assert!(got == text, "the bytes are the ones written");
 }
