@@ -197,8 +197,10 @@ fn ports(
         paths.push(DELIVER);
         let endpoint = (2 * index + 1 - side) as u32;
         let (src, dst) = (from as u32, to as u32);
-        let (len, isn, id, ecn) = (0, 0, 0, Ecn::NotEct);
-        Ok(Port { header: Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn } })
+        let (len, isn, id, ecn, returned) = (0, 0, 0, Ecn::NotEct, false);
+        Ok(Port {
+            header: Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn, returned },
+        })
     };
     Ok([port(0, flow.from, flow.to, near_port, far_port)?, port(1, flow.to, flow.from, far_port, near_port)?])
 }

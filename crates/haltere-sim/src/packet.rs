@@ -35,6 +35,8 @@ pub(crate) struct Header {
     pub protocol: u8,
     /// ECN field.
     pub ecn: Ecn,
+    /// A copy that a queue turned round.
+    pub returned: bool,
 }
 
 /// What a packet carries.
@@ -76,6 +78,7 @@ impl Packet {
         core::mem::swap(&mut h.src_port, &mut h.dst_port);
         h.endpoint ^= 1;
         h.ecn = Ecn::Ce;
+        h.returned = true;
     }
 }
 
@@ -106,6 +109,9 @@ impl Pkt for Box<Packet> {
             dst_port: h.dst_port,
             protocol: h.protocol,
         }
+    }
+    fn is_returned(&self) -> bool {
+        self.header.returned
     }
     fn stream_offset(&self) -> Option<u64> {
         match &self.body {

@@ -94,16 +94,20 @@ impl Recorder {
     }
     /// Every flow but pings, which have samples of their own.
     fn sample_flows(&mut self, now: Time, flows: &[Flow]) {
+        let mut probe = Probe::new();
         for (i, flow) in flows.iter().enumerate() {
-            if matches!(flow, Flow::Ping(_)) {
-                continue;
+            probe.clear();
+            match flow {
+                Flow::Ping(_) => continue,
+                Flow::Tcp(tcp) => tcp.probe(&mut probe),
+                Flow::Cbr(_) => {}
             }
             self.record.flow_series.push(FlowSample {
                 at: now,
                 flow: i as u32,
                 received: flow.received(),
                 sender: flow.sender().unwrap_or_default(),
-                control: Vec::new(),
+                control: probe.values().iter().map(|&(name, _, value)| (name, value)).collect(),
             });
         }
     }

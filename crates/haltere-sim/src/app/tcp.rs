@@ -9,7 +9,7 @@ use crate::packet::{Body, Packet};
 use crate::rng::Rng;
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_transport::{Connection, Flags, Info, Role};
-use haltere_units::{Bytes, ParamError, Time};
+use haltere_units::{Bytes, ParamError, Probe, Time};
 
 /// The client's side, and index of its endpoint.
 const CLIENT: usize = 0;
@@ -41,6 +41,8 @@ pub(crate) struct Tcp {
     /// Bytes after which the flow is complete.
     limit: Option<u64>,
     received: u64,
+    /// The server has closed its side.
+    closed: bool,
     /// When the last byte of a limited flow was delivered.
     pub completed: Option<Time>,
 }
@@ -58,7 +60,7 @@ impl Tcp {
         };
         let ends = [end(client, near), end(server, far)];
         let (stop, index) = (plan.stop, place.index);
-        Ok(Tcp { index, ends, source, stop, limit, received: 0, completed: None })
+        Ok(Tcp { index, ends, source, stop, limit, received: 0, closed: false, completed: None })
     }
     pub fn start(&mut self, fabric: &mut Fabric) {
         let socket = &mut self.ends[CLIENT].socket;
@@ -104,7 +106,11 @@ impl Tcp {
     pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
         let Body::Tcp(segment) = &packet.body else { return fabric.pool.give(packet) };
         let socket = &mut self.ends[side].socket;
-        socket.on_segment(fabric.now, segment, packet.header.ecn);
+        if packet.header.returned {
+            socket.on_returned(fabric.now, segment);
+        } else {
+            socket.on_segment(fabric.now, segment, packet.header.ecn);
+        }
         fabric.pool.give(packet);
         if side == SERVER {
             self.read(fabric.now);
@@ -113,13 +119,16 @@ impl Tcp {
         }
         self.transmit(side, fabric);
     }
-    /// The server reads what is there, and closes after the last byte of a limited flow.
+    /// The server reads what is there, and closes when the client has.
     #[inline]
     fn read(&mut self, now: Time) {
         let socket = &mut self.ends[SERVER].socket;
         self.received += socket.read(u64::MAX);
         if self.completed.is_none() && self.limit.is_some_and(|limit| self.received >= limit) {
             self.completed = Some(now);
+        }
+        if !self.closed && socket.is_peer_closed() {
+            self.closed = true;
             socket.close();
         }
     }
@@ -143,6 +152,10 @@ impl Tcp {
     /// Payload bytes delivered to the server's application.
     pub fn received(&self) -> u64 {
         self.received
+    }
+    /// Inner variables of the client's congestion control.
+    pub fn probe(&self, row: &mut Probe) {
+        self.ends[CLIENT].socket.probe(row);
     }
     /// The client's endpoint.
     pub fn sender(&self) -> Info {

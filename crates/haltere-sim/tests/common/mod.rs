@@ -24,7 +24,7 @@ pub fn link(from: usize, to: usize, mbps: u64) -> LinkPlan {
         handover_at_start: false,
         burst: haltere_units::Bytes::ZERO,
         watched: from < to,
-        rtt: None,
+        rtt: Some(Dur::from_ms(20)),
     }
 }
 
