@@ -10,7 +10,7 @@ use crate::payload::Payload;
 use crate::receiver::{Arrival, OldAck, Receiver};
 use crate::sender::{Sender, Transmit};
 use crate::seq::{position, wire};
-use crate::{Flags, Info, Segment, TcpParams, Timestamps};
+use crate::{Flags, Segment, TcpParams, Timestamps};
 use alloc::boxed::Box;
 use haltere_congestion::{CongestionControl, CongestionParams, Control, EcnUse, SenderContext};
 use haltere_units::{Bytes, Dur, Ecn, ParamError, Probe, Time};
@@ -25,7 +25,7 @@ pub enum Role {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Closed,
     Listen,
     SynSent,
@@ -58,26 +58,26 @@ struct Handshake {
 /// A TCP endpoint without I/O.
 #[derive(Debug)]
 pub struct Connection {
-    state: State,
+    pub(crate) state: State,
     per_packet: bool,
-    ecn_ok: bool,
+    pub(crate) ecn_ok: bool,
     ts_ok: bool,
-    rst_due: bool,
+    pub(crate) rst_due: bool,
     /// Shift of the peer's window field.
     peer_scale: u8,
-    iss: u32,
-    irs: u32,
+    pub(crate) iss: u32,
+    pub(crate) irs: u32,
     ts_offset: u32,
     ts_recent: u32,
-    tx: Sender,
-    rx: Receiver,
+    pub(crate) tx: Sender,
+    pub(crate) rx: Receiver,
     hs: Handshake,
-    returned: u64,
-    returned_late: u64,
+    pub(crate) returned: u64,
+    pub(crate) returned_late: u64,
     /// The last time heard of.
-    clock: u64,
+    pub(crate) clock: u64,
     /// The bytes themselves, where the world has them.
-    payload: Option<Box<Payload>>,
+    pub(crate) payload: Option<Box<Payload>>,
 }
 
 fn mix(seed: u64) -> u64 {
@@ -470,95 +470,6 @@ impl Connection {
         (at != u64::MAX).then_some(Time::from_ns(at))
     }
 
-    /// The application writes up to `bytes` (lengths only); what the send buffer takes is returned.
-    pub fn write(&mut self, bytes: Bytes) -> Bytes {
-        Bytes::new(self.tx.write(bytes.as_u64()))
-    }
-    /// The application always has more to send, as much as the send buffer takes.
-    pub fn write_endless(&mut self) {
-        self.tx.write_endless();
-    }
-    /// The application writes these bytes; how many the send buffer took is returned. Not to be mixed with
-    /// [`write`](Connection::write), which has lengths only.
-    pub fn write_payload(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.tx.write(bytes.len() as u64) as usize;
-        self.bytes().write(&bytes[..taken]);
-        taken
-    }
-    /// The application reads bytes in order; how many there were is returned.
-    pub fn read_payload(&mut self, into: &mut [u8]) -> usize {
-        let count = self.bytes().read(into);
-        self.read(count as u64);
-        count
-    }
-    /// Copies the payload of a segment from [`poll_transmit`](Connection::poll_transmit), before the next call of
-    /// [`on_segment`](Connection::on_segment); how many bytes there were is returned.
-    pub fn copy_payload(&self, segment: &Segment, into: &mut [u8]) -> usize {
-        let room = into.len().min(segment.len as usize);
-        let position = position(segment.seq, self.iss, self.tx.nxt);
-        self.payload.as_ref().map_or(0, |p| p.copy(position, &mut into[..room]))
-    }
-    /// A segment arrived with its payload.
-    pub fn on_segment_with(&mut self, now: Time, segment: &Segment, ecn: Ecn, payload: &[u8]) {
-        let before = self.rx.next;
-        let edge = before + self.rx.room();
-        self.on_segment(now, segment, ecn);
-        let (start, una, next) = (position(segment.seq, self.irs, before), self.tx.una, self.rx.stream_end());
-        let bytes = self.bytes();
-        bytes.acknowledged(una);
-        if !payload.is_empty() && start <= edge.max(next) {
-            bytes.arrived(start, payload, next);
-        }
-    }
-    fn bytes(&mut self) -> &mut Payload {
-        self.payload.get_or_insert_with(|| Box::new(Payload::new()))
-    }
-    /// Bytes that [`write`](Connection::write) would take now.
-    pub fn writable(&self) -> Bytes {
-        Bytes::new(self.tx.writable())
-    }
-    /// Payload bytes received in order and not yet read.
-    pub fn readable(&self) -> u64 {
-        self.rx.unread()
-    }
-    /// The application reads up to `bytes`; what was there is returned.
-    pub fn read(&mut self, bytes: u64) -> u64 {
-        let taken = bytes.min(self.rx.unread());
-        if taken > 0 {
-            self.rx.consume(self.clock, taken);
-            self.rx.after_read();
-        }
-        taken
-    }
-    /// The application reads everything at once, from now on.
-    pub fn read_endless(&mut self) {
-        self.rx.auto_read = true;
-        let unread = self.rx.unread();
-        self.rx.read += unread;
-    }
-    /// No more data will be written: FIN after what is in the buffer.
-    pub fn close(&mut self) {
-        self.tx.close();
-    }
-    /// Ends the connection at once with a RST.
-    pub fn abort(&mut self) {
-        self.rst_due = matches!(self.state, State::Established | State::SynReceived);
-        self.state = State::Reset;
-    }
-    /// True once the handshake is done.
-    pub fn is_established(&self) -> bool {
-        self.state == State::Established
-    }
-    /// True once the peer's FIN is here: nothing more will be readable than is.
-    pub fn is_peer_closed(&self) -> bool {
-        self.rx.next > self.rx.fin
-    }
-    /// True once both sides have closed and everything is acknowledged, or after a reset.
-    pub fn is_closed(&self) -> bool {
-        let done = self.tx.fin_acked() && self.is_peer_closed() && !self.rx.ack_now;
-        done || (self.state == State::Reset && !self.rst_due)
-    }
-
     /// A data segment of ours came back from the network with a congestion mark, ahead of the receiver's echo. Counts
     /// once, and then its echo does not. True where it counts: it was in flight.
     pub fn on_returned(&mut self, now: Time, segment: &Segment) -> bool {
@@ -579,54 +490,6 @@ impl Connection {
     /// Shows the control's inner variables.
     pub fn probe(&self, row: &mut Probe) {
         self.tx.control.probe(row);
-    }
-
-    /// What the connection shows of itself.
-    pub fn info(&self) -> Info {
-        let (tx, rx) = (&self.tx, &self.rx);
-        let payload = |position: u64, fin: u64| position.min(fin).saturating_sub(1);
-        Info {
-            cwnd: Bytes::new(tx.cwnd),
-            ssthresh: tx.control.ssthresh(),
-            in_flight: Bytes::new(tx.in_flight()),
-            unacked: Bytes::new(tx.nxt - tx.una),
-            sacked: Bytes::new(tx.board.sacked.bytes),
-            lost: Bytes::new(tx.board.lost.bytes),
-            retransmitting: Bytes::new(tx.board.retrans.bytes),
-            state: tx.state,
-            srtt: Dur::from_ns(tx.rtt.srtt()),
-            rttvar: Dur::from_ns(tx.rtt.var()),
-            min_rtt: Dur::from_ns(tx.rtt.min()),
-            rto: Dur::from_ns(tx.rtt.rto()),
-            pacing_rate: tx.control.pacing_rate(),
-            peer_window: Bytes::new(tx.window_end.saturating_sub(tx.nxt)),
-            recv_window: Bytes::new(rx.window.size()),
-            mss: Bytes::new(tx.mss),
-            reordering: tx.rec.reordering,
-            cwnd_limited: tx.is_cwnd_limited(),
-            acked: payload(tx.una, tx.fin),
-            received: payload(rx.next, rx.fin),
-            segments_sent: tx.segments_sent,
-            retransmissions: tx.retransmissions,
-            bytes_retransmitted: tx.bytes_retransmitted,
-            bytes_lost: tx.delivery.lost,
-            timeouts: tx.xmit.timeouts,
-            recoveries: tx.rec.recoveries,
-            ecn_reductions: tx.rec.ecn_reductions,
-            undone: tx.rec.undone,
-            dsacks: tx.rec.dsacks,
-            delivered: tx.delivery.segments,
-            delivered_ce: tx.delivery.segments_ce,
-            bytes_delivered: tx.delivery.delivered,
-            bytes_delivered_ce: tx.delivery.delivered_ce,
-            duplicates: rx.duplicates,
-            ce_received: rx.ce_segments,
-            returned: self.returned,
-            returned_late: self.returned_late,
-            rounds: tx.round,
-            ecn: self.ecn_ok,
-            reset: self.state == State::Reset,
-        }
     }
 
     /// Bytes of memory that this endpoint takes, with its heap.

@@ -1,6 +1,9 @@
 //! What a connection shows of itself.
 
+use crate::Connection;
+use crate::connection::State;
 use crate::recovery::CaState;
+use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Dur, Rate};
 
 /// What a connection shows of itself (Linux's `TCP_INFO`).
@@ -87,4 +90,54 @@ pub struct Info {
     pub ecn: bool,
     /// The connection was given up or reset.
     pub reset: bool,
+}
+
+impl Connection {
+    /// What the connection shows of itself.
+    pub fn info(&self) -> Info {
+        let (tx, rx) = (&self.tx, &self.rx);
+        let payload = |position: u64, fin: u64| position.min(fin).saturating_sub(1);
+        Info {
+            cwnd: Bytes::new(tx.cwnd),
+            ssthresh: tx.control.ssthresh(),
+            in_flight: Bytes::new(tx.in_flight()),
+            unacked: Bytes::new(tx.nxt - tx.una),
+            sacked: Bytes::new(tx.board.sacked.bytes),
+            lost: Bytes::new(tx.board.lost.bytes),
+            retransmitting: Bytes::new(tx.board.retrans.bytes),
+            state: tx.state,
+            srtt: Dur::from_ns(tx.rtt.srtt()),
+            rttvar: Dur::from_ns(tx.rtt.var()),
+            min_rtt: Dur::from_ns(tx.rtt.min()),
+            rto: Dur::from_ns(tx.rtt.rto()),
+            pacing_rate: tx.control.pacing_rate(),
+            peer_window: Bytes::new(tx.window_end.saturating_sub(tx.nxt)),
+            recv_window: Bytes::new(rx.window.size()),
+            mss: Bytes::new(tx.mss),
+            reordering: tx.rec.reordering,
+            cwnd_limited: tx.is_cwnd_limited(),
+            acked: payload(tx.una, tx.fin),
+            received: payload(rx.next, rx.fin),
+            segments_sent: tx.segments_sent,
+            retransmissions: tx.retransmissions,
+            bytes_retransmitted: tx.bytes_retransmitted,
+            bytes_lost: tx.delivery.lost,
+            timeouts: tx.xmit.timeouts,
+            recoveries: tx.rec.recoveries,
+            ecn_reductions: tx.rec.ecn_reductions,
+            undone: tx.rec.undone,
+            dsacks: tx.rec.dsacks,
+            delivered: tx.delivery.segments,
+            delivered_ce: tx.delivery.segments_ce,
+            bytes_delivered: tx.delivery.delivered,
+            bytes_delivered_ce: tx.delivery.delivered_ce,
+            duplicates: rx.duplicates,
+            ce_received: rx.ce_segments,
+            returned: self.returned,
+            returned_late: self.returned_late,
+            rounds: tx.round,
+            ecn: self.ecn_ok,
+            reset: self.state == State::Reset,
+        }
+    }
 }

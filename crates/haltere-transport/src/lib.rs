@@ -15,6 +15,7 @@
 extern crate alloc;
 
 mod ack;
+mod application;
 #[cfg(test)]
 mod claims;
 mod connection;

@@ -22,17 +22,19 @@ impl Rng {
 }
 
 fn random_tcp(rng: &mut Rng) -> TcpParams {
-    let mut p = TcpParams::default();
-    p.sack = !rng.chance(200);
-    p.timestamps = !rng.chance(200);
-    p.window_scaling = !rng.chance(100);
-    p.rack = !rng.chance(200);
-    p.tlp = !rng.chance(200);
-    p.prr = !rng.chance(200);
-    p.frto = !rng.chance(200);
-    p.undo = !rng.chance(200);
-    p.ecn = rng.chance(400);
-    p.nagle = !rng.chance(300);
+    let mut p = TcpParams {
+        sack: !rng.chance(200),
+        timestamps: !rng.chance(200),
+        window_scaling: !rng.chance(100),
+        rack: !rng.chance(200),
+        tlp: !rng.chance(200),
+        prr: !rng.chance(200),
+        frto: !rng.chance(200),
+        undo: !rng.chance(200),
+        ecn: rng.chance(400),
+        nagle: !rng.chance(300),
+        ..TcpParams::default()
+    };
     if rng.chance(200) {
         p.quick_acks = 0;
         p.delayed_ack = Dur::from_ms(200);
@@ -133,25 +135,25 @@ fn run(seed: u64) {
             p.ends[1].info()
         );
         assert!(p.step(), "seed {seed}: nothing happens any more at {}: {:#?} {:#?}", p.now, p.ends[0], p.ends[1]);
-        for side in 0..2 {
+        for (side, out) in out.iter_mut().enumerate() {
             let i = p.ends[side].info();
             // Without SACK the duplicates are counted as full segments, which they may not be.
             assert!(!sack || i.sacked + i.lost <= i.unacked, "seed {seed}: {i:#?}");
             // New data goes only into the window; one segment more as a tail probe, one as a window probe.
-            if i.unacked > out[side] {
+            if i.unacked > *out {
                 assert!(i.in_flight <= i.cwnd + i.mss * 2, "seed {seed}: {i:#?}");
             }
-            out[side] = i.unacked;
+            *out = i.unacked;
         }
     }
-    for side in 0..2 {
+    for (side, total) in total.into_iter().enumerate() {
         let (sent, here) = (p.ends[side].info(), p.ends[1 - side].info());
         if sent.reset || here.reset {
             assert!(sent.timeouts + here.timeouts > 10, "seed {seed}: reset without cause {sent:#?} {here:#?}");
             return;
         }
-        assert_eq!(sent.acked, total[side], "seed {seed}: acknowledged");
-        assert_eq!(here.received, total[side], "seed {seed}: received");
+        assert_eq!(sent.acked, total, "seed {seed}: acknowledged");
+        assert_eq!(here.received, total, "seed {seed}: received");
         assert_eq!(sent.in_flight, Bytes::ZERO, "seed {seed}");
         assert_eq!((sent.sacked, sent.lost, sent.retransmitting), Default::default(), "seed {seed}");
     }

@@ -2,8 +2,8 @@
 
 mod pipe;
 use haltere_congestion::CongestionParams;
-use haltere_transport::{CaState, Connection, Role, Segment, TcpParams};
-use haltere_units::{Bytes, Dur, Rate, Time};
+use haltere_transport::{CaState, Connection, Flags, Role, Segment, TcpParams};
+use haltere_units::{Bytes, Dur, Ecn, Rate, Time};
 use pipe::{Mishap, Pipe, Setup};
 
 fn ms(n: u64) -> Time {
@@ -81,17 +81,15 @@ fn one_loss_is_repaired_within_a_round_trip_by_one_retransmission() {
 
 #[test]
 fn a_bottleneck_stays_full_for_a_minute_and_nothing_is_lost_twice() {
-    for control in ["reno"] {
-        let mut s = Setup::new(control);
-        (s.rate, s.queue, s.delay) = (Rate::from_mbps(20), 67, Dur::from_ms(20));
-        let mut p = Pipe::new(s).bulk();
-        p.run_until(Time::from_ns(60_000_000_000));
-        let i = p.ends[0].info();
-        let goodput = p.ends[1].info().received as f64 * 8.0 / 60e6;
-        assert!((18.9..19.14).contains(&goodput), "{control}: {goodput} Mbit/s, {i:#?}");
-        assert_eq!(i.timeouts, 0);
-        assert_eq!(i.retransmissions, p.drops, "{i:#?}");
-    }
+    let mut s = Setup::new("reno");
+    (s.rate, s.queue, s.delay) = (Rate::from_mbps(20), 67, Dur::from_ms(20));
+    let mut p = Pipe::new(s).bulk();
+    p.run_until(Time::from_ns(60_000_000_000));
+    let i = p.ends[0].info();
+    let goodput = p.ends[1].info().received as f64 * 8.0 / 60e6;
+    assert!((18.9..19.14).contains(&goodput), "{goodput} Mbit/s, {i:#?}");
+    assert_eq!(i.timeouts, 0);
+    assert_eq!(i.retransmissions, p.drops, "{i:#?}");
 }
 
 #[test]
@@ -109,10 +107,10 @@ fn bytes_arrive_as_written_through_losses_and_reordering() {
     ends[0].open(now);
     while got.len() < text.len() {
         written += ends[0].write_payload(&text[written..]);
-        for side in 0..2 {
-            while let Some((segment, _)) = ends[side].poll_transmit(now) {
+        for (side, end) in ends.iter_mut().enumerate() {
+            while let Some((segment, _)) = end.poll_transmit(now) {
                 let mut bytes = vec![0; segment.len as usize];
-                assert_eq!(ends[side].copy_payload(&segment, &mut bytes), bytes.len());
+                assert_eq!(end.copy_payload(&segment, &mut bytes), bytes.len());
                 number += 1;
                 // Every 13th packet is lost, every 7th is late.
                 if number % 13 != 5 {
@@ -126,7 +124,7 @@ fn bytes_arrive_as_written_through_losses_and_reordering() {
         if packet.is_some_and(|at| timer.is_none_or(|t| at <= t)) {
             let ((at, _), (side, segment, bytes)) = wire.pop_first().unwrap();
             now = at;
-            ends[side].on_segment_with(now, &segment, haltere_units::Ecn::NotEct, &bytes);
+            ends[side].on_segment_with(now, &segment, Ecn::NotEct, &bytes);
         } else {
             now = timer.expect("something is due").max(now);
             ends[0].on_timeout(now);
@@ -137,4 +135,89 @@ fn bytes_arrive_as_written_through_losses_and_reordering() {
         got.extend(&buffer[..count]);
     }
     assert!(got == text, "the bytes are the ones written");
+}
+
+/// Times (ms) and acknowledged segments of the pure acknowledgements of the server, for `segments` segments sent at once.
+fn acknowledgements(tcp: TcpParams, segments: u64) -> Vec<(u64, u64)> {
+    let mut s = Setup::new("reno");
+    s.tcp = [TcpParams { initial_window: 100, ..TcpParams::default() }, tcp];
+    let mut p = Pipe::new(s);
+    p.trace = Some(Vec::new());
+    p.ends[0].write(Bytes::new(1448 * segments));
+    p.open();
+    p.run_until(ms(1000));
+    let trace = p.trace.take().unwrap();
+    let iss = trace[0].2.seq;
+    let acks = trace.iter().filter(|t| t.1 == 1).skip(1);
+    acks.map(|t| (t.0.as_ns() / 1_000_000, u64::from(t.2.ack.wrapping_sub(iss) - 1) / 1448)).collect()
+}
+
+#[test]
+fn a_fixed_delay_of_200_ms_and_two_segments_can_be_had() {
+    // As ns-3's receiver: no quick acknowledgements; the odd last segment waits 200 ms.
+    let two_hundred = Dur::from_ms(200);
+    let tcp =
+        TcpParams { quick_acks: 0, delayed_ack: two_hundred, delayed_ack_min: two_hundred, ..TcpParams::default() };
+    assert_eq!(acknowledgements(tcp, 5), [(30, 2), (30, 4), (230, 5)]);
+}
+
+#[test]
+fn linux_acknowledges_the_first_sixteen_one_by_one_then_every_second_or_after_40_ms() {
+    let acks = acknowledgements(TcpParams::default(), 21);
+    let numbers: Vec<_> = acks.iter().map(|a| a.1).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 21]);
+    // The last segment ends the write (PSH) and is read at once: it does not wait (Linux since 6.1.56).
+    assert_eq!(acks[18].0, 30);
+}
+
+#[test]
+fn a_closed_window_is_probed_and_opens_again() {
+    let mut s = Setup::new("reno");
+    s.tcp[1].recv_buffer = Some(Bytes::new(20_000));
+    let mut p = Pipe::new(s);
+    p.slow_reader = Some(0);
+    p.ends[0].write_endless();
+    p.open();
+    p.run_until(ms(5000));
+    assert_eq!(p.ends[1].readable() / 1448, 13, "the window is full");
+    assert_eq!(p.ends[0].info().timeouts, 0, "a closed window is no loss");
+    p.slow_reader = Some(u64::MAX);
+    p.run_until(ms(5200));
+    assert!(p.ends[1].info().received > 60_000, "{:#?}", p.ends[1].info());
+}
+
+#[test]
+fn a_classic_echo_reduces_once_a_window_and_ends_with_cwr() {
+    let mut s = Setup::new("reno");
+    s.tcp = [TcpParams { ecn: true, ..TcpParams::default() }, TcpParams { ecn: true, ..TcpParams::default() }];
+    (s.rate, s.delay) = (Rate::from_mbps(20), Dur::from_ms(20));
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap { mark: (60..70).contains(&n), ..Mishap::default() }));
+    let mut p = Pipe::new(s).bulk();
+    p.trace = Some(Vec::new());
+    p.run_until(ms(1000));
+    let i = p.ends[0].info();
+    assert!(i.ecn);
+    assert_eq!((i.ecn_reductions, i.retransmissions, i.recoveries), (1, 0, 0), "{i:#?}");
+    assert_eq!(p.ends[1].info().ce_received, 10);
+    let trace = p.trace.take().unwrap();
+    assert_eq!(trace.iter().filter(|t| t.2.flags.contains(Flags::CWR) && t.2.len > 0).count(), 1);
+    let plain = trace.iter().filter(|t| t.2.len == 0);
+    assert!(plain.clone().all(|t| t.3 == Ecn::NotEct), "SYNs and pure acknowledgements are not ECT");
+    assert!(trace.iter().filter(|t| t.2.len > 0).all(|t| t.3 == Ecn::Ect0), "new data is");
+}
+
+#[test]
+fn a_returned_mark_counts_once_and_its_echo_does_not() {
+    let mut s = Setup::new("dctcp");
+    (s.rate, s.delay) = (Rate::from_mbps(20), Dur::from_ms(20));
+    let mut p = Pipe::new(s).bulk();
+    p.trace = Some(Vec::new());
+    p.run_until(ms(50));
+    let data: Vec<_> = p.trace.as_ref().unwrap().iter().filter(|t| t.1 == 0 && t.2.len > 0).map(|t| t.2).collect();
+    assert!(p.ends[0].on_returned(p.now, &data[0]));
+    assert!(!p.ends[0].on_returned(p.now, &data[0]), "a copy of it does not");
+    p.run_until(ms(300));
+    assert!(!p.ends[0].on_returned(p.now, &data[1]), "what was acknowledged does not");
+    let i = p.ends[0].info();
+    assert_eq!((i.returned, i.returned_late), (1, 2));
 }

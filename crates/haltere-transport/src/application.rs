@@ -1,0 +1,99 @@
+//! The application's side of a connection: writing, reading, closing, with lengths only or with bytes.
+
+use crate::connection::State;
+use crate::payload::Payload;
+use crate::seq::position;
+use crate::{Connection, Segment};
+use alloc::boxed::Box;
+use haltere_units::{Bytes, Ecn, Time};
+
+impl Connection {
+    /// The application writes up to `bytes` (lengths only); what the send buffer takes is returned.
+    pub fn write(&mut self, bytes: Bytes) -> Bytes {
+        Bytes::new(self.tx.write(bytes.as_u64()))
+    }
+    /// The application always has more to send, as much as the send buffer takes.
+    pub fn write_endless(&mut self) {
+        self.tx.write_endless();
+    }
+    /// The application writes these bytes; how many the send buffer took is returned. Not to be mixed with
+    /// [`write`](Connection::write), which has lengths only.
+    pub fn write_payload(&mut self, bytes: &[u8]) -> usize {
+        let taken = self.tx.write(bytes.len() as u64) as usize;
+        self.bytes().write(&bytes[..taken]);
+        taken
+    }
+    /// The application reads bytes in order; how many there were is returned.
+    pub fn read_payload(&mut self, into: &mut [u8]) -> usize {
+        let count = self.bytes().read(into);
+        self.read(count as u64);
+        count
+    }
+    /// Copies the payload of a segment from [`poll_transmit`](Connection::poll_transmit), before the next call of
+    /// [`on_segment`](Connection::on_segment); how many bytes there were is returned.
+    pub fn copy_payload(&self, segment: &Segment, into: &mut [u8]) -> usize {
+        let room = into.len().min(segment.len as usize);
+        let position = position(segment.seq, self.iss, self.tx.nxt);
+        self.payload.as_ref().map_or(0, |p| p.copy(position, &mut into[..room]))
+    }
+    /// A segment arrived with its payload.
+    pub fn on_segment_with(&mut self, now: Time, segment: &Segment, ecn: Ecn, payload: &[u8]) {
+        let before = self.rx.next;
+        let edge = before + self.rx.room();
+        self.on_segment(now, segment, ecn);
+        let (start, una, next) = (position(segment.seq, self.irs, before), self.tx.una, self.rx.stream_end());
+        let bytes = self.bytes();
+        bytes.acknowledged(una);
+        if !payload.is_empty() && start <= edge.max(next) {
+            bytes.arrived(start, payload, next);
+        }
+    }
+    fn bytes(&mut self) -> &mut Payload {
+        self.payload.get_or_insert_with(|| Box::new(Payload::new()))
+    }
+    /// Bytes that [`write`](Connection::write) would take now.
+    pub fn writable(&self) -> Bytes {
+        Bytes::new(self.tx.writable())
+    }
+    /// Payload bytes received in order and not yet read.
+    pub fn readable(&self) -> u64 {
+        self.rx.unread()
+    }
+    /// The application reads up to `bytes`; what was there is returned.
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        let taken = bytes.min(self.rx.unread());
+        if taken > 0 {
+            self.rx.consume(self.clock, taken);
+            self.rx.after_read();
+        }
+        taken
+    }
+    /// The application reads everything at once, from now on.
+    pub fn read_endless(&mut self) {
+        self.rx.auto_read = true;
+        let unread = self.rx.unread();
+        self.rx.read += unread;
+    }
+    /// No more data will be written: FIN after what is in the buffer.
+    pub fn close(&mut self) {
+        self.tx.close();
+    }
+    /// Ends the connection at once with a RST.
+    pub fn abort(&mut self) {
+        self.rst_due = matches!(self.state, State::Established | State::SynReceived);
+        self.state = State::Reset;
+    }
+    /// True once the handshake is done.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+    /// True once the peer's FIN is here: nothing more will be readable than is.
+    pub fn is_peer_closed(&self) -> bool {
+        self.rx.next > self.rx.fin
+    }
+    /// True once both sides have closed and everything is acknowledged, or after a reset.
+    pub fn is_closed(&self) -> bool {
+        let done = self.tx.fin_acked() && self.is_peer_closed() && !self.rx.ack_now;
+        done || (self.state == State::Reset && !self.rst_due)
+    }
+}
