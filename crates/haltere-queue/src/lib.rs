@@ -13,6 +13,8 @@
 //! | [`fq_codel`] | the same for each flow, flows served in turn |
 //! | [`pie`] | a controller on the delay, at arrival |
 //! | [`threshold`] | the queue as it is now (DCTCP), with hysteresis and returned packets |
+//! | [`classed`] | what its two class queues do: a [classifier](classify), a [service](service), any disciplines |
+//! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
 //!
 //! Each discipline is one file: its parameters (set by the user; name, unit, default, range and source stand there and
 //! nowhere else), its state, and below them its tests. [`QueueParams`] and [`Queue`] hold any of them; one line in
@@ -57,12 +59,16 @@ extern crate self as haltere_queue;
 mod registry;
 mod store;
 
+pub mod classed;
+pub mod classify;
 pub mod codel;
 pub mod drop_tail;
 pub mod fq_codel;
 pub mod pfifo_fast;
 pub mod pie;
+pub mod rafle;
 pub mod red;
+pub mod service;
 pub mod threshold;
 
 #[cfg(test)]
@@ -126,6 +132,12 @@ pub trait Pkt {
     fn priority(&self) -> u8 {
         0
     }
+    /// The DSCP of its IP header, 0 for best effort.
+    fn dscp(&self) -> u8 {
+        0
+    }
+    /// Sets the DSCP, where the packet has one.
+    fn set_dscp(&mut self, _dscp: u8) {}
     /// True for a copy that a discipline [returned](Fate::returned) to its sender: it is not returned again.
     fn is_returned(&self) -> bool {
         false
@@ -238,7 +250,8 @@ impl LinkContext {
 /// [`on_timer`](Qdisc::on_timer) when [`next_timer`](Qdisc::next_timer) has come, with `now` never going back from call to
 /// call. Only the order of the calls and their `now` count: a world may make up for departures later, before
 /// the next arrival or timer. Contract, held by the conformance tests over every registry entry: what came
-/// in is out, dropped, or waiting; packets of one flow (and one priority) keep their order; only packets that are
+/// in is out, dropped, or waiting; packets of one flow (and one priority) keep their order, where
+/// [`keeps_flow_order`](Qdisc::keeps_flow_order) says so; only packets that are
 /// ECN-capable are marked; the same calls with the same chance give the same verdicts.
 pub trait Qdisc<P: Pkt> {
     /// A packet arrives: it is kept, or given to `fate`.
@@ -247,7 +260,8 @@ pub trait Qdisc<P: Pkt> {
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
     /// What waits now.
     fn backlog(&self) -> Backlog;
-    /// When [`on_timer`](Qdisc::on_timer) wants to be called next, if ever.
+    /// When [`on_timer`](Qdisc::on_timer) wants to be called next, if ever. A discipline with a timer names a time from the
+    /// start.
     fn next_timer(&self) -> Option<Time> {
         None
     }
@@ -257,6 +271,10 @@ pub trait Qdisc<P: Pkt> {
     /// later, because a returned packet acts at once.
     fn returns_at_dequeue(&self) -> bool {
         false
+    }
+    /// False where packets of one flow may overtake each other, because they may wait in different queues.
+    fn keeps_flow_order(&self) -> bool {
+        true
     }
     /// Shows the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}

@@ -47,6 +47,9 @@ macro_rules! disciplines {
             fn returns_at_dequeue(&self) -> bool {
                 match self { $(Queue::$variant(q) => q.returns_at_dequeue()),+ }
             }
+            fn keeps_flow_order(&self) -> bool {
+                match self { $(Queue::$variant(q) => q.keeps_flow_order()),+ }
+            }
             fn probe(&self, row: &mut Probe) {
                 match self { $(Queue::$variant(q) => q.probe(row)),+ }
             }
@@ -62,4 +65,6 @@ disciplines! {
     FqCodel, fq_codel;
     Pie, pie;
     Threshold, threshold;
+    Classed, classed;
+    Rafle, rafle;
 }

@@ -41,6 +41,23 @@ const SETS: &[(&str, &str)] = &[
     ("pie", r#"{"target": "1ms", "max_burst": "1ms", "derandomisation": false}"#),
     ("threshold", r#"{"upper": "10p", "lower": "5p", "drop": true}"#),
     ("threshold", r#"{"upper": "3ms", "lower_fraction": 0.5, "return_to_sender": true, "drop": true, "mark": true}"#),
+    ("classed", r#"{"classifier": {"kind": "ideal"}, "service": {"kind": "priority"}, "limit": "20p"}"#),
+    (
+        "classed",
+        r#"{"classifier": {"kind": "las", "threshold": "3kB"}, "service": {"kind": "priority", "guard": 3},
+            "short": {"kind": "codel", "target": "1ms", "interval": "10ms"}, "long": {"kind": "fq_codel", "flows": 4, "limit": "20p"}}"#,
+    ),
+    (
+        "classed",
+        r#"{"classifier": {"kind": "run2c", "threshold": "3kB"}, "service": {"kind": "deficit_round_robin"},
+            "short": {"kind": "pie", "target": "1ms", "tupdate": "1ms", "max_burst": "1ms", "ecn": true},
+            "long": {"kind": "red", "limit": "40p", "min": "5p", "max": "15p", "ecn": true, "adaptive": true}}"#,
+    ),
+    (
+        "classed",
+        r#"{"classifier": {"kind": "ideal"}, "short": {"kind": "classed", "limit": "10p"}, "long": {"kind": "threshold"}}"#,
+    ),
+    ("rafle", r#"{"n": 4, "draws": 2, "key": "five_tuple", "service": {"kind": "priority"}, "limit": "30kB"}"#),
 ];
 
 fn params(name: &str, fields: &Map<String, Value>) -> QueueParams {
@@ -82,7 +99,10 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, TestPkt)>> {
         let mut now = Time::ZERO;
         let build = |(id, (gap, flow, len, ecn))| {
             now += Dur::from_ns(gap);
-            (now, TestPkt::new(id, len).flow(flow).priority(flow as u8).ecn(ecn))
+            let pkt = TestPkt::new(id, len).flow(flow).priority(flow as u8).ecn(ecn);
+            // A flow keeps its mark (short, long, none) too; its offset in the stream grows.
+            let (dscp, offset) = ([10, 8, 0][usize::from(flow % 3)], (flow % 2 == 0).then_some(100 * id));
+            (now, TestPkt { dscp, offset, ..pkt })
         };
         (0u64..).zip(packets).map(build).collect()
     })
@@ -105,7 +125,7 @@ proptest! {
 
     #[test]
     fn packets_of_a_flow_keep_their_order(arrivals in arrivals(), seed: u64) {
-        for params in all_params() {
+        for params in all_params().into_iter().filter(|params| queue(params).keeps_flow_order()) {
             let out = world::run(&mut queue(&params), &arrivals, RATE, seed);
             for flow in 0..8 {
                 let ids: Vec<u64> = out.sent.iter().filter(|(_, p)| p.flow == flow).map(|(_, p)| p.id).collect();
@@ -151,6 +171,22 @@ proptest! {
             let came: u64 = lens.iter().map(|&len| u64::from(len)).sum();
             prop_assert_eq!(q.backlog().bytes, came - dropped, "{:?}", params);
         }
+    }
+}
+
+#[test]
+fn a_discipline_that_says_it_may_reorder_a_flow_does_so() {
+    // So that nobody leaves the contract without need: every kind that declares it has a set that shows it.
+    let arrivals: Vec<_> =
+        (0..200).map(|id| (Time::ZERO, TestPkt { offset: Some(100 * id), ..TestPkt::new(id, 1500) })).collect();
+    let reorders = |params: &QueueParams| {
+        let out = world::run(&mut queue(params), &arrivals, RATE, 1);
+        !out.sent.iter().map(|(_, p)| p.id).collect::<Vec<_>>().is_sorted()
+    };
+    for name in QueueParams::NAMES {
+        let mut sets =
+            all_params().into_iter().filter(|p| p.kind() == *name && !queue(p).keeps_flow_order()).peekable();
+        assert!(sets.peek().is_none() || sets.any(|params| reorders(&params)), "{name} need not say that it reorders");
     }
 }
 

@@ -14,11 +14,13 @@ pub struct TestPkt {
     pub flow: u16,
     pub priority: u8,
     pub returned: bool,
+    pub dscp: u8,
+    pub offset: Option<u64>,
 }
 
 impl TestPkt {
     pub fn new(id: u64, len: u32) -> TestPkt {
-        TestPkt { id, len, ecn: Ecn::NotEct, flow: 0, priority: 0, returned: false }
+        TestPkt { id, len, ecn: Ecn::NotEct, flow: 0, priority: 0, returned: false, dscp: 0, offset: None }
     }
     pub fn ecn(self, ecn: Ecn) -> TestPkt {
         TestPkt { ecn, ..self }
@@ -50,6 +52,15 @@ impl Pkt for TestPkt {
     }
     fn is_returned(&self) -> bool {
         self.returned
+    }
+    fn dscp(&self) -> u8 {
+        self.dscp
+    }
+    fn set_dscp(&mut self, dscp: u8) {
+        self.dscp = dscp;
+    }
+    fn stream_offset(&self) -> Option<u64> {
+        self.offset
     }
 }
 

@@ -1,0 +1,278 @@
+//! Classed: a classifier, a queue for each of its two classes under any discipline, and a service between them.
+//! Source: the router of the RAFLE study (S. S. Mussi, M. R. N. Ribeiro, SBRC 2013, section 3): classifier, two queues,
+//! round robin or strict priority. Deviations: none; the shared `limit` and the marking are ours.
+//! Model:
+//!
+//! ```text
+//!                                        +--> short queue --+
+//!   arrival -> shared limit -> classifier                    +--> service -> link
+//!                  | full                +--> long queue ---+
+//!                  v dropped
+//! ```
+//!
+//! Units: packets and bytes as the limits are written. Cost: that of the parts.
+//! Known problems: a classifier that moves a flow from one class to the other lets its packets overtake each other (see
+//! [`Qdisc::keeps_flow_order`]); within a class they keep their order. Inner variables of the class queues are not shown.
+
+use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, Sorter};
+use crate::service::{Server, Service, ServiceParams};
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams};
+use alloc::boxed::Box;
+use haltere_units::{ParamError, Probe, Size, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Two queues, one for packets of short flows and one for those of long flows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What tells short from long. Default `rafle`.
+    pub classifier: ClassifierParams,
+    /// Which queue is served next. Default `round_robin`.
+    pub service: ServiceParams,
+    /// The discipline of the short flows' queue. Default drop tail of 1000 packets.
+    pub short: Box<QueueParams>,
+    /// The discipline of the long flows' queue. Default drop tail of 1000 packets.
+    pub long: Box<QueueParams>,
+    /// What both queues together may hold: a packet beyond it is dropped before it is classified. Default none.
+    pub limit: Option<Size>,
+    /// True: write the class into the packet's DSCP (AF11 short, CS1 long), for routers behind. Default false.
+    pub remark: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        let drop_tail = || Box::new(QueueParams::DropTail(Default::default()));
+        Params {
+            classifier: ClassifierParams::Rafle(Default::default()),
+            service: ServiceParams::RoundRobin(Default::default()),
+            short: drop_tail(),
+            long: drop_tail(),
+            limit: None,
+            remark: false,
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct Classed<P> {
+    sorter: Sorter,
+    server: Server,
+    /// The queues by [`Class::index`].
+    queues: [Box<Queue<P>>; CLASSES],
+    /// The queue was asked for a packet since its last arrival and had none: it knows that it idles.
+    told_idle: [bool; CLASSES],
+    limit: Bound,
+    remark: bool,
+    /// Packets by what their sender's mark says (short, long) and what the classifier said.
+    verdicts: [[u64; CLASSES]; CLASSES],
+}
+
+impl<P: Pkt> Classed<P> {
+    /// A queue of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        let queue = |params| Queue::new(params, link).map(Box::new);
+        Ok(Classed {
+            sorter: Sorter::new(&params.classifier, link)?,
+            server: Server::new(&params.service, link)?,
+            queues: [queue(&params.short)?, queue(&params.long)?],
+            told_idle: [false; CLASSES],
+            limit: params.limit.map_or(Ok(Bound::NONE), |limit| Bound::new(link.resolve(limit)))?,
+            remark: params.remark,
+            verdicts: [[0; CLASSES]; CLASSES],
+        })
+    }
+    fn class_of(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
+        let class = self.sorter.classify(now, pkt, fate);
+        if let Some(truth) = Class::of_mark(pkt.dscp()) {
+            self.verdicts[truth.index()][class.index()] += 1;
+        }
+        class
+    }
+    /// Which queues hold packets. One that ran empty is asked once more, so that its discipline knows when it idles.
+    fn waiting(&mut self, now: Time, fate: &mut impl Fate<P>) -> [bool; CLASSES] {
+        for (queue, told) in self.queues.iter_mut().zip(&mut self.told_idle) {
+            if !*told && queue.backlog().packets == 0 {
+                let none = queue.dequeue(now, fate);
+                debug_assert!(none.is_none(), "a packet out of an empty queue");
+                *told = true;
+            }
+        }
+        [0, 1].map(|class: usize| self.queues[class].backlog().packets > 0)
+    }
+}
+
+impl<P: Pkt> Qdisc<P> for Classed<P> {
+    fn enqueue(&mut self, now: Time, mut pkt: P, fate: &mut impl Fate<P>) {
+        if !self.limit.fits(self.backlog(), pkt.len()) {
+            return fate.dropped(pkt, DropReason::Overlimit);
+        }
+        let class = self.class_of(now, &pkt, fate);
+        if self.remark {
+            pkt.set_dscp(class.mark());
+        }
+        self.told_idle[class.index()] = false;
+        self.queues[class.index()].enqueue(now, pkt, fate);
+    }
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        let mut waiting = self.waiting(now, fate);
+        while let Some(class) = self.server.pick(waiting) {
+            if let Some(pkt) = self.queues[class].dequeue(now, fate) {
+                self.server.sent(class, pkt.len(), waiting);
+                return Some(pkt);
+            }
+            self.told_idle[class] = true; // its discipline dropped all that it had
+            waiting[class] = false;
+        }
+        None
+    }
+    fn backlog(&self) -> Backlog {
+        let [short, long] = self.queues.each_ref().map(|queue| queue.backlog());
+        Backlog { packets: short.packets + long.packets, bytes: short.bytes + long.bytes }
+    }
+    fn next_timer(&self) -> Option<Time> {
+        self.queues.iter().filter_map(|queue| queue.next_timer()).min()
+    }
+    fn on_timer(&mut self, now: Time) {
+        for queue in &mut self.queues {
+            if queue.next_timer().is_some_and(|at| at <= now) {
+                queue.on_timer(now);
+            }
+        }
+    }
+    fn returns_at_dequeue(&self) -> bool {
+        self.queues.iter().any(|queue| queue.returns_at_dequeue())
+    }
+    fn keeps_flow_order(&self) -> bool {
+        Classifier::<P>::is_constant_per_flow(&self.sorter) && self.queues.iter().all(|queue| queue.keeps_flow_order())
+    }
+    fn probe(&self, row: &mut Probe) {
+        let [short, long] = self.queues.each_ref().map(|queue| queue.backlog());
+        row.push("short_packets", "packets", f64::from(short.packets));
+        row.push("long_packets", "packets", f64::from(long.packets));
+        let [[short_hits, short_misses], [long_misses, long_hits]] = self.verdicts.map(|row| row.map(|n| n as f64));
+        row.push("short_hits", "packets", short_hits);
+        row.push("short_misses", "packets", short_misses);
+        row.push("long_hits", "packets", long_hits);
+        row.push("long_misses", "packets", long_misses);
+        Classifier::<P>::probe(&self.sorter, row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::{DSCP_LONG, DSCP_SHORT, ideal, rafle};
+    use crate::service::priority;
+    use crate::testing::{Recorder, TestPkt, link};
+    use crate::{codel, drop_tail, pie};
+    use alloc::vec::Vec;
+
+    const S: u8 = DSCP_SHORT;
+    const L: u8 = DSCP_LONG;
+
+    /// Sorted by the sender's mark.
+    fn marked() -> Params {
+        Params { classifier: ClassifierParams::Ideal(ideal::Params {}), ..Params::default() }
+    }
+    fn send(q: &mut Classed<TestPkt>, fate: &mut Recorder, marks: &[u8]) {
+        for (id, &dscp) in (0..).zip(marks) {
+            q.enqueue(Time::ZERO, TestPkt { dscp, ..TestPkt::new(id, 1000) }, fate);
+        }
+    }
+    fn ids(q: &mut Classed<TestPkt>, fate: &mut Recorder) -> Vec<u64> {
+        core::iter::from_fn(|| q.dequeue(Time::ZERO, fate)).map(|p| p.id).collect()
+    }
+    fn queue(params: &Params) -> (Classed<TestPkt>, Recorder) {
+        (Classed::new(params, &link()).unwrap(), Recorder::new(1))
+    }
+
+    #[test]
+    fn classes_wait_apart_and_the_service_chooses() {
+        let (mut q, mut fate) = queue(&marked());
+        send(&mut q, &mut fate, &[L, L, L, S, S]);
+        assert_eq!(ids(&mut q, &mut fate), [3, 0, 4, 1, 2]);
+        let priority = ServiceParams::Priority(priority::Params::default());
+        let (mut q, mut fate) = queue(&Params { service: priority, ..marked() });
+        send(&mut q, &mut fate, &[L, L, L, S, S]);
+        assert_eq!(ids(&mut q, &mut fate), [3, 4, 0, 1, 2]);
+    }
+    #[test]
+    fn each_class_has_its_own_limit() {
+        let small = Box::new(QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(1) }));
+        let (mut q, mut fate) = queue(&Params { long: small, ..marked() });
+        send(&mut q, &mut fate, &[L, L, S, S, S]);
+        assert_eq!(fate.dropped_ids(), [1]);
+    }
+    #[test]
+    fn the_shared_limit_drops_before_the_classifier_sees_the_packet() {
+        let (mut q, mut fate) = queue(&Params { limit: Some(Size::Packets(2)), ..marked() });
+        send(&mut q, &mut fate, &[L, S, S, L]);
+        assert_eq!(fate.dropped_ids(), [2, 3]);
+        assert_eq!(q.verdicts, [[1, 0], [0, 1]]);
+    }
+    #[test]
+    fn what_a_class_s_discipline_drops_at_a_dequeue_is_gone_from_the_whole() {
+        // CoDel drops from a queue that stood above its target for an interval.
+        let codel = codel::Params { ecn: false, ..codel::Params::default() };
+        let (mut q, mut fate) = queue(&Params { short: Box::new(QueueParams::Codel(codel)), ..marked() });
+        send(&mut q, &mut fate, &[S; 400]);
+        let mut now = Time::ZERO;
+        let mut sent = 0;
+        while q.backlog().packets > 0 {
+            now += haltere_units::Dur::from_ms(1);
+            sent += u32::from(q.dequeue(now, &mut fate).is_some());
+        }
+        assert!(!fate.dropped.is_empty(), "CoDel had a standing queue");
+        assert_eq!(sent as usize + fate.dropped.len(), 400);
+    }
+    #[test]
+    fn an_idle_class_is_told_so_once() {
+        let (mut q, mut fate) = queue(&marked());
+        send(&mut q, &mut fate, &[L, L]);
+        assert!(q.dequeue(Time::ZERO, &mut fate).is_some());
+        assert_eq!(q.told_idle, [true, false]);
+        send(&mut q, &mut fate, &[S]);
+        assert_eq!(q.told_idle, [false, false]);
+    }
+    #[test]
+    fn timers_of_both_disciplines_are_kept() {
+        let pie = |ms| {
+            let tupdate = haltere_units::Dur::from_ms(ms);
+            Box::new(QueueParams::Pie(pie::Params { tupdate, ..pie::Params::default() }))
+        };
+        let (mut q, mut fate) = queue(&Params { short: pie(10), long: pie(15), ..marked() });
+        send(&mut q, &mut fate, &[S, L]);
+        let mut fired = Vec::new();
+        for _ in 0..4 {
+            let at = q.next_timer().unwrap();
+            fired.push(at.as_ns() / 1_000_000);
+            q.on_timer(at);
+        }
+        assert_eq!(fired, [10, 15, 20, 30]);
+    }
+    #[test]
+    fn remarking_writes_the_class_into_the_packet() {
+        let classifier = ClassifierParams::Rafle(rafle::Params { n: 1, ..rafle::Params::default() });
+        let (mut q, mut fate) = queue(&Params { classifier, remark: true, ..Params::default() });
+        send(&mut q, &mut fate, &[0, 0]);
+        let marks: Vec<_> = core::iter::from_fn(|| q.dequeue(Time::ZERO, &mut fate)).map(|p| (p.id, p.dscp)).collect();
+        assert_eq!(marks, [(0, DSCP_SHORT), (1, DSCP_LONG)]);
+    }
+    #[test]
+    fn order_within_a_flow_is_promised_only_where_its_class_is_constant() {
+        assert!(queue(&marked()).0.keeps_flow_order());
+        assert!(!queue(&Params::default()).0.keeps_flow_order());
+    }
+    #[test]
+    fn packets_of_one_flow_overtake_each_other_between_classes_and_never_within_one() {
+        let priority = ServiceParams::Priority(priority::Params::default());
+        let (mut q, mut fate) = queue(&Params { remark: true, service: priority, ..Params::default() });
+        (0..200).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1000), &mut fate));
+        let sent: Vec<_> = core::iter::from_fn(|| q.dequeue(Time::ZERO, &mut fate)).collect();
+        let of = |dscp| sent.iter().filter(|p| p.dscp == dscp).map(|p| p.id).collect::<Vec<_>>();
+        assert!(of(DSCP_SHORT).is_sorted() && of(DSCP_LONG).is_sorted());
+        assert!(!sent.iter().map(|p| p.id).collect::<Vec<_>>().is_sorted(), "this flow's packets did overtake");
+    }
+}

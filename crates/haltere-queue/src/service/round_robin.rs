@@ -1,0 +1,54 @@
+//! Round robin: one packet of each class in turn.
+//! Source: J. Nagle, "On packet switches with infinite storage", RFC 970 (1985). Deviations: none.
+//! Model: the class after the one served last is served next, where a packet waits there.
+//! Units: packets. Cost: O(1) a packet. Known problems: a class of large packets gets more bytes.
+
+use super::Service;
+use crate::LinkContext;
+use crate::classify::CLASSES;
+use haltere_units::ParamError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One packet of each class in turn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {}
+
+/// The service.
+#[derive(Debug, Clone)]
+pub struct RoundRobin {
+    /// The class whose turn it is.
+    turn: usize,
+}
+
+impl RoundRobin {
+    /// A service that begins with the short class.
+    pub fn new(_params: &Params, _link: &LinkContext) -> Result<RoundRobin, ParamError> {
+        Ok(RoundRobin { turn: 0 })
+    }
+}
+
+impl Service for RoundRobin {
+    #[inline]
+    fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize> {
+        (0..CLASSES).map(|i| (self.turn + i) % CLASSES).find(|&class| waiting[class])
+    }
+    #[inline]
+    fn sent(&mut self, class: usize, _len: u32, _waiting: [bool; CLASSES]) {
+        self.turn = (class + 1) % CLASSES;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::link;
+
+    #[test]
+    fn classes_take_turns_by_packets_and_one_alone_has_all() {
+        let mut rr = RoundRobin::new(&Params {}, &link()).unwrap();
+        let order = super::super::order(&mut rr, &[(0, 1500), (0, 1500), (0, 1500), (0, 40), (1, 40), (1, 40)]);
+        assert_eq!(order, [0, 4, 1, 5, 2, 3]);
+    }
+}
