@@ -6,7 +6,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
@@ -33,7 +33,7 @@ thread_local! {
     /// Where the last panic of this thread happened.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
     /// Whether a panic of this thread is caught by us.
-    static CAUGHT: RefCell<bool> = const { RefCell::new(false) };
+    static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Keeps panics that [`guard`] catches off standard error; others are printed as ever.
@@ -42,7 +42,7 @@ fn quiet_hook() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if CAUGHT.with_borrow(|caught| *caught) {
+            if CAUGHT.get() {
                 PLACE.set(info.location().map(ToString::to_string).unwrap_or_default());
             } else {
                 before(info);

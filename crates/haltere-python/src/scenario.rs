@@ -83,9 +83,7 @@ impl Scenario {
     fn warmup_s(&self) -> f64 {
         self.lab.warmup.as_secs_f64()
     }
-    fn __eq__(&self, other: &Scenario) -> bool {
-        *self.lab == *other.lab
-    }
+    // For pickle: a scenario travels as the full experiment.
     fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String,))> {
         let make = slf.get_type().getattr("from_json")?.unbind();
         Ok((make, (slf.get().to_json()?,)))

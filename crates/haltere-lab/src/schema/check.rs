@@ -225,12 +225,6 @@ impl<'a> Checker<'a> {
         };
         let empty = Map::new();
         let properties = node.properties().unwrap_or(&empty);
-        for name in node.list("required").unwrap_or_default().iter().filter_map(Value::as_str) {
-            if !table.contains_key(name) {
-                let rule = properties.get(name).map_or_else(String::new, |s| self.rule(&[self.node(s)]));
-                return Err(place.below(name).fault(rule, "nothing").hint(format!("add `{name}`")).missing());
-            }
-        }
         let others = node.get("additionalProperties");
         for (name, value) in table.iter_mut() {
             let below = place.below(name);
@@ -241,6 +235,13 @@ impl<'a> Checker<'a> {
                 }
                 (None, Some(schema @ Value::Object(_))) => self.visit(value, &self.node(schema), &below)?,
                 (None, _) => {}
+            }
+        }
+        // Last, so that a misspelt key is told as such and not as a missing one.
+        for name in node.list("required").unwrap_or_default().iter().filter_map(Value::as_str) {
+            if !table.contains_key(name) {
+                let rule = properties.get(name).map_or_else(String::new, |s| self.rule(&[self.node(s)]));
+                return Err(place.below(name).fault(rule, "nothing").hint(format!("add `{name}`")).missing());
             }
         }
         Ok(())
@@ -287,6 +288,10 @@ impl<'a> Checker<'a> {
         for option in options.iter().filter(|o| constants(o).is_empty()) {
             let word = match (option.text("format").and_then(rule_of), self.options(option), option.text("type")) {
                 (Some(rule), _, _) => rule.to_owned(),
+                (None, Some(inner), _) if inner.iter().all(|o| o.only_key().is_some()) => {
+                    let keys: Vec<&str> = inner.iter().filter_map(Node::only_key).collect();
+                    format!("a table with one of {}", listed(&keys))
+                }
                 (None, Some(inner), _) => self.rule(&inner),
                 (None, None, Some("object")) => "a table".into(),
                 (None, None, Some("array")) => "a list".into(),
