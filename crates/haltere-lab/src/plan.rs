@@ -42,6 +42,8 @@ pub struct LinkPlan {
     pub rate: Option<Rate>,
     /// Propagation time.
     pub delay: Dur,
+    /// Each packet is under way longer by a span drawn uniformly from zero to this; order is kept.
+    pub jitter: Dur,
     /// Chance that a packet is lost on the way.
     pub loss: Prob,
     /// The discipline of the queue in front of the line.
@@ -128,6 +130,28 @@ pub enum AppPlan {
         /// Packets are ECN-capable.
         ecn: bool,
     },
+    /// Files uploaded by FTP, one task after the other.
+    Ftp(FtpPlan),
+}
+
+/// Files uploaded by FTP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FtpPlan {
+    /// Endpoints of every connection.
+    pub tcp: TcpPlan,
+    /// Which files.
+    pub work: Work,
+    /// Packets of tasks with files up to this are marked short, the others long.
+    pub short: Bytes,
+}
+
+/// The files of one FTP flow.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// One file of that size.
+    One(Bytes),
+    /// Files drawn from these sizes, each when the last is done.
+    Loop(std::sync::Arc<[Bytes]>),
 }
 
 /// Both endpoints of a TCP flow.

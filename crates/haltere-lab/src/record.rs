@@ -18,6 +18,8 @@ pub struct Record {
     pub queue_series: Vec<QueueSample>,
     /// Ping replies, in order of time.
     pub pings: Vec<PingSample>,
+    /// FTP tasks, in order of their start.
+    pub tasks: Vec<TaskRecord>,
     /// Events that the world handled.
     pub events: u64,
     /// The most entries that the event queue held.
@@ -41,6 +43,23 @@ pub struct FlowRecord {
     pub sender: Option<Info>,
     /// The sender's endpoint at the end of the warm-up (TCP).
     pub sender_at_warmup: Option<Info>,
+}
+
+/// One FTP task.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TaskRecord {
+    /// Index of its flow.
+    pub flow: u32,
+    /// Size of its file.
+    pub bytes: haltere_units::Bytes,
+    /// When its control connection began to open, for the first time.
+    pub start: Time,
+    /// When its data connection began to open, for the last time.
+    pub data: Option<Time>,
+    /// When the client heard that the file was stored; `None`: the run ended before.
+    pub end: Option<Time>,
+    /// How often a connection gave up and the task began again.
+    pub failures: u32,
 }
 
 /// What passed one link.

@@ -3,9 +3,10 @@
 use super::at;
 use super::chance::Stream;
 use super::network::Network;
-use crate::plan::{AppPlan, FlowPlan, Law, TcpPlan};
+use crate::plan::{AppPlan, FlowPlan, FtpPlan, Law, TcpPlan, Work};
 use crate::scenario::Experiment;
 use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::ftp::Ftp;
 use crate::scenario::traffic::{Direction, Drawn, Ends, LawSpec, Pairs, TcpSide, Traffic};
 use haltere_congestion::CongestionParams;
 use haltere_transport::TcpParams;
@@ -70,7 +71,8 @@ impl Entry<'_> {
         let ends = self.traffic.ends();
         self.check_times(ends)?;
         let pairs = self.pairs(ends)?;
-        let total = pairs.len() as u64 * u64::from(ends.count);
+        let count = self.count(ends);
+        let total = pairs.len() as u64 * u64::from(count);
         if total > MOST_FLOWS {
             return Err(self
                 .fault("count", format!("such that there are at most {MOST_FLOWS} flows"), total)
@@ -79,8 +81,8 @@ impl Entry<'_> {
         let apps = self.apps()?;
         let single = total == 1 && ends.direction != Direction::Both;
         let mut flows = Vec::new();
-        for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..ends.count).map(move |_| *p)).enumerate() {
-            let copy = turn as u64 % u64::from(ends.count) + 1;
+        for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..count).map(move |_| *p)).enumerate() {
+            let copy = turn as u64 % u64::from(count) + 1;
             let (one, other) = ([(a, b)], [(b, a)]);
             let ways: &[(usize, usize)] = match ends.direction {
                 Direction::Forward => &one,
@@ -101,6 +103,14 @@ impl Entry<'_> {
             }
         }
         Ok(flows)
+    }
+
+    /// Flows for each pair.
+    fn count(&self, ends: &Ends) -> u32 {
+        match self.traffic {
+            Traffic::Ftp(ftp) => ends.count.saturating_mul(ftp.flows()),
+            _ => ends.count,
+        }
     }
 
     fn fault(&self, name: &str, rule: impl Into<String>, got: impl std::fmt::Display) -> Fault {
@@ -209,7 +219,23 @@ impl Entry<'_> {
                 }
                 Ok(vec![AppPlan::Ping { interval: ping.interval, payload: ping.payload, ecn: ping.ecn }])
             }
+            Traffic::Ftp(ftp) => self.ftp(ftp),
         }
+    }
+
+    /// One for each file, or one for all tasks that draw theirs; the congestion controls are dealt out over them.
+    fn ftp(&self, ftp: &Ftp) -> Result<Vec<AppPlan>, ScenarioError> {
+        if let Some(i) = ftp.files.iter().position(|bytes| *bytes == Bytes::ZERO) {
+            return Err(self.fault(&format!("files[{i}]"), "at least 1B", Bytes::ZERO).out_of_range());
+        }
+        let tcp = self.tcp(&ftp.side, |tcp| tcp)?;
+        let plan = |tcp: &TcpPlan, work| AppPlan::Ftp(FtpPlan { tcp: tcp.clone(), work, short: ftp.short });
+        if ftp.tasks.is_some() {
+            let files: std::sync::Arc<[Bytes]> = ftp.files.as_slice().into();
+            return Ok(tcp.iter().map(|tcp| plan(tcp, Work::Loop(files.clone()))).collect());
+        }
+        let dealt = ftp.files.iter().zip(tcp.iter().cycle());
+        Ok(dealt.map(|(bytes, tcp)| plan(tcp, Work::One(*bytes))).collect())
     }
 
     fn rate(&self, rate: Rate) -> Result<(), ScenarioError> {
@@ -223,7 +249,7 @@ impl Entry<'_> {
         Err(self.fault(name, format!("from 1B to {most}B"), bytes).out_of_range())
     }
 
-    fn tcp(&self, side: &TcpSide, app: impl Fn(TcpPlan) -> AppPlan) -> Result<Vec<AppPlan>, ScenarioError> {
+    fn tcp<T>(&self, side: &TcpSide, app: impl Fn(TcpPlan) -> T) -> Result<Vec<T>, ScenarioError> {
         let bug = |e| self.fault("tcp", "what the schema says", e).hint("this is a bug of Haltere").bug();
         let mut base = self.experiment.tcp.clone();
         base.ecn = side.ecn.unwrap_or(base.ecn);

@@ -150,6 +150,7 @@ impl Network {
                 to,
                 rate: link.rate,
                 delay: link.delay,
+                jitter: link.jitter,
                 loss: link.loss,
                 queue: link.queue.clone(),
                 ring: direction.ring,

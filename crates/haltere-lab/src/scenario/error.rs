@@ -174,6 +174,10 @@ pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
 
 /// "did you mean ..." with the nearest of `names`, or nothing where none is near.
 pub(crate) fn did_you_mean<S: AsRef<str>>(got: &str, names: &[S]) -> String {
+    // Of one or two letters anything is near.
+    if got.chars().count() < 3 {
+        return String::new();
+    }
     let near = names.iter().map(|n| (distance(got, n.as_ref()), n.as_ref())).min_by_key(|(d, _)| *d);
     match near {
         Some((d, name)) if d <= 1 + got.chars().count().min(name.chars().count()) / 3 => {

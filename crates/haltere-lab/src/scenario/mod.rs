@@ -2,6 +2,7 @@
 
 pub(crate) mod error;
 mod experiment;
+pub(crate) mod ftp;
 mod overrides;
 mod points;
 mod text;

@@ -84,6 +84,10 @@ pub struct Link {
     pub rate: Option<Rate>,
     /// Propagation time of each direction.
     pub delay: Dur,
+    /// Each packet is under way longer by a span drawn uniformly from zero to this; order is kept. Real hosts have some.
+    /// Without any, equal rates keep step for ever, and which flow finds room in a full drop-tail queue is decided by phase,
+    /// not by share (Floyd and Jacobson 1992): about the time of a full packet at the bottleneck undoes that.
+    pub jitter: Dur,
     /// Chance that a packet is lost on the line.
     pub loss: Prob,
     /// The discipline of the queue in front of the line.
@@ -110,6 +114,7 @@ impl Default for Link {
         Link {
             rate: None,
             delay: Dur::ZERO,
+            jitter: Dur::ZERO,
             loss: Prob::ZERO,
             queue: default_queue(),
             ring: None,

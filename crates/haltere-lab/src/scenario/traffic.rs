@@ -1,5 +1,6 @@
 //! What is sent, as written in an experiment file.
 
+use super::ftp::Ftp;
 use super::overrides::Overrides;
 use haltere_congestion::CongestionParams;
 use haltere_transport::TcpParams;
@@ -20,11 +21,13 @@ pub enum Traffic {
     Cbr(Cbr),
     /// `ping`
     Ping(Ping),
+    /// `ftp`
+    Ftp(Ftp),
 }
 
 impl Traffic {
     /// The names of all kinds.
-    pub const NAMES: &'static [&'static str] = &["bulk", "on_off", "cbr", "ping"];
+    pub const NAMES: &'static [&'static str] = &["bulk", "on_off", "cbr", "ping", "ftp"];
 
     /// The name of this kind.
     pub fn kind(&self) -> &'static str {
@@ -33,6 +36,7 @@ impl Traffic {
             Traffic::OnOff(_) => "on_off",
             Traffic::Cbr(_) => "cbr",
             Traffic::Ping(_) => "ping",
+            Traffic::Ftp(_) => "ftp",
         }
     }
     /// Between whom and when.
@@ -42,6 +46,7 @@ impl Traffic {
             Traffic::OnOff(t) => &t.ends,
             Traffic::Cbr(t) => &t.ends,
             Traffic::Ping(t) => &t.ends,
+            Traffic::Ftp(t) => &t.ends,
         }
     }
     /// The TCP of these flows, if they are TCP.
@@ -49,6 +54,7 @@ impl Traffic {
         match self {
             Traffic::Bulk(t) => Some(&t.side),
             Traffic::OnOff(t) => Some(&t.side),
+            Traffic::Ftp(t) => Some(&t.side),
             Traffic::Cbr(_) | Traffic::Ping(_) => None,
         }
     }

@@ -7,6 +7,7 @@
 //! | `flow_series` | flow and sample | at_ns, flow, received_bytes, cwnd_bytes, ..., variables of the control |
 //! | `queue_series` | watched queue and sample | at_ns, link, packets, bytes, ..., variables of the discipline |
 //! | `pings` | answered ping | at_ns, flow, rtt_ns |
+//! | `tasks` | FTP task | flow, group, file_bytes, start_ns, data_ns, end_ns, failures |
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit stands in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
@@ -31,6 +32,7 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
         ("flow_series", series::flows(plan, record)),
         ("queue_series", series::queues(plan, record)),
         ("pings", series::pings(plan, record)),
+        ("tasks", runs::tasks(plan, record)),
     ]
 }
 

@@ -61,12 +61,14 @@ fn kind(app: &AppPlan) -> &'static str {
         AppPlan::OnOff { .. } => "on_off",
         AppPlan::Cbr { .. } => "cbr",
         AppPlan::Ping { .. } => "ping",
+        AppPlan::Ftp(_) => "ftp",
     }
 }
 
 fn tcp(app: &AppPlan) -> Option<&TcpPlan> {
     match app {
         AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
+        AppPlan::Ftp(ftp) => Some(&ftp.tcp),
         AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
     }
 }
@@ -84,6 +86,20 @@ fn goodput(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Option<f64> {
         return None;
     }
     Some(record.received_after_warmup as f64 * 8.0 / span.as_secs_f64())
+}
+
+/// One row an FTP task.
+pub(super) fn tasks(plan: &Plan, record: &Record) -> RecordBatch {
+    let mut table = Columns::default();
+    let rows = || record.tasks.iter();
+    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|t| t.flow));
+    table.name("group", plan.flows.iter().map(|f| f.group_name()), rows().map(|t| t.flow));
+    table.count("file_bytes", "B", rows().map(|t| t.bytes.as_u64()));
+    table.count("start_ns", "ns", rows().map(|t| t.start.as_ns()));
+    table.count_opt("data_ns", "ns", rows().map(|t| t.data.map(Time::as_ns)));
+    table.count_opt("end_ns", "ns", rows().map(|t| t.end.map(Time::as_ns)));
+    table.count("failures", "", rows().map(|t| u64::from(t.failures)));
+    table.finish()
 }
 
 /// One row a direction of a link.

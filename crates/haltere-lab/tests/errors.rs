@@ -1,0 +1,32 @@
+//! Wrong files are refused with the line that stands beside them in `tests/errors`.
+//!
+//! `{queues}` and `{congestion}` there stand for the names of the registries, so that a new mechanism changes no file.
+//! `HALTERE_BLESS=1 cargo test -p haltere-lab --test errors` writes those lines; read the difference before you commit it.
+
+use haltere_lab::Scenario;
+use std::path::PathBuf;
+
+#[test]
+fn every_wrong_file_is_refused_with_the_expected_line() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/errors"));
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).expect("tests/errors").flatten().map(|f| f.path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    assert!(files.len() >= 10, "only {} wrong files", files.len());
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a readable file");
+        let name = file.file_name().and_then(|n| n.to_str()).expect("a name");
+        let mut error = Scenario::parse(&text, name).expect_err(name).to_string();
+        for kind in ["queues", "congestion"] {
+            let names = haltere_lab::schema::names(kind).expect("a kind of names");
+            error = error.replace(&format!("`{}`", names.join("`, `")), &format!("{{{kind}}}"));
+        }
+        assert!(!error.contains('\n'), "{name}: more than one line: {error}");
+        let beside = file.with_extension("expected");
+        if std::env::var_os("HALTERE_BLESS").is_some() {
+            std::fs::write(&beside, format!("{error}\n")).expect("a writable file");
+        }
+        let expected = std::fs::read_to_string(&beside).unwrap_or_default();
+        assert_eq!(error, expected.trim_end(), "{name}");
+    }
+}

@@ -1,0 +1,284 @@
+//! Experiment files: what they mean, and that nothing in them is ignored.
+
+use haltere_lab::plan::{AppPlan, Law};
+use haltere_lab::{Plan, Scenario, ScenarioError};
+use haltere_units::{Bytes, Dur, Rate, Size, Time};
+use serde_json::{Value, json};
+
+const DUMBBELL: &str = r#"
+    title = "Shares"
+    duration = "60s"
+    warmup = "10s"
+    [topology.dumbbell]
+    pairs = 4
+    access = { rate = "1Gbit", delay = "1ms" }
+    bottleneck = { rate = "100Mbit", delay = "3ms", queue = { kind = "drop_tail", limit = "1bdp" } }
+    [[traffic]]
+    kind = "bulk"
+    congestion = ["reno", "vegas"]
+"#;
+
+const CHAIN: &str = r#"
+    duration = "10s"
+    [topology.chain]
+    links = [
+        { rate = "100Mbit", delay = "100us" },
+        { rate = "10Mbit", delay = "5ms", queue = "pfifo_fast", ring = "100p", reverse = { rate = "1Mbit", queue = "drop_tail" } },
+    ]
+    [[traffic]]
+    kind = "on_off"
+    from = "n1"
+    to = "n3"
+    direction = "both"
+    count = 2
+    rate = "20Mbit"
+    on = { exponential = "2s" }
+    off = "0s"
+    tcp = { mss = "1000B" }
+    receiver = { ack_every = 1 }
+    [[traffic]]
+    kind = "ping"
+    from = "n1"
+    to = "n3"
+"#;
+
+fn read(text: &str) -> Scenario {
+    Scenario::parse(text, "x.toml").unwrap_or_else(|e| panic!("{e}"))
+}
+fn plan(text: &str) -> Plan {
+    read(text).plan(1).unwrap_or_else(|e| panic!("{e}"))
+}
+fn refused(text: &str) -> String {
+    Scenario::parse(text, "").expect_err("must be refused").to_string()
+}
+
+#[test]
+fn a_dumbbell_has_its_bottleneck_first_and_watches_only_that() {
+    let plan = plan(DUMBBELL);
+    assert_eq!(plan.nodes[..6], ["left", "right", "c1", "s1", "c2", "s2"]);
+    assert_eq!((plan.nodes.len(), plan.links.len(), plan.framing), (10, 2 + 4 * 4, 14));
+    let watched: Vec<&str> = plan.links.iter().filter(|l| l.watched).map(|l| l.name.as_str()).collect();
+    assert_eq!(watched, ["left>right", "right>left"]);
+    assert_eq!((plan.warmup, plan.end), (Time::from_ns(10_000_000_000), Time::from_ns(60_000_000_000)));
+    // 2 x (1 + 3 + 1) ms, over every link that a flow or its acknowledgements take.
+    assert!(plan.links.iter().all(|l| l.rtt == Some(Dur::from_ms(10))));
+}
+
+#[test]
+fn congestion_controls_are_dealt_out_in_turn() {
+    let plan = plan(DUMBBELL);
+    let dealt: Vec<(&str, &str)> = plan
+        .flows
+        .iter()
+        .map(|f| match &f.app {
+            AppPlan::Bulk { tcp, bytes: None } => (f.name.as_str(), tcp.congestion.kind()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected = [("bulk1:c1>s1", "reno"), ("bulk1:c2>s2", "vegas"), ("bulk1:c3>s3", "reno"), ("bulk1:c4>s4", "vegas")];
+    assert_eq!(dealt, expected);
+}
+
+#[test]
+fn starts_are_jittered_by_seed_and_name_alone() {
+    let scenario = read(DUMBBELL);
+    let starts = |s: &Scenario, seed| s.plan(seed).unwrap().flows.iter().map(|f| f.start).collect::<Vec<_>>();
+    assert_eq!(starts(&scenario, 1), starts(&scenario, 1));
+    assert_ne!(starts(&scenario, 1), starts(&scenario, 2));
+    assert!(starts(&scenario, 1).iter().all(|t| *t <= Time::from_ns(100_000_000)));
+    let other = scenario.with("traffic[0].congestion", json!("reno")).unwrap();
+    assert_eq!(starts(&scenario, 1), starts(&other, 1), "variants meet the same chance");
+}
+
+#[test]
+fn rtts_spread_evenly_and_keep_their_middle() {
+    let text = DUMBBELL.replace("pairs = 4", "pairs = 5\nrtt_spread = \"30%\"");
+    let plan = plan(&text);
+    let mut rtts: Vec<u64> =
+        (0..5).map(|i| 2 * (3_000_000 + plan.links[2 + 4 * i].delay.as_ns() + plan.links[4 + 4 * i].delay.as_ns())).collect();
+    let drawn = rtts.clone();
+    rtts.sort_unstable();
+    assert_eq!(rtts, [7_000_000, 8_500_000, 10_000_000, 11_500_000, 13_000_000]);
+    assert_ne!(drawn, rtts, "which pair gets which is drawn");
+    assert_eq!(plan.links[0].rtt, Some(Dur::from_ms(10)));
+    let told = refused(&DUMBBELL.replace("pairs = 4", "pairs = 5\nrtt_spread = 0.5"));
+    assert!(told.contains("rtt_spread must be at most 40.0% with these delays, got 50%"), "{told}");
+}
+
+#[test]
+fn a_chain_joins_its_nodes_and_overrides_the_way_back() {
+    let plan = plan(CHAIN);
+    assert_eq!(plan.nodes, ["n1", "n2", "n3"]);
+    let told: Vec<_> =
+        plan.links.iter().map(|l| (l.name.as_str(), l.rate.unwrap(), l.queue.kind(), l.ring, l.watched)).collect();
+    let mbit = Rate::from_mbps;
+    let expected = [
+        ("n1>n2", mbit(100), "drop_tail", None, false),
+        ("n2>n1", mbit(100), "drop_tail", None, false),
+        ("n2>n3", mbit(10), "pfifo_fast", Some(100), true),
+        ("n3>n2", mbit(1), "drop_tail", Some(100), true),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(plan.links[2].rtt, Some(Dur::from_us(10_200)));
+}
+
+#[test]
+fn tcp_settings_go_from_table_to_entry_to_receiver() {
+    let plan = plan(CHAIN);
+    let names: Vec<&str> = plan.flows.iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["on_off1:n1>n3", "on_off1:n3>n1", "on_off1:n1>n3#2", "on_off1:n3>n1#2", "ping2"]);
+    let AppPlan::OnOff { tcp, rate, chunk, on, off } = &plan.flows[0].app else { panic!("{:?}", plan.flows[0]) };
+    assert_eq!((*rate, *chunk), (Rate::from_mbps(20), Bytes::new(1000)));
+    assert_eq!((*on, *off), (Law::Exponential(Dur::from_secs(2)), Law::Constant(Dur::ZERO)));
+    assert_eq!((tcp.sender.mss, tcp.sender.ack_every), (Bytes::new(1000), 2));
+    assert_eq!((tcp.receiver.mss, tcp.receiver.ack_every), (Bytes::new(1000), 1));
+}
+
+#[test]
+fn a_name_alone_stands_for_its_defaults() {
+    let short = read(&CHAIN.replace("queue = \"pfifo_fast\"", "queue = \"codel\""));
+    let long = read(&CHAIN.replace("queue = \"pfifo_fast\"", "queue = { kind = \"codel\" }"));
+    assert_eq!(short, long);
+    let bare = read(&CHAIN.replace("queue = \"pfifo_fast\"", "queue = { limit = \"7p\" }"));
+    assert_eq!(bare.filled()["topology"]["chain"]["links"][1]["queue"], json!({ "kind": "drop_tail", "limit": "7p" }));
+}
+
+#[test]
+fn what_is_filled_in_reads_as_the_same() {
+    for text in [DUMBBELL, CHAIN] {
+        let scenario = read(text);
+        let again = Scenario::from_value(scenario.filled(), "again").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(scenario, again);
+        assert_eq!(scenario.filled(), again.filled());
+        assert_eq!(scenario.plan(3), again.plan(3));
+    }
+}
+
+#[test]
+fn toml_and_json_say_the_same() {
+    let toml = read(CHAIN);
+    let json = Scenario::from_json(&toml.filled().to_string(), "x.json").unwrap();
+    assert_eq!(toml, json);
+    assert!(matches!(Scenario::from_json("{", "x.json"), Err(ScenarioError::Syntax(_))));
+}
+
+#[test]
+fn defaults_are_those_of_the_brief_kind() {
+    let text = "duration = \"1s\"\n[topology.chain]\nlinks = [{}]\n[[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n2\"";
+    let filled = read(text).filled();
+    let told = |pointer: &str| filled.pointer(pointer).cloned().unwrap_or(Value::Null);
+    assert_eq!(told("/seeds"), json!(10));
+    assert_eq!(told("/warmup"), json!("0ns"));
+    assert_eq!(told("/framing"), json!("14B"));
+    assert_eq!(told("/measure"), json!({ "queues": "10ms", "flows": "100ms" }));
+    assert_eq!(told("/traffic/0/congestion/kind"), json!("cubic"));
+    assert_eq!(told("/topology/chain/links/0/rate"), Value::Null, "packets take no time");
+    assert_eq!(told("/tcp/min_rto"), json!("200ms"));
+}
+
+#[test]
+fn a_sweep_is_a_grid_with_the_last_axis_fastest() {
+    let text = format!(
+        "{DUMBBELL}\n[sweep]\n\"topology.dumbbell.pairs\" = [4, 8]\n\
+         \"topology.dumbbell.bottleneck.queue\" = [\"codel\", {{ kind = \"drop_tail\", limit = \"2bdp\" }}]\n"
+    );
+    let points = read(&text).points().unwrap();
+    let told: Vec<(Value, &str)> =
+        points.iter().map(|p| (p.settings[0].1.clone(), p.scenario.plan(1).unwrap().links[0].queue.kind())).collect();
+    let expected = [(json!(4), "codel"), (json!(4), "drop_tail"), (json!(8), "codel"), (json!(8), "drop_tail")];
+    assert_eq!(told, expected);
+    assert_eq!(points[3].scenario.plan(1).unwrap().flows.len(), 8);
+    assert!(points.iter().all(|p| p.scenario.sweep.is_empty()));
+}
+
+#[test]
+fn without_a_sweep_there_is_one_point_the_scenario_itself() {
+    let scenario = read(DUMBBELL);
+    let points = scenario.points().unwrap();
+    assert_eq!(points.len(), 1);
+    assert_eq!((&points[0].scenario, points[0].settings.len()), (&scenario, 0));
+}
+
+#[test]
+fn a_swept_key_that_does_not_exist_is_told_with_its_point() {
+    let told = refused(&format!("{DUMBBELL}\n[sweep]\n\"topology.dumbbell.piars\" = [4]"));
+    assert!(told.contains("sweep point topology.dumbbell.piars = 4") && told.contains("did you mean `pairs`?"), "{told}");
+    let told = refused(&format!("{DUMBBELL}\n[sweep]\n\"traffic[3].count\" = [4]"));
+    assert!(told.contains("[3] in a list of 1"), "{told}");
+}
+
+#[test]
+fn the_hash_covers_what_decides_the_result_and_nothing_else() {
+    let scenario = read(DUMBBELL);
+    let hash = scenario.hash(1, "1.0");
+    assert_eq!(hash.len(), 64);
+    let with = |path, value| read(DUMBBELL).with(path, value).unwrap().hash(1, "1.0");
+    assert_eq!(hash, with("title", json!("other")));
+    assert_eq!(hash, with("seeds", json!(3)));
+    assert_eq!(hash, with("sweep", json!({ "seeds": [1, 2] })));
+    assert_ne!(hash, with("duration", json!("61s")));
+    assert_ne!(hash, with("topology.dumbbell.bottleneck.queue.limit", json!("2bdp")));
+    assert_ne!(hash, scenario.hash(2, "1.0"));
+    assert_ne!(hash, scenario.hash(1, "1.1"));
+}
+
+#[test]
+fn a_bdp_without_flows_or_rate_is_refused_before_the_run() {
+    let told = refused(&DUMBBELL.replace("rate = \"100Mbit\", ", ""));
+    assert!(told.contains("topology.dumbbell.bottleneck.queue: limit must be"), "{told}");
+}
+
+#[test]
+fn pairs_and_node_names_do_not_mix() {
+    let told = refused(&CHAIN.replace("kind = \"ping\"", "kind = \"ping\"\npairs = [1]"));
+    assert!(told.contains("traffic[1]: pairs must be left out beside `from` and `to`"), "{told}");
+    let told = refused(&DUMBBELL.replace("kind = \"bulk\"", "kind = \"bulk\"\npairs = [1, 5]"));
+    assert!(told.contains("pairs[1] must be from 1 to 4, got 5"), "{told}");
+}
+
+#[test]
+fn a_graph_takes_the_path_of_fewest_links_and_least_delay() {
+    let text = r#"
+        duration = "1s"
+        [topology.graph]
+        nodes = ["a", "b", "c", "d"]
+        links = [
+            { from = "a", to = "b", delay = "5ms" }, { from = "b", to = "d", delay = "5ms" },
+            { from = "a", to = "c", delay = "1ms" }, { from = "c", to = "d", delay = "1ms", rate = "1Mbit" },
+        ]
+        [[traffic]]
+        kind = "cbr"
+        rate = "1Mbit"
+        from = "a"
+        to = "d"
+    "#;
+    let plan = plan(text);
+    assert_eq!(plan.links[6].name, "c>d");
+    assert_eq!((plan.links[6].rtt, plan.links[6].watched), (Some(Dur::from_ms(4)), true));
+    assert!(matches!(plan.links[6].queue, haltere_queue::QueueParams::DropTail(ref p) if p.limit == Size::Packets(1000)));
+}
+
+#[test]
+fn every_name_can_be_described_and_every_parameter_has_a_meaning() {
+    for kind in haltere_lab::schema::KINDS {
+        for name in haltere_lab::schema::names(kind).unwrap() {
+            let told = haltere_lab::schema::describe(name).unwrap_or_else(|e| panic!("{e}"));
+            assert!(!told["summary"].as_str().unwrap_or("").is_empty(), "{name} has no summary");
+            for parameter in told["parameters"].as_array().expect("a list") {
+                assert!(parameter["meaning"].is_string(), "{name}: {parameter}");
+            }
+        }
+    }
+    let told = haltere_lab::schema::describe("cubik").unwrap_err().to_string();
+    assert!(told.ends_with("got `cubik`; did you mean `cubic`?"), "{told}");
+}
+
+#[test]
+fn every_discipline_and_control_stands_by_its_name_alone() {
+    for queue in haltere_lab::schema::names("queues").unwrap() {
+        read(DUMBBELL).with("topology.dumbbell.bottleneck.queue", json!(queue)).unwrap_or_else(|e| panic!("{queue}: {e}"));
+    }
+    for control in haltere_lab::schema::names("congestion").unwrap() {
+        read(DUMBBELL).with("traffic[0].congestion", json!(control)).unwrap_or_else(|e| panic!("{control}: {e}"));
+    }
+}
