@@ -43,8 +43,9 @@ def quick(scenario: Scenario, seeds: int | None) -> tuple[Scenario, int, str]:
 # -- numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _mean(runs: Sequence[Run], measure: Callable[[Run], float]) -> Mean | None:
-    values = [value for value in (measure(run) for run in runs) if not math.isnan(value)]
+def _mean(runs: Sequence[Run], measure: Callable[..., float], *arguments: object) -> Mean | None:
+    """The mean over runs of ``measure(run, *arguments)``, of those that have one."""
+    values = [value for value in (measure(run, *arguments) for run in runs) if not math.isnan(value)]
     return stats.mean(values) if values else None
 
 
@@ -78,16 +79,16 @@ def summary(results: Results) -> list[dict[str, Any]]:
         for group in runs[0].groups():
             groups[group] = {
                 "flows": len(runs[0].goodput_mbit(group)),
-                "goodput_mbit": _told(_mean(runs, lambda run, g=group: float(run.goodput_mbit(g).sum()))),
-                "jain": _told(_mean(runs, lambda run, g=group: stats.jain(run.goodput_mbit(g)))),
+                "goodput_mbit": _told(_mean(runs, lambda run, g: float(run.goodput_mbit(g).sum()), group)),
+                "jain": _told(_mean(runs, lambda run, g: stats.jain(run.goodput_mbit(g)), group)),
             }
         links = {}
         for link in runs[0].watched():
             links[link] = {
-                "utilisation": _told(_mean(runs, lambda run, k=link: run.utilisation(k))),
-                "mean_queue_packets": _told(_mean(runs, lambda run, k=link: run.mean_queue_packets(k))),
-                "drops": _told(_mean(runs, lambda run, k=link: float(run.drops(k)))),
-                "marks": _told(_mean(runs, lambda run, k=link: float(run.marks(k)))),
+                "utilisation": _told(_mean(runs, lambda run, k: run.utilisation(k), link)),
+                "mean_queue_packets": _told(_mean(runs, lambda run, k: run.mean_queue_packets(k), link)),
+                "drops": _told(_mean(runs, lambda run, k: float(run.drops(k)), link)),
+                "marks": _told(_mean(runs, lambda run, k: float(run.marks(k)), link)),
             }
         one: dict[str, Any] = {"point": point.index, "labels": dict(point.labels), "traffic": groups, "links": links}
         if len(runs[0].ping_ms()):

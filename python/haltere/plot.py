@@ -40,7 +40,7 @@ __all__ = [
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#3FA7DC", "#7A4FBF", "#000000")
 
 _INK = "#222222"
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "text.color": _INK,
@@ -188,7 +188,7 @@ def heat(
     if isinstance(figure, Figure):
         bar = figure.colorbar(image, ax=axes, pad=0.02)
         bar.set_label(unit)
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
 
 
 def legend(fig: Figure, axes: Axes, columns: int = 8) -> None:

@@ -272,7 +272,7 @@ def _rtt_figure(results: Results, stem: Any, pairs: int) -> Figure:
     )
 
 
-def _on_grid(grid: plot.ArrayLike, at: Any, rtt: Any) -> list[float]:
+def _on_grid(grid: Any, at: Any, rtt: Any) -> list[float]:
     known = {round(float(t), 3): float(v) for t, v in zip(at, rtt, strict=True)}
     return [known.get(round(float(t), 3), math.nan) for t in np.asarray(grid)]
 
