@@ -40,6 +40,7 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
         to,
         rate: Some(rate),
         delay,
+        jitter: Dur::ZERO,
         loss: Prob::ZERO,
         queue,
         ring: None,

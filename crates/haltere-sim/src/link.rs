@@ -118,6 +118,8 @@ pub(crate) struct Link {
     /// The line is free and the discipline said that nothing waits.
     idle: bool,
     handover_at_start: bool,
+    /// The discipline has timers of its own.
+    timed: bool,
     /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
     eager: bool,
     /// Time on the line that an idle line saves up.
@@ -125,6 +127,11 @@ pub(crate) struct Link {
     /// When the line became busy last.
     busy_since: Time,
     delay: Dur,
+    /// Most that a packet is under way longer.
+    jitter: Dur,
+    jitter_rng: Rng,
+    /// When the packet sent last is delivered; none overtakes it.
+    last_due: Time,
     line: Serialisation,
     flight: VecDeque<InFlight>,
     tally: Tally,
@@ -158,10 +165,14 @@ impl Link {
             free_at: Time::ZERO,
             idle: true,
             handover_at_start: plan.handover_at_start,
+            timed: queue.next_timer().is_some(),
             eager: queue.returns_at_dequeue(),
             burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
             busy_since: Time::ZERO,
             delay: plan.delay,
+            jitter: plan.jitter,
+            jitter_rng: Rng::new(seed, &format!("{}/jitter", plan.name)),
+            last_due: Time::ZERO,
             line: Serialisation::new(plan.rate),
             flight: VecDeque::new(),
             tally: Tally::default(),
@@ -222,7 +233,12 @@ impl Link {
     /// The time of the next event, where there is one and no event as early is pending.
     #[inline]
     fn schedule(&mut self) -> Option<Time> {
-        let mut next = self.flight.front().map_or(Time::NEVER, |head| head.due);
+        let mut next = Time::NEVER;
+        if let Some(head) = self.flight.front() {
+            next = head.due;
+            // It was sent long ago: looking at it now brings it into the cache by the time it is delivered.
+            std::hint::black_box(head.packet.header.cursor);
+        }
         if (next == Time::NEVER || self.eager) && self.is_backlogged() {
             next = next.min(self.free_at);
         }
@@ -244,6 +260,9 @@ impl Link {
     }
     #[inline]
     fn run_timers(&mut self, now: Time) {
+        if !self.timed {
+            return;
+        }
         while let Some(at) = self.queue.next_timer().filter(|at| *at <= now) {
             self.queue.on_timer(at);
             debug_assert!(self.queue.next_timer() != Some(at), "a discipline's timer does not advance from {at}");
@@ -300,7 +319,18 @@ impl Link {
             return;
         }
         let leaves = if self.handover_at_start { start } else { self.free_at.max(start) };
-        self.flight.push_back(InFlight { due: leaves + self.delay, packet });
+        let due = self.due(leaves + self.delay);
+        self.flight.push_back(InFlight { due, packet });
+    }
+
+    /// When a packet is delivered that comes at `at` without jitter.
+    #[inline]
+    fn due(&mut self, at: Time) -> Time {
+        if !self.jitter.is_zero() {
+            self.last_due = self.last_due.max(at + self.jitter.mul_f64(self.jitter_rng.uniform()));
+            return self.last_due;
+        }
+        at
     }
 
     /// The warm-up ends: counters "after warm-up" begin here.

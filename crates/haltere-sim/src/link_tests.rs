@@ -164,10 +164,10 @@ fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Heade
         let flow = (rng.next() % 7) as u32;
         let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         let (src, dst, src_port, dst_port) = (flow, 9, 40_000, 5001);
-        let (cursor, endpoint, isn, protocol, returned) = (0, 0, 0, 17, false);
+        let (cursor, endpoint, isn, protocol, dscp, returned) = (0, 0, 0, 17, 0, false);
         all.push((
             now,
-            Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn, returned },
+            Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn, dscp, returned },
         ));
     }
     all
@@ -180,6 +180,7 @@ fn link(queue: QueueParams) -> LinkPlan {
         to: 1,
         rate: Some(Rate::from_bps(9_999_991)),
         delay: Dur::from_ms(3),
+        jitter: Dur::ZERO,
         loss: Prob::ZERO,
         queue,
         ring: None,
@@ -231,4 +232,22 @@ fn a_link_without_a_rate_only_delays() {
     let want: Vec<_> = arrivals.iter().map(|(at, h)| (*at + plan.delay, h.id, h.ecn)).collect();
     assert_eq!(out, want);
     assert_eq!((counters.peak_packets, counters.packet_ns), (0, 0), "nothing waits");
+}
+#[test]
+fn jitter_lengthens_the_way_uniformly_and_keeps_the_order() {
+    let jitter = Dur::from_ms(2);
+    let plan = LinkPlan { rate: None, jitter, ..link(QueueParams::default_of("drop_tail").expect("known")) };
+    let arrivals: Vec<_> = arrivals(&mut Rng::new(1, "jitter"), 4000, 1e7, 0.1);
+    let end = arrivals.last().expect("some").0 + Dur::from_secs(1);
+    let (out, _) = lazy(&plan, 1, &arrivals, end);
+    assert_eq!(out.len(), arrivals.len());
+    assert!(out.windows(2).all(|two| two[0].0 <= two[1].0 && two[0].1.wrapping_add(1) == two[1].1), "in order");
+    let extra: Vec<f64> =
+        out.iter().zip(&arrivals).map(|(o, a)| (o.0 - a.0 - plan.delay).as_secs_f64() * 1e3).collect();
+    // One packet in 12 ms, so hardly any waits for the one before it: uniform from 0 to 2 ms, mean 1.
+    let mean = extra.iter().sum::<f64>() / extra.len() as f64;
+    assert!((mean - 1.0).abs() < 0.05, "mean {mean} ms");
+    assert!(extra.iter().all(|ms| (0.0..2.0).contains(ms)), "within the jitter");
+    let (again, _) = lazy(&plan, 1, &arrivals, end);
+    assert_eq!(out, again, "the same seed draws the same");
 }

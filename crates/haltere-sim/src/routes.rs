@@ -145,6 +145,7 @@ mod tests {
             to,
             rate: None,
             delay: Dur::from_ms(ms),
+            jitter: Dur::ZERO,
             loss: Prob::ZERO,
             queue: queue.clone(),
             ring: None,

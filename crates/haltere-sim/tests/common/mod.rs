@@ -18,6 +18,7 @@ pub fn link(from: usize, to: usize, mbps: u64) -> LinkPlan {
         to,
         rate: Some(Rate::from_mbps(mbps)),
         delay: Dur::from_ms(1),
+        jitter: Dur::ZERO,
         loss: Prob::ZERO,
         queue: drop_tail(1000),
         ring: None,
