@@ -1,12 +1,23 @@
 //! The pending events in order of time.
-//! Source: 4-ary heap as in J. W. J. Williams 1964 with the wider fan-out of D. B. Johnson 1975. Deviations: the top is
-//! taken out lazily, so that a push that follows a pop costs one walk down instead of one down and one up.
-//! Model: smallest (time, sequence number) first; equal times come out in the order in which they went in.
-//! Units: time ns. Cost: O(log n) an event; 16 bytes an entry.
+//! Source: the calendar queue of R. Brown, CACM 31 (1988), as a timing wheel whose bucket width follows the run.
+//! Deviations: a bucket is sorted when the clock reaches it; what lies beyond the wheel waits in a heap.
+//! Model: smallest (time, sequence number) first, so equal times come out in the order in which they went in.
+//! A bucket is a power of two of nanoseconds wide, about the mean time between events, and there are four buckets
+//! or more for each pending event, so by Little's law the wheel reaches four times as far as the mean event lies
+//! ahead. Both are looked at again every [`REVIEW`] events. They change the cost only, never the order.
+//!
+//! ```text
+//!   current: the bucket at `tick`, sorted, latest first    far: a heap of what is further than the wheel reaches
+//!   wheel:   | | |x| |xx| | |x|          each bucket a list through `nodes`; `occupied` has a bit for each
+//! ```
+//! Units: time ns. Cost: O(1) an event while the rate of events is steady; 24 bytes a pending event and 4 a bucket.
 //! Known problems: the sequence number has 32 bits; of two events at one instant that were pushed on either side of its
 //! turn-over (once in 4.3e9 events) the later comes first. The order is still the same in every run.
 
+mod heap;
+
 use haltere_units::Time;
+use heap::{Heap, Key};
 
 /// Whom an event is for: a kind and an index, as small as they can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,22 +46,76 @@ impl Target {
     }
 }
 
-/// An entry as one number: time, then sequence number, then target. The order of the numbers is the order of events.
-type Key = u128;
-
 #[inline]
 const fn key(time: u64, seq: u32, target: u32) -> Key {
     (time as u128) << 64 | (seq as u128) << 32 | target as u128
 }
 
+#[inline]
+const fn time_of(key: Key) -> u64 {
+    (key >> 64) as u64
+}
+
+/// Events between two looks at the width and the number of buckets.
+const REVIEW: u32 = 4096;
+/// The least and the most buckets, as powers of two.
+const BUCKETS: (u32, u32) = (8, 18);
+/// The end of a list.
+const NIL: u32 = u32::MAX;
+
+/// An event in a bucket.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    time: u64,
+    seq: u32,
+    target: u32,
+    next: u32,
+}
+
 /// The pending events.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct EventQueue {
-    heap: Vec<Key>,
-    /// The top entry was handed out and only still stands there.
-    hole: bool,
+    /// The bucket that the clock has reached, latest first.
+    current: Vec<Key>,
+    /// Its number: time >> shift.
+    tick: u64,
+    /// A bucket is 1 << shift nanoseconds wide.
+    shift: u32,
+    /// The first node of each bucket.
+    heads: Vec<u32>,
+    /// A bit for each bucket that holds something.
+    occupied: Vec<u64>,
+    nodes: Vec<Node>,
+    /// The first node not in use.
+    spare: u32,
+    /// Events in the buckets, `current` not counted.
+    in_wheel: usize,
+    far: Heap,
     seq: u32,
     peak: usize,
+    /// Events until the next review, and the time of the last.
+    until_review: u32,
+    reviewed: u64,
+}
+
+impl Default for EventQueue {
+    fn default() -> EventQueue {
+        EventQueue {
+            current: Vec::new(),
+            tick: 0,
+            shift: 10,
+            heads: vec![NIL; 1 << BUCKETS.0],
+            occupied: vec![0; (1 << BUCKETS.0) / 64],
+            nodes: Vec::new(),
+            spare: NIL,
+            in_wheel: 0,
+            far: Heap::default(),
+            seq: 0,
+            peak: 0,
+            until_review: REVIEW,
+            reviewed: 0,
+        }
+    }
 }
 
 impl EventQueue {
@@ -60,7 +125,7 @@ impl EventQueue {
     }
     /// Entries pending.
     pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.hole)
+        self.current.len() + self.in_wheel + self.far.len()
     }
     /// True when nothing is pending.
     pub fn is_empty(&self) -> bool {
@@ -75,69 +140,147 @@ impl EventQueue {
     pub fn push(&mut self, time: Time, target: Target) {
         let entry = key(time.as_ns(), self.seq, target.0);
         self.seq = self.seq.wrapping_add(1);
-        if self.hole {
-            self.hole = false;
-            self.sift_down(entry);
-        } else {
-            self.sift_up(entry);
-        }
-        self.peak = self.peak.max(self.heap.len());
+        self.insert(entry);
+        self.peak = self.peak.max(self.len());
     }
     /// Takes the earliest event, if it is due at or before `until`.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Target)> {
-        if self.hole {
-            self.hole = false;
-            let last = self.heap.pop()?;
-            if !self.heap.is_empty() {
-                self.sift_down(last);
-            }
+        if self.current.is_empty() {
+            self.advance();
         }
-        let first = *self.heap.first()?;
-        let time = (first >> 64) as u64;
-        if time > until.as_ns() {
+        let near = self.current.last().copied().unwrap_or(Key::MAX);
+        let far = self.far.first().unwrap_or(Key::MAX);
+        let first = near.min(far);
+        if first == Key::MAX || time_of(first) > until.as_ns() {
             return None;
         }
-        self.hole = true;
-        Some((Time::from_ns(time), Target(first as u32)))
-    }
-    fn sift_up(&mut self, entry: Key) {
-        let mut at = self.heap.len();
-        self.heap.push(entry);
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
+        if near < far {
+            self.current.pop();
+        } else {
+            self.far.pop();
         }
-        self.heap[at] = entry;
+        self.until_review -= 1;
+        if self.until_review == 0 {
+            self.review(time_of(first));
+        }
+        Some((Time::from_ns(time_of(first)), Target(first as u32)))
     }
-    /// Puts `entry` where the top stands and lets it sink.
     #[inline]
-    fn sift_down(&mut self, entry: Key) {
-        let heap = &mut self.heap[..];
-        let mut at = 0;
-        loop {
-            let child = 4 * at + 1;
-            if child >= heap.len() {
-                break;
-            }
-            let end = (child + 4).min(heap.len());
-            let (mut least, mut value) = (child, heap[child]);
-            for (i, &other) in heap.iter().enumerate().take(end).skip(child + 1) {
-                if other < value {
-                    (least, value) = (i, other);
-                }
-            }
-            if entry <= value {
-                break;
-            }
-            heap[at] = value;
-            at = least;
+    fn insert(&mut self, entry: Key) {
+        let time = time_of(entry);
+        let ahead = (time >> self.shift).saturating_sub(self.tick);
+        if ahead == 0 {
+            let at = self.current.iter().rposition(|e| *e > entry).map_or(0, |i| i + 1);
+            self.current.insert(at, entry);
+        } else if ahead < self.heads.len() as u64 {
+            let bucket = (time >> self.shift) as usize & (self.heads.len() - 1);
+            let next = self.heads[bucket];
+            let node = Node { time, seq: (entry >> 32) as u32, target: entry as u32, next };
+            self.heads[bucket] = self.keep(node);
+            self.occupied[bucket / 64] |= 1 << (bucket % 64);
+            self.in_wheel += 1;
+        } else {
+            self.far.push(entry);
         }
-        heap[at] = entry;
+    }
+    #[inline]
+    fn keep(&mut self, node: Node) -> u32 {
+        let at = self.spare;
+        if at == NIL {
+            self.nodes.push(node);
+            return (self.nodes.len() - 1) as u32;
+        }
+        let place = &mut self.nodes[at as usize];
+        self.spare = place.next;
+        *place = node;
+        at
+    }
+    /// Moves the clock to the next bucket that holds something, or to the first event beyond the wheel if that is earlier.
+    #[inline]
+    fn advance(&mut self) {
+        let far = self.far.first().map_or(u64::MAX, |entry| time_of(entry) >> self.shift);
+        let next = self.next_bucket();
+        if next <= far && next != u64::MAX {
+            self.tick = next;
+            self.load(next as usize & (self.heads.len() - 1));
+        } else if far != u64::MAX {
+            self.tick = self.tick.max(far);
+        }
+    }
+    /// The number of the next bucket that holds something.
+    #[inline]
+    fn next_bucket(&self) -> u64 {
+        if self.in_wheel == 0 {
+            return u64::MAX;
+        }
+        let mask = self.heads.len() - 1;
+        let start = (self.tick + 1) as usize & mask;
+        let words = self.occupied.len();
+        let (mut word, mut bits) = (start / 64, self.occupied[start / 64] & (u64::MAX << (start % 64)));
+        for _ in 0..=words {
+            if bits != 0 {
+                let bucket = word * 64 + bits.trailing_zeros() as usize;
+                return self.tick + 1 + (bucket.wrapping_sub(start) & mask) as u64;
+            }
+            word = (word + 1) % words;
+            bits = self.occupied[word];
+        }
+        unreachable!("{} events are in the wheel, but no bucket is occupied", self.in_wheel)
+    }
+    /// Takes a bucket into `current`.
+    #[inline]
+    fn load(&mut self, bucket: usize) {
+        let mut at = self.heads[bucket];
+        self.heads[bucket] = NIL;
+        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        while at != NIL {
+            let node = &mut self.nodes[at as usize];
+            let entry = key(node.time, node.seq, node.target);
+            let next = node.next;
+            node.next = self.spare;
+            self.spare = at;
+            at = next;
+            self.in_wheel -= 1;
+            self.current.push(entry);
+        }
+        match self.current.len() {
+            0 | 1 => {}
+            2 if self.current[0] < self.current[1] => self.current.swap(0, 1),
+            2 => {}
+            _ => self.current.sort_unstable_by(|a, b| b.cmp(a)),
+        }
+    }
+    /// Fits width and number of the buckets to the events since the last review, where they are far off.
+    #[cold]
+    fn review(&mut self, now: u64) {
+        let gap = (now - self.reviewed) / u64::from(REVIEW);
+        (self.reviewed, self.until_review) = (now, REVIEW);
+        let shift = gap.max(1).ilog2();
+        let buckets = (4 * self.len()).max(1).ilog2().clamp(BUCKETS.0, BUCKETS.1);
+        let now_buckets = self.heads.len().ilog2();
+        if shift.abs_diff(self.shift) < 2 && buckets <= now_buckets && buckets + 3 > now_buckets {
+            return;
+        }
+        let mut all: Vec<Key> = self.current.drain(..).chain(self.far.drain()).collect();
+        for &head in &self.heads {
+            let mut at = head;
+            while at != NIL {
+                let node = self.nodes[at as usize];
+                all.push(key(node.time, node.seq, node.target));
+                at = node.next;
+            }
+        }
+        self.heads.clear();
+        self.heads.resize(1 << buckets, NIL);
+        self.occupied.clear();
+        self.occupied.resize((1 << buckets) / 64, 0);
+        self.nodes.clear();
+        (self.spare, self.in_wheel) = (NIL, 0);
+        (self.shift, self.tick) = (shift, now >> shift);
+        for entry in all {
+            self.insert(entry);
+        }
     }
 }
 
