@@ -89,10 +89,18 @@ def duration(ns: int) -> str:
     return f"{ns}ns"
 
 
-def jiffies_ns(ns: int, hz: int = HZ) -> int:
-    """What a kernel timer makes of a time: whole ticks, upwards."""
+def timer_period_ns(ns: int, hz: int = HZ) -> int:
+    """How often a kernel timer runs that is set again for `ns` each time it fires.
+
+    The time is rounded up to ticks; the timer wheel, which must never be early, then adds a part of a slot, which for a timer
+    set in its own handler is a whole one: 15 ms become 4 ticks, and the timer fires every fifth, every 20 ms.
+    """
     tick = 10**9 // hz
-    return -(-ns // tick) * tick
+    ticks = -(-ns // tick)
+    level = 0
+    while ticks >= 63 << 3 * level:  # slots of 1, 8, 64, ... ticks
+        level += 1
+    return ((ticks >> 3 * level) + 1 << 3 * level) * tick
 
 
 # ------------------------------------------------------------------ words
@@ -206,15 +214,15 @@ def _fq_codel(words: _Words) -> Queue:
 
 
 def _pie(words: _Words) -> Queue:
-    # tc-pie(8): alpha and beta are sixteenths; Linux keeps its update interval in whole timer ticks.
-    params: dict[str, Any] = {"limit": packets(1000), "tupdate": duration(jiffies_ns(15_000_000))}
+    # tc-pie(8): alpha and beta are sixteenths; the update runs by a kernel timer.
+    params: dict[str, Any] = {"limit": packets(1000), "tupdate": duration(timer_period_ns(15_000_000))}
     for word in words:
         if word == "limit":
             params["limit"] = packets(words.count(word))
         elif word == "target":
             params["target"] = words.time(word)
         elif word == "tupdate":
-            params["tupdate"] = duration(jiffies_ns(time_ns(words.next(word), "pie tupdate")))
+            params["tupdate"] = duration(timer_period_ns(time_ns(words.next(word), "pie tupdate")))
         elif word in ("alpha", "beta"):
             params[word] = words.count(word) / 16
         elif word in ("ecn", "noecn"):
