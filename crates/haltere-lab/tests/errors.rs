@@ -9,7 +9,8 @@ use std::path::PathBuf;
 #[test]
 fn every_wrong_file_is_refused_with_the_expected_line() {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/errors"));
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).expect("tests/errors").flatten().map(|f| f.path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("tests/errors").flatten().map(|f| f.path()).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
     files.sort();
     assert!(files.len() >= 10, "only {} wrong files", files.len());

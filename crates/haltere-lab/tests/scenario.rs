@@ -75,7 +75,8 @@ fn congestion_controls_are_dealt_out_in_turn() {
             other => panic!("{other:?}"),
         })
         .collect();
-    let expected = [("bulk1:c1>s1", "reno"), ("bulk1:c2>s2", "vegas"), ("bulk1:c3>s3", "reno"), ("bulk1:c4>s4", "vegas")];
+    let expected =
+        [("bulk1:c1>s1", "reno"), ("bulk1:c2>s2", "vegas"), ("bulk1:c3>s3", "reno"), ("bulk1:c4>s4", "vegas")];
     assert_eq!(dealt, expected);
 }
 
@@ -94,8 +95,9 @@ fn starts_are_jittered_by_seed_and_name_alone() {
 fn rtts_spread_evenly_and_keep_their_middle() {
     let text = DUMBBELL.replace("pairs = 4", "pairs = 5\nrtt_spread = \"30%\"");
     let plan = plan(&text);
-    let mut rtts: Vec<u64> =
-        (0..5).map(|i| 2 * (3_000_000 + plan.links[2 + 4 * i].delay.as_ns() + plan.links[4 + 4 * i].delay.as_ns())).collect();
+    let mut rtts: Vec<u64> = (0..5)
+        .map(|i| 2 * (3_000_000 + plan.links[2 + 4 * i].delay.as_ns() + plan.links[4 + 4 * i].delay.as_ns()))
+        .collect();
     let drawn = rtts.clone();
     rtts.sort_unstable();
     assert_eq!(rtts, [7_000_000, 8_500_000, 10_000_000, 11_500_000, 13_000_000]);
@@ -164,7 +166,8 @@ fn toml_and_json_say_the_same() {
 
 #[test]
 fn defaults_are_those_of_the_brief_kind() {
-    let text = "duration = \"1s\"\n[topology.chain]\nlinks = [{}]\n[[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n2\"";
+    let text =
+        "duration = \"1s\"\n[topology.chain]\nlinks = [{}]\n[[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n2\"";
     let filled = read(text).filled();
     let told = |pointer: &str| filled.pointer(pointer).cloned().unwrap_or(Value::Null);
     assert_eq!(told("/seeds"), json!(10));
@@ -202,7 +205,10 @@ fn without_a_sweep_there_is_one_point_the_scenario_itself() {
 #[test]
 fn a_swept_key_that_does_not_exist_is_told_with_its_point() {
     let told = refused(&format!("{DUMBBELL}\n[sweep]\n\"topology.dumbbell.piars\" = [4]"));
-    assert!(told.contains("sweep point topology.dumbbell.piars = 4") && told.contains("did you mean `pairs`?"), "{told}");
+    assert!(
+        told.contains("sweep point topology.dumbbell.piars = 4") && told.contains("did you mean `pairs`?"),
+        "{told}"
+    );
     let told = refused(&format!("{DUMBBELL}\n[sweep]\n\"traffic[3].count\" = [4]"));
     assert!(told.contains("[3] in a list of 1"), "{told}");
 }
@@ -255,7 +261,9 @@ fn a_graph_takes_the_path_of_fewest_links_and_least_delay() {
     let plan = plan(text);
     assert_eq!(plan.links[6].name, "c>d");
     assert_eq!((plan.links[6].rtt, plan.links[6].watched), (Some(Dur::from_ms(4)), true));
-    assert!(matches!(plan.links[6].queue, haltere_queue::QueueParams::DropTail(ref p) if p.limit == Size::Packets(1000)));
+    assert!(
+        matches!(plan.links[6].queue, haltere_queue::QueueParams::DropTail(ref p) if p.limit == Size::Packets(1000))
+    );
 }
 
 #[test]
@@ -276,7 +284,9 @@ fn every_name_can_be_described_and_every_parameter_has_a_meaning() {
 #[test]
 fn every_discipline_and_control_stands_by_its_name_alone() {
     for queue in haltere_lab::schema::names("queues").unwrap() {
-        read(DUMBBELL).with("topology.dumbbell.bottleneck.queue", json!(queue)).unwrap_or_else(|e| panic!("{queue}: {e}"));
+        read(DUMBBELL)
+            .with("topology.dumbbell.bottleneck.queue", json!(queue))
+            .unwrap_or_else(|e| panic!("{queue}: {e}"));
     }
     for control in haltere_lab::schema::names("congestion").unwrap() {
         read(DUMBBELL).with("traffic[0].congestion", json!(control)).unwrap_or_else(|e| panic!("{control}: {e}"));
