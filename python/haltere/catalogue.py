@@ -150,15 +150,17 @@ def entries() -> tuple[Entry, ...]:
     definitions = schema()["$defs"]
     out = [Entry("tables", "experiment", str(schema()["description"]), schema())]
     for kind, union in _UNIONS.items():
-        out += [Entry(kind, name, _about(kind, name, table), table) for name, table in _variants(definitions[union])]
+        out += [Entry(kind, name, _about(name, table), table) for name, table in _variants(definitions[union])]
     out += [
         Entry("tables", name, str(definitions[key]["description"]), definitions[key]) for name, key in _TABLES.items()
     ]
     return tuple(out)
 
 
-def _about(kind: str, name: str, table: Mapping[str, Any]) -> str:
-    return str(table.get("description", ""))
+def _about(name: str, table: Mapping[str, Any]) -> str:
+    """What a table says of itself; its bare name says nothing."""
+    text = str(table.get("description", ""))
+    return "" if text == f"`{name}`" else text
 
 
 def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
@@ -196,7 +198,7 @@ def explain(name: str, width: int = 96) -> str:
     import textwrap
 
     entry = find(name)
-    parts = [f"{entry.name} ({entry.kind})", _wrap(entry.about, width)]
+    parts = [f"{entry.name} ({entry.kind})", *([_wrap(entry.about, width)] if entry.about else [])]
     for parameter in entry.parameters():
         head = (
             f"  {parameter.name} = {parameter.default}"

@@ -62,7 +62,11 @@ def pages() -> dict[str, str]:
     index = [_MADE, "# Reference", "`haltere explain NAME` prints the same. Quantities are written with their unit:"]
     index.append(_quantities())
     for kind, title in _KINDS.items():
-        lines = [f"- [{entry.name}]({_file(entry)}): {entry.summary}" for entry in entries() if entry.kind == kind]
+        lines = [
+            f"- [{entry.name}]({_file(entry)}): {entry.summary}".removesuffix(": ")
+            for entry in entries()
+            if entry.kind == kind
+        ]
         index += [f"## {title}", "\n".join(lines)]
     out["README.md"] = "\n\n".join(index) + "\n"
     return out
