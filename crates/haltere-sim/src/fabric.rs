@@ -35,9 +35,18 @@ pub(crate) struct Fabric {
     pub paths: Vec<u32>,
     /// Bytes of every packet below IP.
     pub framing: u32,
+    /// Client ports given out while the run goes on.
+    pub last_port: u16,
 }
 
 impl Fabric {
+    /// The next port of Linux's ephemeral range, round and round.
+    pub fn ephemeral_port(&mut self) -> u16 {
+        const FIRST: u16 = 32_768;
+        const COUNT: u16 = 28_232;
+        self.last_port = (self.last_port + 1) % COUNT;
+        FIRST + self.last_port
+    }
     /// An event of that kind at `at`.
     #[inline]
     pub fn schedule(&mut self, at: Time, kind: u32, index: usize) {

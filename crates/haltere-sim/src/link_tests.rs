@@ -237,14 +237,17 @@ fn a_link_without_a_rate_only_delays() {
 fn jitter_lengthens_the_way_uniformly_and_keeps_the_order() {
     let jitter = Dur::from_ms(2);
     let plan = LinkPlan { rate: None, jitter, ..link(QueueParams::default_of("drop_tail").expect("known")) };
-    let arrivals: Vec<_> = arrivals(&mut Rng::new(1, "jitter"), 4000, 1e7, 0.1);
+    let mut arrivals = arrivals(&mut Rng::new(1, "jitter"), 4000, 1e7, 1.0);
+    for (i, arrival) in arrivals.iter_mut().enumerate() {
+        arrival.0 = Time::ZERO + Dur::from_ms(6 * i as u64);
+    }
     let end = arrivals.last().expect("some").0 + Dur::from_secs(1);
     let (out, _) = lazy(&plan, 1, &arrivals, end);
     assert_eq!(out.len(), arrivals.len());
     assert!(out.windows(2).all(|two| two[0].0 <= two[1].0 && two[0].1.wrapping_add(1) == two[1].1), "in order");
     let extra: Vec<f64> =
         out.iter().zip(&arrivals).map(|(o, a)| (o.0 - a.0 - plan.delay).as_secs_f64() * 1e3).collect();
-    // One packet in 12 ms, so hardly any waits for the one before it: uniform from 0 to 2 ms, mean 1.
+    // No packet comes while another is under way, so none waits for the one before it: uniform, mean 1 ms.
     let mean = extra.iter().sum::<f64>() / extra.len() as f64;
     assert!((mean - 1.0).abs() < 0.05, "mean {mean} ms");
     assert!(extra.iter().all(|ms| (0.0..2.0).contains(ms)), "within the jitter");

@@ -71,6 +71,7 @@ impl<'a> Network<'a> {
             pool: Pool::default(),
             paths: Vec::new(),
             framing: plan.framing,
+            last_port: 0,
         };
         let recorder = Recorder::new(plan, &mut fabric);
         let mut routes = Routes::new(plan);
@@ -183,7 +184,7 @@ fn ports(
 ) -> Result<[Port; 2], RunError> {
     let (client, server) = port_numbers(index);
     let (protocol, near_port, far_port) = match flow.app {
-        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => (6, client, server),
+        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } | AppPlan::Ftp(_) => (6, client, server),
         AppPlan::Cbr { .. } => (17, client, server),
         AppPlan::Ping { .. } => (1, 0, 0),
     };
@@ -197,9 +198,23 @@ fn ports(
         paths.push(DELIVER);
         let endpoint = (2 * index + 1 - side) as u32;
         let (src, dst) = (from as u32, to as u32);
-        let (len, isn, id, ecn, returned) = (0, 0, 0, Ecn::NotEct, false);
+        let (len, isn, id, ecn, dscp, returned) = (0, 0, 0, Ecn::NotEct, 0, false);
         Ok(Port {
-            header: Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn, returned },
+            header: Header {
+                len,
+                cursor,
+                endpoint,
+                src,
+                dst,
+                isn,
+                src_port,
+                dst_port,
+                id,
+                protocol,
+                ecn,
+                dscp,
+                returned,
+            },
         })
     };
     Ok([port(0, flow.from, flow.to, near_port, far_port)?, port(1, flow.to, flow.from, far_port, near_port)?])

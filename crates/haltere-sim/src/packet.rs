@@ -6,6 +6,8 @@ use haltere_units::Time;
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IPV4_HEADER: u32 = 20;
+/// Low bits of the sequence number that RuN2C's senders start at zero (`isn_zero_bits` of TCP): offsets to 4 MiB.
+const ISN_BITS: u32 = 22;
 /// Bytes of a UDP header, and of an ICMP echo header.
 pub(crate) const UDP_HEADER: u32 = 8;
 
@@ -35,6 +37,8 @@ pub(crate) struct Header {
     pub protocol: u8,
     /// ECN field.
     pub ecn: Ecn,
+    /// DSCP.
+    pub dscp: u8,
     /// A copy that a queue turned round.
     pub returned: bool,
 }
@@ -110,14 +114,22 @@ impl Pkt for Box<Packet> {
             protocol: h.protocol,
         }
     }
+    fn dscp(&self) -> u8 {
+        self.header.dscp
+    }
+    fn set_dscp(&mut self, dscp: u8) {
+        self.header.dscp = dscp;
+    }
     fn is_returned(&self) -> bool {
         self.header.returned
     }
+    /// A router can read the offset only where the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {
         match &self.body {
+            Body::Tcp(_) if self.header.isn.trailing_zeros() < ISN_BITS => None,
             Body::Tcp(segment) if segment.flags.contains(Flags::SYN) => Some(0),
             // RFC 9293 section 3.4: the SYN takes one number, so the first byte has ISN + 1.
-            Body::Tcp(segment) => Some(u64::from(segment.seq.wrapping_sub(self.header.isn).wrapping_sub(1))),
+            Body::Tcp(segment) => Some(u64::from(segment.seq.wrapping_sub(1)) & ((1 << ISN_BITS) - 1)),
             Body::Udp(_) | Body::Echo(_) => None,
         }
     }

@@ -100,7 +100,7 @@ impl Recorder {
             match flow {
                 Flow::Ping(_) => continue,
                 Flow::Tcp(tcp) => tcp.probe(&mut probe),
-                Flow::Cbr(_) => {}
+                Flow::Cbr(_) | Flow::Ftp(_) => {}
             }
             self.record.flow_series.push(FlowSample {
                 at: now,
@@ -119,6 +119,9 @@ impl Recorder {
         }
         let warm = self.at_warmup.iter();
         self.record.flows = flows.iter().map(Flow::record).collect();
+        let ftp = flows.iter().filter_map(|flow| if let Flow::Ftp(ftp) = flow { Some(ftp) } else { None });
+        self.record.tasks = ftp.flat_map(|ftp| ftp.tasks()).collect();
+        self.record.tasks.sort_by_key(|task| (task.start, task.flow));
         for (flow, &(received, sender)) in self.record.flows.iter_mut().zip(warm) {
             flow.received_after_warmup = flow.received - received;
             flow.sender_at_warmup = sender;

@@ -61,6 +61,10 @@ impl Rng {
     pub fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
+    /// A whole number drawn uniformly from 0 to `n` - 1; `n` is at least 1.
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+    }
     /// A span drawn from `law`.
     pub fn span(&mut self, law: Law) -> Dur {
         match law {

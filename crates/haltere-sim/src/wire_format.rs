@@ -41,6 +41,8 @@ pub struct Ipv4 {
     pub protocol: u8,
     /// ECN field.
     pub ecn: Ecn,
+    /// DSCP.
+    pub dscp: u8,
     /// Identification.
     pub id: u16,
     /// Bytes after this header.
@@ -51,7 +53,7 @@ impl Ipv4 {
     /// Appends the header: no options, don't fragment, time to live 64.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend([0x45, ecn_bits(self.ecn)]);
+        out.extend([0x45, self.dscp << 2 | ecn_bits(self.ecn)]);
         out.extend((20 + self.payload).to_be_bytes());
         out.extend(self.id.to_be_bytes());
         out.extend([0x40, 0, 64, self.protocol, 0, 0]);
@@ -151,7 +153,7 @@ mod tests {
     }
     #[test]
     fn a_sealed_header_sums_to_zero() {
-        let ip = Ipv4 { src: 0x0a00_0001, dst: 0x0a00_0002, protocol: 6, ecn: Ecn::Ect0, id: 7, payload: 32 };
+        let ip = Ipv4 { src: 0x0a00_0001, dst: 0x0a00_0002, protocol: 6, ecn: Ecn::Ect0, dscp: 0, id: 7, payload: 32 };
         let mut out = Vec::new();
         ip.encode(&mut out);
         assert_eq!(checksum(&[&out]), 0);
@@ -167,7 +169,7 @@ mod tests {
         let (mss, window_scale) = (Some(1460), Some(7));
         let syn =
             Segment { flags: Flags::SYN, mss, window_scale, timestamps, sack_permitted: true, ..Segment::default() };
-        let ip = Ipv4 { src: 1, dst: 2, protocol: 6, ecn: Ecn::NotEct, id: 0, payload: 40 };
+        let ip = Ipv4 { src: 1, dst: 2, protocol: 6, ecn: Ecn::NotEct, dscp: 0, id: 0, payload: 40 };
         let mut out = Vec::new();
         encode_tcp(&syn, &ip, (1, 2), &mut out);
         assert_eq!(out[20..], [2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, NOP, 3, 3, 7]);

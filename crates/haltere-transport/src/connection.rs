@@ -122,7 +122,7 @@ impl Connection {
             ts_ok: false,
             rst_due: false,
             peer_scale: 0,
-            iss: random as u32,
+            iss: random as u32 >> tcp.isn_zero_bits << tcp.isn_zero_bits,
             irs: 0,
             ts_offset: (random >> 32) as u32,
             ts_recent: 0,

@@ -53,6 +53,9 @@ pub struct TcpParams {
     /// Granularity of the kernel's timers, which RACK and TLP add twice as a margin. Default 4ms (HZ = 250).
     pub tick: Dur,
 
+    /// Low bits of the initial sequence number that are zero, so that routers can read the offset in the stream (RuN2C;
+    /// Avrachenkov et al., INFOCOM 2004: 22). Default 0: all are random (RFC 6528). Range 0 to 24.
+    pub isn_zero_bits: u32,
     /// Selective acknowledgements (RFC 2018, 2883). Default true.
     pub sack: bool,
     /// Timestamps (RFC 7323). Default true.
@@ -109,6 +112,7 @@ impl Default for TcpParams {
             syn_retries: 6,
             max_retries: 15,
             tick: Dur::from_ms(4),
+            isn_zero_bits: 0,
             sack: true,
             timestamps: true,
             window_scaling: true,
@@ -159,6 +163,7 @@ impl TcpParams {
         bound("syn_retries", "0 to 127", self.syn_retries <= 127, self.syn_retries)?;
         bound("max_retries", "1 to 127", (1..=127).contains(&self.max_retries), self.max_retries)?;
         bound("tick", "at most 100ms", self.tick <= Dur::from_ms(100), self.tick)?;
+        bound("isn_zero_bits", "0 to 24", self.isn_zero_bits <= 24, self.isn_zero_bits)?;
         bound("reordering", "1 to 300", (1..=300).contains(&self.reordering), self.reordering)?;
         bound("delayed_ack", "at most 500ms (RFC 1122)", self.delayed_ack <= Dur::from_ms(500), self.delayed_ack)?;
         let least = self.delayed_ack.is_zero() || self.delayed_ack_min <= self.delayed_ack;

@@ -2,6 +2,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod cbr;
+pub(crate) mod ftp;
 pub(crate) mod on_off;
 pub(crate) mod ping;
 pub(crate) mod tcp;
@@ -20,6 +21,7 @@ pub(crate) enum Flow {
     Tcp(Box<tcp::Tcp>),
     Cbr(cbr::Cbr),
     Ping(ping::Ping),
+    Ftp(Box<ftp::Ftp>),
 }
 
 /// Where both ends of a flow send from, its place in the plan, and the run's seed.
@@ -47,6 +49,7 @@ impl Flow {
             AppPlan::Ping { interval, payload, ecn } => {
                 ping::Ping::new(plan, *interval, *payload, *ecn, place).map(Flow::Ping)
             }
+            AppPlan::Ftp(ftp) => ftp::Ftp::new(plan, ftp, place).map(|ftp| Flow::Ftp(Box::new(ftp))),
         };
         flow.map_err(|error| RunError::Param { place: format!("flow {}", plan.name), error })
     }
@@ -56,6 +59,7 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.start(fabric),
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
+            Flow::Ftp(ftp) => ftp.start(fabric),
         }
     }
     /// Its application's next step is due.
@@ -64,20 +68,23 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.step(fabric),
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
+            Flow::Ftp(_) => {} // it goes on when something arrives or a timer fires
         }
     }
     /// Its application stops.
     pub fn stop(&mut self, fabric: &mut Fabric) {
         match self {
             Flow::Tcp(tcp) => tcp.stop(fabric),
-            Flow::Cbr(_) | Flow::Ping(_) => {} // they look at the time themselves
+            Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
         }
     }
     /// The timer of the endpoint at `side` (0 near, 1 far) is due.
     #[inline]
     pub fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-        if let Flow::Tcp(tcp) = self {
-            tcp.on_timer(side, fabric);
+        match self {
+            Flow::Tcp(tcp) => tcp.on_timer(side, fabric),
+            Flow::Ftp(ftp) => ftp.on_timer(side, fabric),
+            Flow::Cbr(_) | Flow::Ping(_) => {}
         }
     }
     /// A packet reached the endpoint at `side` (0 near, 1 far).
@@ -87,6 +94,7 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.receive(side, packet, fabric),
             Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),
             Flow::Ping(ping) => ping.receive(side, packet, fabric, pings),
+            Flow::Ftp(ftp) => ftp.receive(side, packet, fabric),
         }
     }
     /// Payload bytes delivered to the receiving application so far.
@@ -95,13 +103,14 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.received(),
             Flow::Cbr(cbr) => cbr.received,
             Flow::Ping(_) => 0,
+            Flow::Ftp(ftp) => ftp.received,
         }
     }
     /// The sender's endpoint (TCP).
     pub fn sender(&self) -> Option<Info> {
         match self {
             Flow::Tcp(tcp) => Some(tcp.sender()),
-            Flow::Cbr(_) | Flow::Ping(_) => None,
+            Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
         }
     }
     /// What became of it; what was when the warm-up ended is the recorder's to add.
@@ -115,6 +124,7 @@ impl Flow {
             Flow::Ping(ping) => {
                 (record.packets_sent, record.packets_received) = (ping.requests, ping.replies);
             }
+            Flow::Ftp(_) => {} // its tasks have records of their own
         }
         record
     }
