@@ -138,7 +138,7 @@ fn lazy(plan: &LinkPlan, seed: u64, arrivals: &[(Time, Header)], end: Time) -> O
             return (out, total);
         }
         // Which of the two comes first at one instant must not matter.
-        if event < arrival || event == arrival && event.as_ns() % 2 == 0 {
+        if event < arrival || event == arrival && event.as_ns().is_multiple_of(2) {
             let (packet, next) = link.on_event(event, &mut pool);
             out.extend(packet.map(|p| (event, p.header.id, p.header.ecn)));
             pending = next;
@@ -158,11 +158,11 @@ fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Heade
     let mut all = Vec::new();
     for id in 0..n {
         let len = [66, 590, 1514, 1514][(rng.next() % 4) as usize];
-        let lull = if rng.next() % 200 == 0 { 300.0 } else { 1.0 };
-        let gap = if rng.next() % 3 == 0 { 0.0 } else { 1.5 * lull };
+        let lull = if rng.next().is_multiple_of(200) { 300.0 } else { 1.0 };
+        let gap = if rng.next().is_multiple_of(3) { 0.0 } else { 1.5 * lull };
         now += Dur::from_secs_f64(921.0 * 8.0 / rate_bps / load * gap * -libm::log(1.0 - rng.uniform()));
         let flow = (rng.next() % 7) as u32;
-        let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if flow.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
         let (src, dst, src_port, dst_port) = (flow, 9, 40_000, 5001);
         let (cursor, endpoint, isn, protocol, dscp, returned) = (0, 0, 0, 17, 0, false);
         all.push((

@@ -90,7 +90,7 @@ impl<'a> Network<'a> {
             self.fabric.now = now;
             self.handle(target);
             self.events += 1;
-            if self.events % PATIENCE == 0 {
+            if self.events.is_multiple_of(PATIENCE) {
                 self.look_up(control)?;
             }
         }
@@ -191,7 +191,7 @@ fn ports(
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
         let cursor = paths.len() as u32;
         // UDP has no way back to need.
-        if !routes.append(from, to, paths) && !(side == 1 && protocol == 17) {
+        if !routes.append(from, to, paths) && (side == 0 || protocol != 17) {
             let name = |node: usize| plan.nodes[node].clone();
             return Err(RunError::Unreachable { flow: flow.name.clone(), from: name(from), to: name(to) });
         }

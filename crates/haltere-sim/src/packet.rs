@@ -138,6 +138,7 @@ impl Pkt for Box<Packet> {
 /// Packets not in use, last in first out (the last one used is still in the cache): after warm-up
 /// nothing is allocated.
 #[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "packets move between queues as boxes; none is moved out of its own")]
 pub(crate) struct Pool {
     free: Vec<Box<Packet>>,
     /// Copies that disciplines turned round, for the network to send.
