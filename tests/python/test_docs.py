@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, haltere
 
+from conftest import ROOT, haltere
 from haltere import reference
 
 README = (ROOT / "README.md").read_text()
