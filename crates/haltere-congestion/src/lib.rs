@@ -10,19 +10,24 @@
 #![no_std]
 extern crate alloc;
 
+mod coupling;
 mod event;
 mod random;
 mod registry;
 mod slow_start;
 mod window;
 
+pub mod balia;
 pub mod bbr;
 pub mod bbr3;
 pub mod cubic;
 pub mod dctcp;
+pub mod lia;
+pub mod olia;
 pub mod reno;
 pub mod vegas;
 
+pub use coupling::{CouplingView, Sibling};
 pub use event::{AckEvent, LossEvent, LossKind, RateSample, RestartEvent, RtoEvent};
 pub use registry::{CongestionParams, Control};
 pub use slow_start::Hystart;
@@ -75,6 +80,17 @@ pub trait CongestionControl {
     fn on_spurious(&mut self, _now: Time) {}
     /// The first transmission after an idle time, before it is sent.
     fn on_restart(&mut self, _ev: &RestartEvent) {}
+    /// What the other subflows of a multipath connection are doing, before each [`on_ack`](CongestionControl::on_ack) and
+    /// [`on_loss`](CongestionControl::on_loss); only where [`is_coupled`](CongestionControl::is_coupled).
+    fn on_coupling(&mut self, _view: &CouplingView<'_>) {}
+    /// True where the control wants to know its siblings.
+    fn is_coupled(&self) -> bool {
+        false
+    }
+    /// Bytes that count for this path when a coupled control looks for the best one (OLIA); 0 where the control keeps none.
+    fn bytes_between_losses(&self) -> Bytes {
+        Bytes::ZERO
+    }
     /// The congestion window in bytes, at least one segment.
     fn cwnd(&self) -> Bytes;
     /// The slow-start threshold; [`Bytes::MAX`] before the first reduction.

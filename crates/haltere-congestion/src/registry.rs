@@ -1,7 +1,7 @@
 //! The list of congestion controls. One line here makes a control known to experiment files, the
 //! command line, Python, the reference pages and the conformance tests.
 
-use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::{AckEvent, CongestionControl, CouplingView, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
 macro_rules! controls {
@@ -51,6 +51,15 @@ macro_rules! controls {
             fn on_restart(&mut self, ev: &RestartEvent) {
                 match self { $(Control::$variant(c) => c.on_restart(ev)),+ }
             }
+            fn on_coupling(&mut self, view: &CouplingView<'_>) {
+                match self { $(Control::$variant(c) => c.on_coupling(view)),+ }
+            }
+            fn is_coupled(&self) -> bool {
+                match self { $(Control::$variant(c) => c.is_coupled()),+ }
+            }
+            fn bytes_between_losses(&self) -> Bytes {
+                match self { $(Control::$variant(c) => c.bytes_between_losses()),+ }
+            }
             #[inline]
             fn cwnd(&self) -> Bytes {
                 match self { $(Control::$variant(c) => c.cwnd()),+ }
@@ -83,4 +92,7 @@ controls! {
     Dctcp, dctcp;
     Bbr, bbr;
     Bbr3, bbr3;
+    Lia, lia;
+    Olia, olia;
+    Balia, balia;
 }

@@ -1,0 +1,147 @@
+//! LIA: linked increases of the subflows of a multipath connection.
+//! Source: RFC 6356 (section 3, equations 1 and 2).
+//! Model: w_i the windows, r_i the smoothed round-trip times; for each segment acknowledged on path i
+//! w_i += min(alpha / w_total, 1 / w_i), alpha = w_total * max(w_i / r_i^2) / (sum w_i / r_i)^2.
+//! Slow start, the reaction to loss and timeouts are Reno's. Alone, or with one subflow, it is Reno.
+//! Deviations: alpha is computed at each acknowledgement, not once a window.
+//! Units: segments and seconds within, bytes at the door. Cost: O(subflows) an acknowledgement.
+//! Known problems: uses worse paths more than the optimum does, and takes from others without gaining (Khalili et al.,
+//! CoNEXT 2012), which OLIA mends.
+
+use crate::coupling::{CouplingView, Credit};
+use crate::slow_start::{Hystart, SlowStart};
+use crate::window::Window;
+use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
+use haltere_units::{Bytes, ParamError, Probe, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Linked increases (RFC 6356).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// How the first slow start ends before a loss: `off`, `hystart++` (RFC 9406) or `classic` (as in Linux's CUBIC).
+    /// Default `off`: RFC 6356 knows none.
+    pub hystart: Hystart,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { hystart: Hystart::Off }
+    }
+}
+
+/// The control of one subflow.
+#[derive(Debug, Clone)]
+pub struct Lia {
+    window: Window,
+    slow_start: SlowStart,
+    mss: f64,
+    /// alpha / w_total, in windows per segment; `None` before siblings are known.
+    per_segment: Option<f64>,
+    credit: Credit,
+}
+
+impl Lia {
+    /// A sender at its initial window.
+    pub fn new(params: &Params, sender: &SenderContext) -> Result<Lia, ParamError> {
+        let mss = sender.mss.as_u64().max(1) as f64;
+        let slow_start = SlowStart::new(params.hystart);
+        Ok(Lia { window: Window::new(sender), slow_start, mss, per_segment: None, credit: Credit::default() })
+    }
+}
+
+/// alpha / w_total of RFC 6356 equation 2: the growth for each segment acknowledged on any path, were there no bound.
+fn linked(view: &CouplingView<'_>, mss: f64) -> Option<f64> {
+    let best = view.rates(mss).map(|(w, r)| w / (r * r)).fold(0.0, f64::max);
+    let rate: f64 = view.rates(mss).map(|(w, r)| w / r).sum();
+    (rate > 0.0).then(|| best / (rate * rate))
+}
+
+impl CongestionControl for Lia {
+    fn on_coupling(&mut self, view: &CouplingView<'_>) {
+        self.per_segment = linked(view, self.mss);
+    }
+    fn is_coupled(&self) -> bool {
+        true
+    }
+    fn on_ack(&mut self, ev: &AckEvent) {
+        self.slow_start.on_ack(ev, ev.min_rtt, &mut self.window);
+        let acked = self.window.take_acked(ev);
+        if !ev.cwnd_limited || acked == 0 {
+            return;
+        }
+        let rest = if self.window.in_slow_start() { self.slow_start.grow(&mut self.window, acked) } else { acked };
+        // RFC 6356 equation 1: never faster than Reno on this path.
+        let alone = 1.0 / self.window.cwnd as f64;
+        let each = self.per_segment.map_or(alone, |linked| linked.min(alone));
+        self.credit.add(each * rest as f64, &mut self.window);
+    }
+    fn on_loss(&mut self, ev: &LossEvent) {
+        self.window.reduce(reno::halved(&self.window), ev.kind);
+    }
+    fn on_rto(&mut self, ev: &RtoEvent) {
+        self.window.timeout(reno::halved(&self.window), ev);
+        self.slow_start.reset();
+        self.credit.clear();
+    }
+    fn on_spurious(&mut self, _now: Time) {
+        self.window.undo();
+    }
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.window.restart(ev);
+    }
+    fn cwnd(&self) -> Bytes {
+        self.window.cwnd_bytes()
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.window.ssthresh_bytes()
+    }
+    fn probe(&self, row: &mut Probe) {
+        self.slow_start.probe(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sibling;
+    use haltere_units::Dur;
+
+    fn sibling(segments: u64, ms: u64) -> Sibling {
+        Sibling { cwnd: Bytes::new(1000 * segments), srtt: Dur::from_ms(ms), between_losses: Bytes::ZERO }
+    }
+
+    #[test]
+    fn equal_paths_grow_together_as_fast_as_one_tcp() {
+        // Two paths, 10 segments and 100 ms each: best 10 / 0.01 = 1000, rate 200: 1000 / 40000 = 1/40 for each segment
+        // acknowledged, and 20 of them a round trip: half a segment in all, where one TCP of the same total rate
+        // (w_total / alpha = 40 = 20 * 2) gains 1/20 of 10: half a segment on the best path.
+        let view = CouplingView { siblings: &[sibling(10, 100), sibling(10, 100)], this: 0 };
+        let each = linked(&view, 1000.0).unwrap();
+        assert!((each - 1.0 / 40.0).abs() < 1e-12, "{each}");
+    }
+
+    #[test]
+    fn one_path_alone_is_reno() {
+        let view = CouplingView { siblings: &[sibling(10, 100)], this: 0 };
+        assert!((linked(&view, 1000.0).unwrap() - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_path_grows_faster_than_reno_would() {
+        // 10 segments at 10 ms beside 100 at 1 s: unbounded, the slow path would gain more than 1/100 for each segment.
+        let view = CouplingView { siblings: &[sibling(10, 10), sibling(100, 1000)], this: 1 };
+        assert!(linked(&view, 1000.0).unwrap() > 1.0 / 100.0);
+        let mss = Bytes::new(1000);
+        let sender = SenderContext { mss, initial_window: mss * 200, seed: 0 };
+        let mut c = Lia::new(&Params::default(), &sender).unwrap();
+        c.on_loss(&LossEvent::at(Time::ZERO, crate::LossKind::Loss));
+        c.on_coupling(&view);
+        let ack = AckEvent { acked: mss, delivered: mss, cwnd_limited: true, ..AckEvent::at(Time::ZERO) };
+        (0..99).for_each(|_| c.on_ack(&ack));
+        assert_eq!(c.cwnd(), mss * 100);
+        (0..2).for_each(|_| c.on_ack(&ack));
+        assert_eq!(c.cwnd(), mss * 101);
+    }
+}
