@@ -111,6 +111,13 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument(
         "--variant", metavar="NAME", help="a variant of the study, such as linux (default: the paper's own set-up)"
     )
+    reproduce.add_argument(
+        "--matrix",
+        action="store_const",
+        const="matrix",
+        dest="variant",
+        help="iaas: every control against every other instead (the same as --variant matrix)",
+    )
     reproduce.add_argument("--quick", action="store_true", help="within a minute on two cores; says what it left out")
     reproduce.add_argument("--json", action="store_true", help="print findings and tables as JSON")
     running(reproduce, "results/STUDY")
@@ -142,6 +149,11 @@ def _parser() -> argparse.ArgumentParser:
 
     plot = command("plot", _plot, "draw the figures of a results directory as PNG and PDF")
     plot.add_argument("results", type=Path, metavar="RESULTS", help="results directory")
+    plot.add_argument(
+        "--timeline", action="store_true", help="instead one run over time: throughput, windows, RTT, queue, drops and marks"
+    )
+    plot.add_argument("--point", type=int, metavar="N", help="with --timeline: which point of the sweep, from 0")
+    plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
 
     report = command("report", _report, "write report.html (one file, no network needed), report.md and CSV tables")
     report.add_argument("results", type=Path, metavar="RESULTS", help="results directory")
@@ -250,8 +262,17 @@ def _schema(args: argparse.Namespace) -> int:
 
 
 def _plot(args: argparse.Namespace) -> int:
-    from . import overview
     from .results import Results
+
+    if args.timeline:
+        from . import timeline
+
+        caption, paths = timeline.draw(Results(args.results), args.point, args.seed)
+        print("\n".join([*map(str, paths), caption]))
+        return 0
+    if args.point is not None or args.seed is not None:
+        raise InputError("plot: --point and --seed go with --timeline")
+    from . import overview
 
     for _, paths in overview.figures(Results(args.results)):
         print("\n".join(map(str, paths)))

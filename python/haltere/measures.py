@@ -70,6 +70,10 @@ class Run:
     def _table(self, name: str) -> pa.Table:
         return self.results.run_table(name, self.done)
 
+    def table(self, name: str) -> pa.Table:
+        """A table of the run, such as ``flow_series``."""
+        return self._table(name)
+
     @cached_property
     def flows(self) -> pa.Table:
         """The table `flows`: one row a flow."""
@@ -142,6 +146,21 @@ class Run:
         """The links whose queue was sampled."""
         rows = self.links.filter(self.links["watched"])
         return [str(name) for name in rows["link"].to_pylist()]
+
+    def queue_delay_ms(self, link: str) -> Array:
+        """How long a packet that arrived would wait in the discipline of a watched link, ms: one value a sample after the warm-up."""
+        rate = self._link(link)["rate_bps"]
+        if rate is None:
+            raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
+        series = self._table("queue_series").select(["at_ns", "link", "bytes"])
+        series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
+        after = series["at_ns"].to_numpy() * 1e-9 >= seconds_of(self.scenario.get("warmup", "0s"))
+        waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
+        return waiting
+
+    def sent(self, link: str) -> int:
+        """Packets that the line of this link took after the warm-up."""
+        return int(self._link(link)["sent_after_warmup"])
 
     def marks(self, link: str) -> int:
         """Packets that the queue of this link marked CE after the warm-up."""

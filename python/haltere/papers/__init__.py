@@ -27,6 +27,8 @@ Verdict = Literal["held", "not held", "cannot be told"]
 # Name on the command line, module with `reproduce(options) -> Outcome`, one line on what it is about.
 _STUDIES = {
     "aqm-lab": ("haltere.papers.aqm_lab", "five queue disciplines under two-way TCP: queue, fairness, round-trip time"),
+    "rafle": ("haltere.papers.rafle", "short flows first, without state: RAFLE against drop tail, RuN2C and ideal"),
+    "iaas": ("haltere.papers.iaas", "four congestion controls share one gigabit, without ECN and with ECN and RED"),
 }
 
 
