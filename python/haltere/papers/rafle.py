@@ -1,0 +1,677 @@
+"""The study `rafle`: short flows first, without state: RAFLE, RuN2C, the ideal classifier and rivals under FTP uploads.
+
+Source: S. S. Mussi, M. R. N. Ribeiro, "RAFLE: uma proposta para diferenciacao de fluxos sem manutencao de estados em roteadores",
+SBRC 2013. `papers/rafle/README.md` says what the paper leaves open and how it is read here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from .. import plot, stats
+from ..errors import InputError
+from ..experiment import Scenario
+from ..report import Document, Figure, Heading, Table, Text
+from ..results import Results
+from ..runner import Done
+from ..stats import Mean
+from . import Finding, Options, Outcome, data, expected, findings_table, judge
+
+__all__ = ["equal_share", "reproduce"]
+
+Array = NDArray[np.float64]
+
+ID = "rafle"
+QUEUE = "topology.chain.links[1].queue"
+WATCHED = "router>server"
+DROP_TAIL, FQ_CODEL = "drop_tail", "fq_codel"
+SERVICES = {"round_robin": "RR", "priority": "Prio"}
+CLASSIFIERS = {"ideal": "Ideal", "rafle": "RAFLE", "run2c": "RuN2C", "las": "LAS"}
+PAPERS = ("ideal", "rafle", "run2c")
+LABELS = {
+    DROP_TAIL: "Drop tail",
+    **{f"{c}/{s}": f"{name} {short}" for s, short in SERVICES.items() for c, name in CLASSIFIERS.items()},
+    FQ_CODEL: "FQ-CoDel",
+}
+# What a reading of the router gives each queue: a bound shared by the classes that drops before them, or none that matters.
+READINGS = {"a": "1000000p", "b": "50p"}
+MEANINGS = {
+    "a": "a shaper over class queues that never drop",
+    "b": "a shared bound of 50 packets that drops before the class queues",
+}
+BUCKET = 100_000
+LAST_BUCKETS = 40
+MEMORIES = (10, 30, 40, 50, 60, 100)
+WINDOW_S = 1000.0
+
+
+def queue(name: str, reading: str, n: int | None = None) -> dict[str, Any]:
+    """The router's queue of that name, as an experiment file has it."""
+    limit = READINGS[reading]
+    if name == DROP_TAIL:
+        return {"kind": "drop_tail", "limit": limit}
+    if name == FQ_CODEL:
+        return {"kind": "fq_codel", "limit": limit if reading == "b" else "10240p", "ecn": False}
+    classifier, service = name.split("/")
+    roomy = {"kind": "drop_tail", "limit": READINGS["a"]}
+    told: dict[str, Any] = {"kind": classifier} | ({"n": n} if n else {})
+    return {
+        "kind": "classed",
+        "classifier": told,
+        "service": {"kind": service},
+        "short": roomy,
+        "long": roomy,
+        "limit": limit,
+    }
+
+
+def equal_share(sizes: Sequence[int], upto: float, rate_bps: float) -> float:
+    """Seconds until a file of ``upto`` bytes is through when all files start together and share the rate equally.
+
+    >>> equal_share([100, 100, 200], 200, 8.0)
+    400.0
+    """
+    return float(np.minimum(np.asarray(sizes, dtype=np.float64), upto).sum() * 8 / rate_bps)
+
+
+@dataclass
+class Tasks:
+    """The FTP tasks of one run; arrays of shape (tasks,), times in seconds, NaN where a task had not come so far."""
+
+    bytes: Array
+    start: Array
+    data: Array
+    end: Array
+    failures: int
+
+    @classmethod
+    def of(cls, results: Results, run: Done) -> Tasks:
+        """Those of that run."""
+        table = results.run_table("tasks", run)
+
+        def seconds(name: str) -> Array:
+            column = pc.cast(table[name], pa.float64(), safe=False)
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64) * 1e-9
+
+        sizes = table["file_bytes"].to_numpy().astype(np.float64)
+        failures = int(pc.sum(table["failures"]).as_py() or 0)
+        return cls(sizes, seconds("start_ns"), seconds("data_ns"), seconds("end_ns"), failures)
+
+    @cached_property
+    def bucket(self) -> NDArray[np.int64]:
+        """0 for files up to 100 KB, 1 up to 200 KB, ..."""
+        return ((self.bytes - 1) // BUCKET).astype(np.int64)
+
+    @cached_property
+    def took(self) -> Array:
+        """Seconds from the first SYN to the reply that the file is stored."""
+        return self.end - self.start
+
+    def active(self, grid: Array) -> Array:
+        """Tasks begun and not done at each time of ``grid``."""
+        ended = np.sort(self.end[~np.isnan(self.end)])
+        begun = np.sort(self.start)
+        return (np.searchsorted(begun, grid, "right") - np.searchsorted(ended, grid, "right")).astype(np.float64)
+
+    def transferring(self, grid: Array) -> Array:
+        """Tasks whose data connection was begun and that were not done, at each time of ``grid``."""
+        ended = np.sort(self.end[~np.isnan(self.end)])
+        begun = np.sort(self.data[~np.isnan(self.data)])
+        return (np.searchsorted(begun, grid, "right") - np.searchsorted(ended, grid, "right")).astype(np.float64)
+
+    def served(self, low: float, high: float) -> Array:
+        """Files done between these times, by bucket."""
+        inside = (self.end > low) & (self.end <= high)
+        return np.bincount(self.bucket[inside], minlength=LAST_BUCKETS).astype(np.float64)
+
+
+@dataclass
+class Cell:
+    """One queue under one reading: one entry a seed in each list."""
+
+    tasks: list[Tasks] = field(default_factory=list)
+    verdicts: list[tuple[float, float, float, float]] = field(default_factory=list)
+    """Packets of short flows called short and long, of long flows called long and short, by the senders' marks."""
+
+    def over(self, measure: Callable[[Tasks], float]) -> list[float]:
+        """One value a seed."""
+        return [measure(tasks) for tasks in self.tasks]
+
+    def rates(self) -> tuple[list[float], list[float]]:
+        """The part of short flows' packets called short, and of long flows' called long."""
+        return (
+            [hit / (hit + miss) for hit, miss, _, _ in self.verdicts],
+            [hit / (hit + miss) for _, _, hit, miss in self.verdicts],
+        )
+
+
+Cells = dict[tuple[str, str], Cell]
+"""By reading and name of the queue."""
+
+
+def _bucket_mean(bucket: int) -> Callable[[Tasks], float]:
+    return lambda tasks: float(np.nanmean(tasks.took[tasks.bucket == bucket]))
+
+
+def _bucket_sd(bucket: int) -> Callable[[Tasks], float]:
+    return lambda tasks: float(np.nanstd(tasks.took[tasks.bucket == bucket], ddof=1))
+
+
+def _last_end(tasks: Tasks) -> float:
+    return float(np.nanmax(tasks.end))
+
+
+def _gain(ours: Sequence[float], base: Sequence[float]) -> list[float]:
+    """The paper's gain in percent, seed by seed: how much more drop tail took."""
+    return [(b / o - 1) * 100 for o, b in zip(ours, base, strict=True)]
+
+
+# -- running --------------------------------------------------------------------------------------------------------------
+
+
+def _run(
+    file: str, queues: Mapping[str, dict[str, Any]], options: Options, seeds: int | None, part: str
+) -> dict[str, Cell]:
+    """Runs an experiment file with each of these queues; the cells by the queues' names."""
+    scenario = Scenario.load(data(ID) / file).with_values({"sweep": {QUEUE: list(queues.values())}})
+    results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out / part, quiet=options.quiet)
+    cells: dict[str, Cell] = {name: Cell() for name in queues}
+    names = list(queues)
+    for run in results.runs:
+        cell = cells[names[run.point]]
+        cell.tasks.append(Tasks.of(results, run))
+        cell.verdicts.append(_verdicts(results, run))
+    return cells
+
+
+def _verdicts(results: Results, run: Done) -> tuple[float, float, float, float]:
+    columns = ("short_hits", "short_misses", "long_hits", "long_misses")
+    table = results.run_table("queue_series", run)
+    if not set(columns) <= set(table.column_names) or not len(table):
+        return (math.nan,) * 4
+    last = {name: float(table[name][len(table) - 1].as_py()) for name in columns}
+    return last["short_hits"], last["short_misses"], last["long_hits"], last["long_misses"]
+
+
+def _plan(options: Options) -> tuple[list[str], list[str], int | None, str]:
+    """Queues, readings, seeds, and what `--quick` leaves out."""
+    if options.variant not in (None, *READINGS):
+        raise InputError(f"variant must be one of `a`, `b`, got `{options.variant}`")
+    readings = [options.variant] if options.variant else list(READINGS)
+    if not options.quick:
+        return list(LABELS), readings, options.seeds, ""
+    left = "LAS and FQ-CoDel; memories other than 40; experiment 2"
+    if not options.variant:
+        readings, left = ["b"], left + "; the reading without drops (a)"
+    seeds = options.seeds if options.seeds is not None else 2
+    return (
+        [n for n in LABELS if n == DROP_TAIL or n.split("/")[0] in PAPERS],
+        readings,
+        seeds,
+        f"{left}; all but {seeds} of 10 seeds",
+    )
+
+
+def reproduce(options: Options) -> Outcome:
+    """Runs the study and holds its findings up to ours."""
+    names, readings, seeds, left_out = _plan(options)
+    given = expected(ID)
+    first: Cells = {}
+    second: Cells = {}
+    for reading in readings:
+        queues = {name: queue(name, reading) for name in names}
+        for name, cell in _run("simultaneous.toml", queues, options, seeds, f"simultaneous-{reading}").items():
+            first[reading, name] = cell
+        if not options.quick:
+            for name, cell in _run("steady.toml", queues, options, seeds, f"steady-{reading}").items():
+                second[reading, name] = cell
+    distances = {reading: _distance(first, reading, given) for reading in readings}
+    nearer = min(distances, key=lambda reading: distances[reading])
+    memories: dict[int, Cell] = {given["n"]: first[nearer, "rafle/round_robin"]}
+    if not options.quick:
+        others = {str(n): queue("rafle/round_robin", nearer, n) for n in MEMORIES if n != given["n"]}
+        run = _run("simultaneous.toml", others, options, seeds, f"memory-{nearer}")
+        memories |= {int(n): cell for n, cell in run.items()}
+    study = _Study(
+        options, names, readings, nearer, distances, given, first, second, dict(sorted(memories.items())), left_out
+    )
+    return study.outcome()
+
+
+def _distance(cells: Cells, reading: str, given: Mapping[str, Any]) -> float:
+    """How far table 2's means are from the paper's: the mean absolute difference of their logarithms."""
+    far = []
+    for name, row in given["table2"]["mean"].items():
+        for bucket, theirs in enumerate(row):
+            ours = np.nanmean(cells[reading, name].over(_bucket_mean(bucket)))
+            far.append(abs(math.log(float(ours) / theirs)))
+    return float(np.mean(far))
+
+
+@dataclass
+class _Study:
+    options: Options
+    names: list[str]
+    readings: list[str]
+    nearer: str
+    distances: dict[str, float]
+    given: dict[str, Any]
+    first: Cells
+    second: Cells
+    memories: dict[int, Cell]
+    left_out: str
+
+    @property
+    def classified(self) -> list[str]:
+        return [name for name in self.names if name != DROP_TAIL]
+
+    def outcome(self) -> Outcome:
+        document = Document("rafle: short flows first, without state")
+        seeds = len(self.first[self.nearer, DROP_TAIL].tasks)
+        document.add(
+            Text(f"{seeds} seeds; means with 95 % intervals. Paper: means of three runs on Click and real FTP.")
+        )
+        for reading in self.readings:
+            what = f"Reading {reading}: {MEANINGS[reading]}."
+            document.add(
+                Text(
+                    f"{what} Mean distance from the paper's table 2: a factor of {math.exp(self.distances[reading]):.2f}."
+                )
+            )
+        if self.left_out:
+            document.add(Text(f"Left out by --quick: {self.left_out}."))
+        document.add(Heading("Tables"))
+        if not self.options.quick:
+            document.add(self.table1())
+        for reading in self.readings:
+            document.add(self.table2(reading), self.table3(reading))
+            if self.second:
+                document.add(self.table4(reading), self.windows(reading))
+        document.add(Heading("Figures"))
+        for reading in self.readings:
+            document.add(*self.figures(reading))
+        findings = self.findings()
+        document.add(Heading("Findings"), findings_table(findings))
+        return Outcome(ID, document, findings, self.left_out)
+
+    # -- tables ----------------------------------------------------------------------------------------------------------
+
+    def table1(self) -> Table:
+        """Classification rates for each memory, and the time that a short file takes with it."""
+        rows = []
+        paper = self.given["table1"]
+        for n, cell in self.memories.items():
+            short, long = cell.rates()
+            product = [a * b for a, b in zip(short, long, strict=True)]
+            times = stats.mean(cell.over(_bucket_mean(0)))
+            at = paper["n"].index(n)
+            theirs = [paper["short"][at], paper["long"][at], paper["short"][at] * paper["long"][at]]
+            ours = [stats.mean(values).format(3) for values in (short, long, product)]
+            printed = [cell for pair in zip(ours, (f"{t:.3f}" for t in theirs), strict=True) for cell in pair]
+            rows.append([str(n), *printed, times.format(1)])
+        columns = ["N", "short", "paper", "long", "paper", "product", "paper", "0-100 KB (s)"]
+        note = "Packets towards the server that are called what their task is; the last column is a second criterion, smaller is better."
+        return Table("table1", f"Table 1: RAFLE's hit rates (round robin, reading {self.nearer})", columns, rows, note)
+
+    def table2(self, reading: str) -> Table:
+        """Mean and deviation of the time a file takes, by bucket."""
+        paper = self.given["table2"]
+        rows = [["Equal share", "paper", *(f"{t:.1f}" for t in paper["equal_share"])]]
+        for name in self.names:
+            cell = self.first[reading, name]
+            means = [stats.mean(cell.over(_bucket_mean(b))) for b in range(5)]
+            sds = [stats.mean(cell.over(_bucket_sd(b))) for b in range(5)]
+            rows.append(
+                [LABELS[name], "ours", *(f"{m.format(1)} (sd {s.mean:.1f})" for m, s in zip(means, sds, strict=True))]
+            )
+            if name in paper["mean"]:
+                theirs = zip(paper["mean"][name], paper["sd"][name], strict=True)
+                rows.append(["", "paper", *(f"{m:.1f} (sd {s:.1f})" for m, s in theirs)])
+        columns = ["queue", "source", *(f"{b * 100}-{b * 100 + 100} KB (s)" for b in range(5))]
+        undone = sum(int(np.isnan(t.end).sum()) for name in self.names for t in self.first[reading, name].tasks)
+        failed = sum(t.failures for name in self.names for t in self.first[reading, name].tasks)
+        note = f"Tasks not done when the runs ended: {undone}; connections that gave up and began again: {failed}."
+        return Table(
+            f"table2-{reading}",
+            f"Table 2: completion time by file size, reading {reading}",
+            columns,
+            rows,
+            note,
+            left=2,
+        )
+
+    def gains(self, reading: str, name: str, measure: Callable[[Tasks], float]) -> Mean:
+        """The gain over drop tail in percent, paired by seed."""
+        base = self.first[reading, DROP_TAIL].over(measure)
+        return stats.mean(_gain(self.first[reading, name].over(measure), base))
+
+    def table3(self, reading: str) -> Table:
+        """Gains of the first bucket over drop tail."""
+        paper = self.given["table3"]
+        rows = []
+        for name in self.classified:
+            row = [LABELS[name]]
+            for measure, key in ((_bucket_mean(0), "mean"), (_bucket_sd(0), "sd")):
+                theirs = paper[key].get(name)
+                row += [self.gains(reading, name, measure).format(1), "–" if theirs is None else f"{theirs:.1f}"]
+            rows.append(row)
+        columns = ["queue", "mean time (%)", "paper", "deviation (%)", "paper"]
+        return Table(
+            f"table3-{reading}", f"Table 3: gain of files up to 100 KB over drop tail, reading {reading}", columns, rows
+        )
+
+    def served(
+        self, reading: str, name: str, low: float = 1000.0, high: float = 4000.0, bucket: int = 0
+    ) -> list[float]:
+        """Files of a bucket done in that time, one value a seed."""
+        return self.second[reading, name].over(lambda tasks: float(tasks.served(low, high)[bucket]))
+
+    def steady_gain(self, reading: str, name: str) -> Mean:
+        """Percent more files of the first bucket served than by drop tail."""
+        base = self.served(reading, DROP_TAIL)
+        return stats.mean([(o / b - 1) * 100 for o, b in zip(self.served(reading, name), base, strict=True)])
+
+    def table4(self, reading: str) -> Table:
+        """Gains in files served in steady state."""
+        rows = []
+        for name in self.names:
+            theirs = self.given["table4"].get(name)
+            gain = "–" if name == DROP_TAIL else self.steady_gain(reading, name).format(2)
+            rows.append([
+                LABELS[name], stats.mean(self.served(reading, name)).format(0), gain, "–" if theirs is None else f"{theirs:.2f}",
+            ])  # fmt: skip
+        columns = ["queue", "files up to 100 KB served", "gain (%)", "paper (%)"]
+        return Table(
+            f"table4-{reading}", f"Table 4: files served in [1000 s, 4000 s], reading {reading}", columns, rows
+        )
+
+    def windows(self, reading: str) -> Table:
+        """The stationarity check: files of the first bucket by window."""
+        rows = []
+        for name in self.names:
+            parts = [self.served(reading, name, low, low + WINDOW_S) for low in (1000.0, 2000.0, 3000.0)]
+            drift = stats.paired_difference(parts[2], parts[0])
+            share = drift.mean / max(float(np.mean(parts[0])), 1.0) * 100
+            verdict = "steady" if math.isnan(drift.half) or drift.low <= 0 <= drift.high else "drifting"
+            rows.append(
+                [
+                    LABELS[name],
+                    *(stats.mean(part).format(0) for part in parts),
+                    drift.format(1),
+                    f"{share:+.1f}",
+                    verdict,
+                ]
+            )
+        columns = ["queue", "1000-2000 s", "2000-3000 s", "3000-4000 s", "last less first", "%", "verdict"]
+        title = f"Stationarity: files up to 100 KB served per 1000 s, reading {reading}"
+        return Table(f"windows-{reading}", title, columns, rows)
+
+    # -- figures ---------------------------------------------------------------------------------------------------------
+
+    def figures(self, reading: str) -> list[Figure]:
+        made = [self.active_figure(reading), self.normalised_figure(reading), self.bucket_figure(reading)]
+        if self.second:
+            made += [self.steady_figure(reading), self.served_figure(reading)]
+        return made
+
+    def stem(self, name: str) -> Any:
+        return self.options.out / "figures" / name
+
+    def panels(self, names: Sequence[str], service: str) -> list[str]:
+        """Those to be shown beside a service: drop tail, its classifiers, FQ-CoDel."""
+        return [name for name in names if "/" not in name or name.endswith(f"/{service}")]
+
+    def draw(
+        self, reading: str, values: Callable[[str], list[Array]], grid: Array, names: Sequence[str]
+    ) -> tuple[Any, list[Any]]:
+        """Two panels, one a service, with a band a queue."""
+        fig, panels = plot.figure(1, 2, width=7.6, height=3.6, share=True)
+        shades = plot.colours(["drop_tail", *CLASSIFIERS, "fq_codel"])
+        for axes, service in zip(panels, SERVICES, strict=True):
+            for name in self.panels(names, service):
+                classifier = name.split("/")[0]
+                label = {**CLASSIFIERS, DROP_TAIL: "Drop tail", FQ_CODEL: "FQ-CoDel"}[classifier]
+                plot.band(axes, grid, values(name), label, shades[classifier])
+            plot.title(axes, service.replace("_", " ").capitalize())
+            axes.set_xlabel("time (s)")
+            axes.margins(x=0.01)
+        return fig, panels
+
+    def active_figure(self, reading: str) -> Figure:
+        """Figure 4: tasks not done over time, beside the equal share."""
+        grid = np.arange(0.0, 2601.0, 10.0)
+        fig, panels = self.draw(
+            reading, lambda name: [t.active(grid) for t in self.first[reading, name].tasks], grid, self.names
+        )
+        sizes = np.sort(self.first[reading, DROP_TAIL].tasks[0].bytes)
+        done = np.array([equal_share(sizes.tolist(), size, self.given["shaper_mbit"] * 1e6) for size in sizes])
+        for axes in panels:
+            axes.step(np.concatenate([[0.0], done]), np.arange(sizes.size, -1, -1), where="post", color="black", linestyle="--", linewidth=1.0, label="Equal share")  # fmt: skip
+            axes.set_ylim(bottom=0)
+        panels[0].set_ylabel("tasks not done")
+        plot.legend(fig, panels[0], 7)
+        stem = self.stem(f"active-{reading}")
+        plot.save(fig, stem)
+        return Figure(stem.with_suffix(".png"), f"Tasks not done over time, reading {reading}, with the analytic equal share (figure 4 of the paper).")  # fmt: skip
+
+    def normalised_figure(self, reading: str) -> Figure:
+        """Figure 5: tasks done over time, as a multiple of drop tail's."""
+        grid = np.arange(20.0, 2001.0, 10.0)
+        base = np.mean([_done(t, grid) for t in self.first[reading, DROP_TAIL].tasks], axis=0)
+        base = np.where(base > 0, base, np.nan)
+        fig, panels = self.draw(
+            reading,
+            lambda name: [_done(t, grid) / base for t in self.first[reading, name].tasks],
+            grid,
+            self.classified,
+        )
+        for axes in panels:
+            axes.axhline(1.0, color="black", linewidth=0.8)
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(plot.plain_number())
+            axes.xaxis.set_minor_formatter(plot.plain_number((2, 5)))
+        panels[0].set_ylabel("tasks done / drop tail's")
+        plot.legend(fig, panels[0], 7)
+        stem = self.stem(f"normalised-{reading}")
+        plot.save(fig, stem)
+        return Figure(
+            stem.with_suffix(".png"), f"Tasks done as a multiple of drop tail's mean, reading {reading} (figure 5)."
+        )
+
+    def bucket_figure(self, reading: str) -> Figure:
+        """Figure 3: mean and deviation by bucket for RAFLE, beside the equal share."""
+        fig, panels = plot.figure(1, 2, width=7.6, height=3.6, share=True)
+        sizes = self.first[reading, DROP_TAIL].tasks[0].bytes.tolist()
+        edges = np.arange(1, LAST_BUCKETS + 1) * BUCKET
+        ideal = [equal_share(sizes, edge, self.given["shaper_mbit"] * 1e6) for edge in edges]
+        for axes, service in zip(panels, SERVICES, strict=True):
+            cell = self.first[reading, f"rafle/{service}"]
+            filled = [b for b in range(LAST_BUCKETS) if (cell.tasks[0].bucket == b).sum() >= 2]
+            x = np.array([(b + 0.5) * 0.1 for b in filled])
+            means = [float(np.nanmean(cell.over(_bucket_mean(b)))) for b in filled]
+            sds = [float(np.nanmean(cell.over(_bucket_sd(b)))) for b in filled]
+            axes.errorbar(x, means, yerr=sds, fmt="o", markersize=3, color=plot.PALETTE[0], ecolor="#9DBFD6", elinewidth=1, label="RAFLE: mean and deviation")  # fmt: skip
+            axes.plot(edges / 1e6, ideal, color="black", linestyle="--", linewidth=1.0, label="Equal share")
+            plot.title(axes, service.replace("_", " ").capitalize())
+            axes.set_xlabel("file size (MB)")
+            axes.set_ylim(bottom=0)
+        panels[0].set_ylabel("completion time (s)")
+        plot.legend(fig, panels[0])
+        stem = self.stem(f"buckets-{reading}")
+        plot.save(fig, stem)
+        return Figure(stem.with_suffix(".png"), f"Completion time by file size under RAFLE, reading {reading} (figure 3). Buckets of one file are left out.")  # fmt: skip
+
+    def steady_figure(self, reading: str) -> Figure:
+        """Figure 6: tasks whose data connection is open over time, in the closed loop."""
+        grid = np.arange(0.0, 4001.0, 20.0)
+        fig, panels = self.draw(
+            reading, lambda name: [t.transferring(grid) for t in self.second[reading, name].tasks], grid, self.names
+        )
+        panels[0].set_ylabel("tasks with a data connection")
+        for axes in panels:
+            axes.axvline(1000.0, color="#888888", linewidth=0.8)
+            axes.set_ylim(bottom=0)
+        plot.legend(fig, panels[0], 7)
+        stem = self.stem(f"steady-{reading}")
+        plot.save(fig, stem)
+        return Figure(stem.with_suffix(".png"), f"Of 300 tasks under way, those whose data connection is begun, reading {reading} (figure 6). Measured from the line on.")  # fmt: skip
+
+    def served_figure(self, reading: str) -> Figure:
+        """Figure 7: files served by bucket, with the contours of each 1000 s."""
+        fig, panels = plot.figure(1, 2, width=7.6, height=3.6, share=False)
+        shades = plot.colours(["drop_tail", *CLASSIFIERS, "fq_codel"])
+        names = [n for n in self.names if n.split("/")[0] in (DROP_TAIL, *PAPERS)]
+        shown = [*SERVICES]
+        for axes, service in zip(panels, shown, strict=True):
+            for name in self.panels(names, service):
+                tasks = self.second[reading, name].tasks
+                total = np.mean([t.served(1000.0, 4000.0) for t in tasks], axis=0)
+                classifier = name.split("/")[0]
+                label = {**CLASSIFIERS, DROP_TAIL: "Drop tail"}[classifier]
+                x = np.arange(LAST_BUCKETS + 1) * 0.1
+                axes.step(
+                    x, np.append(total, total[-1]), where="post", color=shades[classifier], label=label, linewidth=1.3
+                )
+                for low in (1000.0, 2000.0, 3000.0):
+                    part = np.mean([t.served(low, low + WINDOW_S) for t in tasks], axis=0)
+                    axes.step(
+                        x, np.append(part, part[-1]), where="post", color=shades[classifier], linewidth=0.6, alpha=0.6
+                    )
+            axes.set_yscale("symlog", linthresh=1.0)
+            axes.yaxis.set_major_formatter(plot.plain_number())
+            axes.set_ylim(bottom=0)
+            plot.title(axes, service.replace("_", " ").capitalize())
+            axes.set_xlabel("file size (MB)")
+        panels[0].set_ylabel("files served")
+        plot.legend(fig, panels[0], 7)
+        stem = self.stem(f"served-{reading}")
+        plot.save(fig, stem)
+        return Figure(stem.with_suffix(".png"), f"Files served in [1000 s, 4000 s] by size, reading {reading} (figure 7); thin: the three windows of 1000 s.")  # fmt: skip
+
+    # -- findings --------------------------------------------------------------------------------------------------------
+
+    def findings(self) -> list[Finding]:
+        found: list[Finding] = []
+        for reading in self.readings:
+            found += self.about_first(reading)
+            if self.second:
+                found += self.about_second(reading)
+        if len(self.memories) > 1:
+            found.append(self.about_memory())
+        return found
+
+    def about_first(self, reading: str) -> list[Finding]:
+        cells, out = self.first, []
+        of = f"({reading}) "
+
+        def add(text: str, differences: list[tuple[str, Mean]], unit: str, digits: int = 1) -> None:
+            verdict, figures = judge(differences, digits)
+            out.append(Finding(of + text, verdict, f"{figures} {unit}"))
+
+        papers = [f"{c}/{s}" for s in SERVICES for c in PAPERS]
+        mean = {name: cells[reading, name].over(_bucket_mean(0)) for name in self.names}
+        add(
+            "table 3: every classifier brings files up to 100 KB through faster than drop tail",
+            [(LABELS[n], self.gains(reading, n, _bucket_mean(0))) for n in papers],
+            "% gain",
+        )
+        add(
+            "table 3: and with less deviation",
+            [(LABELS[n], self.gains(reading, n, _bucket_sd(0))) for n in papers],
+            "% gain",
+        )
+        order = [("ideal/priority", "rafle/priority"), ("rafle/priority", "run2c/priority")]
+        add(
+            "table 3: under priority ideal beats RAFLE and RAFLE beats RuN2C",
+            [
+                (f"{LABELS[slow]} - {LABELS[fast]}", stats.paired_difference(mean[slow], mean[fast]))
+                for fast, slow in order
+            ],
+            "s",
+        )
+        same = stats.paired_difference(mean["rafle/round_robin"], mean["ideal/round_robin"])
+        part = same.mean / float(np.mean(mean["ideal/round_robin"]))
+        verdict = "held" if abs(part) <= 0.05 else "not held"
+        out.append(
+            Finding(
+                of + "table 3: under round robin RAFLE equals ideal (within 5 %)",
+                verdict,
+                f"{same.format(1)} s, {part:+.1%}",
+            )
+        )
+        lasts = {n: cells[reading, n].over(_last_end) for n in self.names}
+        late = []
+        for name in papers:
+            allowed = [1.05 * b - o for o, b in zip(lasts[name], lasts[DROP_TAIL], strict=True)]
+            late.append((LABELS[name], stats.mean(allowed)))
+        add("the whole base takes no longer than under drop tail (at most 5 %)", late, "s to spare")
+        wide = {
+            s: cells[reading, f"rafle/{s}"].over(lambda t: float(np.nanmean([np.nanstd(t.took[t.bucket == b], ddof=1) for b in range(10, LAST_BUCKETS) if (t.bucket == b).sum() >= 2])))
+            for s in SERVICES
+        }  # fmt: skip
+        add(
+            "figure 3: above 1 MB RAFLE under priority deviates more than under round robin",
+            [("Prio - RR", stats.paired_difference(wide["priority"], wide["round_robin"]))],
+            "s",
+        )
+        return out
+
+    def about_second(self, reading: str) -> list[Finding]:
+        out = []
+        of = f"({reading}) "
+        for text, names, sign in (
+            (
+                "table 4: under round robin all three serve more small files than drop tail",
+                [f"{c}/round_robin" for c in PAPERS],
+                1,
+            ),
+            ("table 4: under priority ideal and RAFLE serve fewer", ["ideal/priority", "rafle/priority"], -1),
+            ("table 4: under priority RuN2C serves more", ["run2c/priority"], 1),
+        ):
+            gains = [(LABELS[n], self.steady_gain(reading, n)) for n in names]
+            turned = [(n, Mean(sign * g.mean, g.half, g.sd, g.n, g.confidence)) for n, g in gains]
+            verdict, _ = judge(turned, 2)
+            figures = ", ".join(f"{n} {g.format(1)} %" for n, g in gains)
+            out.append(Finding(of + text, verdict, figures))
+        drifting = [row[0] for row in self.windows(reading).rows if row[-1] == "drifting"]
+        verdict = "not held" if drifting else "held"
+        figures = (
+            f"first and last 1000 s differ: {', '.join(drifting)}"
+            if drifting
+            else "no difference between the first and the last 1000 s"
+        )
+        out.append(Finding(of + "experiment 2 is stationary from 1000 s on", verdict, figures))
+        return out
+
+    def about_memory(self) -> Finding:
+        """Whether N = 40 is best by the paper's product, and which is best by time."""
+        products = {}
+        for n, cell in self.memories.items():
+            short, long = cell.rates()
+            products[n] = [a * b for a, b in zip(short, long, strict=True)]
+        best = max(products, key=lambda n: float(np.mean(products[n])))
+        times = {n: float(np.mean(cell.over(_bucket_mean(0)))) for n, cell in self.memories.items()}
+        fastest = min(times, key=lambda n: times[n])
+        chosen = self.given["n"]
+        rest = [
+            (f"N = {chosen} less N = {n}", stats.paired_difference(products[chosen], products[n]))
+            for n in products
+            if n != chosen
+        ]
+        verdict, _ = judge(rest, 4)
+        figures = f"best product at N = {best} ({np.mean(products[best]):.3f}; N = {chosen}: {np.mean(products[chosen]):.3f}); least time at N = {fastest} ({times[fastest]:.1f} s; N = {chosen}: {times[chosen]:.1f} s)"
+        return Finding(f"({self.nearer}) table 1: N = {chosen} has the best product of hit rates", verdict, figures)
+
+
+def _done(tasks: Tasks, grid: Array) -> Array:
+    """Tasks done by each time."""
+    return np.searchsorted(np.sort(tasks.end[~np.isnan(tasks.end)]), grid, "right").astype(np.float64)
