@@ -56,6 +56,9 @@ pub struct LinkPlan {
     /// What an idle line saves up: so many bytes of the next busy time take no time on the line, as a token bucket's depth
     /// does.
     pub burst: Bytes,
+    /// Least length that a packet takes on the line, however short it is: a processor with the same work for every packet has
+    /// a full packet's.
+    pub mpu: Bytes,
     /// The queue of this link is sampled and reported.
     pub watched: bool,
     /// Round-trip time without queues of the flows over this link (the median), for `bdp`.

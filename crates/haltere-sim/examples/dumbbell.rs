@@ -46,6 +46,7 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
         ring: None,
         handover_at_start: false,
         burst: Bytes::ZERO,
+        mpu: Bytes::ZERO,
         watched: from == left && to == right,
         rtt: Some(rtt),
     };

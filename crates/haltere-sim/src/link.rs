@@ -124,6 +124,8 @@ pub(crate) struct Link {
     eager: bool,
     /// Time on the line that an idle line saves up.
     burst: Dur,
+    /// Least bytes that a packet takes on the line.
+    mpu: u64,
     /// When the line became busy last.
     busy_since: Time,
     delay: Dur,
@@ -168,6 +170,7 @@ impl Link {
             timed: queue.next_timer().is_some(),
             eager: queue.returns_at_dequeue(),
             burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
+            mpu: plan.mpu.as_u64(),
             busy_since: Time::ZERO,
             delay: plan.delay,
             jitter: plan.jitter,
@@ -307,7 +310,7 @@ impl Link {
     #[inline]
     fn transmit(&mut self, start: Time, packet: Box<Packet>, pool: &mut Pool) {
         let bytes = u64::from(packet.header.len);
-        self.free_at += self.line.next(Bytes::new(bytes));
+        self.free_at += self.line.next(Bytes::new(bytes.max(self.mpu)));
         self.tally.counters.sent += 1;
         self.tally.counters.sent_bytes += bytes;
         if let Some(tap) = &mut self.tap {

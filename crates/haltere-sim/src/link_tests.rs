@@ -186,6 +186,7 @@ fn link(queue: QueueParams) -> LinkPlan {
         ring: None,
         handover_at_start: false,
         burst: haltere_units::Bytes::ZERO,
+        mpu: haltere_units::Bytes::ZERO,
         watched: true,
         rtt: Some(Dur::from_ms(20)),
     }

@@ -151,6 +151,7 @@ mod tests {
             ring: None,
             handover_at_start: false,
             burst: haltere_units::Bytes::ZERO,
+            mpu: haltere_units::Bytes::ZERO,
             watched: false,
             rtt: None,
         };

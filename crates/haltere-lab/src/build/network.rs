@@ -1,5 +1,8 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
+#[path = "switch.rs"]
+mod switch;
+
 use super::chance::Stream;
 use super::flows::FlowDraft;
 use crate::plan::LinkPlan;
@@ -7,7 +10,7 @@ use crate::routes::Routes;
 use crate::scenario::Experiment;
 use crate::scenario::error::{Fault, ScenarioError, did_you_mean, listed};
 use crate::scenario::topology::{Chain, Dumbbell, Graph, Handover, Link, Topology, default_queue};
-use haltere_units::{Dur, Rate, Size};
+use haltere_units::{Bytes, Dur, Rate, Size};
 use std::collections::HashMap;
 
 /// Nodes and links of one run.
@@ -42,6 +45,7 @@ impl Network {
         match &experiment.topology {
             Topology::Dumbbell(dumbbell) => network.dumbbell(dumbbell, seed)?,
             Topology::Chain(chain) => network.chain(chain)?,
+            Topology::Switch(switch) => network.switch(switch, experiment.framing)?,
             Topology::Graph(graph) => network.graph(graph)?,
         }
         Ok(network)
@@ -139,28 +143,34 @@ impl Network {
     /// Adds both directions of a link.
     fn join(&mut self, from: usize, to: usize, directions: &[Direction; 2], watched: impl Fn(&Link) -> bool) {
         for (direction, (from, to)) in directions.iter().zip([(from, to), (to, from)]) {
-            let base = format!("{}>{}", self.nodes[from], self.nodes[to]);
-            let count = self.link_names.entry(base.clone()).or_insert(0);
-            *count += 1;
-            let name = if *count == 1 { base } else { format!("{base}#{count}") };
-            let link = &direction.link;
-            self.links.push(LinkPlan {
-                name,
-                from,
-                to,
-                rate: link.rate,
-                delay: link.delay,
-                jitter: link.jitter,
-                loss: link.loss,
-                queue: link.queue.clone(),
-                ring: direction.ring,
-                handover_at_start: link.handover == Handover::Start,
-                burst: link.burst,
-                watched: watched(link),
-                rtt: None,
-            });
-            self.places.push(direction.place.clone());
+            self.lay(from, to, direction, watched(&direction.link));
         }
+    }
+
+    /// Adds one direction of a link.
+    fn lay(&mut self, from: usize, to: usize, direction: &Direction, watched: bool) {
+        let base = format!("{}>{}", self.nodes[from], self.nodes[to]);
+        let count = self.link_names.entry(base.clone()).or_insert(0);
+        *count += 1;
+        let name = if *count == 1 { base } else { format!("{base}#{count}") };
+        let link = &direction.link;
+        self.links.push(LinkPlan {
+            name,
+            from,
+            to,
+            rate: link.rate,
+            delay: link.delay,
+            jitter: link.jitter,
+            loss: link.loss,
+            queue: link.queue.clone(),
+            ring: direction.ring,
+            handover_at_start: link.handover == Handover::Start,
+            burst: link.burst,
+            mpu: direction.mpu,
+            watched,
+            rtt: None,
+        });
+        self.places.push(direction.place.clone());
     }
 
     /// The paths of all flows; a flow whose ends do not reach each other is an error.
@@ -205,6 +215,7 @@ impl Network {
 struct Direction {
     link: Link,
     ring: Option<u32>,
+    mpu: Bytes,
     place: String,
 }
 
@@ -236,7 +247,7 @@ fn direction(link: Link, path: &str, place: String) -> Result<Direction, Scenari
             return Err(Fault::new(path, "ring", rule, other).out_of_range());
         }
     };
-    Ok(Direction { link, ring, place })
+    Ok(Direction { link, ring, mpu: Bytes::ZERO, place })
 }
 
 fn slowest(links: &[[Direction; 2]]) -> Option<Rate> {

@@ -15,13 +15,15 @@ pub enum Topology {
     Dumbbell(Dumbbell),
     /// Nodes in a row.
     Chain(Chain),
+    /// Hosts around one switch whose processor all packets share.
+    Switch(Switch),
     /// Any nodes and links.
     Graph(Graph),
 }
 
 impl Topology {
     /// The names of all topologies.
-    pub const NAMES: &'static [&'static str] = &["dumbbell", "chain", "graph"];
+    pub const NAMES: &'static [&'static str] = &["dumbbell", "chain", "switch", "graph"];
 }
 
 /// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and `right`.
@@ -49,6 +51,41 @@ pub struct Chain {
     /// Names of the nodes, one more than links; `n1`, `n2`, ... where not given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
+}
+
+/// Hosts, `h1` .. `hN`, around one switch in which every packet, whatever its output, waits for the same processor, as
+/// in a software switch (BMv2). The switch is two nodes: packets come in at `switch` and leave from `switch.out`; the
+/// processor is the link `switch>switch.out` between them. What its queue returns to the sender starts at `switch`, so it goes
+/// through the processor, too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Switch {
+    /// Number of hosts.
+    #[schemars(range(min = 2, max = 100_000))]
+    pub hosts: u32,
+    /// The link of each host to the switch; `reverse` is the direction from the switch to the host.
+    pub link: Link,
+    /// What every packet passes between its input and its output.
+    pub processor: Processor,
+}
+
+/// The processor of a switch: how fast it is, in bit/s or in packets, and the queue in front of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Processor {
+    /// Bits that it handles in a second. Not with `packet_rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Packets that it handles in a second, of up to 1500 bytes each with the same work. Above 0. Not with `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_rate: Option<f64>,
+    /// The discipline of the queue in front of it.
+    pub queue: QueueParams,
+}
+
+impl Default for Processor {
+    fn default() -> Processor {
+        Processor { rate: None, packet_rate: None, queue: default_queue() }
+    }
 }
 
 /// Any nodes and links. A packet takes the path of the fewest links, of these the least delay, of these the one given

@@ -24,6 +24,7 @@ pub fn link(from: usize, to: usize, mbps: u64) -> LinkPlan {
         ring: None,
         handover_at_start: false,
         burst: haltere_units::Bytes::ZERO,
+        mpu: haltere_units::Bytes::ZERO,
         watched: from < to,
         rtt: Some(Dur::from_ms(20)),
     }
