@@ -1,5 +1,34 @@
 //! The wire: the same mechanisms on real packets, in real time.
+//!
+//! A tour, from the bytes up: [`frame`] reads an Ethernet frame and is a packet to the disciplines; [`link`]
+//! is a discipline with a line behind it; [`fabric`] joins links into a network between ports; [`port`]
+//! is where frames come in and go out; [`clock`] is the one place for time; [`router`] is the loop over all of them.
 
+mod error;
+
+pub mod bpf;
+pub mod calibration;
+pub mod clock;
+pub mod endpoint;
+pub mod fabric;
 pub mod frame;
+pub mod kernel_tcp;
+pub mod link;
+pub mod namespace;
+mod netlink;
+pub mod pcapng;
+pub mod port;
+pub mod rng;
+pub mod router;
+pub mod service;
+pub mod stack;
+pub mod stats;
+mod sys;
+pub mod tcp_bytes;
 #[doc(hidden)]
 pub mod testing;
+
+pub mod world;
+
+pub use error::WireError;
+pub use world::{Control, Outcome, run};

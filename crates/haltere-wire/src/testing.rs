@@ -1,7 +1,13 @@
 //! Frames for tests, and the bodies that the fuzz targets and the bounded tests of CI share.
 
+use crate::clock::Virtual;
+use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::frame::{Frame, Kind, checksum};
-use haltere_queue::{Ecn, Pkt};
+use crate::link::LinkParams;
+use crate::port::memory::MemoryPort;
+use crate::router::{Router, Until};
+use haltere_queue::{Ecn, Pkt, QueueParams};
+use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 
 /// An Ethernet frame round `payload`.
 pub fn ethernet(ethertype: u16, payload: &[u8]) -> Vec<u8> {
@@ -75,7 +81,133 @@ pub fn exercise_frame(bytes: &[u8]) {
     }
     assert_eq!((frame.flow(), frame.stream_offset(), frame.len()), (before.0, before.2, before.3));
     let _ = Frame::with_tag(bytes, 0x8100, 1).flow();
+    if let Some(received) = crate::tcp_bytes::decode(&frame) {
+        assert_eq!(received.payload.len(), received.segment.len as usize);
+    }
     if frame.kind() == Kind::Arp {
         assert_eq!(frame.bytes(), bytes, "ARP passes untouched");
     }
+}
+
+/// A link from node `from` to node `to`, 10 Mbit/s and 1 ms, with that discipline.
+pub fn link(from: usize, to: usize, queue: QueueParams) -> LinkParams {
+    LinkParams {
+        name: format!("n{from}>n{to}"),
+        from,
+        to,
+        rate: Some(Rate::from_mbps(10)),
+        delay: Dur::from_ms(1),
+        jitter: Dur::ZERO,
+        burst: Bytes::ZERO,
+        mpu: Bytes::ZERO,
+        loss: Prob::ZERO,
+        reorder: Prob::ZERO,
+        reorder_by: Dur::ZERO,
+        queue,
+        ring: None,
+        handover_at_start: false,
+        watched: true,
+        rtt: Some(Dur::from_ms(10)),
+    }
+}
+
+/// Two ports with `there` from the first to the second and `back` from the second to the first.
+pub fn cable(there: LinkParams, back: LinkParams) -> FabricParams {
+    FabricParams {
+        nodes: 2,
+        ports: vec![0, 1],
+        links: vec![there, back],
+        steering: Steering::Across,
+        framing: 14,
+        isn_bits: 0,
+        seed: 1,
+        sample: None,
+        warmup: Time::ZERO,
+    }
+}
+
+/// Runs frames that arrive at the ports by script through a router in virtual time, until `end` and then until empty.
+pub fn run_script(params: FabricParams, scripts: Vec<Vec<(Time, Vec<u8>)>>, end: Time) -> Router<MemoryPort> {
+    let mut times: Vec<Time> = scripts.iter().flatten().map(|(at, _)| *at).collect();
+    times.sort();
+    let mut clock = Virtual::new();
+    clock.set_arrivals(times);
+    let fabric = Fabric::new(params).expect("the parts are valid");
+    let mut router = Router::new(fabric, scripts.into_iter().map(MemoryPort::new).collect()).expect("a port for each");
+    router.run(&mut clock, &mut Until(end), Dur::from_secs(1000)).expect("memory does not fail");
+    router
+}
+
+/// A whole router in virtual time on a script made of any bytes: panics where an invariant breaks.
+///
+/// The first bytes choose the discipline and the link; then come frames: gap, port, damage, length.
+pub fn exercise_router(bytes: &[u8]) {
+    let mut input = bytes.iter().copied();
+    let mut byte = || input.next().unwrap_or(0);
+    let kind = QueueParams::NAMES[usize::from(byte()) % QueueParams::NAMES.len()];
+    let queue = QueueParams::default_of(kind).expect("a name of the registry");
+    let flags = byte();
+    let mut there = link(0, 1, queue.clone());
+    there.loss = Prob::of(f64::from(byte()) / 255.0);
+    there.reorder = Prob::of(f64::from(byte()) / 255.0);
+    there.reorder_by = Dur::from_us(u64::from(byte()) * 100);
+    there.rate = (flags & 1 == 0).then_some(Rate::from_bps(1 + u64::from(byte()) * 100_000));
+    there.ring = (flags & 2 != 0).then_some(u32::from(byte()) + 1);
+    there.handover_at_start = flags & 4 != 0;
+    there.jitter = Dur::from_us(u64::from(byte()));
+    there.burst = Bytes::new(u64::from(byte()) * 50);
+    let mut params = cable(there, link(1, 0, queue));
+    params.isn_bits = byte() % 33;
+    params.framing = u32::from(byte());
+    if flags & 8 != 0 {
+        params.steering = Steering::ByAddress;
+    }
+    let (mut now, mut scripts) = (Time::ZERO, vec![Vec::new(), Vec::new()]);
+    let mut count = 0;
+    while let Some(gap) = input.next() {
+        let mut byte = || input.next().unwrap_or(0);
+        now += Dur::from_us(u64::from(gap) * 10);
+        let (port, len, tos) = (usize::from(byte() & 1), usize::from(byte()) * 6, byte());
+        let mut frame = ethernet(0x0800, &ipv4(tos, 6, [10, 0, 0, byte()], [10, 0, 0, 2], &tcp(1, 2, 3, len)));
+        let (at, value) = (usize::from(byte()), byte());
+        if let Some(place) = frame.get_mut(at) {
+            *place = value;
+        }
+        if flags & 16 != 0 {
+            frame.truncate(usize::from(byte()));
+        }
+        scripts[port].push((now, frame));
+        count += 1;
+    }
+    if Fabric::new(params.clone()).is_err() {
+        return; // refused before it starts, e.g. a size in `bdp` on a link without rate
+    }
+    let mut router = run_script(params, scripts, now);
+    let snapshot = router.snapshot(now);
+    assert_eq!(snapshot.fabric.arrived, count);
+    assert_eq!(snapshot.unaccounted(), 0, "{snapshot:?}");
+    assert!(serde_json::to_string(&snapshot.json()).is_ok_and(|text| text.len() > 2));
+    assert!(!snapshot.prometheus().is_empty() && !snapshot.line(&snapshot).is_empty());
+}
+
+/// True where network namespaces may be made. Where not, says that the test `what` is skipped, but in CI (`CI=true`) fails.
+pub fn privileged(what: &str) -> bool {
+    match crate::namespace::Namespace::new() {
+        Ok(_) => true,
+        Err(e) => {
+            assert!(std::env::var("CI").is_err(), "{what}: must not be skipped in CI: {e}");
+            eprintln!("skipped: {what}: {e}");
+            false
+        }
+    }
+}
+
+/// True where these programs are installed. Where not, says so, but in CI fails.
+pub fn has_tools(names: &[&str]) -> bool {
+    let missing = names.iter().find(|name| std::process::Command::new(name).arg("--version").output().is_err());
+    if let Some(name) = missing {
+        assert!(std::env::var("CI").is_err(), "must not be skipped in CI: `{name}` is not installed");
+        eprintln!("skipped: `{name}` is not installed");
+    }
+    missing.is_none()
 }

@@ -1,0 +1,146 @@
+//! Congestion controls that the kernel lacks, as BPF struct_ops: built from the sources in `bpf/`, loaded for a run, unloaded
+//! after it.
+//!
+//! They are registered under a name of this process's own (`vegas_1234`), by a helper program that keeps the registration
+//! only as long as its standard input is open: when this process ends in any way, the kernel takes them back.
+//! Needs clang, bpftool, libbpf's headers, a kernel with BTF, and root outside any user namespace.
+
+use crate::error::WireError;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// The controls that there are.
+pub const CONTROLS: [&str; 2] = ["vegas", "dctcp"];
+
+const SOURCES: [(&str, &str); 4] = [
+    ("common.bpf.h", include_str!("../../../bpf/common.bpf.h")),
+    ("vegas.bpf.c", include_str!("../../../bpf/vegas.bpf.c")),
+    ("dctcp.bpf.c", include_str!("../../../bpf/dctcp.bpf.c")),
+    ("loader.c", include_str!("../../../bpf/loader.c")),
+];
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// The name under which this process's sockets ask for our version of a control.
+pub fn control_name(kind: &str) -> String {
+    format!("{kind}_{}", std::process::id())
+}
+
+/// Loaded controls; dropped, they are unloaded.
+#[derive(Debug)]
+pub struct Controls {
+    loader: Option<(Child, ChildStdin)>,
+    /// Removed with everything in it.
+    workshop: Option<PathBuf>,
+}
+
+impl Drop for Controls {
+    fn drop(&mut self) {
+        if let Some((mut child, stdin)) = self.loader.take() {
+            drop(stdin); // the loader ends
+            let _ = child.wait();
+        }
+        if let Some(path) = self.workshop.take() {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// Builds and loads these controls.
+pub fn load(kinds: &[&str]) -> Result<Controls, WireError> {
+    let mut controls = Controls { loader: None, workshop: None };
+    if kinds.is_empty() {
+        return Ok(controls);
+    }
+    let list = kinds.join(", ");
+    if !Path::new(BTF).exists() {
+        let what = format!("congestion control {list}: not in this kernel, and without BTF ({BTF}) it cannot be loaded either");
+        return Err(WireError::Missing(what));
+    }
+    remove_leftovers();
+    let workshop = std::env::temp_dir().join(format!("{WORKSHOP}{}", std::process::id()));
+    let made = fs::create_dir_all(&workshop).and_then(|()| {
+        SOURCES.iter().try_for_each(|(name, text)| fs::write(workshop.join(name), text))
+    });
+    controls.workshop = Some(workshop.clone());
+    made.map_err(|e| WireError::os(format!("writing to `{}`", workshop.display()), e))?;
+    let header = tool(&list, Command::new("bpftool").args(["btf", "dump", "file", BTF, "format", "c"]))?;
+    fs::write(workshop.join("vmlinux.h"), header).map_err(|e| WireError::os("writing vmlinux.h", e))?;
+    for kind in kinds {
+        let name = format!("-DCONTROL_NAME=\"{}\"", control_name(kind));
+        let (source, object) = (format!("{kind}.bpf.c"), format!("{kind}.o"));
+        let target = format!("-D__TARGET_ARCH_{}", bpf_arch());
+        let mut clang = Command::new("clang");
+        clang.current_dir(&workshop).args(["-O2", "-g", "-target", "bpf", "-I.", &target, &name, "-c", &source, "-o", &object]);
+        tool(&list, &mut clang)?;
+    }
+    let mut clang = Command::new("clang");
+    tool(&list, clang.current_dir(&workshop).args(["-O1", "-o", "loader", "loader.c", "-lbpf"]))?;
+    controls.loader = Some(start_loader(&workshop, kinds)?);
+    Ok(controls)
+}
+
+fn start_loader(workshop: &Path, kinds: &[&str]) -> Result<(Child, ChildStdin), WireError> {
+    let mut command = Command::new(workshop.join("loader"));
+    command.current_dir(workshop).args(kinds.iter().map(|kind| format!("{kind}.o")));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| WireError::os("starting the loader of BPF controls", e))?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let mut line = String::new();
+    if let Some(out) = stdout {
+        BufReader::new(out).read_line(&mut line).map_err(|e| WireError::os("the loader of BPF controls", e))?;
+    }
+    if let (Some(stdin), "ready") = (stdin, line.trim()) {
+        return Ok((child, stdin));
+    }
+    let mut why = String::new();
+    if let Some(mut err) = child.stderr.take() {
+        let _ = err.read_to_string(&mut why);
+    }
+    let _ = child.wait();
+    let reason = why.lines().last().unwrap_or("no reason given");
+    Err(WireError::Missing(format!("congestion control {}: the kernel would not load it: {reason}", kinds.join(", "))))
+}
+
+/// The output of a program, or an error that says which is missing or what it complained of.
+fn tool(controls: &str, command: &mut Command) -> Result<Vec<u8>, WireError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => WireError::Missing(format!(
+            "congestion control {controls}: not in this kernel; to load it as BPF `{name}` must be installed, \
+             for example with `apt-get install clang bpftool libbpf-dev`"
+        )),
+        _ => WireError::os(format!("running {name}"), e),
+    })?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let reason = text.lines().find(|l| l.contains("error")).or(text.lines().last()).unwrap_or("").to_string();
+    Err(WireError::Missing(format!("congestion control {controls}: {name} failed: {reason}")))
+}
+
+const WORKSHOP: &str = "haltere-bpf-";
+
+/// What killed processes left behind.
+fn remove_leftovers() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|n| n.strip_prefix(WORKSHOP)).and_then(|p| p.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The architecture as libbpf's macros name it.
+fn bpf_arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "x86",
+        "aarch64" => "arm64",
+        "riscv64" => "riscv",
+        other => other,
+    }
+}

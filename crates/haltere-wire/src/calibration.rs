@@ -1,0 +1,195 @@
+//! Is this machine fit for the run? Measured before it, in its own namespaces, and refused where not.
+//!
+//! Two short runs through the same code with plain queues over the plan's slowest link: pings on the idle
+//! network give base delay and jitter; datagrams at 105 % of the link's rate give the rate, what is lost before
+//! our queues, and how much of a core the router needs.
+
+use crate::error::WireError;
+use crate::namespace::Topology;
+use crate::world::{Control, Outcome, run_in};
+use haltere_lab::Plan;
+use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_queue::QueueParams;
+use haltere_units::{Bytes, Dur, Prob, Rate, Time};
+use serde_json::{Value, json};
+
+/// Rate within this share of the plan's.
+const RATE_BOUND: f64 = 0.02;
+/// The idle round trip may be longer than the plan's by this share of it...
+const DELAY_SHARE: f64 = 0.02;
+/// ... or by this: two passes of the kernel and of a process that had to be woken.
+const DELAY_FLOOR: Dur = Dur::from_us(300);
+/// Share of a core above which the router would be late.
+const CPU_BOUND: f64 = 0.9;
+/// Requests of the idle run.
+const PINGS: u64 = 40;
+/// Bytes of a datagram's IP and UDP headers.
+const UDP_HEADERS: u64 = 28;
+const PAYLOAD: u64 = 1472;
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// The link that was loaded, its rate in the plan, and the rate at which it delivered.
+    pub link: Option<(String, Rate, Rate)>,
+    /// Idle round trip in the plan and as measured (median).
+    pub rtt: (Dur, Dur),
+    /// Standard deviation of the idle round trip.
+    pub jitter: Dur,
+    /// Requests without answer on the idle network.
+    pub lost: u64,
+    /// Frames lost before our queues saw them, or refused behind them.
+    pub unqueued: u64,
+    /// Frames with unfinished checksums, or longer than a packet: an offload was on.
+    pub offloaded: u64,
+    /// Share of a core that the router used under load.
+    pub cpu: f64,
+}
+
+impl Calibration {
+    /// The first thing that is out of bounds.
+    pub fn check(&self) -> Result<(), WireError> {
+        let refuse = |what: String| Err(WireError::Calibration(format!("the machine is not fit for this run: {what}")));
+        if self.offloaded > 0 {
+            return refuse(format!("offloads must be off, got {} frames that were not whole packets", self.offloaded));
+        }
+        if let Some((name, want, got)) = &self.link {
+            let off = got.as_bps_f64() / want.as_bps_f64() - 1.0;
+            if off.abs() > RATE_BOUND {
+                let percent = off * 100.0;
+                return refuse(format!("{name}: rate must be within 2 % of {want}, got {:.3} Mbit/s ({percent:+.1} %)", got.as_bps_f64() * 1e-6));
+            }
+        }
+        let bound = DELAY_FLOOR.max(self.rtt.0.mul_f64(DELAY_SHARE));
+        let (want, got) = self.rtt;
+        if got < want || got.saturating_sub(want) > bound {
+            return refuse(format!("base delay must be {want} and at most {bound} more, got {got}"));
+        }
+        if self.jitter > bound {
+            return refuse(format!("jitter must be at most {bound}, got {}", self.jitter));
+        }
+        if self.lost > 0 {
+            return refuse(format!("an idle network must lose nothing, got {} of {PINGS} pings lost", self.lost));
+        }
+        if self.unqueued > 0 {
+            return refuse(format!("no frame may be lost outside our queues, got {}", self.unqueued));
+        }
+        if self.cpu > CPU_BOUND {
+            return refuse(format!("the router must need less than {CPU_BOUND} of a core, got {:.2}", self.cpu));
+        }
+        Ok(())
+    }
+    /// For the manifest.
+    pub fn json(&self) -> Value {
+        let link = self.link.as_ref().map(|(name, want, got)| json!({ "name": name, "planned_bps": want.as_bps(), "measured_bps": got.as_bps() }));
+        json!({
+            "link": link, "planned_rtt_s": self.rtt.0.as_secs_f64(), "measured_rtt_s": self.rtt.1.as_secs_f64(),
+            "jitter_s": self.jitter.as_secs_f64(), "pings_lost": self.lost, "frames_lost_outside": self.unqueued,
+            "frames_offloaded": self.offloaded, "router_cpu": self.cpu,
+        })
+    }
+}
+
+/// Measures the machine with this plan's links; an error where it is out of bounds.
+pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control) -> Result<Calibration, WireError> {
+    let Some(flow) = plan.flows.first() else { return Err(WireError::plan("plan", "must have flows")) };
+    let path = path(plan, flow.from, flow.to);
+    let back = self::path(plan, flow.to, flow.from);
+    let slowest = path.iter().filter_map(|&l| plan.links[l].rate.map(|r| (r, l))).min();
+    let idle = run_in(&idle_plan(plan, flow), topology, control)?;
+    let mut rtts: Vec<u64> = idle.record.pings.iter().map(|p| p.rtt.as_ns()).collect();
+    rtts.sort_unstable();
+    let mean = rtts.iter().sum::<u64>() as f64 / rtts.len().max(1) as f64;
+    let variance = rtts.iter().map(|&r| (r as f64 - mean).powi(2)).sum::<f64>() / rtts.len().max(2) as f64;
+    let planned = planned_rtt(plan, &path) + planned_rtt(plan, &back);
+    let median = rtts.get(rtts.len() / 2).copied().unwrap_or(0);
+    let mut result = Calibration {
+        link: None,
+        rtt: (planned, Dur::from_ns(median)),
+        jitter: Dur::from_ns(variance.sqrt() as u64),
+        lost: idle.record.flows[0].packets_sent - idle.record.flows[0].packets_received,
+        unqueued: outside(&idle),
+        offloaded: offloaded(&idle),
+        cpu: idle.router_cpu,
+    };
+    if let Some((rate, link)) = slowest {
+        let loaded = run_in(&loaded_plan(plan, flow, rate), topology, control)?;
+        let window = loaded_window(rate);
+        // Only what was delivered counts: what the line lets pass, received by the far host.
+        let packet = PAYLOAD + UDP_HEADERS + u64::from(plan.framing);
+        let packets = loaded.record.flows[0].received_after_warmup / PAYLOAD;
+        result.link = Some((plan.links[link].name.clone(), rate, Rate::of(Bytes::new(packets * packet), window)));
+        result.unqueued += outside(&loaded);
+        result.offloaded += offloaded(&loaded);
+        result.cpu = loaded.router_cpu;
+    }
+    result.check()?;
+    Ok(result)
+}
+
+fn outside(outcome: &Outcome) -> u64 {
+    outcome.router.ports.iter().map(|p| p.overrun + p.refused).sum()
+}
+
+fn offloaded(outcome: &Outcome) -> u64 {
+    outcome.router.ports.iter().map(|p| p.unfinished_checksum + p.oversize).sum()
+}
+
+/// The links from one node to another, as the fabric routes.
+fn path(plan: &Plan, from: usize, to: usize) -> Vec<usize> {
+    let routes = crate::fabric::routes_of(plan.nodes.len(), &plan.links.iter().map(|l| (l.from, l.to)).collect::<Vec<_>>());
+    let (mut at, mut path) = (from, Vec::new());
+    while let Some(link) = routes.get(at).and_then(|r| r.get(to)).copied().flatten() {
+        path.push(link);
+        at = plan.links[link].to;
+    }
+    path
+}
+
+/// Time of a ping of 56 bytes over these links without queues.
+fn planned_rtt(plan: &Plan, path: &[usize]) -> Dur {
+    let bytes = Bytes::new(84 + u64::from(plan.framing));
+    let one = |link: &LinkPlan| {
+        let takes = link.rate.filter(|_| !link.handover_at_start).map_or(Dur::ZERO, |r| r.time_for(bytes));
+        link.delay + takes
+    };
+    path.iter().map(|&link| one(&plan.links[link])).sum()
+}
+
+/// The plan's network with plain queues and without loss, to measure the machine and not the experiment.
+fn plain(plan: &Plan, flow: FlowPlan, warmup: Dur, window: Dur) -> Plan {
+    // The discipline that every registry has; its defaults fit any link.
+    let queue = QueueParams::default_of("drop_tail").unwrap_or_else(|| plan.links[0].queue.clone());
+    let links = plan.links.iter().map(|l| LinkPlan { loss: Prob::ZERO, queue: queue.clone(), watched: false, ..l.clone() });
+    Plan {
+        warmup: Time::ZERO + warmup,
+        end: Time::ZERO + warmup + window,
+        links: links.collect(),
+        flows: vec![flow],
+        measure: Measure::default(),
+        ..plan.clone()
+    }
+}
+
+fn idle_plan(plan: &Plan, like: &FlowPlan) -> Plan {
+    let interval = Dur::from_ms(10);
+    let base = planned_rtt(plan, &path(plan, like.from, like.to)) + planned_rtt(plan, &path(plan, like.to, like.from));
+    // The last request is sent early enough for its reply to come before the end.
+    let last = Time::ZERO + interval * (PINGS - 1);
+    let app = AppPlan::Ping { interval, payload: Bytes::new(56), ecn: false };
+    let flow = FlowPlan { name: "calibration".into(), start: Time::ZERO, stop: Some(last + Dur::from_us(1)), app, ..like.clone() };
+    plain(plan, flow, Dur::ZERO, last.since(Time::ZERO) + base * 2 + Dur::from_ms(50))
+}
+
+/// Long enough for the count of whole packets to be exact to a quarter of a percent, and half a second at least.
+fn loaded_window(rate: Rate) -> Dur {
+    rate.time_for(Bytes::new(400 * 1514)).clamp(Dur::from_ms(500), Dur::from_secs(10))
+}
+
+fn loaded_plan(plan: &Plan, like: &FlowPlan, rate: Rate) -> Plan {
+    let payload_share = PAYLOAD as f64 / (PAYLOAD + UDP_HEADERS + u64::from(plan.framing)) as f64;
+    let app = AppPlan::Cbr { rate: rate.mul_f64(1.05 * payload_share), packet: Bytes::new(PAYLOAD), ecn: false };
+    let flow = FlowPlan { name: "calibration".into(), start: Time::ZERO, stop: None, app, ..like.clone() };
+    let fill = planned_rtt(plan, &path(plan, like.from, like.to)) + Dur::from_ms(200);
+    plain(plan, flow, fill, loaded_window(rate))
+}

@@ -1,0 +1,277 @@
+//! One TCP flow: a sender and a receiver socket of the kernel.
+
+use super::{Context, Side, law};
+use crate::error::WireError;
+use crate::kernel_tcp::congestion_names;
+use crate::namespace::{Namespace, node_address};
+use crate::rng::Stream;
+use crate::sys;
+use haltere_lab::plan::{AppPlan, FlowPlan, Law, TcpPlan};
+use haltere_lab::record::FlowRecord;
+use haltere_units::{Bytes, Dur, Rate, Time};
+use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
+use nix::sys::socket::{
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv, send,
+    setsockopt, shutdown, socket, sockopt,
+};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Bytes of one write: large enough to be cheap, small enough not to keep the loop from others.
+const WRITE: usize = 1 << 17;
+/// Bytes of one read; the kernel throws them away (`MSG_TRUNC`), none is copied.
+const READ: usize = 1 << 20;
+/// Low bits of the initial sequence number that are zero, so that a router can tell a packet's place in its stream.
+pub(super) const ISN_BITS_OF_SENDERS: u8 = 30;
+
+/// On and off.
+#[derive(Debug)]
+struct Source {
+    chunk: u64,
+    every: Dur,
+    on: Law,
+    off: Law,
+    on_until: Time,
+    chance: Stream,
+}
+
+/// One TCP flow.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    sender: OwnedFd,
+    listener: OwnedFd,
+    receiver: Option<OwnedFd>,
+    to: SockaddrIn,
+    name: String,
+    /// Bytes in all, where limited.
+    total: Option<u64>,
+    /// Bytes that may be written now; `None`: without end.
+    allowance: Option<u64>,
+    source: Option<Source>,
+    writing: bool,
+    buffer: Vec<u8>,
+    sink: Vec<u8>,
+}
+
+impl Transfer {
+    pub(super) fn open(
+        flow: &FlowPlan,
+        from: &Namespace,
+        to: &Namespace,
+        port: u16,
+        chance: Stream,
+    ) -> Result<Transfer, WireError> {
+        let (tcp, total, source) = parts(flow, chance)?;
+        let address = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), port));
+        let listener = to.enter(|| listening(&address, tcp)).map_err(|e| WireError::os(format!("{}: receiver", flow.name), e))?;
+        let sender = from.enter(|| {
+            let sender = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
+            choose_isn(sender.as_fd(), port)?;
+            if let Some(bytes) = tcp.sender.send_buffer {
+                setsockopt(&sender, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;
+            }
+            setsockopt(&sender, sockopt::TcpNoDelay, &!tcp.sender.nagle)?;
+            Ok(sender)
+        });
+        let sender = sender.map_err(|e| WireError::os(format!("{}: sender", flow.name), e))?;
+        set_congestion(&flow.name, &sender, tcp, from)?;
+        // DCTCP's receiver echoes each mark (RFC 8257 section 3.2): it must run the control too.
+        if tcp.congestion.kind() == "dctcp" {
+            set_congestion(&flow.name, &listener, tcp, to)?;
+        }
+        Ok(Transfer {
+            sender,
+            listener,
+            receiver: None,
+            to: address,
+            name: flow.name.clone(),
+            total,
+            allowance: if source.is_some() { Some(0) } else { total },
+            source,
+            writing: false,
+            buffer: vec![0; WRITE],
+            sink: vec![0; READ],
+        })
+    }
+    pub(super) fn sender(&self) -> BorrowedFd<'_> {
+        self.sender.as_fd()
+    }
+    pub(super) fn start(&mut self, context: &Context<'_>, at: Time) -> Result<Option<Time>, WireError> {
+        context.watch(self.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
+        match connect(self.sender.as_raw_fd(), &self.to) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(e) => return Err(WireError::os(format!("{}: connecting", self.name), e)),
+        }
+        self.write_when_possible(context)?;
+        let Some(source) = &mut self.source else { return Ok(None) };
+        source.on_until = at + law::draw(&source.on, &mut source.chance);
+        Ok(Some(at))
+    }
+    /// The source's next write, if it has one.
+    pub(super) fn tick(&mut self, context: &Context<'_>, at: Time) -> Option<Time> {
+        let source = self.source.as_mut()?;
+        if at >= source.on_until {
+            let start = at + law::draw(&source.off, &mut source.chance);
+            source.on_until = start + law::draw(&source.on, &mut source.chance);
+            return Some(start);
+        }
+        self.allowance = self.allowance.map(|left| left + source.chunk);
+        let next = at + source.every;
+        // A sender that cannot be watched any more is gone: its source with it.
+        self.write_when_possible(context).ok()?;
+        Some(next)
+    }
+    pub(super) fn stop(&mut self, context: &Context<'_>) {
+        self.source = None;
+        self.allowance = Some(0);
+        self.finish(context);
+    }
+    pub(super) fn ready(
+        &mut self,
+        context: &Context<'_>,
+        side: Side,
+        events: EpollFlags,
+        record: &mut FlowRecord,
+    ) -> Result<(), WireError> {
+        match side {
+            Side::Listener => self.accept(context),
+            Side::Receiver => {
+                self.read(context, record);
+                Ok(())
+            }
+            Side::Sender => {
+                self.write(context);
+                if events.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
+                    context.forget(self.sender.as_fd());
+                }
+                Ok(())
+            }
+        }
+    }
+    fn write_when_possible(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+        if !self.writing {
+            self.writing = true;
+            context.watch(self.sender.as_fd(), Side::Sender, EpollFlags::EPOLLOUT)?;
+        }
+        Ok(())
+    }
+    fn accept(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+        match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
+            Ok(fd) => {
+                let receiver = owned(fd);
+                context.watch(receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
+                context.forget(self.listener.as_fd());
+                self.receiver = Some(receiver);
+                Ok(())
+            }
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ECONNABORTED) => Ok(()),
+            Err(e) => Err(WireError::os(format!("{}: accepting", self.name), e)),
+        }
+    }
+    fn read(&mut self, context: &Context<'_>, record: &mut FlowRecord) {
+        let Some(receiver) = &self.receiver else { return };
+        match recv(receiver.as_raw_fd(), &mut self.sink, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT) {
+            Ok(0) => context.forget(receiver.as_fd()),
+            Ok(n) => {
+                record.received += n as u64;
+                if record.completed.is_none() && self.total.is_some_and(|total| record.received >= total) {
+                    record.completed = Some(context.now);
+                }
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Err(_) => context.forget(receiver.as_fd()), // reset: what came has been counted
+        }
+    }
+    fn write(&mut self, context: &Context<'_>) {
+        loop {
+            let most = self.allowance.map_or(WRITE, |left| left.min(WRITE as u64) as usize);
+            if most == 0 {
+                return self.finish(context);
+            }
+            match send(self.sender.as_raw_fd(), &self.buffer[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
+                Ok(n) => self.allowance = self.allowance.map(|left| left - n as u64),
+                Err(Errno::EAGAIN | Errno::EINTR) => return,
+                Err(_) => return context.forget(self.sender.as_fd()),
+            }
+        }
+    }
+    /// Nothing to write now: a source waits for its next chunk, all others close their side.
+    fn finish(&mut self, context: &Context<'_>) {
+        context.forget(self.sender.as_fd());
+        self.writing = false;
+        if self.source.is_none() {
+            // Not connected (any more): nothing is left to close.
+            let _ = shutdown(self.sender.as_raw_fd(), Shutdown::Write);
+        }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        // Reset instead of a long goodbye: orphans would keep TCP memory for minutes.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        let _ = setsockopt(&self.sender, sockopt::Linger, &linger);
+    }
+}
+
+fn parts(flow: &FlowPlan, chance: Stream) -> Result<(&TcpPlan, Option<u64>, Option<Source>), WireError> {
+    match &flow.app {
+        AppPlan::Bulk { tcp, bytes } => Ok((tcp, bytes.map(Bytes::as_u64), None)),
+        AppPlan::OnOff { tcp, rate, chunk, on, off } => {
+            let every = interval(*rate, *chunk);
+            let source = Source { chunk: chunk.as_u64(), every, on: *on, off: *off, on_until: Time::ZERO, chance };
+            Ok((tcp, None, Some(source)))
+        }
+        _ => Err(WireError::plan(&flow.name, "must be TCP")),
+    }
+}
+
+fn interval(rate: Rate, chunk: Bytes) -> Dur {
+    rate.time_for(chunk).max(Dur::from_ns(1))
+}
+
+fn listening(address: &SockaddrIn, tcp: &TcpPlan) -> io::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let listener = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+    if let Some(bytes) = tcp.receiver.recv_buffer {
+        // The kernel doubles it, and half is window.
+        setsockopt(&listener, sockopt::RcvBufForce, &(bytes.as_u64() as usize))?;
+    }
+    bind(listener.as_raw_fd(), address)?;
+    listen(&listener, Backlog::new(8)?)?;
+    Ok(listener)
+}
+
+/// The initial sequence number, through the repair options: its low bits zero (see [`crate::frame::Frame::set_isn_bits`]).
+fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
+    const TCP_SEND_QUEUE: i32 = 2;
+    const TCP_REPAIR_OFF_NO_WP: i32 = -1;
+    let isn = (i32::from(port) % 3 + 1) << ISN_BITS_OF_SENDERS; // never zero: that would mean "choose one"
+    let set = |option, value| sys::set_option(socket, libc::IPPROTO_TCP, option, &value);
+    set(libc::TCP_REPAIR, 1)?;
+    set(libc::TCP_REPAIR_QUEUE, TCP_SEND_QUEUE)?;
+    set(libc::TCP_QUEUE_SEQ, isn)?;
+    set(libc::TCP_REPAIR, TCP_REPAIR_OFF_NO_WP)
+}
+
+fn set_congestion(flow: &str, sender: &OwnedFd, tcp: &TcpPlan, from: &Namespace) -> Result<(), WireError> {
+    let names = congestion_names(flow, &tcp.congestion)?;
+    for name in &names {
+        match setsockopt(sender, sockopt::TcpCongestion, &OsString::from(name)) {
+            Ok(()) => return Ok(()),
+            Err(Errno::ENOENT) => {}
+            Err(e) => return Err(WireError::os(format!("{flow}: congestion control {name}"), e)),
+        }
+    }
+    let has = from.read_sysctl("ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let what = format!("{flow}: congestion must be one that this kernel has ({has}), got {}", names[0]);
+    Err(WireError::Missing(format!("{what}")))
+}
+
+fn owned(fd: std::os::fd::RawFd) -> OwnedFd {
+    #![expect(unsafe_code, reason = "nix returns accepted sockets as numbers")]
+    // SAFETY: just returned by accept4, owned by nobody else.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}

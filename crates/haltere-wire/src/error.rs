@@ -1,0 +1,56 @@
+//! The one error of the wire.
+
+use std::fmt;
+use std::io;
+
+/// Why something on the wire could not be done. Prints as one line that says what to do.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The plan or an argument asks for what cannot be: where, and what is wrong.
+    Plan(String, String),
+    /// The kernel does not let us: what for.
+    Privilege(&'static str),
+    /// The machine lacks something: what, and how to get it.
+    Missing(String),
+    /// The machine is not fit for this run: what was measured, and its bound.
+    Calibration(String),
+    /// The kernel refused: what was being done, and its answer.
+    Os(String, io::Error),
+    /// The user asked to stop.
+    Interrupted,
+}
+
+impl WireError {
+    /// `place`: what is wrong.
+    pub fn plan(place: &str, what: impl fmt::Display) -> WireError {
+        WireError::Plan(place.to_string(), what.to_string())
+    }
+    /// The kernel refused while `doing`; a refusal for lack of privilege says so.
+    pub fn os(doing: impl Into<String>, error: impl Into<io::Error>) -> WireError {
+        WireError::Os(doing.into(), error.into())
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WireError::Plan(place, what) => write!(f, "{place}: {what}"),
+            WireError::Privilege(what) => {
+                write!(f, "{what} needs root or CAP_NET_ADMIN; run it as root, or inside `unshare -Urn`")
+            }
+            WireError::Missing(what) | WireError::Calibration(what) => write!(f, "{what}"),
+            WireError::Os(doing, error) => write!(f, "{doing}: {error}"),
+            WireError::Interrupted => write!(f, "interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for WireError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            WireError::Os(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}

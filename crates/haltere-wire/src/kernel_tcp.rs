@@ -1,0 +1,187 @@
+//! The kernel's TCP: what a plan's parameters mean there, and what a socket tells of itself.
+//!
+//! A parameter that the kernel does not let us set is an error where it is not the kernel's own value: nothing is ignored.
+
+use crate::error::WireError;
+use crate::namespace::HostSettings;
+use crate::sys;
+use haltere_congestion::CongestionParams;
+use haltere_transport::{Info, TcpParams};
+use haltere_units::{Bytes, Dur, Rate};
+use netlink_packet_route::route::RouteMetric;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// IP and TCP headers with timestamps: MTU less payload of a full segment.
+const HEADERS: u64 = 52;
+
+/// What a namespace needs so that its sockets behave as these parameters say.
+pub fn settings(place: &str, tcp: &TcpParams, ecn: bool) -> Result<HostSettings, WireError> {
+    only_what_the_kernel_has(place, tcp)?;
+    let default = TcpParams::default();
+    let flag = |on: bool| if on { "1" } else { "0" }.to_string();
+    let mut sysctls = vec![
+        // 1: ask for ECN and accept it; 0: neither.
+        ("ipv4/tcp_ecn".to_string(), flag(ecn)),
+        // One run must not learn from another through cached metrics.
+        ("ipv4/tcp_no_metrics_save".to_string(), "1".to_string()),
+    ];
+    let mut set = |name: &str, value: String, differs: bool| {
+        if differs {
+            sysctls.push((format!("ipv4/{name}"), value));
+        }
+    };
+    set("tcp_sack", flag(tcp.sack), !tcp.sack);
+    set("tcp_timestamps", flag(tcp.timestamps), !tcp.timestamps);
+    set("tcp_window_scaling", flag(tcp.window_scaling), !tcp.window_scaling);
+    set("tcp_recovery", flag(tcp.rack), !tcp.rack);
+    set("tcp_early_retrans", if tcp.tlp { "3" } else { "0" }.to_string(), !tcp.tlp);
+    set("tcp_frto", if tcp.frto { "2" } else { "0" }.to_string(), !tcp.frto);
+    set("tcp_reordering", tcp.reordering.to_string(), tcp.reordering != default.reordering);
+    set("tcp_slow_start_after_idle", flag(tcp.slow_start_after_idle), !tcp.slow_start_after_idle);
+    set("tcp_syn_retries", tcp.syn_retries.to_string(), tcp.syn_retries != default.syn_retries);
+    set("tcp_retries2", tcp.max_retries.to_string(), tcp.max_retries != default.max_retries);
+    let sack_delay = (tcp.sack_delay, tcp.sack_delay_segments);
+    let differs = sack_delay != (default.sack_delay, default.sack_delay_segments);
+    set("tcp_comp_sack_delay_ns", tcp.sack_delay.as_ns().to_string(), differs);
+    set("tcp_comp_sack_nr", tcp.sack_delay_segments.to_string(), differs);
+    // Half of tcp_rmem is window where tcp_adv_win_scale is 1, the kernel's default.
+    let rmem = format!("4096 {} {}", 2 * tcp.recv_buffer_initial.as_u64(), 2 * tcp.recv_buffer_max.as_u64());
+    set("tcp_rmem", rmem, true);
+    set("tcp_wmem", format!("4096 16384 {}", tcp.send_buffer_max.as_u64()), true);
+    let mut metrics = Vec::new();
+    if tcp.initial_window != default.initial_window {
+        metrics.push(RouteMetric::InitCwnd(tcp.initial_window));
+    }
+    if tcp.min_rto != default.min_rto {
+        metrics.push(RouteMetric::RtoMin(tcp.min_rto.as_us().div_ceil(1000) as u32));
+    }
+    let headers = if tcp.timestamps { HEADERS } else { HEADERS - 12 };
+    Ok(HostSettings { mtu: (tcp.mss.as_u64() + headers) as u32, sysctls, metrics })
+}
+
+fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireError> {
+    let default = TcpParams::default();
+    let fixed = [
+        ("max_rto", tcp.max_rto == default.max_rto),
+        ("initial_rto", tcp.initial_rto == default.initial_rto),
+        ("rto_rule", tcp.rto_rule == default.rto_rule),
+        ("tick", tcp.tick == default.tick),
+        ("prr", tcp.prr),
+        ("undo", tcp.undo),
+        ("delayed_ack", tcp.delayed_ack == default.delayed_ack),
+        ("delayed_ack_min", tcp.delayed_ack_min == default.delayed_ack_min),
+        ("ack_every", tcp.ack_every == default.ack_every),
+        ("quick_acks", tcp.quick_acks == default.quick_acks),
+    ];
+    match fixed.into_iter().find(|(_, same)| !same) {
+        Some((name, _)) => Err(WireError::plan(
+            place,
+            format!("{name} must be the default on the wire, where the kernel's TCP has it built in; use the simulator for others"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The kernel's name for a control, tried in this order; the second is our own, loaded as BPF.
+pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[String; 2], WireError> {
+    let kind = control.kind();
+    if CongestionParams::default_of(kind).as_ref() != Some(control) {
+        let what = format!("congestion must be `{kind}` with its defaults on the wire, where the kernel's has no such parameters");
+        return Err(WireError::plan(place, what));
+    }
+    Ok([kind.to_string(), crate::bpf::control_name(kind)])
+}
+
+/// The kernel's `struct tcp_info` as bytes: longer than any kernel's so far; what a kernel lacks reads as zero.
+#[derive(Debug, Clone, Copy)]
+pub struct TcpInfo([u8; 384]);
+
+impl TcpInfo {
+    /// What the socket tells now.
+    pub fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+        sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO).map(TcpInfo)
+    }
+    fn u32(&self, at: usize) -> u64 {
+        self.0.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from(u32::from_ne_bytes(*b)))
+    }
+    fn u64(&self, at: usize) -> u64 {
+        self.0.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_ne_bytes(*b))
+    }
+    /// As the transport's own endpoints show themselves. Offsets are those of `linux/tcp.h`, which never change.
+    pub fn info(&self) -> Info {
+        let mss = self.u32(16);
+        // Eight flag bytes, then u32s from 8 (rto) to 104, u64s from 104 on.
+        let (unacked, sacked, lost, retrans) = (self.u32(24), self.u32(28), self.u32(32), self.u32(36));
+        let packets = (unacked + retrans).saturating_sub(sacked + lost);
+        let ssthresh = match self.u32(76) {
+            // TCP_INFINITE_SSTHRESH
+            0x7fff_ffff => Bytes::MAX,
+            segments => Bytes::new(segments * mss),
+        };
+        let min_rtt = match self.u32(148) {
+            0xffff_ffff => 0,
+            us => us,
+        };
+        let pacing = self.u64(104);
+        let mut info = Info::default();
+        info.cwnd = Bytes::new(self.u32(80) * mss);
+        info.ssthresh = ssthresh;
+        info.in_flight = Bytes::new(packets * mss);
+        info.srtt = Dur::from_us(self.u32(68));
+        info.rttvar = Dur::from_us(self.u32(72));
+        info.min_rtt = Dur::from_us(min_rtt);
+        info.pacing_rate = (pacing != u64::MAX && pacing != 0).then(|| Rate::from_bps(pacing.saturating_mul(8)));
+        info.acked = self.u64(120).saturating_sub(1); // the SYN counts as one byte there
+        info.received = self.u64(128);
+        info.segments_sent = self.u32(156);
+        info.retransmissions = self.u32(100);
+        info.delivered = self.u32(192);
+        info.delivered_ce = self.u32(196);
+        info.timeouts = self.u16(240);
+        info
+    }
+    fn u16(&self, at: usize) -> u64 {
+        self.0.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from(u16::from_ne_bytes(*b)))
+    }
+    /// Rate at which data was delivered last, in bit/s.
+    pub fn delivery_rate(&self) -> u64 {
+        self.u64(160).saturating_mul(8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_become_sysctls_or_an_error() {
+        let tcp = TcpParams { sack: false, initial_window: 4, ..TcpParams::default() };
+        let settings = settings("traffic", &tcp, true).unwrap();
+        let has = |name: &str, value: &str| settings.sysctls.contains(&(name.to_string(), value.to_string()));
+        assert!(has("ipv4/tcp_sack", "0") && has("ipv4/tcp_ecn", "1") && has("ipv4/tcp_rmem", "4096 131072 6291456"));
+        assert_eq!((settings.mtu, settings.metrics), (1500, vec![RouteMetric::InitCwnd(4)]));
+        let tcp = TcpParams { ack_every: 1, ..TcpParams::default() };
+        let error = super::settings("traffic.0", &tcp, false).unwrap_err().to_string();
+        assert!(error.starts_with("traffic.0: ack_every must be the default on the wire"), "{error}");
+    }
+
+    #[test]
+    fn a_fresh_loopback_connection_tells_of_itself() {
+        use std::io::{Read, Write};
+        use std::os::fd::AsFd;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        client.write_all(&[0; 10_000]).unwrap();
+        server.read_exact(&mut [0; 10_000]).unwrap();
+        server.write_all(&[0; 7]).unwrap();
+        client.read_exact(&mut [0; 7]).unwrap();
+        let info = TcpInfo::of(client.as_fd()).unwrap().info();
+        assert_eq!((info.received, info.in_flight, info.retransmissions), (7, Bytes::ZERO, 0));
+        assert_eq!(info.acked, 10_000);
+        assert!(info.cwnd >= Bytes::new(10 * 500) && info.ssthresh == Bytes::MAX, "{info:?}");
+        assert!(info.srtt > Dur::ZERO && info.srtt < Dur::from_secs(1) && info.min_rtt <= info.srtt * 2, "{info:?}");
+        assert!(info.segments_sent >= 1 && info.delivered >= info.segments_sent, "{info:?}");
+    }
+}

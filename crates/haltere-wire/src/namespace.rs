@@ -1,0 +1,234 @@
+//! Network namespaces for the hosts of a plan, joined to the router's by veth pairs.
+//!
+//! A namespace here has no name and no mount: it lives by a descriptor and by the sockets inside it. So the kernel takes everything
+//! down when the process ends, however it ends (success, error, Ctrl-C, SIGKILL): there is nothing to find and remove at
+//! the next start. Children are killed with their parent ([`Namespace::spawn`]), so they keep none alive.
+//! Works as root, or as the root of a user namespace (`unshare -Urn`).
+//!
+//! Each host has one interface `e0`, all on one network 10.72.0.0/16, neighbours fixed: no ARP, no router
+//! in the kernel. The paths between them are the fabric's.
+
+use crate::error::WireError;
+use crate::fabric::node_mac;
+use crate::netlink::{Netlink, VethEnd};
+use crate::sys;
+use netlink_packet_route::route::RouteMetric;
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use std::fs::File;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::process::{Child, Command};
+
+/// The interface's name in each host.
+pub const HOST_INTERFACE: &str = "e0";
+
+/// A network namespace.
+#[derive(Debug)]
+pub struct Namespace {
+    handle: File,
+}
+
+impl Namespace {
+    /// A new, empty namespace; the caller stays where it is.
+    pub fn new() -> Result<Namespace, WireError> {
+        let made = on_a_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            // Of the thread, not of the process: the name `self` would be the main thread.
+            File::open("/proc/thread-self/ns/net")
+        });
+        match made {
+            Ok(handle) => Ok(Namespace { handle }),
+            Err(e) if e.raw_os_error() == Some(Errno::EPERM as i32) => {
+                Err(WireError::Privilege("making network namespaces"))
+            }
+            Err(e) => Err(WireError::os("making a network namespace", e)),
+        }
+    }
+    /// Does `work` inside, on a thread of its own: no other thread is moved. Sockets made inside stay inside.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        on_a_thread(|| {
+            setns(&self.handle, CloneFlags::CLONE_NEWNET)?;
+            work()
+        })
+    }
+    /// Moves the calling thread inside, for good.
+    pub fn stay(&self) -> io::Result<()> {
+        Ok(setns(&self.handle, CloneFlags::CLONE_NEWNET)?)
+    }
+    /// Starts a program inside. It is killed when the calling thread ends, and so must be started by one that lasts.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        let home = File::open("/proc/thread-self/ns/net")?;
+        sys::die_with_parent(command);
+        self.stay()?;
+        let child = command.spawn();
+        setns(&home, CloneFlags::CLONE_NEWNET)?;
+        child
+    }
+    /// Writes a value below `/proc/sys/net`, e.g. `ipv4/tcp_ecn`.
+    pub fn sysctl(&self, name: &str, value: &str) -> Result<(), WireError> {
+        let done = self.enter(|| std::fs::write(format!("/proc/sys/net/{name}"), value));
+        done.map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => WireError::Missing(format!("this kernel has no `net/{name}`, needed for {value}")),
+            _ => WireError::os(format!("setting net/{name} to {value}"), e),
+        })
+    }
+    /// Reads a value below `/proc/sys/net`.
+    pub fn read_sysctl(&self, name: &str) -> io::Result<String> {
+        self.enter(|| std::fs::read_to_string(format!("/proc/sys/net/{name}"))).map(|text| text.trim().to_string())
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl AsRawFd for Namespace {
+    fn as_raw_fd(&self) -> RawFd {
+        self.handle.as_raw_fd()
+    }
+}
+
+fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let result = std::thread::scope(|scope| scope.spawn(work).join());
+    result.unwrap_or_else(|_| Err(io::Error::other("a thread inside a namespace panicked")))
+}
+
+/// The address of the host of node `i`.
+pub fn node_address(node: usize) -> Ipv4Addr {
+    // From 10.72.0.1 on.
+    let [a, b] = (node as u16 + 1).to_be_bytes();
+    Ipv4Addr::new(10, 72, a, b)
+}
+
+/// A host of the plan.
+#[derive(Debug)]
+pub struct Host {
+    /// Its node's index in the plan.
+    pub node: usize,
+    /// Where it lives.
+    pub namespace: Namespace,
+}
+
+/// What the hosts of a topology need beyond addresses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostSettings {
+    /// MTU of the host's interface.
+    pub mtu: u32,
+    /// Values below `/proc/sys/net`.
+    pub sysctls: Vec<(String, String)>,
+    /// Metrics of the routes to the other hosts: initial window, least timeout.
+    pub metrics: Vec<RouteMetric>,
+}
+
+/// The namespaces of a run.
+#[derive(Debug)]
+pub struct Topology {
+    /// The router's namespace; its interface for the node with index `i` is named `n{i}`.
+    pub router: Namespace,
+    /// The hosts.
+    pub hosts: Vec<Host>,
+}
+
+impl Topology {
+    /// Namespaces for these nodes, joined to the router's, offloads off.
+    pub fn build(nodes: &[(usize, HostSettings)]) -> Result<Topology, WireError> {
+        let router = Namespace::new()?;
+        quiet(&router)?;
+        let mut hosts = Vec::new();
+        for (node, settings) in nodes {
+            let namespace = Namespace::new()?;
+            quiet(&namespace)?;
+            join(&router, &namespace, *node, settings.mtu)?;
+            let others: Vec<usize> = nodes.iter().map(|(n, _)| *n).filter(|n| n != node).collect();
+            let configured = namespace.enter(|| configure(*node, &others, &settings.metrics));
+            configured.map_err(|e| WireError::os(format!("addresses of node {node}"), e))?;
+            for (name, value) in &settings.sysctls {
+                namespace.sysctl(name, value)?;
+            }
+            hosts.push(Host { node: *node, namespace });
+        }
+        Ok(Topology { router, hosts })
+    }
+    /// The host of that node.
+    pub fn host(&self, node: usize) -> Option<&Host> {
+        self.hosts.iter().find(|h| h.node == node)
+    }
+}
+
+/// The router's interface for that node.
+pub fn port_name(node: usize) -> String {
+    format!("n{node}")
+}
+
+/// Nothing in a namespace sends by itself: no IPv6 neighbour discovery; loopback is up.
+fn quiet(namespace: &Namespace) -> Result<(), WireError> {
+    // A kernel without IPv6 has nothing to quieten.
+    for scope in ["all", "default"] {
+        match namespace.sysctl(&format!("ipv6/conf/{scope}/disable_ipv6"), "1") {
+            Ok(()) | Err(WireError::Missing(_)) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let up = namespace.enter(|| Netlink::open()?.up(1)); // loopback is always the first
+    up.map_err(|e| WireError::os("setting loopback up", e))
+}
+
+fn join(router: &Namespace, host: &Namespace, node: usize, mtu: u32) -> Result<(), WireError> {
+    let port = port_name(node);
+    // The router's end has an address that no frame is sent to: its kernel takes none for itself.
+    let mut unused = node_mac(node);
+    unused[3] = 0xff;
+    let here = VethEnd { name: &port, mac: unused, namespace: None };
+    let there = VethEnd { name: HOST_INTERFACE, mac: node_mac(node), namespace: Some(host.as_fd()) };
+    let made = router.enter(|| {
+        let netlink = Netlink::open()?;
+        netlink.add_veth(&here, &there, mtu)?;
+        without_offloads(&port)?;
+        netlink.up(index_of(&port)?)
+    });
+    made.map_err(|e| match e.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => WireError::Missing("this kernel has no veth interfaces (CONFIG_VETH)".into()),
+        _ => WireError::os(format!("joining node {node} to the router"), e),
+    })
+}
+
+fn configure(node: usize, others: &[usize], metrics: &[RouteMetric]) -> io::Result<()> {
+    let netlink = Netlink::open()?;
+    without_offloads(HOST_INTERFACE)?;
+    let index = index_of(HOST_INTERFACE)?;
+    netlink.add_address(index, node_address(node), 16)?;
+    netlink.up(index)?;
+    for &other in others {
+        netlink.add_neighbour(index, node_address(other), node_mac(other))?;
+        if !metrics.is_empty() {
+            netlink.add_host_route(index, node_address(other), metrics.to_vec())?;
+        }
+    }
+    Ok(())
+}
+
+/// Says, inside a host, which Ethernet address that neighbour has.
+pub fn add_neighbour(address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
+    Netlink::open()?.add_neighbour(index_of(HOST_INTERFACE)?, address, mac)
+}
+
+fn index_of(name: &str) -> io::Result<u32> {
+    Ok(nix::net::if_::if_nametoindex(name)?)
+}
+
+fn without_offloads(name: &str) -> io::Result<()> {
+    let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    let left = sys::offloads_off(any.as_fd(), name)?;
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{name}: {} cannot be turned off", left.join(", "))))
+}
+
+#[cfg(test)]
+mod tests;

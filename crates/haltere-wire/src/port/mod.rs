@@ -1,0 +1,49 @@
+//! Ports: where frames come in and go out, in batches.
+//!
+//! [`packet::PacketPort`] is a network interface through AF_PACKET; [`memory`] is a script of arrivals for tests.
+
+pub mod memory;
+pub mod packet;
+
+use crate::frame::Frame;
+use haltere_units::Time;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// What a port counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Frames received.
+    pub received: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Frames that the kernel dropped because we were too slow.
+    pub overrun: u64,
+    /// Frames that were longer than the ring's slots, and dropped.
+    pub oversize: u64,
+    /// Frames that came with an unfinished checksum: an offload is on.
+    pub unfinished_checksum: u64,
+    /// Frames that the interface would not take, and were dropped.
+    pub refused: u64,
+}
+
+/// A place where frames come in and go out.
+pub trait Port {
+    /// Readable when frames wait; `None` for ports in memory.
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
+    /// Receives at most `most` frames that have come by `now`; how many.
+    fn receive(&mut self, now: Time, most: usize, each: &mut dyn FnMut(Frame)) -> io::Result<usize>;
+    /// Sends all frames; each leaves or is counted as refused.
+    fn send(&mut self, now: Time, frames: &mut VecDeque<(Time, Frame)>) -> io::Result<()>;
+    /// When [`receive`](Port::receive) wants to be called even if no descriptor wakes.
+    fn next(&self) -> Option<Time> {
+        None
+    }
+    /// The counters.
+    fn counters(&mut self) -> PortCounters;
+}

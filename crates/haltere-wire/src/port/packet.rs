@@ -1,0 +1,274 @@
+//! A network interface as a port: AF_PACKET with a memory-mapped receive ring (TPACKET_V2) and `sendmmsg`.
+//! Source: packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
+//! Model: the kernel writes each frame into the next slot of the ring and hands the slot over by its status word; we
+//! copy the frame into a pooled buffer and hand the slot back. V2, not V3: V3 hands over blocks, after a timeout
+//! of whole milliseconds, which would be added to every packet's delay.
+//! Sent frames bypass the interface's own queue discipline: ours is the only one.
+//! Known problems: the kernel takes VLAN tags out of frames (put back here); frames longer than a slot are counted and dropped.
+#![expect(unsafe_code, reason = "sockets of this family and their rings have no safe wrapper")]
+
+use super::{Port, PortCounters};
+use crate::error::WireError;
+use crate::frame::Frame;
+use crate::sys::{check, get_option, mtu, set_option};
+use haltere_units::Time;
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Frames handed to one `sendmmsg`.
+const BATCH: usize = 64;
+/// Bytes that the kernel puts before a frame in its slot: header, address, alignment (TPACKET2_HDRLEN is 52), a spare tag.
+const SLOT_HEADER: usize = 128;
+/// Slots lie in blocks of this size, physically contiguous.
+const BLOCK: usize = 1 << 16;
+const PACKET_IGNORE_OUTGOING: i32 = 23;
+
+/// The kernel's `struct tpacket2_hdr`.
+#[repr(C)]
+struct SlotHeader {
+    status: AtomicU32,
+    len: u32,
+    snaplen: u32,
+    mac: u16,
+    net: u16,
+    sec: u32,
+    nsec: u32,
+    vlan_tci: u16,
+    vlan_tpid: u16,
+    padding: [u8; 4],
+}
+
+/// The receive ring.
+#[derive(Debug)]
+struct Ring {
+    base: NonNull<u8>,
+    bytes: usize,
+    slot: usize,
+    slots: usize,
+    next: usize,
+}
+
+// SAFETY: the mapping belongs to this Ring alone; nothing in it is tied to a thread.
+unsafe impl Send for Ring {}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: `base` and `bytes` are those of the mapping made in `Ring::new`, unmapped only here.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+impl Ring {
+    fn new(socket: &OwnedFd, slot: usize, slots: usize) -> io::Result<Ring> {
+        let per_block = BLOCK / slot;
+        let blocks = slots.div_ceil(per_block);
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot as u32,
+            tp_frame_nr: (blocks * per_block) as u32,
+        };
+        set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let bytes = BLOCK * blocks;
+        // SAFETY: a fresh shared mapping of the socket's ring, of the size just asked for.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap gave no memory"))?;
+        Ok(Ring { base, bytes, slot, slots: blocks * per_block, next: 0 })
+    }
+    /// Hands the next frame, if one has come, to `take`, then its slot back to the kernel.
+    #[inline]
+    fn receive<T>(&mut self, take: impl FnOnce(&SlotHeader, u32, &[u8]) -> T) -> Option<T> {
+        // SAFETY: `next < slots`, so the slot lies in the mapping; a slot size is a multiple of the header's alignment. The
+        // kernel changes the other fields only while the status says that the slot is its own.
+        let header = unsafe { &*self.base.as_ptr().add(self.next * self.slot).cast::<SlotHeader>() };
+        let status = header.status.load(Ordering::Acquire);
+        if status & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        let start = usize::from(header.mac).min(self.slot);
+        let len = (header.snaplen as usize).min(self.slot - start);
+        // SAFETY: start + len is bounded by the slot just above, and the slot is ours until its status is written.
+        let bytes = unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.next * self.slot + start), len) };
+        let result = take(header, status, bytes);
+        header.status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
+        Some(result)
+    }
+}
+
+/// A network interface.
+#[derive(Debug)]
+pub struct PacketPort {
+    name: String,
+    // The ring is unmapped before the socket is closed: fields drop in this order.
+    ring: Ring,
+    socket: OwnedFd,
+    counters: PortCounters,
+}
+
+impl PacketPort {
+    /// The interface of that name in the caller's network namespace, with room for `slots` received frames.
+    pub fn open(name: &str, slots: usize) -> Result<PacketPort, WireError> {
+        let fail = |doing: &str| {
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES) => WireError::Privilege("taking packets from an interface"),
+                _ => WireError::os(format!("{doing} `{name}`"), error),
+            }
+        };
+        let text = CString::new(name).map_err(|_| WireError::plan(name, "must be the name of an interface"))?;
+        // SAFETY: a valid C string; the call only reads it.
+        let index = unsafe { libc::if_nametoindex(text.as_ptr()) };
+        if index == 0 {
+            return Err(WireError::plan("router", format!("must be given interfaces that exist, got `{name}`")));
+        }
+        // SAFETY: plain system call; the descriptor is owned below. Protocol 0: nothing is received before the ring stands.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) };
+        if fd < 0 {
+            return Err(fail("opening a packet socket for"));
+        }
+        // SAFETY: `fd` was just opened and belongs to nobody else.
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let set_up = || -> io::Result<Ring> {
+            set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &1i32)?; // TPACKET_V2
+            set_option(socket.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
+            set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
+            let slot = (SLOT_HEADER + mtu(socket.as_fd(), name)? + 18).next_power_of_two().clamp(2048, BLOCK);
+            let ring = Ring::new(&socket, slot, slots)?;
+            bind(&socket, index)?;
+            // SAFETY: all-zero is a valid value of this plain structure.
+            let mut promiscuous: libc::packet_mreq = unsafe { zeroed() };
+            promiscuous.mr_ifindex = index as i32;
+            promiscuous.mr_type = libc::PACKET_MR_PROMISC as u16;
+            set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)?;
+            Ok(ring)
+        };
+        let ring = set_up().map_err(|e| WireError::os(format!("setting up the ring of `{name}`"), e))?;
+        Ok(PacketPort { name: name.to_string(), ring, socket, counters: PortCounters::default() })
+    }
+    /// Receives at most `most` frames as they are, each with the kernel's stamp of its arrival (nanoseconds of the wall clock).
+    pub fn receive_stamped(&mut self, most: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
+        for count in 0..most {
+            let stamped = |header: &SlotHeader, _: u32, bytes: &[u8]| {
+                each(u64::from(header.sec) * 1_000_000_000 + u64::from(header.nsec), bytes);
+            };
+            if self.ring.receive(stamped).is_none() {
+                return count;
+            }
+        }
+        most
+    }
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Port for PacketPort {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+    fn receive(&mut self, _now: Time, most: usize, each: &mut dyn FnMut(Frame)) -> io::Result<usize> {
+        let counters = &mut self.counters;
+        for count in 0..most {
+            let taken = self.ring.receive(|header, status, bytes| {
+                counters.received += 1;
+                counters.received_bytes += u64::from(header.len);
+                counters.unfinished_checksum += u64::from(status & libc::TP_STATUS_CSUMNOTREADY != 0);
+                if header.len as usize > bytes.len() {
+                    counters.oversize += 1;
+                    None
+                } else if status & libc::TP_STATUS_VLAN_VALID != 0 {
+                    let tpid = if header.vlan_tpid == 0 { 0x8100 } else { header.vlan_tpid };
+                    Some(Frame::with_tag(bytes, tpid, header.vlan_tci))
+                } else {
+                    Some(Frame::parse(bytes))
+                }
+            });
+            match taken {
+                Some(Some(frame)) => each(frame),
+                Some(None) => {}
+                None => return Ok(count),
+            }
+        }
+        Ok(most)
+    }
+    fn send(&mut self, _now: Time, frames: &mut VecDeque<(Time, Frame)>) -> io::Result<()> {
+        while !frames.is_empty() {
+            let count = frames.len().min(BATCH);
+            let sent = send_batch(&self.socket, frames.iter().take(count).map(|(_, f)| f.bytes()))?;
+            self.counters.sent += sent as u64;
+            for (_, frame) in frames.drain(..sent) {
+                self.counters.sent_bytes += frame.bytes().len() as u64;
+            }
+            if sent == 0 {
+                // The interface is down, full, or the frame too long for it: this one is lost, like on a real link.
+                frames.pop_front();
+                self.counters.refused += 1;
+            }
+        }
+        Ok(())
+    }
+    fn counters(&mut self) -> PortCounters {
+        // Reading resets the kernel's numbers: they are added up here.
+        if let Ok(stats) = get_option::<libc::tpacket_stats>(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS) {
+            self.counters.overrun += u64::from(stats.tp_drops);
+        }
+        self.counters
+    }
+}
+
+/// Sends up to `BATCH` frames; how many were taken. Errors that concern one frame only give 0.
+fn send_batch<'a>(socket: &OwnedFd, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+    // SAFETY: all-zero is a valid value of these plain structures (null pointers, zero lengths).
+    let (mut parts, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { (zeroed(), zeroed()) };
+    let mut count = 0;
+    for (frame, part) in frames.zip(&mut parts) {
+        part.iov_base = frame.as_ptr().cast_mut().cast();
+        part.iov_len = frame.len();
+        count += 1;
+    }
+    for (header, part) in headers.iter_mut().zip(&mut parts).take(count) {
+        header.msg_hdr.msg_iov = part;
+        header.msg_hdr.msg_iovlen = 1;
+    }
+    // SAFETY: `count` headers point to parts that point to the frames, all alive during the call; it only reads them.
+    let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, 0) };
+    if sent >= 0 {
+        return Ok(sent as usize);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::ENOBUFS | libc::ENETDOWN | libc::EMSGSIZE | libc::EINVAL | libc::EINTR) => Ok(0),
+        _ => Err(error),
+    }
+}
+
+fn bind(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    // SAFETY: all-zero is a valid value of this plain structure.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as i32;
+    // SAFETY: pointer and length are those of a sockaddr_ll that lives through the call.
+    check(unsafe {
+        libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t)
+    })
+}

@@ -1,0 +1,194 @@
+//! The loop that joins ports, fabric and clock.
+//!
+//! One turn: what is due happens, what is due out is sent, what has come in is taken, and then the loop
+//! sleeps until the next deadline or the next frame. It never waits by turning, unless its clock was told to spin.
+
+use crate::WireError;
+use crate::clock::Clock;
+use crate::fabric::{Fabric, FabricCounters};
+use crate::pcapng::{Capture, Direction};
+use crate::port::{Port, PortCounters};
+use crate::stats::{Lateness, Snapshot};
+use haltere_units::{Dur, Time};
+use std::fs::File;
+use std::io::BufWriter;
+use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
+
+/// Frames taken from one port in one turn: bounds the time before what is due elsewhere goes out.
+const TURN: usize = 64;
+
+/// What the loop asks of its owner; every method may be left as it is.
+pub trait Watch {
+    /// Called once a turn; `Break` ends the loop: nothing more is taken in, what is inside still goes out.
+    fn turn(&mut self, _router: &mut dyn FnMut() -> Snapshot, _now: Time) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    /// When it wants to be called at the latest.
+    fn next(&self) -> Option<Time> {
+        None
+    }
+    /// Called when a descriptor of [`wake`](Watch::wake) is ready; `Break` ends the loop.
+    fn woken(&mut self, _router: &mut dyn FnMut() -> Snapshot) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    /// Descriptors that wake the loop, a few.
+    fn wake(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+/// Ends at a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Until(pub Time);
+
+impl Watch for Until {
+    fn turn(&mut self, _router: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
+        if now >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+    fn next(&self) -> Option<Time> {
+        Some(self.0)
+    }
+}
+
+/// A fabric with its ports.
+#[derive(Debug)]
+pub struct Router<P> {
+    /// The network inside.
+    pub fabric: Fabric,
+    /// Its ports, in the order of the fabric's.
+    pub ports: Vec<P>,
+    captures: Vec<Option<Capture<BufWriter<File>>>>,
+    lateness: Lateness,
+    turns: u64,
+    sleeps: u64,
+}
+
+impl<P: Port> Router<P> {
+    /// A router of this fabric with a port for each of the fabric's.
+    pub fn new(fabric: Fabric, ports: Vec<P>) -> Result<Router<P>, WireError> {
+        if fabric.params().ports.len() != ports.len() {
+            let want = fabric.params().ports.len();
+            return Err(WireError::plan("router", format!("ports must be {want}, got {}", ports.len())));
+        }
+        let captures = ports.iter().map(|_| None).collect();
+        Ok(Router { fabric, ports, captures, lateness: Lateness::default(), turns: 0, sleeps: 0 })
+    }
+    /// Writes what passes that port into a file.
+    pub fn capture(&mut self, port: usize, path: &std::path::Path, name: &str) -> Result<(), WireError> {
+        let failed = |e| WireError::os(format!("writing `{}`", path.display()), e);
+        let file = File::create(path).map_err(failed)?;
+        self.captures[port] = Some(Capture::start(BufWriter::new(file), name).map_err(failed)?);
+        Ok(())
+    }
+    /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`.
+    pub fn run(&mut self, clock: &mut impl Clock, watch: &mut impl Watch, drain: Dur) -> Result<(), WireError> {
+        loop {
+            let now = clock.now();
+            let more = self.turn(now, true)?;
+            if watch.turn(&mut || self.snapshot(now), now).is_break() {
+                break;
+            }
+            // While packets pour in without a sleep, the owner's descriptors are looked at every 256th turn.
+            let called = if more { self.turns.is_multiple_of(256) } else { self.sleep(clock, watch)? };
+            if called && watch.woken(&mut || self.snapshot(clock.now())).is_break() {
+                break;
+            }
+        }
+        self.drain(clock, drain)
+    }
+    fn drain(&mut self, clock: &mut impl Clock, drain: Dur) -> Result<(), WireError> {
+        let end = clock.now() + drain;
+        while self.fabric.holds() > 0 && clock.now() < end {
+            let now = clock.now();
+            self.turn(now, false)?;
+            if let Some(next) = self.fabric.next_packet() {
+                clock.sleep(Some(next.min(end)), &[]).map_err(|e| WireError::os("sleeping", e))?;
+            }
+        }
+        for capture in self.captures.iter_mut().flatten() {
+            capture.flush().map_err(|e| WireError::os("writing a capture", e))?;
+        }
+        Ok(())
+    }
+    /// One turn; true where a port may have more.
+    fn turn(&mut self, now: Time, take: bool) -> Result<bool, WireError> {
+        self.turns += 1;
+        self.fabric.advance(now);
+        self.send(now)?;
+        let mut more = false;
+        let mut came = 0;
+        for (index, port) in self.ports.iter_mut().enumerate().filter(|_| take) {
+            let (fabric, capture) = (&mut self.fabric, &mut self.captures[index]);
+            let mut broken = None;
+            let count = port.receive(now, TURN, &mut |frame| {
+                if let Some(Err(e)) = capture.as_mut().map(|c| c.packet(now, Direction::In, frame.bytes())) {
+                    broken = Some(e);
+                }
+                fabric.arrive(now, index, frame);
+            });
+            if let Some(e) = broken {
+                return Err(WireError::os("writing a capture", e));
+            }
+            let count = count.map_err(|e| WireError::os("receiving", e))?;
+            came += count;
+            more |= count == TURN;
+        }
+        if came > 0 {
+            self.fabric.advance(now);
+            self.send(now)?;
+        }
+        Ok(more)
+    }
+    fn send(&mut self, now: Time) -> Result<(), WireError> {
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let outbox = self.fabric.outbox(index);
+            if outbox.is_empty() {
+                continue;
+            }
+            for (due, frame) in outbox.iter() {
+                self.lateness.add(now.since(*due));
+                if let Some(capture) = &mut self.captures[index] {
+                    let written = capture.packet(now, Direction::Out, frame.bytes());
+                    written.map_err(|e| WireError::os("writing a capture", e))?;
+                }
+            }
+            port.send(now, outbox).map_err(|e| WireError::os("sending", e))?;
+        }
+        Ok(())
+    }
+    /// Sleeps until something is to do; true where one of the owner's descriptors woke it.
+    fn sleep(&mut self, clock: &mut impl Clock, watch: &impl Watch) -> Result<bool, WireError> {
+        let ports = self.ports.iter().filter_map(Port::next).min();
+        let until = [self.fabric.next_event(), watch.next(), ports].into_iter().flatten().min();
+        if until.is_some_and(|at| at <= clock.now()) {
+            return Ok(false);
+        }
+        self.sleeps += 1;
+        let mut wake = watch.wake();
+        let owners = (1u64 << wake.len()) - 1;
+        wake.extend(self.ports.iter().filter_map(Port::fd));
+        let ready = clock.sleep(until, &wake).map_err(|e| WireError::os("sleeping", e))?;
+        Ok(ready & owners != 0)
+    }
+    /// Everything counted so far.
+    pub fn snapshot(&mut self, now: Time) -> Snapshot {
+        let counters: FabricCounters = self.fabric.counters();
+        let ports: Vec<PortCounters> = self.ports.iter_mut().map(Port::counters).collect();
+        let names = self.fabric.links().iter().map(|l| (l.params().name.clone(), l.backlog())).collect::<Vec<_>>();
+        let records = self.fabric.link_records(now);
+        Snapshot {
+            at: now,
+            fabric: counters,
+            holds: self.fabric.holds(),
+            ports,
+            links: names.into_iter().zip(records).map(|((name, backlog), r)| (name, backlog, r.total)).collect(),
+            lateness: self.lateness.clone(),
+            turns: self.turns,
+            sleeps: self.sleeps,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

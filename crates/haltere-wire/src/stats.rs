@@ -1,0 +1,225 @@
+//! What a router tells of itself while it runs: a line, JSON, Prometheus text.
+
+use crate::fabric::FabricCounters;
+use crate::port::PortCounters;
+use haltere_lab::record::LinkCounters;
+use haltere_queue::Backlog;
+use haltere_units::{Dur, Time};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// How late things happened, in buckets of powers of two nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lateness {
+    buckets: [u64; 40],
+    count: u64,
+    sum_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness { buckets: [0; 40], count: 0, sum_ns: 0, max_ns: 0 }
+    }
+}
+
+impl Lateness {
+    /// Something happened this late.
+    #[inline]
+    pub fn add(&mut self, late: Dur) {
+        let ns = late.as_ns();
+        let bucket = (64 - ns.leading_zeros()).min(39) as usize;
+        self.buckets[bucket] += 1;
+        self.count += 1;
+        self.sum_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
+    }
+    /// The mean.
+    pub fn mean(&self) -> Dur {
+        Dur::from_ns(self.sum_ns.checked_div(self.count).unwrap_or(0))
+    }
+    /// The most.
+    pub fn max(&self) -> Dur {
+        Dur::from_ns(self.max_ns)
+    }
+    /// The upper edge of the bucket that holds the `q` quantile.
+    pub fn quantile(&self, q: f64) -> Dur {
+        let target = (self.count as f64 * q).ceil() as u64;
+        let mut seen = 0;
+        for (bucket, count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if seen >= target && *count > 0 {
+                return Dur::from_ns((1u64 << bucket).min(self.max_ns));
+            }
+        }
+        Dur::ZERO
+    }
+}
+
+/// Everything that a router has counted, at one instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// When.
+    pub at: Time,
+    /// What came in and went out.
+    pub fabric: FabricCounters,
+    /// Packets inside.
+    pub holds: u64,
+    /// The ports.
+    pub ports: Vec<PortCounters>,
+    /// The links: name, (backlog, packets in the ring), counters.
+    pub links: Vec<(String, (Backlog, u32), LinkCounters)>,
+    /// How late frames left.
+    pub lateness: Lateness,
+    /// Turns of the loop.
+    pub turns: u64,
+    /// Turns that slept.
+    pub sleeps: u64,
+}
+
+impl Snapshot {
+    /// Frames that came in or were made, less those that went out, were dropped, lost or are inside: 0, or the books are wrong.
+    pub fn unaccounted(&self) -> i64 {
+        let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|(_, _, c)| of(c)).sum::<u64>();
+        let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
+        let waiting_outside = self.holds;
+        let came = self.fabric.arrived + self.fabric.returned;
+        let sent: u64 = self.ports.iter().map(|p| p.sent + p.refused).sum();
+        came as i64 - (sent + gone + self.fabric.unroutable + waiting_outside) as i64
+    }
+    /// One line: the rates since `before`.
+    pub fn line(&self, before: &Snapshot) -> String {
+        let span = self.at.since(before.at).as_secs_f64().max(1e-9);
+        let mut line = format!("{:8.1} s", self.at.as_secs_f64());
+        for ((name, (backlog, _), now), (_, _, then)) in self.links.iter().zip(&before.links) {
+            let mbps = (now.sent_bytes - then.sent_bytes) as f64 * 8e-6 / span;
+            let drops = |c: &LinkCounters| c.dropped_overlimit + c.dropped_congestion;
+            let _ = write!(
+                line,
+                "  {name}: {mbps:.3} Mbit/s, {} waiting, {} dropped, {} marked",
+                backlog.packets,
+                drops(now) - drops(then),
+                now.marked - then.marked
+            );
+        }
+        line
+    }
+    /// The same as JSON.
+    pub fn json(&self) -> Value {
+        let links: Vec<Value> =
+            self.links.iter().map(|(name, (backlog, ring), c)| link_json(name, backlog, *ring, c)).collect();
+        let ports: Vec<Value> = self.ports.iter().map(port_json).collect();
+        json!({
+            "time_s": self.at.as_secs_f64(),
+            "arrived": self.fabric.arrived, "departed": self.fabric.departed, "returned": self.fabric.returned,
+            "unroutable": self.fabric.unroutable, "malformed": self.fabric.malformed, "not_ip": self.fabric.not_ip,
+            "fragments": self.fabric.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
+            "links": links, "ports": ports, "turns": self.turns, "sleeps": self.sleeps,
+            "late_us": { "mean": us(self.lateness.mean()), "p50": us(self.lateness.quantile(0.5)),
+                         "p99": us(self.lateness.quantile(0.99)), "max": us(self.lateness.max()) },
+        })
+    }
+    /// The same as Prometheus text (exposition format 0.0.4).
+    pub fn prometheus(&self) -> String {
+        let mut text = String::new();
+        let mut metric = |name: &str, kind: &str, help: &str, label: &str, values: &[(String, f64)]| {
+            let _ = write!(text, "# HELP haltere_{name} {help}\n# TYPE haltere_{name} {kind}\n");
+            for (which, value) in values {
+                let _ = writeln!(text, "haltere_{name}{{{label}=\"{which}\"}} {value}");
+            }
+        };
+        let of_links = |of: fn(&LinkCounters) -> u64| -> Vec<(String, f64)> {
+            self.links.iter().map(|(name, _, c)| (escape(name), of(c) as f64)).collect()
+        };
+        metric(
+            "link_arrived_packets_total",
+            "counter",
+            "Packets that arrived at the queue.",
+            "link",
+            &of_links(|c| c.arrived),
+        );
+        metric("link_sent_packets_total", "counter", "Packets that the line took.", "link", &of_links(|c| c.sent));
+        metric("link_sent_bytes_total", "counter", "Bytes that the line took.", "link", &of_links(|c| c.sent_bytes));
+        metric(
+            "link_overlimit_packets_total",
+            "counter",
+            "Packets dropped: queue full.",
+            "link",
+            &of_links(|c| c.dropped_overlimit),
+        );
+        metric(
+            "link_congestion_packets_total",
+            "counter",
+            "Packets dropped to tell congestion.",
+            "link",
+            &of_links(|c| c.dropped_congestion),
+        );
+        metric("link_marked_packets_total", "counter", "Packets marked CE.", "link", &of_links(|c| c.marked));
+        metric("link_lost_packets_total", "counter", "Packets lost on the line.", "link", &of_links(|c| c.lost));
+        let waiting: Vec<_> = self.links.iter().map(|(n, (b, _), _)| (escape(n), f64::from(b.packets))).collect();
+        metric("link_waiting_packets", "gauge", "Packets waiting.", "link", &waiting);
+        let of_ports = |of: fn(&PortCounters) -> u64| -> Vec<(String, f64)> {
+            self.ports.iter().enumerate().map(|(i, p)| (i.to_string(), of(p) as f64)).collect()
+        };
+        metric("port_received_packets_total", "counter", "Frames received.", "port", &of_ports(|p| p.received));
+        metric("port_sent_packets_total", "counter", "Frames sent.", "port", &of_ports(|p| p.sent));
+        metric(
+            "port_overrun_packets_total",
+            "counter",
+            "Frames dropped before the router saw them.",
+            "port",
+            &of_ports(|p| p.overrun),
+        );
+        metric(
+            "port_refused_packets_total",
+            "counter",
+            "Frames that the interface refused.",
+            "port",
+            &of_ports(|p| p.refused),
+        );
+        text
+    }
+}
+
+fn us(span: Dur) -> f64 {
+    span.as_ns() as f64 * 1e-3
+}
+
+fn escape(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn link_json(name: &str, backlog: &Backlog, ring: u32, c: &LinkCounters) -> Value {
+    json!({
+        "name": name, "arrived": c.arrived, "sent": c.sent, "sent_bytes": c.sent_bytes,
+        "dropped_overlimit": c.dropped_overlimit, "dropped_congestion": c.dropped_congestion, "marked": c.marked,
+        "returned": c.returned, "lost": c.lost, "peak_packets": c.peak_packets,
+        "packet_seconds": c.packet_ns as f64 * 1e-9,
+        "waiting_packets": backlog.packets, "waiting_bytes": backlog.bytes, "ring_packets": ring,
+    })
+}
+
+fn port_json(p: &PortCounters) -> Value {
+    json!({
+        "received": p.received, "sent": p.sent, "received_bytes": p.received_bytes, "sent_bytes": p.sent_bytes,
+        "overrun": p.overrun, "oversize": p.oversize, "unfinished_checksum": p.unfinished_checksum, "refused": p.refused,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_bucket_edges() {
+        let mut late = Lateness::default();
+        for us in 1..=100 {
+            late.add(Dur::from_us(us));
+        }
+        assert_eq!(late.max(), Dur::from_us(100));
+        assert_eq!(late.mean(), Dur::from_ns(50_500));
+        assert_eq!(late.quantile(0.5), Dur::from_ns(65_536));
+        assert_eq!(late.quantile(1.0), Dur::from_us(100));
+        assert_eq!(Lateness::default().quantile(0.5), Dur::ZERO);
+    }
+}

@@ -1,0 +1,118 @@
+//! System calls without a safe wrapper elsewhere: socket options as plain structures, and interface offloads by ioctl.
+#![expect(unsafe_code, reason = "the one place for such calls besides the packet port")]
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// A structure of integers that the kernel fills or reads: every pattern of bits is a value.
+///
+/// # Safety
+/// Only for `repr(C)` types all of whose bit patterns are valid, such as structures of integers.
+pub unsafe trait Plain: Copy {}
+
+// SAFETY: an integer; structures of integers and arrays of them.
+unsafe impl Plain for i32 {}
+// SAFETY: as above.
+unsafe impl Plain for libc::tpacket_stats {}
+// SAFETY: as above.
+unsafe impl Plain for libc::tpacket_req {}
+// SAFETY: as above.
+unsafe impl Plain for libc::packet_mreq {}
+// SAFETY: as above.
+unsafe impl<const N: usize> Plain for [u8; N] {}
+
+/// Sets a socket option.
+pub fn set_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: pointer and length are those of `value`, which lives through the call; the kernel only reads it.
+    check(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), size_of::<T>() as libc::socklen_t)
+    })
+}
+
+/// Reads a socket option; bytes that this kernel does not know stay zero.
+pub fn get_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> io::Result<T> {
+    let mut value = MaybeUninit::<T>::zeroed();
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into `value`.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut len) })?;
+    // SAFETY: zeroed before, partly overwritten; `Plain` says that any bits are a value.
+    Ok(unsafe { value.assume_init() })
+}
+
+/// The kernel's `struct ethtool_value`.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// A request about the interface of that name.
+fn interface_request(interface: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: all-zero is a valid ifreq.
+    let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// The longest packet that the interface takes, without link header. `socket` is any socket of its namespace.
+pub fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> {
+    let mut request = interface_request(interface)?;
+    // SAFETY: SIOCGIFMTU reads and writes the ifreq, which lives through the call; it fills the `ifru_mtu` read here.
+    unsafe {
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request))?;
+        Ok(request.ifr_ifru.ifru_mtu as usize)
+    }
+}
+
+fn ethtool(socket: BorrowedFd<'_>, interface: &str, command: u32, data: u32) -> io::Result<u32> {
+    let mut value = EthtoolValue { command, data };
+    let mut request = interface_request(interface)?;
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: SIOCETHTOOL reads an ifreq whose data points to an ethtool_value; both live through the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })?;
+    Ok(value.data)
+}
+
+/// Offloads that would make frames on an interface differ from packets on a line: name, command to read, command to set
+/// (`linux/ethtool.h`).
+const OFFLOADS: [(&str, u32, u32); 6] = [
+    ("tx-checksum", 0x16, 0x17),
+    ("scatter-gather", 0x18, 0x19),
+    ("tso", 0x1e, 0x1f),
+    ("gso", 0x23, 0x24),
+    ("gro", 0x2b, 0x2c),
+    ("rx-checksum", 0x14, 0x15),
+];
+
+/// Turns the offloads of an interface off; the names of those that stayed on.
+pub fn offloads_off(socket: BorrowedFd<'_>, interface: &str) -> io::Result<Vec<&'static str>> {
+    let mut left = Vec::new();
+    for (name, read, set) in OFFLOADS {
+        // An interface may lack one: what counts is that it reads as off.
+        let _ = ethtool(socket, interface, set, 0);
+        if ethtool(socket, interface, read, 0)? != 0 {
+            left.push(name);
+        }
+    }
+    Ok(left)
+}
+
+/// Makes the kernel kill this process when its parent thread ends; for children between fork and exec.
+pub fn die_with_parent(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: prctl is a plain system call, safe between fork and exec.
+    unsafe {
+        command.pre_exec(|| check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)));
+    }
+}
+
+/// A zero result or the error of the call just made.
+pub fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,5 @@
+//! Any bytes as a discipline, a link and frames through a whole router in virtual time: `cargo +nightly fuzz run router`.
+//! The same body runs bounded in the tests of haltere-wire.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| haltere_wire::testing::exercise_router(bytes));
