@@ -22,11 +22,25 @@ pub struct Params {
     /// How the first slow start ends before a loss: `off`, `hystart++` (RFC 9406) or `classic` (as in Linux's CUBIC).
     /// Default `off`: RFC 5681 knows none.
     pub hystart: Hystart,
+    /// What an acknowledgement counts for: `bytes`, all that it acknowledges (RFC 3465, Linux), or `acks`, one segment
+    /// however many it acknowledges (RFC 5681 equation 3, ns-3). Default `bytes`.
+    pub counting: Counting,
+}
+
+/// What an acknowledgement counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Counting {
+    /// All that it acknowledges (RFC 3465).
+    #[default]
+    Bytes,
+    /// One segment (RFC 5681 equation 3): with delayed acknowledgements half the growth.
+    Acks,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params { hystart: Hystart::Off }
+        Params { hystart: Hystart::Off, counting: Counting::Bytes }
     }
 }
 
@@ -35,12 +49,14 @@ impl Default for Params {
 pub struct Reno {
     window: Window,
     slow_start: SlowStart,
+    counting: Counting,
 }
 
 impl Reno {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Reno, ParamError> {
-        Ok(Reno { window: Window::new(sender), slow_start: SlowStart::new(params.hystart) })
+        let (window, slow_start) = (Window::new(sender), SlowStart::new(params.hystart));
+        Ok(Reno { window, slow_start, counting: params.counting })
     }
 }
 
@@ -63,7 +79,10 @@ pub(crate) fn grow(window: &mut Window, ev: &AckEvent, acked: u64) {
 impl CongestionControl for Reno {
     fn on_ack(&mut self, ev: &AckEvent) {
         self.slow_start.on_ack(ev, ev.min_rtt, &mut self.window);
-        let acked = self.window.take_acked(ev);
+        let acked = match self.counting {
+            Counting::Bytes => self.window.take_acked(ev),
+            Counting::Acks => self.window.take_acked(ev).min(1),
+        };
         if !ev.cwnd_limited || acked == 0 {
             return;
         }
@@ -133,6 +152,18 @@ mod tests {
         assert_eq!(c.cwnd(), Bytes::new(11 * MSS));
         (0..11).for_each(|_| c.on_ack(&ack(1)));
         assert_eq!(c.cwnd(), Bytes::new(12 * MSS));
+    }
+
+    #[test]
+    fn counting_acks_grows_by_acknowledgements_however_much_they_acknowledge() {
+        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 0 };
+        let mut c = Reno::new(&Params { counting: Counting::Acks, ..Params::default() }, &sender).unwrap();
+        (0..5).for_each(|_| c.on_ack(&ack(2)));
+        assert_eq!(c.cwnd(), Bytes::new(15 * MSS), "slow start: one segment for each of five acknowledgements");
+        c.on_loss(&loss());
+        assert_eq!(c.cwnd(), Bytes::new(7 * MSS));
+        (0..7).for_each(|_| c.on_ack(&ack(2)));
+        assert_eq!(c.cwnd(), Bytes::new(8 * MSS), "avoidance: seven acknowledgements, one segment");
     }
 
     #[test]

@@ -55,6 +55,10 @@ impl Connection {
     pub fn writable(&self) -> Bytes {
         Bytes::new(self.tx.writable())
     }
+    /// Payload bytes written and not yet acknowledged by the peer.
+    pub fn unacknowledged(&self) -> Bytes {
+        Bytes::new(self.tx.write_end.saturating_sub(self.tx.una))
+    }
     /// Payload bytes received in order and not yet read.
     pub fn readable(&self) -> u64 {
         self.rx.unread()

@@ -1,8 +1,9 @@
 //! A source that writes at a rate while it is on.
 //! Source: the on-off application of ns-3 as its documentation describes it. Deviations: it begins on, at the flow's start.
 //! Model: while on, one chunk is written every `chunk / rate`; the part of that time that had passed when the source went
-//! off counts when it comes on again. What the send buffer does not take waits, and is written, instead
-//! of a new chunk, when the next one would be due: a source that is held up offers less.
+//! off counts when it comes on again. A chunk is written whole; one that finds no room in the send buffer waits and is
+//! written, instead of a new one, when the next would be due: a source that is held up offers less. A chunk larger
+//! than the whole buffer goes in parts.
 
 use super::{mean, positive_rate, positive_span};
 use crate::rng::Rng;
@@ -61,7 +62,8 @@ impl OnOff {
             }
             Next::Write => {
                 let bytes = if self.unsent > 0 { self.unsent } else { self.chunk };
-                self.unsent = bytes - socket.write(Bytes::new(bytes)).as_u64();
+                let room = socket.writable().as_u64() >= bytes || socket.unacknowledged() == Bytes::ZERO;
+                self.unsent = if room { bytes - socket.write(Bytes::new(bytes)).as_u64() } else { bytes };
                 self.wait = self.clock.next(Bytes::new(self.chunk));
             }
         }
