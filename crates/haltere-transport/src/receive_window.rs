@@ -121,14 +121,15 @@ impl ReceiveWindow {
         }
     }
 
-    /// A segment with `len` bytes arrived in order.
+    /// A segment with `len` bytes arrived. True where the window opens by it.
     #[inline]
-    pub(crate) fn grow(&mut self, len: u64, unread: u64) {
+    pub(crate) fn grow(&mut self, len: u64, unread: u64) -> bool {
         if len < 128 || self.ssthresh >= self.clamp {
-            return;
+            return false;
         }
         let room = self.clamp.min(self.clamp.saturating_sub(unread)).saturating_sub(self.ssthresh);
         self.ssthresh += room.min((2 * self.mss).max(2 * len));
+        room > 0
     }
 
     /// A data segment echoed our clock: the receiver's own round-trip time, to the millisecond.

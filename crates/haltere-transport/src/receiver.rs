@@ -1,7 +1,7 @@
 //! The receiving half: order, acknowledgements, the congestion echo.
 //! Source: RFC 9293, RFC 5681 section 4.2 (delayed acknowledgements), RFC 2018, RFC 2883, RFC 3168 section 6.1.3, RFC 8257 section 3.2.
 //! Deviations (Linux): the first 16 segments, and as many after a long silence, are acknowledged one by one; the delay
-//! adapts to the gaps between segments (40 to 200 ms); while data waits out of order the first three acknowledgements go
+//! adapts to the gaps between segments (40 to 200 ms); a segment that opens the window is acknowledged at once; while data waits out of order the first three acknowledgements go
 //! at once, later ones are merged for up to a millisecond; the first CE mark of an episode brings two quick acknowledgements.
 //! Model: an acknowledgement goes at once when two full segments are unacknowledged, in quick mode, when a hole is
 //! filled, when the mark changes (DCTCP); else a timer runs.
@@ -210,7 +210,7 @@ impl Receiver {
                 self.dsack = Some((start, end));
                 self.duplicates += 1;
             }
-            self.window.grow(a.end - a.start, self.unread());
+            self.open_window(a.end - a.start, self.unread());
             self.consider_ack(a.now, true, srtt);
             return true;
         }
@@ -246,7 +246,7 @@ impl Receiver {
         if a.push && a.end - a.start <= self.mss {
             self.pushed = (self.pushed + 1).min(2);
         }
-        self.window.grow(a.end - a.start, if self.auto_read { 0 } else { self.unread() });
+        self.open_window(a.end - a.start, if self.auto_read { 0 } else { self.unread() });
         if self.auto_read {
             self.consume(a.now, self.unread());
             self.ack_now |= self.ato_max > 0 && self.quick_max > 0 && self.push_answered();
@@ -334,6 +334,14 @@ impl Receiver {
             Ecn::NotEct if self.seen_ect => self.enter_quick(2), // probably a retransmission
             Ecn::NotEct => {}
             Ecn::Ect0 | Ecn::Ect1 => self.seen_ect = true,
+        }
+    }
+
+    /// A segment whose arrival opens the window is acknowledged at once, so that the sender learns of the room (Linux).
+    #[inline]
+    fn open_window(&mut self, len: u64, unread: u64) {
+        if self.window.grow(len, unread) && self.quick_max > 0 {
+            self.quick |= 1;
         }
     }
 
