@@ -30,7 +30,7 @@ def compact(result: dict[str, Any]) -> dict[str, Any]:
         small["flows"].append(kept)
     small["queues"] = {}
     for label, queue in result["queues"].items():
-        if label.startswith(("fwd", "rev")):
+        if label.startswith(("fwd", "rev")) or result["scenario"].get("shaper") == "netem":
             small["queues"][label] = {key: queue[key] for key in _RATE if key in queue}
     if result.get("ping"):
         small["ping"] = {key: result["ping"][key] for key in _PING if key in result["ping"]}

@@ -54,6 +54,11 @@ def queue(way: str, length: float, drops: float, sent: float, marks: float | Non
     return measures
 
 
+def counts_all_marks(scenario: dict[str, Any]) -> bool:
+    """False where the harness counts only some of the marks: those of a `ce_threshold` stand elsewhere."""
+    return "ce_threshold" not in f"{scenario['qdisc']} {scenario.get('qdisc_rev')}"
+
+
 def pings(rtts_ms: list[float]) -> Measures:
     """Median and 95th percentile of the pings."""
     return {"ping median": percentile(rtts_ms, 50), "ping p95": percentile(rtts_ms, 95)} if rtts_ms else {}
@@ -65,9 +70,10 @@ def of_linux(result: dict[str, Any]) -> Measures:
     for way in WAYS:
         flows = [(f["cc"], f.get("goodput_mbit") or 0.0) for f in result["flows"] if f["dir"] == way]
         measures |= goodputs(way, flows)
-        found = result["queues"].get(way)
+        # Where netem shapes, its one queue is listed under the shaper's name only.
+        found = result["queues"].get(way) or result["queues"].get(f"shaper_{way}")
         if flows and found:
-            marks = found.get("marked", found.get("ecn_mark"))
+            marks = found.get("marked", found.get("ecn_mark")) if counts_all_marks(result["scenario"]) else None
             measures |= queue(way, found["qlen_mean"], found["drops"], found["packets"], marks)
     for label, found in sorted(result["queues"].items()):
         if result["scenario"].get("paths") and label.rstrip("0123456789") in WAYS:

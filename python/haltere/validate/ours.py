@@ -9,7 +9,7 @@ import numpy as np
 
 from . import dynamics
 from .load import Case, expand_flows
-from .measures import WAYS, Measures, goodputs, pings, queue
+from .measures import WAYS, Measures, counts_all_marks, goodputs, pings, queue
 from .tc import NotTranslated
 from .translate import LINK_OF, translate
 
@@ -77,7 +77,7 @@ def _queue(way: str, s: dict[str, Any], tables: dict[str, Any]) -> Measures:
     if s["shaper"] in COUNT_THE_SENDING:
         length += row["sent_bytes_after_warmup"] * 8 / (s["rate_mbit"] * 1e6 * (s["duration"] - s["warmup"]))
     drops = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
-    return queue(way, length, drops, sent, row["marked_after_warmup"])
+    return queue(way, length, drops, sent, row["marked_after_warmup"] if counts_all_marks(s) else None)
 
 
 COUNT_THE_SENDING = ("netem", "tbf")
