@@ -4,14 +4,15 @@
 
 The paper prints no sizes, only what follows from them (README.md says how): 564 files of at most 4 MB; 126, 105, 97 and 93 of them
 over 100, 200, 300 and 400 KB; 15.6 MB in the 438 up to 100 KB, of which those up to 16 KB hold about 4 MB. The equal share's times
-T(s) = sum of min(size, s) over 1 Mbit/s, 225.6 to 562.4 s, then fix the files of the second to the fourth bucket at the upper
-end of theirs, and those above at 500 KB or more.
+T(s) = sum of min(size, s) over 1 Mbit/s, 225.6 to 562.4 s, then fix the files of the second to the fifth bucket at the upper
+end of theirs.
 
 Law, with u uniform in (0, 1) from Python's generator seeded with SEED:
   up to 16 KB       290 files, 16 KB * u^(1/5.7)                  scaled to 3.95 MB in all
   16 to 100 KB      148 files, 16 KB + 84 KB * u^(1/2.9)          scaled to 11.65 MB in all
   100 to 400 KB     21, 8 and 4 files of 200, 300 and 400 KB
-  above             93 files, uniform from 500 KB to 4 MB, the largest set to 4 MB
+  400 to 500 KB     5 files of 500 KB: table 2 has a row for them, their number is ours
+  above             88 files, uniform from 500 KB to 4 MB, the largest set to 4 MB
 The flat tail is what lets the whole base take about 1900 s at 1 Mbit/s, as the paper's figure 4 does.
 """
 
@@ -50,8 +51,8 @@ def base() -> list[int]:
     draw = random.Random(SEED)
     tiny = fitted([16 * KB * draw.random() ** (1 / 5.7) for _ in range(290)], 100, 16 * KB, 3_950 * KB)
     small = fitted([16 * KB + 84 * KB * draw.random() ** (1 / 2.9) for _ in range(148)], 16_001, 100 * KB, 11_650 * KB)
-    middle = [200 * KB] * 21 + [300 * KB] * 8 + [400 * KB] * 4
-    large = sorted(round(draw.uniform(500 * KB, 4000 * KB)) for _ in range(93))
+    middle = [200 * KB] * 21 + [300 * KB] * 8 + [400 * KB] * 4 + [500 * KB] * 5
+    large = sorted(round(draw.uniform(500 * KB, 4000 * KB)) for _ in range(88))
     large[-1] = 4000 * KB
     sizes = [*tiny, *small, *middle, *large]
     draw.shuffle(sizes)

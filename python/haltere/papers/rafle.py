@@ -24,7 +24,7 @@ from ..report import Document, Figure, Heading, Table, Text
 from ..results import Results
 from ..runner import Done
 from ..stats import Mean
-from . import Finding, Options, Outcome, data, expected, findings_table, judge
+from . import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
 
 __all__ = ["equal_share", "reproduce"]
 
@@ -43,10 +43,10 @@ LABELS = {
     FQ_CODEL: "FQ-CoDel",
 }
 # What a reading of the router gives each queue: a bound shared by the classes that drops before them, or none that matters.
-READINGS = {"a": "1000000p", "b": "50p"}
+READINGS = {"a": "1000000p", "b": "1000p"}
 MEANINGS = {
     "a": "a shaper over class queues that never drop",
-    "b": "a shared bound of 50 packets that drops before the class queues",
+    "b": "a shared bound of 1000 packets (Click's default queue) that drops before the class queues",
 }
 BUCKET = 100_000
 LAST_BUCKETS = 40
@@ -492,7 +492,7 @@ class _Study:
         fig, panels = plot.figure(1, 2, width=7.6, height=3.6, share=True)
         sizes = self.first[reading, DROP_TAIL].tasks[0].bytes.tolist()
         edges = np.arange(1, LAST_BUCKETS + 1) * BUCKET
-        ideal = [equal_share(sizes, edge, self.given["shaper_mbit"] * 1e6) for edge in edges]
+        ideal = [equal_share(sizes, float(edge), self.given["shaper_mbit"] * 1e6) for edge in edges]
         for axes, service in zip(panels, SERVICES, strict=True):
             cell = self.first[reading, f"rafle/{service}"]
             filled = [b for b in range(LAST_BUCKETS) if (cell.tasks[0].bucket == b).sum() >= 2]
@@ -600,7 +600,7 @@ class _Study:
         )
         same = stats.paired_difference(mean["rafle/round_robin"], mean["ideal/round_robin"])
         part = same.mean / float(np.mean(mean["ideal/round_robin"]))
-        verdict = "held" if abs(part) <= 0.05 else "not held"
+        verdict: Verdict = "held" if abs(part) <= 0.05 else "not held"
         out.append(
             Finding(
                 of + "table 3: under round robin RAFLE equals ideal (within 5 %)",
@@ -643,13 +643,13 @@ class _Study:
             figures = ", ".join(f"{n} {g.format(1)} %" for n, g in gains)
             out.append(Finding(of + text, verdict, figures))
         drifting = [row[0] for row in self.windows(reading).rows if row[-1] == "drifting"]
-        verdict = "not held" if drifting else "held"
+        steady: Verdict = "not held" if drifting else "held"
         figures = (
             f"first and last 1000 s differ: {', '.join(drifting)}"
             if drifting
             else "no difference between the first and the last 1000 s"
         )
-        out.append(Finding(of + "experiment 2 is stationary from 1000 s on", verdict, figures))
+        out.append(Finding(of + "experiment 2 is stationary from 1000 s on", steady, figures))
         return out
 
     def about_memory(self) -> Finding:
