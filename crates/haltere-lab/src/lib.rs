@@ -7,7 +7,7 @@
 mod build;
 pub mod plan;
 pub mod record;
-mod routes;
+pub mod routes;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]
@@ -15,4 +15,5 @@ pub mod table;
 
 pub use plan::Plan;
 pub use record::Record;
+pub use routes::Routes;
 pub use scenario::{Point, Scenario, ScenarioError};

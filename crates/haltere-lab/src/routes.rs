@@ -1,15 +1,16 @@
 //! Which links a packet takes: the fewest, of these the least delay, of these the first in the plan.
 //!
-//! The laboratory needs it to tell round-trip times and unreachable hosts; worlds follow the same rule. Hosts with one
+//! The laboratory tells round-trip times and unreachable hosts by it, and worlds send packets by it. Hosts with one
 //! link are followed to the core first and paths through the core are remembered, so a dumbbell of 10,000 pairs costs
 //! one search.
 
+use crate::Plan;
 use haltere_units::Dur;
 use std::collections::HashMap;
 
 /// Shortest paths over the links of a plan.
 #[derive(Debug, Clone)]
-pub(crate) struct Routes {
+pub struct Routes {
     delays: Vec<Dur>,
     /// Of each node: the links that leave it, with the node at their end.
     out: Vec<Vec<(usize, usize)>>,
@@ -20,7 +21,7 @@ pub(crate) struct Routes {
 
 impl Routes {
     /// Over these links, each given by the indices of its two nodes and its delay.
-    pub(crate) fn new(nodes: usize, links: impl IntoIterator<Item = (usize, usize, Dur)>) -> Routes {
+    pub fn new(nodes: usize, links: impl IntoIterator<Item = (usize, usize, Dur)>) -> Routes {
         let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
         let mut delays = Vec::new();
         for (i, (from, to, delay)) in links.into_iter().enumerate() {
@@ -31,8 +32,13 @@ impl Routes {
         Routes { delays, out, into, found: HashMap::new() }
     }
 
+    /// Over the links of a plan.
+    pub fn of(plan: &Plan) -> Routes {
+        Routes::new(plan.nodes.len(), plan.links.iter().map(|l| (l.from, l.to, l.delay)))
+    }
+
     /// The links from one node to another, in order; `None` where there is no way. From a node to itself: no links.
-    pub(crate) fn path(&mut self, from: usize, to: usize) -> Option<Vec<usize>> {
+    pub fn path(&mut self, from: usize, to: usize) -> Option<Vec<usize>> {
         let (mut here, mut there) = (from, to);
         let (mut head, mut tail) = (Vec::new(), Vec::new());
         // A host's only link is the only way out, and in; the bound ends a ring of such links.
@@ -125,6 +131,25 @@ mod tests {
     fn fewest_links_come_before_least_delay() {
         let mut routes = Routes::new(4, links(&[(0, 1, 1), (1, 3, 1), (0, 3, 100), (3, 2, 1), (0, 2, 500)]));
         assert_eq!(routes.path(0, 3), Some(vec![4]));
+    }
+
+    #[test]
+    fn hosts_of_a_dumbbell_cross_both_routers() {
+        // Hosts 0, 1 at router 2; hosts 4, 5 at router 3.
+        let mut routes = Routes::new(6, links(&[(0, 2, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (3, 5, 1)]));
+        assert_eq!(routes.path(0, 4), Some(vec![0, 4, 6]));
+        assert_eq!(routes.path(5, 1), Some(vec![9, 5, 3]));
+        assert_eq!(routes.path(0, 1), Some(vec![0, 3]), "by their own router");
+        assert_eq!(routes.path(2, 4), Some(vec![4, 6]), "a router may send, too");
+        assert_eq!(routes.path(4, 3), Some(vec![7]));
+    }
+
+    #[test]
+    fn a_one_way_street_is_no_way_back() {
+        let street = [(0, 1), (1, 2), (2, 1)].map(|(from, to)| (from, to, Dur::from_ms(1)));
+        let mut routes = Routes::new(3, street);
+        assert_eq!(routes.path(0, 2), Some(vec![0, 1]));
+        assert_eq!(routes.path(2, 0), None);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use crate::event_queue::{EventQueue, Target};
 use crate::link::Link;
 use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool};
-use crate::routes::DELIVER;
 use haltere_queue::Ecn;
 use haltere_units::Time;
+
+/// At the end of a path.
+pub(crate) const DELIVER: u32 = u32::MAX;
 
 /// Whom an event is for.
 pub(crate) mod kind {

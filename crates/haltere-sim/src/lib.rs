@@ -17,7 +17,7 @@
 //! | `fabric` | links, packets on their paths and pending events: what applications act upon |
 //! | `link` | queue discipline, device ring, line and packets in flight, with one pending event |
 //! | `event_queue` | the pending events in order of (time, sequence number) |
-//! | `packet` | the packet and its pool; `routes`: paths found at the start |
+//! | `packet` | the packet and its pool |
 //! | `app` | one flow each, both ends: `tcp` with the sources `bulk` and `on_off`, `cbr`, `ping` |
 //! | `alarms` | the timer of an endpoint with few entries in the event queue |
 //! | `recorder` | samples and counters |
@@ -40,8 +40,7 @@ mod network;
 mod packet;
 mod pcap;
 mod recorder;
-mod rng;
-mod routes;
+pub mod rng;
 pub mod wire_format;
 
 pub use control::{Capture, RunControl};

@@ -4,14 +4,13 @@ use crate::app::{Flow, Place};
 use crate::control::{Capture, RunControl};
 use crate::error::RunError;
 use crate::event_queue::{EventQueue, Target};
-use crate::fabric::{Fabric, Port, kind};
+use crate::fabric::{DELIVER, Fabric, Port, kind};
 use crate::link::Link;
 use crate::packet::{Header, Packet, Pool};
 use crate::pcap::Tap;
 use crate::recorder::Recorder;
-use crate::routes::{DELIVER, Routes};
 use haltere_lab::plan::{AppPlan, FlowPlan};
-use haltere_lab::{Plan, Record};
+use haltere_lab::{Plan, Record, Routes};
 use haltere_queue::Ecn;
 use haltere_units::{ParamError, Time};
 use std::collections::BTreeMap;
@@ -74,7 +73,7 @@ impl<'a> Network<'a> {
             last_port: 0,
         };
         let recorder = Recorder::new(plan, &mut fabric);
-        let mut routes = Routes::new(plan);
+        let mut routes = Routes::of(plan);
         let mut flows = Vec::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
             let ports = ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
@@ -158,8 +157,7 @@ impl<'a> Network<'a> {
         let (plan, paths) = (self.plan, &mut self.fabric.paths);
         *self.ways_back.entry((node, h.endpoint)).or_insert_with(|| {
             let start = paths.len() as u32;
-            let found = Routes::new(plan).append(node as usize, h.dst as usize, paths);
-            paths.push(DELIVER);
+            let found = add_path(&mut Routes::of(plan), node as usize, h.dst as usize, paths);
             found.then_some(start)
         })
     }
@@ -172,6 +170,14 @@ fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
         .iter()
         .map(|l| link(l).map_err(|error| RunError::Param { place: format!("link {}", l.name), error }))
         .collect()
+}
+
+/// Adds the links from one node to another to `paths`, and the end of the path. False where there is no way.
+fn add_path(routes: &mut Routes, from: usize, to: usize, paths: &mut Vec<u32>) -> bool {
+    let path = routes.path(from, to);
+    paths.extend(path.iter().flatten().map(|&link| link as u32));
+    paths.push(DELIVER);
+    path.is_some()
 }
 
 /// Where both ends of a flow send from; their paths are added to `paths`.
@@ -191,11 +197,10 @@ fn ports(
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
         let cursor = paths.len() as u32;
         // UDP has no way back to need.
-        if !routes.append(from, to, paths) && (side == 0 || protocol != 17) {
+        if !add_path(routes, from, to, paths) && (side == 0 || protocol != 17) {
             let name = |node: usize| plan.nodes[node].clone();
             return Err(RunError::Unreachable { flow: flow.name.clone(), from: name(from), to: name(to) });
         }
-        paths.push(DELIVER);
         let endpoint = (2 * index + 1 - side) as u32;
         let (src, dst) = (from as u32, to as u32);
         let (len, isn, id, ecn, dscp, returned) = (0, 0, 0, Ecn::NotEct, 0, false);
