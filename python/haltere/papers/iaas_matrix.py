@@ -7,6 +7,7 @@ HotNets 2019: (alone - with) / alone, for what is better when there is more of i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,8 @@ def reproduce(options: Options) -> Outcome:
         _heat(rates, "harm", folder / "matrix-harm", "Harm that the column does to the row"),
     ]
     document.add(Heading("Tables"), *tables, Heading("Figures"), *figures)
-    document.add(Heading("What it shows"), findings_table(findings))
+    table = replace(findings_table(findings), title="What is said of these controls")
+    document.add(Heading("What it shows"), table)
     return Outcome(ID, document, findings, left_out)
 
 
