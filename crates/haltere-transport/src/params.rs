@@ -85,7 +85,8 @@ pub struct TcpParams {
     pub delayed_ack_min: Dur,
     /// Full segments that bring an acknowledgement at once. Default 2 (RFC 5681).
     pub ack_every: u32,
-    /// Segments acknowledged one by one at the start and after a long silence. Default 16 (Linux). 0: none.
+    /// Segments acknowledged one by one at the start and after a long silence. Default 16 (Linux). 0: none, nor is a
+    /// pushed segment acknowledged at once when it is read, as Linux does.
     pub quick_acks: u32,
     /// Delay of acknowledgements that carry SACK blocks after the third (Linux's `tcp_comp_sack_delay_ns`), at most
     /// a twentieth of the round-trip time. Default 1ms. 0: none.

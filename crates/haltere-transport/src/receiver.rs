@@ -249,7 +249,7 @@ impl Receiver {
         self.open_window(a.end - a.start, if self.auto_read { 0 } else { self.unread() });
         if self.auto_read {
             self.consume(a.now, self.unread());
-            self.ack_now |= self.ato_max > 0 && self.quick_max > 0 && self.push_answered();
+            self.ack_now |= self.ato_max > 0 && self.push_answered();
         }
     }
 
@@ -273,9 +273,13 @@ impl Receiver {
         }
     }
 
-    /// A pushed segment was read by the application: it is acknowledged at once, but in a conversation.
+    /// A pushed segment was read by the application: it is acknowledged at once, but in a conversation, and not by
+    /// a receiver that knows no quick acknowledgements.
     #[inline]
     fn push_answered(&self) -> bool {
+        if self.quick_max == 0 {
+            return false;
+        }
         self.pushed == 2 || (self.pushed == 1 && self.ping_pong < PING_PONG)
     }
 
