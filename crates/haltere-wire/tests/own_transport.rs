@@ -102,9 +102,11 @@ fn a_transfer_each_way_with_a_linux_kernel_over_loss_and_reordering() {
     let ((received, wrong), ours) = routed;
     assert_eq!((received, wrong), (bytes, 0), "what the kernel received");
     assert_eq!((ours.left, ours.wrong), (0, 0), "what we received");
-    assert!(ours.lost > 0 && ours.retransmissions > 0 && ours.delivered_ce > 0, "{ours:?}");
+    assert!(ours.lost > 0 && ours.retransmissions > 0, "{ours:?}");
+    assert!(ours.marked > 0 && ours.ecn_reductions > 0, "marks are echoed and answered: {ours:?}");
     assert_eq!(ours.strangers, 0, "every segment of the kernel was readable");
-    println!("{megabytes} MB each way: {ours:?}");
+    let Ours { lost, marked, retransmissions, seconds, .. } = ours;
+    println!("{megabytes} MB each way in {seconds:.1} s: {lost} lost, {marked} marked, {retransmissions} retransmitted by us");
     check_with_tshark(&capture);
     let _ = std::fs::remove_file(&capture);
 }
@@ -118,13 +120,14 @@ struct Ours {
     lost: u64,
     marked: u64,
     retransmissions: u64,
-    delivered_ce: u64,
+    ecn_reductions: u64,
     seconds: f64,
 }
 
 fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
     topology.router.stay().unwrap();
-    let queue: QueueParams = serde_json::from_str(r#"{ "kind": "fq_codel", "ecn": true }"#).unwrap();
+    // Marks what slow start heaps up; loses nothing itself.
+    let queue: QueueParams = serde_json::from_str(r#"{ "kind": "threshold", "upper": "20p" }"#).unwrap();
     let direction = |from, to| {
         let mut link = link(from, to, queue.clone());
         link.rate = Some(Rate::from_mbps(100));
@@ -169,7 +172,7 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
         lost: records.iter().map(|r| r.total.lost).sum(),
         marked: records.iter().map(|r| r.total.marked).sum(),
         retransmissions: info.retransmissions,
-        delivered_ce: info.delivered_ce,
+        ecn_reductions: info.ecn_reductions,
         seconds: now.as_secs_f64(),
     }
 }

@@ -109,8 +109,8 @@ fn ecn_flows_are_marked_and_lose_nothing() {
     let total = &outcome.record.links[8].total;
     assert!(total.marked > 0 && total.dropped_congestion == 0, "{total:?}");
     let sender = outcome.record.flows[0].sender.unwrap();
-    // A packet under way at the end may not be acknowledged yet.
-    assert!(sender.delivered_ce > 0 && sender.delivered_ce <= total.marked, "{sender:?}");
+    // The kernel counts every packet acknowledged under an echo, of which there are several for one mark.
+    assert!(sender.delivered_ce > 0 && sender.retransmissions == 0, "{sender:?}");
 }
 
 #[test]
