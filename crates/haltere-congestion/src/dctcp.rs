@@ -98,8 +98,9 @@ impl CongestionControl for Dctcp {
     fn on_rto(&mut self, ev: &RtoEvent) {
         self.window.timeout(reno::halved(&self.window), ev);
     }
-    fn on_returned(&mut self, _now: Time, bytes: Bytes) {
+    fn on_returned(&mut self, _now: Time, bytes: Bytes) -> bool {
         self.bytes_marked += bytes.as_u64();
+        true
     }
     fn on_spurious(&mut self, _now: Time) {
         self.window.undo();

@@ -74,8 +74,11 @@ pub trait CongestionControl {
     /// The connection is established; the handshake measured this round-trip time.
     fn on_established(&mut self, _now: Time, _rtt: Dur) {}
     /// A switch sent back a marked packet that carried so many payload bytes: they count as marked now. The
-    /// transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives.
-    fn on_returned(&mut self, _now: Time, _bytes: Bytes) {}
+    /// transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control knows of such
+    /// packets, and the transport answers as it does an echo, with one reduction a window.
+    fn on_returned(&mut self, _now: Time, _bytes: Bytes) -> bool {
+        false
+    }
     /// The last reduction answered a loss that was none (Eifel, DSACK): put back what it took.
     fn on_spurious(&mut self, _now: Time) {}
     /// The first transmission after an idle time, before it is sent.

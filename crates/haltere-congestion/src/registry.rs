@@ -42,7 +42,7 @@ macro_rules! controls {
             fn on_established(&mut self, now: Time, rtt: Dur) {
                 match self { $(Control::$variant(c) => c.on_established(now, rtt)),+ }
             }
-            fn on_returned(&mut self, now: Time, bytes: Bytes) {
+            fn on_returned(&mut self, now: Time, bytes: Bytes) -> bool {
                 match self { $(Control::$variant(c) => c.on_returned(now, bytes)),+ }
             }
             fn on_spurious(&mut self, now: Time) {

@@ -113,7 +113,9 @@ fn play(control: &mut Control, steps: &[(u64, Step)]) -> Vec<(Bytes, Bytes, Opti
                 (ev.idle, ev.rto) = (Dur::from_ms(ms), Dur::from_ms(200));
                 control.on_restart(&ev);
             }
-            Step::Returned(bytes) => control.on_returned(now, Bytes::new(bytes)),
+            Step::Returned(bytes) => {
+                control.on_returned(now, Bytes::new(bytes));
+            }
         }
         let mut probe = Probe::new();
         control.probe(&mut probe);

@@ -102,8 +102,8 @@ pub struct Params {
     /// The same as how far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1; the study's is 0.15.
     /// Default none.
     pub lower_fraction: Option<f64>,
-    /// True: a copy of each packet that meets congestion goes back to its sender with CE set, unless the packet
-    /// is marked already or is such a copy itself. Default false.
+    /// True: a copy of each ECN-capable packet that meets congestion goes back to its sender with CE set, unless the packet
+    /// is marked already or is such a copy itself. Others have no sender that would know what it means. Default false.
     pub return_to_sender: bool,
     /// True: packets that meet congestion are marked on their way. Default true, but false with `return_to_sender`.
     pub mark: Option<bool>,
@@ -228,7 +228,7 @@ impl<P: Pkt> Threshold<P> {
     /// Tells congestion on a packet; `None` where it was dropped for it.
     #[inline]
     fn tell(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
-        if self.return_to_sender && pkt.ecn() != Ecn::Ce && !pkt.is_returned() {
+        if self.return_to_sender && matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1) && !pkt.is_returned() {
             fate.returned(&pkt);
         }
         let told = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
@@ -407,6 +407,12 @@ mod tests {
         assert!(congested(params.clone(), TestPkt::new(1, 1500).ecn(Ecn::Ce)).returned.is_empty());
         let copy = TestPkt { returned: true, ..TestPkt::new(1, 1500).ecn(Ecn::Ect0) };
         assert!(congested(params, copy).returned.is_empty());
+    }
+
+    #[test]
+    fn packets_that_are_not_capable_are_not_returned() {
+        let params = Params { return_to_sender: true, ..Params::default() };
+        assert!(congested(params, TestPkt::new(1, 1500)).returned.is_empty());
     }
 
     #[test]

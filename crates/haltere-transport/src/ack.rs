@@ -496,7 +496,10 @@ impl Sender {
         }
         sent.flags |= CE_COUNTED;
         let bytes = Bytes::new(u64::from(sent.len));
-        self.control.on_returned(now, bytes);
+        if self.control.on_returned(now, bytes) {
+            self.enter_cwr();
+            self.tell_loss(now);
+        }
         self.refresh_cwnd();
         true
     }

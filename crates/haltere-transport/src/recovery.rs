@@ -208,8 +208,8 @@ impl Sender {
         self.state = CaState::Recovery;
     }
 
-    /// RFC 3168 section 6.1.2: an echo reduces the window once in a window of data.
-    fn enter_cwr(&mut self) {
+    /// RFC 3168 section 6.1.2: an echo, and likewise a returned packet, reduces the window once in a window of data.
+    pub(crate) fn enter_cwr(&mut self) {
         self.rec.prior_known = false;
         if self.state < CaState::Cwr {
             self.rec.undo_marker = 0;

@@ -221,3 +221,57 @@ fn a_returned_mark_counts_once_and_its_echo_does_not() {
     let i = p.ends[0].info();
     assert_eq!((i.returned, i.returned_late), (1, 2));
 }
+
+#[test]
+fn returned_packets_reduce_the_window_once_before_any_echo() {
+    let mut s = Setup::new("dctcp");
+    (s.rate, s.delay) = (Rate::from_mbps(20), Dur::from_ms(20));
+    let mut p = Pipe::new(s).bulk();
+    p.trace = Some(Vec::new());
+    p.run_until(ms(50));
+    let data: Vec<_> = p.trace.as_ref().unwrap().iter().filter(|t| t.1 == 0 && t.2.len > 0).map(|t| t.2).collect();
+    for segment in &data {
+        assert!(p.ends[0].on_returned(p.now, segment), "each is in flight");
+    }
+    assert!(data.len() > 5 && p.ends[0].info().ecn_reductions == 1, "{} came back", data.len());
+    p.run_until(ms(1000));
+    let i = p.ends[0].info();
+    assert_eq!((i.returned, i.ecn_reductions, i.retransmissions), (data.len() as u64, 1, 0), "{i:#?}");
+}
+
+#[test]
+fn forged_returned_packets_are_counted_and_change_nothing() {
+    let run = |forge: bool| {
+        let mut s = Setup::new("dctcp");
+        (s.rate, s.delay) = (Rate::from_mbps(20), Dur::from_ms(20));
+        let mut p = Pipe::new(s).bulk();
+        p.trace = Some(Vec::new());
+        p.run_until(ms(50));
+        let real = p.trace.as_ref().unwrap().iter().find(|t| t.1 == 0 && t.2.len > 0).unwrap().2;
+        if forge {
+            let seqs = [real.seq.wrapping_add(1), real.seq.wrapping_add(10_000_000), real.seq.wrapping_sub(1_000_000)];
+            let forged = seqs.map(|seq| Segment { seq, ..real });
+            for segment in forged.iter().chain([&Segment { len: 0, ..real }]) {
+                assert!(!p.ends[0].on_returned(p.now, segment), "{segment:?}");
+            }
+        }
+        p.run_until(ms(1000));
+        p.ends[0].info()
+    };
+    let (left_alone, attacked) = (run(false), run(true));
+    assert_eq!((attacked.returned, attacked.returned_late, attacked.ecn_reductions), (0, 4, 0));
+    assert_eq!((attacked.cwnd, attacked.acked), (left_alone.cwnd, left_alone.acked));
+}
+
+#[test]
+fn a_control_that_does_not_know_returned_packets_ignores_them() {
+    let mut s = Setup::new("cubic");
+    (s.rate, s.delay) = (Rate::from_mbps(20), Dur::from_ms(20));
+    let mut p = Pipe::new(s).bulk();
+    p.trace = Some(Vec::new());
+    p.run_until(ms(50));
+    let real = p.trace.as_ref().unwrap().iter().find(|t| t.1 == 0 && t.2.len > 0).unwrap().2;
+    let before = p.ends[0].info().cwnd;
+    p.ends[0].on_returned(p.now, &real);
+    assert_eq!((p.ends[0].info().cwnd, p.ends[0].info().ecn_reductions), (before, 0));
+}
