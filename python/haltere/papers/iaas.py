@@ -252,7 +252,7 @@ def _rtt_figure(cells: Cells, stem: Path) -> Figure:
         axes.set_xticks(rtts, [f"{rtt:g}" for rtt in rtts])
         axes.minorticks_off()
         plot.title(axes, f"{pairs} pairs, {SHORT[case]}")
-    panels[0].set_ylim(bottom=0)
+    panels[0].set_ylim(0, 1.05 * len(STUDIED))  # one control that has everything
     for row in range(len(numbers)):
         panels[row * len(CASES)].set_ylabel("throughput / fair share")
     for axes in panels[-len(CASES) :]:
