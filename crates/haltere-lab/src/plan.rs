@@ -6,6 +6,7 @@
 use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;
 use haltere_transport::TcpParams;
+use haltere_transport::multipath::MultipathParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 
 /// One run, explicit.
@@ -135,6 +136,40 @@ pub enum AppPlan {
     },
     /// Files uploaded by FTP, one task after the other.
     Ftp(FtpPlan),
+    /// A stream over several paths.
+    Multipath(Box<MultipathPlan>),
+}
+
+/// A stream over several paths.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MultipathPlan {
+    /// Endpoints of every subflow.
+    pub tcp: TcpPlan,
+    /// The connection.
+    pub multipath: MultipathParams,
+    /// The paths in the order of joining; the first is the flow's own.
+    pub paths: Vec<PathPlan>,
+    /// Rate at which the application writes; `None`: it always has something to send.
+    pub rate: Option<Rate>,
+    /// Bytes of one write, where there is a rate.
+    pub packet: Bytes,
+    /// Bytes in all; `None`: endless.
+    pub bytes: Option<Bytes>,
+}
+
+/// One path of a stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathPlan {
+    /// Index of the node that is the sender's interface.
+    pub from: usize,
+    /// Index of the node that is the receiver's.
+    pub to: usize,
+    /// When its subflow joins; `None`: with the others.
+    pub join: Option<Time>,
+    /// When it leaves.
+    pub leave: Option<Time>,
+    /// From when on nothing passes.
+    pub cut: Option<Time>,
 }
 
 /// Files uploaded by FTP.

@@ -3,6 +3,7 @@
 //! Plain columns of numbers, filled in order of time; [`crate::table`] turns them into Arrow tables.
 
 use haltere_transport::Info;
+use haltere_transport::multipath::{Coefficient, PathInfo};
 use haltere_units::{Dur, Time};
 
 /// One run, written down.
@@ -20,6 +21,12 @@ pub struct Record {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
+    /// Samples of the paths of multipath connections, in order of time, the end included.
+    pub path_series: Vec<PathSample>,
+    /// What correlators said: flow and verdict, each flow in order of time.
+    pub coefficients: Vec<(u32, Coefficient)>,
+    /// Writes of multipath applications with a rate: when written, and how long until read at the other end.
+    pub delays: Vec<PingSample>,
     /// Events that the world handled.
     pub events: u64,
     /// The most entries that the event queue held.
@@ -132,6 +139,19 @@ pub struct QueueSample {
     pub sent_bytes: u64,
     /// Inner variables of the discipline: name and value.
     pub vars: Vec<(&'static str, f64)>,
+}
+
+/// One path of a multipath connection at one instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PathSample {
+    /// When.
+    pub at: Time,
+    /// Which flow (index in the plan).
+    pub flow: u32,
+    /// Which path of it.
+    pub path: u32,
+    /// What it shows of itself.
+    pub info: PathInfo,
 }
 
 /// One answered ping.

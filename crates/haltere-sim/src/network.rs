@@ -54,8 +54,8 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
             tap.close()?;
         }
     }
-    let Network { mut fabric, flows, recorder, events, .. } = network;
-    let mut record = recorder.finish(&mut fabric, &flows);
+    let Network { mut fabric, mut flows, recorder, events, .. } = network;
+    let mut record = recorder.finish(&mut fabric, &mut flows);
     record.events = events;
     Ok(record)
 }
@@ -77,7 +77,8 @@ impl<'a> Network<'a> {
         let mut flows = Vec::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
             let ports = ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
-            flows.push(Flow::new(flow, Place { index, ports, seed: plan.seed })?);
+            let more = path_ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
+            flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed })?);
             fabric.schedule(flow.start, kind::START, index);
         }
         Ok(Network { plan, fabric, flows, recorder, ways_back: BTreeMap::new(), events: 0 })
@@ -190,7 +191,9 @@ fn ports(
 ) -> Result<[Port; 2], RunError> {
     let (client, server) = port_numbers(index);
     let (protocol, near_port, far_port) = match flow.app {
-        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } | AppPlan::Ftp(_) => (6, client, server),
+        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } | AppPlan::Ftp(_) | AppPlan::Multipath(_) => {
+            (6, client, server)
+        }
         AppPlan::Cbr { .. } => (17, client, server),
         AppPlan::Ping { .. } => (1, 0, 0),
     };
@@ -223,6 +226,25 @@ fn ports(
         })
     };
     Ok([port(0, flow.from, flow.to, near_port, far_port)?, port(1, flow.to, flow.from, far_port, near_port)?])
+}
+
+/// Where both ends of each path of a multipath flow send from: the paths are told apart by the client's port.
+fn path_ports(
+    plan: &Plan,
+    flow: &FlowPlan,
+    index: usize,
+    routes: &mut Routes,
+    paths: &mut Vec<u32>,
+) -> Result<Vec<[Port; 2]>, RunError> {
+    let AppPlan::Multipath(multi) = &flow.app else { return Ok(Vec::new()) };
+    let one = |(number, path): (usize, &haltere_lab::plan::PathPlan)| {
+        let flow = FlowPlan { from: path.from, to: path.to, ..flow.clone() };
+        let mut both = ports(plan, &flow, index, routes, paths)?;
+        let (client, _) = port_numbers(index * haltere_transport::multipath::MAX_PATHS + number);
+        (both[0].header.src_port, both[1].header.dst_port) = (client, client);
+        Ok(both)
+    };
+    multi.paths.iter().enumerate().map(one).collect()
 }
 
 /// Ports of the two ends of flow `index`: clients from Linux's ephemeral range, servers from iperf's port up.

@@ -100,6 +100,7 @@ impl Recorder {
             match flow {
                 Flow::Ping(_) => continue,
                 Flow::Tcp(tcp) => tcp.probe(&mut probe),
+                Flow::Multipath(multi) => multi.sample(now, &mut self.record.path_series),
                 Flow::Cbr(_) | Flow::Ftp(_) => {}
             }
             self.record.flow_series.push(FlowSample {
@@ -112,7 +113,7 @@ impl Recorder {
         }
     }
     /// The run is over.
-    pub fn finish(mut self, fabric: &mut Fabric, flows: &[Flow]) -> Record {
+    pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
         let end = fabric.now;
         if self.warmup > end {
             self.end_warmup(fabric, flows); // nothing is after a warm-up that outlasts the run
@@ -121,6 +122,11 @@ impl Recorder {
         self.record.flows = flows.iter().map(Flow::record).collect();
         let ftp = flows.iter().filter_map(|flow| if let Flow::Ftp(ftp) = flow { Some(ftp) } else { None });
         self.record.tasks = ftp.flat_map(|ftp| ftp.tasks()).collect();
+        flows.iter_mut().for_each(|flow| {
+            if let Flow::Multipath(multi) = flow {
+                multi.finish(end, &mut self.record);
+            }
+        });
         self.record.tasks.sort_by_key(|task| (task.start, task.flow));
         for (flow, &(received, sender)) in self.record.flows.iter_mut().zip(warm) {
             flow.received_after_warmup = flow.received - received;

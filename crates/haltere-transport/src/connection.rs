@@ -465,6 +465,7 @@ impl Connection {
     pub fn next_timeout(&self) -> Option<Time> {
         let at = match self.state {
             State::Established => self.tx.xmit.at.min(self.tx.pacing_wake).min(self.rx.next_timeout()),
+            State::Reset => u64::MAX, // given up in the handshake: its timer means nothing any more
             _ => self.hs.at,
         };
         (at != u64::MAX).then_some(Time::from_ns(at))

@@ -20,6 +20,7 @@ mod application;
 mod claims;
 mod connection;
 mod info;
+pub mod multipath;
 mod params;
 mod payload;
 mod rack;

@@ -42,12 +42,12 @@ pub(crate) fn build(experiment: &Experiment, network: &Network, seed: u64) -> Re
     Ok(flows)
 }
 
-struct Entry<'a> {
+pub(super) struct Entry<'a> {
     experiment: &'a Experiment,
-    network: &'a Network,
+    pub(super) network: &'a Network,
     traffic: &'a Traffic,
     group: usize,
-    place: String,
+    pub(super) place: String,
 }
 
 impl Entry<'_> {
@@ -70,7 +70,10 @@ impl Entry<'_> {
     fn flows(&self, label: &str, seed: u64) -> Result<Vec<FlowDraft>, ScenarioError> {
         let ends = self.traffic.ends();
         self.check_times(ends)?;
-        let pairs = self.pairs(ends)?;
+        let pairs = match self.traffic {
+            Traffic::Multipath(multipath) => self.multipath_ends(multipath)?,
+            _ => self.pairs(ends)?,
+        };
         let count = self.count(ends);
         let total = pairs.len() as u64 * u64::from(count);
         if total > MOST_FLOWS {
@@ -220,6 +223,7 @@ impl Entry<'_> {
                 Ok(vec![AppPlan::Ping { interval: ping.interval, payload: ping.payload, ecn: ping.ecn }])
             }
             Traffic::Ftp(ftp) => self.ftp(ftp),
+            Traffic::Multipath(multipath) => self.multipath(multipath),
         }
     }
 
@@ -249,7 +253,7 @@ impl Entry<'_> {
         Err(self.fault(name, format!("from 1B to {most}B"), bytes).out_of_range())
     }
 
-    fn tcp<T>(&self, side: &TcpSide, app: impl Fn(TcpPlan) -> T) -> Result<Vec<T>, ScenarioError> {
+    pub(super) fn tcp<T>(&self, side: &TcpSide, app: impl Fn(TcpPlan) -> T) -> Result<Vec<T>, ScenarioError> {
         let bug = |e| self.fault("tcp", "what the schema says", e).hint("this is a bug of Haltere").bug();
         let mut base = self.experiment.tcp.clone();
         base.ecn = side.ecn.unwrap_or(base.ecn);

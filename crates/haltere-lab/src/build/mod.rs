@@ -2,6 +2,7 @@
 
 pub(crate) mod chance;
 mod flows;
+mod multipath;
 mod network;
 mod verify;
 

@@ -3,6 +3,7 @@
 pub(crate) mod error;
 mod experiment;
 pub(crate) mod ftp;
+pub(crate) mod multipath;
 mod overrides;
 mod points;
 mod text;

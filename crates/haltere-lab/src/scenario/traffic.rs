@@ -1,6 +1,7 @@
 //! What is sent, as written in an experiment file.
 
 use super::ftp::Ftp;
+use super::multipath::Multipath;
 use super::overrides::Overrides;
 use haltere_congestion::CongestionParams;
 use haltere_transport::TcpParams;
@@ -23,11 +24,13 @@ pub enum Traffic {
     Ping(Ping),
     /// `ftp`
     Ftp(Ftp),
+    /// `multipath`
+    Multipath(Multipath),
 }
 
 impl Traffic {
     /// The names of all kinds.
-    pub const NAMES: &'static [&'static str] = &["bulk", "on_off", "cbr", "ping", "ftp"];
+    pub const NAMES: &'static [&'static str] = &["bulk", "on_off", "cbr", "ping", "ftp", "multipath"];
 
     /// The name of this kind.
     pub fn kind(&self) -> &'static str {
@@ -37,6 +40,7 @@ impl Traffic {
             Traffic::Cbr(_) => "cbr",
             Traffic::Ping(_) => "ping",
             Traffic::Ftp(_) => "ftp",
+            Traffic::Multipath(_) => "multipath",
         }
     }
     /// Between whom and when.
@@ -47,6 +51,7 @@ impl Traffic {
             Traffic::Cbr(t) => &t.ends,
             Traffic::Ping(t) => &t.ends,
             Traffic::Ftp(t) => &t.ends,
+            Traffic::Multipath(t) => &t.ends,
         }
     }
     /// The TCP of these flows, if they are TCP.
@@ -55,6 +60,7 @@ impl Traffic {
             Traffic::Bulk(t) => Some(&t.side),
             Traffic::OnOff(t) => Some(&t.side),
             Traffic::Ftp(t) => Some(&t.side),
+            Traffic::Multipath(t) => Some(&t.side),
             Traffic::Cbr(_) | Traffic::Ping(_) => None,
         }
     }

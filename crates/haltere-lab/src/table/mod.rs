@@ -7,13 +7,19 @@
 //! | `flow_series` | flow and sample | at_ns, flow, received_bytes, cwnd_bytes, ..., variables of the control |
 //! | `queue_series` | watched queue and sample | at_ns, link, packets, bytes, ..., variables of the discipline |
 //! | `pings` | answered ping | at_ns, flow, rtt_ns |
+//! | `paths` | path of a multipath connection and sample | at_ns, flow, path, cwnd_bytes, srtt_ns, acked_bytes, replicas, dup_acks, ... |
+//! | `coefficients` | pair of paths and verdict of a correlator | at_ns, flow, correlator, path_a, path_b, coefficient, shares |
+//! | `delays` | write of a multipath application with a rate | at_ns, flow, delay_ns |
 //! | `tasks` | FTP task | flow, group, file_bytes, start_ns, data_ns, end_ns, failures |
+//!
+//! The tables of multipath connections are there only where there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit stands in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
 //! mechanisms.
 
 mod columns;
+mod multipath;
 mod runs;
 mod series;
 
@@ -26,14 +32,20 @@ use sha2::{Digest, Sha256};
 
 /// All tables of one run, by name, in a fixed order.
 pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> {
-    vec![
+    let mut tables = vec![
         ("flows", runs::flows(plan, record)),
         ("links", runs::links(plan, record)),
         ("flow_series", series::flows(plan, record)),
         ("queue_series", series::queues(plan, record)),
         ("pings", series::pings(plan, record)),
         ("tasks", runs::tasks(plan, record)),
-    ]
+    ];
+    if !multipath::is_absent(record) {
+        tables.push(("paths", multipath::paths(plan, record)));
+        tables.push(("coefficients", multipath::coefficients(plan, record)));
+        tables.push(("delays", multipath::delays(plan, record)));
+    }
+    tables
 }
 
 /// SHA-256 over the names, types and bytes of all columns, in hexadecimal: equal results, equal digests.

@@ -62,6 +62,7 @@ fn kind(app: &AppPlan) -> &'static str {
         AppPlan::Cbr { .. } => "cbr",
         AppPlan::Ping { .. } => "ping",
         AppPlan::Ftp(_) => "ftp",
+        AppPlan::Multipath(_) => "multipath",
     }
 }
 
@@ -69,6 +70,7 @@ fn tcp(app: &AppPlan) -> Option<&TcpPlan> {
     match app {
         AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
         AppPlan::Ftp(ftp) => Some(&ftp.tcp),
+        AppPlan::Multipath(multipath) => Some(&multipath.tcp),
         AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
     }
 }

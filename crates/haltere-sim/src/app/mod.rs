@@ -3,6 +3,7 @@
 pub(crate) mod bulk;
 pub(crate) mod cbr;
 pub(crate) mod ftp;
+pub(crate) mod multipath;
 pub(crate) mod on_off;
 pub(crate) mod ping;
 pub(crate) mod tcp;
@@ -22,6 +23,7 @@ pub(crate) enum Flow {
     Cbr(cbr::Cbr),
     Ping(ping::Ping),
     Ftp(Box<ftp::Ftp>),
+    Multipath(Box<multipath::Multi>),
 }
 
 /// Where both ends of a flow send from, its place in the plan, and the run's seed.
@@ -29,6 +31,8 @@ pub(crate) enum Flow {
 pub(crate) struct Place {
     pub index: usize,
     pub ports: [Port; 2],
+    /// Of a multipath connection: both ends of each path.
+    pub paths: Vec<[Port; 2]>,
     pub seed: u64,
 }
 
@@ -49,6 +53,9 @@ impl Flow {
             AppPlan::Ping { interval, payload, ecn } => {
                 ping::Ping::new(plan, *interval, *payload, *ecn, place).map(Flow::Ping)
             }
+            AppPlan::Multipath(multi) => {
+                multipath::Multi::new(plan, multi, place).map(|multi| Flow::Multipath(Box::new(multi)))
+            }
             AppPlan::Ftp(ftp) => ftp::Ftp::new(plan, ftp, place).map(|ftp| Flow::Ftp(Box::new(ftp))),
         };
         flow.map_err(|error| RunError::Param { place: format!("flow {}", plan.name), error })
@@ -60,6 +67,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
             Flow::Ftp(ftp) => ftp.start(fabric),
+            Flow::Multipath(multi) => multi.start(fabric),
         }
     }
     /// Its application's next step is due.
@@ -68,6 +76,7 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.step(fabric),
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
+            Flow::Multipath(multi) => multi.step(fabric),
             Flow::Ftp(_) => {} // it goes on when something arrives or a timer fires
         }
     }
@@ -75,6 +84,7 @@ impl Flow {
     pub fn stop(&mut self, fabric: &mut Fabric) {
         match self {
             Flow::Tcp(tcp) => tcp.stop(fabric),
+            Flow::Multipath(multi) => multi.stop(fabric),
             Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
         }
     }
@@ -84,6 +94,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => tcp.on_timer(side, fabric),
             Flow::Ftp(ftp) => ftp.on_timer(side, fabric),
+            Flow::Multipath(multi) => multi.on_timer(side, fabric),
             Flow::Cbr(_) | Flow::Ping(_) => {}
         }
     }
@@ -95,6 +106,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),
             Flow::Ping(ping) => ping.receive(side, packet, fabric, pings),
             Flow::Ftp(ftp) => ftp.receive(side, packet, fabric),
+            Flow::Multipath(multi) => multi.receive(side, packet, fabric),
         }
     }
     /// Payload bytes delivered to the receiving application so far.
@@ -104,12 +116,14 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.received,
             Flow::Ping(_) => 0,
             Flow::Ftp(ftp) => ftp.received,
+            Flow::Multipath(multi) => multi.received,
         }
     }
     /// The sender's endpoint (TCP).
     pub fn sender(&self) -> Option<Info> {
         match self {
             Flow::Tcp(tcp) => Some(tcp.sender()),
+            Flow::Multipath(multi) => Some(multi.sender()),
             Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
         }
     }
@@ -118,6 +132,7 @@ impl Flow {
         let mut record = FlowRecord { received: self.received(), sender: self.sender(), ..FlowRecord::default() };
         match self {
             Flow::Tcp(tcp) => record.completed = tcp.completed,
+            Flow::Multipath(multi) => record.completed = multi.completed,
             Flow::Cbr(cbr) => {
                 (record.packets_sent, record.packets_received) = (cbr.packets_sent, cbr.packets_received);
             }

@@ -1,0 +1,434 @@
+//! One end of a multipath connection: subflows, the way in and out, joining, leaving, closing.
+//! Source: RFC 8684 (sections 2, 3.2 to 3.4), RFC 6356 (coupled controls are told of their siblings).
+//! Deviations: no keys, tokens and address exchange: both ends are made with the same paths in the same order, and a subflow that
+//! has left is reset; SACK blocks are not limited by the room that the option leaves of TCP's 40 bytes. The first subflow must be established before others join. Data goes from client to server.
+//! Units: bytes of the connection's stream from 0, ns. Cost: O(paths) a segment.
+//! Known problems: the receive window is not auto-tuned; nothing is sent from server to client but acknowledgements.
+
+use super::correlation::{Correlators, Observation};
+use super::info::{Coefficient, PathInfo};
+use super::params::MultipathParams;
+use super::scheduler::Scheduler;
+use super::send_queue::SendQueue;
+use super::subflow::{Dss, Subflow};
+use super::view::{MAX_PATHS, PathView, Paths};
+use crate::reassembly::Reassembly;
+use crate::{Connection, Role, Segment, TcpParams};
+use alloc::vec::Vec;
+use haltere_congestion::{CongestionControl, CongestionParams, CouplingView, Sibling};
+use haltere_units::{Bytes, Dur, Ecn, ParamError, Time};
+
+/// A segment to send, and on which path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transmission {
+    /// The path.
+    pub path: usize,
+    /// The segment.
+    pub segment: Segment,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// What it carries besides TCP.
+    pub dss: Dss,
+}
+
+/// Bytes of the option of a segment with data.
+const DSS_LEN: u64 = 20;
+
+/// Least time between two probes of a peer that owes an answer to the connection.
+const PROBE: u64 = 200_000_000;
+
+/// One end of a multipath connection, without I/O.
+#[derive(Debug)]
+pub struct Multipath {
+    pub(super) role: Role,
+    tcp: TcpParams,
+    control: CongestionParams,
+    seed: u64,
+    pub(super) flows: Vec<Subflow>,
+    /// Subflows that may have something to send.
+    pub(super) pending: Paths,
+    coupled: bool,
+    pub(super) scheduler: Scheduler,
+    pub(super) correlators: Correlators,
+    pub(super) params: MultipathParams,
+    pub(super) queue: SendQueue,
+    /// Ranges to be sent again on another path than those that carried them.
+    pub(super) reinject: alloc::collections::VecDeque<(u64, u32)>,
+    /// First byte that the peer does not take.
+    pub(super) window_end: u64,
+    /// When the peer is asked again, and how often it was.
+    probe_at: u64,
+    probes: u32,
+    /// The stream as it arrives.
+    arrived: u64,
+    read: u64,
+    holes: Reassembly,
+    end: Option<u64>,
+    /// The window was too small for a segment when it was told last.
+    window_told: u64,
+    pub(super) views: Vec<PathView>,
+    siblings: Vec<Sibling>,
+}
+
+impl Multipath {
+    /// One end, without paths; `seed` gives the subflows' initial sequence numbers and such.
+    pub fn new(
+        role: Role,
+        params: &MultipathParams,
+        tcp: &TcpParams,
+        control: &CongestionParams,
+        seed: u64,
+    ) -> Result<Multipath, ParamError> {
+        params.check(tcp.mss)?;
+        // The option takes its place in each full segment.
+        let mss = tcp.mss.saturating_sub(Bytes::new(DSS_LEN)).max(Bytes::new(64));
+        let tcp = TcpParams { mss, nagle: false, recv_buffer: Some(params.recv_buffer), ..tcp.clone() };
+        Connection::new(role, &tcp, control, seed)?;
+        Ok(Multipath {
+            role,
+            tcp,
+            control: control.clone(),
+            seed,
+            flows: Vec::new(),
+            pending: Paths::NONE,
+            coupled: false,
+            scheduler: Scheduler::new(&params.scheduler),
+            correlators: Correlators::new(&params.correlators),
+            params: params.clone(),
+            queue: SendQueue::default(),
+            reinject: alloc::collections::VecDeque::new(),
+            window_end: 0,
+            probe_at: u64::MAX,
+            probes: 0,
+            arrived: 0,
+            read: 0,
+            holes: Reassembly::default(),
+            end: None,
+            window_told: params.recv_buffer.as_u64(),
+            views: Vec::new(),
+            siblings: Vec::new(),
+        })
+    }
+
+    /// Adds a path; its number is returned. A client opens it at once if it is the first, else when another path is established.
+    pub fn join(&mut self) -> Result<usize, ParamError> {
+        let path = self.flows.len();
+        if path == MAX_PATHS {
+            return Err(ParamError::new("paths", alloc::format!("at most {MAX_PATHS}"), path + 1));
+        }
+        let seed = self.seed.wrapping_add((path as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let conn = Connection::new(self.role, &self.tcp, &self.control, seed)?;
+        self.coupled = conn.tx.control.is_coupled();
+        let mut flow = Subflow::new(conn);
+        flow.cursor = self.queue.una;
+        self.flows.push(flow);
+        self.correlators.add_path();
+        Ok(path)
+    }
+
+    /// A client opens: the first path, and those that may join already.
+    pub fn open(&mut self, now: Time) {
+        let any = self.flows.iter().any(|f| f.conn.is_established());
+        for (path, flow) in self.flows.iter_mut().enumerate() {
+            if !flow.opened && !flow.gone && (any || path == 0) {
+                flow.opened = true;
+                flow.conn.open(now);
+                self.pending = self.pending.with(path);
+            }
+        }
+    }
+
+    /// A path leaves: its subflow is reset, and what it carried goes another way.
+    pub fn leave(&mut self, path: usize) {
+        if let Some(flow) = self.flows.get_mut(path)
+            && !flow.gone
+        {
+            flow.conn.abort();
+            self.pending = self.pending.with(path);
+            self.lost_path(path);
+        }
+    }
+
+    /// The path carries nothing any more.
+    fn lost_path(&mut self, path: usize) {
+        self.flows[path].gone = true;
+        self.reinject_from(path);
+        self.queue.forget(path);
+    }
+
+    /// A segment arrived on a path.
+    pub fn on_segment(&mut self, now: Time, path: usize, segment: &Segment, ecn: Ecn, dss: &Dss) {
+        let Some(flow) = self.flows.get_mut(path) else { return };
+        let was_up = flow.conn.is_established();
+        if segment.len > 0 {
+            flow.delay_here = Some(now.since(dss.sent_at));
+            if let Some(data) = dss.data {
+                flow.map_arrival(segment, data);
+            }
+        } else if was_up && !flow.conn.tx.board.is_empty() {
+            let una = crate::seq::wire(flow.conn.tx.una, flow.conn.iss);
+            flow.dup_acks += u64::from(segment.ack == una);
+        }
+        if self.coupled {
+            self.tell_siblings(path);
+        }
+        let flow = &mut self.flows[path];
+        let retries = flow.conn.tx.xmit.retries;
+        flow.conn.on_segment(now, segment, ecn);
+        flow.trim();
+        self.pending = self.pending.with(path);
+        if retries > 0 && flow.conn.tx.xmit.retries == 0 {
+            flow.cursor = self.queue.una; // it is heard of again
+        }
+        if !was_up && flow.conn.is_established() && self.role == Role::Client {
+            self.open(now);
+        }
+        self.take_dss(now, path, dss);
+        self.take_data(path);
+        self.observe(now, path, dss);
+        self.look_after(path);
+    }
+
+    /// What the segment says of the connection.
+    fn take_dss(&mut self, now: Time, path: usize, dss: &Dss) {
+        if self.queue.acknowledge(dss.ack) {
+            (self.probes, self.probe_at) = (0, u64::MAX);
+        }
+        self.window_end = self.window_end.max(dss.ack + dss.window);
+        if let Some(end) = dss.end {
+            self.end = Some(end);
+        }
+        if self.queue.is_complete() {
+            self.flows.iter_mut().for_each(|f| f.conn.close());
+            (0..self.flows.len()).for_each(|p| self.pending = self.pending.with(p));
+        }
+        if let Some(delay) = dss.delay {
+            self.flows[path].delay_there = Some(delay);
+        }
+        self.arm_probe(now);
+    }
+
+    /// Takes what the subflow has in order into the stream.
+    fn take_data(&mut self, path: usize) {
+        while let Some((start, end)) = self.flows[path].next_range() {
+            if end > self.arrived {
+                if start <= self.arrived {
+                    self.arrived = end;
+                } else {
+                    self.holes.insert(start, end);
+                }
+                self.arrived = self.holes.advance(self.arrived);
+            }
+        }
+    }
+
+    /// Feeds the correlators with what this segment measured.
+    fn observe(&mut self, now: Time, path: usize, dss: &Dss) {
+        if self.correlators.is_empty() {
+            return;
+        }
+        let flow = &mut self.flows[path];
+        let srtt = flow.conn.tx.rtt.srtt();
+        if srtt != 0 && flow.conn.tx.delivery.segments != flow.srtt_seen {
+            flow.srtt_seen = flow.conn.tx.delivery.segments;
+            self.correlators.observe(now, path, Observation::Srtt(Dur::from_ns(srtt)));
+        }
+        if let Some(delay) = dss.delay {
+            let (lost, sent) = (flow.conn.tx.retransmissions, flow.conn.tx.segments_sent);
+            self.correlators.observe(now, path, Observation::Delay { delay, lost, sent });
+        }
+    }
+
+    /// Notices what became of a subflow: reset, timed out, closed by the peer.
+    fn look_after(&mut self, path: usize) {
+        let flow = &mut self.flows[path];
+        if !flow.gone && flow.conn.state == crate::connection::State::Reset {
+            return self.lost_path(path);
+        }
+        let timeouts = flow.conn.tx.xmit.timeouts;
+        if timeouts != flow.timeouts {
+            flow.timeouts = timeouts;
+            self.reinject_from(path);
+        } else if flow.conn.is_peer_closed() {
+            flow.conn.close();
+        }
+    }
+
+    /// Tells a coupled control what its siblings do.
+    fn tell_siblings(&mut self, path: usize) {
+        self.siblings.clear();
+        let mut this = usize::MAX;
+        for (i, flow) in self.flows.iter().enumerate().filter(|(_, f)| f.is_usable()) {
+            if i == path {
+                this = self.siblings.len();
+            }
+            let tx = &flow.conn.tx;
+            self.siblings.push(Sibling {
+                cwnd: tx.control.cwnd(),
+                srtt: Dur::from_ns(tx.rtt.srtt()),
+                between_losses: tx.control.bytes_between_losses(),
+            });
+        }
+        if this != usize::MAX {
+            let view = CouplingView { siblings: &self.siblings, this };
+            self.flows[path].conn.tx.control.on_coupling(&view);
+        }
+    }
+
+    /// The time that [`next_timeout`](Multipath::next_timeout) named has come (earlier calls do no harm).
+    pub fn on_timeout(&mut self, now: Time) {
+        for path in 0..self.flows.len() {
+            let flow = &mut self.flows[path];
+            if flow.conn.next_timeout().is_some_and(|at| at <= now) {
+                flow.conn.on_timeout(now);
+                self.pending = self.pending.with(path);
+                self.look_after(path);
+            }
+        }
+        if now.as_ns() >= self.probe_at {
+            self.probe_at = u64::MAX;
+            self.probe();
+            self.probes += 1;
+        }
+        self.arm_probe(now);
+    }
+
+    /// When [`on_timeout`](Multipath::on_timeout) is to be called, if ever.
+    pub fn next_timeout(&self) -> Option<Time> {
+        let own = (self.probe_at != u64::MAX).then(|| Time::from_ns(self.probe_at));
+        self.flows.iter().filter_map(|f| f.conn.next_timeout()).chain(own).min()
+    }
+
+    /// The peer owes an acknowledgement of the end, or a window: asks for it after a while.
+    fn arm_probe(&mut self, now: Time) {
+        let q = &self.queue;
+        let blocked = q.una == q.nxt && q.nxt < q.end && self.window_end <= q.nxt;
+        if !(blocked || q.wants_end()) {
+            self.probe_at = u64::MAX;
+        } else if self.probe_at == u64::MAX {
+            let srtt = self.flows.iter().filter(|f| f.is_usable()).map(|f| f.conn.tx.rtt.srtt()).min().unwrap_or(0);
+            self.probe_at = now.as_ns() + ((2 * srtt).max(PROBE) << self.probes.min(5));
+        }
+    }
+
+    /// Asks the peer on every usable path: each answer says what of the stream has arrived.
+    fn probe(&mut self) {
+        for (path, flow) in self.flows.iter_mut().enumerate() {
+            let tx = &mut flow.conn.tx;
+            if flow.gone || !matches!(flow.conn.state, crate::connection::State::Established) || tx.nxt != tx.write_end {
+                continue;
+            }
+            tx.forced = crate::sender::Forced::WindowProbe;
+            self.pending = self.pending.with(path);
+        }
+    }
+
+    /// The next segment to send now; call until `None`.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmission> {
+        loop {
+            while let Some(path) = self.pending.first() {
+                if let Some((segment, ecn)) = self.flows[path].conn.poll_transmit(now) {
+                    let dss = self.dss(now, path, &segment);
+                    return Some(Transmission { path, segment, ecn, dss });
+                }
+                self.pending = self.pending.without(path);
+            }
+            if !self.schedule(now) {
+                return None;
+            }
+        }
+    }
+
+    fn dss(&mut self, now: Time, path: usize, segment: &Segment) -> Dss {
+        let window = self.window();
+        self.window_told = window;
+        let flow = &self.flows[path];
+        Dss {
+            data: flow.mapping(segment),
+            ack: self.arrived + u64::from(self.end == Some(self.arrived)),
+            window,
+            end: self.queue.closed.then_some(self.queue.end),
+            sent_at: now,
+            delay: flow.delay_here,
+        }
+    }
+
+    /// Bytes that this end takes beyond what has arrived in order.
+    fn window(&self) -> u64 {
+        self.params.recv_buffer.as_u64().saturating_sub(self.arrived - self.read)
+    }
+
+    /// The application writes up to `bytes`; what the buffer takes is returned.
+    pub fn write(&mut self, bytes: Bytes) -> Bytes {
+        if self.queue.closed {
+            return Bytes::ZERO;
+        }
+        let taken = bytes.min(self.writable());
+        self.queue.end += taken.as_u64();
+        taken
+    }
+    /// Bytes that [`write`](Multipath::write) would take now.
+    pub fn writable(&self) -> Bytes {
+        let held = self.queue.end - self.queue.una.min(self.queue.end);
+        Bytes::new(self.params.send_buffer.as_u64().saturating_sub(held))
+    }
+    /// No more will be written.
+    pub fn close(&mut self, now: Time) {
+        self.queue.closed = true;
+        if self.queue.wants_end() {
+            self.probe();
+        }
+        self.arm_probe(now);
+    }
+    /// Bytes that arrived in order and were not read.
+    pub fn readable(&self) -> u64 {
+        self.arrived - self.read
+    }
+    /// The application reads up to `bytes`; what was there is returned.
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        let taken = bytes.min(self.readable());
+        self.read += taken;
+        // RFC 9293 section 3.8.6.2.2: a window that had closed is told again once it is worth while.
+        let mss = self.tcp.mss.as_u64();
+        if self.window_told < mss && self.window() >= (2 * mss).min(self.params.recv_buffer.as_u64()) {
+            for (path, flow) in self.flows.iter_mut().enumerate().filter(|(_, f)| f.conn.is_established() && !f.gone) {
+                flow.conn.rx.ack_now = true;
+                self.pending = self.pending.with(path);
+            }
+        }
+        taken
+    }
+    /// The peer has closed and everything was read.
+    pub fn is_finished(&self) -> bool {
+        self.end == Some(self.read)
+    }
+    /// All that was written is acknowledged, and so is the end.
+    pub fn is_complete(&self) -> bool {
+        self.queue.is_complete()
+    }
+    /// Bytes of the stream that the peer has in order.
+    pub fn acked(&self) -> u64 {
+        self.queue.una.min(self.queue.end)
+    }
+    /// Number of paths, those that left included.
+    pub fn path_count(&self) -> usize {
+        self.flows.len()
+    }
+    /// What a path shows of itself.
+    pub fn path(&self, path: usize) -> PathInfo {
+        let flow = &self.flows[path];
+        PathInfo {
+            subflow: flow.conn.info(),
+            segments: flow.segments,
+            bytes: flow.bytes,
+            replicas: flow.replicas,
+            reinjected: flow.reinjected,
+            dup_acks: flow.dup_acks,
+            delay: flow.delay_there.unwrap_or(Dur::ZERO),
+        }
+    }
+    /// What the correlators have said since the last call.
+    pub fn take_coefficients(&mut self) -> Vec<Coefficient> {
+        self.correlators.take_log()
+    }
+}

@@ -1,0 +1,190 @@
+//! Correlators: which paths share a bottleneck. One line in `correlators!` makes one known everywhere.
+
+mod window;
+
+use super::info::Coefficient;
+use alloc::vec::Vec;
+use haltere_units::{Dur, ParamError, Time};
+
+/// What was measured on a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Observation {
+    /// The scheduler looks at the path, whose smoothed round-trip time is this.
+    Opportunity {
+        /// Smoothed round-trip time.
+        srtt: Dur,
+        /// The path has room for a segment.
+        ready: bool,
+    },
+    /// A new smoothed round-trip time.
+    Srtt(Dur),
+    /// A one-way delay, and segments held lost and sent on the path so far.
+    Delay {
+        /// The delay; a constant error does no harm.
+        delay: Dur,
+        /// Segments held lost so far.
+        lost: u64,
+        /// Segments sent so far.
+        sent: u64,
+    },
+}
+
+/// What a correlator says of two paths.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Relation {
+    /// From -1 to 1, where the correlator has one and knows enough.
+    pub coefficient: Option<f64>,
+    /// The two share a bottleneck.
+    pub shares: bool,
+}
+
+/// Relations of all pairs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Relations(Vec<Relation>);
+
+impl Relations {
+    fn index(a: usize, b: usize) -> usize {
+        let (low, high) = (a.min(b), a.max(b));
+        high * high.saturating_sub(1) / 2 + low
+    }
+    /// The relation of two paths.
+    pub fn get(&self, a: usize, b: usize) -> Relation {
+        self.0.get(Relations::index(a, b)).copied().unwrap_or_default()
+    }
+    /// Sets it.
+    pub fn set(&mut self, a: usize, b: usize, relation: Relation) {
+        let index = Relations::index(a, b);
+        if index >= self.0.len() {
+            self.0.resize(index + 1, Relation::default());
+        }
+        self.0[index] = relation;
+    }
+}
+
+/// Watches paths and relates them.
+pub trait PathCorrelator {
+    /// Something was measured on a path.
+    fn observe(&mut self, now: Time, path: usize, what: Observation);
+    /// When it relates the paths next.
+    fn due(&self) -> Time;
+    /// Relates all pairs of `paths` paths.
+    fn relate(&mut self, now: Time, paths: usize) -> Relations;
+}
+
+macro_rules! correlators {
+    ($($variant:ident, $module:ident);+ $(;)?) => {
+        $(pub mod $module;)+
+
+        haltere_units::params_registry! {
+            /// A correlator with its parameters, told apart by `kind`.
+            pub enum CorrelatorParams { $($variant($module::Params) = $module),+ }
+        }
+
+        impl CorrelatorParams {
+            /// The first parameter that breaks its rule, as an error.
+            pub fn check(&self) -> Result<(), ParamError> {
+                match self { $(CorrelatorParams::$variant(p) => p.check()),+ }
+            }
+        }
+
+        /// Any correlator of the registry.
+        #[derive(Debug, Clone)]
+        #[expect(missing_docs, reason = "each variant is the correlator of that name")]
+        pub enum Correlator { $($variant($module::$variant)),+ }
+
+        impl Correlator {
+            /// The correlator of these parameters, which have been checked.
+            pub fn new(params: &CorrelatorParams) -> Correlator {
+                match params { $(CorrelatorParams::$variant(p) => Correlator::$variant($module::$variant::new(p))),+ }
+            }
+        }
+
+        impl PathCorrelator for Correlator {
+            fn observe(&mut self, now: Time, path: usize, what: Observation) {
+                match self { $(Correlator::$variant(c) => c.observe(now, path, what)),+ }
+            }
+            fn due(&self) -> Time {
+                match self { $(Correlator::$variant(c) => c.due()),+ }
+            }
+            fn relate(&mut self, now: Time, paths: usize) -> Relations {
+                match self { $(Correlator::$variant(c) => c.relate(now, paths)),+ }
+            }
+        }
+    };
+}
+
+correlators! {
+    RedCpi, red_cpi;
+    Mscm, mscm;
+    Sbd, sbd;
+}
+
+/// The least of a correlator's interval, so that looking at the paths stays cheap beside sending.
+pub(crate) const LEAST_INTERVAL: Dur = Dur::from_us(10);
+
+/// A window and an interval that make sense.
+pub(crate) fn check(window: u32, interval: Dur, phi: f64) -> Result<(), ParamError> {
+    if !(3..=10_000).contains(&window) {
+        return Err(ParamError::new("window", "3 to 10000 samples", window));
+    }
+    if interval < LEAST_INTERVAL {
+        return Err(ParamError::new("interval", alloc::format!("at least {LEAST_INTERVAL}"), interval));
+    }
+    if !(phi > 0.0 && phi <= 1.0) {
+        return Err(ParamError::new("phi", "above 0 to 1", phi));
+    }
+    Ok(())
+}
+
+/// The correlators of a connection and what they have said.
+#[derive(Debug, Default)]
+pub(crate) struct Correlators {
+    all: Vec<Correlator>,
+    paths: usize,
+    first: Relations,
+    log: Vec<Coefficient>,
+}
+
+impl Correlators {
+    pub fn new(params: &[CorrelatorParams]) -> Correlators {
+        Correlators { all: params.iter().map(Correlator::new).collect(), ..Correlators::default() }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+    pub fn add_path(&mut self) {
+        self.paths += 1;
+    }
+    pub fn observe(&mut self, now: Time, path: usize, what: Observation) {
+        self.all.iter_mut().for_each(|c| c.observe(now, path, what));
+    }
+    /// Lets those relate the paths whose time has come. True where the first one did.
+    pub fn update(&mut self, now: Time) -> bool {
+        let mut first = false;
+        for (correlator, c) in self.all.iter_mut().enumerate() {
+            if now < c.due() {
+                continue;
+            }
+            let relations = c.relate(now, self.paths);
+            for b in 1..self.paths {
+                for a in 0..b {
+                    let Relation { coefficient, shares } = relations.get(a, b);
+                    self.log.push(Coefficient { at: now, correlator, paths: (a, b), coefficient, shares });
+                }
+            }
+            if correlator == 0 {
+                self.first = relations;
+                first = true;
+            }
+        }
+        first
+    }
+    /// What the first one said last.
+    pub fn first(&self) -> &Relations {
+        &self.first
+    }
+    pub fn take_log(&mut self) -> Vec<Coefficient> {
+        core::mem::take(&mut self.log)
+    }
+}

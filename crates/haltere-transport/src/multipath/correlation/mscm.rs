@@ -1,0 +1,105 @@
+//! MSCM: Pearson's coefficient of one-way delays.
+//! Source: J. Liao, J. Wang, T. Li, X. Zhu, "Introducing multipath selection for concurrent multipath transfer in the future
+//! internet", Computer Networks 55 (2011), as used for comparison by Felix et al. (section 5.1).
+//! Model: the last N one-way delays of each path, paired in their order; c = cov / (sigma sigma).
+//! Deviations: samples are paired by their place in the window, as for RED-CPI, and not by time.
+//! Units: ns; the coefficient has none. Cost: O(N) a pair at each interval, O(1) a sample.
+//! Known problems: paths with unequal rates pair samples of different times.
+
+use super::window::Windows;
+use super::{Observation, PathCorrelator, Relation, Relations};
+use alloc::vec::Vec;
+use haltere_units::{Dur, ParamError, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Pearson's coefficient of one-way delays (Liao et al. 2011).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Samples of each path. Default 50 (Felix et al., section 5.1). Range 3 to 10000.
+    pub window: u32,
+    /// Time from one computation to the next. Default 2s.
+    pub interval: Dur,
+    /// Coefficient from which two paths share a bottleneck. Default 0.8. Range above 0 to 1.
+    pub phi: f64,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { window: 50, interval: Dur::from_secs(2), phi: 0.8 }
+    }
+}
+
+impl Params {
+    /// The first parameter that breaks its rule, as an error.
+    pub fn check(&self) -> Result<(), ParamError> {
+        super::check(self.window, self.interval, self.phi)
+    }
+}
+
+/// Pearson's coefficient; none where one side is constant.
+pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    let n = a.len() as f64;
+    let (ma, mb) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().zip(b) {
+        let (x, y) = (x - ma, y - mb);
+        (ab, aa, bb) = (ab + x * y, aa + x * x, bb + y * y);
+    }
+    (aa > 0.0 && bb > 0.0).then(|| (ab / libm::sqrt(aa * bb)).clamp(-1.0, 1.0))
+}
+
+/// The correlator.
+#[derive(Debug, Clone)]
+pub struct Mscm {
+    params: Params,
+    windows: Windows,
+    due: Time,
+}
+
+impl Mscm {
+    /// Nothing is known yet.
+    pub fn new(params: &Params) -> Mscm {
+        Mscm { params: params.clone(), windows: Windows::new(params.window), due: Time::ZERO }
+    }
+    fn real(&mut self, path: usize) -> Option<Vec<f64>> {
+        Some(self.windows.full(path)?.iter().map(|&v| v as f64).collect())
+    }
+}
+
+impl PathCorrelator for Mscm {
+    fn observe(&mut self, _now: Time, path: usize, what: Observation) {
+        if let Observation::Delay { delay, .. } = what {
+            self.windows.push(path, delay.as_ns());
+        }
+    }
+    fn due(&self) -> Time {
+        self.due
+    }
+    fn relate(&mut self, now: Time, paths: usize) -> Relations {
+        self.due = now + self.params.interval;
+        let mut relations = Relations::default();
+        for b in 1..paths {
+            for a in 0..b {
+                let coefficient = self.real(a).zip(self.real(b)).and_then(|(x, y)| pearson(&x, &y));
+                let shares = coefficient.is_some_and(|c| c >= self.params.phi);
+                relations.set(a, b, Relation { coefficient, shares });
+            }
+        }
+        relations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worked_example() {
+        // Deviations (-1, 0, 1) and (-2, 1, 1): 3 / sqrt(2 * 6).
+        let r = pearson(&[1.0, 2.0, 3.0], &[1.0, 4.0, 4.0]).unwrap();
+        assert!((r - 3.0 / libm::sqrt(12.0)).abs() < 1e-12);
+        assert_eq!(pearson(&[1.0, 1.0], &[1.0, 2.0]), None);
+    }
+}

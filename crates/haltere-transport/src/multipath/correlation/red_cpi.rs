@@ -1,0 +1,217 @@
+//! RED-CPI, correlated path identification: Spearman's coefficient of smoothed round-trip times.
+//! Source: B. Felix, I. Steuck, A. Santos, M. Nogueira, "Escalonador de pacotes para transmissao por multi-caminhos
+//! nao-correlacionados em redes heterogeneas sem fio", section 3.1 (equations 1 to 3) and 4.2; RFC 6298 for the samples.
+//! Model: the last N samples of each path, ranked, ties by their mean rank; c = cov(ranks) / (sigma sigma), with
+//! cov = (sum k l - (sum k)(sum l) / n) / n. The windows are filled each on its own: samples are not aligned in time.
+//! Deviations: none. In the authors' kernel ranks and coefficients are integers scaled by 1000 and divisions truncate: `arithmetic`.
+//! Two constant windows count as fully correlated, one constant window as uncorrelated, as there.
+//! Units: ns; the coefficient has none. Cost: O(N log N) a path and O(N) a pair at each interval, O(1) a sample.
+//! Known problems: samples taken faster than round-trip times change are ties; with `sampling = "opportunity"` a window then
+//! covers little time.
+
+use super::window::Windows;
+use super::{Observation, PathCorrelator, Relation, Relations};
+use alloc::vec::Vec;
+use haltere_units::{Dur, ParamError, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When a sample is taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sampling {
+    /// Each time the scheduler finds room on the path, as in the authors' kernel.
+    #[default]
+    Opportunity,
+    /// Each time the path's smoothed round-trip time is measured anew.
+    Measurement,
+}
+
+/// How the coefficient is computed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arithmetic {
+    /// Whole numbers scaled by 1000, as in the authors' kernel.
+    #[default]
+    Integer,
+    /// Real numbers.
+    Exact,
+}
+
+/// Spearman's coefficient of smoothed round-trip times (Felix et al.).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Samples of each path. Default 50 (section 5.1). Range 3 to 10000.
+    pub window: u32,
+    /// When a sample is taken: `opportunity` or `measurement`. Default `opportunity`.
+    pub sampling: Sampling,
+    /// Time from one computation to the next. Default 2s (the authors' kernel).
+    pub interval: Dur,
+    /// Coefficient from which two paths share a bottleneck. Default 0.8 (section 5.1). Range above 0 to 1.
+    pub phi: f64,
+    /// `integer` or `exact`. Default `integer`.
+    pub arithmetic: Arithmetic,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            window: 50,
+            sampling: Sampling::Opportunity,
+            interval: Dur::from_secs(2),
+            phi: 0.8,
+            arithmetic: Arithmetic::Integer,
+        }
+    }
+}
+
+impl Params {
+    /// The first parameter that breaks its rule, as an error.
+    pub fn check(&self) -> Result<(), ParamError> {
+        super::check(self.window, self.interval, self.phi)
+    }
+}
+
+/// Ranks from 1, times 1000; equal values share the mean of theirs.
+fn ranks(samples: &[u64]) -> Vec<i64> {
+    let mut order: Vec<usize> = (0..samples.len()).collect();
+    order.sort_unstable_by_key(|&i| samples[i]);
+    let mut ranks = alloc::vec![0; samples.len()];
+    let mut from = 0;
+    while from < order.len() {
+        let value = samples[order[from]];
+        let to = from + order[from..].iter().take_while(|&&i| samples[i] == value).count();
+        // The mean of from + 1 to `to`.
+        let rank = (from + 1 + to) as i64 * 500;
+        order[from..to].iter().for_each(|&i| ranks[i] = rank);
+        from = to;
+    }
+    ranks
+}
+
+/// Spearman's coefficient times 1000 in whole numbers, divisions truncated.
+pub fn spearman_integer(a: &[u64], b: &[u64]) -> i64 {
+    let (k, l) = (ranks(a), ranks(b));
+    let n = k.len() as i64;
+    let product: i64 = k.iter().zip(&l).map(|(x, y)| x * y).sum();
+    let covariance = (product - k.iter().sum::<i64>() * l.iter().sum::<i64>() / n) / n;
+    let (s, t) = (deviation(&k), deviation(&l));
+    match (s, t) {
+        (0, 0) => 1000,
+        (0, _) | (_, 0) => 0,
+        _ => (covariance * 1000 / (s * t)).clamp(-1000, 1000),
+    }
+}
+
+/// Standard deviation of ranks, truncated.
+fn deviation(ranks: &[i64]) -> i64 {
+    let n = ranks.len() as i64;
+    let mean = ranks.iter().sum::<i64>() / n;
+    let variance = ranks.iter().map(|r| (r - mean) * (r - mean)).sum::<i64>() / n;
+    variance.isqrt()
+}
+
+/// Spearman's coefficient in real numbers; none where a window is constant.
+pub fn spearman(a: &[u64], b: &[u64]) -> Option<f64> {
+    let real = |ranks: Vec<i64>| ranks.into_iter().map(|r| r as f64 / 1000.0).collect::<Vec<_>>();
+    super::mscm::pearson(&real(ranks(a)), &real(ranks(b)))
+}
+
+/// The correlator.
+#[derive(Debug, Clone)]
+pub struct RedCpi {
+    params: Params,
+    windows: Windows,
+    due: Time,
+}
+
+impl RedCpi {
+    /// Nothing is known yet.
+    pub fn new(params: &Params) -> RedCpi {
+        RedCpi { params: params.clone(), windows: Windows::new(params.window), due: Time::ZERO }
+    }
+    fn coefficient(&mut self, a: usize, b: usize) -> Option<f64> {
+        let first = self.windows.full(a)?.to_vec();
+        let second = self.windows.full(b)?;
+        Some(match self.params.arithmetic {
+            Arithmetic::Integer => spearman_integer(&first, second) as f64 / 1000.0,
+            Arithmetic::Exact => spearman(&first, second).unwrap_or_else(|| {
+                let constant = |w: &[u64]| w.iter().all(|v| *v == w[0]);
+                f64::from(u8::from(constant(&first) && constant(second)))
+            }),
+        })
+    }
+}
+
+impl PathCorrelator for RedCpi {
+    fn observe(&mut self, _now: Time, path: usize, what: Observation) {
+        match (self.params.sampling, what) {
+            (Sampling::Opportunity, Observation::Opportunity { srtt, ready: true })
+            | (Sampling::Measurement, Observation::Srtt(srtt)) => self.windows.push(path, srtt.as_ns()),
+            _ => {}
+        }
+    }
+    fn due(&self) -> Time {
+        self.due
+    }
+    fn relate(&mut self, now: Time, paths: usize) -> Relations {
+        self.due = now + self.params.interval;
+        let mut relations = Relations::default();
+        for b in 1..paths {
+            for a in 0..b {
+                let coefficient = self.coefficient(a, b);
+                let shares = coefficient.is_some_and(|c| c >= self.params.phi);
+                relations.set(a, b, Relation { coefficient, shares });
+            }
+        }
+        relations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seven_equal_values_share_rank_four_and_the_next_has_eight() {
+        // Section 3.1 of the paper.
+        let ranks = ranks(&[5, 0, 0, 0, 0, 9, 0, 0, 0]);
+        assert_eq!(ranks, [8000, 4000, 4000, 4000, 4000, 9000, 4000, 4000, 4000]);
+    }
+
+    #[test]
+    fn monotonic_windows_are_fully_correlated_though_not_linear() {
+        let a: Vec<u64> = (1..=50).collect();
+        let b: Vec<u64> = a.iter().map(|x| x * x * x).collect();
+        let down: Vec<u64> = a.iter().map(|x| 1000 - x).collect();
+        assert_eq!((spearman_integer(&a, &b), spearman_integer(&a, &down)), (1000, -1000));
+        assert!((spearman(&a, &b).unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn constant_windows() {
+        let (flat, rising) = ([7; 50], core::array::from_fn::<u64, 50, _>(|i| i as u64));
+        assert_eq!(spearman_integer(&flat, &[9; 50]), 1000);
+        assert_eq!(spearman_integer(&flat, &rising), 0);
+        assert_eq!(spearman(&flat, &rising), None);
+    }
+
+    #[test]
+    fn whole_numbers_come_near_the_exact_ones() {
+        // Standard deviations of about 14 ranks times 1000: truncation costs less than one in 1000 of each.
+        let mut x = 1_u64;
+        let mut next = |range: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % range
+        };
+        for round in 0..1000 {
+            let range = 2 + round % 200;
+            let a: Vec<u64> = (0..50).map(|_| next(range)).collect();
+            let b: Vec<u64> = a.iter().map(|v| v + next(range)).collect();
+            let (whole, exact) = (spearman_integer(&a, &b) as f64 / 1000.0, spearman(&a, &b));
+            let exact = exact.unwrap_or(0.0);
+            assert!((whole - exact).abs() <= 0.0015, "{whole} {exact} in round {round}");
+        }
+    }
+}

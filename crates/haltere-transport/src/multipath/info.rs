@@ -1,0 +1,39 @@
+//! What a multipath connection shows of itself.
+
+use crate::Info;
+use haltere_units::{Dur, Time};
+
+/// One path of a connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PathInfo {
+    /// The subflow's endpoint.
+    pub subflow: Info,
+    /// Segments that the scheduler gave to this path.
+    pub segments: u64,
+    /// Bytes that it gave.
+    pub bytes: u64,
+    /// Of the segments, those that another path had carried or carried later.
+    pub replicas: u64,
+    /// Segments sent on this path because another one had timed out, left, or held up the window.
+    pub reinjected: u64,
+    /// Duplicate acknowledgements that arrived.
+    pub dup_acks: u64,
+    /// Smoothed one-way delay as the peer reports it; zero before the first report.
+    pub delay: Dur,
+}
+
+/// What a correlator says of two paths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coefficient {
+    /// When.
+    pub at: Time,
+    /// Which correlator: its place in the parameters.
+    pub correlator: usize,
+    /// The two paths.
+    pub paths: (usize, usize),
+    /// The coefficient, where the correlator has one.
+    pub coefficient: Option<f64>,
+    /// The paths share a bottleneck, it says.
+    pub shares: bool,
+}

@@ -1,0 +1,62 @@
+//! Lowest round-trip time first.
+//! Source: C. Raiciu et al., "How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2; the
+//! default of multipath-tcp.org's kernel and, in spirit, of Linux.
+//! Model: of the paths whose window has room, the one of the least smoothed round-trip time.
+//! Deviations: Linux 6.1 takes the path that would send the last byte written to it first, from pacing rate and bytes waiting.
+//! Units: ns. Cost: O(paths) a segment. Known problems: fills slow paths as soon as the fast one is full, so that what they
+//! carry holds up the stream (head-of-line blocking), which BLEST and ECF avoid.
+
+use super::PathScheduler;
+use crate::multipath::view::{PathView, Paths, SegView, fastest};
+use haltere_units::{ParamError, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Lowest round-trip time first (Linux's default, in spirit).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {}
+
+impl Params {
+    /// There is nothing to check.
+    pub fn check(&self) -> Result<(), ParamError> {
+        Ok(())
+    }
+}
+
+/// The scheduler.
+#[derive(Debug, Clone)]
+pub struct LowestRtt;
+
+impl LowestRtt {
+    /// It has no state.
+    pub fn new(_params: &Params) -> LowestRtt {
+        LowestRtt
+    }
+}
+
+impl PathScheduler for LowestRtt {
+    fn pick(&mut self, _now: Time, paths: &[PathView], _seg: &SegView) -> Paths {
+        fastest(paths, PathView::is_open).map_or(Paths::NONE, |p| Paths::one(p.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haltere_units::Dur;
+
+    #[test]
+    fn the_fastest_path_with_room_wins() {
+        let mut paths: [PathView; 3] = core::array::from_fn(PathView::new);
+        for (path, ms) in paths.iter_mut().zip([30, 10, 20]) {
+            path.srtt = Dur::from_ms(ms);
+        }
+        let pick = |paths: &[PathView]| LowestRtt.pick(Time::ZERO, paths, &SegView::default());
+        assert_eq!(pick(&paths), Paths::one(1));
+        paths[1].ready = false;
+        assert_eq!(pick(&paths), Paths::one(2));
+        paths[2].usable = false;
+        assert_eq!(pick(&paths), Paths::one(0));
+    }
+}

@@ -1,0 +1,175 @@
+//! One subflow: a TCP connection and the maps from its stream to the connection's, one for each direction.
+//! Source: RFC 8684 sections 3.3.1 to 3.3.3 (data sequence mapping, data acknowledgement, closing).
+//! Deviations: the mapping covers the payload of its segment; positions have 64 bits and begin at 0; the end of
+//! the stream is told as a position on every segment once it is known, instead of by a flag on one.
+//! Units: positions of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
+
+use crate::seq::position;
+use crate::{Connection, Segment};
+use alloc::collections::VecDeque;
+use haltere_units::{Dur, Time};
+
+/// What a segment of a multipath connection carries besides TCP (RFC 8684's DSS option).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dss {
+    /// Where the first payload byte belongs in the connection's stream.
+    pub data: Option<u64>,
+    /// First byte of the connection's stream that has not arrived; one more once the end has.
+    pub ack: u64,
+    /// Bytes after `ack` that the receiver takes.
+    pub window: u64,
+    /// Where the stream ends, once that is known.
+    pub end: Option<u64>,
+    /// When the segment left, by the sender's clock.
+    pub sent_at: Time,
+    /// The one-way delay of the segment received last on this subflow, by both clocks.
+    pub delay: Option<Dur>,
+}
+
+impl Dss {
+    /// Bytes of the option in a TCP header: 4-byte acknowledgement, and with a mapping 4-byte sequence number and 8 more,
+    /// without checksum, rounded up to a multiple of four.
+    pub fn option_len(&self) -> u32 {
+        if self.data.is_some() { 20 } else { 8 }
+    }
+}
+
+/// A range of a subflow's stream and where it belongs.
+#[derive(Debug, Clone, Copy)]
+struct Map {
+    sub: u64,
+    len: u32,
+    data: u64,
+}
+
+impl Map {
+    fn end(&self) -> u64 {
+        self.sub + u64::from(self.len)
+    }
+}
+
+/// One subflow.
+#[derive(Debug)]
+pub(crate) struct Subflow {
+    pub conn: Connection,
+    /// Ranges sent and not acknowledged by the subflow, in order.
+    sent: VecDeque<Map>,
+    /// Ranges received and not yet read from the subflow, in order.
+    received: VecDeque<Map>,
+    /// Next position to be read.
+    read: u64,
+    /// Next byte of the connection's stream that a replicating scheduler looks at.
+    pub cursor: u64,
+    /// It has left, or was given up.
+    pub gone: bool,
+    /// Its SYN may go out.
+    pub opened: bool,
+    /// Timeouts at the last look.
+    pub timeouts: u64,
+    /// The last delay measured here, to be told to the peer; the last one the peer told.
+    pub delay_here: Option<Dur>,
+    pub delay_there: Option<Dur>,
+    pub srtt_seen: u64,
+    pub penalised_until: Time,
+    pub segments: u64,
+    pub bytes: u64,
+    pub replicas: u64,
+    pub reinjected: u64,
+    pub dup_acks: u64,
+}
+
+impl Subflow {
+    pub fn new(conn: Connection) -> Subflow {
+        Subflow {
+            conn,
+            sent: VecDeque::new(),
+            received: VecDeque::new(),
+            read: 1,
+            cursor: 0,
+            gone: false,
+            opened: false,
+            timeouts: 0,
+            delay_here: None,
+            delay_there: None,
+            srtt_seen: 0,
+            penalised_until: Time::ZERO,
+            segments: 0,
+            bytes: 0,
+            replicas: 0,
+            reinjected: 0,
+            dup_acks: 0,
+        }
+    }
+    /// Established, and heard of since its last timeout.
+    pub fn is_usable(&self) -> bool {
+        !self.gone && self.conn.is_established() && self.conn.tx.xmit.retries == 0
+    }
+    /// Nothing waits to be sent, and a segment of `len` bytes may go now. Where only pacing forbids it, it wakes up for it.
+    pub fn is_ready(&mut self, now: Time, len: u64) -> bool {
+        let tx = &mut self.conn.tx;
+        let room = tx.nxt == tx.write_end && tx.in_flight() + len <= tx.cwnd && tx.nxt + len <= tx.window_end;
+        if room && tx.paced_at > now.as_ns() {
+            tx.pacing_wake = tx.paced_at;
+            return false;
+        }
+        room
+    }
+    /// Writes `len` bytes that begin at `data` of the connection's stream.
+    pub fn write(&mut self, data: u64, len: u32) {
+        let tx = &mut self.conn.tx;
+        self.sent.push_back(Map { sub: tx.write_end, len, data });
+        tx.write_end += u64::from(len);
+        self.segments += 1;
+        self.bytes += u64::from(len);
+    }
+    /// Where the payload of a segment that was just sent belongs.
+    pub fn mapping(&self, segment: &Segment) -> Option<u64> {
+        if segment.len == 0 {
+            return None;
+        }
+        let at = position(segment.seq, self.conn.iss, self.conn.tx.nxt);
+        let index = self.sent.partition_point(|m| m.end() <= at);
+        let map = self.sent.get(index).expect("what is sent was written with its mapping");
+        Some(map.data + (at - map.sub))
+    }
+    /// Forgets the maps of what the subflow's peer has.
+    pub fn trim(&mut self) {
+        let una = self.conn.tx.una;
+        while self.sent.front().is_some_and(|m| m.end() <= una) {
+            self.sent.pop_front();
+        }
+    }
+    /// A data segment arrived: remembers where it belongs.
+    pub fn map_arrival(&mut self, segment: &Segment, data: u64) {
+        let start = position(segment.seq, self.conn.irs, self.conn.rx.next);
+        let map = Map { sub: start, len: segment.len, data };
+        if map.end() <= self.read {
+            return;
+        }
+        let index = self.received.partition_point(|m| m.sub < start);
+        if self.received.get(index).is_none_or(|m| m.sub != start) {
+            self.received.insert(index, map);
+        } else if self.received[index].len < segment.len {
+            self.received[index] = map;
+        }
+    }
+    /// Reads what the subflow has in order, and gives the range of the connection's stream that it is.
+    pub fn next_range(&mut self) -> Option<(u64, u64)> {
+        let upto = self.read + self.conn.readable();
+        let map = *self.received.front()?;
+        let (from, to) = (map.sub.max(self.read), map.end().min(upto));
+        if map.sub > self.read || to <= from {
+            if map.end() <= self.read {
+                self.received.pop_front();
+                return self.next_range();
+            }
+            return None;
+        }
+        self.conn.read(to - self.read);
+        self.read = to;
+        if map.end() <= to {
+            self.received.pop_front();
+        }
+        Some((map.data + (from - map.sub), map.data + (to - map.sub)))
+    }
+}
