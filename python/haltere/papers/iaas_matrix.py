@@ -120,7 +120,8 @@ def _measure(results: Results) -> Rates:
 def _share(rates: Rates, case: str, a: str, b: str) -> np.ndarray[Any, Any]:
     mine = np.array(rates[case, a, b])
     other = np.array(rates[case, b, a] if a != b else rates[case, a, f"{a} (other)"])
-    return 100.0 * mine / np.maximum(mine + other, 1e-9)
+    share: np.ndarray[Any, Any] = 100.0 * mine / np.maximum(mine + other, 1e-9)
+    return share
 
 
 def _harm(rates: Rates, case: str, a: str, b: str) -> np.ndarray[Any, Any]:
@@ -128,7 +129,8 @@ def _harm(rates: Rates, case: str, a: str, b: str) -> np.ndarray[Any, Any]:
     alone, beside = np.array(rates[case, a, ALONE]), np.array(rates[case, a, b])
     if a == b:
         beside = (beside + np.array(rates[case, a, f"{a} (other)"])) / 2
-    return (alone - beside) / np.maximum(alone, 1e-9)
+    harm: np.ndarray[Any, Any] = (alone - beside) / np.maximum(alone, 1e-9)
+    return harm
 
 
 def _table(rates: Rates, case: str) -> Table:
