@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p haltere-wire --example measure [forwarding|jitter|ping]...` (as root, or in `unshare -Urn`)
 
-use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
 use haltere_lab::Plan;
+use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use haltere_wire::clock::{Monotonic, monotonic_ns};
@@ -71,13 +71,13 @@ fn throughput(topology: &Topology, len: usize, forwarder: impl FnOnce(&AtomicBoo
 struct Bell<'a>(&'a AtomicBool, Time);
 
 impl haltere_wire::router::Watch for Bell<'_> {
-    fn turn(
-        &mut self,
-        _: &mut dyn FnMut() -> haltere_wire::stats::Snapshot,
-        now: Time,
-    ) -> std::ops::ControlFlow<()> {
+    fn turn(&mut self, _: &mut dyn FnMut() -> haltere_wire::stats::Snapshot, now: Time) -> std::ops::ControlFlow<()> {
         self.1 = now + Dur::from_ms(50);
-        if self.0.load(Ordering::Relaxed) { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+        if self.0.load(Ordering::Relaxed) {
+            std::ops::ControlFlow::Break(())
+        } else {
+            std::ops::ControlFlow::Continue(())
+        }
     }
     fn next(&self) -> Option<Time> {
         Some(self.1)
@@ -97,7 +97,13 @@ fn ours(topology: &Topology, queue: &QueueParams, rate: Option<Rate>, spin: Dur,
     router.run(&mut clock, &mut Bell(stop, Time::ZERO), Dur::ZERO).unwrap();
     let books = router.snapshot(Time::NEVER);
     let late = &books.lateness;
-    println!("      late: mean {} p99 {} max {}, unaccounted {}", late.mean(), late.quantile(0.99), late.max(), books.unaccounted());
+    println!(
+        "      late: mean {} p99 {} max {}, unaccounted {}",
+        late.mean(),
+        late.quantile(0.99),
+        late.max(),
+        books.unaccounted()
+    );
 }
 
 fn forwarding() {
@@ -106,11 +112,14 @@ fn forwarding() {
         for kind in ["fq_codel", "drop_tail", "rafle"] {
             let Some(queue) = QueueParams::default_of(kind) else { continue };
             let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
-            let (offered, forwarded) = throughput(&topology, len, |stop| ours(&topology, &queue, None, Dur::ZERO, stop));
+            let (offered, forwarded) =
+                throughput(&topology, len, |stop| ours(&topology, &queue, None, Dur::ZERO, stop));
             report(&format!("haltere-router {kind}"), len, offered, forwarded);
         }
         let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
-        for arguments in ["link add br0 type bridge", "link set n0 master br0", "link set n1 master br0", "link set br0 up"] {
+        for arguments in
+            ["link add br0 type bridge", "link set n0 master br0", "link set n1 master br0", "link set br0 up"]
+        {
             let mut ip = Command::new("ip");
             let status = topology.router.spawn(ip.args(arguments.split(' '))).unwrap().wait().unwrap();
             assert!(status.success(), "ip {arguments}");
@@ -157,7 +166,8 @@ fn offer(host: &Namespace, rate: Rate, stop: &AtomicBool) {
     let (begun, mut sent) = (monotonic_ns(), 0u64);
     while !stop.load(Ordering::Relaxed) {
         let due = rate.mul_f64(1.04).bytes_in(Dur::from_ns(monotonic_ns() - begun)).as_u64() / 1514 + 20;
-        let mut batch: VecDeque<(Time, Frame)> = (sent..due).map(|n| (Time::ZERO, frame(1514, (n % 64) as u16))).collect();
+        let mut batch: VecDeque<(Time, Frame)> =
+            (sent..due).map(|n| (Time::ZERO, frame(1514, (n % 64) as u16))).collect();
         sent = due;
         port.send(Time::ZERO, &mut batch).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -186,7 +196,14 @@ fn print_gaps(mbps: u64, spin: Dur, stamps: &[u64], ideal: Dur) {
     let bursts = gaps.iter().filter(|g| **g < 0.5 * ideal.as_ns() as f64).count() as f64 / gaps.len() as f64;
     println!(
         "  {mbps:5} Mbit/s spin {spin:5}: ideal {:.2} us, mean {:.3} us, deviation {:.2} us, p1 {:.2} p50 {:.2} p99 {:.2} max {:.1} us, closer than half {:.2} %",
-        ideal.as_ns() as f64 * 1e-3, mean * 1e-3, deviation * 1e-3, at(0.01), at(0.5), at(0.99), at(1.0), bursts * 100.0
+        ideal.as_ns() as f64 * 1e-3,
+        mean * 1e-3,
+        deviation * 1e-3,
+        at(0.01),
+        at(0.5),
+        at(0.99),
+        at(1.0),
+        bursts * 100.0
     );
 }
 

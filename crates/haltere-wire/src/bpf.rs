@@ -55,14 +55,15 @@ pub fn load(kinds: &[&str]) -> Result<Controls, WireError> {
     }
     let list = kinds.join(", ");
     if !Path::new(BTF).exists() {
-        let what = format!("congestion control {list}: not in this kernel, and without BTF ({BTF}) it cannot be loaded either");
+        let what = format!(
+            "congestion control {list}: not in this kernel, and without BTF ({BTF}) it cannot be loaded either"
+        );
         return Err(WireError::Missing(what));
     }
     remove_leftovers();
     let workshop = std::env::temp_dir().join(format!("{WORKSHOP}{}", std::process::id()));
-    let made = fs::create_dir_all(&workshop).and_then(|()| {
-        SOURCES.iter().try_for_each(|(name, text)| fs::write(workshop.join(name), text))
-    });
+    let made = fs::create_dir_all(&workshop)
+        .and_then(|()| SOURCES.iter().try_for_each(|(name, text)| fs::write(workshop.join(name), text)));
     controls.workshop = Some(workshop.clone());
     made.map_err(|e| WireError::os(format!("writing to `{}`", workshop.display()), e))?;
     let header = tool(&list, Command::new("bpftool").args(["btf", "dump", "file", BTF, "format", "c"]))?;
@@ -72,7 +73,9 @@ pub fn load(kinds: &[&str]) -> Result<Controls, WireError> {
         let (source, object) = (format!("{kind}.bpf.c"), format!("{kind}.o"));
         let target = format!("-D__TARGET_ARCH_{}", bpf_arch());
         let mut clang = Command::new("clang");
-        clang.current_dir(&workshop).args(["-O2", "-g", "-target", "bpf", "-I.", &target, &name, "-c", &source, "-o", &object]);
+        clang
+            .current_dir(&workshop)
+            .args(["-O2", "-g", "-target", "bpf", "-I.", &target, &name, "-c", &source, "-o", &object]);
         tool(&list, &mut clang)?;
     }
     let mut clang = Command::new("clang");

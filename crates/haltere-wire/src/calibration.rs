@@ -57,7 +57,10 @@ impl Calibration {
             let off = got.as_bps_f64() / want.as_bps_f64() - 1.0;
             if off.abs() > RATE_BOUND {
                 let percent = off * 100.0;
-                return refuse(format!("{name}: rate must be within 2 % of {want}, got {:.3} Mbit/s ({percent:+.1} %)", got.as_bps_f64() * 1e-6));
+                return refuse(format!(
+                    "{name}: rate must be within 2 % of {want}, got {:.3} Mbit/s ({percent:+.1} %)",
+                    got.as_bps_f64() * 1e-6
+                ));
             }
         }
         let bound = DELAY_FLOOR.max(self.rtt.0.mul_f64(DELAY_SHARE));
@@ -81,7 +84,9 @@ impl Calibration {
     }
     /// For the manifest.
     pub fn json(&self) -> Value {
-        let link = self.link.as_ref().map(|(name, want, got)| json!({ "name": name, "planned_bps": want.as_bps(), "measured_bps": got.as_bps() }));
+        let link = self.link.as_ref().map(
+            |(name, want, got)| json!({ "name": name, "planned_bps": want.as_bps(), "measured_bps": got.as_bps() }),
+        );
         json!({
             "link": link, "planned_rtt_s": self.rtt.0.as_secs_f64(), "measured_rtt_s": self.rtt.1.as_secs_f64(),
             "jitter_s": self.jitter.as_secs_f64(), "pings_lost": self.lost, "frames_lost_outside": self.unqueued,
@@ -137,7 +142,8 @@ fn offloaded(outcome: &Outcome) -> u64 {
 
 /// The links from one node to another, as the fabric routes.
 fn path(plan: &Plan, from: usize, to: usize) -> Vec<usize> {
-    let routes = crate::fabric::routes_of(plan.nodes.len(), &plan.links.iter().map(|l| (l.from, l.to)).collect::<Vec<_>>());
+    let routes =
+        crate::fabric::routes_of(plan.nodes.len(), &plan.links.iter().map(|l| (l.from, l.to)).collect::<Vec<_>>());
     let (mut at, mut path) = (from, Vec::new());
     while let Some(link) = routes.get(at).and_then(|r| r.get(to)).copied().flatten() {
         path.push(link);
@@ -160,7 +166,8 @@ fn planned_rtt(plan: &Plan, path: &[usize]) -> Dur {
 fn plain(plan: &Plan, flow: FlowPlan, warmup: Dur, window: Dur) -> Plan {
     // The discipline that every registry has; its defaults fit any link.
     let queue = QueueParams::default_of("drop_tail").unwrap_or_else(|| plan.links[0].queue.clone());
-    let links = plan.links.iter().map(|l| LinkPlan { loss: Prob::ZERO, queue: queue.clone(), watched: false, ..l.clone() });
+    let links =
+        plan.links.iter().map(|l| LinkPlan { loss: Prob::ZERO, queue: queue.clone(), watched: false, ..l.clone() });
     Plan {
         warmup: Time::ZERO + warmup,
         end: Time::ZERO + warmup + window,
@@ -177,7 +184,13 @@ fn idle_plan(plan: &Plan, like: &FlowPlan) -> Plan {
     // The last request is sent early enough for its reply to come before the end.
     let last = Time::ZERO + interval * (PINGS - 1);
     let app = AppPlan::Ping { interval, payload: Bytes::new(56), ecn: false };
-    let flow = FlowPlan { name: "calibration".into(), start: Time::ZERO, stop: Some(last + Dur::from_us(1)), app, ..like.clone() };
+    let flow = FlowPlan {
+        name: "calibration".into(),
+        start: Time::ZERO,
+        stop: Some(last + Dur::from_us(1)),
+        app,
+        ..like.clone()
+    };
     plain(plan, flow, Dur::ZERO, last.since(Time::ZERO) + base * 2 + Dur::from_ms(50))
 }
 

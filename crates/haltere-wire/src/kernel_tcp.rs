@@ -77,7 +77,9 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
     match fixed.into_iter().find(|(_, same)| !same) {
         Some((name, _)) => Err(WireError::plan(
             place,
-            format!("{name} must be the default on the wire, where the kernel's TCP has it built in; use the simulator for others"),
+            format!(
+                "{name} must be the default on the wire, where the kernel's TCP has it built in; use the simulator for others"
+            ),
         )),
         None => Ok(()),
     }
@@ -87,7 +89,9 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
 pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[String; 2], WireError> {
     let kind = control.kind();
     if CongestionParams::default_of(kind).as_ref() != Some(control) {
-        let what = format!("congestion must be `{kind}` with its defaults on the wire, where the kernel's has no such parameters");
+        let what = format!(
+            "congestion must be `{kind}` with its defaults on the wire, where the kernel's has no such parameters"
+        );
         return Err(WireError::plan(place, what));
     }
     Ok([kind.to_string(), crate::bpf::control_name(kind)])

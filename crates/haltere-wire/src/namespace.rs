@@ -71,7 +71,9 @@ impl Namespace {
     pub fn sysctl(&self, name: &str, value: &str) -> Result<(), WireError> {
         let done = self.enter(|| std::fs::write(format!("/proc/sys/net/{name}"), value));
         done.map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => WireError::Missing(format!("this kernel has no `net/{name}`, needed for {value}")),
+            io::ErrorKind::NotFound => {
+                WireError::Missing(format!("this kernel has no `net/{name}`, needed for {value}"))
+            }
             _ => WireError::os(format!("setting net/{name} to {value}"), e),
         })
     }

@@ -59,6 +59,8 @@ pub struct Router<P> {
     /// Its ports, in the order of the fabric's.
     pub ports: Vec<P>,
     captures: Vec<Option<Capture<BufWriter<File>>>>,
+    /// Taken from the ports in this turn.
+    came: Vec<(usize, crate::frame::Frame)>,
     lateness: Lateness,
     turns: u64,
     sleeps: u64,
@@ -72,7 +74,7 @@ impl<P: Port> Router<P> {
             return Err(WireError::plan("router", format!("ports must be {want}, got {}", ports.len())));
         }
         let captures = ports.iter().map(|_| None).collect();
-        Ok(Router { fabric, ports, captures, lateness: Lateness::default(), turns: 0, sleeps: 0 })
+        Ok(Router { fabric, ports, captures, came: Vec::new(), lateness: Lateness::default(), turns: 0, sleeps: 0 })
     }
     /// Writes what passes that port into a file.
     pub fn capture(&mut self, port: usize, path: &std::path::Path, name: &str) -> Result<(), WireError> {
@@ -84,8 +86,8 @@ impl<P: Port> Router<P> {
     /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`.
     pub fn run(&mut self, clock: &mut impl Clock, watch: &mut impl Watch, drain: Dur) -> Result<(), WireError> {
         loop {
+            let more = self.turn(clock, true)?;
             let now = clock.now();
-            let more = self.turn(now, true)?;
             if watch.turn(&mut || self.snapshot(now), now).is_break() {
                 break;
             }
@@ -100,8 +102,7 @@ impl<P: Port> Router<P> {
     fn drain(&mut self, clock: &mut impl Clock, drain: Dur) -> Result<(), WireError> {
         let end = clock.now() + drain;
         while self.fabric.holds() > 0 && clock.now() < end {
-            let now = clock.now();
-            self.turn(now, false)?;
+            self.turn(clock, false)?;
             if let Some(next) = self.fabric.next_packet() {
                 clock.sleep(Some(next.min(end)), &[]).map_err(|e| WireError::os("sleeping", e))?;
             }
@@ -112,33 +113,36 @@ impl<P: Port> Router<P> {
         Ok(())
     }
     /// One turn; true where a port may have more.
-    fn turn(&mut self, now: Time, take: bool) -> Result<bool, WireError> {
+    fn turn(&mut self, clock: &impl Clock, take: bool) -> Result<bool, WireError> {
+        let now = clock.now();
         self.turns += 1;
         self.fabric.advance(now);
         self.send(now)?;
         let mut more = false;
-        let mut came = 0;
         for (index, port) in self.ports.iter_mut().enumerate().filter(|_| take) {
-            let (fabric, capture) = (&mut self.fabric, &mut self.captures[index]);
-            let mut broken = None;
-            let count = port.receive(now, TURN, &mut |frame| {
-                if let Some(Err(e)) = capture.as_mut().map(|c| c.packet(now, Direction::In, frame.bytes())) {
-                    broken = Some(e);
-                }
-                fabric.arrive(now, index, frame);
-            });
-            if let Some(e) = broken {
-                return Err(WireError::os("writing a capture", e));
-            }
-            let count = count.map_err(|e| WireError::os("receiving", e))?;
-            came += count;
-            more |= count == TURN;
+            let count = port.receive(now, TURN, &mut |frame| self.came.push((index, frame)));
+            more |= count.map_err(|e| WireError::os("receiving", e))? == TURN;
         }
-        if came > 0 {
-            self.fabric.advance(now);
-            self.send(now)?;
+        if !self.came.is_empty() {
+            self.take_in(clock.now())?;
         }
         Ok(more)
+    }
+    /// What has come enters the fabric. `now` was read after it was taken: a process that is held up in between
+    /// makes a packet's delay longer, never shorter than the way.
+    fn take_in(&mut self, now: Time) -> Result<(), WireError> {
+        self.fabric.advance(now);
+        let mut came = std::mem::take(&mut self.came);
+        for (index, frame) in came.drain(..) {
+            if let Some(capture) = &mut self.captures[index] {
+                let written = capture.packet(now, Direction::In, frame.bytes());
+                written.map_err(|e| WireError::os("writing a capture", e))?;
+            }
+            self.fabric.arrive(now, index, frame);
+        }
+        self.came = came;
+        self.fabric.advance(now);
+        self.send(now)
     }
     fn send(&mut self, now: Time) -> Result<(), WireError> {
         for (index, port) in self.ports.iter_mut().enumerate() {

@@ -31,9 +31,9 @@ impl Bell {
         for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1] {
             signals.add(signal);
         }
-        let hung = signals.thread_block().and_then(|()| {
-            SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-        });
+        let hung = signals
+            .thread_block()
+            .and_then(|()| SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC));
         hung.map(Bell).map_err(|e| WireError::os("waiting for signals", e))
     }
 }

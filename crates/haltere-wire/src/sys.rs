@@ -26,7 +26,13 @@ unsafe impl<const N: usize> Plain for [u8; N] {}
 pub fn set_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
     // SAFETY: pointer and length are those of `value`, which lives through the call; the kernel only reads it.
     check(unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), size_of::<T>() as libc::socklen_t)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const *value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
     })
 }
 

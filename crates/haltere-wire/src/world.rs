@@ -223,7 +223,9 @@ fn hosts(plan: &Plan) -> Result<Vec<(usize, HostSettings)>, WireError> {
                 Some((_, other, _)) if *other == settings => {}
                 Some((_, _, other)) => {
                     let node = plan.nodes.get(node).map_or("?", |n| n.as_str());
-                    let what = format!("tcp must be the same for all flows of `{node}`, got other values than {other}'s: one host is one kernel");
+                    let what = format!(
+                        "tcp must be the same for all flows of `{node}`, got other values than {other}'s: one host is one kernel"
+                    );
                     return Err(WireError::plan(&flow.name, what));
                 }
             }

@@ -106,7 +106,9 @@ fn a_transfer_each_way_with_a_linux_kernel_over_loss_and_reordering() {
     assert!(ours.marked > 0 && ours.ecn_reductions > 0, "marks are echoed and answered: {ours:?}");
     assert_eq!(ours.strangers, 0, "every segment of the kernel was readable");
     let Ours { lost, marked, retransmissions, seconds, .. } = ours;
-    println!("{megabytes} MB each way in {seconds:.1} s: {lost} lost, {marked} marked, {retransmissions} retransmitted by us");
+    println!(
+        "{megabytes} MB each way in {seconds:.1} s: {lost} lost, {marked} marked, {retransmissions} retransmitted by us"
+    );
     check_with_tshark(&capture);
     let _ = std::fs::remove_file(&capture);
 }
@@ -158,7 +160,8 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
     let kernel = PacketPort::open(&port_name(1), 4096).unwrap();
     let mut router = Router::new(fabric, vec![Either::Left(stack), Either::Right(kernel)]).unwrap();
     router.capture(1, capture, "kernel").unwrap();
-    let mut watch = Quiet { seen: u64::MAX, since: Time::ZERO, end: Time::ZERO + Dur::from_secs(60 + bytes / 1_000_000) };
+    let mut watch =
+        Quiet { seen: u64::MAX, since: Time::ZERO, end: Time::ZERO + Dur::from_secs(60 + bytes / 1_000_000) };
     router.run(&mut clock, &mut watch, Dur::from_ms(100)).unwrap();
     let now = clock.now();
     let records = router.fabric.link_records(now);
@@ -180,7 +183,14 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
 fn check_with_tshark(capture: &Path) {
     let count = |filter: &str| {
         let mut tshark = Command::new("tshark");
-        tshark.arg("-r").arg(capture).args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-Y", filter]);
+        tshark.arg("-r").arg(capture).args([
+            "-o",
+            "tcp.check_checksum:TRUE",
+            "-o",
+            "ip.check_checksum:TRUE",
+            "-Y",
+            filter,
+        ]);
         let output = tshark.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).lines().count()

@@ -158,7 +158,9 @@ fn parse() -> Result<Option<Arguments>, WireError> {
         }
     }
     let need = |side: Option<String>, name: &str| {
-        side.ok_or_else(|| WireError::plan("arguments", format!("--{name} must be given: the name of an interface; see --help")))
+        side.ok_or_else(|| {
+            WireError::plan("arguments", format!("--{name} must be given: the name of an interface; see --help"))
+        })
     };
     let (left, right) = (need(left, "left")?, need(right, "right")?);
     if isn_bits > 32 {
@@ -178,7 +180,12 @@ fn set(link: &mut LinkParams, of: &str, name: &str, value: &str) -> Result<(), W
         "reorder-by" => link.reorder_by = read(name, value)?,
         "rtt" => link.rtt = Some(read(name, value)?),
         "queue" => link.queue = queue(name, value)?,
-        _ => return Err(WireError::plan("arguments", format!("--{name} must be an option of haltere-router; see --help"))),
+        _ => {
+            return Err(WireError::plan(
+                "arguments",
+                format!("--{name} must be an option of haltere-router; see --help"),
+            ));
+        }
     }
     if link.rate == Some(Rate::ZERO) {
         return Err(WireError::plan("arguments", format!("--{name} must be above zero, got {value}")));

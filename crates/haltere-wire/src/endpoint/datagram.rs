@@ -48,7 +48,12 @@ impl Datagram {
         let payload = vec![0; packet.as_u64() as usize];
         Ok(Datagram { sender, receiver, payload, pace: Serialisation::new(Some(*rate)), next: Time::ZERO })
     }
-    pub(super) fn start(&mut self, context: &Context<'_>, at: Time, record: &mut FlowRecord) -> Result<Time, WireError> {
+    pub(super) fn start(
+        &mut self,
+        context: &Context<'_>,
+        at: Time,
+        record: &mut FlowRecord,
+    ) -> Result<Time, WireError> {
         context.watch(self.receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
         self.next = at;
         Ok(self.tick(context.now, record))

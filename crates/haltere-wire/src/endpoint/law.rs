@@ -12,9 +12,7 @@ pub(super) fn draw(law: &Law, chance: &mut Stream) -> Dur {
         Law::Exponential(mean) => mean.mul_f64(-(1.0 - chance.uniform()).ln()),
         Law::Uniform(low, high) => low + high.saturating_sub(low).mul_f64(chance.uniform()),
         // The mean of a Pareto law is scale * shape / (shape - 1).
-        Law::Pareto(mean, shape) => {
-            mean.mul_f64((shape - 1.0) / shape * (1.0 - chance.uniform()).powf(-1.0 / shape))
-        }
+        Law::Pareto(mean, shape) => mean.mul_f64((shape - 1.0) / shape * (1.0 - chance.uniform()).powf(-1.0 / shape)),
     }
 }
 

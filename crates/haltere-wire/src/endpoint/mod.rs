@@ -252,7 +252,9 @@ fn open(seed: u64, flow: &FlowPlan, index: usize, topology: &Topology) -> Result
         AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => Transfer::open(flow, from, to, port, chance).map(App::Stream),
         AppPlan::Cbr { .. } => Datagram::open(flow, from, to, port).map(App::Datagram),
         AppPlan::Ping { .. } => Ping::open(flow, index as u16, from).map(App::Ping),
-        AppPlan::Ftp(_) => Err(WireError::plan(&flow.name, "must be bulk, on-off, constant rate or ping on the wire, got ftp")),
+        AppPlan::Ftp(_) => {
+            Err(WireError::plan(&flow.name, "must be bulk, on-off, constant rate or ping on the wire, got ftp"))
+        }
         AppPlan::Multipath(_) => {
             Err(WireError::plan(&flow.name, "must be bulk, on-off, constant rate or ping on the wire, got multipath"))
         }

@@ -12,8 +12,8 @@ use haltere_units::{Bytes, Dur, Rate, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{
-    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv, send,
-    setsockopt, shutdown, socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv,
+    send, setsockopt, shutdown, socket, sockopt,
 };
 use std::ffi::OsString;
 use std::io;
@@ -65,9 +65,11 @@ impl Transfer {
     ) -> Result<Transfer, WireError> {
         let (tcp, total, source) = parts(flow, chance)?;
         let address = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), port));
-        let listener = to.enter(|| listening(&address, tcp)).map_err(|e| WireError::os(format!("{}: receiver", flow.name), e))?;
+        let listener =
+            to.enter(|| listening(&address, tcp)).map_err(|e| WireError::os(format!("{}: receiver", flow.name), e))?;
         let sender = from.enter(|| {
-            let sender = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
+            let sender =
+                socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
             choose_isn(sender.as_fd(), port)?;
             if let Some(bytes) = tcp.sender.send_buffer {
                 setsockopt(&sender, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;

@@ -2,7 +2,11 @@ use super::*;
 use crate::testing::privileged;
 
 fn settings() -> HostSettings {
-    HostSettings { mtu: 1500, sysctls: vec![("ipv4/tcp_ecn".into(), "1".into())], metrics: vec![RouteMetric::InitCwnd(4)] }
+    HostSettings {
+        mtu: 1500,
+        sysctls: vec![("ipv4/tcp_ecn".into(), "1".into())],
+        metrics: vec![RouteMetric::InitCwnd(4)],
+    }
 }
 
 #[test]

@@ -228,7 +228,9 @@ impl Port for PacketPort {
     }
     fn counters(&mut self) -> PortCounters {
         // Reading resets the kernel's numbers: they are added up here.
-        if let Ok(stats) = get_option::<libc::tpacket_stats>(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS) {
+        if let Ok(stats) =
+            get_option::<libc::tpacket_stats>(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS)
+        {
             self.counters.overrun += u64::from(stats.tp_drops);
         }
         self.counters

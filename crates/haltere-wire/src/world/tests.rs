@@ -218,9 +218,15 @@ fn a_calibration_out_of_bounds_is_refused_with_the_reason() {
         cpu: 0.2,
     };
     good.check().unwrap();
-    let slow = calibration::Calibration { link: Some(("n2>n3".into(), Rate::from_mbps(10), Rate::from_bps(9_700_000))), ..good.clone() };
+    let slow = calibration::Calibration {
+        link: Some(("n2>n3".into(), Rate::from_mbps(10), Rate::from_bps(9_700_000))),
+        ..good.clone()
+    };
     let text = slow.check().unwrap_err().to_string();
-    assert_eq!(text, "the machine is not fit for this run: n2>n3: rate must be within 2 % of 10Mbit, got 9.700 Mbit/s (-3.0 %)");
+    assert_eq!(
+        text,
+        "the machine is not fit for this run: n2>n3: rate must be within 2 % of 10Mbit, got 9.700 Mbit/s (-3.0 %)"
+    );
     let late = calibration::Calibration { rtt: (Dur::from_ms(20), Dur::from_ms(21)), ..good.clone() };
     assert!(late.check().unwrap_err().to_string().contains("base delay must be 20ms and at most 400us more, got 21ms"));
     for bad in [
@@ -259,7 +265,12 @@ fn controls_that_the_kernel_lacks_are_loaded_for_the_run_and_unloaded_after_it()
     for (name, outcome, bound) in [("dctcp", dctcp, 16.0), ("vegas", vegas, 7.0)] {
         let goodput = outcome.record.flows[0].received_after_warmup as f64 * 8e-6 / 3.0;
         assert!(goodput > 8.5, "{name}: {goodput} Mbit/s");
-        let late: Vec<_> = outcome.record.queue_series.iter().filter(|s| s.link == 8 && s.at > Time::ZERO + Dur::from_secs(2)).collect();
+        let late: Vec<_> = outcome
+            .record
+            .queue_series
+            .iter()
+            .filter(|s| s.link == 8 && s.at > Time::ZERO + Dur::from_secs(2))
+            .collect();
         let mean = late.iter().map(|s| f64::from(s.packets)).sum::<f64>() / late.len() as f64;
         assert!(mean < bound, "{name}: {mean} packets in the queue");
         let sender = outcome.record.flows[0].sender.unwrap();
