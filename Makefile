@@ -67,6 +67,9 @@ bench: need-cargo ## Benchmarks; CPU time of a packet by congestion control
 	@echo "CPU time of a data packet over the bottleneck and its acknowledgement: 16 flows, 1 Gbit/s, 10 ms +- 30 %, 5 s"
 	@for control in reno cubic vegas dctcp bbr bbr3; do \
 	  "$$CARGO_TARGET_DIR/release/examples/dumbbell" 16 1Gbit 10ms 30% 5 $$control | grep 'CPU of a pair' | sed "s/  CPU of a pair/  $$control\t/"; done
+	@echo "The same: 16 DCTCP senders, 100 Gbit/s, 100 us, 0.1 s, marked at one threshold, with hysteresis, with returned copies"
+	@for more in '' ', "lower_fraction": 0.15' ', "return_to_sender": true'; do \
+	  "$$CARGO_TARGET_DIR/release/examples/dumbbell" 16 100Gbit 100us 0% 0.1 dctcp '{ "kind": "threshold"'"$$more"' }' | grep 'CPU of a pair' | sed "s/$$/\t$$more/"; done
 
 docs: setup ## Write docs/reference from the schema
 	$(BIN)/python -m haltere.reference docs/reference

@@ -1,6 +1,6 @@
 //! What the simulator costs: a dumbbell of bulk flows, three links each way, round-trip times spread evenly.
 //!
-//! `cargo run --release -p haltere-sim --example dumbbell -- [FLOWS] [RATE] [RTT] [SPREAD] [SECONDS] [CONTROL]`
+//! `cargo run --release -p haltere-sim --example dumbbell -- [FLOWS] [RATE] [RTT] [SPREAD] [SECONDS] [CONTROL] [QUEUE]`
 //! prints the CPU time per pair (a data packet over the bottleneck and its acknowledgement), the events of a pair, the most
 //! entries in the event queue, and the memory of a flow.
 
@@ -95,7 +95,10 @@ fn main() {
         (arg(1, "16"), arg(2, "1Gbit"), arg(3, "10ms"), arg(4, "30%"));
     let (seconds, control): (f64, String) = (arg(5, "10"), arg(6, "cubic"));
     let length = Dur::from_secs_f64(seconds);
-    let plan = plan(flows, rate, rtt, spread, length, &control);
+    let queue: String = arg(7, r#"{ "kind": "drop_tail", "limit": "1bdp" }"#);
+    let mut plan = plan(flows, rate, rtt, spread, length, &control);
+    plan.links[0].queue =
+        serde_json::from_str(&queue).unwrap_or_else(|e| panic!("argument 7 cannot be `{queue}`: {e}"));
     let (cpu, memory) = (cpu_seconds(), status_kb("VmRSS"));
     let record = run(&plan, &RunControl::default()).expect("the run ends well");
     let (cpu, memory) = (cpu_seconds() - cpu, status_kb("VmHWM") - memory);
