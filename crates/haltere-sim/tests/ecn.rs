@@ -100,7 +100,8 @@ fn a_host_without_ecn_meets_drops_where_another_is_marked() {
         assert!(link.marked > 0 && link.dropped_congestion > 0, "{name}: {link:?}");
         assert_eq!((with.retransmissions, without.ecn_reductions), (0, 0), "{name}: marks and drops go to their own");
         assert!(with.ecn_reductions > 0, "{name}: the one with ECN answers marks");
-        assert!(without.retransmissions >= link.dropped_congestion, "{name}: the one without repairs every drop");
+        let open = link.dropped_congestion.saturating_sub(without.retransmissions);
+        assert!(open <= 5, "{name}: every drop but those of the last round trip is repaired; open: {open}");
         assert!(without.recoveries > 0, "{name}: and slows down for it");
     }
 }
@@ -128,7 +129,7 @@ fn dctcp_wants_ecn_whatever_the_host_says() {
 #[test]
 fn a_syn_is_not_ecn_capable_and_does_not_get_past_a_queue_that_marks_everything() {
     // 30 Mbit/s of ECN-capable UDP keep the queue over RED's upper threshold: it marks what is capable and drops the rest.
-    let red = r#"{ "kind": "red", "limit": "10000p", "min": "10p", "max": "30p", "avpkt": "1500B", "ecn": true }"#;
+    let red = r#"{ "kind": "red", "limit": "20000p", "min": "10p", "max": "30p", "avpkt": "1500B", "ecn": true }"#;
     let udp = AppPlan::Cbr { rate: Rate::from_mbps(30), packet: Bytes::new(1000), ecn: true };
     let mut plan = network(queue(red), vec![udp, bulk("cubic", [true; 2], None)], 10);
     plan.flows[1].start = Time::ZERO + Dur::from_secs(1);
@@ -142,7 +143,9 @@ fn a_syn_is_not_ecn_capable_and_does_not_get_past_a_queue_that_marks_everything(
 
 #[test]
 fn marks_do_not_slow_bbr_down() {
-    let params = queue(r#"{ "kind": "red", "limit": "1000p", "min": "10p", "max": "11p", "probability": 1.0, "avpkt": "1500B", "ecn": true }"#);
+    let params = queue(
+        r#"{ "kind": "red", "limit": "1000p", "min": "10p", "max": "11p", "probability": 1.0, "avpkt": "1500B", "ecn": true }"#,
+    );
     let record = go(&network(params, vec![bulk("bbr", [true; 2], None), bulk("reno", [true; 2], None)], 20));
     let [bbr, reno] = [0, 1].map(|i| record.flows[i].received as f64);
     assert!(bottleneck(&record).marked > 1000);
