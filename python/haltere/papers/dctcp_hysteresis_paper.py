@@ -201,7 +201,7 @@ def _hosts_figure(cells: Cells, given: Mapping[str, Any], variant: str, stem: An
 def _time_figure(results: Results, stem: Any) -> Figure:
     """Queue at the processor and alpha of H1's sender, first seed."""
     fig, panels = plot.figure(len(VARIANTS), 2, height=7.4)
-    runs = {}
+    runs: dict[str, measures.Run] = {}
     for run in results.runs:
         key = _key(results.points[run.point].labels)
         if key[:2] == (OVER_TIME, NEAREST[OVER_TIME]):
@@ -261,7 +261,7 @@ def _findings(cells: Cells) -> list[Finding]:
         )
     one, two = _at(cells, "B", "one"), _at(cells, "B", "hysteresis")
     largest = [
-        (f"gain in B - gain in {case}", stats.paired_difference(*(_gain_values(cells, c) for c in ("B", case))))
+        (f"gain in B - gain in {case}", stats.paired_difference(_gain_values(cells, "B"), _gain_values(cells, case)))
         for case in "AC"
     ]
     add("the gain is the largest in case B", largest, "%")
