@@ -180,7 +180,10 @@ impl Multi {
     pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
         let h = &packet.header;
         let from = 1 - side;
-        let path = self.ports.iter().position(|p| p[from].header.src_port == h.src_port && p[from].header.src == h.src);
+        // The client's port tells the paths apart.
+        let ports = (h.src_port, h.dst_port);
+        let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
+        let path = self.ports.iter().position(|p| of(p) == ports);
         if let (Some(path), Body::Tcp(segment), false) = (path, &packet.body, h.returned)
             && let Some(dss) = self.sent[path][from].get(h.id)
         {
