@@ -141,7 +141,7 @@ def _variants(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
 
 
 _UNIONS = {"queues": "QueueParams", "congestion": "CongestionParams", "topologies": "Topology", "traffic": "Traffic"}
-_TABLES = {"link": "Link", "tcp": "TcpParams", "measure": "MeasureSpec"}
+_TABLES = {"link": "Link", "processor": "Processor", "tcp": "TcpParams", "measure": "MeasureSpec"}
 
 
 @cache
