@@ -41,6 +41,7 @@ fn link(from: usize, to: usize, mbps: u64, queue: QueueParams) -> LinkPlan {
         ring: None,
         handover_at_start: false,
         burst: Bytes::ZERO,
+        mpu: Bytes::ZERO,
         watched: false,
         rtt: None,
     }
