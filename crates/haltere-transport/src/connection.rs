@@ -49,6 +49,7 @@ struct Handshake {
     first_at: u64,
     most_tries: u32,
     timeout: u64,
+    most_timeout: u64,
     /// What the control is made of: made anew if the peer's segments are smaller.
     control: Option<Box<CongestionParams>>,
     initial_window: u32,
@@ -110,6 +111,7 @@ impl Connection {
             first_at: 0,
             most_tries: tcp.syn_retries,
             timeout: tcp.initial_rto.as_ns(),
+            most_timeout: tcp.max_rto.as_ns(),
             control: Some(params),
             initial_window: tcp.initial_window,
             seed,
@@ -368,7 +370,7 @@ impl Connection {
             return None;
         }
         self.hs.tries += 1;
-        let wait = self.hs.timeout.saturating_mul(1 << (self.hs.tries - 1).min(20));
+        let wait = self.hs.timeout.saturating_mul(1 << (self.hs.tries - 1).min(20)).min(self.hs.most_timeout);
         self.hs.at = now.as_ns().saturating_add(wait);
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
