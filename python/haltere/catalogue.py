@@ -140,7 +140,14 @@ def _variants(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
             )
 
 
-_UNIONS = {"queues": "QueueParams", "congestion": "CongestionParams", "topologies": "Topology", "traffic": "Traffic"}
+_UNIONS = {
+    "queues": "QueueParams",
+    "congestion": "CongestionParams",
+    "topologies": "Topology",
+    "traffic": "Traffic",
+    "schedulers": "SchedulerParams",
+    "correlators": "CorrelatorParams",
+}
 _TABLES = {"link": "Link", "processor": "Processor", "tcp": "TcpParams", "measure": "MeasureSpec"}
 
 

@@ -16,6 +16,8 @@ _KINDS = {
     "congestion": "Congestion controls",
     "topologies": "Topologies",
     "traffic": "Traffic",
+    "schedulers": "Schedulers of multipath connections",
+    "correlators": "Correlators of multipath connections",
 }
 _MADE = "<!-- Made by `make docs` from the schema. Change the doc comments of the source instead. -->"
 
@@ -51,6 +53,10 @@ def _example(entry: Entry) -> str:
         return f'congestion = {{ kind = "{entry.name}" }}   # or: congestion = "{entry.name}"'
     if entry.kind == "traffic":
         return f'[[traffic]]\nkind = "{entry.name}"'
+    if entry.kind == "schedulers":
+        return f'multipath = {{ scheduler = {{ kind = "{entry.name}" }} }}   # or: scheduler = "{entry.name}"'
+    if entry.kind == "correlators":
+        return f'multipath = {{ correlators = [{{ kind = "{entry.name}" }}] }}   # or: ["{entry.name}"]'
     if entry.kind == "topologies":
         return f"[topology.{entry.name}]"
     return ""

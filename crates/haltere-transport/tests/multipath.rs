@@ -6,7 +6,7 @@ use haltere_transport::TcpParams;
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::correlation::CorrelatorParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
-use haltere_units::{Bytes, Dur, Time};
+use haltere_units::{Bytes, Time};
 use paths::{Line, Rng, Route, World};
 
 const CONTROLS: [&str; 6] = ["reno", "cubic", "bbr", "lia", "olia", "balia"];
@@ -161,10 +161,12 @@ fn what_a_cut_path_held_goes_another_way_within_a_timeout() {
 
 #[test]
 fn penalisation_and_opportunistic_retransmission_keep_the_fast_path_busy_behind_a_small_window() {
+    // The slow path's 300 ms hold up a window of 60 kB as soon as it carries anything; the fast one's short queue keeps its
+    // window below that, so that it does.
     let rate = |opportunistic: bool, penalise: bool| {
         let params =
             MultipathParams { opportunistic, penalise, recv_buffer: Bytes::new(60_000), ..with("lowest_rtt") };
-        let lines = vec![Line::new(10, 40), Line::new(1, 40)];
+        let lines = vec![Line::new(10, 10), Line::new(1, 40)];
         let routes = vec![Route::new(Some(0), 5), Route::new(Some(1), 150)];
         let mut w = World::new(&params, &TcpParams::default(), "cubic", lines, routes, 1);
         goodput(&mut w, 5, 30)
@@ -173,28 +175,42 @@ fn penalisation_and_opportunistic_retransmission_keep_the_fast_path_busy_behind_
     assert!(both > 1.3 * neither, "{both} with, {neither} Mbit/s without");
 }
 
-/// Shares of a line: the multipath connection with two subflows over it, and one TCP (a connection with one path).
-fn beside_one_tcp(control: &str) -> (f64, f64) {
-    // Two connections over one line need a world of their own: here each has its own ends, and they take turns by time.
+#[test]
+fn lowest_round_trip_time_first_carries_what_linux_does() {
+    // Linux 6.1, default scheduler, Cubic, two paths of (Mbit/s, round-trip ms) with queues of one bandwidth-delay product, at least
+    // 20 packets; goodput in Mbit/s over 30 s after 10 s, mean of three runs.
+    for (paths, linux) in [
+        ([(10, 20, 20), (5, 60, 25)], 14.11),
+        ([(10, 20, 20), (10, 20, 20)], 18.82),
+        ([(20, 20, 33), (5, 100, 41)], 20.97),
+    ] {
+        let lines = paths.iter().map(|&(mbit, _, queue)| Line::new(mbit, queue)).collect();
+        let routes = paths.iter().enumerate().map(|(i, &(_, rtt, _))| Route::new(Some(i), rtt / 2)).collect();
+        let mut w = World::new(&with("lowest_rtt"), &TcpParams::default(), "cubic", lines, routes, 1);
+        let rate = goodput(&mut w, 10, 30);
+        println!("{paths:?}: {rate:.2} Mbit/s, Linux {linux}");
+        // The path's delay is one way here and both ways of the harness have none beyond it: within a tenth.
+        assert!((rate - linux).abs() < 0.1 * linux, "{paths:?}: {rate} Mbit/s, Linux {linux}");
+    }
+}
+
+/// Shares of a line in Mbit/s: the multipath connection with two subflows over it, and one TCP (a connection with one path).
+fn beside_one_tcp(control: &str, seed: u64) -> (f64, f64) {
+    // Two connections over one line: each has a world of its own, and they take turns by the millisecond with the line. A
+    // little random loss, or the three keep step at the full queue.
     let lines = vec![Line::new(20, 60)];
-    let mut a = World::new(
-        &with("lowest_rtt"),
-        &TcpParams::default(),
-        control,
-        lines.clone(),
-        vec![Route::new(Some(0), 20), Route::new(Some(0), 20)],
-        3,
-    );
-    let mut b = World::new(&with("lowest_rtt"), &TcpParams::default(), "reno", lines, vec![Route::new(Some(0), 20)], 7);
+    let route = Route { loss: 1, ..Route::new(Some(0), 20) };
+    let world = |control: &str, routes, seed| {
+        World::new(&with("lowest_rtt"), &TcpParams::default(), control, lines.clone(), routes, seed)
+    };
+    let mut a = world(control, vec![route.clone(), route.clone()], seed);
+    let mut b = world("reno", vec![route.clone()], seed + 100);
     for w in [&mut a, &mut b] {
         w.endless = true;
-        // A little chance, or the two keep step.
-        w.routes.iter_mut().for_each(|r| r.reorder = 0);
         w.open();
     }
     let mut before = (0, 0);
     for tick in 0..120_000_u64 {
-        // One line: whoever runs has it.
         a.run_until(ms(tick));
         std::mem::swap(&mut a.lines, &mut b.lines);
         b.run_until(ms(tick));
@@ -207,13 +223,20 @@ fn beside_one_tcp(control: &str) -> (f64, f64) {
     (rate(a.read - before.0), rate(b.read - before.1))
 }
 
+/// The same, mean of three seeds.
+fn mean_beside_one_tcp(control: &str) -> (f64, f64) {
+    let all: Vec<(f64, f64)> = (1..=3).map(|seed| beside_one_tcp(control, seed)).collect();
+    println!("{control}: {all:.2?} Mbit/s");
+    (all.iter().map(|r| r.0).sum::<f64>() / 3.0, all.iter().map(|r| r.1).sum::<f64>() / 3.0)
+}
+
 #[test]
 fn two_coupled_subflows_over_one_line_take_no_more_than_one_tcp() {
     // RFC 6356 section 2, goal 2: do no harm. Uncoupled, two subflows take about twice as much.
-    let (two, one) = beside_one_tcp("reno");
+    let (two, one) = mean_beside_one_tcp("reno");
     assert!(two > 1.5 * one, "uncoupled: {two} and {one} Mbit/s");
     for control in ["lia", "olia", "balia"] {
-        let (two, one) = beside_one_tcp(control);
+        let (two, one) = mean_beside_one_tcp(control);
         assert!(two < 1.25 * one, "{control}: {two} and {one} Mbit/s");
         assert!(two > 0.5 * one, "{control}: {two} and {one} Mbit/s");
     }
@@ -282,5 +305,4 @@ fn a_join_waits_for_the_first_subflow_and_takes_its_part() {
     w.run_until(ms(28_000));
     let rate = (w.read - before.0) as f64 * 8.0 / 10.0 / 1e6;
     assert!(rate > 9.0 && w.ends[0].path(0).bytes == before.1, "{rate} Mbit/s on the one that is left");
-    let _ = Dur::ZERO;
 }

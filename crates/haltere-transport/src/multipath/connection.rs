@@ -302,7 +302,9 @@ impl Multipath {
     /// The peer owes an acknowledgement of the end, or a window: asks for it after a while.
     fn arm_probe(&mut self, now: Time) {
         let q = &self.queue;
-        let blocked = q.una == q.nxt && q.nxt < q.end && self.window_end <= q.nxt;
+        // A window that is open, but not by a whole segment, blocks as well.
+        let mss = self.flows.first().map_or(0, |f| f.conn.tx.mss);
+        let blocked = q.una == q.nxt && q.nxt < q.end && !self.new_fits(mss);
         if !(blocked || q.wants_end()) {
             self.probe_at = u64::MAX;
         } else if self.probe_at == u64::MAX {

@@ -70,7 +70,7 @@ impl Multipath {
     }
 
     /// The next new segment fits the peer's window.
-    fn new_fits(&self, mss: u64) -> bool {
+    pub(super) fn new_fits(&self, mss: u64) -> bool {
         let q = &self.queue;
         q.nxt < q.end && q.nxt + (q.end - q.nxt).min(mss) <= self.window_end
     }
