@@ -170,9 +170,12 @@ def _verdicts(results: Results) -> dict[tuple[int, tuple[int, int]], Verdicts]:
 def _rates(verdicts: dict[tuple[int, tuple[int, int]], Verdicts], method: int) -> tuple[Array, Array]:
     """False and true positive rate at each phi."""
     apart = np.concatenate([verdicts[method, pair].coefficients for pair in PAIRS if pair != SHARED])
-    shared = verdicts[method, SHARED].coefficients
-    rate = lambda values: np.array([float((values >= phi).mean()) if len(values) else math.nan for phi in PHIS])  # noqa: E731
-    return rate(apart), rate(shared)
+    return _at_least(apart), _at_least(verdicts[method, SHARED].coefficients)
+
+
+def _at_least(values: Array) -> Array:
+    """The part of the values that reaches each phi."""
+    return np.array([float((values >= phi).mean()) if len(values) else math.nan for phi in PHIS])
 
 
 def _area(apart: Array, shared: Array) -> float:

@@ -18,7 +18,10 @@ impl Entry<'_> {
                 return Err(Fault::new(&self.place, name, "left out", "a value").hint(hint).out_of_range());
             }
         }
-        let path = multipath.paths.first().ok_or_else(|| Fault::new(&self.place, "paths", "at least one", "none").missing())?;
+        let path = multipath
+            .paths
+            .first()
+            .ok_or_else(|| Fault::new(&self.place, "paths", "at least one", "none").missing())?;
         let place = format!("{}.paths[0]", self.place);
         Ok(vec![(self.network.node(&path.from, &place, "from")?, self.network.node(&path.to, &place, "to")?)])
     }
@@ -27,22 +30,24 @@ impl Entry<'_> {
         let tcp = self.tcp(&multipath.side, |tcp| tcp)?;
         let fault = |name: &str, rule: &str, got: String| Fault::new(&self.place, name, rule, got).out_of_range();
         if tcp.len() != 1 {
-            return Err(fault("congestion", "one for all subflows", format!("a list of {}", tcp.len())).into());
+            return Err(fault("congestion", "one for all subflows", format!("a list of {}", tcp.len())));
         }
-        multipath.multipath.check(tcp[0].sender.mss).map_err(|e| {
-            ScenarioError::from(Fault::param(format!("{}.multipath", self.place), e).out_of_range())
-        })?;
+        multipath
+            .multipath
+            .check(tcp[0].sender.mss)
+            .map_err(|e| Fault::param(format!("{}.multipath", self.place), e).out_of_range())?;
         if multipath.rate == Some(Rate::ZERO) {
-            return Err(fault("rate", "above zero", Rate::ZERO.to_string()).into());
+            return Err(fault("rate", "above zero", Rate::ZERO.to_string()));
         }
         for (name, bytes) in [("packet", Some(multipath.packet)), ("bytes", multipath.bytes)] {
             if bytes == Some(Bytes::ZERO) {
-                return Err(fault(name, "at least 1B", Bytes::ZERO.to_string()).into());
+                return Err(fault(name, "at least 1B", Bytes::ZERO.to_string()));
             }
         }
         let paths = multipath.paths.iter().enumerate().map(|(i, path)| {
             let place = format!("{}.paths[{i}]", self.place);
-            let (from, to) = (self.network.node(&path.from, &place, "from")?, self.network.node(&path.to, &place, "to")?);
+            let (from, to) =
+                (self.network.node(&path.from, &place, "from")?, self.network.node(&path.to, &place, "to")?);
             if from == to {
                 let got = format!("`{}`", path.to);
                 return Err(Fault::new(place, "to", "another node than `from`", got).out_of_range());

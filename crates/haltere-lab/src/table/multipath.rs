@@ -1,6 +1,6 @@
 //! The tables of multipath connections.
 
-use super::Columns;
+use super::columns::{Columns, Count};
 use crate::record::PathSample;
 use crate::{Plan, Record};
 use arrow_array::RecordBatch;
@@ -12,7 +12,7 @@ pub(super) fn paths(plan: &Plan, record: &Record) -> RecordBatch {
     table.count("at_ns", "ns", rows().map(|s| s.at.as_ns()));
     table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|s| s.flow));
     table.count("path", "", rows().map(|s| u64::from(s.path)));
-    let figures: [(&str, &str, fn(&PathSample) -> u64); 14] = [
+    let figures: [Count<PathSample>; 14] = [
         ("cwnd_bytes", "B", |s| s.info.subflow.cwnd.as_u64()),
         ("in_flight_bytes", "B", |s| s.info.subflow.in_flight.as_u64()),
         ("srtt_ns", "ns", |s| s.info.subflow.srtt.as_ns()),
@@ -62,4 +62,3 @@ pub(super) fn delays(plan: &Plan, record: &Record) -> RecordBatch {
 pub(super) fn is_absent(record: &Record) -> bool {
     record.path_series.is_empty() && record.coefficients.is_empty() && record.delays.is_empty()
 }
-

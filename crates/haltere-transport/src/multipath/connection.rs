@@ -317,7 +317,8 @@ impl Multipath {
     fn probe(&mut self) {
         for (path, flow) in self.flows.iter_mut().enumerate() {
             let tx = &mut flow.conn.tx;
-            if flow.gone || !matches!(flow.conn.state, crate::connection::State::Established) || tx.nxt != tx.write_end {
+            if flow.gone || !matches!(flow.conn.state, crate::connection::State::Established) || tx.nxt != tx.write_end
+            {
                 continue;
             }
             tx.forced = crate::sender::Forced::WindowProbe;

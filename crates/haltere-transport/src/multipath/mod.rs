@@ -18,7 +18,6 @@ mod sending;
 mod subflow;
 mod view;
 
-
 pub use connection::{Multipath, Transmission};
 pub use info::{Coefficient, PathInfo};
 pub use params::MultipathParams;

@@ -60,13 +60,13 @@ impl Multipath {
 
     fn seg_view(&self, chunk: Option<&Chunk>, mss: u64) -> SegView {
         let q = &self.queue;
-        let mut seg = SegView::default();
-        seg.len = Bytes::new(chunk.map_or((q.end - q.nxt).min(mss), |c| u64::from(c.len)));
-        seg.carried = chunk.map(|c| c.carried).unwrap_or_default();
-        seg.waiting = Bytes::new(q.end - q.nxt);
-        seg.unacked = Bytes::new(q.nxt - q.una.min(q.nxt));
-        seg.window = Bytes::new(self.window_end.saturating_sub(q.nxt));
-        seg
+        SegView {
+            len: Bytes::new(chunk.map_or((q.end - q.nxt).min(mss), |c| u64::from(c.len))),
+            carried: chunk.map(|c| c.carried).unwrap_or_default(),
+            waiting: Bytes::new(q.end - q.nxt),
+            unacked: Bytes::new(q.nxt - q.una.min(q.nxt)),
+            window: Bytes::new(self.window_end.saturating_sub(q.nxt)),
+        }
     }
 
     /// The next new segment fits the peer's window.
@@ -159,25 +159,26 @@ impl Multipath {
         }
     }
 
-    /// Sends the first range that waits to be sent again, on the fastest path that has not carried it.
+    /// Sends the first range that can be sent again now, on the fastest path that has not carried it.
     fn send_again(&mut self) -> bool {
-        while let Some(&(start, _)) = self.reinject.front() {
+        let mut place = 0;
+        while let Some(&(start, _)) = self.reinject.get(place) {
             let index = self.queue.index_of(start.max(self.queue.una));
-            let Some(chunk) = self.queue.get(index).filter(|c| c.start <= start) else {
-                self.reinject.pop_front();
-                continue;
-            };
-            let carried = chunk.carried;
-            let other = |p: &PathView| p.usable && !carried.contains(p.path);
-            // Without another path that could ever take it, the one that has it will repeat it.
-            if fastest(&self.views, other).is_none() {
-                return false;
+            let carried = self.queue.get(index).filter(|c| c.start <= start).map(|c| c.carried);
+            let other = |p: &PathView| p.usable && carried.is_some_and(|c| !c.contains(p.path));
+            if let Some(path) = fastest(&self.views, |p| other(p) && p.ready).map(|p| p.path) {
+                self.reinject.remove(place);
+                self.flows[path].reinjected += 1;
+                self.replica(index, path);
+                return true;
             }
-            let Some(path) = fastest(&self.views, |p| other(p) && p.ready).map(|p| p.path) else { return false };
-            self.reinject.pop_front();
-            self.flows[path].reinjected += 1;
-            self.replica(index, path);
-            return true;
+            // It was acknowledged, or every usable path has it and will repeat it.
+            let settled = carried.is_none_or(|c| self.views.iter().any(|p| p.usable && c.contains(p.path)));
+            if settled && fastest(&self.views, other).is_none() {
+                self.reinject.remove(place);
+            } else {
+                place += 1;
+            }
         }
         false
     }
@@ -189,7 +190,8 @@ impl Multipath {
             return false;
         }
         let Some(chunk) = self.queue.front().copied() else { return false };
-        let Some(path) = fastest(&self.views, |p| p.is_open() && !chunk.carried.contains(p.path)).map(|p| p.path) else {
+        let Some(path) = fastest(&self.views, |p| p.is_open() && !chunk.carried.contains(p.path)).map(|p| p.path)
+        else {
             return false;
         };
         if self.params.penalise {

@@ -167,7 +167,8 @@ impl World {
     fn send(&mut self, side: usize, t: &Transmission) {
         let route = self.routes[t.path].clone();
         let ill = self.now < route.heals;
-        if route.cut.is_some_and(|(from, to)| from <= self.now && self.now < to) || (ill && self.rng.chance(route.loss)) {
+        if route.cut.is_some_and(|(from, to)| from <= self.now && self.now < to) || (ill && self.rng.chance(route.loss))
+        {
             return;
         }
         let copies = if ill && self.rng.chance(route.duplicate) { 2 } else { 1 };

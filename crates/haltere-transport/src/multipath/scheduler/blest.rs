@@ -103,10 +103,8 @@ mod tests {
         (paths[0].srtt, paths[1].srtt) = (Dur::from_ms(10), Dur::from_ms(50));
         paths.iter_mut().for_each(|p| p.mss = Bytes::new(1000));
         (paths[0].cwnd, paths[0].ready) = (Bytes::new(10_000), false);
-        let mut seg = SegView::default();
-        seg.len = Bytes::new(1000);
         // X = 1000 (10 + 2) 5 = 60 kB, times at most 1.2.
-        seg.window = Bytes::new(61_000);
+        let mut seg = SegView { len: Bytes::new(1000), window: Bytes::new(61_000), ..SegView::default() };
         let mut blest = Blest::new(&Params::default());
         assert_eq!(blest.pick(Time::ZERO, &paths, &seg), Paths::NONE);
         seg.window = Bytes::new(74_000);
