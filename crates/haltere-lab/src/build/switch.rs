@@ -35,7 +35,7 @@ fn processor(processor: &Processor, framing: Bytes) -> Result<Direction, Scenari
         (Some(rate), None) => (rate, Bytes::ZERO),
         (None, Some(packets)) => {
             let bps = packets * full.as_f64() * 8.0;
-            if !(bps >= 1.0 && bps < 1e18) {
+            if !(1.0..1e18).contains(&bps) {
                 let rule = "above 0 packets a second, and no more than there can be";
                 return Err(fault("packet_rate", rule, packets.to_string()).out_of_range());
             }
