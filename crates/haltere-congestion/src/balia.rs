@@ -134,7 +134,8 @@ mod tests {
         c.on_coupling(&CouplingView { siblings: &siblings, this: 1 });
         c.on_loss(&LossEvent::at(Time::ZERO, crate::LossKind::Loss));
         assert_eq!(c.cwnd(), mss * 2);
-        let mut best = Balia::new(&Params::default(), &SenderContext { mss, initial_window: mss * 8, seed: 0 }).unwrap();
+        let mut best =
+            Balia::new(&Params::default(), &SenderContext { mss, initial_window: mss * 8, seed: 0 }).unwrap();
         best.on_coupling(&CouplingView { siblings: &siblings, this: 0 });
         best.on_loss(&LossEvent::at(Time::ZERO, crate::LossKind::Loss));
         assert_eq!(best.cwnd(), mss * 4);
