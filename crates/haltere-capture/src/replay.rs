@@ -140,6 +140,7 @@ pub fn classify_with<C: Fate<Seen>>(
         Err(error) => return Ok(Err(error)),
     };
     let mut replay = Replay::new(sorters, chances, options.short);
+    #[expect(clippy::disallowed_methods, reason = "how fast the replay itself is, is told in wall time")]
     let begun = Instant::now();
     let mut reader = Reader::new(input)?;
     while let Some((at, frame)) = reader.next()? {

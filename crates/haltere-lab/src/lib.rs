@@ -7,6 +7,7 @@
 mod build;
 pub mod plan;
 pub mod record;
+pub mod rng;
 pub mod routes;
 pub mod scenario;
 pub mod schema;

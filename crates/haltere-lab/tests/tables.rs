@@ -1,9 +1,9 @@
 //! Tables of a record written by hand.
 #![cfg(feature = "tables")]
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
 use haltere_lab::record::{FlowRecord, FlowSample, LinkCounters, LinkRecord, PingSample, QueueSample};
 use haltere_lab::{Plan, Record, Scenario, table};
 use haltere_transport::Info;
@@ -44,7 +44,11 @@ fn record() -> Record {
         peak_packets: 9,
         ..LinkCounters::default()
     };
-    let info = |n: u64| Info { retransmissions: n, cwnd: Bytes::new(14_480), ssthresh: Bytes::MAX, ..Info::default() };
+    let info = |n: u64| {
+        let mut info = Info::default();
+        (info.retransmissions, info.cwnd, info.ssthresh) = (n, Bytes::new(14_480), Bytes::MAX);
+        info
+    };
     let data = FlowRecord {
         received: 9_000_000,
         received_after_warmup: 8_000_000,

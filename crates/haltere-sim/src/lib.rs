@@ -22,7 +22,6 @@
 //! | `alarms` | the timer of an endpoint with few entries in the event queue |
 //! | `recorder` | samples and counters |
 //! | `pcap`, `wire_format` | captures as pcapng files with real headers |
-//! | `rng` | streams of randomness by (seed, component) |
 //!
 //! What makes it fast: one event for a packet and a link, whatever the discipline (`link` says how); the event queue
 //! holds O(links + endpoints) entries; packets come from a pool; mechanisms are dispatched by enum.
@@ -40,7 +39,6 @@ mod network;
 mod packet;
 mod pcap;
 mod recorder;
-pub mod rng;
 pub mod wire_format;
 
 pub use control::{Capture, RunControl};

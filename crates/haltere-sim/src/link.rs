@@ -15,9 +15,9 @@
 
 use crate::packet::{Packet, Pool};
 use crate::pcap::Tap;
-use crate::rng::Rng;
 use haltere_lab::plan::LinkPlan;
 use haltere_lab::record::LinkCounters;
+use haltere_lab::rng::Rng;
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 use std::collections::VecDeque;
@@ -96,7 +96,7 @@ impl Fate<Box<Packet>> for Verdict<'_> {
         self.pool.send_back(packet);
     }
     fn random(&mut self) -> u64 {
-        self.rng.next()
+        self.rng.bits()
     }
 }
 
@@ -158,7 +158,7 @@ impl Link {
             rate: plan.rate,
             rtt: plan.rtt,
             packet: Bytes::new(u64::from(FULL_PACKET + framing)),
-            seed: hash.next(),
+            seed: hash.bits(),
         };
         let device = plan.ring.map(|n| Device { fifo: VecDeque::new(), capacity: n as usize });
         let queue = Queue::new(&plan.queue, &context)?;

@@ -31,7 +31,7 @@ struct Eager {
 impl Eager {
     fn new(plan: &LinkPlan, seed: u64) -> Eager {
         let mut hash = Rng::new(seed, &format!("{}/hash", plan.name));
-        let context = LinkContext { rate: plan.rate, rtt: plan.rtt, packet: Bytes::new(1514), seed: hash.next() };
+        let context = LinkContext { rate: plan.rate, rtt: plan.rtt, packet: Bytes::new(1514), seed: hash.bits() };
         Eager {
             queue: Queue::new(&plan.queue, &context).expect("parameters"),
             rng: Rng::new(seed, &format!("{}/queue", plan.name)),
@@ -157,11 +157,11 @@ fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Heade
     let mut now = Time::ZERO;
     let mut all = Vec::new();
     for id in 0..n {
-        let len = [66, 590, 1514, 1514][(rng.next() % 4) as usize];
-        let lull = if rng.next().is_multiple_of(200) { 300.0 } else { 1.0 };
-        let gap = if rng.next().is_multiple_of(3) { 0.0 } else { 1.5 * lull };
+        let len = [66, 590, 1514, 1514][(rng.bits() % 4) as usize];
+        let lull = if rng.bits().is_multiple_of(200) { 300.0 } else { 1.0 };
+        let gap = if rng.bits().is_multiple_of(3) { 0.0 } else { 1.5 * lull };
         now += Dur::from_secs_f64(921.0 * 8.0 / rate_bps / load * gap * -libm::log(1.0 - rng.uniform()));
-        let flow = (rng.next() % 7) as u32;
+        let flow = (rng.bits() % 7) as u32;
         let ecn = if flow.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
         let (src, dst, src_port, dst_port) = (flow, 9, 40_000, 5001);
         let (cursor, endpoint, isn, protocol, dscp, returned) = (0, 0, 0, 17, 0, false);

@@ -191,9 +191,7 @@ fn ports(
 ) -> Result<[Port; 2], RunError> {
     let (client, server) = port_numbers(index);
     let (protocol, near_port, far_port) = match flow.app {
-        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } | AppPlan::Ftp(_) | AppPlan::Multipath(_) => {
-            (6, client, server)
-        }
+        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } | AppPlan::Ftp(_) | AppPlan::Multipath(_) => (6, client, server),
         AppPlan::Cbr { .. } => (17, client, server),
         AppPlan::Ping { .. } => (1, 0, 0),
     };

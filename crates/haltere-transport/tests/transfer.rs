@@ -43,6 +43,19 @@ fn a_lost_syn_is_repeated_after_one_two_and_four_seconds() {
 }
 
 #[test]
+fn the_wait_after_a_lost_syn_is_bounded_as_every_timeout_is() {
+    let mut s = Setup::new("reno");
+    s.tcp.iter_mut().for_each(|tcp| tcp.max_rto = Dur::from_secs(2));
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap { lose: n < 4, ..Mishap::default() }));
+    let mut p = Pipe::new(s);
+    p.trace = Some(Vec::new());
+    p.open();
+    p.run_until(ms(8000));
+    let sent: Vec<_> = p.trace.take().unwrap().iter().filter(|t| t.1 == 0).map(|t| t.0).take(5).collect();
+    assert_eq!(sent, [ms(0), ms(1000), ms(3000), ms(5000), ms(7000)]);
+}
+
+#[test]
 fn a_short_message_arrives_and_both_sides_close() {
     let mut p = Pipe::new(Setup::new("reno"));
     assert_eq!(p.ends[0].write(Bytes::new(10_000)), Bytes::new(10_000));

@@ -18,7 +18,6 @@ pub mod namespace;
 mod netlink;
 pub mod pcapng;
 pub mod port;
-pub mod rng;
 pub mod router;
 pub mod service;
 pub mod stack;

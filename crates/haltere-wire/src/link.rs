@@ -7,9 +7,9 @@
 //! The link does no I/O and asks for no time: [`Link::next`] says when [`Link::run`] wants to be called.
 
 use crate::frame::Frame;
-use crate::rng::Stream;
 use haltere_lab::plan::LinkPlan;
 use haltere_lab::record::LinkCounters;
+use haltere_lab::rng::Rng;
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Serialisation, Time};
 use std::collections::VecDeque;
@@ -80,7 +80,7 @@ pub struct Account {
     counters: LinkCounters,
     /// Drops that no counter of [`LinkCounters`] has a place for would be lost: all drops together.
     dropped: u64,
-    chance: Stream,
+    chance: Rng,
     returned: Vec<Frame>,
 }
 
@@ -124,9 +124,9 @@ pub struct Link {
     /// On the way and held up.
     held: Vec<(Time, Frame)>,
     account: Account,
-    loss: Stream,
-    jitter: Stream,
-    reorder: Stream,
+    loss: Rng,
+    jitter: Rng,
+    reorder: Rng,
     /// When the packet sent last arrives: jitter lets none overtake it.
     last_due: Time,
     /// The backlog that has stood since `counted_to`.
@@ -137,7 +137,7 @@ pub struct Link {
 impl Link {
     /// A link of these parameters; `packet` is the length of a full packet on it.
     pub fn new(params: LinkParams, packet: Bytes, seed: u64) -> Result<Link, ParamError> {
-        let stream = |part: &str| Stream::new(seed, &format!("{}/{part}", params.name));
+        let stream = |part: &str| Rng::new(seed, &format!("{}/{part}", params.name));
         let context = LinkContext { rate: params.rate, rtt: params.rtt, packet, seed: stream("hash").bits() };
         let account =
             Account { counters: LinkCounters::default(), dropped: 0, chance: stream("queue"), returned: Vec::new() };

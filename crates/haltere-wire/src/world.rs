@@ -122,9 +122,8 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control) -> Res
         flow_series: observed.series,
         queue_series: routed.samples,
         pings: observed.pings,
-        tasks: Vec::new(),
         events: routed.events,
-        peak_events: 0,
+        ..Record::default()
     };
     Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
 }

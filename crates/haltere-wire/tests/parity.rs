@@ -2,9 +2,9 @@
 //! that are plain numbers, and by the router on real frames from in-memory ports in virtual time. Every discipline of the
 //! registry must decide alike: the same packets leave, at the same nanosecond, with the same marks.
 
+use haltere_lab::rng::Rng;
 use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
 use haltere_units::{Bytes, Dur, Rate, Serialisation, Time};
-use haltere_wire::rng::Stream;
 use haltere_wire::testing::{cable, ethernet, ipv4, link, run_script, tcp};
 
 const SEED: u64 = 1;
@@ -55,7 +55,7 @@ impl Plain {
 
 /// Eight flows, bursts and pauses, three sizes, half of the packets ECN-capable; 1.6 times what 10 Mbit/s carry.
 fn trace() -> Vec<(Time, Plain)> {
-    let (mut chance, mut now) = (Stream::new(SEED, "trace"), Time::ZERO);
+    let (mut chance, mut now) = (Rng::new(SEED, "trace"), Time::ZERO);
     (0..12_000)
         .map(|id| {
             if chance.chance(0.2) {
@@ -85,7 +85,7 @@ struct Verdicts {
 }
 
 struct Book {
-    chance: Stream,
+    chance: Rng,
     seen: Verdicts,
 }
 
@@ -110,10 +110,10 @@ impl Fate<Plain> for Book {
 /// The smallest host that a simulator could be: one line behind the discipline, events in order of time.
 fn direct(params: &QueueParams, trace: &[(Time, Plain)]) -> Verdicts {
     let (rate, rtt) = (Some(Rate::from_mbps(10)), Some(Dur::from_ms(10)));
-    let seed = Stream::new(SEED, "n0>n1/hash").bits();
+    let seed = Rng::new(SEED, "n0>n1/hash").bits();
     let context = LinkContext { rate, rtt, packet: Bytes::new(1514), seed };
     let mut queue: Queue<Plain> = Queue::new(params, &context).unwrap();
-    let mut book = Book { chance: Stream::new(SEED, "n0>n1/queue"), seen: Verdicts::default() };
+    let mut book = Book { chance: Rng::new(SEED, "n0>n1/queue"), seen: Verdicts::default() };
     let (mut line, mut busy) = (Serialisation::new(rate), None::<Time>);
     let mut arrivals = trace.iter().peekable();
     loop {
@@ -128,17 +128,17 @@ fn direct(params: &QueueParams, trace: &[(Time, Plain)]) -> Verdicts {
         }
         if busy == Some(now) {
             busy = None;
-        } else if arrival == Some(now) {
-            if let Some((_, packet)) = arrivals.next() {
-                queue.enqueue(now, *packet, &mut book);
-            }
+        } else if arrival == Some(now)
+            && let Some((_, packet)) = arrivals.next()
+        {
+            queue.enqueue(now, *packet, &mut book);
         }
-        if busy.is_none() {
-            if let Some(packet) = queue.dequeue(now, &mut book) {
-                let done = now + line.next(Bytes::new(u64::from(packet.len)));
-                busy = Some(done);
-                book.seen.left.push((done.as_ns() + 1_000_000, packet.id, packet.ecn == Ecn::Ce));
-            }
+        if busy.is_none()
+            && let Some(packet) = queue.dequeue(now, &mut book)
+        {
+            let done = now + line.next(Bytes::new(u64::from(packet.len)));
+            busy = Some(done);
+            book.seen.left.push((done.as_ns() + 1_000_000, packet.id, packet.ecn == Ecn::Ce));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The flows of the traffic entries.
 
 use super::at;
-use super::chance::Stream;
 use super::network::Network;
 use crate::plan::{AppPlan, FlowPlan, FtpPlan, Law, TcpPlan, Work};
+use crate::rng::Rng;
 use crate::scenario::Experiment;
 use crate::scenario::error::{Fault, ScenarioError};
 use crate::scenario::ftp::Ftp;
@@ -98,7 +98,7 @@ impl Entry<'_> {
                     (false, 1) => format!("{label}:{}>{}", self.network.nodes[from], self.network.nodes[to]),
                     (false, _) => format!("{label}:{}>{}#{copy}", self.network.nodes[from], self.network.nodes[to]),
                 };
-                let jitter = Stream::new(seed, &format!("{name} start")).span(ends.jitter);
+                let jitter = Rng::new(seed, &format!("{name} start")).span(Law::Uniform(Dur::ZERO, ends.jitter));
                 let app = apps[turn % apps.len()].clone();
                 let start = at(ends.start.saturating_add(jitter));
                 let plan = FlowPlan { name, group: self.group, from, to, start, stop: ends.stop.map(at), app };

@@ -1,7 +1,6 @@
 //! From an experiment and a seed to a plan, with the checks that look at more than one key.
 
-pub(crate) mod chance;
-mod flows;
+pub(crate) mod flows;
 mod multipath;
 mod network;
 mod verify;

@@ -3,9 +3,9 @@
 #[path = "switch.rs"]
 mod switch;
 
-use super::chance::Stream;
 use super::flows::FlowDraft;
 use crate::plan::LinkPlan;
+use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scenario::Experiment;
 use crate::scenario::error::{Fault, ScenarioError, did_you_mean, listed};
@@ -276,7 +276,7 @@ fn shifts(d: &Dumbbell, core: &[Direction; 2], access: &[Direction; 2], seed: u6
     let last = pairs.saturating_sub(1).max(1) as i128;
     let mut shifts: Vec<i128> =
         (0..pairs as i128).map(|i| if pairs == 1 { 0 } else { most * (2 * i - last) / last }).collect();
-    Stream::new(seed, "rtt_spread").shuffle(&mut shifts);
+    Rng::new(seed, "rtt_spread").shuffle(&mut shifts);
     Ok(shifts)
 }
 

@@ -8,6 +8,9 @@ use arrow_schema::{DataType, Field, Schema};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// A column of whole numbers to be: its name, its unit, and how a row of `S` gives it.
+pub(super) type Count<S> = (&'static str, &'static str, fn(&S) -> u64);
+
 /// Columns of equal length.
 #[derive(Default)]
 pub(super) struct Columns {

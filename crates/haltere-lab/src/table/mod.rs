@@ -27,7 +27,6 @@ use crate::{Plan, Record};
 pub use arrow_array::RecordBatch;
 
 use arrow_array::Array;
-use columns::Columns;
 use sha2::{Digest, Sha256};
 
 /// All tables of one run, by name, in a fixed order.

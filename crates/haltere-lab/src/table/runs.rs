@@ -1,6 +1,6 @@
 //! The tables with one row a flow and one row a link.
 
-use super::Columns;
+use super::columns::{Columns, Count};
 use crate::plan::{AppPlan, FlowPlan, LinkPlan, TcpPlan};
 use crate::record::{FlowRecord, LinkCounters, LinkRecord};
 use crate::{Plan, Record};
@@ -104,6 +104,9 @@ pub(super) fn tasks(plan: &Plan, record: &Record) -> RecordBatch {
     table.finish()
 }
 
+/// A figure of a link after warm-up, over that span.
+type Ratio = fn(&LinkPlan, &LinkRecord, Dur) -> Option<f64>;
+
 /// One row a direction of a link.
 pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
@@ -117,7 +120,7 @@ pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
     table.count_opt("rate_bps", "bit/s", plans().map(|l| l.rate.map(|r| r.as_bps())));
     table.count("delay_ns", "ns", plans().map(|l| l.delay.as_ns()));
     table.count_opt("rtt_ns", "ns", plans().map(|l| l.rtt.map(Dur::as_ns)));
-    let counters: [(&str, &str, fn(&LinkCounters) -> u64); 9] = [
+    let counters: [Count<LinkCounters>; 9] = [
         ("arrived", "packets", |c| c.arrived),
         ("sent", "packets", |c| c.sent),
         ("sent_bytes", "B", |c| c.sent_bytes),
@@ -133,7 +136,7 @@ pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
         table.count(&format!("{name}_after_warmup"), unit, both().map(|(_, r)| counter(&r.after_warmup)));
     }
     let span = plan.end.since(plan.warmup);
-    let figures: [(&str, &str, fn(&LinkPlan, &LinkRecord, Dur) -> Option<f64>); 4] = [
+    let figures: [(&str, &str, Ratio); 4] = [
         ("mean_queue_packets", "packets", |_, r, span| ratio(r.after_warmup.packet_ns as f64, span.as_ns() as f64)),
         ("utilisation", "", |l, r, span| {
             ratio(r.after_warmup.sent_bytes as f64 * 8.0, l.rate?.as_bps_f64() * span.as_secs_f64())

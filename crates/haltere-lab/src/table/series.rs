@@ -1,6 +1,6 @@
 //! The tables with one row a sample.
 
-use super::Columns;
+use super::columns::{Columns, Count};
 use crate::record::{FlowSample, QueueSample};
 use crate::{Plan, Record};
 use arrow_array::RecordBatch;
@@ -14,7 +14,7 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
     table.count("at_ns", "ns", rows().map(|s| s.at.as_ns()));
     table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|s| s.flow));
     table.count("received_bytes", "B", rows().map(|s| s.received));
-    let figures: [(&str, &str, fn(&Info) -> u64); 13] = [
+    let figures: [Count<Info>; 13] = [
         ("cwnd_bytes", "B", |i| i.cwnd.as_u64()),
         ("in_flight_bytes", "B", |i| i.in_flight.as_u64()),
         ("srtt_ns", "ns", |i| i.srtt.as_ns()),
@@ -46,7 +46,7 @@ pub(super) fn queues(plan: &Plan, record: &Record) -> RecordBatch {
     let rows = || record.queue_series.iter();
     table.count("at_ns", "ns", rows().map(|s| s.at.as_ns()));
     table.name("link", plan.links.iter().map(|l| l.name.as_str()), rows().map(|s| s.link));
-    let figures: [(&str, &str, fn(&QueueSample) -> u64); 6] = [
+    let figures: [Count<QueueSample>; 6] = [
         ("packets", "packets", |s| u64::from(s.packets)),
         ("bytes", "B", |s| s.bytes),
         ("ring_packets", "packets", |s| u64::from(s.ring_packets)),

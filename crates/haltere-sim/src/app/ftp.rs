@@ -27,9 +27,9 @@ use super::Place;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
 use crate::packet::{Body, Packet};
-use crate::rng::Rng;
 use haltere_lab::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
 use haltere_lab::record::TaskRecord;
+use haltere_lab::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
 use haltere_transport::{Connection, Flags, Role};
 use haltere_units::{Bytes, ParamError, Time};
@@ -173,7 +173,7 @@ impl Ftp {
             let ports = [client_port, server_port];
             (port.header.src_port, port.header.dst_port) = (ports[side], ports[1 - side]);
             port.header.dscp = if bytes <= self.short { DSCP_SHORT } else { DSCP_LONG };
-            let socket = Connection::new(role, tcp, congestion, self.seeds.next());
+            let socket = Connection::new(role, tcp, congestion, self.seeds.bits());
             End { socket: socket.expect("checked when the flow was made"), port }
         };
         let mut pair = Pair([end(CLIENT, Role::Client, sender), end(SERVER, Role::Server, receiver)]);

@@ -7,9 +7,9 @@ use super::Place;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
 use crate::packet::{Body, Packet};
-use crate::rng::Rng;
 use haltere_lab::plan::{FlowPlan, MultipathPlan, PathPlan};
 use haltere_lab::record::{PathSample, PingSample, Record};
+use haltere_lab::rng::Rng;
 use haltere_transport::multipath::{Dss, Multipath};
 use haltere_transport::{Flags, Info, Role};
 use haltere_units::{Bytes, Dur, ParamError, Time};
@@ -82,7 +82,7 @@ pub(crate) struct Multi {
 
 impl Multi {
     pub fn new(plan: &FlowPlan, multi: &MultipathPlan, place: Place) -> Result<Multi, ParamError> {
-        let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).next();
+        let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
         let end = |role, tcp, seed| Multipath::new(role, &multi.multipath, tcp, &multi.tcp.congestion, seed);
         let ends = [
             end(Role::Client, &multi.tcp.sender, seed("client"))?,

@@ -6,8 +6,8 @@
 //! than the whole buffer goes in parts.
 
 use super::{mean, positive_rate, positive_span};
-use crate::rng::Rng;
 use haltere_lab::plan::{FlowPlan, Law};
+use haltere_lab::rng::Rng;
 use haltere_transport::Connection;
 use haltere_units::{Bytes, Dur, ParamError, Rate, Serialisation, Time};
 

@@ -6,8 +6,8 @@ use super::on_off::OnOff;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
 use crate::packet::{Body, Packet};
-use crate::rng::Rng;
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
+use haltere_lab::rng::Rng;
 use haltere_transport::{Connection, Flags, Info, Role};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 
@@ -49,7 +49,7 @@ pub(crate) struct Tcp {
 
 impl Tcp {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: Source, place: Place) -> Result<Tcp, ParamError> {
-        let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).next();
+        let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
         let client = Connection::new(Role::Client, &tcp.sender, &tcp.congestion, seed("client"))?;
         let server = Connection::new(Role::Server, &tcp.receiver, &tcp.congestion, seed("server"))?;
         let [near, far] = place.ports;

@@ -6,7 +6,6 @@
 //! buffer is always full, as with iperf3.
 
 mod datagram;
-mod law;
 mod ping;
 mod stream;
 
@@ -14,11 +13,11 @@ use crate::clock::{Clock, Monotonic};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::Topology;
-use crate::rng::Stream;
 use datagram::Datagram;
 use haltere_lab::Plan;
 use haltere_lab::plan::{AppPlan, FlowPlan};
 use haltere_lab::record::{FlowRecord, FlowSample, PingSample};
+use haltere_lab::rng::Rng;
 use haltere_transport::Info;
 use haltere_units::{Dur, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -247,7 +246,7 @@ fn open(seed: u64, flow: &FlowPlan, index: usize, topology: &Topology) -> Result
     };
     let (from, to) = (host(flow.from)?, host(flow.to)?);
     let port = FIRST_PORT + index as u16;
-    let chance = Stream::new(seed, &format!("{}/source", flow.name));
+    let chance = Rng::new(seed, &format!("{}/source", flow.name));
     match &flow.app {
         AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => Transfer::open(flow, from, to, port, chance).map(App::Stream),
         AppPlan::Cbr { .. } => Datagram::open(flow, from, to, port).map(App::Datagram),

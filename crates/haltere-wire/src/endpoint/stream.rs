@@ -1,13 +1,13 @@
 //! One TCP flow: a sender and a receiver socket of the kernel.
 
-use super::{Context, Side, law};
+use super::{Context, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::congestion_names;
 use crate::namespace::{Namespace, node_address};
-use crate::rng::Stream;
 use crate::sys;
 use haltere_lab::plan::{AppPlan, FlowPlan, Law, TcpPlan};
 use haltere_lab::record::FlowRecord;
+use haltere_lab::rng::Rng;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
@@ -34,7 +34,7 @@ struct Source {
     on: Law,
     off: Law,
     on_until: Time,
-    chance: Stream,
+    chance: Rng,
 }
 
 /// One TCP flow.
@@ -61,7 +61,7 @@ impl Transfer {
         from: &Namespace,
         to: &Namespace,
         port: u16,
-        chance: Stream,
+        chance: Rng,
     ) -> Result<Transfer, WireError> {
         let (tcp, total, source) = parts(flow, chance)?;
         let address = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), port));
@@ -108,15 +108,15 @@ impl Transfer {
         }
         self.write_when_possible(context)?;
         let Some(source) = &mut self.source else { return Ok(None) };
-        source.on_until = at + law::draw(&source.on, &mut source.chance);
+        source.on_until = at + source.chance.span(source.on);
         Ok(Some(at))
     }
     /// The source's next write, if it has one.
     pub(super) fn tick(&mut self, context: &Context<'_>, at: Time) -> Option<Time> {
         let source = self.source.as_mut()?;
         if at >= source.on_until {
-            let start = at + law::draw(&source.off, &mut source.chance);
-            source.on_until = start + law::draw(&source.on, &mut source.chance);
+            let start = at + source.chance.span(source.off);
+            source.on_until = start + source.chance.span(source.on);
             return Some(start);
         }
         self.allowance = self.allowance.map(|left| left + source.chunk);
@@ -218,7 +218,7 @@ impl Drop for Transfer {
     }
 }
 
-fn parts(flow: &FlowPlan, chance: Stream) -> Result<(&TcpPlan, Option<u64>, Option<Source>), WireError> {
+fn parts(flow: &FlowPlan, chance: Rng) -> Result<(&TcpPlan, Option<u64>, Option<Source>), WireError> {
     match &flow.app {
         AppPlan::Bulk { tcp, bytes } => Ok((tcp, bytes.map(Bytes::as_u64), None)),
         AppPlan::OnOff { tcp, rate, chunk, on, off } => {
@@ -269,7 +269,7 @@ fn set_congestion(flow: &str, sender: &OwnedFd, tcp: &TcpPlan, from: &Namespace)
     }
     let has = from.read_sysctl("ipv4/tcp_available_congestion_control").unwrap_or_default();
     let what = format!("{flow}: congestion must be one that this kernel has ({has}), got {}", names[0]);
-    Err(WireError::Missing(format!("{what}")))
+    Err(WireError::Missing(what))
 }
 
 fn owned(fd: std::os::fd::RawFd) -> OwnedFd {

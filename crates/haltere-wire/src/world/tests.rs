@@ -303,7 +303,7 @@ fn controls_that_the_kernel_lacks_are_loaded_for_the_run_and_unloaded_after_it()
             assert!(mean < bound, "{name}: {mean} packets in the queue");
             let sender = outcome.record.flows[0].sender.unwrap();
             assert_eq!(sender.delivered_ce > 0, name == "dctcp", "{sender:?}");
-            assert_eq!(sender.retransmissions > 0 && name == "dctcp", false, "{sender:?}");
+            assert!(sender.retransmissions == 0 || name != "dctcp", "{sender:?}");
         }
     });
 }

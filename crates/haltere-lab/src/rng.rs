@@ -1,10 +1,10 @@
-//! Streams of randomness: one per component, so that two variants of an experiment meet the same chance.
+//! Streams of randomness: one per component, so that two variants of an experiment, and both worlds, meet the same chance.
 //! Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021): xoshiro256++;
 //! its state is filled by SplitMix64, as the authors advise. Names are hashed with FNV-1a (64 bits).
 //! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer arithmetic
 //! and `libm` only, so the same numbers come out on every platform.
 
-use haltere_lab::plan::Law;
+use crate::plan::Law;
 use haltere_units::Dur;
 
 /// A stream of random numbers.
@@ -44,7 +44,7 @@ impl Rng {
     }
     /// 64 random bits.
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         let s = &mut self.state;
         let out = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
@@ -59,11 +59,22 @@ impl Rng {
     /// A number drawn uniformly from [0, 1).
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        (self.next() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
     /// A whole number drawn uniformly from 0 to `n` - 1; `n` is at least 1.
     pub fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
+    }
+    /// True with probability `p`; draws nothing where the answer is certain.
+    #[inline]
+    pub fn chance(&mut self, p: f64) -> bool {
+        p > 0.0 && self.uniform() < p
+    }
+    /// Puts `items` in a random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u64 + 1) as usize);
+        }
     }
     /// A span drawn from `law`.
     pub fn span(&mut self, law: Law) -> Dur {
@@ -88,8 +99,8 @@ mod tests {
     fn generator_matches_the_published_recurrence() {
         // First outputs for the state 1, 2, 3, 4, worked out from the recurrence: rotl(1 + 4, 23) + 1.
         let mut rng = Rng { state: [1, 2, 3, 4] };
-        assert_eq!(rng.next(), (5u64 << 23) + 1);
-        assert_eq!(rng.next(), 58_720_359);
+        assert_eq!(rng.bits(), (5u64 << 23) + 1);
+        assert_eq!(rng.bits(), 58_720_359);
     }
     #[test]
     fn split_mix_matches_its_first_output_for_seed_zero() {
@@ -102,10 +113,21 @@ mod tests {
     }
     #[test]
     fn streams_differ_by_seed_and_by_name_and_repeat() {
-        let first = |seed, name| Rng::new(seed, name).next();
+        let first = |seed, name| Rng::new(seed, name).bits();
         assert_eq!(first(1, "a"), first(1, "a"));
         assert_ne!(first(1, "a"), first(2, "a"));
         assert_ne!(first(1, "a"), first(1, "b"));
+    }
+    #[test]
+    fn every_order_is_reached() {
+        let mut rng = Rng::new(1, "orders");
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let mut items = [1, 2, 3];
+            rng.shuffle(&mut items);
+            seen.insert(items);
+        }
+        assert_eq!(seen.len(), 6);
     }
     #[test]
     fn laws_have_their_means() {
