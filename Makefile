@@ -64,7 +64,10 @@ format: setup ## Format everything
 bench: need-cargo ## Benchmarks; CPU time of a packet by congestion control
 	cargo bench --workspace
 	cargo build --release --quiet -p haltere-sim --example dumbbell
-	@echo "CPU time of a data packet over the bottleneck and its acknowledgement: 16 flows, 1 Gbit/s, 10 ms +- 30 %, 5 s"
+	@echo "CUBIC over 3 + 3 links, drop tail of 1 BDP, RTT 10 ms +- 30 %: CPU time of a pair (a data packet over the bottleneck and its acknowledgement), memory of a flow"
+	@for size in '16 1Gbit 10ms 30% 5' '256 10Gbit 10ms 30% 1' '4096 10Gbit 10ms 30% 1'; do \
+	  echo "$$size"; "$$CARGO_TARGET_DIR/release/examples/dumbbell" $$size | grep -E 'CPU of a pair|memory of a flow|peak event'; done
+	@echo "CPU time of a pair by control: 16 flows, 1 Gbit/s, 10 ms +- 30 %, 5 s"
 	@for control in reno cubic vegas dctcp bbr bbr3; do \
 	  "$$CARGO_TARGET_DIR/release/examples/dumbbell" 16 1Gbit 10ms 30% 5 $$control | grep 'CPU of a pair' | sed "s/  CPU of a pair/  $$control\t/"; done
 	@echo "The same: 16 DCTCP senders, 100 Gbit/s, 100 us, 0.1 s, marked at one threshold, with hysteresis, with returned copies"

@@ -150,7 +150,9 @@ def _parser() -> argparse.ArgumentParser:
     plot = command("plot", _plot, "draw the figures of a results directory as PNG and PDF")
     plot.add_argument("results", type=Path, metavar="RESULTS", help="results directory")
     plot.add_argument(
-        "--timeline", action="store_true", help="instead one run over time: throughput, windows, RTT, queue, drops and marks"
+        "--timeline",
+        action="store_true",
+        help="instead one run over time: throughput, windows, RTT, queue, drops and marks",
     )
     plot.add_argument("--point", type=int, metavar="N", help="with --timeline: which point of the sweep, from 0")
     plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")

@@ -11,12 +11,20 @@ import pytest
 pytest.importorskip("haltere")
 
 from haltere.validate import Outcome, compact, compare, dynamics, load, measures, report, translate
-from haltere.validate.tc import NotTranslated, duration, timer_period_ns, parse_qdisc, rate_bps, size_bytes, time_ns
+from haltere.validate.tc import NotTranslated, duration, parse_qdisc, rate_bps, size_bytes, time_ns, timer_period_ns
 
 
 def result(**scenario: Any) -> dict[str, Any]:
     """A result of the harness with two flows one way."""
-    base = {"name": "X_r1", "rate_mbit": 10, "rtt_ms": 20, "qdisc": "pfifo limit 50", "duration": 20, "warmup": 5, "seed": 1}
+    base = {
+        "name": "X_r1",
+        "rate_mbit": 10,
+        "rtt_ms": 20,
+        "qdisc": "pfifo limit 50",
+        "duration": 20,
+        "warmup": 5,
+        "seed": 1,
+    }
     base["flows"] = [{"dir": "fwd", "cc": "cubic", "n": 1, "start": 0.05}, {"dir": "fwd", "cc": "bbr", "n": 1}]
     flows = [
         {"id": 0, "dir": "fwd", "cc": "cubic", "start": 0.05, "stop": None, "goodput_mbit": 6.0},
@@ -69,7 +77,17 @@ def test_pfifo_fast_takes_the_device_queue_length_and_frees_its_ring_in_batches(
     assert parse_qdisc("pfifo_fast", 20).params["release_batch"] == 1
 
 
-@pytest.mark.parametrize("text", ["cake bandwidth 10Mbit", "codel limit", "codel limit ten", "pfifo limit 5 colour red", "red min 3000 max 9000", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cake bandwidth 10Mbit",
+        "codel limit",
+        "codel limit ten",
+        "pfifo limit 5 colour red",
+        "red min 3000 max 9000",
+        "",
+    ],
+)
 def test_a_discipline_that_is_not_known_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(NotTranslated):
         parse_qdisc(text)
@@ -77,7 +95,12 @@ def test_a_discipline_that_is_not_known_is_refused_with_a_reason(text: str) -> N
 
 def test_a_kernel_timer_set_in_its_own_handler_runs_one_slot_of_the_wheel_later() -> None:
     # Measured on Linux 6.1 at 250 Hz: PIE's probability changes every 20 ms, not every 16.
-    assert [timer_period_ns(ms * 1_000_000) for ms in (15, 16, 1, 30)] == [20_000_000, 20_000_000, 8_000_000, 36_000_000]
+    assert [timer_period_ns(ms * 1_000_000) for ms in (15, 16, 1, 30)] == [
+        20_000_000,
+        20_000_000,
+        8_000_000,
+        36_000_000,
+    ]
     assert timer_period_ns(500_000_000) == 512_000_000
 
 
@@ -89,12 +112,22 @@ def test_starts_are_drawn_as_the_harness_draws_them() -> None:
 
 def test_repetitions_are_joined_and_the_summary_adds_those_without_a_file(tmp_path: Path) -> None:
     write(tmp_path, "X_r1.json", result())
-    row = {"reps": 3, "goodput_fwd": [9.0, 8.0, 7.0], "by_cc_fwd": {"cubic": [6, 4, 7], "bbr": [3, 4, 0]}, "loss_pct_fwd": [1, 2, 3]}
+    row = {
+        "reps": 3,
+        "goodput_fwd": [9.0, 8.0, 7.0],
+        "by_cc_fwd": {"cubic": [6, 4, 7], "bbr": [3, 4, 0]},
+        "loss_pct_fwd": [1, 2, 3],
+    }
     write(tmp_path, "summary.json", {"X": row})
     (only,) = load.read_directory(tmp_path)
     assert [repetition.seed for repetition in only.repetitions] == [1, 2, 3]
     assert only.repetitions[0].starts == [0.05, 0.0]
-    assert only.repetitions[1].measures == {"goodput fwd": 8.0, "loss fwd": 2, "share fwd cubic": 50.0, "share fwd bbr": 50.0}
+    assert only.repetitions[1].measures == {
+        "goodput fwd": 8.0,
+        "loss fwd": 2,
+        "share fwd cubic": 50.0,
+        "share fwd bbr": 50.0,
+    }
     assert len(only.starts(7)) == 2
 
 
@@ -121,7 +154,13 @@ def test_measures_of_linux_are_goodput_jain_shares_queue_loss_marks_and_ping() -
 
 
 def test_the_compact_form_gives_the_same_measures(tmp_path: Path) -> None:
-    series = {"t": [0.0, 0.02, 0.04], "cwnd": [10, 20, 30], "ca_state": [0, 0, 3], "pacing_Bps": [0, 0, 0], "rx": [0, 1, 2]}
+    series = {
+        "t": [0.0, 0.02, 0.04],
+        "cwnd": [10, 20, 30],
+        "ca_state": [0, 0, 3],
+        "pacing_Bps": [0, 0, 0],
+        "rx": [0, 1, 2],
+    }
     scenario = {"sample": {"tcp_ms": 20}, "store_cols": ["cwnd", "ca_state", "pacing_Bps"], "warmup": 0.0}
     full = result(flows=[{"cc": "reno"}], **scenario)
     full["flows"] = [full["flows"][0] | {"series": series}]
@@ -137,7 +176,12 @@ def test_the_compact_form_gives_the_same_measures(tmp_path: Path) -> None:
 def test_the_bottleneck_hands_over_at_the_start_with_one_frame_saved() -> None:
     links = translate.translate(case(both_ways=True, access_mbit=100), 1)["topology"]["graph"]["links"]
     back = links[0]["reverse"]
-    assert (links[0]["from"], links[0]["to"], links[0]["rate"], links[0]["delay"]) == ("n1", "r0", "100000000bit", "10ms")
+    assert (links[0]["from"], links[0]["to"], links[0]["rate"], links[0]["delay"]) == (
+        "n1",
+        "r0",
+        "100000000bit",
+        "10ms",
+    )
     assert (back["rate"], back["handover"], back["burst"], back["delay"]) == ("10000000bit", "start", "1514B", "0s")
     assert back["queue"] == {"kind": "drop_tail", "limit": "50p"}
     assert links[1]["reverse"]["watch"] is True
@@ -156,8 +200,13 @@ def test_netem_serialises_truly_and_has_its_own_limit() -> None:
 
 
 def test_flows_start_when_they_did_and_dctcp_uses_ecn_whatever_the_sysctl_says() -> None:
-    told = translate.translate(case(flows=[{"cc": "dctcp", "start": 1.5, "stop": 7}, {"cc": "reno", "dir": "rev"}]), 1)["traffic"]
-    assert [(f["from"], f["start"], f.get("stop"), f["ecn"]) for f in told] == [("n1", "1500ms", "7s", True), ("n3", "0ns", None, False)]
+    told = translate.translate(case(flows=[{"cc": "dctcp", "start": 1.5, "stop": 7}, {"cc": "reno", "dir": "rev"}]), 1)[
+        "traffic"
+    ]
+    assert [(f["from"], f["start"], f.get("stop"), f["ecn"]) for f in told] == [
+        ("n1", "1500ms", "7s", True),
+        ("n3", "0ns", None, False),
+    ]
 
 
 def test_pings_are_ecn_capable_where_ecn_is_on() -> None:
@@ -168,7 +217,13 @@ def test_pings_are_ecn_capable_where_ecn_is_on() -> None:
 def test_sysctls_become_parameters_of_the_endpoints() -> None:
     sysctl = {"net.ipv4.tcp_rmem": "4096 131072 67108864", "net.ipv4.tcp_sack": 0, "net.ipv4.tcp_timestamps": "0"}
     tcp = translate.translate(case(sysctl=sysctl, mtu=1400), 1)["tcp"]
-    assert tcp == {"recv_buffer_initial": "65536B", "recv_buffer_max": "33554432B", "sack": False, "timestamps": False, "mss": "1360B"}
+    assert tcp == {
+        "recv_buffer_initial": "65536B",
+        "recv_buffer_max": "33554432B",
+        "sack": False,
+        "timestamps": False,
+        "mss": "1360B",
+    }
     assert translate.translate(case(), 1)["tcp"] == {"mss": "1448B"}
 
 
@@ -206,10 +261,31 @@ def rows(linux: list[dict[str, float | None]], ours: list[dict[str, float | None
 
 
 def test_tolerances_are_three_percent_five_points_and_so_on() -> None:
-    linux = {"goodput fwd": 100.0, "share fwd bbr": 50.0, "jain fwd": 0.9, "queue fwd": 100.0, "ping median": 100.0, "loss fwd": 1.0}
-    edge = {"goodput fwd": 103.0, "share fwd bbr": 45.0, "jain fwd": 0.93, "queue fwd": 115.0, "ping median": 85.0, "loss fwd": 1.25}
+    linux = {
+        "goodput fwd": 100.0,
+        "share fwd bbr": 50.0,
+        "jain fwd": 0.9,
+        "queue fwd": 100.0,
+        "ping median": 100.0,
+        "loss fwd": 1.0,
+    }
+    edge = {
+        "goodput fwd": 103.0,
+        "share fwd bbr": 45.0,
+        "jain fwd": 0.93,
+        "queue fwd": 115.0,
+        "ping median": 85.0,
+        "loss fwd": 1.25,
+    }
     assert all(row.inside for row in rows([linux], [edge]).values())
-    beyond = {"goodput fwd": 103.1, "share fwd bbr": 44.9, "jain fwd": 0.931, "queue fwd": 115.1, "ping median": 84.9, "loss fwd": 1.26}
+    beyond = {
+        "goodput fwd": 103.1,
+        "share fwd bbr": 44.9,
+        "jain fwd": 0.931,
+        "queue fwd": 115.1,
+        "ping median": 84.9,
+        "loss fwd": 1.26,
+    }
     assert not any(row.inside for row in rows([linux], [beyond]).values())
 
 
@@ -244,7 +320,9 @@ def test_the_queue_of_a_flow_told_by_its_estimate_has_a_quarter() -> None:
 
 # ------------------------------------------------------------------ showing
 def outcome() -> Outcome:
-    told = compare.compare_case("A", "A_x", [{"goodput fwd": 10.0, "loss fwd": 1.0}], [{"goodput fwd": 10.1, "loss fwd": 2.0}])
+    told = compare.compare_case(
+        "A", "A_x", [{"goodput fwd": 10.0, "loss fwd": 1.0}], [{"goodput fwd": 10.1, "loss fwd": 2.0}]
+    )
     return Outcome(told, [("E_y", "Multipath TCP")])
 
 
@@ -265,7 +343,13 @@ def test_json_holds_every_row() -> None:
 
 def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
     text = report.page(outcome(), "validation/linux", "images/validation.svg", "## What was found out\n\nNothing.")
-    for part in ("| A | 2 | 1 | 50 % |", "## What was found out", "**outside**", "images/validation.svg", "- E_y: Multipath TCP"):
+    for part in (
+        "| A | 2 | 1 | 50 % |",
+        "## What was found out",
+        "**outside**",
+        "images/validation.svg",
+        "- E_y: Multipath TCP",
+    ):
         assert part in text
 
 

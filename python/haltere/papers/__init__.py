@@ -29,7 +29,10 @@ _STUDIES = {
     "aqm-lab": ("haltere.papers.aqm_lab", "five queue disciplines under two-way TCP: queue, fairness, round-trip time"),
     "rafle": ("haltere.papers.rafle", "short flows first, without state: RAFLE against drop tail, RuN2C and ideal"),
     "iaas": ("haltere.papers.iaas", "four congestion controls share one gigabit, without ECN and with ECN and RED"),
-    "mptcp-red": ("haltere.papers.mptcp_red", "redundant multipath scheduling over paths that share no bottleneck: RED, RED-CPI"),
+    "mptcp-red": (
+        "haltere.papers.mptcp_red",
+        "redundant multipath scheduling over paths that share no bottleneck: RED, RED-CPI",
+    ),
     "dctcp-hysteresis": ("haltere.papers.dctcp_hysteresis", "DCTCP with two marking thresholds and returned packets"),
 }
 

@@ -108,7 +108,9 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
 
 def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None) -> None:
     findings = directory / FINDINGS
-    text = report.page(outcome, directory.as_posix().rstrip("/"), figure, findings.read_text() if findings.is_file() else "")
+    text = report.page(
+        outcome, directory.as_posix().rstrip("/"), figure, findings.read_text() if findings.is_file() else ""
+    )
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text.rstrip() + "\n")
 

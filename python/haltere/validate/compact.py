@@ -10,8 +10,32 @@ from . import dynamics
 from .load import normal
 
 _SERIES = ("t", "cwnd", "ca_state", "pacing_Bps", "srtt_us")
-_RATE = ("kind", "bytes", "packets", "drops", "drops_total", "rate_mbit", "qlen_mean", "qlen_p95", "qlen_max", "marked", "ecn_mark")
-_FLOW = ("id", "dir", "cc", "start", "stop", "proto", "path", "goodput_mbit", "retrans_after_warmup", "cwnd_mean", "srtt_ms_median")
+_RATE = (
+    "kind",
+    "bytes",
+    "packets",
+    "drops",
+    "drops_total",
+    "rate_mbit",
+    "qlen_mean",
+    "qlen_p95",
+    "qlen_max",
+    "marked",
+    "ecn_mark",
+)
+_FLOW = (
+    "id",
+    "dir",
+    "cc",
+    "start",
+    "stop",
+    "proto",
+    "path",
+    "goodput_mbit",
+    "retrans_after_warmup",
+    "cwnd_mean",
+    "srtt_ms_median",
+)
 _PING = ("n", "lost", "median_ms", "p95_ms", "mean_ms", "min_ms")
 _TOP = ("scenario", "error", "vm")
 
@@ -45,7 +69,9 @@ def compact_directory(source: Path, target: Path) -> int:
         if path.name == "summary.json":
             text = json.dumps(data, separators=(",", ":"))
         elif isinstance(data, list):
-            text = json.dumps([compact(one) for one in data if isinstance(one, dict) and "scenario" in one], separators=(",", ":"))
+            text = json.dumps(
+                [compact(one) for one in data if isinstance(one, dict) and "scenario" in one], separators=(",", ":")
+            )
         elif isinstance(data, dict) and "scenario" in data:
             text = json.dumps(compact(data), separators=(",", ":"))
         else:

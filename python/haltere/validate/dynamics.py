@@ -40,7 +40,12 @@ def of_linux(result: dict[str, Any]) -> dict[str, float | None]:
 def wanted(scenario: dict[str, Any], flows: int) -> bool:
     """True where a scenario's result can show the dynamics of its one flow."""
     kept = scenario["sample"].get("store_tcp_ms") or scenario["sample"].get("tcp_ms") or 1000
-    return flows == 1 and kept <= FINEST_ms and not scenario.get("paths") and "ca_state" in (scenario.get("store_cols") or [])
+    return (
+        flows == 1
+        and kept <= FINEST_ms
+        and not scenario.get("paths")
+        and "ca_state" in (scenario.get("store_cols") or [])
+    )
 
 
 def _linux_series(result: dict[str, Any]) -> Series | None:
@@ -67,7 +72,7 @@ def measure(series: Series) -> dict[str, float | None]:
 def _of_window(s: Series) -> dict[str, float | None]:
     measures: dict[str, float | None] = {"first loss": s.losses[0] if s.losses else None}
     for number, at in enumerate(s.losses, 1):
-        before = [w for t, w in zip(s.t, s.cwnd) if t < at]
+        before = [w for t, w in zip(s.t, s.cwnd, strict=False) if t < at]
         measures[f"cwnd at loss {number}"] = before[-1] if before else None
     # The interval after the slow start's own loss is not yet the steady one.
     steady = s.losses[1:]
@@ -76,14 +81,14 @@ def _of_window(s: Series) -> dict[str, float | None]:
         span = (steady[0], steady[-1])
     else:
         span = (s.warmup, s.t[-1])
-    windows = [w for t, w in zip(s.t, s.cwnd) if span[0] <= t < span[1]]
+    windows = [w for t, w in zip(s.t, s.cwnd, strict=False) if span[0] <= t < span[1]]
     measures["cwnd mean"] = fmean(windows) if windows else None
     return measures
 
 
 def _of_bandwidth(s: Series) -> dict[str, float | None]:
     # BBR paces at its estimate in six of its eight phases, so the median of the pacing rate is the estimate.
-    rates = [rate for t, rate in zip(s.t, s.pacing_mbit) if t >= s.warmup and rate > 0]
+    rates = [rate for t, rate in zip(s.t, s.pacing_mbit, strict=False) if t >= s.warmup and rate > 0]
     measures: dict[str, float | None] = {"bandwidth": median(rates) if rates else None}
     probes = [s.t[i] for i in range(1, len(s.t)) if s.cwnd[i] <= PROBE_WINDOW < s.cwnd[i - 1]]
     if len(probes) >= 2:

@@ -120,7 +120,9 @@ def _add(cases: dict[tuple[str, str], Case], root: Path, path: Path, result: dic
 
 
 def _essence(scenario: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in scenario.items() if k not in ("name", "seed", "sample", "store_cols", "set", "post", "pre")}
+    return {
+        k: v for k, v in scenario.items() if k not in ("name", "seed", "sample", "store_cols", "set", "post", "pre")
+    }
 
 
 def _add_summary(case: Case, path: Path, name: str) -> None:

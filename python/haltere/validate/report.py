@@ -68,7 +68,10 @@ def table(rows: Iterable[Row]) -> list[str]:
     widths = [max(len(line[i]) for line in texts) for i in range(len(HEAD))]
     lines = []
     for line in texts:
-        parts = [text.ljust(width) if i < 2 or i == 6 else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths, strict=True))]
+        parts = [
+            text.ljust(width) if i < 2 or i == 6 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
         lines.append("  ".join(parts).rstrip())
     return lines
 
@@ -86,7 +89,9 @@ def text(outcome: Outcome) -> list[str]:
 
 def as_json(outcome: Outcome) -> str:
     """For programs."""
-    groups = {group: {"inside": outcome.of(group).inside, "rows": len(outcome.of(group).rows)} for group in outcome.groups()}
+    groups = {
+        group: {"inside": outcome.of(group).inside, "rows": len(outcome.of(group).rows)} for group in outcome.groups()
+    }
     told: dict[str, Any] = {"inside": outcome.inside, "rows_total": len(outcome.rows), "sets": groups}
     told["rows"] = [row.as_dict() for row in outcome.rows]
     told["not_comparable"] = [{"scenario": name, "reason": reason} for name, reason in outcome.skipped]
@@ -142,7 +147,13 @@ def page(outcome: Outcome, source: str, figure: str | None, findings: str) -> st
 
 # ------------------------------------------------------------------ the figure
 PANELS = ("goodput", "share", "jain", "queue", "ping", "loss", "marks", "cwnd")
-TITLES = {"goodput": "Goodput", "share": "Share of a control", "jain": "Jain's index", "queue": "Mean queue", "ping": "Ping"}
+TITLES = {
+    "goodput": "Goodput",
+    "share": "Share of a control",
+    "jain": "Jain's index",
+    "queue": "Mean queue",
+    "ping": "Ping",
+}
 TITLES |= {"loss": "Loss rate", "marks": "Mark rate", "cwnd": "Window of a single flow"}
 LOGARITHMIC = ("goodput", "queue", "ping", "loss", "marks")
 
@@ -163,7 +174,9 @@ def figure(outcome: Outcome, path: Path) -> bool:
     matplotlib.rcParams["svg.hashsalt"] = "haltere"
     across = min(4, len(shown))
     down = -(-len(shown) // across)
-    canvas, axes = pyplot.subplots(down, across, figsize=(3.1 * across, 3.2 * down), squeeze=False, layout="constrained")
+    canvas, axes = pyplot.subplots(
+        down, across, figsize=(3.1 * across, 3.2 * down), squeeze=False, layout="constrained"
+    )
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     for axis, (word, rows) in zip(axes.flat, shown, strict=False):
@@ -189,10 +202,20 @@ def _panel(axis: Any, word: str, rows: Sequence[Row]) -> None:
     else:
         room = 0.05 * ((high - low) or 1)
         low, high = low - room, high + room
-    line = [low + (high - low) * i / 200 for i in range(201)] if word not in LOGARITHMIC else [low * (high / low) ** (i / 200) for i in range(201)]
+    line = (
+        [low + (high - low) * i / 200 for i in range(201)]
+        if word not in LOGARITHMIC
+        else [low * (high / low) ** (i / 200) for i in range(201)]
+    )
     around = [kind.tolerance.around(x) for x in line]
     floor = low if word in LOGARITHMIC else -float("inf")
-    axis.fill_between(line, [max(floor, x - t) for x, t in zip(line, around, strict=True)], [x + t for x, t in zip(line, around, strict=True)], color="0.88", lw=0)
+    axis.fill_between(
+        line,
+        [max(floor, x - t) for x, t in zip(line, around, strict=True)],
+        [x + t for x, t in zip(line, around, strict=True)],
+        color="0.88",
+        lw=0,
+    )
     axis.plot([low, high], [low, high], color="0.5", lw=0.8)
     for inside, colour, marker in ((True, "#0072B2", "o"), (False, "#D55E00", "x")):
         some = [row for row in rows if row.inside is inside]

@@ -123,7 +123,14 @@ def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
         if flow["cc"] not in CONTROLS:
             raise NotTranslated(f"congestion control `{flow['cc']}` has no counterpart in Haltere")
         ends = ("n1", "n3") if flow["dir"] == "fwd" else ("n3", "n1")
-        entry: dict[str, Any] = {"kind": "bulk", "name": f"f{number}", "from": ends[0], "to": ends[1], "start": _seconds(start), "jitter": "0s"}
+        entry: dict[str, Any] = {
+            "kind": "bulk",
+            "name": f"f{number}",
+            "from": ends[0],
+            "to": ends[1],
+            "start": _seconds(start),
+            "jitter": "0s",
+        }
         entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow["cc"])}
         if flow["stop"] is not None:
             entry["stop"] = _seconds(flow["stop"])
@@ -141,8 +148,22 @@ def _ping(s: dict[str, Any]) -> list[dict[str, Any]]:
     if not ping:
         return []
     ecn = ping.get("tos", 2 if s["ecn"] == 1 else 0) & 3
-    entry = {"kind": "ping", "name": "ping", "from": "n1", "to": "n3", "start": _seconds(ping.get("start", 0.05)), "jitter": "0s"}
-    return [entry | {"interval": _seconds(ping.get("interval", 0.1)), "payload": nbytes(ping.get("size", 56)), "ecn": ecn in (1, 2)}]
+    entry = {
+        "kind": "ping",
+        "name": "ping",
+        "from": "n1",
+        "to": "n3",
+        "start": _seconds(ping.get("start", 0.05)),
+        "jitter": "0s",
+    }
+    return [
+        entry
+        | {
+            "interval": _seconds(ping.get("interval", 0.1)),
+            "payload": nbytes(ping.get("size", 56)),
+            "ecn": ecn in (1, 2),
+        }
+    ]
 
 
 # ------------------------------------------------------------------ endpoints
