@@ -19,6 +19,8 @@ def interrupted(small: Path, wait_for: int) -> tuple[int, float, str]:
         cwd=small.parent,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell that runs the tests in the background has them ignore interrupts, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
     while len(list(runs.glob("*/run.json"))) < wait_for:

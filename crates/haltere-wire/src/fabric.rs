@@ -4,11 +4,13 @@
 //! [`Fabric::arrive`], what is due happens in [`Fabric::advance`], frames for a port wait in its
 //! outbox. Events run at the time for which they were due, so a run with late wake-ups decides as one without.
 //!
+//! ```text
 //!            port 0                                        port 1
 //!      arrive │  ▲ outbox                            outbox ▲  │ arrive
 //!             ▼  │            link 0>1                      │  ▼
 //!           node 0 ──[queue]─[ring]─[line]─[way]──▶ … ──▶ node 1
 //!                  ◀── … ──────── link 1>0 ───────────────
+//! ```
 
 use crate::WireError;
 use crate::frame::Frame;
