@@ -1,0 +1,53 @@
+"""`haltere list`, `explain` and `schema`: what there is."""
+
+from __future__ import annotations
+
+import argparse
+
+from ._common import Commands, print_json
+
+
+def add(to: Commands) -> None:
+    """Adds to the command line."""
+    listing = to.add("list", _list, "list the mechanisms, worlds and studies")
+    listing.add_argument("kind", nargs="?", metavar="KIND", help="only this kind, such as queue or congestion")
+    listing.add_argument("--json", action="store_true", help="print as JSON")
+
+    explain = to.add("explain", _explain, "explain a mechanism: what it does, its parameters, its source")
+    explain.add_argument("name", metavar="NAME", help="its name, such as codel")
+    explain.add_argument("--json", action="store_true", help="print its part of the schema as JSON")
+
+    to.add("schema", _schema, "print the JSON Schema of experiment files")
+
+
+def _list(args: argparse.Namespace) -> int:
+    from .. import catalogue
+
+    kinds = catalogue.kinds(args.kind)
+    if args.json:
+        print_json({kind: [name for name, _ in entries] for kind, entries in kinds.items()})
+        return 0
+    width = max((len(name) for entries in kinds.values() for name, _ in entries), default=0)
+    parts = [
+        f"{kind}\n" + "\n".join(f"  {name:<{width}}  {about}".rstrip() for name, about in entries)
+        for kind, entries in kinds.items()
+    ]
+    print("\n\n".join(parts))
+    return 0
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from .. import catalogue
+
+    if args.json:
+        print_json(catalogue.find(args.name).schema)
+    else:
+        print(catalogue.explain(args.name))
+    return 0
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from .. import catalogue
+
+    print_json(catalogue.schema())
+    return 0

@@ -1,0 +1,32 @@
+"""`haltere validate`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ._common import Commands, seeds_and_jobs
+
+
+def add(to: Commands) -> None:
+    """Adds to the command line."""
+    validate = to.add("validate", _validate, "hold the simulator against results measured on Linux")
+    validate.add_argument("dir", type=Path, metavar="DIR", help="directory with scenarios and measured results")
+    validate.add_argument("--json", action="store_true", help="print the comparison as JSON")
+    validate.add_argument("--only", metavar="REGEX", help="only scenarios whose name matches")
+    validate.add_argument(
+        "--out", type=Path, metavar="DIR", help="also write the rows as Parquet, JSON, Markdown and a figure"
+    )
+    validate.add_argument(
+        "--page", type=Path, metavar="FILE", help="also write the page with its figure, such as docs/validation.md"
+    )
+    validate.add_argument(
+        "--compact", type=Path, metavar="DIR", help="compare nothing: copy the results there in compact form"
+    )
+    seeds_and_jobs(validate, "")
+
+
+def _validate(args: argparse.Namespace) -> int:
+    from .. import validate
+
+    return int(validate.main(args) or 0)
