@@ -75,6 +75,8 @@ pub struct Pipe {
     /// All segments as sent: time, side, segment, ECN.
     pub trace: Option<Vec<(Time, usize, Segment, Ecn)>>,
     pub steps: u64,
+    /// The end whose timer was the last event.
+    pub woken: Option<usize>,
     /// The applications read so much at most at a time, each time a segment arrives or a timer fires.
     pub slow_reader: Option<u64>,
 }
@@ -99,6 +101,7 @@ impl Pipe {
             bytes_carried: 0,
             trace: None,
             steps: 0,
+            woken: None,
             slow_reader: None,
         }
     }
@@ -209,6 +212,7 @@ impl Pipe {
         assert!(at >= self.now, "time runs forward");
         self.now = at;
         self.steps += 1;
+        self.woken = None;
         match event {
             Event::Arrive(side, segment, ecn) => {
                 self.ends[side].on_segment(at, &segment, ecn);
@@ -227,6 +231,7 @@ impl Pipe {
             Event::Wake(side) => {
                 if self.wakes[side] == Some(at) {
                     self.wakes[side] = None;
+                    self.woken = Some(side);
                     self.ends[side].on_timeout(at);
                     self.flush(side);
                 }
