@@ -18,7 +18,7 @@ pub struct Capture {
     /// Index of the link in the plan.
     pub link: usize,
     /// The file. Buffer it.
-    pub writer: Box<dyn Write>,
+    pub writer: Box<dyn Write + Send>,
     /// Bytes of each packet that are kept; `None`: all, payload (zeros) included.
     pub snaplen: Option<u32>,
 }

@@ -20,6 +20,7 @@
 //! | `packet` | the packet and its pool |
 //! | `app` | one flow each, both ends: `tcp` with the sources `bulk` and `on_off`, `cbr`, `ping` |
 //! | `alarms` | the timer of an endpoint with few entries in the event queue |
+//! | `live` | a run that is watched, and changed, while it goes on |
 //! | `recorder` | samples and counters |
 //! | `pcap`, `wire_format` | captures as pcapng files with real headers |
 //!
@@ -35,6 +36,7 @@ mod error;
 pub mod event_queue;
 mod fabric;
 mod link;
+mod live;
 mod network;
 mod packet;
 mod pcap;
@@ -43,4 +45,5 @@ pub mod wire_format;
 
 pub use control::{Capture, RunControl};
 pub use error::RunError;
+pub use live::{Fresh, Live};
 pub use network::{run, run_with_captures};

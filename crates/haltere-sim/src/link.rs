@@ -22,6 +22,9 @@ use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 use std::collections::VecDeque;
 
+#[path = "link_change.rs"]
+mod change;
+
 /// Length of a full IP packet, for queue sizes in bandwidth-delay products.
 const FULL_PACKET: u32 = 1500;
 
@@ -131,6 +134,8 @@ pub(crate) struct Link {
     delay: Dur,
     /// Most that a packet is under way longer.
     jitter: Dur,
+    /// A packet might overtake the one before it, and must not.
+    ordered: bool,
     jitter_rng: Rng,
     /// When the packet sent last is delivered; none overtakes it.
     last_due: Time,
@@ -174,6 +179,7 @@ impl Link {
             busy_since: Time::ZERO,
             delay: plan.delay,
             jitter: plan.jitter,
+            ordered: !plan.jitter.is_zero(),
             jitter_rng: Rng::new(seed, &format!("{}/jitter", plan.name)),
             last_due: Time::ZERO,
             line: Serialisation::new(plan.rate),
@@ -329,7 +335,7 @@ impl Link {
     /// When a packet is delivered that comes at `at` without jitter.
     #[inline]
     fn due(&mut self, at: Time) -> Time {
-        if !self.jitter.is_zero() {
+        if self.ordered {
             self.last_due = self.last_due.max(at + self.jitter.mul_f64(self.jitter_rng.uniform()));
             return self.last_due;
         }

@@ -13,6 +13,7 @@ use haltere_lab::plan::{AppPlan, FlowPlan};
 use haltere_lab::{Plan, Record, Routes};
 use haltere_queue::Ecn;
 use haltere_units::{ParamError, Time};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
@@ -21,11 +22,11 @@ const PATIENCE: u64 = 1024;
 
 /// Everything that lives during a run.
 #[derive(Debug)]
-struct Network<'a> {
-    plan: &'a Plan,
-    fabric: Fabric,
-    flows: Vec<Flow>,
-    recorder: Recorder,
+pub(crate) struct Network<'a> {
+    pub plan: Cow<'a, Plan>,
+    pub fabric: Fabric,
+    pub flows: Vec<Flow>,
+    pub recorder: Recorder,
     /// Where packets that a queue turned round go on: by (node, endpoint).
     ways_back: BTreeMap<(u32, u32), Option<u32>>,
     events: u64,
@@ -38,7 +39,7 @@ pub fn run(plan: &Plan, control: &RunControl) -> Result<Record, RunError> {
 
 /// Runs `plan` to its end and writes the packets of some links to pcapng files.
 pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Capture>) -> Result<Record, RunError> {
-    let mut network = Network::new(plan)?;
+    let mut network = Network::new(Cow::Borrowed(plan))?;
     for capture in captures {
         let link = network.fabric.links.get_mut(capture.link).ok_or_else(|| {
             let rule = format!("a link's index below {}", plan.links.len());
@@ -46,7 +47,7 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
         })?;
         link.set_tap(Tap::new(capture, &plan.links, plan.framing));
     }
-    network.live(control)?;
+    network.live(plan.end, control)?;
     for link in &mut network.fabric.links {
         // What the line took until the end belongs into the file.
         link.catch_up(plan.end, &mut network.fabric.pool);
@@ -54,14 +55,12 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
             tap.close()?;
         }
     }
-    let Network { mut fabric, mut flows, recorder, events, .. } = network;
-    let mut record = recorder.finish(&mut fabric, &mut flows);
-    record.events = events;
-    Ok(record)
+    Ok(network.finish())
 }
 
 impl<'a> Network<'a> {
-    fn new(plan: &'a Plan) -> Result<Network<'a>, RunError> {
+    pub fn new(owned: Cow<'a, Plan>) -> Result<Network<'a>, RunError> {
+        let plan: &Plan = &owned;
         check(plan)?;
         let mut fabric = Fabric {
             now: Time::ZERO,
@@ -81,11 +80,11 @@ impl<'a> Network<'a> {
             flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed })?);
             fabric.schedule(flow.start, kind::START, index);
         }
-        Ok(Network { plan, fabric, flows, recorder, ways_back: BTreeMap::new(), events: 0 })
+        Ok(Network { plan: owned, fabric, flows, recorder, ways_back: BTreeMap::new(), events: 0 })
     }
-    fn live(&mut self, control: &RunControl) -> Result<(), RunError> {
-        let end = self.plan.end;
-        while let Some((now, target)) = self.fabric.events.pop(end) {
+    /// Everything due at or before `until` happens.
+    pub fn live(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
+        while let Some((now, target)) = self.fabric.events.pop(until) {
             debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
             self.fabric.now = now;
             self.handle(target);
@@ -94,8 +93,13 @@ impl<'a> Network<'a> {
                 self.look_up(control)?;
             }
         }
-        self.fabric.now = end;
+        self.fabric.now = until;
         self.look_up(control)
+    }
+    /// The run is over: what came of it.
+    pub fn finish(self) -> Record {
+        let Network { mut fabric, mut flows, recorder, events, .. } = self;
+        Record { events, ..recorder.finish(&mut fabric, &mut flows) }
     }
     fn look_up(&self, control: &RunControl) -> Result<(), RunError> {
         let at = self.fabric.now;
@@ -139,7 +143,7 @@ impl<'a> Network<'a> {
     }
     /// Sends the copies that queues turned round on their way back.
     #[cold]
-    fn send_back(&mut self) {
+    pub fn send_back(&mut self) {
         while let Some(mut packet) = self.fabric.pool.returned.pop() {
             match self.way_back(&packet) {
                 Some(cursor) => {
@@ -155,7 +159,7 @@ impl<'a> Network<'a> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
         let node = self.fabric.links[link as usize].from;
-        let (plan, paths) = (self.plan, &mut self.fabric.paths);
+        let (plan, paths) = (&*self.plan, &mut self.fabric.paths);
         *self.ways_back.entry((node, h.endpoint)).or_insert_with(|| {
             let start = paths.len() as u32;
             let found = add_path(&mut Routes::of(plan), node as usize, h.dst as usize, paths);
@@ -165,7 +169,7 @@ impl<'a> Network<'a> {
 }
 
 /// The links of the plan.
-fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
+pub(crate) fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
     let link = |link| Link::new(link, plan.framing, plan.seed);
     plan.links
         .iter()
@@ -182,7 +186,7 @@ fn add_path(routes: &mut Routes, from: usize, to: usize, paths: &mut Vec<u32>) -
 }
 
 /// Where both ends of a flow send from; their paths are added to `paths`.
-fn ports(
+pub(crate) fn ports(
     plan: &Plan,
     flow: &FlowPlan,
     index: usize,
@@ -227,7 +231,7 @@ fn ports(
 }
 
 /// Where both ends of each path of a multipath flow send from: the paths are told apart by the client's port.
-fn path_ports(
+pub(crate) fn path_ports(
     plan: &Plan,
     flow: &FlowPlan,
     index: usize,
@@ -253,7 +257,7 @@ fn port_numbers(index: usize) -> (u16, u16) {
 }
 
 /// Refuses what no world could run.
-fn check(plan: &Plan) -> Result<(), RunError> {
+pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
     let refuse = |place: String, name, rule: String, got: String| {
         Err(RunError::Param { place, error: ParamError::new(name, rule, got) })
     };

@@ -19,7 +19,7 @@ const LINKTYPE_RAW: u16 = 101;
 
 /// Writes the packets of one link.
 pub(crate) struct Tap {
-    writer: Box<dyn Write>,
+    writer: Box<dyn Write + Send>,
     link: String,
     /// Source and destination hardware addresses, or `None` for raw IP.
     ethernet: Option<[[u8; 6]; 2]>,

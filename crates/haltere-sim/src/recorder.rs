@@ -112,6 +112,12 @@ impl Recorder {
             });
         }
     }
+    /// Flows have joined: there are `count` now. Whoever joins after the warm-up had received nothing when it ended.
+    pub fn join(&mut self, count: usize) {
+        if !self.at_warmup.is_empty() {
+            self.at_warmup.resize(count, (0, None));
+        }
+    }
     /// The run is over.
     pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
         let end = fabric.now;

@@ -133,11 +133,11 @@ fn the_event_queue_holds_links_and_endpoints_only() {
 
 /// A `Write` whose bytes can be read after it was given away.
 #[derive(Clone, Default)]
-struct Shared(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 impl std::io::Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
+        self.0.lock().expect("one thread").extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> std::io::Result<()> {
@@ -165,7 +165,7 @@ fn tshark_reads_captures_without_complaint() {
         let record = run_with_captures(&plan, &RunControl::default(), captures).expect("the run ends well");
         let name = format!("haltere-{}-{link}-{}.pcapng", std::process::id(), snaplen.unwrap_or(0));
         let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, &*file.0.borrow()).expect("the capture can be written");
+        std::fs::write(&path, &*file.0.lock().expect("one thread")).expect("the capture can be written");
         let tshark = |filter: &str| {
             let mut command = Command::new("tshark");
             command.arg("-r").arg(&path).args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);

@@ -1,0 +1,42 @@
+//! A link that becomes another while packets are in it.
+//!
+//! The packet on the line and those in flight go on as they began; no packet overtakes one before it, also
+//! where the way became shorter. Those that wait in a discipline that is replaced leave it through its dequeue and enter the
+//! new one through its enqueue, all at that instant: what either drops or marks meanwhile counts as ever. The
+//! new discipline has then idled since the start of the run.
+
+use super::{Link, Verdict};
+use crate::packet::Pool;
+use haltere_queue::{Qdisc, Queue};
+use haltere_units::Time;
+
+impl Link {
+    /// Rate, delay, jitter and loss become those of `fresh`, and the discipline where `with_queue` says so. Where the link
+    /// then needs an event, its time is returned.
+    pub fn become_like(&mut self, fresh: Link, with_queue: bool, now: Time, pool: &mut Pool) -> Option<Time> {
+        self.catch_up(now, pool);
+        if self.line.rate() != fresh.line.rate() {
+            self.line = fresh.line;
+        }
+        self.burst = fresh.burst;
+        (self.delay, self.jitter, self.loss) = (fresh.delay, fresh.jitter, fresh.loss);
+        let last = self.flight.back().map_or(Time::ZERO, |last| last.due);
+        (self.ordered, self.last_due) = (true, self.last_due.max(last));
+        if with_queue {
+            self.replace_queue(fresh.queue, now, pool);
+        }
+        self.schedule()
+    }
+    fn replace_queue(&mut self, queue: Queue<Box<crate::packet::Packet>>, now: Time, pool: &mut Pool) {
+        let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
+        let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut verdict)).collect();
+        assert_eq!(self.queue.backlog().packets, 0, "a discipline keeps packets although the link can send");
+        self.queue = queue;
+        (self.timed, self.eager) = (self.queue.next_timer().is_some(), self.queue.returns_at_dequeue());
+        self.run_timers(now);
+        let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
+        for packet in moved {
+            self.queue.enqueue(now, packet, &mut verdict);
+        }
+    }
+}
