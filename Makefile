@@ -12,6 +12,15 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
+# rustup looks for its toolchain under $HOME; where that is another directory, it is in the account's own home.
+ifneq ($(shell cargo --version >/dev/null 2>&1 && echo there),there)
+ACCOUNT_HOME := $(shell getent passwd "$$(id -u)" 2>/dev/null | cut -d: -f6)
+ifneq ($(wildcard $(ACCOUNT_HOME)/.rustup),)
+export RUSTUP_HOME := $(ACCOUNT_HOME)/.rustup
+export PATH := $(ACCOUNT_HOME)/.cargo/bin:$(PATH)
+endif
+endif
+
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
 .PHONY: help setup run test test-rust test-python lint format bench docs clean need-cargo need-python
