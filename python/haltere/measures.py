@@ -6,7 +6,7 @@ Every rate is in Mbit/s of payload after the warm-up, every delay in millisecond
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -142,6 +142,24 @@ class Run:
         rows = self.flows.filter(pc.not_equal(self.flows["kind"], "ping"))
         return list(dict.fromkeys(rows["group"].to_pylist()))
 
+    def classes(self) -> dict[str, list[str]]:
+        """The flows that carry data by what they are: their traffic entry, and where that deals out several controls, the control, too."""
+        rows = self.flows.filter(pc.not_equal(self.flows["kind"], "ping")).select(["flow", "group", "congestion"]).to_pylist()  # fmt: skip
+        controls: dict[str, set[str]] = {}
+        for row in rows:
+            controls.setdefault(row["group"], set()).add(row["congestion"])
+        out: dict[str, list[str]] = {}
+        for row in rows:
+            several = len(controls[row["group"]]) > 1
+            name = row["group"] if not several else row["congestion"] if len(controls) == 1 else f"{row['group']} {row['congestion']}"  # fmt: skip
+            out.setdefault(str(name), []).append(str(row["flow"]))
+        return out
+
+    def goodput_of(self, flows: Sequence[str]) -> Array:
+        """Payload delivered in order, Mbit/s, one value for each of these flows; see :meth:`goodput_mbit`."""
+        told = dict(zip(self.flows["flow"].to_pylist(), self.flows["goodput_bps"].to_pylist(), strict=True))
+        return np.array([(told[flow] or 0.0) * 1e-6 for flow in flows])
+
     def watched(self) -> list[str]:
         """The links whose queue was sampled."""
         rows = self.links.filter(self.links["watched"])
@@ -176,10 +194,15 @@ class Run:
 
         ``None`` where flows were not sampled.
         """
+        if group is None:
+            return self.rate_of(None)
+        return self.rate_of(self.flows.filter(pc.equal(self.flows["group"], group))["flow"].to_pylist())
+
+    def rate_of(self, flows: Sequence[str] | None) -> tuple[Array, Array] | None:
+        """The same as :meth:`rate_series`, of these flows."""
         series = self._table("flow_series").select(["at_ns", "flow", "received_bytes"])
-        if group is not None:
-            names = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
-            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=names.combine_chunks()))
+        if flows is not None:
+            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=pa.array(flows, pa.string())))
         if len(series) == 0:
             return None
         total = series.group_by("at_ns", use_threads=False).aggregate([("received_bytes", "sum")]).sort_by("at_ns")

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from . import measures, plot, stats
+from . import explore, measures, picture, plot, stats, words
 from .experiment import Scenario
 from .measures import Run
-from .report import Document, Figure, Heading, Table, Text
+from .report import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
 from .results import Point, Results
 from .stats import Mean
 
@@ -146,30 +146,28 @@ def _tables(results: Results) -> list[Table]:
             left=len(first) + 1,
         ),
     ]
+    tables.insert(1, _classes(results, first))
     if ping_rows:
         tables.append(Table("ping", "Ping round-trip time (ms)", ["point", "p50", "p95", "p99"], ping_rows))
     return [table for table in tables if table.rows]
 
 
-def cautions(results: Results) -> list[str]:
-    """What a careful reader would ask about these results."""
-    out = []
-    if not results.complete:
-        out.append("Not all runs are done: run the same command again to go on.")
-    if len(results.seeds) < 5:
-        out.append(
-            f"Only {len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}: intervals are wide or missing; ten is a good number."
-        )
-    drifting = []
+def _classes(results: Results, first: list[str]) -> Table:
+    """What a flow got by control, where a traffic entry deals out several."""
+    rows = []
     for point, runs in by_point(results):
-        rate = runs[0].total_rate_series()
-        if rate is not None and stats.stationarity(rate).verdict == "drifting":
-            drifting.append(point.name)
-    if drifting:
-        out.append(
-            f"The total rate still drifts after the warm-up ({', '.join(drifting[:6])}): a longer warm-up or run may tell another story."
-        )
-    return out
+        classes = runs[0].classes()
+        if set(classes) <= set(runs[0].groups()):
+            continue
+        for name, own in classes.items():
+            rate = _mean(runs, lambda run, f=own: float(run.goodput_of(f).mean()))
+            share = _mean(
+                runs, lambda run, f=own: 100 * float(run.goodput_of(f).sum() / max(run.goodput_mbit().sum(), 1e-9))
+            )
+            cells = [name, str(len(own)), _cell(_told(rate), 2), _cell(_told(share), 1)]
+            rows.append([*([point.name] if first else []), *cells])
+    columns = [*first, "flows of", "flows", "goodput of a flow (Mbit/s)", "share of all (%)"]
+    return Table("classes", "Traffic by control", columns, rows, left=len(first) + 1)
 
 
 # -- figures --------------------------------------------------------------------------------------------------------------
@@ -214,19 +212,19 @@ def _more(points: Sequence[Any], most: int) -> str:
 
 def _goodput_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     shown = points[:MOST_BARS]
-    groups = list(dict.fromkeys(group for _, runs in shown for group in runs[0].groups()))
-    if not groups:
+    classes = list(dict.fromkeys(name for _, runs in shown for name in runs[0].classes()))
+    if not classes:
         return ""
     series = {}
-    for group in groups:
+    for name in classes:
         per_flow: list[Mean | None] = []
         for _, runs in shown:
-            per_flow.append(
-                _mean(runs, lambda run, g=group: float(run.goodput_mbit(g).mean()) if g in run.groups() else math.nan)
-            )
-        series[group] = per_flow
-    fig, (axes,) = plot.figure(height=max(2.4, 0.3 * len(shown) * len(groups) + 1) if len(shown) > 1 else 2.8)
-    plot.bars(axes, [point.name if len(points) > 1 else "" for point, _ in shown], series)
+            own = runs[0].classes().get(name)
+            per_flow.append(_mean(runs, lambda run, f=own: float(run.goodput_of(f).mean())) if own else None)
+        series[name] = per_flow
+    fig, (axes,) = plot.figure(height=3.2 if len(shown) > 3 else 2.8)
+    every = [point for point, _ in points]
+    plot.bars(axes, [words.short(point, every) if len(points) > 1 else "" for point, _ in shown], series)
     if len(shown) > 3:
         axes.tick_params(axis="x", labelrotation=30)
         for label in axes.get_xticklabels():
@@ -241,17 +239,18 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     shown = [(point, runs) for point, runs in points[:MOST_PANELS] if runs[0].rate_series(None) is not None]
     if not shown:
         return ""
-    groups = list(dict.fromkeys(group for _, runs in shown for group in runs[0].groups()))
-    shades = plot.colours(groups)
+    classes = list(dict.fromkeys(name for _, runs in shown for name in runs[0].classes()))
+    shades = plot.colours(classes)
     fig, panels = _panels(len(shown))
+    every = [point for point, _ in points]
     for axes, (point, runs) in zip(panels, shown, strict=True):
-        for group in groups:
-            series = [run.rate_series(group) for run in runs]
+        for name, own in runs[0].classes().items():
+            series = [run.rate_of(own) for run in runs]
             usable = [one for one in series if one is not None]
             if usable:
-                plot.band(axes, usable[0][0], [rate for _, rate in usable], group, shades[group])
+                plot.band(axes, usable[0][0], [rate for _, rate in usable], name, shades[name])
         if len(points) > 1:
-            plot.title(axes, point.name)
+            plot.title(axes, words.short(point, every))
         axes.margins(x=0.01)
         axes.set_ylabel("Mbit/s a flow")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
@@ -278,7 +277,7 @@ def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
             link,
             plot.PALETTE[0],
         )
-        plot.title(axes, f"{point.name}: {link}" if len(points) > 1 else link)
+        plot.title(axes, f"{words.short(point, [p for p, _ in points])}: {link}" if len(points) > 1 else link)
         axes.margins(x=0.01)
         axes.set_ylabel("packets")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
@@ -295,7 +294,7 @@ def _rtt_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
         return ""
     fig, (axes,) = plot.figure()
     for (point, rtt), colour in zip(shown[:MOST_LINES], plot.PALETTE, strict=False):
-        plot.cdf(axes, rtt, point.name, colour)
+        plot.cdf(axes, rtt, words.short(point, [p for p, _ in points]), colour)
     axes.set_xlabel("ping round-trip time (ms)")
     axes.set_ylabel("part of the pings")
     if len(shown) > 1:
@@ -346,27 +345,40 @@ def _axis(key: str) -> str:
 
 
 def document(results: Results, *, figures: bool) -> Document:
-    """The document of an experiment: tables, cautions and, where asked for, figures."""
+    """The document of an experiment: what came of it in words, tables and cautions; where asked for with the network, figures and single runs."""
     out = Document(results.title or "Experiment")
-    scenario = results.points[0].scenario if results.points else {}
-    if scenario:
-        warmup = scenario.get("warmup", "0s")
-        seeds = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
-        out.add(
-            Text(
-                f"{seeds} of {scenario['duration']} (warm-up {warmup} left out). Means over the seeds with 95 % Student-t intervals."
-            )
-        )
-    out.add(*_tables(results))
-    told = cautions(results)
-    if told:
-        out.add(Heading("To be careful about"), *(Text(one) for one in told))
-    if figures:
-        drawn = _draw(results)
-        if drawn:
-            out.add(Heading("Figures"), *drawn)
-        out.add(Heading("How this was made"), Text(_made(results)))
+    points = by_point(results)
+    if points:
+        out.add(Heading("In words"), Bullets(words.sentences(results, points)))
+    if points and figures:
+        out.add(*_picture(results))
+    told = words.cautions(results, points)
+    care: list[Block] = [Heading("To be careful about"), Bullets(told, care=True)] if told else []
+    if not figures:
+        return _added(out, [*_tables(results), *care])
+    _added(out, care)
+    tables = _tables(results)
+    _added(out, [Heading("Tables"), *tables] if tables else [])
+    drawn, single = _draw(results), explore.runs(results)
+    _added(out, [Heading("Figures"), *drawn] if drawn else [])
+    _added(out, [Heading("Single runs"), single] if single else [])
+    return _added(out, [Heading("How this was made"), Text(_made(results))])
+
+
+def _added(out: Document, blocks: Sequence[Block]) -> Document:
+    out.add(*blocks)
     return out
+
+
+def _picture(results: Results) -> list[Block]:
+    rows = {point.index: runs[0].links.to_pylist() for point, runs in by_point(results)}
+    drawn = [picture.network(point.scenario, rows.get(point.index, ())) for point in results.points]
+    known = [one for one in drawn if one is not None]
+    if not known:
+        return []
+    many = " What differs between the points of the sweep shows its values." if len(known) > 1 else ""
+    caption = f"The network: rate and delay of each link, in blue the queues (→ in front of the link, ← of its other direction); thick: watched.{many}"
+    return [Heading("The network"), Picture("network", picture.svg(known), caption)]
 
 
 def _draw(results: Results) -> list[Figure]:

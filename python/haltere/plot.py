@@ -6,6 +6,7 @@ No global state of Matplotlib is touched, so figures may be drawn from any threa
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
-from . import stats
+from . import charts, stats
+from .files import write_atomically
 
 __all__ = [
     "PALETTE",
@@ -199,13 +201,21 @@ def legend(fig: Figure, axes: Axes, columns: int = 8) -> None:
 
 
 def save(fig: Figure, stem: str | Path) -> list[Path]:
-    """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, the same bytes each time; returns both paths."""
+    """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, the same bytes each time; returns both paths.
+
+    Beside them goes ``stem.json``, the figure's data for pages, where :func:`haltere.charts.spec` can read it.
+    """
     base = Path(stem)
     base.parent.mkdir(parents=True, exist_ok=True)
     paths = [base.with_name(base.name + ".png"), base.with_name(base.name + ".pdf")]
     with matplotlib.rc_context(_STYLE):
         fig.savefig(paths[0], dpi=150, metadata={"Software": None})
         fig.savefig(paths[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    told, data = charts.spec(fig), base.with_name(base.name + ".json")
+    if told is None:
+        data.unlink(missing_ok=True)  # of an earlier figure of that name
+    else:
+        write_atomically(data, json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n")
     return paths
 
 

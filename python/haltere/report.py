@@ -1,21 +1,20 @@
 """Reports: one list of blocks, rendered as text for the terminal, as Markdown, as CSV and as one HTML file.
 
-The HTML file holds its images and its style itself, so it opens anywhere, without a network.
+The HTML file (:mod:`haltere.page`) holds its figures, their data, its scripts and its style itself, so it opens anywhere, without a network.
 """
 
 from __future__ import annotations
 
-import base64
 import csv
-import html
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .files import write_atomically
 
-__all__ = ["Document", "Figure", "Heading", "Table", "Text"]
+__all__ = ["Block", "Bullets", "Choice", "Document", "Figure", "Heading", "Picture", "Table", "Text"]
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,43 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Bullets:
+    """Sentences, one below the other; ``care``: what a reader should be careful about."""
+
+    lines: Sequence[str]
+    care: bool = False
+
+
+@dataclass(frozen=True)
 class Figure:
-    """An image: the PNG in the file at ``path``."""
+    """A figure as :func:`haltere.plot.save` wrote it: the PNG at ``path``, and beside it the PDF and the data (JSON), where there are any."""
 
     path: Path
     caption: str
 
 
-Block = Heading | Text | Table | Figure
+@dataclass(frozen=True)
+class Picture:
+    """A drawing as SVG. ``name`` is its file name."""
+
+    name: str
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Figures of which the page shows one at a time: what tells each from the others, and its data as :mod:`haltere.charts` writes it.
+
+    Only the page has it.
+    """
+
+    name: str
+    caption: str
+    options: Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]
+
+
+Block = Heading | Text | Bullets | Table | Figure | Picture | Choice
 
 
 def _text_table(table: Table) -> str:
@@ -80,33 +108,6 @@ def _markdown_table(table: Table) -> str:
     if table.note:
         lines += ["", table.note]
     return "\n".join(lines)
-
-
-def _html_table(table: Table) -> str:
-    def cells(tag: str, row: Sequence[str]) -> str:
-        parts = []
-        for i, cell in enumerate(row):
-            kind = ' class="l"' if i < table.left else ""
-            parts.append(f"<{tag}{kind}>{html.escape(cell)}</{tag}>")
-        return "<tr>" + "".join(parts) + "</tr>"
-
-    body = "\n".join(cells("td", row) for row in table.rows)
-    note = f'<p class="note">{html.escape(table.note)}</p>' if table.note else ""
-    caption = f"<caption>{html.escape(table.title)}</caption>"
-    head = f"<thead>{cells('th', table.columns)}</thead>"
-    return f'<div class="wide"><table>{caption}{head}<tbody>\n{body}\n</tbody></table></div>{note}'
-
-
-_CSS = """
-:root { color-scheme: light }
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-h1, h2, h3 { line-height: 1.2; margin: 2rem 0 .6rem } h1 { margin-top: 0 }
-.wide { overflow-x: auto } table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; font-variant-numeric: tabular-nums }
-caption { text-align: left; font-weight: 600; padding-bottom: .3rem }
-th, td { text-align: right; padding: .2rem .7rem; border-bottom: 1px solid #e4e4e4 } th { border-bottom: 2px solid #999 }
-.l { text-align: left } .note, figcaption { font-size: .85rem; color: #555 }
-figure { margin: 1.5rem 0 } img { max-width: 100%; height: auto }
-"""
 
 
 @dataclass
@@ -139,12 +140,14 @@ class Document:
         b       10.0
         """
         parts = [self.title + "\n" + "=" * len(self.title)]
-        shown = [block for block in self.blocks if not isinstance(block, Figure)]
+        shown = [block for block in self.blocks if not isinstance(block, Figure | Picture | Choice)]
         for block, after in zip(shown, [*shown[1:], None], strict=True):
             if isinstance(block, Table):
                 parts.append(_text_table(block))
             elif isinstance(block, Heading) and after is not None and not isinstance(after, Heading):
                 parts.append(block.text + "\n" + "-" * len(block.text))
+            elif isinstance(block, Bullets):
+                parts.append("\n".join(f"- {line}" for line in block.lines))
             elif isinstance(block, Text):
                 parts.append(block.text)
         return "\n\n".join(parts)
@@ -159,33 +162,23 @@ class Document:
                 parts.append("#" * block.level + " " + block.text)
             elif isinstance(block, Text):
                 parts.append(block.text)
-            else:
+            elif isinstance(block, Bullets):
+                parts.append("\n".join(f"- {line}" for line in block.lines))
+            elif isinstance(block, Figure):
                 path = block.path.relative_to(base) if base else block.path
                 parts.append(f"![{block.caption}]({path.as_posix()})\n\n{block.caption}")
+            elif isinstance(block, Picture):
+                parts.append(f"![{block.caption}](figures/{block.name}.svg)\n\n{block.caption}")
         return "\n\n".join(parts) + "\n"
 
     def html(self) -> str:
-        """As one HTML file with its images inside."""
-        parts = []
-        for block in self.blocks:
-            if isinstance(block, Table):
-                parts.append(_html_table(block))
-            elif isinstance(block, Heading):
-                parts.append(f"<h{block.level}>{html.escape(block.text)}</h{block.level}>")
-            elif isinstance(block, Text):
-                parts.append(f"<p>{html.escape(block.text)}</p>")
-            else:
-                data = base64.b64encode(block.path.read_bytes()).decode("ascii")
-                caption = html.escape(block.caption)
-                image = f'<img alt="{caption}" src="data:image/png;base64,{data}">'
-                parts.append(f"<figure>{image}<figcaption>{caption}</figcaption></figure>")
-        title = html.escape(self.title)
-        head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-        body = "\n".join(parts)
-        return f'<!doctype html>\n<html lang="en"><head>{head}<style>{_CSS}</style></head>\n<body>\n<h1>{title}</h1>\n{body}\n</body></html>\n'
+        """As one HTML file that needs nothing else."""
+        from .page import html
+
+        return html(self)
 
     def write(self, directory: str | Path) -> list[Path]:
-        """Writes ``report.html``, ``report.md`` and one ``tables/NAME.csv`` a table; returns the paths."""
+        """Writes ``report.html``, ``report.md``, one ``tables/NAME.csv`` a table and ``figures/NAME.svg`` a picture; returns the paths."""
         base = Path(directory)
         written = {base / "report.html": self.html(), base / "report.md": self.markdown(base)}
         for table in self.tables():
@@ -194,6 +187,9 @@ class Document:
             writer.writerow(table.columns)
             writer.writerows(table.rows)
             written[base / "tables" / f"{table.name}.csv"] = out.getvalue()
+        for block in self.blocks:
+            if isinstance(block, Picture):
+                written[base / "figures" / f"{block.name}.svg"] = block.svg + "\n"
         for path, text in written.items():
             write_atomically(path, text)
         return list(written)

@@ -44,7 +44,7 @@ def _span(values: Sequence[int]) -> str:
     return f"{values[0]} to {values[-1]}" if whole else ", ".join(map(str, values))
 
 
-class _Flows:
+class Flows:
     """The series of the flows of a run, as arrays of shape (times, flows)."""
 
     def __init__(self, run: measures.Run) -> None:
@@ -91,7 +91,7 @@ def draw(results: Results, point: int | None = None, seed: int | None = None) ->
     """Draws ``figures/timeline-POINT-SEED`` and returns its caption and files (PNG, PDF)."""
     done = pick(results, point, seed)
     run = measures.Run(results, done)
-    flows, links = _Flows(run), run.watched()
+    flows, links = Flows(run), run.watched()
     busiest = max(links, key=run.sent) if links else None
     fig, panels = plot.figure(5 if busiest else 3, 1, width=7.6, height=9.6 if busiest else 6.0)
     for axes in panels[1:]:
@@ -119,7 +119,7 @@ def draw(results: Results, point: int | None = None, seed: int | None = None) ->
     return f"One run over time: {name}, seed {done.seed}; queue, drops and marks{where}{grey}.", paths
 
 
-def _stack(axes: Axes, flows: _Flows, shades: Sequence[str]) -> None:
+def _stack(axes: Axes, flows: Flows, shades: Sequence[str]) -> None:
     got = np.nan_to_num(flows.column("received_bytes", 8e-6))
     rate = np.diff(got, axis=0) / np.diff(flows.at_s)[:, None]
     at, rate = _thin(flows.at_s[1:], rate)
@@ -128,7 +128,7 @@ def _stack(axes: Axes, flows: _Flows, shades: Sequence[str]) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _lines(axes: Axes, flows: _Flows, values: Array, shades: Sequence[str], label: str) -> None:
+def _lines(axes: Axes, flows: Flows, values: Array, shades: Sequence[str], label: str) -> None:
     at, values = flows.at_s, np.where(values > 0, values, np.nan)
     for i, colour in enumerate(shades):
         axes.plot(at, values[:, i], color=colour, linewidth=0.8)

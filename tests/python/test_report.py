@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 
-from haltere import plot, stats
+from haltere import charts, plot, stats
 from haltere.report import Document, Figure, Heading, Table, Text
 
 
@@ -29,9 +30,49 @@ def test_the_html_report_needs_nothing_but_itself(tmp_path: Path) -> None:
     make(tmp_path).write(tmp_path)
     page = (tmp_path / "report.html").read_text()
     sources = re.findall(r'(?:src|href)="([^"]+)"', page)
-    assert sources and all(source.startswith("data:image/png;base64,") for source in sources)
+    assert sources and all(
+        source.startswith(("#h", "data:image/png;base64,", "data:application/pdf;base64,")) for source in sources
+    )
     assert "@import" not in page and "url(" not in page
+    assert "default-src 'none'" in page
     assert "Rates &lt;of&gt; flows" in page and "A &amp; B" in page
+
+
+def test_a_figure_is_drawn_once_for_print_and_for_the_page(tmp_path: Path) -> None:
+    make(tmp_path)
+    told = json.loads((tmp_path / "figures" / "wave.json").read_text())
+    (panel,) = told["panels"]
+    kinds = {one["kind"]: one for one in panel["series"]}
+    assert panel["x"]["label"] == "time (s)"
+    assert kinds["line"]["name"] == "a" and len(kinds["line"]["x"]) == 50
+    assert kinds["line"]["y"][0] == 1 and kinds["area"]["lo"][0] == 0 and kinds["area"]["hi"][0] == 2
+
+
+def test_what_a_page_cannot_draw_is_shown_as_printed(tmp_path: Path) -> None:
+    fig, (axes,) = plot.figure()
+    axes.pie([1, 2])
+    axes.contourf([[1, 2], [3, 4]])
+    png, _ = plot.save(fig, tmp_path / "odd")
+    assert charts.spec(fig) is None and not png.with_suffix(".json").exists()
+    assert 'class="still"' in Document("A", [Figure(png, "Odd")]).html()
+
+
+def test_bars_intervals_steps_and_heat_maps_are_read_off_a_figure() -> None:
+    fig, panels = plot.figure(1, 3, width=12)
+    one, two = stats.mean([1.0, 2.0, 3.0]), stats.mean([2.0])
+    plot.bars(panels[0], ["x", "y"], {"a": [one, two], "b": [None, one]}, {"paper": {"a": [1.5, None]}})
+    plot.cdf(panels[1], [3, 1, 2], "rtt", plot.PALETTE[1])
+    plot.heat(panels[2], [[1, 2], [3, float("nan")]], ["r1", "r2"], ["c1", "c2"], "ms")
+    told = charts.spec(fig)
+    assert told is not None
+    bars, steps, heat = told["panels"]
+    by_kind = {(s["kind"], s["name"]): s for s in bars["series"]}
+    assert by_kind["bars", "a"]["y"] == [2, 2] and by_kind["bars", "b"]["y"] == [None, 2]
+    assert round(by_kind["whiskers", "a"]["hi"][0], 3) == 4.484
+    assert by_kind["points", "paper"]["y"] == [1.5]
+    assert [tick[1] for tick in bars["x"]["ticks"]] == ["x", "y"]
+    assert steps["series"][0]["kind"] == "step" and steps["series"][0]["y"][-1] == 1
+    assert heat["heat"]["values"] == [[1, 2], [3, None]] and heat["heat"]["rows"] == ["r1", "r2"]
 
 
 def test_every_format_holds_the_same_cells(tmp_path: Path) -> None:

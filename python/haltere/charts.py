@@ -1,0 +1,348 @@
+"""What a Matplotlib figure shows, as data: a page draws it again, so that it can be zoomed, read off and thinned out by hand.
+
+:func:`spec` reads lines, steps, points, bars, whiskers, bands, outlines and heat maps off a figure that :mod:`haltere.plot` or a study drew. A
+figure is so drawn once, for print, and both forms show the same. What it cannot read (a stack of pictures, an axis on the right) gives
+``None``: the page then shows the print.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import collections as shapes
+from matplotlib import lines, patches
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["spec", "thin"]
+
+Array = NDArray[np.float64]
+Series = dict[str, Any]
+# Points of a line beyond which a page shows no more: a screen has not as many dots.
+MOST_POINTS = 800
+
+
+def thin(x: ArrayLike, *columns: ArrayLike, most: int = MOST_POINTS) -> list[Array]:
+    """At most ``most`` of the points, peaks kept: of each stretch the lowest and the highest of the first column.
+
+    >>> [a.tolist() for a in thin([0, 1, 2, 3], [5, 9, 1, 2], most=2)]
+    [[1.0, 2.0], [9.0, 1.0]]
+    """
+    at, each = np.asarray(x, dtype=np.float64), [np.asarray(c, dtype=np.float64) for c in columns]
+    if len(at) <= most or not each:
+        return [at, *each]
+    edges = np.linspace(0, len(at), most // 2 + 1).astype(int)
+    first = np.nan_to_num(each[0], nan=0.0)
+    keep: set[int] = set()
+    for low, high in itertools.pairwise(edges):
+        if high > low:
+            keep.update((low + int(first[low:high].argmin()), low + int(first[low:high].argmax())))
+    if most >= 4:
+        keep.update((0, len(at) - 1))
+    chosen = sorted(keep)
+    return [at[chosen], *(c[chosen] for c in each)]
+
+
+def numbers(values: Iterable[float]) -> list[float | None]:
+    """Six significant digits each, ``None`` for what is no number: short, and JSON.
+
+    >>> numbers([1.23456789, float("nan"), 2.0])
+    [1.23457, None, 2]
+    """
+    out: list[float | None] = []
+    for value in values:
+        short = float(f"{value:.6g}") if math.isfinite(value) else None
+        out.append(int(short) if short is not None and short.is_integer() and abs(short) < 1e15 else short)
+    return out
+
+
+def spec(fig: Figure) -> dict[str, Any] | None:
+    """The figure as data, or ``None`` where it shows something that cannot be read."""
+    panels = []
+    columns = 1
+    for axes in fig.axes:
+        if not axes.get_visible() or hasattr(axes, "_colorbar"):
+            continue
+        panel = _panel(axes)
+        if panel is None:
+            return None
+        panels.append(panel)
+        place = axes.get_subplotspec()
+        columns = max(columns, place.get_gridspec().ncols if place else 1)
+    _name_by_colour(panels)
+    if not any(panel["series"] or panel.get("heat") for panel in panels):
+        return None
+    shared = len(panels) > 1 and all(fig.axes[0].get_shared_x_axes().joined(fig.axes[0], a) for a in fig.axes[1:])
+    return {"columns": columns, "shared": shared, "panels": panels}
+
+
+def _panel(axes: Axes) -> dict[str, Any] | None:
+    told: dict[str, Any] = {
+        "title": axes.get_title("left") or axes.get_title(),
+        "x": _axis(axes, "x"),
+        "y": _axis(axes, "y"),
+        "series": [],
+        "rules": [],
+        "texts": [],
+    }
+    if axes.images:
+        return _heat(axes, told)
+    seen: set[int] = set()
+    readers = (_containers, _lines, _collections, _patches)
+    for read in readers:
+        if not read(axes, told, seen):
+            return None
+    for text in axes.texts:
+        if text.get_transform() == axes.transData and text.get_text():
+            told["texts"].append([*map(float, text.get_position()), text.get_text()])
+    return told
+
+
+def _axis(axes: Axes, which: str) -> dict[str, Any]:
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
+    told: dict[str, Any] = {
+        "label": axis.get_label_text().replace("\n", " "),
+        "log": axis.get_scale() == "log",
+        "min": float(min(low, high)),
+        "max": float(max(low, high)),
+        "reversed": bool(low > high),
+    }
+    locator: Any = axis.get_major_locator()
+    formatter: Any = axis.get_major_formatter()
+    if isinstance(locator, FixedLocator):
+        places: Any = getattr(locator, "locs", ())
+        texts = [text.replace("\n", " ") for text in formatter.format_ticks(places)]
+        told["ticks"] = [[float(at), text] for at, text in zip(places, texts, strict=False)]
+    return told
+
+
+def _named(artist: Any) -> str:
+    label = str(artist.get_label() or "")
+    return "" if label.startswith("_") else label
+
+
+def _series(kind: str, name: str, colour: Any, x: Iterable[float], **columns: Any) -> Series:
+    told: Series = {"kind": kind, "name": name, "colour": to_hex(colour), "x": numbers(x)}
+    told.update({k: numbers(v) if isinstance(v, list | np.ndarray) else v for k, v in columns.items()})
+    return told
+
+
+# -- containers: bars and whiskers ----------------------------------------------------------------------------------------
+
+
+def _containers(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+    last = ""
+    for container in axes.containers:
+        if isinstance(container, BarContainer):
+            bars = list(container.patches)
+            seen.update(map(id, bars))
+            last = _named(container)
+            if bars and getattr(container, "orientation", "vertical") == "horizontal":
+                return False
+            tops = [bar.get_y() + bar.get_height() for bar in bars]
+            told["series"].append(
+                _series(
+                    "bars",
+                    last,
+                    bars[0].get_facecolor() if bars else "k",
+                    [bar.get_x() + bar.get_width() / 2 for bar in bars],
+                    y=np.array(tops, dtype=np.float64),
+                    base=np.array([bar.get_y() for bar in bars], dtype=np.float64),
+                    width=float(bars[0].get_width()) if bars else 0.0,
+                )
+            )
+            if container.errorbar is not None:
+                _whiskers(container.errorbar, last, told, seen)
+        elif isinstance(container, ErrorbarContainer):
+            data = container.lines[0]
+            _whiskers(container, _named(container) or (_named(data) if data else "") or last, told, seen)
+    return True
+
+
+def _whiskers(container: Any, name: str, told: dict[str, Any], seen: set[int]) -> None:
+    data, caps, strokes = container.lines
+    seen.update(id(cap) for cap in caps)
+    if data is not None:
+        data.set_label(name or data.get_label())
+    for stroke in strokes:
+        seen.add(id(stroke))
+        segments = [np.asarray(s, dtype=np.float64) for s in stroke.get_segments()]
+        upright = [s for s in segments if len(s) == 2 and s[0][0] == s[1][0]]
+        if not upright:
+            continue
+        colour = stroke.get_color()[0] if len(stroke.get_color()) else "k"
+        told["series"].append(
+            _series(
+                "whiskers",
+                name,
+                colour,
+                [s[0][0] for s in upright],
+                lo=np.array([min(s[0][1], s[1][1]) for s in upright]),
+                hi=np.array([max(s[0][1], s[1][1]) for s in upright]),
+            )
+        )
+
+
+# -- lines, points, rules -------------------------------------------------------------------------------------------------
+
+
+def _lines(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+    for line in axes.lines:
+        if id(line) in seen or not line.get_visible():
+            continue
+        x = np.asarray(line.get_xdata(orig=False), dtype=np.float64)
+        y = np.asarray(line.get_ydata(orig=False), dtype=np.float64)
+        if line.get_transform() != axes.transData:
+            _rule(axes, line, x, y, told)
+            continue
+        told["series"].append(_line(line, x, y))
+    return True
+
+
+def _rule(axes: Axes, line: lines.Line2D, x: Array, y: Array, told: dict[str, Any]) -> None:
+    """A line across the whole panel: ``axvline`` or ``axhline``."""
+    upright = line.get_transform() == axes.get_xaxis_transform()
+    at = x if upright else y
+    if len(at):
+        rule = {"axis": "x" if upright else "y", "at": float(at[0]), "name": _named(line)}
+        told["rules"].append({**rule, "colour": to_hex(line.get_color())})
+
+
+def _line(line: lines.Line2D, x: Array, y: Array) -> Series:
+    bare = line.get_linestyle() in ("None", "none", " ", "")
+    sign = line.get_marker() if line.get_marker() not in ("None", "none", None, "", " ") else ""
+    if bare:
+        face = line.get_markerfacecolor()
+        colour = line.get_markeredgecolor() if face in ("white", "none", "w") else face
+        hollow = face in ("white", "none", "w")
+        return _series("points", _named(line), colour, x, y=y, sign=str(sign), hollow=hollow)
+    extra = {
+        "dash": line.get_linestyle() not in ("-", "solid"),
+        "width": float(line.get_linewidth()),
+        "sign": str(sign),
+    }
+    if len(x) > 1 and (np.diff(x[np.isfinite(x)]) < 0).any():
+        return _series("path", _named(line), line.get_color(), x, y=y, **extra)
+    kind = "step" if line.get_drawstyle() == "steps-post" else "line"
+    x, y = thin(x, y)
+    return _series(kind, _named(line), line.get_color(), x, y=y, **extra)
+
+
+# -- bands and the rest ---------------------------------------------------------------------------------------------------
+
+
+def _collections(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+    for one in axes.collections:
+        if id(one) in seen or not one.get_visible():
+            continue
+        if isinstance(one, shapes.PolyCollection):
+            if not _areas(one, told):
+                return False
+        elif isinstance(one, shapes.PathCollection):
+            points = np.asarray(one.get_offsets(), dtype=np.float64)
+            faces: Any = one.get_facecolor()
+            rims: Any = one.get_edgecolor()
+            if len(faces) > 1:
+                return False
+            colour = faces[0] if len(faces) else rims[0]
+            told["series"].append(_series("points", _named(one), colour, points[:, 0], y=points[:, 1], sign="o"))
+        elif isinstance(one, shapes.LineCollection):
+            inks: Any = one.get_color()
+            for segment in one.get_segments():
+                points = np.asarray(segment, dtype=np.float64)
+                told["series"].append(_series("path", _named(one), inks[0], points[:, 0], y=points[:, 1], width=1.0))
+        else:
+            return False
+    return True
+
+
+def _areas(one: shapes.PolyCollection, told: dict[str, Any]) -> bool:
+    """What ``fill_between`` filled: along the lower edge, then back along the upper."""
+    colours: Any = one.get_facecolor()
+    for path in one.get_paths():
+        # A point to begin with, the lower edge, a point to turn at, the upper edge back, a point to close.
+        points: Any = path.vertices
+        half = (len(points) - 3) // 2
+        if half < 1 or len(points) != 2 * half + 3:
+            return False
+        low, high = points[1 : half + 1], points[half + 2 : 2 * half + 2][::-1]
+        if not np.allclose(low[:, 0], high[:, 0]):
+            return False
+        x = low[:, 0]
+        lo, hi = np.minimum(low[:, 1], high[:, 1]), np.maximum(low[:, 1], high[:, 1])
+        x, lo, hi = thin(x, lo, hi)
+        told["series"].insert(0, _series("area", _named(one), colours[0][:3], x, lo=lo, hi=hi))
+    return True
+
+
+def _patches(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+    for one in axes.patches:
+        if id(one) in seen or not one.get_visible():
+            continue
+        if isinstance(one, patches.StepPatch):
+            data: Any = one.get_data()
+            values, edges = data[0], data[1]
+            x, y = thin(edges, np.append(values, values[-1:]))
+            told["series"].append(_series("step", _named(one), one.get_edgecolor(), x, y=y, width=1.0))
+        elif one.get_transform() == axes.get_xaxis_transform() + axes.transData:
+            continue
+        elif isinstance(one, patches.Ellipse):
+            points = one.get_patch_transform().transform(one.get_path().interpolated(8).vertices)
+            told["series"].append(
+                _series("path", _named(one), one.get_edgecolor(), points[:, 0], y=points[:, 1], width=1.2, fill=bool(one.get_fill()))
+            )  # fmt: skip
+        # Shades behind the data (a warm-up) say nothing that could be read off.
+    return True
+
+
+def _heat(axes: Axes, told: dict[str, Any]) -> dict[str, Any] | None:
+    image = axes.images[0]
+    values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=np.float64), math.nan)
+    if values.ndim != 2 or len(axes.images) > 1:
+        return None
+    rows = [text for _, text in told["y"].get("ticks", [])]
+    columns = [text for _, text in told["x"].get("ticks", [])]
+    if values.shape != (len(rows), len(columns)):
+        return None
+    shades = [[to_hex(tuple(image.cmap(image.norm(v)))) if math.isfinite(v) else "" for v in row] for row in values]
+    cells = {(round(t.get_position()[1]), round(t.get_position()[0])): t for t in axes.texts}
+    texts = [[cells[i, j].get_text() if (i, j) in cells else "" for j in range(len(columns))] for i in range(len(rows))]
+    inks = [
+        [to_hex(cells[i, j].get_color()) if (i, j) in cells else "" for j in range(len(columns))]
+        for i in range(len(rows))
+    ]
+    told["heat"] = {
+        "rows": rows,
+        "columns": columns,
+        "values": [numbers(row) for row in values],
+        "texts": texts,
+        "colours": shades,
+        "inks": inks,
+    }
+    return told
+
+
+def _name_by_colour(panels: Sequence[dict[str, Any]]) -> None:
+    """A series without a name is part of the named one of its colour and sign: its band, or itself in another panel."""
+    names: dict[tuple[str, str], str] = {}
+    for panel in panels:
+        for one in panel["series"]:
+            if one["name"] and one["kind"] != "whiskers":
+                names.setdefault(_look(one), one["name"])
+    for panel in panels:
+        for one in panel["series"]:
+            one["name"] = one["name"] or names.get(_look(one), "")
+        panel["series"] = [one for one in panel["series"] if one["x"]]
+
+
+def _look(one: Series) -> tuple[str, str]:
+    return one["colour"], one["sign"] if one["kind"] == "points" else ""

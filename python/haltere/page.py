@@ -1,0 +1,152 @@
+"""A document as one HTML page: style, scripts, figures and their data inside, and a rule that forbids it the network."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html as _html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from . import assets
+from .report import Block, Bullets, Choice, Document, Figure, Heading, Picture, Table
+
+__all__ = ["html"]
+
+# Nothing may be fetched: what is not in the file does not exist for it.
+_POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+# From so many headings on, the page begins with a list of them.
+_MOST_HEADINGS = 3
+# A cell of words longer than this may break into lines.
+_LONG_CELL = 42
+
+
+def html(document: Document) -> str:
+    """The document as one HTML file that needs nothing else."""
+    body = "\n".join(_block(block, place) for place, block in enumerate(document.blocks))
+    title = _text(document.title)
+    live = any(mark in body for mark in ('class="chart', 'class="data', 'class="picture-of', 'class="still'))
+    # The licence asks for its line in every copy.
+    scripts = "/*! uPlot: MIT License, (c) Leon Sorokin */\n" + assets.text("uplot.min.js") + assets.text("report.js")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{assets.text('uplot.min.css')}{assets.text('report.css')}</style></head>\n"
+        f"<body><main>\n<h1>{title}</h1>\n{_contents(document)}{body}\n</main>\n"
+        + (f"<script>{scripts}</script>\n" if live else "")
+        + "</body></html>\n"
+    )
+
+
+def _text(value: object) -> str:
+    return _html.escape(str(value))
+
+
+def _contents(document: Document) -> str:
+    shown = [(i, block) for i, block in enumerate(document.blocks) if isinstance(block, Heading) and block.level <= 2]
+    if len(shown) < _MOST_HEADINGS:
+        return ""
+    return "<nav>" + "".join(f'<a href="#h{i}">{_text(block.text)}</a>' for i, block in shown) + "</nav>\n"
+
+
+def _block(block: Block, place: int) -> str:
+    if isinstance(block, Heading):
+        return f'<h{block.level} id="h{place}">{_text(block.text)}</h{block.level}>'
+    if isinstance(block, Bullets):
+        return _bullets(block)
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, Figure):
+        return _figure(block)
+    if isinstance(block, Picture):
+        return _picture(block)
+    if isinstance(block, Choice):
+        return _choice(block)
+    return f"<p>{_text(block.text)}</p>"
+
+
+def _bullets(block: Bullets) -> str:
+    items = "\n".join(f"<li>{_text(line)}</li>" for line in block.lines)
+    return f'<ul class="{"care" if block.care else "words"}">\n{items}\n</ul>'
+
+
+def _table(block: Table) -> str:
+    def cells(tag: str, row: Any) -> str:
+        parts = []
+        for i, cell in enumerate(row):
+            kinds = ["l"] * (i < block.left) + ["w"] * (tag == "td" and len(str(cell)) > _LONG_CELL)
+            kind = f' class="{" ".join(kinds)}"' if kinds else ""
+            parts.append(f"<{tag}{kind}>{_text(cell)}</{tag}>")
+        return "<tr>" + "".join(parts) + "</tr>"
+
+    rows = "\n".join(cells("td", row) for row in block.rows)
+    note = f'<p class="note">{_text(block.note)}</p>' if block.note else ""
+    name = _text(block.name)
+    return (
+        f'<div class="block"><div class="bar"><b id="t-{name}">{_text(block.title)}</b><span class="tools"></span></div>'
+        f'<div class="wide"><table class="data" data-name="{name}" aria-labelledby="t-{name}"><thead>{cells("th", block.columns)}</thead>'
+        f"<tbody>\n{rows}\n</tbody></table></div>{note}</div>"
+    )
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _json(value: Any) -> str:
+    """JSON that may stand in a script: nothing in it ends the element."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")
+
+
+def _figure(block: Figure) -> str:
+    name = block.path.stem
+    caption = _text(block.caption)
+    image = f'<img alt="{caption}" src="data:image/png;base64,{_base64(block.path.read_bytes())}">'
+    pdf, data = block.path.with_suffix(".pdf"), block.path.with_suffix(".json")
+    print_out = ""
+    if pdf.exists():
+        print_out = f'<a class="pdf" download="{_text(name)}.pdf" title="the figure as for print" href="data:application/pdf;base64,{_base64(pdf.read_bytes())}">PDF</a>'
+    tools = f'<div class="tools">{print_out}</div>'
+    told = _read(data)
+    if told is None:
+        return (
+            f'<figure class="still" data-name="{_text(name)}">{tools}{image}<figcaption>{caption}</figcaption></figure>'
+        )
+    return (
+        f'<figure class="chart" data-name="{_text(name)}">{tools}<div class="legend"></div><div class="panels"></div>{image}'
+        f'<figcaption>{caption}</figcaption><script type="application/json" class="spec">{_json(told)}</script></figure>'
+    )
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _picture(block: Picture) -> str:
+    found = re.search(r'viewBox="\S+ \S+ (\S+)', block.svg)
+    width = f' style="--w:{found[1]}px"' if found else ""
+    return (
+        f'<figure class="picture-of" data-name="{_text(block.name)}"><div class="tools"></div><div class="picture"{width}>{block.svg}</div>'
+        f"<figcaption>{_text(block.caption)}</figcaption></figure>"
+    )
+
+
+def _choice(block: Choice) -> str:
+    name = _text(block.name)
+    index = [{"labels": dict(labels), "id": f"{block.name}-{i}"} for i, (labels, _) in enumerate(block.options)]
+    packed = []
+    for i, (_, told) in enumerate(block.options):
+        text = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+        packed.append(f'<script type="text/plain" id="{name}-{i}">{_base64(gzip.compress(text, 9, mtime=0))}</script>')
+    return (
+        f'<figure class="chart choice" data-name="{name}"><div class="tools"></div><div class="pick"></div><div class="legend"></div>'
+        f'<div class="panels"></div><figcaption>{_text(block.caption)}</figcaption><script type="application/json" class="index">{_json(index)}</script>\n'
+        + "\n".join(packed)
+        + "</figure>"
+    )

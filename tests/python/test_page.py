@@ -1,0 +1,248 @@
+"""The report in a browser: zoom, reading off, names that hide, sorting, downloads, and nothing asked of the network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haltere import load, overview, picture
+from haltere.report import Choice, Document
+from haltere.results import Results
+
+playwright = (
+    pytest.importorskip("playwright.sync_api")
+    if not os.environ.get("CI")
+    else __import__("playwright.sync_api").sync_api
+)
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+EXPERIMENT = """\
+title = "Two controls, two queues"
+duration = "3s"
+warmup = "1s"
+
+[topology.dumbbell]
+pairs = 4
+access = { rate = "100Mbit", delay = "1ms" }
+bottleneck = { rate = "10Mbit", delay = "5ms", queue = { kind = "codel" } }
+
+[[traffic]]
+kind = "bulk"
+pairs = "all"
+congestion = ["cubic", "reno"]
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+pairs = [1]
+interval = "50ms"
+
+[sweep]
+"topology.dumbbell.bottleneck.queue" = ["drop_tail", "codel"]
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        reason = "no chromium on the path: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        print(f"skipped: {reason}")
+        pytest.skip(reason)
+    with playwright.sync_playwright() as driver:
+        one = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield one
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "small.toml").write_text(EXPERIMENT)
+    done = load(folder / "small.toml").run(seeds=2, out=folder / "out")
+    overview.document(done, figures=True).write(done.directory)
+    return done
+
+
+@pytest.fixture
+def page(browser: Any, results: Results) -> Iterator[Any]:
+    """The report, opened; what it asks of the network and what goes wrong in it ends the test."""
+    tab = browser.new_page(viewport={"width": 1100, "height": 900})
+    wrong: list[str] = []
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
+    tab.on(
+        "request",
+        lambda request: wrong.append(request.url) if not request.url.startswith(("file:", "data:", "blob:")) else None,
+    )
+    tab.goto((results.directory / "report.html").resolve().as_uri())
+    tab.wait_for_selector("figure.choice[data-shown]")
+    yield tab
+    tab.close()
+    assert wrong == []
+
+
+def span(page: Any, name: str, which: int = 0) -> float:
+    """How much of x a panel shows."""
+    told: float = page.evaluate(
+        "([name, i]) => { const f = haltere.live.map((one) => one.figure()).find((f) => f.key === name); const x = f.plots[i].scales.x; return x.max - x.min; }",
+        [name, which],
+    )
+    return told
+
+
+def drag(page: Any, selector: str, start: float, end: float) -> None:
+    """Draws the mouse over part of a panel."""
+    over = page.locator(selector).first
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + start * box["width"], box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], box["y"] + box["height"] / 2, steps=6)
+    page.mouse.up()
+
+
+def test_a_stretch_that_is_drawn_over_is_zoomed_in_all_panels_and_out_again(page: Any) -> None:
+    whole = span(page, "run")
+    drag(page, "figure[data-name=run] .u-over", 0.25, 0.5)
+    assert span(page, "run") == pytest.approx(whole / 4, rel=0.05)
+    assert span(page, "run", 1) == span(page, "run"), "panels of one time axis go together"
+    page.locator("figure[data-name=run] .tools button", has_text="reset zoom").click()
+    assert span(page, "run") == pytest.approx(whole)
+
+
+def test_values_are_read_off_under_the_mouse(page: Any) -> None:
+    over = page.locator("figure[data-name=run] .u-over").first
+    over.scroll_into_view_if_needed()
+    over.hover()
+    tip = page.locator("figure[data-name=run] .tip").first
+    assert tip.is_visible() and "time 1.5" in tip.inner_text() and "s1 cubic" in tip.inner_text()
+
+
+def test_a_name_hides_its_line_and_shows_it_again(page: Any) -> None:
+    def picture() -> str:
+        told: str = page.locator("figure[data-name=run] canvas").first.evaluate("(c) => c.toDataURL()")
+        return told
+
+    before = picture()
+    name = page.locator("figure[data-name=run] .legend button").first
+    name.click()
+    assert name.get_attribute("aria-pressed") == "false"
+    page.wait_for_timeout(100)
+    assert picture() != before
+    name.click()
+    page.wait_for_timeout(100)
+    assert picture() == before
+
+
+def test_another_run_is_shown_when_chosen(page: Any) -> None:
+    before = page.locator("figure.choice").get_attribute("data-shown")
+    page.locator("figure.choice select[name=point]").select_option("codel")
+    page.wait_for_function("(before) => document.querySelector('figure.choice').dataset.shown !== before", arg=before)
+    page.locator("figure.choice select[name=seed]").select_option("2")
+    page.wait_for_function("document.querySelector('figure.choice').dataset.shown === 'run-3'")
+
+
+def test_a_table_is_sorted_by_its_numbers_one_way_and_the_other(page: Any) -> None:
+    def column() -> list[float]:
+        return [
+            float(cell.split()[0])
+            for cell in page.locator("table[data-name=links] tbody tr td:nth-child(4)").all_inner_texts()
+        ]
+
+    head = page.locator("table[data-name=links] thead th").nth(3)
+    head.locator("button").click()
+    assert column() == sorted(column()) and head.get_attribute("aria-sort") == "ascending"
+    head.locator("button").click()
+    assert column() == sorted(column(), reverse=True) and len(set(column())) > 1
+
+
+@pytest.mark.parametrize(
+    ("selector", "label", "name", "begins"),
+    [
+        ("div.block:has(table[data-name=traffic])", "CSV", "traffic.csv", b"point,traffic,flows,"),
+        ("figure[data-name=rates]", "CSV", "rates.csv", b"panel,series,kind,x,y,low,high"),
+        ("figure[data-name=rates]", "PNG", "rates.png", b"\x89PNG"),
+        ("figure[data-name=rates]", "PDF", "rates.pdf", b"%PDF"),
+        ("figure[data-name=run]", "CSV", "run.csv", b"panel,series,kind"),
+        ("figure[data-name=run]", "PNG", "run.png", b"\x89PNG"),
+        ("figure[data-name=run]", "PDF", "run.pdf", b"%PDF"),
+        ("figure[data-name=network]", "SVG", "network.svg", b"<svg"),
+        ("figure[data-name=network]", "PNG", "network.png", b"\x89PNG"),
+        ("figure[data-name=network]", "PDF", "network.pdf", b"%PDF"),
+    ],
+)
+def test_everything_can_be_downloaded(
+    page: Any, tmp_path: Path, selector: str, label: str, name: str, begins: bytes
+) -> None:
+    with page.expect_download() as download:
+        page.locator(f"{selector} .tools").locator("a, button", has_text=label).click()
+    assert download.value.suggested_filename == name
+    download.value.save_as(tmp_path / name)
+    data = (tmp_path / name).read_bytes()
+    assert data.startswith(begins) and len(data) > 100
+    if label == "PDF":
+        assert data.rstrip().endswith(b"%%EOF") and b"startxref" in data
+
+
+def test_nothing_stands_out_on_a_narrow_dark_page(browser: Any, results: Results) -> None:
+    tab = browser.new_page(viewport={"width": 380, "height": 800}, color_scheme="dark")
+    tab.goto((results.directory / "report.html").resolve().as_uri())
+    tab.wait_for_selector("figure.choice[data-shown]")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 380
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    tab.close()
+
+
+def test_fifty_runs_open_at_once(browser: Any, tmp_path: Path) -> None:
+    """The time is printed, not judged: a loaded machine would say little of the page."""
+    chance = np.random.default_rng(1)
+    x = [round(0.1 * i, 1) for i in range(400)]
+    axis = {"label": "", "log": False, "min": 0, "max": 40, "reversed": False}
+
+    def panel() -> dict[str, Any]:
+        lines = [
+            {
+                "kind": "line",
+                "name": f"f{i}",
+                "colour": "#0072b2",
+                "x": x,
+                "y": [round(v, 3) for v in chance.random(400)],
+            }
+            for i in range(16)
+        ]
+        return {"title": "", "x": axis, "y": {**axis, "max": 1}, "series": lines, "rules": [], "texts": []}
+
+    spec = {"columns": 1, "shared": True, "height": 165, "panels": [panel() for _ in range(4)]}
+    options = [({"seed": str(i)}, spec) for i in range(50)]
+    (tmp_path / "report.html").write_text(Document("Many", [Choice("run", "Runs", options)]).html())
+    tab = browser.new_page()
+    began = time.monotonic()
+    tab.goto((tmp_path / "report.html").as_uri())
+    tab.wait_for_selector("figure.choice[data-shown]")
+    size = (tmp_path / "report.html").stat().st_size / 1e6
+    print(f"50 runs of 16 flows, {size:.1f} MB: shown after {time.monotonic() - began:.2f} s")
+    assert tab.locator("canvas").count() == 4
+    tab.close()
+
+
+def test_the_network_is_drawn_with_what_the_scenario_says(results: Results) -> None:
+    drawn = picture.svg([picture.network(point.scenario) or pytest.fail("dumbbell") for point in results.points])
+    for text in (
+        "c1 … c4",
+        "× 4",
+        "10 Mbit/s, 5 ms",
+        "100 Mbit/s, 1 ms",
+        "drop_tail | codel",
+        "cubic, reno, every pair",
+    ):
+        assert text in drawn
