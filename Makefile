@@ -23,10 +23,10 @@ endif
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
-.PHONY: help setup run test test-rust test-python lint format bench docs clean need-cargo need-python
+.PHONY: help setup run test test-rust test-python lint format bench bench-ns3 bench-controls docs clean need-cargo need-python
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 need-cargo:
 	@cargo --version >/dev/null 2>&1 || { echo "cargo is missing (Rust 1.90 or newer): install it from https://rustup.rs, or on Debian: apt-get install rustup && rustup default stable" >&2; exit 2; }
@@ -70,8 +70,13 @@ format: setup ## Format everything
 	$(BIN)/ruff check --fix --quiet python tests/python
 	$(BIN)/ruff format --quiet python tests/python
 
-bench: need-cargo ## Benchmarks; CPU time of a packet by congestion control
-	cargo bench --workspace
+bench: setup ## Haltere beside ns-3 and a bare loop: results, docs/performance.md and its figure
+	$(BIN)/python benches/bench.py
+
+bench-ns3: ## ns-3 for `make bench`: Debian's source, optimised (once)
+	benches/ns3/get.sh "$$CARGO_TARGET_DIR/ns3"
+
+bench-controls: need-cargo ## CPU time of a packet by congestion control and size
 	cargo build --release --quiet -p haltere-sim --example dumbbell
 	@echo "CUBIC over 3 + 3 links, drop tail of 1 BDP, RTT 10 ms +- 30 %: CPU time of a pair (a data packet over the bottleneck and its acknowledgement), memory of a flow"
 	@for size in '16 1Gbit 10ms 30% 5' '256 10Gbit 10ms 30% 1' '4096 10Gbit 10ms 30% 1'; do \

@@ -1,0 +1,215 @@
+"""The benchmark suite: Haltere and ns-3 run the same scenarios in turn, one after the other, on this machine.
+
+    python benches/bench.py                    build, run everything, write results.json, docs/performance.md and its figure
+    python benches/bench.py run --only a,b     run some again and keep the other results
+    python benches/bench.py report             write the page from the results that are there
+
+`make bench` does the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import measure
+import ns3
+import report
+from suite import CASES, SCENARIOS, Case
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+WORK = TARGET / "bench"
+EXAMPLES = TARGET / "release" / "examples"
+OWN_NS3 = Path(os.environ.get("NS3_BUILD", TARGET / "ns3" / "build"))
+
+
+def set_key(table: Any, path: str, value: object) -> None:
+    """Sets the key at a dotted path such as `traffic[0].congestion`."""
+    *parents, last = path.replace("[", ".").replace("]", "").split(".")
+    for name in parents:
+        table = table[int(name)] if isinstance(table, list) else table.setdefault(name, {})
+    table[last] = value
+
+
+def experiment(case: Case) -> Path:
+    """The case's experiment with its settings, as a file."""
+    table = tomllib.loads((SCENARIOS / case.file).read_text())
+    for path, value in case.settings.items():
+        set_key(table, path, value)
+    WORK.mkdir(parents=True, exist_ok=True)
+    file = WORK / f"{case.id}.json"
+    file.write_text(json.dumps(table, indent=1))
+    return file
+
+
+def segment(case: Case) -> int:
+    """Payload bytes of a full segment in that case."""
+    return int(tomllib.loads((SCENARIOS / case.file).read_text())["tcp"]["mss"].removesuffix("B"))
+
+
+def build() -> None:
+    """The programs of Haltere and of ns-3."""
+    cargo = ["cargo", "build", "--release", "--quiet", "-p", "haltere-sim"]
+    subprocess.run([*cargo, "--example", "scenario", "--example", "bare_loop"], cwd=ROOT, check=True)
+    for one in ns3.builds(OWN_NS3):
+        try:
+            one.compile(WORK)
+        except (OSError, RuntimeError) as error:
+            print(f"ns-3 ({one.name}) cannot be used: {error}", file=sys.stderr)
+
+
+def output(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on."""
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        "",
+    )
+    return {
+        "cpu": cpu or platform.processor(),
+        "cores": os.cpu_count(),
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
+        "kernel": platform.release(),
+        "rustc": output("rustc", "--version"),
+        "gcc": output("g++", "--version").splitlines()[0] if output("g++", "--version") else "",
+        "commit": output("git", "rev-parse", "--short", "HEAD"),
+        "changed": bool(output("git", "status", "--porcelain", "--untracked-files=no", "crates", "Cargo.toml")),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def haltere_command(file: Path) -> list[str]:
+    return [str(EXAMPLES / "scenario"), str(file), "1"]
+
+
+def plan(file: Path) -> Path:
+    """The plan that Haltere makes of an experiment, for ns-3."""
+    written = file.with_suffix(".plan")
+    text = subprocess.run([*haltere_command(file), "--plan"], capture_output=True, text=True, check=True).stdout
+    written.write_text(text)
+    return written
+
+
+def choose_ns3(limit_s: float) -> dict[str, Any]:
+    """Runs a short scenario with every build of ns-3 that is here; the fastest takes part."""
+    short = Case("calibration", "", "dctcp.toml", {"duration": "1s", "warmup": "100ms"})
+    described = []
+    for one in ns3.builds(OWN_NS3):
+        program = WORK / f"plan-{one.name}"
+        if not program.exists():
+            continue
+        done = min(
+            (measure.run([str(program), f"--plan={plan(experiment(short))}"], limit_s) for _ in range(2)),
+            key=lambda r: r.cpu_s,
+        )
+        described.append(
+            {
+                "name": one.name,
+                "version": one.version,
+                "note": one.note,
+                "flags": "-O3 -DNDEBUG " + " ".join(one.flags),
+                "log_checks": one.log_checks(),
+                "cpu_s": done.cpu_s,
+                "events": done.said["events"],
+            }
+        )
+        print(f"ns-3 {one.version} ({one.name}): {done.cpu_s:.2f} s of CPU for one second of scenario c", flush=True)
+    best = min(described, key=lambda b: b["cpu_s"], default=None)
+    return {"builds": described, "chosen": best["name"] if best else None}
+
+
+def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: float) -> dict[str, Any]:
+    """Haltere, the bare loop and ns-3 in turn, so often."""
+    file = experiment(case)
+    commands = {"haltere": haltere_command(file)}
+    if case.bare:
+        commands["bare"] = [str(EXAMPLES / "bare_loop"), *case.bare]
+    if case.ns3 and ns3_name:
+        commands["ns3"] = [str(WORK / f"plan-{ns3_name}"), f"--plan={plan(file)}"]
+    result: dict[str, Any] = {
+        "title": case.title,
+        "file": case.file,
+        "settings": dict(case.settings),
+        "segment": segment(case),
+    }
+    for name in commands:
+        result[name] = []
+    for _ in range(repeats or case.repeats):
+        for name, command in list(commands.items()):
+            try:
+                done = measure.run(command, limit_s)
+            except measure.ProgramFailed as error:
+                if name != "ns3":
+                    raise
+                print(f"{case.id}: ns-3 gives up: {error}", file=sys.stderr, flush=True)
+                result["ns3_failed"] = (
+                    f"no end within {limit_s:g} s of CPU"
+                    if "-9" in str(error) or "-24" in str(error)
+                    else "it ended with an error"
+                )
+                del commands["ns3"]
+                continue
+            result[name].append(
+                {"cpu_s": done.cpu_s, "wall_s": done.wall_s, "peak_kb": done.peak_kb, "said": done.said}
+            )
+            print(f"{case.id:8} {name:8} {done.cpu_s:9.3f} s of CPU {done.peak_kb / 1024:8.1f} MB", flush=True)
+    return result
+
+
+def run(options: argparse.Namespace) -> None:
+    kept = json.loads(options.results.read_text()) if options.results.exists() else {}
+    only = options.only.split(",") if options.only else []
+    cases = [c for c in CASES if not only or c.id in only or c.group in only]
+    if not cases:
+        sys.exit(f"bench: --only must name some of {', '.join(c.id for c in CASES)}, got {options.only}")
+    if options.no_ns3:
+        chosen: dict[str, Any] = {"builds": [], "chosen": None}
+    elif only and kept.get("ns3", {}).get("chosen") and (WORK / f"plan-{kept['ns3']['chosen']}").exists():
+        chosen = kept["ns3"]
+    else:
+        chosen = choose_ns3(options.limit)
+        if not chosen["chosen"]:
+            print(ns3.HOW_TO_GET, file=sys.stderr)
+    results = {"machine": machine(), "ns3": chosen, "cases": kept.get("cases", {}) if only else {}}
+    for case in cases:
+        results["cases"][case.id] = run_case(case, chosen["chosen"], options.repeats, options.limit)
+        options.results.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=["all", "build", "run", "report"], default="all")
+    parser.add_argument("--only", help="cases or groups of them, such as a,b,d-16,e; the others' results are kept")
+    parser.add_argument("--repeats", type=int, help="runs of each program; by case where not given")
+    parser.add_argument("--limit", type=float, default=150, help="seconds of CPU after which a run of ns-3 is given up")
+    parser.add_argument("--no-ns3", action="store_true", help="Haltere and the bare loop alone")
+    parser.add_argument("--results", type=Path, default=HERE / "results.json")
+    options = parser.parse_args()
+    if options.what in ("all", "build"):
+        build()
+    if options.what in ("all", "run"):
+        run(options)
+    if options.what in ("all", "report"):
+        report.write(json.loads(options.results.read_text()), ROOT / "docs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+//! What a discrete-event loop costs at the least: the floor under a packet-level simulator on this machine.
+//!
+//! `cargo run --release -p haltere-sim --example bare_loop -- [FLOWS] [MBIT] [RTT_US] [SECONDS] [SPREAD_PERCENT]`
+//!
+//! The dumbbell of the benchmarks, three links each way, and senders with a fixed window (together twice the
+//! bandwidth-delay product), one acknowledgement a packet. What a simulator must add on top is left out: congestion
+//! control, loss and recovery, timers, disciplines, routing, random numbers, records, any choice at run time. One event a
+//! packet and link, in a timing wheel whose buckets are sorted when the clock reaches them; packets are indices.
+
+use serde_json::json;
+
+const DATA_BYTES: u64 = 1500;
+const ACK_BYTES: u64 = 52;
+/// Links that a packet crosses as data; as many as it crosses as acknowledgement.
+const LINKS: u8 = 3;
+const BUCKETS: usize = 1 << 14;
+
+#[derive(Clone, Copy, Default)]
+struct Packet {
+    flow: u32,
+    hop: u8,
+}
+
+/// Times are picoseconds.
+#[derive(Clone, Copy, Default)]
+struct Link {
+    free_at: u64,
+    ps_per_byte: u64,
+    delay: u64,
+}
+
+/// Pending arrivals: buckets of `1 << shift` picoseconds; those beyond the wheel go round more than once.
+struct Wheel {
+    buckets: Vec<Vec<(u64, u32)>>,
+    current: Vec<(u64, u32)>,
+    tick: u64,
+    shift: u32,
+}
+
+impl Wheel {
+    fn new(shift: u32) -> Wheel {
+        Wheel { buckets: vec![Vec::new(); BUCKETS], current: Vec::new(), tick: 0, shift }
+    }
+
+    fn push(&mut self, time: u64, packet: u32) {
+        let tick = time >> self.shift;
+        if tick > self.tick {
+            self.buckets[tick as usize % BUCKETS].push((time, packet));
+        } else {
+            let place = self.current.partition_point(|&(later, _)| later > time);
+            self.current.insert(place, (time, packet));
+        }
+    }
+
+    /// The earliest; there always is one, since each packet under way has one.
+    fn pop(&mut self) -> (u64, u32) {
+        while self.current.is_empty() {
+            self.tick += 1;
+            let (tick, shift) = (self.tick, self.shift);
+            let bucket = &mut self.buckets[tick as usize % BUCKETS];
+            let mut i = 0;
+            while i < bucket.len() {
+                if bucket[i].0 >> shift == tick {
+                    self.current.push(bucket.swap_remove(i));
+                } else {
+                    i += 1;
+                }
+            }
+            self.current.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        self.current.pop().expect("not empty")
+    }
+}
+
+struct Network {
+    /// Trunk, trunk back, and for each flow the four access links in order of use.
+    links: Vec<Link>,
+    packets: Vec<Packet>,
+    wheel: Wheel,
+    /// Data packets acknowledged, by flow.
+    acknowledged: Vec<u64>,
+    hops: u64,
+    trunk: u64,
+}
+
+impl Network {
+    fn link_of(packet: Packet) -> usize {
+        match packet.hop {
+            1 => 0,
+            4 => 1,
+            hop => 2 + 4 * packet.flow as usize + [0, 0, 1, 2, 0, 3][usize::from(hop)],
+        }
+    }
+
+    fn send(&mut self, now: u64, index: u32) {
+        let packet = self.packets[index as usize];
+        let link = &mut self.links[Network::link_of(packet)];
+        let bytes = if packet.hop < LINKS { DATA_BYTES } else { ACK_BYTES };
+        link.free_at = link.free_at.max(now) + bytes * link.ps_per_byte;
+        let at = link.free_at + link.delay;
+        self.wheel.push(at, index);
+        self.hops += 1;
+        self.trunk += u64::from(packet.hop == 1);
+    }
+
+    fn run(&mut self, end: u64) {
+        loop {
+            let (now, index) = self.wheel.pop();
+            if now > end {
+                return;
+            }
+            let packet = &mut self.packets[index as usize];
+            packet.hop += 1;
+            if packet.hop == 2 * LINKS {
+                packet.hop = 0;
+                self.acknowledged[packet.flow as usize] += 1;
+            }
+            self.send(now, index);
+        }
+    }
+}
+
+fn network(flows: usize, mbit: u64, rtt: u64, spread: f64) -> Network {
+    let ps_per_byte = 8_000_000 / mbit;
+    let trunk = Link { free_at: 0, ps_per_byte, delay: rtt * 3 / 10 };
+    let mut links = vec![trunk; 2];
+    for i in 0..flows {
+        let place = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as f64 / 2f64.powi(64);
+        let delay = (rtt as f64 * (0.4 + spread * (2.0 * place - 1.0)) / 4.0) as u64;
+        links.extend([Link { free_at: 0, ps_per_byte: (ps_per_byte / 10).max(1), delay }; 4]);
+    }
+    let window = (2 * rtt / (DATA_BYTES * ps_per_byte) / flows as u64).max(1) as usize;
+    let packets = (0..flows * window).map(|i| Packet { flow: (i % flows) as u32, hop: 0 }).collect();
+    // Six events a packet time of the trunk: a bucket is about two events wide.
+    let shift = (DATA_BYTES * ps_per_byte / 3).ilog2();
+    Network { links, packets, wheel: Wheel::new(shift), acknowledged: vec![0; flows], hops: 0, trunk: 0 }
+}
+
+fn arg<T: std::str::FromStr>(n: usize, default: &str) -> T {
+    let text = std::env::args().nth(n).unwrap_or_else(|| default.into());
+    text.parse().unwrap_or_else(|_| panic!("argument {n} cannot be `{text}`"))
+}
+
+fn main() {
+    let (flows, mbit, rtt_us): (usize, u64, u64) = (arg(1, "16"), arg(2, "1000"), arg(3, "10000"));
+    let (seconds, spread): (f64, f64) = (arg(4, "10"), arg(5, "30"));
+    let mut network = network(flows, mbit, rtt_us * 1_000_000, spread / 100.0);
+    for i in 0..network.packets.len() as u32 {
+        network.send(u64::from(i) % 997, i);
+    }
+    network.run((seconds * 1e12) as u64);
+    let acknowledged: u64 = network.acknowledged.iter().sum();
+    println!(
+        "{}",
+        json!({ "flows": flows, "received_bytes": acknowledged * 1448, "bottleneck_packets": network.trunk, "hops": network.hops, "events": network.hops })
+    );
+}

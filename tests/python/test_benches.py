@@ -1,0 +1,81 @@
+"""The benchmark driver's arithmetic and parsing; nothing here is timed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
+sys.path.insert(0, str(BENCHES))
+
+import bench  # noqa: E402
+import measure  # noqa: E402
+import report  # noqa: E402
+import suite  # noqa: E402
+
+import haltere  # noqa: E402
+
+
+def a_run(cpu_s: float, received: int, hops: int = 600, peak_kb: int = 1000) -> dict[str, object]:
+    return {"cpu_s": cpu_s, "peak_kb": peak_kb, "said": {"received_bytes": received, "hops": hops, "events": 50}}
+
+
+def test_the_last_line_of_json_counts_whatever_a_library_says_before() -> None:
+    assert measure.parse('Attribute deprecated {x}\n{"a": 1}\n{"a": 2}\nbye\n') == {"a": 2}
+    with pytest.raises(measure.ProgramFailed, match="no line of JSON"):
+        measure.parse("Segmentation fault")
+
+
+def test_a_child_is_charged_for_its_own_work() -> None:
+    done = measure.run([sys.executable, "-c", "sum(range(3_000_000)); print('{\"ok\": true}')"], 60)
+    assert done.said == {"ok": True}
+    assert 0 < done.cpu_s < 60
+    assert done.peak_kb > 1000
+
+
+def test_a_program_that_fails_is_told_with_its_status_and_words() -> None:
+    with pytest.raises(measure.ProgramFailed, match="ended with 3: no such plan"):
+        measure.run([sys.executable, "-c", "import sys; print('no such plan'); sys.exit(3)"], 60)
+
+
+def test_ratios_pair_neighbours_in_time() -> None:
+    # The machine is twice as slow in the second turn; the ratio does not notice.
+    assert measure.ratios([30.0, 60.0, 36.0], [1.0, 2.0, 1.0]) == measure.Spread(30.0, 30.0, 36.0)
+    with pytest.raises(ValueError, match="in pairs, got 1 and 2"):
+        measure.ratios([1.0], [1.0, 2.0])
+
+
+def test_slope_is_what_one_more_costs() -> None:
+    assert measure.slope([(256, 1000), (1024, 1768), (4096, 4840)]) == pytest.approx(1.0)
+
+
+def test_cost_is_by_delivered_segment_so_that_more_work_is_not_held_against_anyone() -> None:
+    case = {"segment": 1000, "haltere": [a_run(1.0, 2_000_000)], "ns3": [a_run(15.0, 1_000_000)]}
+    assert report.per_pair_ns(case, "haltere") == [500_000.0]
+    spread = report.ratio(case)
+    assert spread is not None
+    assert spread.median == pytest.approx(30.0)
+
+
+def test_the_aim_is_missed_where_it_is_missed() -> None:
+    def case(factor: float) -> dict[str, object]:
+        return {"segment": 1000, "haltere": [a_run(1.0, 1_000_000)], "ns3": [a_run(factor, 1_000_000)]}
+
+    assert report.verdict({"a": case(26), "b": case(30)}).endswith("(a) 26.0, (b) 30.0; all do.")
+    assert report.verdict({"a": case(26), "b": case(24)}).endswith("missed by (b).")
+
+
+def test_settings_reach_into_lists() -> None:
+    table = {"traffic": [{"kind": "bulk"}], "topology": {"dumbbell": {"pairs": 1}}}
+    bench.set_key(table, "traffic[0].congestion", "dctcp")
+    bench.set_key(table, "topology.dumbbell.pairs", 4)
+    assert table == {"traffic": [{"kind": "bulk", "congestion": "dctcp"}], "topology": {"dumbbell": {"pairs": 4}}}
+
+
+@pytest.mark.parametrize("case", suite.CASES, ids=lambda case: case.id)
+def test_every_scenario_can_be_run(case: suite.Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "WORK", tmp_path)
+    haltere.Scenario.from_dict(json.loads(bench.experiment(case).read_text()), case.id)
