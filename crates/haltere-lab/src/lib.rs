@@ -13,6 +13,7 @@ pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]
 pub mod table;
+pub mod varying;
 
 pub use plan::Plan;
 pub use record::Record;

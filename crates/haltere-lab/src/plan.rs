@@ -3,6 +3,7 @@
 //! A world needs nothing else: node and link indices, resolved queue limits, start times with their
 //! jitter drawn. Worlds do not read scenarios.
 
+use crate::varying::{Capacity, Varying};
 use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;
 use haltere_transport::TcpParams;
@@ -39,10 +40,12 @@ pub struct LinkPlan {
     pub from: usize,
     /// Index of the node that receives.
     pub to: usize,
-    /// Rate; `None`: packets take no time.
+    /// Rate, of a line that varies its mean; `None`: packets take no time.
     pub rate: Option<Rate>,
-    /// Propagation time.
+    /// Propagation time; with `varying` that until the first step.
     pub delay: Dur,
+    /// What changes in the course of the run; `None`: nothing.
+    pub varying: Option<Box<Varying>>,
     /// Each packet is under way longer by a span drawn uniformly from zero to this; order is kept.
     pub jitter: Dur,
     /// Chance that a packet is lost on the way.
@@ -64,6 +67,16 @@ pub struct LinkPlan {
     pub watched: bool,
     /// Round-trip time without queues of the flows over this link (the median), for `bdp`.
     pub rtt: Option<Dur>,
+}
+
+impl LinkPlan {
+    /// What the line carries from one instant to another, in bits; `None` where packets take no time.
+    pub fn capacity(&self, from: Time, to: Time) -> Option<f64> {
+        match &self.varying {
+            Some(varying) => varying.capacity.bits(from, to),
+            None => Capacity::Constant(self.rate).bits(from, to),
+        }
+    }
 }
 
 /// One flow.

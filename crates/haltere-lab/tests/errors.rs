@@ -17,7 +17,9 @@ fn every_wrong_file_is_refused_with_the_expected_line() {
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a readable file");
         let name = file.file_name().and_then(|n| n.to_str()).expect("a name");
-        let mut error = Scenario::parse(&text, name).expect_err(name).to_string();
+        // Names of further files count from the file's folder.
+        let path = file.to_str().expect("a path of text");
+        let mut error = Scenario::parse(&text, path).expect_err(name).to_string().replace(path, name);
         for kind in ["queues", "congestion"] {
             let names = haltere_lab::schema::names(kind).expect("a kind of names");
             error = error.replace(&format!("`{}`", names.join("`, `")), &format!("{{{kind}}}"));

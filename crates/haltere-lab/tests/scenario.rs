@@ -292,3 +292,63 @@ fn every_discipline_and_control_stands_by_its_name_alone() {
         read(DUMBBELL).with("traffic[0].congestion", json!(control)).unwrap_or_else(|e| panic!("{control}: {e}"));
     }
 }
+
+#[test]
+fn the_multipath_topology_is_figure_5_and_table_1() {
+    let text = |topology: &str| {
+        format!("duration = \"9s\"\n{topology}\n[[traffic]]\nkind = \"multipath\"\npaths = [{{ from = \"s1\", to = \"d1\" }}]\n")
+    };
+    let plan = plan(&text("[topology.multipath]"));
+    let there = plan.links.iter().step_by(2);
+    let told: Vec<String> =
+        there.map(|l| format!("{} {} {} {}", l.name, l.rate.expect("a rate"), l.delay, l.loss)).collect();
+    let expected = [
+        "s1>r1 100Mbit 1ms 0",
+        "s2>r2 100Mbit 1ms 0",
+        "r1>r5 150Mbit 5ms 0.00001",
+        "r2>r6 100Mbit 15ms 0.000001",
+        "r1>r3 100Mbit 1ms 0",
+        "r2>r3 100Mbit 1ms 0",
+        "r3>r4 20Mbit 40ms 0.00001",
+        "r5>d1 100Mbit 1ms 0",
+        "r6>d2 100Mbit 1ms 0",
+        "r4>d1 100Mbit 2ms 0",
+        "r4>d2 100Mbit 2ms 0",
+        "x1>r3 100Mbit 1ms 0",
+        "x2>r3 100Mbit 1ms 0",
+        "r4>y1 100Mbit 1ms 0",
+        "r4>y2 100Mbit 1ms 0",
+    ];
+    assert_eq!(told, expected);
+    let watched: Vec<&str> = plan.links.iter().filter(|l| l.watched).map(|l| l.name.as_str()).collect();
+    assert_eq!(watched, ["r3>r4", "r4>r3"]);
+    let changed = self::plan(&text("[topology.multipath]\nbottleneck = { queue = \"codel\" }\nwifi = { trace = { gaps = \"1\" } }"));
+    let by_name = |name: &str| changed.links.iter().find(|l| l.name == name).expect("a link");
+    assert_eq!((by_name("r3>r4").queue.kind(), by_name("r3>r4").rate), ("codel", Some(Rate::from_mbps(20))));
+    assert_eq!((by_name("r1>r5").delay, by_name("r1>r5").rate.expect("a mean").as_bps()), (Dur::from_ms(5), 1514 * 8000));
+}
+
+#[test]
+fn a_trace_comes_from_its_file_and_travels_with_the_experiment() {
+    let folder = std::env::temp_dir().join(format!("haltere-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("three.trace"), "2\n2\n5\n").expect("a file");
+    let text = r#"
+        duration = "10s"
+        framing = "4B"
+        topology.chain.links = [{ trace = "three.trace", delay = "1ms", reverse = { rate = "1Mbit" } }]
+        traffic = [{ kind = "ping", from = "n1", to = "n2" }]
+    "#;
+    let path = folder.join("experiment.toml");
+    let read = Scenario::parse(text, path.to_str().expect("text")).expect("an experiment");
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+    // Everything that decides the result is in the experiment: no file is needed any more.
+    let again = Scenario::from_json(&read.filled().to_string(), "").expect("the same");
+    assert_eq!(again.hash(1, "v"), read.hash(1, "v"));
+    let plan = again.plan(1).expect("a plan");
+    assert_eq!(plan, read.plan(1).expect("a plan"));
+    // Three times 1504 bytes in 5 ms, as Mahimahi has it; the way back is not varied.
+    assert_eq!(plan.links[0].rate.expect("a mean").as_bps(), 3 * 1504 * 8 * 200);
+    assert_eq!((plan.links[1].rate, plan.links[1].varying.is_none()), (Some(Rate::from_mbps(1)), true));
+    assert!(plan.links[0].watched && !plan.links[1].watched);
+}

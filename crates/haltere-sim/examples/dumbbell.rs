@@ -47,6 +47,7 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
         handover_at_start: false,
         burst: Bytes::ZERO,
         mpu: Bytes::ZERO,
+        varying: None,
         watched: from == left && to == right,
         rtt: Some(rtt),
     };

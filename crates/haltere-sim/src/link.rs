@@ -18,6 +18,7 @@ use crate::pcap::Tap;
 use haltere_lab::plan::LinkPlan;
 use haltere_lab::record::LinkCounters;
 use haltere_lab::rng::Rng;
+use haltere_lab::varying::Line;
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 use std::collections::VecDeque;
@@ -140,6 +141,8 @@ pub(crate) struct Link {
     /// When the packet sent last is delivered; none overtakes it.
     last_due: Time,
     line: Serialisation,
+    /// Where rate or delay changes: the line in the place of the plain one.
+    varying: Option<Box<Line>>,
     flight: VecDeque<InFlight>,
     tally: Tally,
     /// Chance of a loss on the line.
@@ -179,10 +182,11 @@ impl Link {
             busy_since: Time::ZERO,
             delay: plan.delay,
             jitter: plan.jitter,
-            ordered: !plan.jitter.is_zero(),
+            ordered: !plan.jitter.is_zero() || plan.varying.as_ref().is_some_and(|v| v.delay.is_some()),
             jitter_rng: Rng::new(seed, &format!("{}/jitter", plan.name)),
             last_due: Time::ZERO,
             line: Serialisation::new(plan.rate),
+            varying: plan.varying.as_deref().map(|varying| Box::new(Line::new(varying, plan.delay))),
             flight: VecDeque::new(),
             tally: Tally::default(),
             loss: plan.loss.as_f64(),
@@ -217,6 +221,9 @@ impl Link {
         if self.idle {
             self.idle = false;
             self.free_at = self.free_at.max(now.saturating_sub(self.burst));
+            if let Some(line) = &mut self.varying {
+                self.free_at = line.ready(self.free_at);
+            }
             self.busy_since = now;
             self.send_until(now, pool);
         }
@@ -316,7 +323,7 @@ impl Link {
     #[inline]
     fn transmit(&mut self, start: Time, packet: Box<Packet>, pool: &mut Pool) {
         let bytes = u64::from(packet.header.len);
-        self.free_at += self.line.next(Bytes::new(bytes.max(self.mpu)));
+        let (end, delay) = self.take_line(start, Bytes::new(bytes.max(self.mpu)));
         self.tally.counters.sent += 1;
         self.tally.counters.sent_bytes += bytes;
         if let Some(tap) = &mut self.tap {
@@ -327,9 +334,27 @@ impl Link {
             pool.give(packet);
             return;
         }
-        let leaves = if self.handover_at_start { start } else { self.free_at.max(start) };
-        let due = self.due(leaves + self.delay);
+        let leaves = if self.handover_at_start { start } else { end.max(start) };
+        let due = self.due(leaves + delay);
         self.flight.push_back(InFlight { due, packet });
+    }
+
+    /// A packet takes the line at `start`: when its last byte leaves, and how long it is under way from there.
+    #[inline]
+    fn take_line(&mut self, start: Time, bytes: Bytes) -> (Time, Dur) {
+        match &mut self.varying {
+            None => {
+                self.free_at += self.line.next(bytes);
+                (self.free_at, self.delay)
+            }
+            Some(line) => {
+                let end = line.send(self.free_at, bytes);
+                self.free_at = line.ready(end);
+                let leaves = if self.handover_at_start { start } else { end };
+                // A packet that the line never carries is under way for ever.
+                (end, line.delay(leaves).min(Time::NEVER.since(leaves)))
+            }
+        }
     }
 
     /// When a packet is delivered that comes at `at` without jitter.

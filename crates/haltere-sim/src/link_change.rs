@@ -18,6 +18,9 @@ impl Link {
         if self.line.rate() != fresh.line.rate() {
             self.line = fresh.line;
         }
+        if self.varying.is_some() || fresh.varying.is_some() {
+            self.varying = fresh.varying;
+        }
         self.burst = fresh.burst;
         (self.delay, self.jitter, self.loss) = (fresh.delay, fresh.jitter, fresh.loss);
         let last = self.flight.back().map_or(Time::ZERO, |last| last.due);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::packet::{Body, Header};
+use haltere_lab::varying::{self, Capacity, Varying};
 use haltere_queue::{Ecn, QueueParams};
 use haltere_units::{Prob, Rate};
 
@@ -16,6 +17,7 @@ struct Eager {
     loss_rng: Rng,
     plan: LinkPlan,
     line: Serialisation,
+    varying: Option<Line>,
     busy_until: Option<Time>,
     /// When the line is paid for: in the past by at most the burst.
     paid_until: Time,
@@ -38,6 +40,7 @@ impl Eager {
             loss_rng: Rng::new(seed, &format!("{}/loss", plan.name)),
             plan: plan.clone(),
             line: Serialisation::new(plan.rate),
+            varying: plan.varying.as_deref().map(|v| Line::new(v, plan.delay)),
             busy_until: None,
             paid_until: Time::ZERO,
             device: VecDeque::new(),
@@ -74,17 +77,27 @@ impl Eager {
         };
         self.busy_until = packet.map(|packet| {
             let len = packet.header.len;
-            self.paid_until += self.line.next(Bytes::new(u64::from(len)));
-            let end = self.paid_until.max(now);
+            let (end, delay) = match &mut self.varying {
+                None => {
+                    self.paid_until += self.line.next(Bytes::new(u64::from(len)));
+                    (self.paid_until.max(now), self.plan.delay)
+                }
+                Some(line) => {
+                    let end = line.send(now, Bytes::new(u64::from(len)));
+                    self.paid_until = line.ready(end);
+                    (end, line.delay(if self.plan.handover_at_start { now } else { end }))
+                }
+            };
             self.tally.counters.sent += 1;
             self.tally.counters.sent_bytes += u64::from(len);
             if self.loss_rng.uniform() < self.plan.loss.as_f64() {
                 self.tally.counters.lost += 1;
             } else {
                 let leaves = if self.plan.handover_at_start { now } else { end };
-                self.out.push((leaves + self.plan.delay, packet.header.id, packet.header.ecn));
+                let due = self.out.last().map_or(Time::ZERO, |last| last.0).max(leaves + delay);
+                self.out.push((due, packet.header.id, packet.header.ecn));
             }
-            end
+            self.paid_until.max(now)
         });
     }
     fn arrive(&mut self, now: Time, packet: Box<Packet>) {
@@ -95,7 +108,13 @@ impl Eager {
         if self.busy_until.is_none() {
             let burst = self.plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(self.plan.burst));
             self.paid_until = self.paid_until.max(now.saturating_sub(burst));
-            self.line_is_free(now);
+            if let Some(line) = &mut self.varying {
+                self.paid_until = line.ready(now);
+            }
+            match self.paid_until > now {
+                true => self.busy_until = Some(self.paid_until),
+                false => self.line_is_free(now),
+            }
         }
         self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.queue.backlog().packets);
     }
@@ -187,9 +206,25 @@ fn link(queue: QueueParams) -> LinkPlan {
         handover_at_start: false,
         burst: haltere_units::Bytes::ZERO,
         mpu: haltere_units::Bytes::ZERO,
+        varying: None,
         watched: true,
         rtt: Some(Dur::from_ms(20)),
     }
+}
+
+/// About 10 Mbit/s, in bunches, and a delay that goes up and down.
+fn trace() -> Varying {
+    let instants = (0..100u64).map(|i| Dur::from_ms(i / 3 * 3 * 12 / 10 + i % 3)).collect();
+    let trace = varying::Trace { instants, opportunity: Bytes::new(1514), offset: Dur::from_us(700) };
+    let delay = (0..20u64).map(|i| (Dur::from_ms(40 * i), Dur::from_us(100 + 7919 * i % 20_000))).collect();
+    let delay = varying::Steps { first: Dur::ZERO, steps: delay, repeat: Some(Dur::from_ms(900)) };
+    Varying { capacity: Capacity::Trace(trace), delay: Some(delay) }
+}
+/// From nothing to twice the rate.
+fn schedule() -> Varying {
+    let rates = (0..40u64).map(|i| (Dur::from_us(1 + 5003 * i), Rate::from_bps((i * 7 % 5) * 5_000_011))).collect();
+    let rates = varying::Steps { first: Rate::from_bps(1_000_003), steps: rates, repeat: Some(Dur::from_ms(211)) };
+    Varying { capacity: Capacity::Schedule(rates), delay: None }
 }
 
 fn compare(plan: &LinkPlan, what: &str) {
@@ -219,6 +254,14 @@ fn every_discipline_does_the_same_lazily_and_eagerly() {
         for handover_at_start in [false, true] {
             let bucket = LinkPlan { burst: Bytes::new(4000), handover_at_start, ..plan.clone() };
             compare(&bucket, &format!("{name} behind a token bucket, handed over at the start: {handover_at_start}"));
+        }
+        for varying in [trace(), schedule()] {
+            let varying = LinkPlan { varying: Some(Box::new(varying)), ..plan.clone() };
+            compare(&varying, &format!("{name} over a line that varies"));
+            compare(
+                &LinkPlan { ring: Some(10), loss: Prob::of(0.3), ..varying },
+                &format!("{name}, varying, ring, losses"),
+            );
         }
         let short = LinkPlan { delay: Dur::ZERO, handover_at_start: true, ..lossy };
         compare(&short, &format!("{name} with losses, no delay, handed over at the start"));

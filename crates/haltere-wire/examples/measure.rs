@@ -218,6 +218,7 @@ fn ping() {
         jitter: Dur::ZERO,
         burst: Bytes::ZERO,
         mpu: Bytes::ZERO,
+        varying: None,
         loss: Prob::ZERO,
         queue: QueueParams::default_of("fq_codel").unwrap(),
         ring: None,

@@ -10,8 +10,9 @@ use crate::frame::Frame;
 use haltere_lab::plan::LinkPlan;
 use haltere_lab::record::LinkCounters;
 use haltere_lab::rng::Rng;
+use haltere_lab::varying::{Line, Varying};
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
-use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Serialisation, Time};
+use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 use std::collections::VecDeque;
 
 /// What a link is made of.
@@ -33,6 +34,8 @@ pub struct LinkParams {
     pub burst: Bytes,
     /// Least length that a packet takes on the line, however short it is.
     pub mpu: Bytes,
+    /// What changes in the course of the run; `None`: nothing.
+    pub varying: Option<Box<Varying>>,
     /// Chance that a packet is lost on the way.
     pub loss: Prob,
     /// Chance that a packet is held up on the way by `reorder_by` more, so that later ones overtake it.
@@ -62,6 +65,7 @@ impl From<&LinkPlan> for LinkParams {
             jitter: plan.jitter,
             burst: plan.burst,
             mpu: plan.mpu,
+            varying: plan.varying.clone(),
             loss: plan.loss,
             reorder: Prob::ZERO,
             reorder_by: Dur::ZERO,
@@ -112,7 +116,7 @@ pub struct Link {
     params: LinkParams,
     queue: Queue<Frame>,
     ring: VecDeque<Frame>,
-    line: Serialisation,
+    line: Line,
     /// The line is busy until then; `None`: nothing is on it.
     busy: Option<Time>,
     /// When the last transmission ended, or would have, had the line not saved up.
@@ -127,7 +131,9 @@ pub struct Link {
     loss: Rng,
     jitter: Rng,
     reorder: Rng,
-    /// When the packet sent last arrives: jitter lets none overtake it.
+    /// A packet might overtake the one before it, and must not.
+    ordered: bool,
+    /// When the packet sent last arrives.
     last_due: Time,
     /// The backlog that has stood since `counted_to`.
     standing: u32,
@@ -143,7 +149,11 @@ impl Link {
             Account { counters: LinkCounters::default(), dropped: 0, chance: stream("queue"), returned: Vec::new() };
         Ok(Link {
             queue: Queue::new(&params.queue, &context)?,
-            line: Serialisation::new(params.rate),
+            line: params
+                .varying
+                .as_deref()
+                .map_or_else(|| Line::plain(params.rate, params.delay), |varying| Line::new(varying, params.delay)),
+            ordered: !params.jitter.is_zero() || params.varying.as_ref().is_some_and(|v| v.delay.is_some()),
             burst: params.rate.map_or(Dur::ZERO, |rate| rate.time_for(params.burst)),
             free_at: Time::ZERO,
             loss: stream("loss"),
@@ -262,7 +272,7 @@ impl Link {
             self.account.counters.lost += 1;
             return;
         }
-        if !self.params.jitter.is_zero() {
+        if self.ordered {
             arrives = self.last_due.max(arrives + self.params.jitter.mul_f64(self.jitter.uniform()));
             self.last_due = arrives;
         }

@@ -119,6 +119,7 @@ pub fn link(from: usize, to: usize, queue: QueueParams) -> LinkParams {
         reorder_by: Dur::ZERO,
         queue,
         ring: None,
+        varying: None,
         handover_at_start: false,
         watched: true,
         rtt: Some(Dur::from_ms(10)),

@@ -2,9 +2,14 @@
 
 #[path = "switch.rs"]
 mod switch;
+#[path = "two_by_two.rs"]
+mod two_by_two;
+#[path = "varying.rs"]
+mod varying;
 
 use super::flows::FlowDraft;
 use crate::plan::LinkPlan;
+use crate::varying::Varying;
 use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scenario::Experiment;
@@ -46,8 +51,10 @@ impl Network {
             Topology::Dumbbell(dumbbell) => network.dumbbell(dumbbell, seed)?,
             Topology::Chain(chain) => network.chain(chain)?,
             Topology::Switch(switch) => network.switch(switch, experiment.framing)?,
+            Topology::Multipath(two_by_two) => network.two_by_two(two_by_two)?,
             Topology::Graph(graph) => network.graph(graph)?,
         }
+        network.set_means(experiment);
         Ok(network)
     }
 
@@ -160,6 +167,7 @@ impl Network {
             to,
             rate: link.rate,
             delay: link.delay,
+            varying: direction.varying.clone(),
             jitter: link.jitter,
             loss: link.loss,
             queue: link.queue.clone(),
@@ -216,15 +224,17 @@ struct Direction {
     link: Link,
     ring: Option<u32>,
     mpu: Bytes,
+    varying: Option<Box<Varying>>,
     place: String,
 }
 
 /// Both directions of a link, the second with its overrides.
 fn both(link: &Link, place: &str) -> Result<[Direction; 2], ScenarioError> {
-    let reverse = link
+    let mut reverse = link
         .reverse
         .apply(link)
         .map_err(|e| Fault::new(place, "reverse", "what the schema says", e).hint("this is a bug of Haltere").bug())?;
+    varying::one_capacity(&mut reverse, &link.reverse);
     // An override tells about the other direction only, so `place` names the table that gave the queue.
     let back = if link.reverse.has("queue") { format!("{place}.reverse") } else { place.into() };
     Ok([direction(link.clone(), place, place.into())?, direction(reverse, &reverse_path(link, place), back)?])
@@ -247,7 +257,8 @@ fn direction(link: Link, path: &str, place: String) -> Result<Direction, Scenari
             return Err(Fault::new(path, "ring", rule, other).out_of_range());
         }
     };
-    Ok(Direction { link, ring, mpu: Bytes::ZERO, place })
+    let varying = varying::of(&link, path)?;
+    Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
 }
 
 fn slowest(links: &[[Direction; 2]]) -> Option<Rate> {
@@ -255,7 +266,8 @@ fn slowest(links: &[[Direction; 2]]) -> Option<Rate> {
 }
 
 fn watched(link: &Link, slowest: Option<Rate>) -> bool {
-    link.watch.unwrap_or((link.rate.is_some() && link.rate == slowest) || link.queue != default_queue())
+    let slow = link.rate.is_some() && link.rate == slowest;
+    link.watch.unwrap_or(slow || link.queue != default_queue() || link.trace.is_some() || !link.schedule.is_empty())
 }
 
 /// By how many nanoseconds the access delays of each pair differ from what is written, so that the round-trip times

@@ -51,5 +51,5 @@ fn processor(processor: &Processor, framing: Bytes) -> Result<Direction, Scenari
         }
     };
     let link = Link { rate: Some(rate), queue: processor.queue.clone(), ..Link::default() };
-    Ok(Direction { link, ring: None, mpu, place })
+    Ok(Direction { link, ring: None, mpu, varying: None, place })
 }

@@ -10,6 +10,7 @@ mod text;
 pub(crate) mod topology;
 pub(crate) mod traffic;
 
+pub(crate) mod trace;
 pub use error::{Fault, ScenarioError};
 pub use experiment::{Every, Experiment, MeasureSpec};
 pub use overrides::Overrides;
@@ -81,6 +82,7 @@ impl Scenario {
     }
 
     fn place<T>(&self, result: Result<T, ScenarioError>) -> Result<T, ScenarioError> {
+        trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         result.map_err(|e| self.source.place(e))
     }
 

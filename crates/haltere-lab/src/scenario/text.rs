@@ -3,6 +3,7 @@
 use super::error::{Fault, ScenarioError};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// Where the keys of a file stand.
@@ -16,6 +17,10 @@ impl Source {
     /// A source without lines, such as a Python dict.
     pub(crate) fn new(file: &str) -> Source {
         Source { file: file.into(), lines: HashMap::new() }
+    }
+    /// The folder of the file, from which the names of other files count.
+    pub(crate) fn folder(&self) -> &Path {
+        Path::new(&self.file).parent().unwrap_or(Path::new(""))
     }
     /// `error` with the file's name and the line of its key, or of the nearest table above it.
     pub(crate) fn place(&self, mut error: ScenarioError) -> ScenarioError {

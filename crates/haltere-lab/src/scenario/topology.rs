@@ -1,6 +1,7 @@
 //! Nodes and links, as written in an experiment file.
 
 use super::overrides::Overrides;
+use super::trace::TraceSpec;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 use schemars::JsonSchema;
@@ -16,13 +17,15 @@ pub enum Topology {
     Chain(Chain),
     /// Hosts around one switch whose processor all packets share.
     Switch(Switch),
+    /// Two interfaces at each end, one path alone and two over one bottleneck.
+    Multipath(TwoByTwo),
     /// Any nodes and links.
     Graph(Graph),
 }
 
 impl Topology {
     /// The names of all topologies.
-    pub const NAMES: &'static [&'static str] = &["dumbbell", "chain", "switch", "graph"];
+    pub const NAMES: &'static [&'static str] = &["dumbbell", "chain", "switch", "multipath", "graph"];
 }
 
 /// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and `right`.
@@ -87,6 +90,29 @@ impl Default for Processor {
     }
 }
 
+/// A source with two interfaces, `s1` (Wi-Fi, behind `r1`) and `s2` (cellular, behind `r2`), and a destination with two, `d1` and
+/// `d2`: figure 5 and table 1 of Felix et al. on redundant scheduling over uncorrelated paths. Path A, `s1` to `d1`, is alone; B,
+/// `s1` to `d2`, and C, `s2` to `d1`, share the bottleneck from `r3` to `r4`. A pair of hosts with two interfaces each, `x1` and
+/// `x2`, `y1` and `y2`, stands at the bottleneck for a connection that competes there. What is written of a link replaces
+/// that part of table 1; of `r4` to `d1` and `d2` it is the two links of the figure in one, so that no packet goes
+/// round the bottleneck.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TwoByTwo {
+    /// From `r1` to `r5`: `150Mbit`, `5ms`, loss of `0.001%`.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub wifi: Overrides<Link>,
+    /// From `r2` to `r6`: `100Mbit`, `15ms`, loss of `0.0001%`.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub cellular: Overrides<Link>,
+    /// From `r3` to `r4`: `20Mbit`, `40ms`, loss of `0.001%`.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub bottleneck: Overrides<Link>,
+    /// All other links: `100Mbit`, `1ms`, no loss.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub others: Overrides<Link>,
+}
+
 /// Any nodes and links. A packet takes the path of the fewest links, of these the least delay, of these the one given
 /// first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -118,6 +144,18 @@ pub struct Link {
     /// Rate of each direction; without it packets take no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// In the place of a rate: the name of a file with the times at which a packet can be delivered (Mahimahi's format), or
+    /// a table with it. A wireless link behaves so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSpec>,
+    /// Steps of rate and delay: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms" }]`. Until the
+    /// first step, and where no step has said otherwise, `rate` and `delay` hold.
+    #[schemars(length(max = 100_000))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<Step>,
+    /// The schedule begins again after so long; without it the last step stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_repeat: Option<Dur>,
     /// Propagation time of each direction.
     pub delay: Dur,
     /// Each packet is under way longer by a span drawn uniformly from zero to this; order is kept. Real hosts have some.
@@ -149,6 +187,9 @@ impl Default for Link {
     fn default() -> Link {
         Link {
             rate: None,
+            trace: None,
+            schedule: Vec::new(),
+            schedule_repeat: None,
             delay: Dur::ZERO,
             jitter: Dur::ZERO,
             loss: Prob::ZERO,
@@ -160,6 +201,19 @@ impl Default for Link {
             reverse: Overrides::default(),
         }
     }
+}
+
+/// From when on a link has another rate or delay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// When it begins, from the start of the run or of the round.
+    pub at: Dur,
+    /// The rate from then on; `0bit`: nothing leaves. A packet on the line goes on at the new rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// The propagation time of what leaves from then on; no packet overtakes another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Dur>,
 }
 
 /// The queue of a link that names none.

@@ -104,8 +104,8 @@ pub(super) fn tasks(plan: &Plan, record: &Record) -> RecordBatch {
     table.finish()
 }
 
-/// A figure of a link after warm-up, over that span.
-type Ratio = fn(&LinkPlan, &LinkRecord, Dur) -> Option<f64>;
+/// A figure of a link after warm-up.
+type Ratio = fn(&LinkPlan, &LinkRecord, &Plan) -> Option<f64>;
 
 /// One row a direction of a link.
 pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
@@ -135,11 +135,12 @@ pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
         table.count(name, unit, both().map(|(_, r)| counter(&r.total)));
         table.count(&format!("{name}_after_warmup"), unit, both().map(|(_, r)| counter(&r.after_warmup)));
     }
-    let span = plan.end.since(plan.warmup);
     let figures: [(&str, &str, Ratio); 4] = [
-        ("mean_queue_packets", "packets", |_, r, span| ratio(r.after_warmup.packet_ns as f64, span.as_ns() as f64)),
-        ("utilisation", "", |l, r, span| {
-            ratio(r.after_warmup.sent_bytes as f64 * 8.0, l.rate?.as_bps_f64() * span.as_secs_f64())
+        ("mean_queue_packets", "packets", |_, r, plan| {
+            ratio(r.after_warmup.packet_ns as f64, plan.end.since(plan.warmup).as_ns() as f64)
+        }),
+        ("utilisation", "", |l, r, plan| {
+            ratio(r.after_warmup.sent_bytes as f64 * 8.0, l.capacity(plan.warmup, plan.end)?)
         }),
         ("drop_rate", "", |_, r, _| {
             let c = &r.after_warmup;
@@ -148,7 +149,7 @@ pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
         ("mark_rate", "", |_, r, _| ratio(r.after_warmup.marked as f64, r.after_warmup.arrived as f64)),
     ];
     for (name, unit, figure) in figures {
-        table.number_opt(name, unit, both().map(|(l, r)| figure(l, r, span)));
+        table.number_opt(name, unit, both().map(|(l, r)| figure(l, r, plan)));
     }
     table.finish()
 }

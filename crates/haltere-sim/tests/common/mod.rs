@@ -25,6 +25,7 @@ pub fn link(from: usize, to: usize, mbps: u64) -> LinkPlan {
         handover_at_start: false,
         burst: haltere_units::Bytes::ZERO,
         mpu: haltere_units::Bytes::ZERO,
+        varying: None,
         watched: from < to,
         rtt: Some(Dur::from_ms(20)),
     }

@@ -14,6 +14,7 @@ fn link(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: &str) -> 
         jitter: Dur::ZERO,
         burst: Bytes::ZERO,
         mpu: Bytes::ZERO,
+        varying: None,
         loss: Prob::ZERO,
         queue: serde_json::from_str(queue).unwrap(),
         ring: None,

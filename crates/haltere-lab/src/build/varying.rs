@@ -1,0 +1,137 @@
+//! Links whose rate or delay changes: from what is written to what the plan says.
+
+use super::Network;
+use crate::scenario::Experiment;
+use crate::scenario::Overrides;
+use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::topology::{Handover, Link, Step};
+use crate::scenario::trace::TraceSpec;
+use crate::varying::{Capacity, Steps, Varying};
+use haltere_units::{Bytes, Dur, Rate};
+
+/// Length of a full IP packet.
+const FULL_PACKET: u64 = 1500;
+
+impl Network {
+    /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.
+    pub(super) fn set_means(&mut self, experiment: &Experiment) {
+        for link in &mut self.links {
+            let Some(varying) = &mut link.varying else { continue };
+            if let Capacity::Trace(trace) = &mut varying.capacity
+                && trace.opportunity == Bytes::ZERO
+            {
+                trace.opportunity = Bytes::new(FULL_PACKET) + experiment.framing;
+            }
+            // A mean that rounds to nothing is still not a link without a rate.
+            link.rate = varying.capacity.mean(experiment.duration).map(|mean| mean.max(Rate::from_bps(1)));
+        }
+    }
+}
+
+/// An override of the other direction that gives a capacity puts aside what the direction would inherit.
+pub(super) fn one_capacity(reverse: &mut Link, given: &Overrides<Link>) {
+    if !given.has("rate") && !given.has("trace") {
+        return;
+    }
+    if !given.has("rate") {
+        reverse.rate = None;
+    }
+    if !given.has("trace") {
+        reverse.trace = None;
+    }
+    if !given.has("schedule") {
+        (reverse.schedule, reverse.schedule_repeat) = (Vec::new(), None);
+    }
+}
+
+/// What changes on that link, which stands in the table `path`; `None`: nothing.
+pub(super) fn of(link: &Link, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
+    check_schedule(link, path)?;
+    let rates = values(link, link.rate, |step| step.rate);
+    let delay = values(link, Some(link.delay), |step| step.delay);
+    let capacity = match (&link.trace, rates) {
+        (None, None) => Capacity::Constant(link.rate),
+        (Some(_), Some(_)) => {
+            let fault = Fault::new(path, "schedule", "steps of delay alone beside `trace`", "a `rate`");
+            return Err(fault.hint("the trace says the rate").out_of_range());
+        }
+        (Some(trace), None) => trace_of(link, trace, path)?,
+        (None, Some(rates)) => Capacity::Schedule(rates),
+    };
+    if matches!(capacity, Capacity::Constant(_)) && delay.is_none() {
+        return Ok(None);
+    }
+    if !matches!(capacity, Capacity::Constant(_)) && link.burst > Bytes::ZERO {
+        let fault = Fault::new(path, "burst", "left out where the rate changes", link.burst);
+        return Err(fault.hint("a token bucket has one rate").out_of_range());
+    }
+    Ok(Some(Box::new(Varying { capacity, delay })))
+}
+
+fn trace_of(link: &Link, trace: &TraceSpec, path: &str) -> Result<Capacity, ScenarioError> {
+    if let Some(rate) = link.rate {
+        let fault = Fault::new(path, "rate", "left out beside `trace`", rate);
+        return Err(fault.hint("the trace says the rate").out_of_range());
+    }
+    if link.handover == Handover::Start {
+        let fault = Fault::new(path, "handover", "`end` beside `trace`", "`start`");
+        return Err(fault.hint("a packet is delivered at one instant of the trace").out_of_range());
+    }
+    match trace {
+        TraceSpec::Table(trace) => trace.instants(&format!("{path}.trace")).map(Capacity::Trace),
+        TraceSpec::File(name) => {
+            let fault = Fault::new(path, "trace", "read where the experiment is", format!("`{name}`"));
+            Err(fault.hint("this is a bug of Haltere").bug())
+        }
+    }
+}
+
+/// One value of the schedule, with that of the link at first; `None` where no step gives it.
+fn values<T: Copy>(link: &Link, first: Option<T>, value: impl Fn(&Step) -> Option<T>) -> Option<Steps<T>> {
+    let steps: Vec<(Dur, T)> = link.schedule.iter().filter_map(|step| Some((step.at, value(step)?))).collect();
+    // Without a value of the link's own the first step gives it: it is at the start, or the check has refused it.
+    let first = first.or(steps.first().map(|step| step.1))?;
+    (!steps.is_empty()).then(|| Steps { first, steps: steps.into(), repeat: link.schedule_repeat })
+}
+
+fn check_schedule(link: &Link, path: &str) -> Result<(), ScenarioError> {
+    let fault = |i: usize, name: &str, rule: String, got: String| {
+        let place = format!("{path}.schedule[{i}]");
+        Fault::new(place, name, rule, got)
+    };
+    let mut last = None;
+    for (i, step) in link.schedule.iter().enumerate() {
+        if step.rate.is_none() && step.delay.is_none() {
+            let hint = "a step says what changes";
+            return Err(fault(i, "rate", "given, or `delay`".into(), "nothing".into()).hint(hint).missing());
+        }
+        if let Some(last) = last.filter(|last| step.at <= *last) {
+            let rule = format!("after the step before it at {last}");
+            return Err(fault(i, "at", rule, step.at.to_string()).out_of_range());
+        }
+        last = Some(step.at);
+    }
+    let rates = || link.schedule.iter().enumerate().filter_map(|(i, step)| Some((i, step.at, step.rate?)));
+    if let (None, None, Some((i, at, _))) = (link.rate, &link.trace, rates().next())
+        && at > Dur::ZERO
+    {
+        let rule = "0s for the first rate of a link without `rate`".into();
+        return Err(fault(i, "at", rule, at.to_string()).hint("or give the link a `rate` until then").out_of_range());
+    }
+    let until = rates().next().map_or(Dur::MAX, |(_, at, _)| at);
+    if (link.rate.is_none() || until.is_zero()) && until < Dur::MAX && rates().all(|(_, _, rate)| rate == Rate::ZERO) {
+        let rule = "above zero in one of the steps".into();
+        return Err(fault(0, "rate", rule, Rate::ZERO.to_string()).out_of_range());
+    }
+    match (link.schedule_repeat, last) {
+        (Some(repeat), None) => {
+            let fault = Fault::new(path, "schedule_repeat", "left out without `schedule`", repeat);
+            Err(fault.out_of_range())
+        }
+        (Some(repeat), Some(last)) if repeat <= last => {
+            let rule = format!("longer than the last step's start at {last}");
+            Err(Fault::new(path, "schedule_repeat", rule, repeat).out_of_range())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,193 @@
+//! Traces of delivery opportunities, as written in an experiment file, and the files that they name.
+//!
+//! An experiment holds its traces: where it is read, a file's times are put in the place of its name, so that a run
+//! depends on nothing but the experiment and the seed, on any machine.
+
+use super::error::{Fault, ScenarioError};
+use crate::varying;
+use haltere_units::{Bytes, Dur};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+use std::path::Path;
+
+/// The most delivery opportunities of one trace: what a machine can still hold.
+const MOST: usize = 20_000_000;
+
+/// A trace: the name of its file, or a table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum TraceSpec {
+    /// The file, from the folder of the experiment file.
+    File(String),
+    /// The file and how it is read.
+    Table(Trace),
+}
+
+/// A trace of delivery opportunities.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Trace {
+    /// The file, from the folder of the experiment file: on each line the time of one delivery opportunity in whole
+    /// milliseconds from the start, in order (Mahimahi's format). The last time is the period after which the trace begins again.
+    pub file: String,
+    /// Bytes that each opportunity delivers; where not given a full packet of 1500 bytes with its `framing`. (Mahimahi's own
+    /// 1504 bytes have 4 of framing.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opportunity: Option<Bytes>,
+    /// The run begins so far into the trace.
+    pub offset: Dur,
+    /// What the file says, in the place of the file: milliseconds from each opportunity to the next, `1x12` for twelve
+    /// times 1.
+    pub gaps: String,
+}
+
+impl Trace {
+    /// The instants of the trace. Bytes that are not given are those of a full packet, which the caller knows.
+    pub(crate) fn instants(&self, path: &str) -> Result<varying::Trace, ScenarioError> {
+        let fault = |rule: &str, got: String| Fault::new(path, "gaps", rule, got).out_of_range();
+        let mut instants = Vec::new();
+        let mut now = 0u64;
+        for token in self.gaps.split_whitespace() {
+            let (gap, count) = token.split_once('x').unwrap_or((token, "1"));
+            let (Ok(gap), Ok(count)) = (gap.parse::<u32>(), count.parse::<usize>()) else {
+                return Err(fault("milliseconds such as `3` or `1x12`", format!("`{token}`")));
+            };
+            if count > MOST - instants.len() {
+                return Err(fault(&format!("at most {MOST} opportunities"), "more".into()));
+            }
+            if now + u64::from(gap) * count as u64 > u64::from(u32::MAX) {
+                return Err(fault(
+                    &format!("gaps with a sum of at most {}", Dur::from_ms(u64::from(u32::MAX))),
+                    "more".into(),
+                ));
+            }
+            instants.extend((0..count).map(|_| {
+                now += u64::from(gap);
+                Dur::from_ms(now)
+            }));
+        }
+        if now == 0 {
+            return Err(fault("gaps with a sum above zero", format!("{} that last 0ms", instants.len())));
+        }
+        if self.opportunity == Some(Bytes::ZERO) {
+            return Err(Fault::new(path, "opportunity", "at least 1B", Bytes::ZERO).out_of_range());
+        }
+        if self.offset.as_ns() >= now * 1_000_000 {
+            let rule = format!("less than the trace's {}", Dur::from_ms(now));
+            return Err(Fault::new(path, "offset", rule, self.offset).out_of_range());
+        }
+        let opportunity = self.opportunity.unwrap_or(Bytes::ZERO);
+        Ok(varying::Trace { instants: instants.into(), opportunity, offset: self.offset })
+    }
+}
+
+/// Puts the times of each `trace` file below `topology` in the place of the file's name.
+pub(super) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
+    match experiment.get_mut("topology") {
+        Some(topology) => walk(topology, "topology", folder),
+        None => Ok(()),
+    }
+}
+
+fn walk(value: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
+    match value {
+        Value::Object(keys) => {
+            if let Some(trace) = keys.get_mut("trace") {
+                read_file(trace, path, folder)?;
+            }
+            keys.iter_mut().try_for_each(|(key, inner)| walk(inner, &format!("{path}.{key}"), folder))
+        }
+        Value::Array(items) => {
+            items.iter_mut().enumerate().try_for_each(|(i, inner)| walk(inner, &format!("{path}[{i}]"), folder))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
+    if let Value::String(name) = trace {
+        let mut table = Map::new();
+        table.insert("file".into(), Value::String(std::mem::take(name)));
+        *trace = Value::Object(table);
+    }
+    let Value::Object(table) = trace else { return Ok(()) };
+    let file = match (table.get("file"), table.get("gaps")) {
+        (Some(Value::String(file)), None) => file.clone(),
+        (None, None) => {
+            let fault = Fault::new(path, "trace", "the name of a file", "a table without `file`");
+            return Err(fault.hint("write `trace = \"FILE\"`").missing());
+        }
+        _ => return Ok(()),
+    };
+    let fault = |rule: &str, got: String| Fault::new(path, "trace", rule, got);
+    let text = std::fs::read_to_string(folder.join(&file)).map_err(|e| {
+        let why = match e.kind() {
+            std::io::ErrorKind::NotFound => "which does not exist".into(),
+            std::io::ErrorKind::InvalidData => "which is no text".into(),
+            _ => format!("which cannot be read: {e}"),
+        };
+        let hint = "its name counts from the folder of the experiment file";
+        fault("a file of delivery times in ms, one a line", format!("`{file}`, {why}")).hint(hint).out_of_range()
+    })?;
+    let gaps = gaps(&text).map_err(|(rule, got)| fault(rule, format!("{got} in `{file}`")).out_of_range())?;
+    table.insert("gaps".into(), Value::String(gaps));
+    Ok(())
+}
+
+/// The times of a file as gaps, runs of equal ones together; blank lines and those that begin with `#` count for nothing.
+fn gaps(text: &str) -> Result<String, (&'static str, String)> {
+    let mut out = String::new();
+    let (mut last, mut run) = (0u64, (0u64, 0usize));
+    let flush = |(gap, count): (u64, usize), out: &mut String| {
+        let blank = if out.is_empty() { "" } else { " " };
+        let _ = match count {
+            0 => Ok(()),
+            1 => write!(out, "{blank}{gap}"),
+            _ => write!(out, "{blank}{gap}x{count}"),
+        };
+    };
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let time: u32 = line.parse().map_err(|_| {
+            let shown: String = line.chars().filter(|c| !c.is_control()).take(40).collect();
+            ("a file of delivery times in whole ms, one a line", format!("`{shown}` on line {}", number + 1))
+        })?;
+        let gap = u64::from(time).checked_sub(last).ok_or_else(|| {
+            let got = format!("{time} after {last} on line {}", number + 1);
+            ("a file of delivery times in order", got)
+        })?;
+        last = u64::from(time);
+        if gap == run.0 && run.1 > 0 {
+            run.1 += 1;
+        } else {
+            flush(run, &mut out);
+            run = (gap, 1);
+        }
+    }
+    flush(run, &mut out);
+    match (out.is_empty(), last) {
+        (true, _) => Err(("a file of at least one delivery time", "none".into())),
+        (_, 0) => Err(("a file whose last delivery time, its period, is above zero", "0".into())),
+        _ => Ok(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_stand_for_the_times_of_the_file() {
+        let read = gaps("# a comment\n1\n2\n3\n\n3\n7\n").expect("times");
+        assert_eq!(read, "1x3 0 4");
+        let trace = Trace { gaps: read, ..Trace::default() }.instants("").expect("gaps");
+        let ms: Vec<u64> = trace.instants.iter().map(|t| t.as_ns() / 1_000_000).collect();
+        assert_eq!(ms, [1, 2, 3, 3, 7]);
+    }
+}
