@@ -240,16 +240,17 @@ impl Link {
             return;
         }
         // An idle line may begin in the past by what it has saved up.
-        self.free_at = self.free_at.max(now.saturating_sub(self.burst));
+        self.free_at = self.line.ready(self.free_at.max(now.saturating_sub(self.burst)));
         while self.free_at <= now {
             let Some(frame) = self.next_frame(now) else { return };
             let bytes = Bytes::new(u64::from(frame.len()));
             self.account.counters.sent += 1;
             self.account.counters.sent_bytes += bytes.as_u64();
             let start = self.free_at;
-            self.free_at += self.line.next(bytes.max(self.params.mpu));
-            let handed_over = if self.params.handover_at_start { start } else { self.free_at };
-            self.send_off(handed_over.max(now) + self.params.delay, frame);
+            let end = self.line.send(start, bytes.max(self.params.mpu));
+            self.free_at = self.line.ready(end);
+            let handed_over = if self.params.handover_at_start { start } else { end }.max(now);
+            self.send_off(handed_over.checked_add(self.line.delay(handed_over)).unwrap_or(Time::NEVER), frame);
             self.fill_ring(now);
         }
         self.busy = Some(self.free_at);
