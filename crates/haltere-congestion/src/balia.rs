@@ -7,11 +7,9 @@
 //! Deviations: none.
 //! Units: segments and seconds within, bytes at the door. Cost: O(subflows) an acknowledgement. Known problems: none.
 
-use crate::coupling::{CouplingView, Credit};
-use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
-use haltere_units::{Bytes, ParamError, Probe, Time};
+use crate::Hystart;
+use crate::coupled::{Coupled, Rule};
+use crate::coupling::CouplingView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,29 +29,13 @@ impl Default for Params {
 }
 
 /// The control of one subflow.
-#[derive(Debug, Clone)]
-pub struct Balia {
-    window: Window,
-    slow_start: SlowStart,
-    mss: f64,
+pub type Balia = Coupled<Balanced>;
+
+/// The draft's growth and decrease.
+#[derive(Debug, Clone, Default)]
+pub struct Balanced {
     /// Growth for each segment acknowledged, and a_r; `None` before siblings are known.
     linked: Option<(f64, f64)>,
-    credit: Credit,
-}
-
-impl Balia {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Balia, ParamError> {
-        let mss = sender.mss.as_u64().max(1) as f64;
-        let (window, slow_start) = (Window::new(sender), SlowStart::new(params.hystart));
-        Ok(Balia { window, slow_start, mss, linked: None, credit: Credit::default() })
-    }
-    /// The window after a loss.
-    fn reduced(&self) -> u64 {
-        let Some((_, a)) = self.linked else { return reno::halved(&self.window) };
-        let w = self.window.cwnd as f64;
-        (w - w / 2.0 * a.min(1.5)) as u64
-    }
 }
 
 /// The growth for each segment acknowledged, and a_r.
@@ -66,53 +48,29 @@ fn linked(view: &CouplingView<'_>, mss: f64) -> Option<(f64, f64)> {
     (x > 0.0).then(|| (x / rtt / (sum * sum) * (1.0 + a) / 2.0 * (4.0 + a) / 5.0, a))
 }
 
-impl CongestionControl for Balia {
-    fn on_coupling(&mut self, view: &CouplingView<'_>) {
-        self.linked = linked(view, self.mss);
+impl Rule for Balanced {
+    type Params = Params;
+    fn hystart(params: &Params) -> Hystart {
+        params.hystart
     }
-    fn is_coupled(&self) -> bool {
-        true
+    fn learn(&mut self, view: &CouplingView<'_>, mss: f64) {
+        self.linked = linked(view, mss);
     }
-    fn on_ack(&mut self, ev: &AckEvent) {
-        self.slow_start.on_ack(ev, ev.min_rtt, &mut self.window);
-        let acked = self.window.take_acked(ev);
-        if !ev.cwnd_limited || acked == 0 {
-            return;
-        }
-        let rest = if self.window.in_slow_start() { self.slow_start.grow(&mut self.window, acked) } else { acked };
-        let each = self.linked.map_or(1.0 / self.window.cwnd as f64, |(each, _)| each);
-        self.credit.add(each * rest as f64, &mut self.window);
+    fn growth(&self, alone: f64) -> f64 {
+        self.linked.map_or(alone, |(each, _)| each)
     }
-    fn on_loss(&mut self, ev: &LossEvent) {
-        self.window.reduce(self.reduced(), ev.kind);
-    }
-    fn on_rto(&mut self, ev: &RtoEvent) {
-        self.window.timeout(reno::halved(&self.window), ev);
-        self.slow_start.reset();
-        self.credit.clear();
-    }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-    fn probe(&self, row: &mut Probe) {
-        self.slow_start.probe(row);
+    fn reduced(&self, cwnd: u64) -> u64 {
+        let Some((_, a)) = self.linked else { return cwnd / 2 };
+        let w = cwnd as f64;
+        (w - w / 2.0 * a.min(1.5)) as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sibling;
-    use haltere_units::Dur;
+    use crate::{CongestionControl, LossEvent, SenderContext, Sibling};
+    use haltere_units::{Bytes, Dur, Time};
 
     fn sibling(segments: u64, ms: u64) -> Sibling {
         Sibling { cwnd: Bytes::new(1000 * segments), srtt: Dur::from_ms(ms), between_losses: Bytes::ZERO }

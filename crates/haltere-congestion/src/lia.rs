@@ -8,11 +8,9 @@
 //! Known problems: uses worse paths more than the optimum does, and takes from others without gaining (Khalili et al.,
 //! CoNEXT 2012), which OLIA mends.
 
-use crate::coupling::{CouplingView, Credit};
-use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
-use haltere_units::{Bytes, ParamError, Probe, Time};
+use crate::Hystart;
+use crate::coupled::{Coupled, Rule};
+use crate::coupling::CouplingView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,23 +30,13 @@ impl Default for Params {
 }
 
 /// The control of one subflow.
-#[derive(Debug, Clone)]
-pub struct Lia {
-    window: Window,
-    slow_start: SlowStart,
-    mss: f64,
+pub type Lia = Coupled<Linked>;
+
+/// RFC 6356's growth.
+#[derive(Debug, Clone, Default)]
+pub struct Linked {
     /// alpha / w_total, in windows per segment; `None` before siblings are known.
     per_segment: Option<f64>,
-    credit: Credit,
-}
-
-impl Lia {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Lia, ParamError> {
-        let mss = sender.mss.as_u64().max(1) as f64;
-        let slow_start = SlowStart::new(params.hystart);
-        Ok(Lia { window: Window::new(sender), slow_start, mss, per_segment: None, credit: Credit::default() })
-    }
 }
 
 /// alpha / w_total of RFC 6356 equation 2: the growth for each segment acknowledged on any path, were there no bound.
@@ -58,55 +46,25 @@ fn linked(view: &CouplingView<'_>, mss: f64) -> Option<f64> {
     (rate > 0.0).then(|| best / (rate * rate))
 }
 
-impl CongestionControl for Lia {
-    fn on_coupling(&mut self, view: &CouplingView<'_>) {
-        self.per_segment = linked(view, self.mss);
+impl Rule for Linked {
+    type Params = Params;
+    fn hystart(params: &Params) -> Hystart {
+        params.hystart
     }
-    fn is_coupled(&self) -> bool {
-        true
+    fn learn(&mut self, view: &CouplingView<'_>, mss: f64) {
+        self.per_segment = linked(view, mss);
     }
-    fn on_ack(&mut self, ev: &AckEvent) {
-        self.slow_start.on_ack(ev, ev.min_rtt, &mut self.window);
-        let acked = self.window.take_acked(ev);
-        if !ev.cwnd_limited || acked == 0 {
-            return;
-        }
-        let rest = if self.window.in_slow_start() { self.slow_start.grow(&mut self.window, acked) } else { acked };
-        // RFC 6356 equation 1: never faster than Reno on this path.
-        let alone = 1.0 / self.window.cwnd as f64;
-        let each = self.per_segment.map_or(alone, |linked| linked.min(alone));
-        self.credit.add(each * rest as f64, &mut self.window);
-    }
-    fn on_loss(&mut self, ev: &LossEvent) {
-        self.window.reduce(reno::halved(&self.window), ev.kind);
-    }
-    fn on_rto(&mut self, ev: &RtoEvent) {
-        self.window.timeout(reno::halved(&self.window), ev);
-        self.slow_start.reset();
-        self.credit.clear();
-    }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-    fn probe(&self, row: &mut Probe) {
-        self.slow_start.probe(row);
+    // RFC 6356 equation 1: never faster than Reno on this path.
+    fn growth(&self, alone: f64) -> f64 {
+        self.per_segment.map_or(alone, |linked| linked.min(alone))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Sibling;
-    use haltere_units::Dur;
+    use crate::{AckEvent, CongestionControl, LossEvent, SenderContext, Sibling};
+    use haltere_units::{Bytes, Dur, Time};
 
     fn sibling(segments: u64, ms: u64) -> Sibling {
         Sibling { cwnd: Bytes::new(1000 * segments), srtt: Dur::from_ms(ms), between_losses: Bytes::ZERO }

@@ -10,6 +10,7 @@
 #![no_std]
 extern crate alloc;
 
+mod coupled;
 mod coupling;
 mod event;
 mod random;

@@ -11,11 +11,10 @@
 //! Units: segments and seconds within, bytes at the door. Cost: O(subflows) an acknowledgement.
 //! Known problems: slow to find free capacity on a path with a small window (Peng et al. 2016), which BALIA mends.
 
-use crate::coupling::{CouplingView, Credit};
-use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
-use haltere_units::{Bytes, ParamError, Probe, Time};
+use crate::Hystart;
+use crate::coupled::{Coupled, Rule};
+use crate::coupling::CouplingView;
+use haltere_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,29 +34,16 @@ impl Default for Params {
 }
 
 /// The control of one subflow.
-#[derive(Debug, Clone)]
-pub struct Olia {
-    window: Window,
-    slow_start: SlowStart,
-    mss: f64,
+pub type Olia = Coupled<Opportunistic>;
+
+/// The draft's growth.
+#[derive(Debug, Clone, Default)]
+pub struct Opportunistic {
     /// Growth for each segment acknowledged; `None` before siblings are known.
     per_segment: Option<f64>,
-    credit: Credit,
     /// Bytes delivered between the last two losses, and since the last.
     between: u64,
     since: u64,
-}
-
-impl Olia {
-    /// A sender at its initial window.
-    pub fn new(params: &Params, sender: &SenderContext) -> Result<Olia, ParamError> {
-        let mss = sender.mss.as_u64().max(1) as f64;
-        let (window, slow_start) = (Window::new(sender), SlowStart::new(params.hystart));
-        Ok(Olia { window, slow_start, mss, per_segment: None, credit: Credit::default(), between: 0, since: 0 })
-    }
-    fn lost(&mut self) {
-        self.between = core::mem::take(&mut self.since);
-    }
 }
 
 /// alpha_r of the draft.
@@ -92,53 +78,25 @@ fn growth(view: &CouplingView<'_>, mss: f64) -> Option<f64> {
     (rate > 0.0 && w > 0.0).then(|| w / (r * r) / (rate * rate) + shift(view, mss) / w)
 }
 
-impl CongestionControl for Olia {
-    fn on_coupling(&mut self, view: &CouplingView<'_>) {
-        self.per_segment = growth(view, self.mss);
+impl Rule for Opportunistic {
+    type Params = Params;
+    fn hystart(params: &Params) -> Hystart {
+        params.hystart
     }
-    fn is_coupled(&self) -> bool {
-        true
+    fn learn(&mut self, view: &CouplingView<'_>, mss: f64) {
+        self.per_segment = growth(view, mss);
     }
-    fn bytes_between_losses(&self) -> Bytes {
+    fn growth(&self, alone: f64) -> f64 {
+        self.per_segment.unwrap_or(alone)
+    }
+    fn on_delivered(&mut self, bytes: Bytes) {
+        self.since += bytes.as_u64();
+    }
+    fn on_lost(&mut self) {
+        self.between = core::mem::take(&mut self.since);
+    }
+    fn between_losses(&self) -> Bytes {
         Bytes::new(self.between.max(self.since))
-    }
-    fn on_ack(&mut self, ev: &AckEvent) {
-        self.since += ev.delivered.as_u64();
-        self.slow_start.on_ack(ev, ev.min_rtt, &mut self.window);
-        let acked = self.window.take_acked(ev);
-        if !ev.cwnd_limited || acked == 0 {
-            return;
-        }
-        let rest = if self.window.in_slow_start() { self.slow_start.grow(&mut self.window, acked) } else { acked };
-        let each = self.per_segment.unwrap_or(1.0 / self.window.cwnd as f64);
-        if rest > 0 {
-            self.credit.add(each * rest as f64, &mut self.window);
-        }
-    }
-    fn on_loss(&mut self, ev: &LossEvent) {
-        self.lost();
-        self.window.reduce(reno::halved(&self.window), ev.kind);
-    }
-    fn on_rto(&mut self, ev: &RtoEvent) {
-        self.lost();
-        self.window.timeout(reno::halved(&self.window), ev);
-        self.slow_start.reset();
-        self.credit.clear();
-    }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
-    fn probe(&self, row: &mut Probe) {
-        self.slow_start.probe(row);
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Transmission {
 /// Bytes of the option of a segment with data.
 const DSS_LEN: u64 = 20;
 
+/// Memory that Linux reckons for a segment in flight: payload and headers in the next power of two, and 256 bytes more.
+const SEGMENT_MEMORY: u64 = 2304;
+
 /// Least time between two probes of a peer that owes an answer to the connection.
 const PROBE: u64 = 200_000_000;
 
@@ -335,6 +338,7 @@ impl Multipath {
                     return Some(Transmission { path, segment, ecn, dss });
                 }
                 self.pending = self.pending.without(path);
+                self.flows[path].tune_room();
             }
             if !self.schedule(now) {
                 return None;
@@ -373,7 +377,19 @@ impl Multipath {
     /// Bytes that [`write`](Multipath::write) would take now.
     pub fn writable(&self) -> Bytes {
         let held = self.queue.end - self.queue.una.min(self.queue.end);
-        Bytes::new(self.params.send_buffer.as_u64().saturating_sub(held))
+        let free = self.send_buffer().saturating_sub(held);
+        // Linux wakes a writer that waits once a third of the buffer is free.
+        let worth = !self.params.tune_send_buffer || free >= held / 2;
+        Bytes::new(if worth { free } else { 0 })
+    }
+    /// Bytes that are held until they are acknowledged: those of the one subflow that has most, where it is tuned.
+    fn send_buffer(&self) -> u64 {
+        let most = self.params.send_buffer.as_u64();
+        if !self.params.tune_send_buffer {
+            return most;
+        }
+        let segments = self.flows.iter().map(|f| f.room / f.conn.tx.mss).max().unwrap_or(0);
+        (segments * SEGMENT_MEMORY).min(most)
     }
     /// No more will be written.
     pub fn close(&mut self, now: Time) {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MultipathParams {
-    /// Which paths carry a segment. Default `lowest_rtt`, as Linux.
+    /// Which paths carry a segment. Default `lowest_rtt`.
     pub scheduler: SchedulerParams,
     /// Which paths share a bottleneck. The first one steers the scheduler `red`; all of them are reported. Default: none.
     pub correlators: Vec<CorrelatorParams>,
@@ -20,6 +20,9 @@ pub struct MultipathParams {
     pub recv_buffer: Bytes,
     /// Bytes that the connection holds which are not acknowledged or not sent. Default 4MiB (Linux's `tcp_wmem[2]`).
     pub send_buffer: Bytes,
+    /// The send buffer is tuned as Linux 6.1 does, up to `send_buffer`: twice the largest window of any one subflow, in memory of 2304
+    /// bytes a segment. It may be too small for the paths together. Default false: all of `send_buffer`, from the start.
+    pub tune_send_buffer: bool,
     /// Where the receive window blocks the stream, the oldest segment is sent again on a path that has room (Raiciu et al.,
     /// NSDI 2012, section 4.2). Default true.
     pub opportunistic: bool,
@@ -34,6 +37,7 @@ impl Default for MultipathParams {
             correlators: Vec::new(),
             recv_buffer: Bytes::new(3_145_728),
             send_buffer: Bytes::new(4_194_304),
+            tune_send_buffer: false,
             opportunistic: true,
             penalise: false,
         }

@@ -33,10 +33,11 @@ impl Multipath {
 
     fn look_at_paths(&mut self, now: Time) {
         self.views.clear();
+        let ahead = self.scheduler.queues_ahead();
         for (path, flow) in self.flows.iter_mut().enumerate() {
             let mss = flow.conn.tx.mss;
             let usable = flow.is_usable();
-            let ready = usable && flow.is_ready(now, mss);
+            let ready = usable && if ahead { flow.has_room() } else { flow.is_ready(now, mss) };
             let tx = &flow.conn.tx;
             let mut view = PathView::new(path);
             (view.usable, view.ready) = (usable, ready);
@@ -44,6 +45,7 @@ impl Multipath {
             view.rttvar = Dur::from_ns(tx.rtt.var());
             (view.cwnd, view.ssthresh) = (Bytes::new(tx.cwnd), tx.control.ssthresh());
             (view.in_flight, view.mss) = (Bytes::new(tx.in_flight()), Bytes::new(mss));
+            view.queued = Bytes::new(tx.write_end - tx.una);
             if usable {
                 // Where all usable paths have timed out or left, those that timed out are better than none.
                 self.correlators.observe(now, path, Observation::Opportunity { srtt: view.srtt, ready });
@@ -75,10 +77,19 @@ impl Multipath {
         q.nxt < q.end && q.nxt + (q.end - q.nxt).min(mss) <= self.window_end
     }
 
+    /// Less than a segment is left only because the tuned buffer is full: the rest of it follows.
+    fn waits_for_more(&self, mss: u64) -> bool {
+        self.params.tune_send_buffer
+            && !self.queue.closed
+            && self.queue.una < self.queue.nxt
+            && self.queue.end - self.queue.nxt < mss
+            && self.writable() == Bytes::ZERO
+    }
+
     /// Schedulers that give each segment to the paths of their choice at once.
     fn give(&mut self, now: Time) -> bool {
         let mss = self.flows[0].conn.tx.mss;
-        if !self.new_fits(mss) {
+        if !self.new_fits(mss) || self.waits_for_more(mss) {
             return false;
         }
         let seg = self.seg_view(None, mss);

@@ -48,6 +48,9 @@ impl Map {
     }
 }
 
+/// Segments of a first window, for which a buffer has room twice.
+const INITIAL_WINDOW: u64 = 10;
+
 /// One subflow.
 #[derive(Debug)]
 pub(crate) struct Subflow {
@@ -71,6 +74,10 @@ pub(crate) struct Subflow {
     pub delay_there: Option<Dur>,
     pub srtt_seen: u64,
     pub penalised_until: Time,
+    /// Bytes that its own buffer takes, sent or not, where the scheduler queues ahead.
+    pub room: u64,
+    /// End of the last chunk that was shorter than a segment: none may follow in the same segment.
+    short_end: u64,
     pub segments: u64,
     pub bytes: u64,
     pub replicas: u64,
@@ -81,6 +88,8 @@ pub(crate) struct Subflow {
 impl Subflow {
     pub fn new(conn: Connection) -> Subflow {
         Subflow {
+            room: 2 * INITIAL_WINDOW * conn.tx.mss,
+            short_end: 0,
             conn,
             sent: VecDeque::new(),
             received: VecDeque::new(),
@@ -114,11 +123,26 @@ impl Subflow {
         }
         room
     }
+    /// The subflow's own buffer takes a segment, sent now or not, and the segment has one mapping.
+    pub fn has_room(&self) -> bool {
+        let tx = &self.conn.tx;
+        tx.write_end - tx.una < self.room && tx.nxt >= self.short_end
+    }
+    /// As Linux tunes a send buffer: twice the window where that is not filled; it never shrinks.
+    pub fn tune_room(&mut self) {
+        let tx = &self.conn.tx;
+        if tx.in_flight() + tx.mss <= tx.cwnd {
+            self.room = self.room.max(2 * tx.cwnd);
+        }
+    }
     /// Writes `len` bytes that begin at `data` of the connection's stream.
     pub fn write(&mut self, data: u64, len: u32) {
         let tx = &mut self.conn.tx;
         self.sent.push_back(Map { sub: tx.write_end, len, data });
         tx.write_end += u64::from(len);
+        if u64::from(len) < tx.mss {
+            self.short_end = tx.write_end;
+        }
         self.segments += 1;
         self.bytes += u64::from(len);
     }

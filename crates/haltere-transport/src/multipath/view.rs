@@ -56,7 +56,8 @@ pub struct PathView {
     pub path: usize,
     /// Established, and not silent since a timeout.
     pub usable: bool,
-    /// The window has room for a segment now, and nothing waits to be sent on it.
+    /// The window has room for a segment now, and nothing waits to be sent on it; for a scheduler that queues ahead: the
+    /// subflow's buffer has room.
     pub ready: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
@@ -68,6 +69,8 @@ pub struct PathView {
     pub ssthresh: Bytes,
     /// Bytes in flight.
     pub in_flight: Bytes,
+    /// Bytes given to the path and not acknowledged on it.
+    pub queued: Bytes,
     /// Payload of a full segment.
     pub mss: Bytes,
 }
@@ -84,6 +87,7 @@ impl PathView {
             cwnd: Bytes::ZERO,
             ssthresh: Bytes::MAX,
             in_flight: Bytes::ZERO,
+            queued: Bytes::ZERO,
             mss: Bytes::new(1448),
         }
     }

@@ -1,8 +1,8 @@
 //! Lowest round-trip time first.
 //! Source: C. Raiciu et al., "How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2; the
-//! default of multipath-tcp.org's kernel and, in spirit, of Linux.
+//! default of multipath-tcp.org's kernel.
 //! Model: of the paths whose window has room, the one of the least smoothed round-trip time.
-//! Deviations: Linux 6.1 takes the path that would send the last byte written to it first, from pacing rate and bytes waiting.
+//! Deviations: none. (Linux itself has another: `linux`.)
 //! Units: ns. Cost: O(paths) a segment. Known problems: fills slow paths as soon as the fast one is full, so that what they
 //! carry holds up the stream (head-of-line blocking), which BLEST and ECF avoid.
 
@@ -12,7 +12,7 @@ use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lowest round-trip time first (Linux's default, in spirit).
+/// Lowest round-trip time first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {}

@@ -13,6 +13,10 @@ pub trait PathScheduler {
     fn replicates(&self) -> bool {
         false
     }
+    /// True where a path is given more than its window lets it send now: it waits in the subflow's own buffer.
+    fn queues_ahead(&self) -> bool {
+        false
+    }
     /// The first correlator has looked at the paths again.
     fn on_relations(&mut self, _relations: &Relations) {}
 }
@@ -52,6 +56,9 @@ macro_rules! schedulers {
             fn replicates(&self) -> bool {
                 match self { $(Scheduler::$variant(s) => s.replicates()),+ }
             }
+            fn queues_ahead(&self) -> bool {
+                match self { $(Scheduler::$variant(s) => s.queues_ahead()),+ }
+            }
             fn on_relations(&mut self, relations: &Relations) {
                 match self { $(Scheduler::$variant(s) => s.on_relations(relations)),+ }
             }
@@ -66,4 +73,5 @@ schedulers! {
     Red, red;
     Blest, blest;
     Ecf, ecf;
+    Linux, linux;
 }
