@@ -195,6 +195,47 @@ fn a_sweep_is_a_grid_with_the_last_axis_fastest() {
 }
 
 #[test]
+fn zipped_axes_are_one_axis_and_skip_leaves_points_out() {
+    let text = format!(
+        "{DUMBBELL}\n[sweep]\n\"topology.dumbbell.pairs\" = [4, 8]\n\
+         zip = [{{ duration = [\"60s\", \"70s\"], warmup = [\"1s\", \"2s\"] }}]\n\
+         skip = [{{ when = {{ pairs = 8, duration = \"70s\" }} }}]\n"
+    );
+    let told: Vec<Vec<Value>> = read(&text)
+        .points()
+        .unwrap()
+        .iter()
+        .map(|p| p.settings.iter().map(|(_, value)| value.clone()).collect())
+        .collect();
+    let expected = [json!([4, "60s", "1s"]), json!([4, "70s", "2s"]), json!([8, "60s", "1s"])];
+    assert_eq!(json!(told), json!(expected));
+    let again = haltere_lab::Scenario::from_value(read(&text).filled(), "").unwrap();
+    assert_eq!(again.points().unwrap().len(), 3, "the filled scenario has the same sweep");
+}
+
+#[test]
+fn an_axis_with_a_condition_counts_only_where_it_holds() {
+    let text = format!(
+        "{DUMBBELL}\n[sweep]\n\"topology.dumbbell.bottleneck.queue\" = [\"drop_tail\", \"codel\"]\n\
+         \"topology.dumbbell.bottleneck.queue.target\" = {{ values = [\"5ms\", \"20ms\"], when = {{ queue = \"codel\" }} }}\n"
+    );
+    let counts: Vec<usize> = read(&text).points().unwrap().iter().map(|p| p.settings.len()).collect();
+    assert_eq!(counts, [1, 2, 2]);
+}
+
+#[test]
+fn a_precision_is_read_in_both_forms_and_held_to_its_rules() {
+    let short = read(&format!("precision = \"2%\"\n{DUMBBELL}"));
+    let long = read(&format!("precision = {{ within = 0.02, of = [], most_seeds = 200 }}\n{DUMBBELL}"));
+    assert_eq!(short.precision, long.precision);
+    assert_eq!(short.filled()["precision"], json!({ "within": 0.02, "of": [], "most_seeds": 200 }));
+    let told = refused(&format!("precision = \"0%\"\n{DUMBBELL}"));
+    assert!(told.contains("precision: within must be above 0 and below 100 %, got 0 %"), "{told}");
+    let told = refused(&format!("precision = {{ within = \"2%\", most_seeds = 5 }}\n{DUMBBELL}"));
+    assert!(told.contains("most_seeds must be at least `seeds`, 10, with which it begins, got 5"), "{told}");
+}
+
+#[test]
 fn without_a_sweep_there_is_one_point_the_scenario_itself() {
     let scenario = read(DUMBBELL);
     let points = scenario.points().unwrap();
@@ -221,6 +262,7 @@ fn the_hash_covers_what_decides_the_result_and_nothing_else() {
     let with = |path, value| read(DUMBBELL).with(path, value).unwrap().hash(1, "1.0");
     assert_eq!(hash, with("title", json!("other")));
     assert_eq!(hash, with("seeds", json!(3)));
+    assert_eq!(hash, with("precision", json!("2%")));
     assert_eq!(hash, with("sweep", json!({ "seeds": [1, 2] })));
     assert_ne!(hash, with("duration", json!("61s")));
     assert_ne!(hash, with("topology.dumbbell.bottleneck.queue.limit", json!("2bdp")));
@@ -296,7 +338,9 @@ fn every_discipline_and_control_stands_by_its_name_alone() {
 #[test]
 fn the_multipath_topology_is_figure_5_and_table_1() {
     let text = |topology: &str| {
-        format!("duration = \"9s\"\n{topology}\n[[traffic]]\nkind = \"multipath\"\npaths = [{{ from = \"s1\", to = \"d1\" }}]\n")
+        format!(
+            "duration = \"9s\"\n{topology}\n[[traffic]]\nkind = \"multipath\"\npaths = [{{ from = \"s1\", to = \"d1\" }}]\n"
+        )
     };
     let plan = plan(&text("[topology.multipath]"));
     let there = plan.links.iter().step_by(2);
@@ -322,10 +366,15 @@ fn the_multipath_topology_is_figure_5_and_table_1() {
     assert_eq!(told, expected);
     let watched: Vec<&str> = plan.links.iter().filter(|l| l.watched).map(|l| l.name.as_str()).collect();
     assert_eq!(watched, ["r3>r4", "r4>r3"]);
-    let changed = self::plan(&text("[topology.multipath]\nbottleneck = { queue = \"codel\" }\nwifi = { trace = { gaps = \"1\" } }"));
+    let changed = self::plan(&text(
+        "[topology.multipath]\nbottleneck = { queue = \"codel\" }\nwifi = { trace = { gaps = \"1\" } }",
+    ));
     let by_name = |name: &str| changed.links.iter().find(|l| l.name == name).expect("a link");
     assert_eq!((by_name("r3>r4").queue.kind(), by_name("r3>r4").rate), ("codel", Some(Rate::from_mbps(20))));
-    assert_eq!((by_name("r1>r5").delay, by_name("r1>r5").rate.expect("a mean").as_bps()), (Dur::from_ms(5), 1514 * 8000));
+    assert_eq!(
+        (by_name("r1>r5").delay, by_name("r1>r5").rate.expect("a mean").as_bps()),
+        (Dur::from_ms(5), 1514 * 8000)
+    );
 }
 
 #[test]

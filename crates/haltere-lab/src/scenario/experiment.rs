@@ -4,6 +4,8 @@
 //! doc comments and defaults; they stand nowhere else.
 
 use super::error::{Fault, ScenarioError};
+use super::precision::Precision;
+use super::sweep::Sweep;
 use super::topology::Topology;
 use super::traffic::Traffic;
 use haltere_transport::TcpParams;
@@ -29,6 +31,9 @@ pub struct Experiment {
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub seeds: u32,
+    /// Instead of a number of seeds: how well the means must be known, such as `"2%"`. See `haltere explain precision`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Bytes that every packet carries on a link below IP; 14 for Ethernet.
     #[serde(default = "ethernet")]
     pub framing: Bytes,
@@ -43,17 +48,11 @@ pub struct Experiment {
     /// What is sampled while it runs, and how often.
     #[serde(default)]
     pub measure: MeasureSpec,
-    /// Axes of a grid: the dotted path of a key, and the values that it takes.
+    /// Axes of a grid: the dotted path of a key, and the values that it takes. See `haltere explain sweep`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
-    #[schemars(with = "std::collections::BTreeMap<String, Axis>")]
+    #[schemars(with = "Sweep")]
     pub sweep: Map<String, Value>,
 }
-
-/// The values of one axis of a sweep.
-#[derive(JsonSchema)]
-#[schemars(transparent)]
-#[expect(dead_code, reason = "gives the schema of `sweep` only")]
-struct Axis(#[schemars(length(min = 1))] Vec<Value>);
 
 fn ten() -> u32 {
     10

@@ -6,15 +6,18 @@ pub(crate) mod ftp;
 pub(crate) mod multipath;
 mod overrides;
 mod points;
+mod precision;
+mod sweep;
 mod text;
 pub(crate) mod topology;
+pub(crate) mod trace;
 pub(crate) mod traffic;
 
-pub(crate) mod trace;
 pub use error::{Fault, ScenarioError};
 pub use experiment::{Every, Experiment, MeasureSpec};
 pub use overrides::Overrides;
 pub use points::Point;
+pub use precision::Precision;
 pub use topology::Topology;
 pub use traffic::Traffic;
 
@@ -70,25 +73,33 @@ impl Scenario {
     fn read(value: Value, source: Source) -> Result<Scenario, ScenarioError> {
         let scenario = Scenario::typed(value, source)?;
         scenario.place(build::plan(&scenario.experiment, 0))?;
+        if let Some(precision) = &scenario.precision {
+            scenario.place(precision.check(scenario.seeds))?;
+        }
         scenario.points()?;
         Ok(scenario)
     }
 
     /// Holds `value` against the schema and reads the types.
     fn typed(mut value: Value, source: Source) -> Result<Scenario, ScenarioError> {
+        trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         schema::check::check(&mut value, schema::schema()).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
         Ok(Scenario { experiment, written: value, source })
     }
 
     fn place<T>(&self, result: Result<T, ScenarioError>) -> Result<T, ScenarioError> {
-        trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         result.map_err(|e| self.source.place(e))
     }
 
     /// The run of this scenario with that seed, explicit and checked. The sweep is left aside: see [`points`](Self::points).
     pub fn plan(&self, seed: u64) -> Result<Plan, ScenarioError> {
         self.place(build::plan(&self.experiment, seed))
+    }
+
+    /// A world's complaint about what this scenario asks of it, with the file and the line.
+    pub fn refuse(&self, fault: Fault) -> ScenarioError {
+        self.source.place(fault.out_of_range())
     }
 
     /// The whole scenario with all defaults filled in, as JSON. Reading it gives an equal scenario.
@@ -100,12 +111,12 @@ impl Scenario {
 
     /// The name under which a run is stored: SHA-256 over what decides its result, in hexadecimal.
     ///
-    /// That is the filled scenario but for its title, its number of seeds and its sweep (a point stores its own values),
+    /// That is the filled scenario but for its title, its number of seeds or their precision, and its sweep (a point stores its own values),
     /// the seed, and Haltere's version. So more seeds or another title do not run again what is there.
     pub fn hash(&self, seed: u64, version: &str) -> String {
         let mut value = self.filled();
         if let Value::Object(keys) = &mut value {
-            for key in ["title", "seeds", "sweep"] {
+            for key in ["title", "seeds", "precision", "sweep"] {
                 keys.remove(key);
             }
         }

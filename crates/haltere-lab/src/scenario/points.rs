@@ -1,6 +1,7 @@
 //! Sweeps: a grid of points, each a scenario of its own.
 
 use super::error::{Fault, ScenarioError};
+use super::sweep::{Grid, Settings};
 use super::{Scenario, build};
 use serde_json::{Map, Value};
 
@@ -19,18 +20,20 @@ pub struct Point {
 impl Scenario {
     /// All points of the sweep, the last axis fastest; without a sweep the scenario itself.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
-        let axes: Vec<(&String, &Vec<Value>)> =
-            self.sweep.iter().filter_map(|(k, v)| Some((k, v.as_array()?))).collect();
-        let total =
-            axes.iter().try_fold(1usize, |n, (_, values)| n.checked_mul(values.len()).filter(|n| *n <= MOST_POINTS));
-        let Some(total) = total else {
-            let fault = Fault::new("", "sweep", format!("a grid of at most {MOST_POINTS} points"), "more");
-            return Err(self.source.place(fault.out_of_range()));
+        let grid = Grid::read(&self.sweep).map_err(|e| self.source.place(e))?;
+        let refused =
+            |rule: String, got: &str| Err(self.source.place(Fault::new("", "sweep", rule, got).out_of_range()));
+        let Some(total) = grid.size(MOST_POINTS) else {
+            return refused(format!("a grid of at most {MOST_POINTS} points"), "more");
         };
-        (0..total).map(|i| self.point(settings(&axes, i))).collect()
+        let kept: Vec<Settings> = (0..total).filter_map(|i| grid.settings(i)).collect();
+        if kept.is_empty() {
+            return refused("a grid of which `skip` leaves at least one point".into(), "none");
+        }
+        kept.into_iter().map(|settings| self.point(settings)).collect()
     }
 
-    fn point(&self, settings: Vec<(String, Value)>) -> Result<Point, ScenarioError> {
+    fn point(&self, settings: Settings) -> Result<Point, ScenarioError> {
         let mut value = self.written.clone();
         if let Value::Object(keys) = &mut value {
             keys.remove("sweep");
@@ -61,17 +64,6 @@ impl Scenario {
     }
 }
 
-/// The settings of point `i`, counted with the last axis fastest.
-fn settings(axes: &[(&String, &Vec<Value>)], mut i: usize) -> Vec<(String, Value)> {
-    let mut settings = Vec::with_capacity(axes.len());
-    for (path, values) in axes.iter().rev() {
-        settings.push(((*path).clone(), values[i % values.len()].clone()));
-        i /= values.len();
-    }
-    settings.reverse();
-    settings
-}
-
 /// Sets the key at `path`, making the tables on the way where they are not there.
 fn set(root: &mut Value, path: &str, setting: Value) -> Result<(), ScenarioError> {
     let fault = |rule: &str, got: String| Fault::new("sweep", format!("`{path}`"), rule, got);
@@ -79,6 +71,10 @@ fn set(root: &mut Value, path: &str, setting: Value) -> Result<(), ScenarioError
     let steps = steps(path).ok_or_else(|| fault(shape, format!("`{path}`")).out_of_range())?;
     let mut here = root;
     for step in steps {
+        // A name alone stands for a table of that kind, here as in the file.
+        if let (Step::Key(_), Value::String(name)) = (&step, &*here) {
+            *here = serde_json::json!({ "kind": name });
+        }
         here = match (step, here) {
             (Step::Key(key), Value::Object(table)) => table.entry(key).or_insert_with(|| Value::Object(Map::new())),
             (Step::Index(i), Value::Array(items)) => {

@@ -1,0 +1,87 @@
+//! The stopping rule: as many seeds as it takes, instead of a number of them.
+
+use super::error::{Fault, ScenarioError};
+use haltere_units::Prob;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
+
+/// Seeds are added until the means are known this well. It begins with `seeds` of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Precision {
+    /// Half of the 95 % Student-t interval of the mean, relative to the mean: enough when it is no wider.
+    pub within: Prob,
+    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. Default: `goodput`,
+    /// `jain` and, where there are pings, `ping_p50`.
+    pub of: Vec<String>,
+    /// The most seeds of one point of the sweep.
+    pub most_seeds: u32,
+}
+
+/// What the file may say.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Within(Prob),
+    Table(Table),
+}
+
+/// Seeds are added until the means are known this well. It begins with `seeds` of them.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "PrecisionTable")]
+struct Table {
+    /// Half of the 95 % Student-t interval of the mean, relative to the mean: enough when it is no wider.
+    within: Prob,
+    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. Default: `goodput`,
+    /// `jain` and, where there are pings, `ping_p50`.
+    #[serde(default)]
+    of: Vec<String>,
+    /// The most seeds of one point of the sweep.
+    #[serde(default = "most")]
+    #[schemars(range(min = 2, max = 1_000_000))]
+    most_seeds: u32,
+}
+
+/// The half-width shrinks with the square root of the seeds: 200 tell 4.5 times as much as 10.
+fn most() -> u32 {
+    200
+}
+
+impl<'de> Deserialize<'de> for Precision {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Precision, D::Error> {
+        Ok(match Written::deserialize(d)? {
+            Written::Within(within) => Precision { within, of: Vec::new(), most_seeds: most() },
+            Written::Table(Table { within, of, most_seeds }) => Precision { within, of, most_seeds },
+        })
+    }
+}
+
+impl JsonSchema for Precision {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Precision".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (within, table) = (generator.subschema_for::<Prob>(), generator.subschema_for::<Table>());
+        json_schema!({ "anyOf": [within, table] })
+    }
+}
+
+impl Precision {
+    /// The rules that go beyond one key. `seeds` is how many it begins with.
+    pub(super) fn check(&self, seeds: u32) -> Result<(), ScenarioError> {
+        let within = self.within.as_f64();
+        if within <= 0.0 || within >= 1.0 {
+            let rule = "above 0 and below 100 %";
+            return Err(Fault::new("precision", "within", rule, format!("{} %", within * 100.0)).out_of_range());
+        }
+        if self.most_seeds < seeds {
+            let rule = format!("at least `seeds`, {seeds}, with which it begins");
+            let fault = Fault::new("precision", "most_seeds", rule, self.most_seeds);
+            return Err(fault.hint("write a smaller `seeds`").out_of_range());
+        }
+        Ok(())
+    }
+}
