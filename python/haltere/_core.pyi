@@ -101,6 +101,36 @@ class Run:
     def peak_events(self) -> int:
         """The most events that waited at a time."""
 
+@final
+class Live:
+    """A run that is watched, and changed, while it goes on. One that is never changed gives what :func:`run` gives."""
+
+    def __new__(cls, scenario: Scenario, seed: int) -> Live: ...
+    def advance(self, seconds: float, progress: Progress | None = None) -> None:
+        """Goes on by so many seconds of virtual time, at most to the end. Other threads go on meanwhile."""
+
+    def samples(self) -> dict[str, dict[str, list[Any]]]:
+        """The samples taken since the last call, as columns: of ``queues``, ``flows`` and ``pings``."""
+
+    def change(self, scenario: Scenario) -> None:
+        """From now on the scenario holds: links may have another rate, delay, jitter, loss and discipline, and flows may be
+        added after those there are. Raises :class:`InputError` where it differs otherwise; nothing is changed then."""
+
+    def finish(self) -> Run:
+        """Ends the run where it is: its tables."""
+
+    @property
+    def now_s(self) -> float:
+        """The virtual time reached, in seconds."""
+
+    @property
+    def links(self) -> list[str]:
+        """Names of the links, by index."""
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of the flows, by index."""
+
 def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""
 

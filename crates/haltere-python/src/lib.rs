@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod error;
+mod live;
 mod run;
 mod scenario;
 mod tables;
@@ -15,6 +16,8 @@ mod _core {
     use super::catalogue::{describe, kinds, names, schema};
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
+    #[pymodule_export]
+    use super::live::Live;
     #[pymodule_export]
     use super::run::{Progress, Run, run};
     #[pymodule_export]

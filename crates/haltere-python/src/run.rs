@@ -3,7 +3,7 @@
 use crate::error::{self, guard};
 use crate::scenario::Scenario;
 use crate::tables::Table;
-use haltere_lab::table;
+use haltere_lab::{Plan, Record, table};
 use haltere_sim::RunControl;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,9 +15,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[pyclass(frozen, module = "haltere._core")]
 #[derive(Default)]
 pub(crate) struct Progress {
-    cancelled: AtomicBool,
-    at_ns: AtomicU64,
-    end_ns: AtomicU64,
+    pub(crate) cancelled: AtomicBool,
+    pub(crate) at_ns: AtomicU64,
+    pub(crate) end_ns: AtomicU64,
+}
+
+impl Progress {
+    /// For the simulator: where it looks whether to go on, and where it says how far it is.
+    pub(crate) fn control(&self) -> RunControl<'_> {
+        RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns) }
+    }
 }
 
 #[pymethods]
@@ -52,6 +59,15 @@ pub(crate) struct Run {
     events: u64,
     peak_events: u64,
     digest: OnceLock<String>,
+    wire: Option<String>,
+}
+
+impl Run {
+    /// What became of that plan; `wire` is what the wire adds, as JSON.
+    pub(crate) fn of(plan: &Plan, record: &Record, wire: Option<String>) -> PyResult<Run> {
+        let tables = guard(|| table::tables(plan, record))?;
+        Ok(Run { tables, events: record.events, peak_events: record.peak_events, digest: OnceLock::new(), wire })
+    }
 }
 
 #[pymethods]
@@ -78,6 +94,11 @@ impl Run {
     fn peak_events(&self) -> u64 {
         self.peak_events
     }
+    /// On the wire: the calibration and the router's books, as JSON.
+    #[getter]
+    fn wire(&self) -> Option<&str> {
+        self.wire.as_deref()
+    }
 }
 
 /// Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile.
@@ -96,12 +117,12 @@ pub(crate) fn run(
         if let Some(progress) = progress {
             progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
         }
-        let control = RunControl { cancel: progress.map(|p| &p.cancelled), progress: progress.map(|p| &p.at_ns) };
+        let control = progress.map_or_else(RunControl::default, Progress::control);
         let record = guard(|| haltere_sim::run(&plan, &control))?.map_err(error::run)?;
-        let tables = guard(|| table::tables(&plan, &record))?;
+        let run = Run::of(&plan, &record, None)?;
         if let Some(progress) = progress {
             progress.at_ns.store(plan.end.as_ns(), Ordering::Relaxed);
         }
-        Ok(Run { tables, events: record.events, peak_events: record.peak_events, digest: OnceLock::new() })
+        Ok(run)
     })
 }

@@ -1,0 +1,166 @@
+//! Runs that are watched, and changed, while they go on.
+
+use crate::error::{self, HaltereError, InputError, guard};
+use crate::run::{Progress, Run};
+use crate::scenario::Scenario;
+use haltere_lab::Plan;
+use haltere_lab::record::{FlowSample, PingSample, QueueSample};
+use haltere_sim::{Fresh, Live as Sim, RunControl, RunError};
+use haltere_units::{Dur, Time};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A run that is watched, and changed, while it goes on. One that is never changed gives what `run` gives.
+#[pyclass(frozen, module = "haltere._core")]
+pub(crate) struct Live {
+    /// `None` once it is finished, or broken by a panic.
+    sim: Mutex<Option<Sim>>,
+}
+
+impl Live {
+    fn lock(&self) -> MutexGuard<'_, Option<Sim>> {
+        self.sim.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Does `work` with the run. A panic ends the run for good.
+    fn with<T>(&self, work: impl FnOnce(&mut Sim) -> Result<T, RunError>) -> PyResult<T> {
+        let mut held = self.lock();
+        let mut sim = held.take().ok_or_else(finished)?;
+        let (sim, result) = guard(|| {
+            let result = work(&mut sim);
+            (sim, result)
+        })?;
+        *held = Some(sim);
+        result.map_err(error::run)
+    }
+}
+
+fn finished() -> PyErr {
+    HaltereError::new_err("the live run must be one that goes on, got one that is finished")
+}
+
+fn plan(scenario: &Scenario, seed: u64) -> PyResult<Plan> {
+    guard(|| scenario.lab.plan(seed))?.map_err(error::input)
+}
+
+#[pymethods]
+impl Live {
+    #[new]
+    fn new(py: Python<'_>, scenario: &Bound<'_, Scenario>, seed: u64) -> PyResult<Live> {
+        let scenario = scenario.get();
+        py.detach(|| {
+            let plan = plan(scenario, seed)?;
+            let sim = guard(|| Sim::new(plan))?.map_err(error::run)?;
+            Ok(Live { sim: Mutex::new(Some(sim)) })
+        })
+    }
+    /// Goes on by so many seconds of virtual time, at most to the end. Other threads go on meanwhile.
+    #[pyo3(signature = (seconds, progress = None))]
+    fn advance(&self, py: Python<'_>, seconds: f64, progress: Option<&Bound<'_, Progress>>) -> PyResult<()> {
+        if !(0.0..=1e9).contains(&seconds) {
+            return Err(InputError::new_err(format!("seconds must be from 0 to 1e9, got {seconds}")));
+        }
+        let progress = progress.map(|p| p.get());
+        let control = progress.map_or_else(RunControl::default, Progress::control);
+        py.detach(|| self.with(|sim| sim.advance(sim.now() + Dur::from_secs_f64(seconds), &control)))
+    }
+    /// The samples taken since the last call, as columns: of `queues`, `flows` and `pings`.
+    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let mut held = self.lock();
+        let Fresh { queues, flows, pings } = held.as_mut().ok_or_else(finished)?.fresh();
+        let out = PyDict::new(py);
+        out.set_item("queues", columns_of_queues(py, queues)?)?;
+        out.set_item("flows", columns_of_flows(py, flows)?)?;
+        out.set_item("pings", columns_of_pings(py, pings)?)?;
+        Ok(out)
+    }
+    /// From now on `scenario` holds: links may have another rate, delay, jitter, loss and discipline, and flows may be
+    /// added after those there are. Raises `InputError` where it differs otherwise; nothing is changed then.
+    fn change(&self, py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
+        let scenario = scenario.get();
+        py.detach(|| {
+            let seed = self.lock().as_ref().ok_or_else(finished)?.plan().seed;
+            let plan = plan(scenario, seed)?;
+            self.with(|sim| sim.change(plan))
+        })
+    }
+    /// Ends the run where it is: its tables.
+    fn finish(&self, py: Python<'_>) -> PyResult<Run> {
+        py.detach(|| {
+            let sim = self.lock().take().ok_or_else(finished)?;
+            let (plan, record) = guard(|| sim.finish())?;
+            Run::of(&plan, &record, None)
+        })
+    }
+    /// The virtual time reached, in seconds.
+    #[getter]
+    fn now_s(&self) -> PyResult<f64> {
+        self.lock().as_ref().map(|sim| seconds(sim.now())).ok_or_else(finished)
+    }
+    /// Names of the links, by index.
+    #[getter]
+    fn links(&self) -> PyResult<Vec<String>> {
+        let held = self.lock();
+        let sim = held.as_ref().ok_or_else(finished)?;
+        Ok(sim.plan().links.iter().map(|link| link.name.clone()).collect())
+    }
+    /// Names of the flows, by index.
+    #[getter]
+    fn flows(&self) -> PyResult<Vec<String>> {
+        let held = self.lock();
+        let sim = held.as_ref().ok_or_else(finished)?;
+        Ok(sim.plan().flows.iter().map(|flow| flow.name.clone()).collect())
+    }
+}
+
+fn seconds(at: Time) -> f64 {
+    at.as_ns() as f64 / 1e9
+}
+
+fn column<'py, S, T>(py: Python<'py>, rows: &[S], value: impl Fn(&S) -> T) -> PyResult<Bound<'py, PyList>>
+where
+    T: IntoPyObject<'py>,
+{
+    PyList::new(py, rows.iter().map(value).collect::<Vec<_>>())
+}
+
+/// Inner variables, one mapping a sample.
+fn vars<'py>(py: Python<'py>, values: &[(&'static str, f64)]) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    values.iter().try_for_each(|(name, value)| out.set_item(name, value))?;
+    Ok(out)
+}
+
+fn columns_of_queues<'py>(py: Python<'py>, rows: &[QueueSample]) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
+    out.set_item("link", column(py, rows, |s| s.link)?)?;
+    out.set_item("packets", column(py, rows, |s| s.packets + s.ring_packets)?)?;
+    out.set_item("bytes", column(py, rows, |s| s.bytes)?)?;
+    out.set_item("dropped", column(py, rows, |s| s.dropped)?)?;
+    out.set_item("marked", column(py, rows, |s| s.marked)?)?;
+    out.set_item("sent_bytes", column(py, rows, |s| s.sent_bytes)?)?;
+    let inner = rows.iter().map(|s| vars(py, &s.vars)).collect::<PyResult<Vec<_>>>()?;
+    out.set_item("vars", inner)?;
+    Ok(out)
+}
+
+fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample]) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
+    out.set_item("flow", column(py, rows, |s| s.flow)?)?;
+    out.set_item("received", column(py, rows, |s| s.received)?)?;
+    out.set_item("cwnd", column(py, rows, |s| s.sender.cwnd.as_u64())?)?;
+    out.set_item("in_flight", column(py, rows, |s| s.sender.in_flight.as_u64())?)?;
+    out.set_item("srtt_s", column(py, rows, |s| s.sender.srtt.as_secs_f64())?)?;
+    out.set_item("retransmissions", column(py, rows, |s| s.sender.retransmissions)?)?;
+    Ok(out)
+}
+
+fn columns_of_pings<'py>(py: Python<'py>, rows: &[PingSample]) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
+    out.set_item("flow", column(py, rows, |s| s.flow)?)?;
+    out.set_item("rtt_s", column(py, rows, |s| s.rtt.as_secs_f64())?)?;
+    Ok(out)
+}
