@@ -295,6 +295,9 @@ def _patches(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
             told["series"].append(_series("step", _named(one), one.get_edgecolor(), x, y=y, width=1.0))
         elif one.get_transform() == axes.get_xaxis_transform() + axes.transData:
             continue
+        elif isinstance(one, patches.Polygon) and one.get_data_transform() == axes.transData and one.get_fill():
+            points = np.asarray(one.get_xy(), dtype=np.float64)
+            told["series"].append(_series("path", _named(one), one.get_facecolor(), points[:, 0], y=points[:, 1], width=0.0, fill=True))  # fmt: skip
         elif isinstance(one, patches.Ellipse):
             points = one.get_patch_transform().transform(one.get_path().interpolated(8).vertices)
             told["series"].append(
@@ -334,13 +337,17 @@ def _heat(axes: Axes, told: dict[str, Any]) -> dict[str, Any] | None:
 def _name_by_colour(panels: Sequence[dict[str, Any]]) -> None:
     """A series without a name is part of the named one of its colour and sign: its band, or itself in another panel."""
     names: dict[tuple[str, str], str] = {}
+    by_colour: dict[str, str] = {}
     for panel in panels:
         for one in panel["series"]:
             if one["name"] and one["kind"] != "whiskers":
                 names.setdefault(_look(one), one["name"])
+                by_colour.setdefault(one["colour"], one["name"])
     for panel in panels:
         for one in panel["series"]:
-            one["name"] = one["name"] or names.get(_look(one), "")
+            # A line whose dot has the name; but dots of one colour and another sign are another thing.
+            other = by_colour.get(one["colour"], "") if one["kind"] != "points" else ""
+            one["name"] = one["name"] or names.get(_look(one), other)
         panel["series"] = [one for one in panel["series"] if one["x"]]
 
 

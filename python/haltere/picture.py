@@ -227,6 +227,8 @@ def _as_graph(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if (row["to"], row["from"]) not in seen:
             rate = f"{row['rate_bps'] / 1e6:g}Mbit" if row.get("rate_bps") else None
             one = {"from": row["from"], "to": row["to"], "rate": rate, "queue": {"kind": row["queue"]}}
+            if row.get("delay_ns"):
+                one["delay"] = f"{row['delay_ns'] / 1e6:g}ms"
             seen[row["from"], row["to"]] = {**one, **({"watch": True} if row["watched"] else {})}
     return {"nodes": list(dict.fromkeys(n for ends in seen for n in ends)), "links": list(seen.values())}
 

@@ -147,7 +147,7 @@ function drawSeries(c, u, s) {
       else { if (s.kind === "step") c.lineTo(at, before); c.lineTo(at, up); }
       pen = true; before = up;
     });
-    c.stroke();
+    if (s.width !== 0) c.stroke();
     if (s.fill) { c.globalAlpha = 0.12; c.fill(); }
   }
   c.globalAlpha = 1;
@@ -235,7 +235,10 @@ function tip(u, panel, hidden, box, shared) {
 function axis(which, of, width) {
   const told = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 4 }, font: "11px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: of.label || undefined, labelSize: of.label ? 20 : 0, gap: 4 };
   told.size = which === "x" ? 28 : 50;
-  told.values = (_, splits) => splits.map((v) => (v == null ? "" : show(v)));
+  // Of a logarithmic axis only 1, 2 and 5 are told: its ends are no round numbers.
+  const round = (v) => [1, 2, 5].some((m) => Math.abs(v / 10 ** Math.floor(Math.log10(v) + 1e-9) - m) < 1e-6);
+  told.values = (_, splits) => splits.map((v) => (v == null || (of.log && !round(v)) ? "" : show(v)));
+  if (of.log) told.filter = (_, splits) => splits.map((v) => (round(v) ? v : null));
   if (of.ticks) {
     const texts = of.ticks.map(([, text]) => text), longest = Math.max(...texts.map((text) => text.length));
     told.splits = () => of.ticks.map(([v]) => v);

@@ -1,0 +1,96 @@
+"""The figures of a characterisation: ellipses of delay and goodput, and the shares of unlike round-trip times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .. import plot
+from ..report import Figure
+from .measure import Cell, ellipse
+from .scenarios import Case
+
+__all__ = ["ellipses", "round_trips"]
+
+Cells = Mapping[tuple[str, str], Cell]
+_TITLES = {
+    "transports": "Transports (RFC 7928, section 5)",
+    "stability": "Stability (section 8)",
+    "profiles": "Bursts, traffic profiles, two queues in series and ECN (sections 7, 9, 10 and 4.5)",
+    "rtt": "Unlike round-trip times (section 6)",
+}
+
+
+def ellipses(cases: Sequence[Case], names: Sequence[str], cells: Cells, folder: Path) -> list[Figure]:
+    """One figure a group of scenarios, one panel a scenario: goodput over delay, to the upper right is better."""
+    out = []
+    for group in dict.fromkeys(case.group for case in cases):
+        shown = [case for case in cases if case.group == group]
+        out.append(_group(group, shown, names, cells, folder / f"ellipses-{group}"))
+    return out
+
+
+def _group(group: str, shown: Sequence[Case], names: Sequence[str], cells: Cells, stem: Path) -> Figure:
+    columns = 2 if len(shown) > 1 else 1
+    rows = -(-len(shown) // columns)
+    fig, panels = plot.figure(rows, columns, width=7.6, height=2.55 * rows + 0.5)
+    shades = plot.colours(names)
+    for axes, case in zip(panels, shown, strict=False):
+        for name in names:
+            drawn = ellipse(cells[case.key, name])
+            if drawn is None:
+                continue
+            x, y, (at, rate) = drawn
+            axes.fill(x, y, color=shades[name], alpha=0.12, linewidth=0)
+            axes.plot(x, y, color=shades[name], linewidth=1.2)
+            axes.plot([at], [rate], "o", markersize=4.5, color=shades[name], label=name)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(plot.plain_number((1, 2, 5)))
+        axes.xaxis.set_minor_formatter(plot.plain_number((2, 5)))
+        axes.tick_params(axis="x", which="minor", labelsize=7.5, length=2)
+        axes.invert_xaxis()
+        plot.title(axes, f"{case.section} {case.title}")
+        axes.set_xlabel("queueing delay (ms), less to the right")
+        axes.set_ylabel("goodput (Mbit/s)")
+    for spare in panels[len(shown) :]:
+        spare.set_visible(False)
+    plot.legend(fig, panels[0])
+    plot.save(fig, stem)
+    return Figure(
+        stem.with_suffix(".png"),
+        f"{_TITLES[group]}: goodput of all flows over delay at the bottleneck; dots are means, ellipses one standard deviation of "
+        "the seconds of all seeds. Up and to the right is better, a small ellipse is steadier.",
+    )
+
+
+def round_trips(cases: Sequence[Case], names: Sequence[str], cells: Cells, folder: Path) -> Figure | None:
+    """What a flow of another round-trip time gets beside one of 100 ms."""
+    shown = [case for case in cases if case.group == "rtt"]
+    if len(shown) < 2:
+        return None
+    fig, (axes,) = plot.figure()
+    times = [float(case.key.removeprefix("rtt-")) for case in shown]
+    for name, colour in plot.colours(names).items():
+        shares = [_share(cells[case.key, name]) for case in shown]
+        axes.errorbar(times, [m for m, _ in shares], yerr=[h for _, h in shares], color=colour, label=name, capsize=2, marker="o", markersize=3.5)  # fmt: skip
+    axes.axhline(50, color="#888888", linewidth=0.8, linestyle="--")
+    axes.set_xscale("log")
+    axes.set_xticks(times, [f"{time:g}" for time in times])
+    axes.minorticks_off()
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("round-trip time of the other flow (ms)")
+    axes.set_ylabel("its share (%)")
+    plot.legend(fig, axes)
+    plot.save(fig, folder / "round-trips")
+    return Figure(folder / "round-trips.png", "Share of a flow beside one of 100 ms, over its own round-trip time without queues, with 95 % intervals; dashed: half each (section 6).")  # fmt: skip
+
+
+def _share(cell: Cell) -> tuple[float, float]:
+    from .. import stats
+
+    told = stats.mean(
+        [100 * b / max(a + b, 1e-9) for a, b in zip(cell.shares["fixed"], cell.shares["other"], strict=True)]
+    )
+    return told.mean, float(np.nan_to_num(told.half))

@@ -1,0 +1,132 @@
+"""What is read off one run of a scenario of RFC 7928 (its section 2), and the ellipses of delay and goodput."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from .. import stats
+from ..measures import Run, seconds_of
+from ..stats import Mean
+from .scenarios import Case
+
+__all__ = ["Cell", "ellipse", "read"]
+
+Array = NDArray[np.float64]
+#: Delays below this are drawn as this, since a logarithm has no place for nothing.
+LEAST_MS = 0.1
+_WINDOW_S = 1.0
+
+
+@dataclass
+class Cell:
+    """One discipline in one scenario: one value a seed in each list, and one point a window of a second of all seeds."""
+
+    goodput_mbit: list[float] = field(default_factory=list)
+    delay_ms: list[float] = field(default_factory=list)
+    delay_p95_ms: list[float] = field(default_factory=list)
+    ping_p95_ms: list[float] = field(default_factory=list)
+    jitter_ms: list[float] = field(default_factory=list)
+    lost_percent: list[float] = field(default_factory=list)
+    marked_percent: list[float] = field(default_factory=list)
+    jain: list[float] = field(default_factory=list)
+    shares: dict[str, list[float]] = field(default_factory=dict)
+    completion_s: list[float] = field(default_factory=list)
+    points: list[tuple[Array, Array]] = field(default_factory=list)
+
+    def mean(self, name: str) -> Mean | None:
+        """The mean over the seeds of that list; ``None`` where no seed has a value."""
+        known = [value for value in getattr(self, name) if not math.isnan(value)]
+        return stats.mean(known) if known else None
+
+
+def read(cell: Cell, case: Case, run: Run) -> None:
+    """Adds what one run shows to its cell."""
+    warmup = seconds_of(run.scenario.get("warmup", "0s"))
+    at, delay = _delay(case, run)
+    after = at >= warmup
+    cell.delay_ms.append(float(delay[after].mean()))
+    cell.delay_p95_ms.append(stats.percentile(delay[after], 95))
+    ping = run.ping_ms()
+    cell.ping_p95_ms.append(stats.percentile(ping, 95) if len(ping) else math.nan)
+    # RFC 3393's variation of delay: the mean step from one ping to the next.
+    cell.jitter_ms.append(float(np.abs(np.diff(ping)).mean()) if len(ping) > 1 else math.nan)
+    row = next(one for one in run.links.to_pylist() if one["link"] == case.link)
+    arrived = max(row["arrived_after_warmup"], 1)
+    dropped = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
+    cell.lost_percent.append(100.0 * dropped / arrived)
+    cell.marked_percent.append(100.0 * row["marked_after_warmup"] / arrived)
+    _flows(cell, run)
+    ends, rates = _goodput(run, warmup)
+    cell.goodput_mbit.append(float(rates.mean()) if len(rates) else math.nan)
+    middles = [delay[(at >= end - _WINDOW_S) & (at < end)] for end in ends]
+    pairs = [(float(d.mean()), r) for d, r in zip(middles, rates, strict=True) if len(d)]
+    cell.points.append((np.array([d for d, _ in pairs]), np.array([r for _, r in pairs])))
+
+
+def _delay(case: Case, run: Run) -> tuple[Array, Array]:
+    """How long what waits at the bottleneck takes to leave at the rate of that time: times (s) and ms."""
+    series = run.table("queue_series").select(["at_ns", "link", "bytes"])
+    series = series.filter(pc.equal(series["link"].cast(pa.string()), case.link))
+    at = series["at_ns"].to_numpy() * 1e-9
+    rate = np.array([case.rate_mbit(t) for t in at]) if case.schedule else np.full(len(at), case.rate_mbit(0.0))
+    return at, series["bytes"].to_numpy() * 8e-3 / rate
+
+
+def _goodput(run: Run, warmup_s: float) -> tuple[Array, Array]:
+    """What all flows together delivered, second by second: ends of the seconds and Mbit/s."""
+    series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
+    flow = series["flow"].combine_chunks()
+    codes = flow.dictionary_encode().indices.to_numpy() if not pa.types.is_dictionary(flow.type) else flow.indices.to_numpy()  # fmt: skip
+    at, got = series["at_ns"].to_numpy() * 1e-9, series["received_bytes"].to_numpy().astype(np.float64)
+    order = np.lexsort((at, codes))
+    codes, at, got = codes[order], at[order], got[order]
+    gained = np.diff(got, prepend=0.0)
+    first = np.diff(codes, prepend=-1) != 0
+    gained[first] = got[first]
+    end = float(at.max()) if len(at) else 0.0
+    edges = np.arange(warmup_s, end + 1e-6, _WINDOW_S)
+    if len(edges) < 2:
+        return np.array([]), np.array([])
+    # A sample tells what came since the one before it.
+    bits, _ = np.histogram(at - 1e-9, bins=edges, weights=gained * 8e-6)
+    return edges[1:], bits / _WINDOW_S
+
+
+def _flows(cell: Cell, run: Run) -> None:
+    rows = run.flows.select(["group", "kind", "goodput_bps", "start_ns", "completed_ns"]).to_pylist()
+    limited = {t.get("name") for t in run.scenario["traffic"] if t.get("bytes")}
+    lasting = [row for row in rows if row["kind"] == "bulk" and row["group"] not in limited]
+    rates = [(row["goodput_bps"] or 0.0) * 1e-6 for row in lasting]
+    cell.jain.append(stats.jain(rates) if len(rates) > 1 else math.nan)
+    groups: dict[str, float] = {}
+    for row in rows:
+        if row["kind"] != "ping" and row["group"] not in limited:
+            groups[row["group"]] = groups.get(row["group"], 0.0) + (row["goodput_bps"] or 0.0) * 1e-6
+    for name, rate in groups.items():
+        cell.shares.setdefault(name, []).append(rate)
+    spans = [(row["completed_ns"] - row["start_ns"]) * 1e-9 for row in rows if row["group"] in limited and row["completed_ns"]]  # fmt: skip
+    if limited:
+        cell.completion_s.append(float(np.mean(spans)) if spans else math.nan)
+
+
+def ellipse(cell: Cell, corners: int = 72) -> tuple[Array, Array, tuple[float, float]] | None:
+    """The contour of one standard deviation of the Gaussian that fits the points best, in logarithm of delay and goodput, and its middle.
+
+    As Winstein and Balakrishnan draw it (SIGCOMM 2013), and RFC 7928 section 2.7 asks for; the points are windows of a second of all seeds.
+    """
+    delay = np.log10(np.maximum(np.concatenate([d for d, _ in cell.points]), LEAST_MS))
+    rate = np.concatenate([r for _, r in cell.points])
+    if len(delay) < 3:
+        return None
+    spread = np.cov(np.stack([delay, rate]), bias=True)
+    values, axes = np.linalg.eigh(spread)
+    round_ = np.linspace(0, 2 * np.pi, corners)
+    shape = axes @ (np.sqrt(np.maximum(values, 0))[:, None] * np.stack([np.cos(round_), np.sin(round_)]))
+    middle = float(delay.mean()), float(rate.mean())
+    return 10 ** (middle[0] + shape[0]), middle[1] + shape[1], (10 ** middle[0], middle[1])
