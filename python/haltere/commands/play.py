@@ -1,0 +1,52 @@
+"""`haltere play`."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..errors import HaltereError, InputError
+from ._common import Commands
+
+
+def add(to: Commands) -> None:
+    """Adds to the command line."""
+    play = to.add(
+        "play",
+        _play,
+        "open a page on which queues and congestion controls run live, are changed and compared",
+        "The page is served to this machine only; its address holds a token. Closing the page stops its run, Ctrl-C the server.\n"
+        "What was tried is exported as an experiment file for `haltere run`.",
+    )
+    play.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
+    play.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got `{text}`")
+    return int(text)
+
+
+def _play(args: argparse.Namespace) -> int:
+    import asyncio
+    import webbrowser
+
+    try:
+        from ..play.server import Playground
+    except ImportError as error:
+        if (error.name or "").split(".")[0] != "websockets":
+            raise
+        raise HaltereError("play: `websockets` must be installed, got none; pip install 'haltere[play]'") from None
+
+    def ready(url: str) -> None:
+        print(url, flush=True)
+        if not args.no_browser:
+            webbrowser.open(url)
+
+    try:
+        asyncio.run(Playground(args.port).forever(ready))
+    except OSError as error:
+        raise InputError(f"play: port must be free, got {args.port}: {error.strerror or error}") from None
+    except KeyboardInterrupt:
+        pass  # that is how it ends
+    return 0

@@ -1,0 +1,71 @@
+"""A set-up as an experiment file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import _core
+
+__all__ = ["changed_keys", "literal", "toml"]
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def literal(value: Any) -> str:
+    """A value as TOML writes it in one line.
+
+    >>> literal({"kind": "codel", "target": "5ms", "ecn": True, "of": [1, 2.5]})
+    '{ kind = "codel", target = "5ms", ecn = true, of = [1, 2.5] }'
+    """
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(key)} = {literal(one)}" for key, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+
+
+def toml(experiment: Mapping[str, Any], changes: Iterable[tuple[float, str]] = ()) -> str:
+    """The file that `haltere run` takes. It holds the set-up as it is now; what was changed on the way stands above it as
+    comments."""
+    lines = [f"# From haltere play, Haltere {_core.version}. Run it with: haltere run FILE"]
+    told = [f"#   {at:.2f} s  {what}" for at, what in changes]
+    if told:
+        lines += ["# Below is the set-up as it was at the end. It became that while it ran:", *told]
+    lines.append("")
+    tables = [(key, value) for key, value in experiment.items() if isinstance(value, Mapping) and key != "topology"]
+    for key, value in experiment.items():
+        if not isinstance(value, Mapping) and key != "traffic":
+            lines.append(f"{_key(key)} = {literal(value)}")
+    for kind, inside in experiment.get("topology", {}).items():
+        lines += ["", f"[topology.{_key(kind)}]", *(f"{_key(key)} = {literal(one)}" for key, one in inside.items())]
+    for entry in experiment.get("traffic", ()):
+        lines += ["", "[[traffic]]", *(f"{_key(key)} = {literal(one)}" for key, one in entry.items())]
+    for key, value in tables:
+        lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {literal(one)}" for name, one in value.items())]
+    return "\n".join(lines) + "\n"
+
+
+def changed_keys(old: Any, new: Any, path: str = "") -> list[str]:
+    """What differs, as assignments.
+
+    >>> changed_keys({"a": {"rate": "1Mbit", "x": 1}}, {"a": {"rate": "2Mbit", "x": 1}})
+    ['a.rate = "2Mbit"']
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("kind") == new.get("kind"):
+        out = []
+        for key in [*old, *(key for key in new if key not in old)]:
+            inner = f"{path}.{key}" if path else key
+            if key not in new:
+                out.append(f"{inner} as by default")
+            else:
+                out += changed_keys(old.get(key), new[key], inner)
+        return out
+    return [] if old == new else [f"{path} = {literal(new)}"]

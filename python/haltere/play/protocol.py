@@ -1,0 +1,140 @@
+"""What the page may ask: messages are JSON objects whose ``do`` names the request. What is wrong is said with the place where."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from .. import _core
+from ..errors import InputError
+
+__all__ = ["MOST", "REQUESTS", "Refused", "experiment_of", "read", "refused", "setup_of", "speed_of"]
+
+#: What ``do`` may be, and the keys that go with it.
+REQUESTS: dict[str, frozenset[str]] = {
+    "check": frozenset({"experiment", "setup"}),
+    "start": frozenset({"setups", "speed", "seed"}),
+    "change": frozenset({"experiment", "setup"}),
+    "join": frozenset({"traffic", "setup"}),
+    "speed": frozenset({"speed"}),
+    "pause": frozenset(),
+    "resume": frozenset(),
+    "stop": frozenset(),
+    "export": frozenset({"experiment", "setup"}),
+}
+#: What a page can show and this machine can run live.
+MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000}
+
+
+class Refused(Exception):
+    """A request that cannot be carried out: why, and the dotted key of the experiment that is to blame, where there is one."""
+
+    def __init__(self, text: str, at: str = "", setup: int | None = None) -> None:
+        super().__init__(text)
+        self.text, self.at, self.setup = text, at, setup
+
+
+def read(message: str | bytes) -> tuple[str, dict[str, Any]]:
+    """What a message asks, and its other keys.
+
+    >>> read('{"do": "speed", "speed": 5}')
+    ('speed', {'speed': 5})
+    """
+    try:
+        value = json.loads(message, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"a message must be JSON, got what is none: {error}") from None
+    if not isinstance(value, dict):
+        raise Refused(f"a message must be a JSON object, got {_named(value)}")
+    do = value.pop("do", None)
+    if not isinstance(do, str) or do not in REQUESTS:
+        raise Refused(f"do must be one of {', '.join(f'`{name}`' for name in REQUESTS)}, got {_named(do)}")
+    unknown = sorted(set(value) - REQUESTS[do])
+    if unknown:
+        known = ", ".join(f"`{key}`" for key in sorted(REQUESTS[do])) or "nothing"
+        raise Refused(f"{do}: keys must be {known}, got `{unknown[0]}`")
+    missing = sorted(REQUESTS[do] - set(value))
+    if missing:
+        raise Refused(f"{do}: {missing[0]} must be given, got nothing")
+    return do, value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"`{name}` is no JSON")
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, str):
+        return f"`{value[:40]}`"
+    names = {bool: "true or false", type(None): "nothing", dict: "an object", list: "a list"}
+    return names.get(type(value)) or (str(value)[:40] if isinstance(value, int | float) else "something else")
+
+
+def setup_of(value: Any, count: int = MOST["setups"]) -> int:
+    """Which set-up a request means."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
+        raise Refused(f"setup must be a whole number from 0 to {count - 1}, got {_named(value)}")
+    return value
+
+
+def speed_of(value: Any) -> float | None:
+    """Simulated seconds a second; ``None`` for as fast as it goes.
+
+    >>> speed_of("max"), speed_of(5)
+    (None, 5.0)
+    """
+    if value == "max":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= MOST["speed"]:
+        raise Refused(f"speed must be `max` or a number from 0.01 to {MOST['speed']}, got {_named(value)}")
+    return float(value)
+
+
+def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
+    """An experiment as the page wrote it, and read. The playground runs dumbbells, and only as many flows as can be shown."""
+    if not isinstance(value, dict):
+        raise Refused(f"experiment must be an object, got {_named(value)}")
+    _within_bounds(value)
+    try:
+        return value, _core.Scenario.from_json(json.dumps(value))
+    except InputError as error:
+        raise refused(error) from None
+
+
+def _within_bounds(value: Mapping[str, Any]) -> None:
+    topology, traffic = value.get("topology"), value.get("traffic")
+    dumbbell = topology.get("dumbbell") if isinstance(topology, dict) else None
+    if not isinstance(dumbbell, dict):
+        raise Refused("topology must be a dumbbell in the playground, got another; `haltere run` takes any", "topology")
+    _at_most("topology.dumbbell", "pairs", dumbbell.get("pairs"), "pairs")
+    if isinstance(traffic, list):
+        _at_most("", "traffic", len(traffic), "entries")
+        for i, entry in enumerate(traffic):
+            _at_most(f"traffic[{i}]", "count", entry.get("count") if isinstance(entry, dict) else None, "count")
+
+
+def _at_most(path: str, name: str, value: Any, what: str) -> None:
+    if isinstance(value, int | float) and value > MOST[what]:
+        where = f"{path}: " if path else ""
+        at = f"{path}.{name}" if path else name
+        raise Refused(f"{where}{name} must be at most {MOST[what]} in the playground, got {value}", at)
+
+
+_WHERE = re.compile(r"(?:(?P<path>[A-Za-z0-9_.\[\]]+): )?(?P<name>[^\s:]+) must be ")
+
+
+def refused(error: Exception) -> Refused:
+    """The program's own words, with the key that they are about.
+
+    >>> refused(ValueError("topology.dumbbell.bottleneck: rate must be above zero, got 0bit")).at
+    'topology.dumbbell.bottleneck.rate'
+    """
+    text = str(error)
+    found = _WHERE.match(text)
+    if found is None:
+        return Refused(text)
+    path, name = found["path"] or "", found["name"].strip("`")
+    dot = "." if path and not name.startswith("[") else ""
+    return Refused(text, f"{path}{dot}{name}")

@@ -1,0 +1,164 @@
+"""HTTP and the WebSocket, for this machine only.
+
+Who may come in: whoever sends the token that `haltere play` printed, to an address that names this machine, from a page that this
+server gave (or from no page). The host is looked at because a foreign page may point its own name at 127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http
+import json
+import mimetypes
+import secrets
+import sys
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from .. import _core, catalogue
+from .protocol import MOST, Refused
+from .session import Session
+
+__all__ = ["ADDRESS", "Playground"]
+
+#: Nobody but this machine can reach it.
+ADDRESS = "127.0.0.1"
+#: Bytes of a message from a page; an experiment takes a few thousand.
+MOST_BYTES = 256 * 1024
+#: Pages at a time: each may keep a core busy.
+MOST_PAGES = 4
+
+#: Nothing from elsewhere, in nobody's frame, kept nowhere.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Playground:
+    """The server: its address once it runs, and the pages that are open."""
+
+    def __init__(self, port: int = 0, log: Callable[[str], None] | None = None) -> None:
+        self._wanted, self.port = port, 0
+        self.token = secrets.token_urlsafe(18)
+        self._log = log or (lambda line: print(line, file=sys.stderr, flush=True))
+        self.sessions: set[Session] = set()
+
+    @property
+    def url(self) -> str:
+        """The address to open."""
+        return f"http://{ADDRESS}:{self.port}/?token={self.token}"
+
+    async def start(self) -> Server:
+        """Listens. Raises :class:`OSError` where the port is taken."""
+        server = await serve(
+            self._talk, ADDRESS, self._wanted, process_request=self._answer,
+            max_size=MOST_BYTES, compression=None, server_header=None,
+        )  # fmt: skip
+        self.port = server.sockets[0].getsockname()[1]
+        return server
+
+    async def forever(self, ready: Callable[[str], None]) -> None:
+        """Listens until it is cancelled; `ready` hears the address."""
+        async with await self.start():
+            ready(self.url)
+            await asyncio.get_running_loop().create_future()
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+        """What is answered without a WebSocket, or `None` where one may open."""
+        parts = urlsplit(request.path)
+        if wrong := self._host(request.headers):
+            return _text(http.HTTPStatus.FORBIDDEN, wrong)
+        if parts.path.startswith(("/page/", "/assets/")):
+            return _file(parts.path)
+        if parts.path not in ("/", "/ws"):
+            return _text(http.HTTPStatus.NOT_FOUND, f"address must be / or /ws, got {parts.path[:80]}")
+        given = parse_qs(parts.query).get("token", [""])
+        if len(given) != 1 or not secrets.compare_digest(given[0].encode(), self.token.encode()):
+            return _text(http.HTTPStatus.FORBIDDEN, "token must be the one in the address that `haltere play` printed")
+        if parts.path == "/":
+            return _file("/page/index.html")
+        if wrong := self._origin(request.headers):
+            return _text(http.HTTPStatus.FORBIDDEN, wrong)
+        if len(self.sessions) >= MOST_PAGES:
+            text = f"pages must be at most {MOST_PAGES} at a time; close one"
+            return _text(http.HTTPStatus.SERVICE_UNAVAILABLE, text)
+        return None
+
+    def _names(self) -> tuple[str, ...]:
+        return (f"{ADDRESS}:{self.port}", f"localhost:{self.port}")
+
+    def _host(self, headers: Headers) -> str:
+        hosts = headers.get_all("Host")
+        if len(hosts) == 1 and hosts[0].lower() in self._names():
+            return ""
+        return f"host must be {self._names()[0]}, got {', '.join(hosts)[:80] or 'none'}"
+
+    def _origin(self, headers: Headers) -> str:
+        """A browser always says from which page a WebSocket comes; a program may leave it out."""
+        origins = headers.get_all("Origin")
+        if all(origin.lower() in {f"http://{name}" for name in self._names()} for origin in origins):
+            return ""
+        return f"origin must be the playground's own page, got {', '.join(origins)[:80]}"
+
+    async def _talk(self, connection: ServerConnection) -> None:
+        """One page, from its coming to its going."""
+
+        async def tell(what: dict[str, Any]) -> None:
+            with contextlib.suppress(ConnectionClosed):
+                await connection.send(json.dumps(what, separators=(",", ":"), allow_nan=False))
+
+        session = Session(tell)
+        self.sessions.add(session)
+        try:
+            await tell({"tell": "hello", "version": _core.version, "schema": catalogue.schema(), "most": MOST})
+            async for message in connection:
+                try:
+                    await session.take(message)
+                except Refused as error:
+                    await tell({"tell": "refused", "at": error.at, "text": error.text, "setup": error.setup})
+        except ConnectionClosed:
+            pass
+        finally:
+            self.sessions.discard(session)
+            running = session.running
+            await session.stop()
+            if running:
+                self._log(f"the page was closed: its run stopped at {session.setups[0].live.now_s:.2f} s")
+
+
+def _response(status: http.HTTPStatus, kind: str, body: bytes) -> Response:
+    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"})
+    return Response(status.value, status.phrase, headers, body)
+
+
+def _text(status: http.HTTPStatus, text: str) -> Response:
+    return _response(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+
+
+#: What the page is made of; nothing else is read from the disk.
+_FILES = {
+    **{f"/page/{name}": ("haltere.play", f"page/{name}") for name in
+       ("index.html", "page.css", "main.js", "form.js", "charts.js", "setup.js", "data.js")},
+    **{f"/assets/{name}": ("haltere.assets", name) for name in ("uplot.min.js", "uplot.min.css")},
+}  # fmt: skip
+
+
+def _file(path: str) -> Response:
+    if path not in _FILES:
+        return _text(http.HTTPStatus.NOT_FOUND, f"no such file: {path[:80]}")
+    package, name = _FILES[path]
+    kind = {"js": "text/javascript"}.get(name.rsplit(".", 1)[-1]) or mimetypes.guess_type(name)[0] or "text/plain"
+    body = files(package).joinpath(*name.split("/")).read_bytes()
+    return _response(http.HTTPStatus.OK, f"{kind}; charset=utf-8", body)
