@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -46,7 +47,8 @@ class Entry:
     def summary(self) -> str:
         """The first sentence of what it is."""
         text = " ".join(self.about.split())
-        return text.split(". ")[0].rstrip(".") + "." if text else ""
+        # The period of an abbreviation ends no sentence.
+        return re.split(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)\.(?:\s|$)", text)[0] + "." if text else ""
 
     def parameters(self) -> list[Parameter]:
         """Its keys, `kind` left out."""
@@ -148,7 +150,16 @@ _UNIONS = {
     "schedulers": "SchedulerParams",
     "correlators": "CorrelatorParams",
 }
-_TABLES = {"link": "Link", "processor": "Processor", "tcp": "TcpParams", "measure": "MeasureSpec"}
+_TABLES = {
+    "link": "Link",
+    "step": "Step",
+    "trace": "Trace",
+    "processor": "Processor",
+    "tcp": "TcpParams",
+    "measure": "MeasureSpec",
+    "sweep": "Sweep",
+    "precision": "PrecisionTable",
+}
 
 
 @cache
@@ -187,11 +198,16 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
 
 
 def find(name: str) -> Entry:
-    """The entry of that name."""
-    for entry in entries():
-        if entry.name == name:
-            return entry
-    raise InputError(_unknown("name", name, [entry.name for entry in entries()]))
+    """The entry of that name; the first where several kinds have it."""
+    return found(name)[0]
+
+
+def found(name: str) -> list[Entry]:
+    """All entries of that name: `multipath` is a topology and a kind of traffic."""
+    named = [entry for entry in entries() if entry.name == name]
+    if not named:
+        raise InputError(_unknown("name", name, [entry.name for entry in entries()]))
+    return named
 
 
 def _unknown(what: str, got: str, known: list[str]) -> str:
@@ -201,7 +217,11 @@ def _unknown(what: str, got: str, known: list[str]) -> str:
 
 
 def explain(name: str, width: int = 96) -> str:
-    """An entry as text for the terminal: what it is, and its parameters."""
+    """What has that name as text for the terminal: what it is, and its parameters."""
+    return "\n\n".join(_explained(entry, width) for entry in found(name))
+
+
+def _explained(entry: Entry, width: int) -> str:
     import textwrap
 
     entry = find(name)

@@ -237,6 +237,44 @@ def test_what_cannot_be_translated_says_why(scenario: dict[str, Any]) -> None:
         translate.translate(case(**scenario), 1)
 
 
+PATHS = [
+    {"rate_mbit": 20, "rtt_ms": 20, "qdisc": "pfifo limit 33"},
+    {"rate_mbit": 5, "rtt_ms": 100, "qdisc": "pfifo limit 41"},
+]
+MPTCP = {"mptcp": True, "paths": PATHS, "ping": None, "flows": [{"cc": "cubic", "start": 0.05, "proto": "mptcp"}]}
+
+
+def test_multipath_tcp_has_a_router_and_a_subflow_for_each_path() -> None:
+    told = translate.translate(case(**MPTCP), 1)
+    (flow,) = told["traffic"]
+    assert flow["paths"] == [{"from": "n1", "to": "n3"}, {"from": "n1.1", "to": "n3.1"}]
+    assert flow["multipath"] == {"scheduler": "linux", "tune_send_buffer": True, "opportunistic": False}
+    assert "from" not in flow and "to" not in flow
+    links = {(link["from"], link["to"]): link for link in told["topology"]["graph"]["links"]}
+    assert set(links) == {("n1", "r0"), ("n3", "r0"), ("n1.1", "r1"), ("n3.1", "r1")}
+    assert [links[end]["delay"] for end in (("n1", "r0"), ("n3.1", "r1"))] == ["10ms", "50ms"]
+    assert (
+        links["n3.1", "r1"]["reverse"] | {"rate": "5000000bit", "queue": {"kind": "drop_tail", "limit": "41p"}}
+        == (links["n3.1", "r1"]["reverse"])
+    )
+    assert [translate.link_of(way, path) for way in ("fwd", "rev") for path in (0, 1)] == [
+        "r0>n3",
+        "r1>n3.1",
+        "r0>n1",
+        "r1>n1.1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"mptcp": False}, {"paths": None}, {"ping": {"interval": 0.1}}, {"flows": [{"cc": "cubic", "proto": "sctp"}]},
+     {"flows": [{"cc": "cubic", "proto": "mptcp", "path": 1}]}, {"flows": [{"cc": "cubic", "proto": "tcp"}]}],
+)  # fmt: skip
+def test_multipath_tcp_that_is_not_known_says_why(change: dict[str, Any]) -> None:
+    with pytest.raises(NotTranslated, match=r"\w+ \w+"):
+        translate.translate(case(**MPTCP | change), 1)
+
+
 # ------------------------------------------------------------------ dynamics
 def test_losses_windows_and_period_are_found() -> None:
     t = [i / 50 for i in range(1000)]

@@ -21,7 +21,7 @@ from ..experiment import Scenario
 from ..report import Document, Figure, Heading, Table, Text
 from ..results import Results
 from ..stats import Mean
-from . import Finding, Options, Outcome, data, expected, findings_table, judge
+from . import Finding, Options, Outcome, data, expected, findings_table, judge, mptcp_red_readings
 
 __all__ = ["reproduce"]
 
@@ -458,7 +458,7 @@ def reproduce(options: Options) -> Outcome:
     left_out = ""
     if options.quick:
         scenario = scenario.with_values({"duration": "30s"})
-        left_out = "half of each run; all but 4 of 35 seeds; the stream under each scheduler; the cut of path A"
+        left_out = "half of each run; all but 4 of 35 seeds; the stream under each scheduler; the cut of path A; other readings"
     seeds = options.seeds if options.seeds is not None else (4 if options.quick else int(given["runs"]))
     results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)
     sides, verdicts = _sides(results), _verdicts(results)
@@ -482,6 +482,11 @@ def reproduce(options: Options) -> Outcome:
             seeds=more, jobs=options.jobs, out=options.out, quiet=options.quiet
         )
         document.add(_stream_table(_sides(stream), _sides(cut)))
+        document.add(
+            mptcp_red_readings.compare(
+                scenario, findings, options, lambda other: _findings(_sides(other), _verdicts(other))
+            )
+        )
     document.add(Heading("Figures"), *_figures(results, sides, verdicts))
     document.add(Heading("Findings"), findings_table(findings))
     return Outcome(ID, document, findings, left_out)

@@ -11,7 +11,7 @@ from . import dynamics
 from .load import Case, expand_flows
 from .measures import WAYS, Measures, counts_all_marks, goodputs, pings, queue
 from .tc import NotTranslated
-from .translate import LINK_OF, translate
+from .translate import link_of, paths_of, translate
 
 
 def run(case: Case, seed: int) -> Measures:
@@ -48,6 +48,8 @@ def of_tables(case: Case, seed: int, tables: dict[str, Any]) -> Measures:
         measures |= goodputs(way, some)
         if some and (way == "fwd" or s["both_ways"]):
             measures |= _queue(way, s, tables)
+    if s.get("paths"):
+        measures |= _paths(s, tables)
     if s.get("ping"):
         at, rtt = _column(tables["pings"], "at_ns") * 1e-9, _column(tables["pings"], "rtt_ns") * 1e-6
         measures |= pings([float(ms) for ms in rtt[at >= s["warmup"]]])
@@ -68,14 +70,28 @@ def goodputs_of_flows(case: Case, seed: int, series: Any) -> list[float]:
     return rates
 
 
+def _paths(s: dict[str, Any], tables: dict[str, Any]) -> Measures:
+    """What each path's link carried and lost."""
+    measures, rows = Measures(), {row["link"]: row for row in tables["links"].to_pylist()}
+    for path in range(len(paths_of(s))):
+        row = rows[link_of("fwd", path)]
+        drops = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
+        seconds = s["duration"] - s["warmup"]
+        measures[f"path {path} link"] = row["sent_bytes_after_warmup"] * 8e-6 / seconds
+        measures[f"path {path} loss"] = 100 * drops / max(1, drops + row["sent_after_warmup"])
+    return measures
+
+
 def _queue(way: str, s: dict[str, Any], tables: dict[str, Any]) -> Measures:
-    series, name = tables["queue_series"], LINK_OF[way]
+    series, name = tables["queue_series"], link_of(way)
     mine = (_column(series, "link") == name) & (_column(series, "at_ns") >= s["warmup"] * 1e9)
     length = float(_column(series, "packets")[mine].mean())
     (row,) = [row for row in tables["links"].to_pylist() if row["link"] == name]
     sent = row["sent_after_warmup"]
     if s["shaper"] in COUNT_THE_SENDING:
-        length += row["sent_bytes_after_warmup"] * 8 / (s["rate_mbit"] * 1e6 * (s["duration"] - s["warmup"]))
+        length += (
+            row["sent_bytes_after_warmup"] * 8 / (paths_of(s)[0]["rate_mbit"] * 1e6 * (s["duration"] - s["warmup"]))
+        )
     drops = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
     return queue(way, length, drops, sent, row["marked_after_warmup"] if counts_all_marks(s) else None)
 

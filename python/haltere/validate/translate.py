@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .load import Case, expand_flows
+from .load import DEFAULTS, Case, expand_flows
 from .tc import NotTranslated, Queue, duration, nbytes, packets, parse_qdisc
 
 ETHERNET = 14
@@ -29,6 +29,10 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "bbr": {"kind": "bbr"},
 }
 ALWAYS_ECN = ("dctcp",)
+# Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition where the window blocks.
+MULTIPATH = {"scheduler": "linux", "tune_send_buffer": True, "opportunistic": False}
+PATH_DEFAULTS = {name: DEFAULTS[name] for name in ("both_ways", "shaper", "qdisc_rev", "access_mbit", "txqueuelen")}
+"""What the harness takes where one of several paths is silent."""
 
 # htb sends while its bucket is not in debt, so a frame is handed on as its transmission starts; tbf sends once the bucket
 # covers the frame. Both buckets hold one frame, which is what an idle line saves up.
@@ -40,10 +44,7 @@ def translate(case: Case, seed: int) -> dict[str, Any]:
     s = case.scenario
     if s.get("topology", "chain") != "chain":
         raise NotTranslated(f"topology `{s['topology']}` is not known here")
-    if s.get("mptcp") or any(flow["proto"] != "tcp" for flow in expand_flows(s)):
-        raise NotTranslated("Multipath TCP: experiment files cannot describe it yet")
-    if s.get("paths"):
-        raise NotTranslated("several paths (`paths`) without Multipath TCP are not known here")
+    _check_paths(s)
     if s.get("pre"):
         raise NotTranslated("the scenario runs commands of its own (`pre`), whose effect is not known here")
     flows, tcp = _flows(case, seed), _tcp(s)
@@ -58,6 +59,31 @@ def translate(case: Case, seed: int) -> dict[str, Any]:
         "traffic": flows + _ping(s),
         "measure": {"queues": _ms(s["sample"]["qdisc_ms"]), "flows": _ms(s["sample"]["tcp_ms"])},
     }
+
+
+def _check_paths(s: dict[str, Any]) -> None:
+    """Either one path and plain TCP, or several and Multipath TCP with a subflow on each."""
+    multipath = [flow for flow in expand_flows(s) if flow["proto"] != "tcp"]
+    if any(flow["proto"] != "mptcp" for flow in multipath):
+        raise NotTranslated("flows of this protocol are not known here")
+    if bool(multipath) != bool(s.get("mptcp")):
+        raise NotTranslated("Multipath TCP that is switched on for some flows alone is not known here")
+    if not s.get("paths"):
+        if multipath:
+            raise NotTranslated("Multipath TCP without several paths (`paths`) is not known here")
+        return
+    if not multipath:
+        raise NotTranslated("several paths (`paths`) without Multipath TCP are not known here")
+    if s.get("ping"):
+        raise NotTranslated("pings beside several paths are not known here")
+    for flow in multipath:
+        if flow["dir"] != "fwd" or flow["path"]:
+            raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not known here")
+
+
+def paths_of(s: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each path as a scenario of one path: where `paths` is silent the harness's defaults hold."""
+    return [s | PATH_DEFAULTS | path for path in s["paths"]] if s.get("paths") else [s]
 
 
 def _seconds(seconds: float) -> str:
@@ -97,11 +123,20 @@ def _host(s: dict[str, Any]) -> dict[str, Any]:
 
 
 def _graph(s: dict[str, Any]) -> dict[str, Any]:
-    links = [
-        _pair("n1", "r0", _host(s), bottleneck(s, "rev")),
-        _pair("n3", "r0", _host(s), bottleneck(s, "fwd")),
-    ]
-    return {"nodes": ["n1", "r0", "n3"], "links": links}
+    """One router a path; an interface of a host is a node of its own."""
+    nodes, links = [], []
+    for k, path in enumerate(paths_of(s)):
+        one, router, other = _node("n1", k), f"r{k}", _node("n3", k)
+        nodes += [one, router, other]
+        links += [
+            _pair(one, router, _host(path), bottleneck(path, "rev")),
+            _pair(other, router, _host(path), bottleneck(path, "fwd")),
+        ]
+    return {"nodes": nodes, "links": links}
+
+
+def _node(host: str, path: int) -> str:
+    return f"{host}.{path}" if path else host
 
 
 def _pair(one: str, other: str, there: dict[str, Any], back: dict[str, Any]) -> dict[str, Any]:
@@ -112,8 +147,9 @@ def _pair(one: str, other: str, there: dict[str, Any], back: dict[str, Any]) -> 
     return {"from": one, "to": other, **there, "reverse": plain | back}
 
 
-LINK_OF = {"fwd": "r0>n3", "rev": "r0>n1"}
-"""Names of the watched links in Haltere's results."""
+def link_of(way: str, path: int = 0) -> str:
+    """Name of the watched link in Haltere's results."""
+    return f"r{path}>{_node('n3' if way == 'fwd' else 'n1', path)}"
 
 
 # ------------------------------------------------------------------ traffic
@@ -126,11 +162,14 @@ def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
         entry: dict[str, Any] = {
             "kind": "bulk",
             "name": f"f{number}",
-            "from": ends[0],
-            "to": ends[1],
             "start": _seconds(start),
             "jitter": "0s",
         }
+        if flow["proto"] == "mptcp":
+            joined = [{"from": _node("n1", k), "to": _node("n3", k)} for k in range(len(s["paths"]))]
+            entry |= {"kind": "multipath", "paths": joined, "multipath": MULTIPATH}
+        else:
+            entry |= {"from": ends[0], "to": ends[1]}
         entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow["cc"])}
         if flow["stop"] is not None:
             entry["stop"] = _seconds(flow["stop"])
