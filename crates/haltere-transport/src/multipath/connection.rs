@@ -10,7 +10,7 @@ use super::info::{Coefficient, PathInfo};
 use super::params::MultipathParams;
 use super::scheduler::Scheduler;
 use super::send_queue::SendQueue;
-use super::subflow::{Dss, Subflow};
+use super::subflow::{DATA_OPTION, Dss, Subflow};
 use super::view::{MAX_PATHS, PathView, Paths};
 use crate::reassembly::Reassembly;
 use crate::{Connection, Role, Segment, TcpParams};
@@ -32,10 +32,7 @@ pub struct Transmission {
 }
 
 /// Bytes of the option of a segment with data.
-const DSS_LEN: u64 = 20;
-
-/// Memory that Linux reckons for a segment in flight: payload and headers in the next power of two, and 256 bytes more.
-const SEGMENT_MEMORY: u64 = 2304;
+const DSS_LEN: u64 = DATA_OPTION as u64;
 
 /// Least time between two probes of a peer that owes an answer to the connection.
 const PROBE: u64 = 200_000_000;
@@ -338,7 +335,7 @@ impl Multipath {
                     return Some(Transmission { path, segment, ecn, dss });
                 }
                 self.pending = self.pending.without(path);
-                self.flows[path].tune_room();
+                self.flows[path].tune_memory();
             }
             if !self.schedule(now) {
                 return None;
@@ -388,8 +385,7 @@ impl Multipath {
         if !self.params.tune_send_buffer {
             return most;
         }
-        let segments = self.flows.iter().map(|f| f.room / f.conn.tx.mss).max().unwrap_or(0);
-        (segments * SEGMENT_MEMORY).min(most)
+        self.flows.iter().map(|f| f.memory).max().unwrap_or(0).min(most)
     }
     /// No more will be written.
     pub fn close(&mut self, now: Time) {

@@ -20,8 +20,8 @@ pub struct MultipathParams {
     pub recv_buffer: Bytes,
     /// Bytes that the connection holds which are not acknowledged or not sent. Default 4MiB (Linux's `tcp_wmem[2]`).
     pub send_buffer: Bytes,
-    /// The send buffer is tuned as Linux 6.1 does, up to `send_buffer`: twice the largest window of any one subflow, in memory of 2304
-    /// bytes a segment. It may be too small for the paths together. Default false: all of `send_buffer`, from the start.
+    /// The send buffer is tuned as Linux 6.1 does, up to `send_buffer`: twice the largest window of any one subflow, 2304
+    /// bytes of memory a segment. It may be too small for the paths together. Default false: all of `send_buffer`, from the start.
     pub tune_send_buffer: bool,
     /// Where the receive window blocks the stream, the oldest segment is sent again on a path that has room (Raiciu et al.,
     /// NSDI 2012, section 4.2). Default true.

@@ -27,10 +27,10 @@ pub struct Dss {
 }
 
 impl Dss {
-    /// Bytes of the option in a TCP header: 4-byte acknowledgement, and with a mapping 4-byte sequence number and 8 more,
-    /// without checksum, rounded up to a multiple of four.
+    /// Bytes of the option in a TCP header, as Linux fills it: an acknowledgement of 8 bytes alone, or with a mapping one of 4 and a
+    /// sequence number of 8, without checksum, rounded up to a multiple of four.
     pub fn option_len(&self) -> u32 {
-        if self.data.is_some() { 20 } else { 8 }
+        if self.data.is_some() { DATA_OPTION } else { 12 }
     }
 }
 
@@ -50,6 +50,14 @@ impl Map {
 
 /// Segments of a first window, for which a buffer has room twice.
 const INITIAL_WINDOW: u64 = 10;
+
+/// Memory for a segment that Linux reckons with where it tunes a buffer (payload and headers in the next power of two, and 256
+/// bytes), and what one takes: payload, 1 KiB for headers, and 256 bytes. Read off its sockets (`ss -m`).
+const MEMORY_RECKONED: u64 = 2304;
+const MEMORY_TAKEN: u64 = 2704;
+
+/// Bytes of the option of a segment with data.
+pub(crate) const DATA_OPTION: u32 = 24;
 
 /// One subflow.
 #[derive(Debug)]
@@ -74,8 +82,8 @@ pub(crate) struct Subflow {
     pub delay_there: Option<Dur>,
     pub srtt_seen: u64,
     pub penalised_until: Time,
-    /// Bytes that its own buffer takes, sent or not, where the scheduler queues ahead.
-    pub room: u64,
+    /// Memory of its own buffer, for what is sent and what is not, where the scheduler queues ahead.
+    pub memory: u64,
     /// End of the last chunk that was shorter than a segment: none may follow in the same segment.
     short_end: u64,
     pub segments: u64,
@@ -88,7 +96,7 @@ pub(crate) struct Subflow {
 impl Subflow {
     pub fn new(conn: Connection) -> Subflow {
         Subflow {
-            room: 2 * INITIAL_WINDOW * conn.tx.mss,
+            memory: 2 * INITIAL_WINDOW * MEMORY_RECKONED,
             short_end: 0,
             conn,
             sent: VecDeque::new(),
@@ -126,13 +134,16 @@ impl Subflow {
     /// The subflow's own buffer takes a segment, sent now or not, and the segment has one mapping.
     pub fn has_room(&self) -> bool {
         let tx = &self.conn.tx;
-        tx.write_end - tx.una < self.room && tx.nxt >= self.short_end
+        // All of it fits the peer's window, or that would cut a segment in two.
+        let fits = tx.write_end + tx.mss <= tx.window_end;
+        let taken = (tx.write_end - tx.una).div_ceil(tx.mss) * MEMORY_TAKEN;
+        taken < self.memory && tx.nxt >= self.short_end && fits
     }
     /// As Linux tunes a send buffer: twice the window where that is not filled; it never shrinks.
-    pub fn tune_room(&mut self) {
+    pub fn tune_memory(&mut self) {
         let tx = &self.conn.tx;
         if tx.in_flight() + tx.mss <= tx.cwnd {
-            self.room = self.room.max(2 * tx.cwnd);
+            self.memory = self.memory.max(2 * (tx.cwnd / tx.mss) * MEMORY_RECKONED);
         }
     }
     /// Writes `len` bytes that begin at `data` of the connection's stream.
