@@ -224,7 +224,6 @@ def explain(name: str, width: int = 96) -> str:
 def _explained(entry: Entry, width: int) -> str:
     import textwrap
 
-    entry = find(name)
     parts = [f"{entry.name} ({entry.kind})", *([_wrap(entry.about, width)] if entry.about else [])]
     for parameter in entry.parameters():
         head = (
