@@ -45,7 +45,8 @@ impl Multipath {
             view.rttvar = Dur::from_ns(tx.rtt.var());
             (view.cwnd, view.ssthresh) = (Bytes::new(tx.cwnd), tx.control.ssthresh());
             (view.in_flight, view.mss) = (Bytes::new(tx.in_flight()), Bytes::new(mss));
-            view.queued = Bytes::new(tx.write_end - tx.una);
+            // The end of the subflow takes a number after its last byte.
+            view.queued = Bytes::new(tx.write_end.saturating_sub(tx.una));
             if usable {
                 // Where all usable paths have timed out or left, those that timed out are better than none.
                 self.correlators.observe(now, path, Observation::Opportunity { srtt: view.srtt, ready });

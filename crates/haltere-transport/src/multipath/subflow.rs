@@ -136,7 +136,7 @@ impl Subflow {
         let tx = &self.conn.tx;
         // All of it fits the peer's window, or that would cut a segment in two.
         let fits = tx.write_end + tx.mss <= tx.window_end;
-        let taken = (tx.write_end - tx.una).div_ceil(tx.mss) * MEMORY_TAKEN;
+        let taken = tx.write_end.saturating_sub(tx.una).div_ceil(tx.mss) * MEMORY_TAKEN;
         taken < self.memory && tx.nxt >= self.short_end && fits
     }
     /// As Linux tunes a send buffer: twice the window where that is not filled; it never shrinks.
