@@ -1,5 +1,6 @@
 """The compiled half of Haltere: experiments are read and checked here, and run."""
 
+from collections.abc import Sequence
 from typing import Any, final
 
 version: str
@@ -133,6 +134,12 @@ class Live:
 
 def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""
+
+def capture_classify(path: str, options: str, progress: Progress | None = None) -> str:
+    """Shows every packet of a capture to classifiers. Options and report are JSON. Raises :class:`InputError`."""
+
+def capture_correlate(captures: Sequence[Sequence[str]], options: str, progress: Progress | None = None) -> str:
+    """Which flows of captures share a bottleneck; a capture is one file or the files of its directions. JSON as above."""
 
 def schema() -> str:
     """The JSON Schema of experiment files, as JSON."""

@@ -30,8 +30,10 @@ class Bar:
     On a terminal one line is redrawn; elsewhere a line is written at the start, at every quarter and at the end.
     """
 
-    def __init__(self, total: int, what: str, stream: TextIO | None = None, quiet: bool = False) -> None:
-        self.total, self.what = total, what
+    def __init__(
+        self, total: int, what: str, stream: TextIO | None = None, quiet: bool = False, unit: str = "runs"
+    ) -> None:
+        self.total, self.what, self.unit = total, what, unit
         self.stream = sys.stderr if stream is None else stream
         self.quiet = quiet or total == 0
         self.terminal = self.stream.isatty()
@@ -57,7 +59,7 @@ class Bar:
 
     def _figures(self, done: float, now: float) -> str:
         spent = now - self.began
-        text = f"{int(done)}/{self.total} runs, {_span(spent)}"
+        text = f"{int(done)}/{self.total} {self.unit}, {_span(spent)}"
         if 0 < done < self.total and spent > 2:
             text += f", about {_span(spent * (self.total - done) / done)} left"
         return text

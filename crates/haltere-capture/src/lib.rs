@@ -1,17 +1,21 @@
-//! Classifiers held against recorded traffic: a capture is read packet by packet, each packet is shown to each classifier
-//! in the recorded order, and when a flow is over its own size says what it was: short or long.
+//! Recorded traffic: classifiers and correlators held against captures.
 //!
 //! | module | what |
 //! |---|---|
-//! | `reader` | pcap and pcapng as a stream of frames, whatever their size |
-//! | `packet` | a frame as a classifier sees it, with the offset that the flow's SYN lets it tell |
-//! | [`replay`] | flows, verdicts, rates with intervals |
+//! | [`reader`] | pcap and pcapng as a stream of packets, whatever their size |
+//! | [`packet`] | what a packet's headers say |
+//! | [`replay`] | each packet shown to each classifier; when a flow is over its own size says what it was: short or long |
+//! | [`mod@correlate`] | round-trip times and delays of flows through the correlators: which flows share a bottleneck |
 //!
-//! Memory is bounded by the flows of the capture, not by its packets.
+//! Memory is bounded by the flows of a capture, not by its packets.
 
-mod packet;
-mod reader;
+pub mod correlate;
+pub mod error;
+pub mod packet;
+pub mod reader;
 pub mod replay;
+mod samples;
 
-pub use reader::CaptureError;
-pub use replay::{Options, Rate, Report, Score, classify, classify_with};
+pub use correlate::correlate;
+pub use error::{CaptureError, Watch};
+pub use replay::{classify, classify_with};

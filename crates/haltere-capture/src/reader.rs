@@ -1,143 +1,387 @@
-//! Captures as a stream of Ethernet frames.
-//! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng; the crate `pcap-file` reads the blocks. Deviations: raw IP and Linux
-//! "cooked" packets get an Ethernet header; what a snap length cut off is zeros, as far as a frame can be long.
-//! Units: ns, bytes. Cost: one packet at a time.
+//! Captures as a stream of packets.
+//! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Deviations: none.
+//! Model: pcap is a head and records, pcapng is blocks; each packet has a time, the bytes that were kept and its length on the
+//! line, and (pcapng) an interface with its kind of link and its unit of time. Both byte orders are read.
+//! Units: ns, bytes. Cost: one packet at a time, copied once; memory: the largest packet.
+//! Known problems: a file compressed by gzip or zstd must be unpacked first.
 
-use haltere_units::Time;
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::PcapNgReader;
-use pcap_file::pcapng::blocks::Block;
-use pcap_file::{DataLink, PcapError};
-use std::fmt;
-use std::io::{Chain, Cursor, Read};
+use crate::error::{CaptureError, Watch};
+use std::io::{BufReader, ErrorKind, Read};
+use std::sync::atomic::Ordering;
 
-/// The largest frame that is taken; Linux's captures hold at most 256 KiB a packet.
-const MOST: usize = 262_144;
-/// Bytes of an Ethernet header.
-const ETHERNET: usize = 14;
+/// The longest packet or block that is believed: libpcap's own bound for a packet, and room for a block's options.
+const MOST: u32 = 262_144 + 65_536;
+/// Packets between two looks at whether the caller wants no more.
+const LOOK: u64 = 4096;
 
-/// Why a capture could not be read to its end.
-#[derive(Debug)]
-pub enum CaptureError {
-    /// It could not be opened.
-    Open(std::io::Error),
-    /// It is no capture.
-    Format(String),
-    /// It breaks off or contradicts itself after so many packets.
-    Packet(u64, String),
-    /// A kind of link that is not read.
-    Link(u64, String),
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const OLD_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+/// The option with an interface's unit of time.
+const TSRESOL: u16 = 9;
+
+/// The kinds of link whose packets are read, as <https://www.tcpdump.org/linktypes.html> numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// Ethernet, with or without tags.
+    Ethernet,
+    /// IPv4 or IPv6 without anything below.
+    Ip,
+    /// A protocol family in four bytes, then IP.
+    Loopback,
+    /// Linux "cooked", version 1.
+    Cooked,
+    /// Linux "cooked", version 2.
+    Cooked2,
 }
 
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CaptureError::Open(error) => write!(f, "file must be readable, got {error}"),
-            CaptureError::Format(got) => write!(f, "file must be a pcap or pcapng capture, got {got}"),
-            CaptureError::Packet(number, got) => {
-                write!(f, "packet {number} must be whole, got {got}; the file is truncated or corrupt there")
+impl Link {
+    const fn of(number: u16) -> Option<Link> {
+        Some(match number {
+            1 => Link::Ethernet,
+            12 | 14 | 101 | 228 | 229 => Link::Ip,
+            0 | 108 => Link::Loopback,
+            113 => Link::Cooked,
+            276 => Link::Cooked2,
+            _ => return None,
+        })
+    }
+}
+
+/// A packet as the file has it.
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
+    /// Nanoseconds since 1970, or whatever the clock of the capture counts from.
+    pub at_ns: u64,
+    /// What lies below IP.
+    pub link: Link,
+    /// The bytes that were kept.
+    pub bytes: &'a [u8],
+    /// Bytes on the line.
+    pub length: u32,
+}
+
+/// An interface of a pcapng file; a pcap file has one.
+#[derive(Debug, Clone, Copy)]
+struct Interface {
+    link: Result<Link, u16>,
+    unit: Unit,
+    snaplen: u32,
+}
+
+/// A unit of time: 1 / `per_second` s.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    per_second: u64,
+}
+
+impl Unit {
+    /// `if_tsresol`: a negative power of ten, or of two where the highest bit is set; `None` where it is out of reason.
+    fn of(resolution: u8) -> Option<Unit> {
+        let exponent = u32::from(resolution & 0x7f);
+        let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
+        base.checked_pow(exponent).map(|per_second| Unit { per_second })
+    }
+    fn ns(self, ticks: u64) -> u64 {
+        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.per_second);
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Pcap,
+    PcapNg,
+}
+
+/// Reads a capture.
+#[derive(Debug)]
+pub struct Reader<'a, R: Read> {
+    input: BufReader<R>,
+    watch: Watch<'a>,
+    format: Format,
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+    /// Packets read.
+    number: u64,
+    /// Bytes read.
+    place: u64,
+    body: Vec<u8>,
+}
+
+/// What a packet's block says, and where its bytes lie in the body.
+struct Found {
+    interface: u32,
+    ticks: u64,
+    start: usize,
+    kept: u32,
+    length: u32,
+}
+
+impl<'a, R: Read> Reader<'a, R> {
+    /// Reads the file's head.
+    pub fn new(input: R, watch: Watch<'a>) -> Result<Reader<'a, R>, CaptureError> {
+        let input = BufReader::with_capacity(1 << 18, input);
+        let mut reader = Reader {
+            input,
+            watch,
+            format: Format::Pcap,
+            big_endian: false,
+            interfaces: vec![],
+            number: 0,
+            place: 0,
+            body: vec![],
+        };
+        reader.head()?;
+        Ok(reader)
+    }
+    /// Packets read so far.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+    fn head(&mut self) -> Result<(), CaptureError> {
+        let mut magic = [0; 4];
+        if self.fill(&mut magic)? < 4 {
+            return Err(CaptureError::Format("less than four bytes".into()));
+        }
+        let per_second = match u32::from_le_bytes(magic) {
+            0xa1b2_c3d4 | 0xd4c3_b2a1 => 1_000_000,
+            0xa1b2_3c4d | 0x4d3c_b2a1 => 1_000_000_000,
+            SECTION => {
+                self.format = Format::PcapNg;
+                return self.section();
             }
-            CaptureError::Link(number, got) => {
-                write!(f, "packet {number} must be Ethernet, raw IP or Linux cooked, got link type {got}")
+            other => return Err(CaptureError::Format(told_magic(other))),
+        };
+        self.big_endian = magic[0] == 0xa1;
+        let mut rest = [0; 20];
+        if self.fill(&mut rest)? < 20 {
+            return Err(CaptureError::Format("a pcap head that breaks off".into()));
+        }
+        // The upper bits of the link type tell of a frame check sequence.
+        let link = self.u32(&rest[16..]) as u16;
+        let snaplen = self.u32(&rest[12..]);
+        self.interfaces.push(Interface { link: Link::of(link).ok_or(link), unit: Unit { per_second }, snaplen });
+        Ok(())
+    }
+    /// The rest of a section header, whose type was read.
+    fn section(&mut self) -> Result<(), CaptureError> {
+        let mut head = [0; 8];
+        if self.fill(&mut head)? < 8 {
+            return Err(self.broken("the end of the file in a section's head"));
+        }
+        self.big_endian = match head[4..] {
+            [0x1a, 0x2b, 0x3c, 0x4d] => true,
+            [0x4d, 0x3c, 0x2b, 0x1a] => false,
+            _ => return Err(CaptureError::Format("a pcapng section of no known byte order".into())),
+        };
+        self.interfaces.clear();
+        let length = self.u32(&head);
+        self.body(length, 12)
+    }
+    /// The next packet; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
+        if self.number.is_multiple_of(LOOK) {
+            self.watch.look(self.place)?;
+        }
+        let found = match self.format {
+            Format::Pcap => self.record()?,
+            Format::PcapNg => self.packet_block()?,
+        };
+        let Some(Found { interface, ticks, start, kept, length }) = found else {
+            self.watch.look(self.place)?;
+            return Ok(None);
+        };
+        self.number += 1;
+        let Some(on) = self.interfaces.get(interface as usize) else {
+            return Err(CaptureError::Packet(self.number, format!("interface {interface}, which is not described")));
+        };
+        let link = on.link.map_err(|number| CaptureError::Link(self.number, number))?;
+        let bytes = &self.body[start..start + kept as usize];
+        Ok(Some(Record { at_ns: on.unit.ns(ticks), link, bytes, length: length.max(kept) }))
+    }
+    /// A record of a pcap file.
+    fn record(&mut self) -> Result<Option<Found>, CaptureError> {
+        let mut head = [0; 16];
+        match self.fill(&mut head)? {
+            0 => return Ok(None),
+            16 => {}
+            got => return Err(self.broken(&format!("{got} of the 16 bytes of its head"))),
+        }
+        let [seconds, fraction, kept, length] = [0, 4, 8, 12].map(|at| self.u32(&head[at..]));
+        let per_second = self.interfaces[0].unit.per_second;
+        if u64::from(fraction) >= per_second {
+            return Err(self.broken(&format!("{fraction} parts of a second of {per_second}")));
+        }
+        self.read_body(kept)?;
+        Ok(Some(Found { interface: 0, ticks: u64::from(seconds) * per_second + u64::from(fraction), start: 0, kept, length }))
+    }
+    /// The next block that holds a packet.
+    fn packet_block(&mut self) -> Result<Option<Found>, CaptureError> {
+        loop {
+            let mut kind = [0; 4];
+            match self.fill(&mut kind)? {
+                0 => return Ok(None),
+                4 => {}
+                got => return Err(self.broken(&format!("{got} bytes of a block"))),
             }
+            if u32::from_le_bytes(kind) == SECTION {
+                self.section()?;
+                continue;
+            }
+            let kind = self.u32(&kind);
+            let mut length = [0; 4];
+            if self.fill(&mut length)? < 4 {
+                return Err(self.broken("the end of the file in a block's head"));
+            }
+            let length = self.u32(&length);
+            self.body(length, 8)?;
+            let found = match kind {
+                INTERFACE => {
+                    self.interface()?;
+                    None
+                }
+                ENHANCED_PACKET => Some(self.enhanced()?),
+                SIMPLE_PACKET => Some(self.simple()?),
+                OLD_PACKET => Some(self.old()?),
+                _ => None,
+            };
+            if let Some(found) = found {
+                let room = self.body.len() - found.start;
+                if found.kept as usize > room {
+                    return Err(self.broken(&format!("{} bytes in a block with room for {room}", found.kept)));
+                }
+                return Ok(Some(found));
+            }
+        }
+    }
+    fn interface(&mut self) -> Result<(), CaptureError> {
+        if self.body.len() < 8 {
+            return Err(self.broken("an interface's block that is too short"));
+        }
+        let link = self.u16(&self.body);
+        let snaplen = self.u32(&self.body[4..]);
+        let mut unit = Unit { per_second: 1_000_000 };
+        let mut options = &self.body[8..];
+        while let [_, _, _, _, rest @ ..] = options {
+            let (code, size) = (self.u16(options), usize::from(self.u16(&options[2..])));
+            match (code, rest) {
+                (0, _) => break,
+                (TSRESOL, [resolution, ..]) if size == 1 => {
+                    let wrong = || self.broken(&format!("a unit of time of code {resolution}"));
+                    unit = Unit::of(*resolution).ok_or_else(wrong)?;
+                }
+                _ => {}
+            }
+            options = rest.get(size.next_multiple_of(4)..).unwrap_or_default();
+        }
+        self.interfaces.push(Interface { link: Link::of(link).ok_or(link), unit, snaplen });
+        Ok(())
+    }
+    fn enhanced(&self) -> Result<Found, CaptureError> {
+        let words = self.words::<5>()?;
+        let [interface, high, low, kept, length] = words;
+        Ok(Found { interface, ticks: u64::from(high) << 32 | u64::from(low), start: 20, kept, length })
+    }
+    fn simple(&self) -> Result<Found, CaptureError> {
+        let [length] = self.words::<1>()?;
+        let room = (self.body.len() - 4) as u32;
+        let snaplen = self.interfaces.first().map_or(0, |on| on.snaplen);
+        let most = if snaplen == 0 { room } else { snaplen };
+        Ok(Found { interface: 0, ticks: 0, start: 4, kept: length.min(most), length })
+    }
+    fn old(&self) -> Result<Found, CaptureError> {
+        let [_, high, low, kept, length] = self.words::<5>()?;
+        let interface = u32::from(self.u16(&self.body));
+        Ok(Found { interface, ticks: u64::from(high) << 32 | u64::from(low), start: 20, kept, length })
+    }
+    /// The first words of the body.
+    fn words<const N: usize>(&self) -> Result<[u32; N], CaptureError> {
+        if self.body.len() < N * 4 {
+            return Err(self.broken("a block that is too short"));
+        }
+        Ok(std::array::from_fn(|i| self.u32(&self.body[i * 4..])))
+    }
+    /// Reads a block's body and the length behind it, of which `before` bytes were read.
+    fn body(&mut self, length: u32, before: u32) -> Result<(), CaptureError> {
+        if length < before + 4 || !length.is_multiple_of(4) {
+            return Err(self.broken(&format!("a block of {length} bytes")));
+        }
+        self.read_body(length - before - 4)?;
+        let mut again = [0; 4];
+        if self.fill(&mut again)? < 4 {
+            return Err(self.broken("the end of the file in a block's end"));
+        }
+        let again = self.u32(&again);
+        if again != length {
+            return Err(self.broken(&format!("a block of {length} bytes whose end says {again}")));
+        }
+        Ok(())
+    }
+    fn read_body(&mut self, size: u32) -> Result<(), CaptureError> {
+        if size > MOST {
+            return Err(self.broken(&format!("a length of {size} bytes")));
+        }
+        let mut body = std::mem::take(&mut self.body);
+        body.resize(size as usize, 0);
+        let got = self.fill(&mut body)?;
+        self.body = body;
+        if got < size as usize {
+            return Err(self.broken(&format!("{got} of its {size} bytes")));
+        }
+        Ok(())
+    }
+    /// Fills `buffer` as far as the file goes; how far.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, CaptureError> {
+        let mut got = 0;
+        while got < buffer.len() {
+            match self.input.read(&mut buffer[got..]) {
+                Ok(0) => break,
+                Ok(n) => got += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(CaptureError::Open(error)),
+            }
+        }
+        self.place += got as u64;
+        Ok(got)
+    }
+    /// The error of the packet that would come next.
+    fn broken(&self, got: &str) -> CaptureError {
+        CaptureError::Packet(self.number + 1, got.to_owned())
+    }
+    fn u32(&self, bytes: &[u8]) -> u32 {
+        let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+    fn u16(&self, bytes: &[u8]) -> u16 {
+        let bytes = [bytes[0], bytes[1]];
+        if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+    }
+}
+
+impl Watch<'_> {
+    /// Tells how far the file was read; an error where the caller wants no more.
+    fn look(&self, place: u64) -> Result<(), CaptureError> {
+        if let Some(read) = self.read {
+            read.store(self.before + place, Ordering::Relaxed);
+        }
+        match self.cancel {
+            Some(cancel) if cancel.load(Ordering::Relaxed) => Err(CaptureError::Cancelled),
+            _ => Ok(()),
         }
     }
 }
 
-impl std::error::Error for CaptureError {}
-
-type Input<R> = Chain<Cursor<[u8; 4]>, R>;
-
-enum Format<R: Read> {
-    Pcap(PcapReader<Input<R>>),
-    PcapNg(PcapNgReader<Input<R>>),
-}
-
-/// Reads a capture.
-pub(crate) struct Reader<R: Read> {
-    format: Format<R>,
-    /// Packets read.
-    pub(crate) number: u64,
-    frame: Vec<u8>,
-    /// Nanoseconds of the first packet: time zero.
-    first_ns: Option<u128>,
-}
-
-fn told(error: &PcapError) -> String {
-    match error {
-        PcapError::IncompleteBuffer => "the end of the file".into(),
-        other => other.to_string(),
+fn told_magic(magic: u32) -> String {
+    match magic.to_le_bytes() {
+        [0x1f, 0x8b, ..] => "a gzip file; unpack it first".into(),
+        [0x28, 0xb5, 0x2f, 0xfd] => "a zstd file; unpack it first".into(),
+        bytes => format!("a file that begins with {bytes:02x?}"),
     }
 }
 
-impl<R: Read> Reader<R> {
-    /// Reads the file's head.
-    pub(crate) fn new(mut input: R) -> Result<Reader<R>, CaptureError> {
-        let mut magic = [0; 4];
-        input.read_exact(&mut magic).map_err(|_| CaptureError::Format("less than four bytes".into()))?;
-        let whole = Cursor::new(magic).chain(input);
-        let refused = |error: PcapError| CaptureError::Format(told(&error));
-        let format = if magic == [0x0a, 0x0d, 0x0d, 0x0a] {
-            Format::PcapNg(PcapNgReader::new(whole).map_err(refused)?)
-        } else {
-            Format::Pcap(PcapReader::new(whole).map_err(refused)?)
-        };
-        Ok(Reader { format, number: 0, frame: Vec::new(), first_ns: None })
-    }
-    /// The next frame and its time since the first; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<(Time, &[u8])>, CaptureError> {
-        let number = self.number + 1;
-        let broken = |error: PcapError| CaptureError::Packet(number, told(&error));
-        let ns = match &mut self.format {
-            Format::Pcap(reader) => {
-                let link = reader.header().datalink;
-                let Some(packet) = reader.next_packet() else { return Ok(None) };
-                let packet = packet.map_err(broken)?;
-                fill(&mut self.frame, link, &packet.data, packet.orig_len as usize, number)?;
-                packet.timestamp.as_nanos()
-            }
-            Format::PcapNg(reader) => loop {
-                let Some(block) = reader.next_block() else { return Ok(None) };
-                let (interface, data, length, ns) = match block.map_err(broken)?.into_owned() {
-                    Block::EnhancedPacket(p) => (p.interface_id, p.data, p.original_len, p.timestamp.as_nanos()),
-                    Block::SimplePacket(p) => (0, p.data, p.original_len, 0),
-                    Block::Packet(p) => {
-                        (u32::from(p.interface_id), p.data, p.original_len, u128::from(p.timestamp) * 1000)
-                    }
-                    _ => continue,
-                };
-                let none = || CaptureError::Packet(number, format!("interface {interface}, which is not described"));
-                let link = reader.interfaces().get(interface as usize).ok_or_else(none)?.linktype;
-                fill(&mut self.frame, link, &data, length as usize, number)?;
-                break ns;
-            },
-        };
-        self.number = number;
-        let first = *self.first_ns.get_or_insert(ns);
-        let since = u64::try_from(ns.saturating_sub(first)).unwrap_or(u64::MAX - 1);
-        Ok(Some((Time::from_ns(since), &self.frame)))
-    }
-}
-
-/// Writes the packet as an Ethernet frame of its original length.
-fn fill(frame: &mut Vec<u8>, link: DataLink, data: &[u8], length: usize, number: u64) -> Result<(), CaptureError> {
-    let by_version = |data: &[u8]| match data.first().map(|byte| byte >> 4) {
-        Some(6) => [0x86, 0xdd],
-        _ => [0x08, 0x00],
-    };
-    frame.clear();
-    let (kind, skipped) = match link {
-        DataLink::ETHERNET => (None, 0),
-        DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => (Some(by_version(data)), 0),
-        DataLink::LINUX_SLL => (data.get(14..16).map(|kind| [kind[0], kind[1]]), 16),
-        other => return Err(CaptureError::Link(number, format!("{other:?}"))),
-    };
-    if let Some(kind) = kind {
-        frame.resize(ETHERNET - 2, 0);
-        frame.extend(kind);
-    }
-    frame.extend_from_slice(data.get(skipped..).unwrap_or_default());
-    let cut = length.saturating_sub(data.len()).min(MOST.saturating_sub(frame.len()));
-    frame.resize(frame.len() + cut, 0);
-    Ok(())
-}
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -2,14 +2,18 @@
 //! Source: the hit rates of the RAFLE study's table 1. Model: a flow (five fields, one direction, from SYN to the next SYN) is
 //! short when all its packets together have at most `short` bytes of IP. A packet is a hit when it was called what its
 //! flow turned out to be. The interval takes flows as clusters, whose packets depend on each other: with h hits among n
-//! packets of a flow and r = sum h / sum n over K flows, var r = K / (K - 1) * sum (h - r n)^2 / (sum n)^2.
-//! Units: bytes, packets. Cost: O(classifiers) a packet; memory O(flows). Known problems: a flow that had begun before the
-//! capture tells no offset and is judged by the part that was seen.
+//! packets of a flow and r = sum h / sum n over K flows, var r = K / (K - 1) * sum (h - r n)^2 / (sum n)^2. A classifier that
+//! draws is replayed several times in one pass, each time with chance of its own; h and n then sum over the replays, so that the
+//! interval covers the draws as well. For the product s l of two rates var = l^2 var s + s^2 var l: their flows differ.
+//! Units: bytes, packets. Cost: O(classifiers * draws) a packet; memory O(flows). Known problems: a flow that had begun before the
+//! capture tells no offset and is judged by the part that was seen; offsets are those of 32-bit sequence numbers.
 
-use crate::packet::Seen;
-use crate::reader::{CaptureError, Reader};
+use crate::error::{CaptureError, Watch};
+use crate::packet::{ETHERNET, Packet};
+use crate::reader::Reader;
+use haltere_lab::rng::Rng;
 use haltere_queue::classify::{CLASSES, Class, Classifier, ClassifierParams, Sorter};
-use haltere_queue::{DropReason, Fate, FlowKey, LinkContext, MarkReason, Pkt};
+use haltere_queue::{DropReason, Fate, FlowKey, LinkContext, MarkReason};
 use haltere_units::{Bytes, ParamError, Time};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -23,8 +27,35 @@ pub struct Options {
     pub classifiers: Vec<ClassifierParams>,
     /// Flows up to this are short.
     pub short: Bytes,
-    /// Seed of the classifiers' chance; each has a stream of its own.
+    /// How often a classifier that draws is replayed, 1 to 1000.
+    pub draws: u32,
+    /// Seed of the classifiers' chance; each replay has a stream of its own.
     pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { classifiers: vec![], short: Bytes::new(16_000), draws: 10, seed: 1 }
+    }
+}
+
+impl Options {
+    fn check(&self) -> Result<(), ParamError> {
+        if self.classifiers.is_empty() {
+            return Err(ParamError::new("classifiers", "at least one", 0));
+        }
+        if !(1..=1000).contains(&self.draws) {
+            return Err(ParamError::new("draws", "from 1 to 1000", self.draws));
+        }
+        if self.short == Bytes::ZERO {
+            return Err(ParamError::new("short", "above 0", self.short).hint("the paper takes `16kB`"));
+        }
+        Ok(())
+    }
+    /// How often this one is replayed: what draws nothing, once.
+    fn replays(&self, classifier: &ClassifierParams) -> u32 {
+        if matches!(classifier, ClassifierParams::Rafle(_)) { self.draws } else { 1 }
+    }
 }
 
 /// A part with its 95 % interval.
@@ -36,6 +67,14 @@ pub struct Rate {
     pub half: f64,
 }
 
+impl Rate {
+    /// The product of two rates over different flows.
+    fn times(self, other: Rate) -> Rate {
+        let half = ((other.part * self.half).powi(2) + (self.part * other.half).powi(2)).sqrt();
+        Rate { part: self.part * other.part, half }
+    }
+}
+
 /// What came of one classifier.
 #[derive(Debug, Clone, Serialize)]
 pub struct Score {
@@ -45,6 +84,10 @@ pub struct Score {
     pub short: Rate,
     /// Packets of long flows called long.
     pub long: Rate,
+    /// The product of the two, by which the RAFLE study chooses N.
+    pub product: Rate,
+    /// How often it was replayed.
+    pub replays: u32,
 }
 
 /// What came of a capture.
@@ -60,6 +103,8 @@ pub struct Report {
     pub flows: [u64; CLASSES],
     /// Packets of TCP flows whose beginning was not seen: their offset cannot be told.
     pub without_offset: u64,
+    /// Packets that their sender marked as short or long (what `ideal` goes by).
+    pub marked: u64,
     /// Seconds that reading and classifying took.
     pub seconds: f64,
     /// One entry a classifier, as asked.
@@ -71,7 +116,7 @@ struct Flow {
     bytes: u64,
     packets: u64,
     isn: Option<u32>,
-    /// Packets that each classifier called long.
+    /// Packets that each classifier called long, summed over its replays.
     long: Box<[u64]>,
 }
 
@@ -104,111 +149,126 @@ impl Sums {
     }
 }
 
-/// A classifier's chance: SplitMix64.
-struct Chance(u64);
+/// A replay's chance.
+struct Chance(Rng);
 
-impl Fate<Seen> for Chance {
-    fn dropped(&mut self, _: Seen, _: DropReason) {}
-    fn marked(&mut self, _: &Seen, _: MarkReason) {}
+impl<P> Fate<P> for Chance {
+    fn dropped(&mut self, _: P, _: DropReason) {}
+    fn marked(&mut self, _: &P, _: MarkReason) {}
     fn random(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 }
 
 /// Classifies every packet of a capture.
-pub fn classify(input: impl Read, options: &Options) -> Result<Result<Report, ParamError>, CaptureError> {
-    let chances = (0..options.classifiers.len() as u64).map(|i| Chance(options.seed.wrapping_mul(0x1000_0001) ^ i));
-    classify_with(input, options, chances.collect(), |_, _| {})
+pub fn classify(input: impl Read, options: &Options, watch: Watch<'_>) -> Result<Report, CaptureError> {
+    let replays: u32 = options.classifiers.iter().map(|classifier| options.replays(classifier)).sum();
+    let chances = (0..replays).map(|i| Chance(Rng::new(options.seed, &format!("capture/{i}"))));
+    classify_with(input, options, watch, chances.collect(), |_, _| {})
 }
 
-/// The same with chance from elsewhere, one stream a classifier; `told` hears of every packet with a flow: its number from 1 and
-/// its classes.
-#[expect(private_bounds, reason = "whoever gives chance need not know the packets")]
-pub fn classify_with<C: Fate<Seen>>(
+/// The same with chance from elsewhere, one stream a replay, in the order of the classifiers; `told` hears of every packet with
+/// a flow: its number from 1 and its class in each replay.
+pub fn classify_with<C: Fate<Packet>>(
     input: impl Read,
     options: &Options,
+    watch: Watch<'_>,
     chances: Vec<C>,
     mut told: impl FnMut(u64, &[Class]),
-) -> Result<Result<Report, ParamError>, CaptureError> {
-    let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: options.seed };
-    let sorters: Result<Vec<Sorter>, ParamError> = options.classifiers.iter().map(|p| Sorter::new(p, &link)).collect();
-    let sorters = match sorters {
-        Ok(sorters) => sorters,
-        Err(error) => return Ok(Err(error)),
-    };
-    let mut replay = Replay::new(sorters, chances, options.short);
+) -> Result<Report, CaptureError> {
+    options.check()?;
     #[expect(clippy::disallowed_methods, reason = "how fast the replay itself is, is told in wall time")]
     let begun = Instant::now();
-    let mut reader = Reader::new(input)?;
-    while let Some((at, frame)) = reader.next()? {
-        let seen = Seen::of(frame);
-        if let Some(classes) = replay.take(at, seen) {
-            told(reader.number, classes);
+    let mut replay = Replay::new(options, chances)?;
+    let mut reader = Reader::new(input, watch)?;
+    let mut first = None;
+    while let Some(record) = reader.next()? {
+        // A clock that was set back gives no time before the first packet.
+        let at = Time::from_ns(record.at_ns.saturating_sub(*first.get_or_insert(record.at_ns)));
+        if let Some(classes) = replay.take(at, Packet::of(&record)) {
+            told(reader.number(), classes);
         }
     }
-    Ok(Ok(replay.report(reader.number, begun.elapsed().as_secs_f64(), options)))
+    Ok(replay.report(reader.number(), begun.elapsed().as_secs_f64(), options))
+}
+
+/// One replay of one classifier.
+struct Run<C> {
+    classifier: usize,
+    sorter: Sorter,
+    chance: C,
 }
 
 struct Replay<C> {
-    sorters: Vec<Sorter>,
-    chances: Vec<C>,
+    runs: Vec<Run<C>>,
+    /// How often each classifier is replayed.
+    replays: Vec<u32>,
     short: u64,
     flows: HashMap<FlowKey, Flow>,
     classes: Vec<Class>,
     without_flow: u64,
     without_offset: u64,
+    marked: u64,
     flow_count: [u64; CLASSES],
+    packet_count: [u64; CLASSES],
     /// By classifier and by what flows were.
     sums: Vec<[Sums; CLASSES]>,
 }
 
-impl<C: Fate<Seen>> Replay<C> {
-    fn new(sorters: Vec<Sorter>, chances: Vec<C>, short: Bytes) -> Replay<C> {
-        let sums = vec![[Sums::default(); CLASSES]; sorters.len()];
-        let (flows, classes) = (HashMap::new(), Vec::with_capacity(sorters.len()));
-        let short = short.as_u64();
-        Replay {
-            sorters,
-            chances,
-            short,
-            flows,
-            classes,
+impl<C: Fate<Packet>> Replay<C> {
+    fn new(options: &Options, chances: Vec<C>) -> Result<Replay<C>, ParamError> {
+        let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: options.seed };
+        let replays: Vec<u32> = options.classifiers.iter().map(|classifier| options.replays(classifier)).collect();
+        let mut runs = Vec::with_capacity(chances.len());
+        let mut chances = chances.into_iter();
+        for (classifier, (params, &replays)) in options.classifiers.iter().zip(&replays).enumerate() {
+            for chance in chances.by_ref().take(replays as usize) {
+                runs.push(Run { classifier, sorter: Sorter::new(params, &link)?, chance });
+            }
+        }
+        assert_eq!(runs.len(), replays.iter().sum::<u32>() as usize, "one stream of chance a replay");
+        Ok(Replay {
+            classes: Vec::with_capacity(runs.len()),
+            runs,
+            sums: vec![[Sums::default(); CLASSES]; replays.len()],
+            replays,
+            short: options.short.as_u64(),
+            flows: HashMap::new(),
             without_flow: 0,
             without_offset: 0,
+            marked: 0,
             flow_count: [0; CLASSES],
-            sums,
-        }
+            packet_count: [0; CLASSES],
+        })
     }
     /// Shows a packet to every classifier.
-    fn take(&mut self, at: Time, seen: Option<Seen>) -> Option<&[Class]> {
-        let Some(mut seen) = seen else {
+    fn take(&mut self, at: Time, packet: Option<Packet>) -> Option<&[Class]> {
+        let Some(mut packet) = packet else {
             self.without_flow += 1;
             return None;
         };
-        let key = seen.flow();
-        if seen.opens && self.flows.get(&key).is_some_and(|flow| flow.isn != seen.place) {
+        let (key, place) = (packet.flow, packet.place());
+        if packet.opens() && self.flows.get(&key).is_some_and(|flow| flow.isn.is_none() || flow.isn != place) {
             // The same five fields again: another flow. A repeated SYN is not.
             let over = self.flows.remove(&key).expect("it is there");
             self.over(&over);
         }
-        let count = self.sorters.len();
+        let count = self.replays.len();
         let flow = self.flows.entry(key).or_insert_with(|| Flow {
             bytes: 0,
             packets: 0,
-            isn: seen.place.filter(|_| seen.opens),
+            isn: place.filter(|_| packet.opens()),
             long: vec![0; count].into(),
         });
-        flow.bytes += u64::from(seen.len - 14);
+        flow.bytes += u64::from(packet.len - ETHERNET);
         flow.packets += 1;
-        seen.offset = flow.isn.zip(seen.place).map(|(isn, place)| u64::from(place.wrapping_sub(isn)));
-        self.without_offset += u64::from(seen.place.is_some() && seen.offset.is_none());
+        packet.offset = flow.isn.zip(place).map(|(isn, place)| u64::from(place.wrapping_sub(isn)));
+        self.without_offset += u64::from(place.is_some() && packet.offset.is_none());
+        self.marked += u64::from(Class::of_mark(packet.class >> 2).is_some());
         self.classes.clear();
-        for ((sorter, chance), long) in self.sorters.iter_mut().zip(&mut self.chances).zip(&mut flow.long) {
-            let class = sorter.classify(at, &seen, chance);
-            *long += u64::from(class == Class::Long);
+        for Run { classifier, sorter, chance } in &mut self.runs {
+            let class = sorter.classify(at, &packet, chance);
+            flow.long[*classifier] += u64::from(class == Class::Long);
             self.classes.push(class);
         }
         Some(&self.classes)
@@ -217,27 +277,37 @@ impl<C: Fate<Seen>> Replay<C> {
     fn over(&mut self, flow: &Flow) {
         let truth = if flow.bytes <= self.short { Class::Short } else { Class::Long };
         self.flow_count[truth.index()] += 1;
-        for (sums, long) in self.sums.iter_mut().zip(&flow.long) {
-            let hits = if truth == Class::Long { *long } else { flow.packets - long };
-            sums[truth.index()].add(hits, flow.packets);
+        self.packet_count[truth.index()] += flow.packets;
+        for ((sums, long), &replays) in self.sums.iter_mut().zip(&flow.long).zip(&self.replays) {
+            let shown = flow.packets * u64::from(replays);
+            let hits = if truth == Class::Long { *long } else { shown - long };
+            sums[truth.index()].add(hits, shown);
         }
     }
     fn report(mut self, packets: u64, seconds: f64, options: &Options) -> Report {
         let flows = std::mem::take(&mut self.flows);
         let mut rest: Vec<Flow> = flows.into_values().collect();
         // Sums of floating-point numbers depend on their order, and a map's order on the run.
-        rest.sort_unstable_by_key(|flow| (flow.bytes, flow.packets, flow.long.clone()));
-        let mut packets_of = [0; CLASSES];
+        rest.sort_unstable_by(|a, b| (a.bytes, a.packets, &a.long).cmp(&(b.bytes, b.packets, &b.long)));
         rest.iter().for_each(|flow| self.over(flow));
-        if let Some(sums) = self.sums.first() {
-            packets_of = sums.map(|s| s.n as u64);
-        }
-        let scores = options.classifiers.iter().zip(&self.sums).map(|(classifier, [short, long])| Score {
-            classifier: classifier.clone(),
-            short: short.rate(),
-            long: long.rate(),
+        let scores = options.classifiers.iter().zip(&self.sums).zip(&self.replays);
+        let scores = scores.map(|((classifier, [short, long]), &replays)| {
+            let (short, long) = (short.rate(), long.rate());
+            Score { classifier: classifier.clone(), short, long, product: short.times(long), replays }
         });
-        let (without_flow, without_offset, flows) = (self.without_flow, self.without_offset, self.flow_count);
-        Report { packets, without_flow, packets_of, flows, without_offset, seconds, scores: scores.collect() }
+        Report {
+            packets,
+            without_flow: self.without_flow,
+            packets_of: self.packet_count,
+            flows: self.flow_count,
+            without_offset: self.without_offset,
+            marked: self.marked,
+            seconds,
+            scores: scores.collect(),
+        }
     }
 }
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

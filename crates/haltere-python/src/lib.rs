@@ -1,5 +1,6 @@
 //! The Python extension `haltere._core`: conversions and errors, no algorithm and no I/O.
 
+mod capture;
 mod catalogue;
 mod error;
 mod live;
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 /// The compiled half of Haltere.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::capture::{capture_classify, capture_correlate};
     #[pymodule_export]
     use super::catalogue::{describe, kinds, names, schema};
     #[pymodule_export]

@@ -1,8 +1,8 @@
 """The commands, one module for each or for a few that belong together; a new one is a file and a name below."""
 
-from . import mechanisms, play, reproduce, results, run, validate
+from . import captures, mechanisms, play, reproduce, results, run, validate
 
 __all__ = ["ALL"]
 
 #: In the order in which `haltere --help` names them.
-ALL = (run, reproduce, validate, mechanisms, results, play)
+ALL = (run, reproduce, validate, mechanisms, captures, results, play)

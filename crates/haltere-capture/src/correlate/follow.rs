@@ -1,0 +1,297 @@
+//! The second reading: the files side by side in order of time, the chosen flows through the correlators.
+
+use super::{Chosen, Fault, Options, Pair, Passed, Report, Series, SideBySide, Source, Told};
+use crate::packet::{Tcp, reversed};
+use crate::samples::Track;
+use haltere_queue::FlowKey;
+use haltere_transport::multipath::correlation::{
+    Correlator, CorrelatorParams, Observation, PathCorrelator, red_cpi::Sampling,
+};
+use haltere_units::{Dur, Time};
+use std::collections::HashMap;
+use std::io::Read;
+
+/// Added to one-way delays, whose zero is anywhere: a correlator takes no negative ones.
+const SHIFT_NS: f64 = 1e15;
+/// Weight of a new measurement in the smoothed one (RFC 6298).
+const ALPHA: f64 = 1.0 / 8.0;
+/// Points in a flow's series.
+const POINTS: u64 = 1500;
+
+/// One method at work.
+struct Method {
+    correlator: Correlator,
+    /// Takes steps and not measurements.
+    stepped: bool,
+    /// Silence after a flow's begin, in ns.
+    settle_ns: u64,
+}
+
+impl Method {
+    fn new(params: &CorrelatorParams, every: Dur) -> Method {
+        let mut params = params.clone();
+        // In a capture there is no scheduler that looks at paths.
+        if let CorrelatorParams::RedCpi(red) = &mut params {
+            red.sampling = Sampling::Measurement;
+        }
+        let settle = match &params {
+            CorrelatorParams::RedCpi(p) => every.as_ns() * u64::from(p.window),
+            CorrelatorParams::Mscm(p) => every.as_ns() * u64::from(p.window),
+            CorrelatorParams::Sbd(p) => p.interval.as_ns() * u64::from(p.m),
+        };
+        let stepped = every != Dur::ZERO && !matches!(params, CorrelatorParams::Sbd(_));
+        Method { correlator: Correlator::new(&params), stepped, settle_ns: settle }
+    }
+}
+
+/// A flow on its way through the captures.
+struct Followed {
+    chosen: Chosen,
+    track: Track,
+    smoothed: Option<f64>,
+    /// Sum and number of the measurements of this step.
+    step: (f64, u64),
+    last: f64,
+    series: Series,
+}
+
+struct Follow<'a> {
+    flows: Vec<Followed>,
+    index: HashMap<(usize, FlowKey), usize>,
+    methods: Vec<Method>,
+    zero_ns: u64,
+    every_ns: u64,
+    next_step: u64,
+    next_point: u64,
+    point_ns: u64,
+    log: Vec<Told>,
+    options: &'a Options,
+}
+
+/// Follows the chosen flows; flows, counts and duration of the report are the caller's.
+pub(super) fn follow<R: Read>(
+    mut files: SideBySide<'_, R>,
+    captures: &[usize],
+    options: &Options,
+    chosen: &[Chosen],
+) -> Result<Report, Fault> {
+    let mut follow = Follow::new(options, chosen);
+    while let Some(Passed { at_ns, file, flow, tcp, .. }) = files.next()? {
+        follow.advance(at_ns);
+        follow.take(at_ns, captures[file], flow, &tcp);
+    }
+    Ok(follow.report())
+}
+
+impl<'a> Follow<'a> {
+    fn new(options: &'a Options, chosen: &[Chosen]) -> Follow<'a> {
+        let zero_ns = chosen.iter().map(|flow| flow.from_ns).min().unwrap_or(0);
+        let end_ns = chosen.iter().map(|flow| flow.to_ns).max().unwrap_or(0);
+        let every_ns = options.every.as_ns();
+        let flows = chosen.iter().map(|chosen| Followed {
+            chosen: chosen.clone(),
+            track: Track::default(),
+            smoothed: None,
+            step: (0.0, 0),
+            last: 0.0,
+            series: Series::default(),
+        });
+        Follow {
+            flows: flows.collect(),
+            index: chosen.iter().enumerate().map(|(i, flow)| ((flow.capture, flow.key), i)).collect(),
+            methods: options.methods.iter().map(|params| Method::new(params, options.every)).collect(),
+            zero_ns,
+            every_ns,
+            next_step: if every_ns == 0 { u64::MAX } else { every_ns },
+            next_point: 0,
+            point_ns: (end_ns.saturating_sub(zero_ns) / POINTS).max(1_000_000),
+            log: vec![],
+            options,
+        }
+    }
+    /// What is due before `at_ns`: steps, points of the series, correlations.
+    fn advance(&mut self, at_ns: u64) {
+        let Some(until) = at_ns.checked_sub(self.zero_ns) else { return };
+        loop {
+            let due = self.methods.iter().map(|method| method.correlator.due().as_ns()).min().unwrap_or(u64::MAX);
+            let next = self.next_step.min(self.next_point).min(due);
+            if next > until {
+                return;
+            }
+            if next == self.next_step {
+                self.step(next);
+                self.next_step += self.every_ns;
+            }
+            if next == self.next_point {
+                self.point(next);
+                self.next_point += self.point_ns;
+            }
+            self.relate(next);
+        }
+    }
+    fn under_way(&self, flow: usize, at: u64) -> bool {
+        let Chosen { from_ns, to_ns, .. } = self.flows[flow].chosen;
+        (from_ns..=to_ns).contains(&(at + self.zero_ns))
+    }
+    /// Gives the stepped methods what each flow measured in the step that ends at `at`; where it measured nothing, the last again.
+    fn step(&mut self, at: u64) {
+        for i in 0..self.flows.len() {
+            let Some(smoothed) = self.flows[i].smoothed.filter(|_| self.under_way(i, at)) else { continue };
+            let flow = &mut self.flows[i];
+            if flow.step.1 > 0 {
+                flow.last = flow.step.0 / flow.step.1 as f64;
+                flow.step = (0.0, 0);
+            }
+            let delay = flow.last;
+            for method in self.methods.iter_mut().filter(|method| method.stepped) {
+                observe(method, at, i, smoothed, delay, (0, 0));
+            }
+        }
+    }
+    fn point(&mut self, at: u64) {
+        for i in 0..self.flows.len() {
+            let Some(smoothed) = self.flows[i].smoothed.filter(|_| self.under_way(i, at)) else { continue };
+            let series = &mut self.flows[i].series;
+            series.at_s.push(at as f64 * 1e-9);
+            series.delay_ms.push(smoothed * 1e-6);
+        }
+    }
+    fn relate(&mut self, at: u64) {
+        let paths = self.flows.len();
+        for m in 0..self.methods.len() {
+            let method = &mut self.methods[m];
+            if method.correlator.due().as_ns() > at {
+                continue;
+            }
+            let relations = method.correlator.relate(Time::from_ns(at), paths);
+            let settle = method.settle_ns;
+            let has_coefficient = !matches!(self.options.methods[m], CorrelatorParams::Sbd(_));
+            for b in 1..paths {
+                for a in 0..b {
+                    let relation = relations.get(a, b);
+                    let begun = self.flows[a].chosen.from_ns.max(self.flows[b].chosen.from_ns) - self.zero_ns;
+                    let both = self.under_way(a, at) && self.under_way(b, at) && at >= begun + settle;
+                    if both && (relation.coefficient.is_some() || !has_coefficient) {
+                        let (coefficient, shares) = (relation.coefficient, relation.shares);
+                        self.log.push(Told { at_s: at as f64 * 1e-9, method: m, a, b, coefficient, shares });
+                    }
+                }
+            }
+        }
+    }
+    /// A packet of any flow.
+    fn take(&mut self, at_ns: u64, capture: usize, key: FlowKey, tcp: &Tcp) {
+        if let Some(&i) = self.index.get(&(capture, reversed(key)))
+            && let Some(rtt) = self.flows[i].track.answered(at_ns, tcp)
+            && self.flows[i].chosen.source == Source::RoundTrip
+        {
+            self.measured(at_ns, i, rtt as f64);
+        }
+        if let Some(&i) = self.index.get(&(capture, key))
+            && tcp.payload > 0
+            && !tcp.syn
+        {
+            let flow = &mut self.flows[i];
+            let delay = flow.track.sent(at_ns, tcp, flow.chosen.tick_ns);
+            if let Some(delay) = delay.filter(|_| flow.chosen.source == Source::OneWay) {
+                self.measured(at_ns, i, delay + SHIFT_NS);
+            }
+        }
+    }
+    fn measured(&mut self, at_ns: u64, i: usize, delay: f64) {
+        let at = at_ns.saturating_sub(self.zero_ns);
+        let flow = &mut self.flows[i];
+        let smoothed = flow.smoothed.map_or(delay, |before| before + ALPHA * (delay - before));
+        flow.smoothed = Some(smoothed);
+        flow.step = (flow.step.0 + delay, flow.step.1 + 1);
+        let lost = (flow.track.again, flow.track.sent);
+        for method in self.methods.iter_mut().filter(|method| !method.stepped) {
+            observe(method, at, i, smoothed, delay, lost);
+        }
+    }
+    fn report(mut self) -> Report {
+        for flow in self.flows.iter_mut().filter(|flow| flow.chosen.source == Source::OneWay) {
+            let least = flow.series.delay_ms.iter().copied().fold(f64::INFINITY, f64::min);
+            flow.series.delay_ms.iter_mut().for_each(|ms| *ms -= least);
+        }
+        let paths = self.flows.len();
+        let mut by_pair: HashMap<(usize, usize, usize), Vec<Told>> = HashMap::new();
+        for told in &self.log {
+            by_pair.entry((told.method, told.a, told.b)).or_default().push(*told);
+        }
+        let (mut pairs, mut groups) = (vec![], vec![]);
+        for method in 0..self.methods.len() {
+            let from = pairs.len();
+            for b in 1..paths {
+                for a in 0..b {
+                    let told = by_pair.remove(&(method, a, b)).unwrap_or_default();
+                    pairs.push(verdict(method, (a, b), &told));
+                }
+            }
+            groups.push(grouped(paths, &pairs[from..]));
+        }
+        let series = self.flows.into_iter().map(|flow| flow.series).collect();
+        Report { packets: 0, flows: vec![], left_out: 0, pairs, groups, log: self.log, series, seconds: 0.0 }
+    }
+}
+
+fn observe(method: &mut Method, at: u64, flow: usize, smoothed: f64, delay: f64, (lost, sent): (u64, u64)) {
+    let now = Time::from_ns(at);
+    let ns = |value: f64| Dur::from_ns(value.max(0.0) as u64);
+    method.correlator.observe(now, flow, Observation::Srtt(ns(smoothed)));
+    method.correlator.observe(now, flow, Observation::Delay { delay: ns(delay), lost, sent });
+}
+
+fn verdict(method: usize, (a, b): (usize, usize), told: &[Told]) -> Pair {
+    let yes = told.iter().filter(|told| told.shares).count();
+    let mut coefficients: Vec<f64> = told.iter().filter_map(|told| told.coefficient).collect();
+    coefficients.sort_unstable_by(f64::total_cmp);
+    let at = |part: usize| coefficients[(coefficients.len() - 1) * part / 4];
+    let quartiles = (!coefficients.is_empty()).then(|| [at(1), at(2), at(3)]);
+    let shared = (!told.is_empty()).then(|| yes as f64 / told.len() as f64);
+    Pair { method, a, b, told: told.len() as u64, shared, quartiles, shares: shared.map(|part| part > 0.5) }
+}
+
+/// Flows joined by pairs that share, largest group first.
+fn grouped(flows: usize, pairs: &[Pair]) -> Vec<Vec<usize>> {
+    let mut leader: Vec<usize> = (0..flows).collect();
+    for pair in pairs.iter().filter(|pair| pair.shares == Some(true)) {
+        let (to, from) = (leader[pair.a], leader[pair.b]);
+        leader.iter_mut().filter(|leader| **leader == from).for_each(|leader| *leader = to);
+    }
+    let mut groups: Vec<Vec<usize>> = vec![vec![]; flows];
+    leader.iter().enumerate().for_each(|(flow, &leader)| groups[leader].push(flow));
+    groups.retain(|group| !group.is_empty());
+    groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), group[0]));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(a: usize, b: usize, shares: bool) -> Pair {
+        Pair { method: 0, a, b, told: 1, shared: None, quartiles: None, shares: Some(shares) }
+    }
+
+    #[test]
+    fn pairs_that_share_make_groups() {
+        let pairs = [pair(0, 1, false), pair(0, 2, true), pair(1, 2, false), pair(2, 3, true)];
+        assert_eq!(grouped(5, &pairs), [vec![0, 2, 3], vec![1], vec![4]]);
+    }
+
+    #[test]
+    fn a_verdict_is_the_majority_of_what_was_told() {
+        let told = |coefficient: f64| Told {
+            at_s: 0.0,
+            method: 0,
+            a: 0,
+            b: 1,
+            coefficient: Some(coefficient),
+            shares: coefficient >= 0.8,
+        };
+        let v = verdict(0, (0, 1), &[told(0.9), told(0.1), told(0.85), told(0.8), told(0.3)]);
+        assert_eq!((v.told, v.shared, v.shares, v.quartiles), (5, Some(0.6), Some(true), Some([0.3, 0.8, 0.85])));
+        assert_eq!(verdict(0, (0, 1), &[]).shares, None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Captures: classifiers and correlators held against recorded traffic. Options come, and results go, as JSON.
+
+use crate::error::{HaltereError, InputError, guard};
+use crate::run::Progress;
+use haltere_capture::{CaptureError, Watch, correlate, replay};
+use haltere_queue::classify::ClassifierParams;
+use haltere_units::Bytes;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use std::fs::File;
+use std::sync::atomic::Ordering;
+
+/// The Python error of a capture in that file: all but an end by the caller is the input's.
+fn told(path: &str, error: CaptureError) -> PyErr {
+    match error {
+        CaptureError::Cancelled => HaltereError::new_err("ended by the caller"),
+        error @ (CaptureError::Param(_) | CaptureError::Nothing(_)) => InputError::new_err(error.to_string()),
+        error => InputError::new_err(format!("{path}: {error}")),
+    }
+}
+
+fn options<'a, T: Deserialize<'a>>(text: &'a str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| InputError::new_err(format!("options: {error}")))
+}
+
+fn json(report: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(report).map_err(|error| HaltereError::new_err(error.to_string()))
+}
+
+fn size(path: &str) -> PyResult<u64> {
+    let found = std::fs::metadata(path).map_err(CaptureError::Open);
+    Ok(found.map_err(|error| told(path, error))?.len())
+}
+
+/// How far: of `total` bytes, so many.
+fn watch(progress: Option<&Progress>, total: u64) -> Watch<'_> {
+    if let Some(progress) = progress {
+        progress.end_ns.store(total, Ordering::Relaxed);
+    }
+    Watch { read: progress.map(|p| &p.at_ns), cancel: progress.map(|p| &p.cancelled), before: 0 }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    classifiers: Vec<ClassifierParams>,
+    short: Bytes,
+    draws: u32,
+    seed: u64,
+}
+
+/// Shows every packet of a capture to classifiers. Options and report are JSON.
+#[pyfunction]
+#[pyo3(signature = (path, options, progress = None))]
+pub(crate) fn capture_classify(
+    py: Python<'_>,
+    path: &str,
+    options: &str,
+    progress: Option<&Bound<'_, Progress>>,
+) -> PyResult<String> {
+    let Asked { classifiers, short, draws, seed } = self::options(options)?;
+    let progress = progress.map(|p| p.get());
+    py.detach(|| {
+        let watch = watch(progress, size(path)?);
+        let file = File::open(path).map_err(|error| told(path, CaptureError::Open(error)))?;
+        let asked = replay::Options { classifiers, short, draws, seed };
+        let report = guard(|| replay::classify(file, &asked, watch))?;
+        json(&report.map_err(|error| told(path, error))?)
+    })
+}
+
+/// Which flows of captures share a bottleneck. A capture is one file or the files of its directions. Options and report are JSON.
+#[pyfunction]
+#[pyo3(signature = (captures, options, progress = None))]
+pub(crate) fn capture_correlate(
+    py: Python<'_>,
+    captures: Vec<Vec<String>>,
+    options: &str,
+    progress: Option<&Bound<'_, Progress>>,
+) -> PyResult<String> {
+    let asked: correlate::Options = self::options(options)?;
+    let progress = progress.map(|p| p.get());
+    py.detach(|| {
+        let places = captures.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |path| (i, path.as_str())));
+        let (of, paths): (Vec<usize>, Vec<&str>) = places.unzip();
+        // The first file is read twice, and tells how far the others are.
+        let total = paths.first().map_or(Ok(0), |path| size(path))? * 2;
+        let watch = watch(progress, total);
+        let open = |file: usize| File::open(paths[file]);
+        let report = guard(|| correlate::correlate(&of, open, &asked, watch))?;
+        json(&report.map_err(|(file, error)| told(paths.get(file).copied().unwrap_or_default(), error))?)
+    })
+}

@@ -1,0 +1,371 @@
+"""Recorded traffic: classifiers and correlators held against captures (pcap, pcapng).
+
+>>> from haltere.captures import classify
+>>> report = classify("capture.pcapng", ["rafle"], n=[10, 40])  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import _core, plot
+from .errors import InputError
+from .progress import Bar
+from .report import Document, Figure, Heading, Table, Text
+from .stats import Mean
+
+__all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document"]
+
+CLASSIFIERS = ("rafle", "run2c", "las", "ideal")
+METHODS = ("red_cpi", "mscm", "sbd")
+#: The memories of the RAFLE study's table 1.
+MEMORIES = (10, 30, 40, 50, 60, 100)
+
+Result = TypeVar("Result")
+
+
+def _watched(work: Callable[[_core.Progress], Result], path: str | Path, what: str, quiet: bool) -> Result:
+    """Does ``work`` in a thread of its own, with a bar of megabytes read; an interrupt ends it."""
+    progress = _core.Progress()
+    total = max(1, os.path.getsize(path) // 1_000_000) if os.path.exists(path) else 1
+    outcome: list[Result] = []
+    failed: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(work(progress))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=target, daemon=True)
+    with Bar(total, what, quiet=quiet, unit="MB") as bar:
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.1)
+                bar.update(min(progress.done, 1.0) * total)
+        except KeyboardInterrupt:
+            progress.cancel()
+            thread.join()
+            raise
+    if failed:
+        raise failed[0]
+    return outcome[0]
+
+
+def _of(number: float | None) -> float:
+    """JSON has no NaN: it says null."""
+    return math.nan if number is None else float(number)
+
+
+# -- classify -----------------------------------------------------------------------------------------------------------
+
+
+def classify(
+    capture: str | Path,
+    classifiers: Sequence[str] = ("rafle",),
+    *,
+    n: Sequence[int] = MEMORIES,
+    short: str = "16kB",
+    draws: int = 10,
+    seed: int = 1,
+    quiet: bool = True,
+) -> dict[str, Any]:
+    """Shows every packet of a capture to classifiers, in the recorded order; RAFLE once for each memory ``n``.
+
+    A flow of at most ``short`` bytes of IP is short. RAFLE is replayed ``draws`` times with other chance.
+    """
+    asked: list[dict[str, Any]] = []
+    for name in classifiers:
+        if name not in CLASSIFIERS:
+            raise InputError(f"classifier must be one of {', '.join(CLASSIFIERS)}, got `{name}`")
+        asked += [{"kind": name, "n": memory} for memory in n] if name == "rafle" else [{"kind": name}]
+    options = json.dumps({"classifiers": asked, "short": short, "draws": draws, "seed": seed})
+    report: dict[str, Any] = json.loads(
+        _watched(lambda progress: _core.capture_classify(str(capture), options, progress), capture, "classify", quiet)
+    )
+    report["recommended"] = _recommended(report["scores"])
+    return report
+
+
+def _recommended(scores: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The memory with the best product of both hit rates (the paper's criterion), and those that cannot be told from it."""
+    known = {
+        score["classifier"]["n"]: score["product"]
+        for score in scores
+        if score["classifier"]["kind"] == "rafle" and score["product"]["part"] is not None
+    }
+    if not known:
+        return None
+    best = max(known, key=lambda memory: known[memory]["part"])
+    top = known[best]
+    near = [
+        memory
+        for memory, product in known.items()
+        if memory != best and top["part"] - product["part"] <= max(_of(top["half"]), _of(product["half"]))
+    ]
+    return {"n": best, "product": top, "not_told_from": near}
+
+
+def _name(classifier: dict[str, Any]) -> str:
+    return f"rafle, N = {classifier['n']}" if classifier["kind"] == "rafle" else str(classifier["kind"])
+
+
+def _rate(rate: dict[str, Any]) -> str:
+    if rate["part"] is None:
+        return "–"
+    return f"{rate['part']:.3f}" if rate["half"] is None else f"{rate['part']:.3f} ± {rate['half']:.3f}"
+
+
+def classify_document(report: dict[str, Any], capture: str | Path, short: str, out: Path) -> Document:
+    """The report for people; its figure is drawn into ``out``."""
+    document = Document(f"classify: {Path(capture).name}")
+    document.add(Text(_traffic(report, short)), *(Text(note) for note in _notes(report)))
+    rows = [
+        [_name(score["classifier"]), _rate(score["short"]), _rate(score["long"]), _rate(score["product"])]
+        for score in report["scores"]
+    ]
+    note = "Part of the packets of short flows called short, of long flows called long; 95 % intervals with flows as clusters."
+    document.add(
+        Heading("Hit rates"), Table("hit-rates", "Hit rates", ["classifier", "short", "long", "product"], rows, note)
+    )
+    best = report["recommended"]
+    if best is not None:
+        document.add(Text(_advice(best)))
+    rate = report["packets"] / report["seconds"] if report["seconds"] > 0 else math.nan
+    document.add(Text(f"{report['packets']} packets in {report['seconds']:.1f} s: {rate:,.0f} packets/s."))
+    if best is not None and len([s for s in report["scores"] if s["classifier"]["kind"] == "rafle"]) > 1:
+        document.add(_memory_figure(report, out))
+    return document
+
+
+def _traffic(report: dict[str, Any], short: str) -> str:
+    (short_flows, long_flows), (short_packets, long_packets) = report["flows"], report["packets_of"]
+    text = (
+        f"{short_flows} short flows (at most {short} of IP) with {short_packets} packets, "
+        f"{long_flows} long ones with {long_packets}"
+    )
+    if report["without_flow"]:
+        text += f"; {report['without_flow']} packets without IP left aside"
+    return text + "."
+
+
+def _notes(report: dict[str, Any]) -> list[str]:
+    """What the user should know before believing the table."""
+    kinds = {score["classifier"]["kind"] for score in report["scores"]}
+    notes = []
+    if "run2c" in kinds and report["without_offset"]:
+        notes.append(
+            f"run2c: {report['without_offset']} packets belong to TCP flows that began before the capture; "
+            "they tell no offset and are called short."
+        )
+    if "run2c" in kinds:
+        notes.append(
+            "run2c: offsets are counted from each flow's SYN. A router can do so only where senders start their "
+            "sequence numbers with zero low bits."
+        )
+    if "ideal" in kinds:
+        notes.append(
+            f"ideal goes by the senders' marks (DSCP AF11 short, CS1 long): {report['marked']} packets bear one. "
+            "A classifier with perfect knowledge has 1 and 1 by definition."
+        )
+    return notes
+
+
+def _advice(best: dict[str, Any]) -> str:
+    text = f"Recommended memory: N = {best['n']}, with the best product of both rates ({_rate(best['product'])})."
+    if best["not_told_from"]:
+        others = ", ".join(str(memory) for memory in best["not_told_from"])
+        text += f" This traffic cannot tell it from N = {others}."
+    return text
+
+
+def _memory_figure(report: dict[str, Any], out: Path) -> Figure:
+    scores = [score for score in report["scores"] if score["classifier"]["kind"] == "rafle"]
+    names = [f"{score['classifier']['n']}" for score in scores]
+    fig, panels = plot.figure(1, 2, width=7.2, height=3.1)
+
+    def means(key: str) -> list[Mean | None]:
+        return [
+            None if s[key]["part"] is None else Mean(s[key]["part"], _of(s[key]["half"]), math.nan, 2, 0.95)
+            for s in scores
+        ]
+
+    plot.bars(panels[0], names, {"short called short": means("short"), "long called long": means("long")}, dots=True)
+    panels[0].set_ylabel("part of packets")
+    panels[0].set_ylim(0, 1.02)
+    panels[0].legend(loc="best", frameon=False, fontsize=8)
+    plot.title(panels[0], "Hit rates")
+    plot.bars(panels[1], names, {"product": means("product")}, dots=True)
+    panels[1].set_ylim(bottom=0)
+    plot.title(panels[1], "Product")
+    for axes in panels:
+        axes.set_xlabel("memory N (packets)")
+    path = plot.save(fig, out / "figures" / "hit-rates")[0]
+    return Figure(path, "RAFLE's hit rates by memory, with 95 % intervals.")
+
+
+# -- correlate ----------------------------------------------------------------------------------------------------------
+
+
+def correlate(
+    captures: Sequence[str | Path],
+    methods: Sequence[str] = METHODS,
+    *,
+    every: str = "100ms",
+    window: int | None = None,
+    interval: str | None = None,
+    phi: float | None = None,
+    flows: int = 8,
+    least: int = 200,
+    source: str = "auto",
+    quiet: bool = True,
+) -> dict[str, Any]:
+    """Which flows of captures share a bottleneck, by each method.
+
+    A capture is a file; ``"up.pcapng+down.pcapng"`` are the two directions of one. ``window``, ``interval`` and ``phi`` are those of
+    ``red_cpi`` and ``mscm``.
+    """
+    asked: list[dict[str, Any]] = []
+    for name in methods:
+        if name not in METHODS:
+            raise InputError(f"method must be one of {', '.join(METHODS)}, got `{name}`")
+        given = {"window": window, "interval": interval, "phi": phi} if name != "sbd" else {}
+        asked.append({"kind": name, **{key: value for key, value in given.items() if value is not None}})
+    files = [_parts(capture) for capture in captures]
+    options = json.dumps({"methods": asked, "every": every, "flows": flows, "least": least, "source": source})
+    told = _watched(lambda progress: _core.capture_correlate(files, options, progress), files[0][0], "correlate", quiet)
+    report: dict[str, Any] = json.loads(told)
+    report["methods"] = list(methods)
+    report["captures"] = [str(capture) for capture in captures]
+    return report
+
+
+def _parts(capture: str | Path) -> list[str]:
+    """The files of a capture."""
+    text = str(capture)
+    return [text] if Path(text).exists() else text.split("+")
+
+
+def correlate_document(report: dict[str, Any], out: Path) -> Document:
+    """The report for people; its figure is drawn into ``out``."""
+    document = Document("correlate: which flows share a bottleneck")
+    flows = report["flows"]
+    several = len(report["captures"]) > 1
+    measured = {"round_trip": "round trips", "one_way": "one-way delays"}
+    rows = [
+        [
+            str(i + 1),
+            flow["name"],
+            *([Path(report["captures"][flow["capture"]].split("+")[0]).name] if several else []),
+            measured[flow["source"]],
+            str(flow["samples"]),
+            f"{flow['deviation_ms']:.2f}",
+            f"{flow['bytes'] / 1e6:.2f}",
+            f"{flow['from_s']:.1f}–{flow['to_s']:.1f}",
+        ]
+        for i, flow in enumerate(flows)
+    ]
+    columns = [
+        "flow",
+        "from > to",
+        *(["capture"] if several else []),
+        "measured",
+        "samples",
+        "deviation (ms)",
+        "MB",
+        "seconds",
+    ]
+    note = f"{report['left_out']} flows with payload were not followed (too few measurements, or beyond --flows)."
+    document.add(Table("flows", "Flows", columns, rows, note if report["left_out"] else "", left=4 if several else 3))
+    document.add(_pairs(report), *(Text(_groups(report, m)) for m in range(len(report["methods"]))))
+    rate = report["packets"] / report["seconds"] if report["seconds"] > 0 else math.nan
+    document.add(Text(f"{report['packets']} packets, read twice in {report['seconds']:.1f} s: {rate:,.0f} packets/s."))
+    document.add(_time_figure(report, out))
+    return document
+
+
+def _pairs(report: dict[str, Any]) -> Table:
+    rows = []
+    verdicts = {True: "shared", False: "not shared", None: "cannot be told"}
+    for pair in report["pairs"]:
+        quartiles = pair["quartiles"]
+        rows.append(
+            [
+                f"{pair['a'] + 1} and {pair['b'] + 1}",
+                report["methods"][pair["method"]],
+                verdicts[pair["shares"]],
+                "–" if pair["shared"] is None else f"{pair['shared']:.0%}",
+                "–" if quartiles is None else f"{quartiles[1]:.2f} ({quartiles[0]:.2f} to {quartiles[2]:.2f})",
+                str(pair["told"]),
+            ]
+        )
+    rows.sort(key=lambda row: row[0])
+    columns = ["flows", "method", "bottleneck", "of the time", "coefficient: median (quartiles)", "times"]
+    return Table("pairs", "Pairs", columns, rows, left=3)
+
+
+def _groups(report: dict[str, Any], method: int) -> str:
+    groups = report["groups"][method]
+    told = [", ".join(str(i + 1) for i in group) for group in groups if len(group) > 1]
+    alone = [str(group[0] + 1) for group in groups if len(group) == 1]
+    parts = [f"flows {flows} share a bottleneck" for flows in told]
+    if alone:
+        parts.append(f"{', '.join(alone)} with none of the others")
+    return f"{report['methods'][method]}: {'; '.join(parts)}."
+
+
+def _time_figure(report: dict[str, Any], out: Path) -> Figure:
+    methods = report["methods"]
+    fig, panels = plot.figure(1 + len(methods), 1, width=7.2, height=2.2 + 1.7 * len(methods), share=False)
+    shades = plot.colours([str(i) for i in range(len(report["flows"]))])
+    for i, series in enumerate(report["series"]):
+        plot.line(panels[0], series["at_s"], series["delay_ms"], f"flow {i + 1}", shades[str(i)])
+    panels[0].set_ylabel("smoothed delay (ms)")
+    panels[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+    pairs = sorted({(told["a"], told["b"]) for told in report["log"]})
+    colour = plot.colours([f"{a}-{b}" for a, b in pairs])
+    for axes, m in zip(panels[1:], range(len(methods)), strict=True):
+        _method_panel(axes, report, m, pairs, colour)
+        plot.title(axes, methods[m])
+        axes.set_xlim(panels[0].get_xlim())
+    panels[-1].set_xlabel("time (s)")
+    path = plot.save(fig, out / "figures" / "correlation")[0]
+    return Figure(path, "Smoothed delays of the flows, and what each method says of each pair over time.")
+
+
+def _method_panel(
+    axes: Any, report: dict[str, Any], method: int, pairs: Sequence[tuple[int, int]], colour: dict[str, str]
+) -> None:
+    """Coefficients over time, or, of a method without one, the times at which it said `shared`."""
+    told = [one for one in report["log"] if one["method"] == method]
+    with_coefficient = any(one["coefficient"] is not None for one in told)
+    for row, (a, b) in enumerate(pairs):
+        of = [one for one in told if (one["a"], one["b"]) == (a, b)]
+        if with_coefficient:
+            plot.line(
+                axes,
+                [o["at_s"] for o in of],
+                [o["coefficient"] for o in of],
+                f"{a + 1} and {b + 1}",
+                colour[f"{a}-{b}"],
+            )
+        else:
+            at = [o["at_s"] for o in of if o["shares"]]
+            axes.plot(at, [row] * len(at), "|", color=colour[f"{a}-{b}"], markersize=7)
+    if with_coefficient:
+        axes.axhline(0.0, color="#888888", linewidth=0.7)
+        axes.set_ylim(-1.05, 1.05)
+        axes.set_ylabel("coefficient")
+        if len(pairs) <= 10:
+            axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8, title="flows")
+    else:
+        axes.set_yticks(range(len(pairs)), [f"{a + 1} and {b + 1}" for a, b in pairs])
+        axes.set_ylim(-0.7, len(pairs) - 0.3)
+        axes.set_ylabel("says: shared")
