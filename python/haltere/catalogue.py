@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _core
 from .errors import InputError
+from .worlds import WORLDS
 
 __all__ = ["Entry", "Parameter", "entries", "explain", "find", "kinds", "schema"]
 
@@ -188,7 +189,7 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
     out: dict[str, list[tuple[str, str]]] = {}
     for entry in entries():
         out.setdefault(entry.kind, []).append((entry.name, entry.summary))
-    out["worlds"] = [("sim", "The simulator: virtual time, the same bytes for the same seed.")]
+    out["worlds"] = list(WORLDS.items())
     out["studies"] = [(name, f"{about[0].upper()}{about[1:]}.") for name, about in papers.studies().items()]
     if only is None:
         return out

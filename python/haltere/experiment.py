@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 import tempfile
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from . import _core
 from .errors import InputError
-from .results import Point, Results
-from .runner import Done, Task, environment, execute
+from .plan import plan_runs, seeds_from
+from .precision import Precision
+from .results import Results
+from .worlds import SIM, World
 
 __all__ = ["Scenario", "load", "parse_setting", "plan_runs", "seeds_from"]
 
@@ -87,108 +89,61 @@ class Scenario:
         """The combinations of the sweep: what was swept with its value, and the scenario without sweep."""
         return [(dict(labels), core) for labels, core in self._core.points()]
 
+    def sweep(
+        self,
+        axes: Mapping[str, Any] | None = None,
+        *,
+        zip: Sequence[Mapping[str, Iterable[Any]]] = (),
+        skip: Sequence[Mapping[str, Any]] = (),
+    ) -> Scenario:
+        """The experiment with this sweep, instead of one that it may have.
+
+        ``axes``: dotted keys, each with its values (or ``{"values": ..., "when": ...}`` for some combinations only). ``zip``: tables of
+        axes that walk together. ``skip``: combinations that are left out, each as keys with a value or a list of values.
+        """
+        table: dict[str, Any] = {
+            key: dict(one) if isinstance(one, Mapping) else list(one) for key, one in (axes or {}).items()
+        }
+        if zip:
+            table["zip"] = [{key: list(values) for key, values in one.items()} for one in zip]
+        if skip:
+            table["skip"] = [{"when": dict(one)} for one in skip]
+        return self.with_values({"sweep": table})
+
     def run(
         self,
         seeds: int | Iterable[int] | None = None,
         jobs: int | None = None,
         out: str | Path | None = None,
         quiet: bool = True,
+        world: World = SIM,
+        executor: Executor | None = None,
+        verify: bool | None = None,
     ) -> Results:
         """Runs every point of the sweep with every seed and returns the results.
 
-        ``seeds``: how many (1, 2, ...) or which; default: as many as the experiment says. ``jobs``: runs at a time; default: one a core.
-        ``out``: the results directory; what it holds already is not run again. Without it the results live as
-        long as the returned object. ``quiet``: no progress bar.
+        ``seeds``: how many (1, 2, ...) or which; default: as many as the experiment says, or as its ``precision`` needs. ``jobs``: runs at
+        a time; default: one a core. ``out``: the results directory, or a URL that fsspec knows; what it holds already is not run
+        again. Without it the results live as long as the returned object. ``quiet``: no progress bar. ``world``: where it runs,
+        ``haltere.worlds.World("wire")`` for real packets. ``executor``: any :class:`concurrent.futures.Executor` whose
+        workers see ``out``, such as that of a Dask client. ``verify``: at a URL, fetch what is there and hold it against its checksums.
+
+        Raises :class:`haltere.RunsFailed` when some runs failed and all others are done.
         """
-        folder: Path
         keep: tempfile.TemporaryDirectory[str] | None = None
         if out is None:
             keep = tempfile.TemporaryDirectory(prefix="haltere-")
-            folder = Path(keep.name)
-        else:
-            folder = Path(out)
-        results = plan_runs([self], seeds_from(seeds, self.seeds), folder, jobs=jobs, quiet=quiet, title=self.title)
+            out = keep.name
+        rule = Precision.told(self.to_dict()) if seeds is None else None
+        results = plan_runs(
+            [self], seeds_from(seeds, self.seeds), out, jobs=jobs, quiet=quiet, title=self.title, world=world,
+            precision=rule, executor=executor, verify=verify,
+        )  # fmt: skip
         results._keep = keep
         return results
 
     def __repr__(self) -> str:
         return f"<haltere.Scenario {self.title!r}>"
-
-
-def seeds_from(seeds: int | Iterable[int] | None, default: int) -> list[int]:
-    """The seeds as a list.
-
-    >>> seeds_from(None, 3), seeds_from(2, 3), seeds_from([7, 9], 3)
-    ([1, 2, 3], [1, 2], [7, 9])
-    """
-    chosen = default if seeds is None else seeds
-    numbers = list(range(1, chosen + 1)) if isinstance(chosen, int) else [int(seed) for seed in chosen]
-    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
-        raise InputError(f"seeds must be at least 1 and all different, got {seeds!r}")
-    return numbers
-
-
-def plan_runs(
-    scenarios: Iterable[Scenario],
-    seeds: list[int],
-    folder: Path,
-    *,
-    jobs: int | None = None,
-    quiet: bool = False,
-    title: str = "",
-    labels: Iterable[Mapping[str, Any]] | None = None,
-) -> Results:
-    """Runs scenarios, each with its sweep, into one results directory.
-
-    ``labels[i]`` tells scenario ``i`` from the others, beside what its own sweep says.
-    """
-    if jobs is not None and jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs}")
-    each = list(scenarios)
-    extra = [dict(label) for label in labels] if labels is not None else [{} for _ in each]
-    points: list[Point] = []
-    cores: list[_core.Scenario] = []
-    for scenario, label in zip(each, extra, strict=True):
-        for swept, core in scenario.points():
-            points.append(Point(len(points), {**label, **swept}, json.loads(core.to_json())))
-            cores.append(core)
-    tasks = [Task(core, seed, i) for i, core in enumerate(cores) for seed in seeds]
-    _check_folder(folder)
-    began = datetime.datetime.now(datetime.UTC)
-    done: list[Done] = []
-
-    def manifest(complete: bool) -> dict[str, Any]:
-        return {
-            "format": 1,
-            "title": title,
-            "complete": complete,
-            "environment": environment(),
-            "began": began.isoformat(timespec="seconds"),
-            "wall_s": round((datetime.datetime.now(datetime.UTC) - began).total_seconds(), 3),
-            "seeds": seeds,
-            "scenarios": [scenario.to_dict() for scenario in each],
-            "points": [{"labels": point.labels, "scenario": point.scenario} for point in points],
-            "runs": [vars(one) for one in sorted(done, key=lambda one: (one.point, one.seed))],
-        }
-
-    try:
-        execute(tasks, folder / "runs", jobs=jobs, quiet=quiet, on_done=done.append)
-    except BaseException:
-        Results.write_manifest(folder, manifest(complete=False))
-        raise
-    Results.write_manifest(folder, manifest(complete=True))
-    return Results(folder)
-
-
-def _check_folder(folder: Path) -> None:
-    """A results directory is new, empty, or one of ours."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: results directory must be a directory, got a file")
-    ours = (folder / "manifest.json").exists() or (folder / "runs").is_dir()
-    if folder.is_dir() and not ours and any(folder.iterdir()):
-        raise InputError(
-            f"{folder}: results directory must be empty or hold results of haltere; choose another with --out"
-        )
 
 
 _KEY = re.compile(r"[A-Za-z0-9_.\[\]-]+")

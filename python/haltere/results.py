@@ -1,7 +1,7 @@
-"""Results: what is in a results directory, read when asked for.
+"""Results: what is in a results directory or at a URL, read when asked for.
 
 manifest.json            versions, seeds, every scenario in full, every run with its digest
-runs/KEY/TABLE.parquet   the tables of one run
+runs/                    the tables of every run: see `store.py`
 figures/, report.html    what `haltere plot` and `haltere report` add
 """
 
@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from . import stats
-from .errors import InputError
-from .files import write_atomically
-from .runner import Done
+from .errors import HaltereError, InputError
+from .runner import Done, Failed
+from .store import Seal, Store
 
 if TYPE_CHECKING:
     import pandas
@@ -53,26 +52,43 @@ def _short(value: Any) -> str:
 
 
 class Results:
-    """The results in a directory. Only the manifest is read at once; tables are read when asked for."""
+    """The results in a directory or at a URL. Only the manifest is read at once; tables are read when asked for."""
 
     def __init__(self, directory: str | Path) -> None:
-        self.directory = Path(directory)
-        path = self.directory / "manifest.json"
-        try:
-            self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            told = self.manifest["points"]
-            self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(told)]
-            self.runs = [Done(**one) for one in self.manifest["runs"]]
-        except (FileNotFoundError, NotADirectoryError):
-            raise InputError(f"{self.directory}: must be a results directory, got no manifest.json in it") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: manifest must be one that haltere wrote, got {error!r}") from None
-        self._keep: object = None
+        store = Store(directory)
+        self._open(store, store.manifest())
 
-    @staticmethod
-    def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
-        """Writes ``manifest.json``."""
-        write_atomically(directory / "manifest.json", json.dumps(manifest, indent=1) + "\n")
+    @classmethod
+    def of(cls, store: Store, manifest: dict[str, Any]) -> Results:
+        """The results in this store that this manifest names."""
+        self = cls.__new__(cls)
+        self._open(store, manifest)
+        return self
+
+    def _open(self, store: Store, manifest: dict[str, Any]) -> None:
+        self.store, self.manifest = store, manifest
+        #: Where figures and reports go.
+        self.directory = store.folder
+        self._seals: dict[str, Seal] = {}
+        self._keep: object = None
+        try:
+            self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(manifest["points"])]
+            self.runs = [Done(**one) for one in manifest["runs"]]
+            self.failed = [Failed(**one) for one in manifest.get("failed", ())]
+            planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
+        except (ValueError, KeyError, TypeError) as error:
+            where = f"{store.where}/manifest.json"
+            raise InputError(f"{where}: manifest must be one that haltere wrote, got {error!r}") from None
+        if not manifest["complete"] and planned:
+            # Its writer is at work, or was killed: what is there counts.
+            self._seals = store.find((key for key, _, _ in planned), verify=False)
+            self.runs = [Done.of(self._seals[key], point) for key, point, _ in planned if key in self._seals]
+            self.runs.sort(key=lambda run: (run.point, run.seed))
+
+    @property
+    def where(self) -> str:
+        """The directory or the URL."""
+        return self.store.where
 
     @property
     def title(self) -> str:
@@ -110,19 +126,25 @@ class Results:
                 part = part.add_column(place, key, column)
             parts.append(part)
         if not parts:
-            raise InputError(f"{self.directory}: runs must be at least 1, got none for table `{name}`")
+            raise InputError(f"{self.where}: runs must be at least 1, got none for table `{name}`")
         return pa.concat_tables(parts, promote_options="default").unify_dictionaries()
 
     def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
         """The table of that name of one run."""
-        path = self.directory / "runs" / run.key / f"{name}.parquet"
-        try:
-            file = pq.ParquetFile(path)
-        except FileNotFoundError:
-            have = sorted(p.stem for p in path.parent.glob("*.parquet"))
-            raise InputError(f"{self.directory}: table must be one of {', '.join(have)}, got `{name}`") from None
-        some = None if columns is None else [c for c in columns if c in file.schema_arrow.names]
-        return file.read(columns=some)
+        if not self.store.local:
+            place = next((i for i, one in enumerate(self.runs) if one.key == run.key), 0)
+            self.store.read_ahead(map(self.seal, self.runs[place : place + 64]), name)
+        return self.store.table(self.seal(run), name, columns)
+
+    def seal(self, run: Done) -> Seal:
+        """What the store says of a run; of all runs at once, since most callers read several."""
+        if run.key not in self._seals:
+            self._seals.update(self.store.seals(one.key for one in self.runs))
+        if run.key not in self._seals:
+            raise HaltereError(
+                f"{self.where}: run must be in the store, got none of key {run.key}; run the experiment again"
+            )
+        return self._seals[run.key]
 
     def pandas(self, name: str, **options: Any) -> pandas.DataFrame:
         """:meth:`table` as a pandas data frame (pandas must be installed)."""
@@ -148,4 +170,4 @@ class Results:
         return whole.hexdigest()
 
     def __repr__(self) -> str:
-        return f"<haltere.Results {str(self.directory)!r}: {len(self.points)} points, {len(self.runs)} runs>"
+        return f"<haltere.Results {self.where!r}: {len(self.points)} points, {len(self.runs)} runs>"

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from ..errors import InputError
 
-__all__ = ["Commands", "Parser", "count", "print_json", "seeds_and_jobs"]
+__all__ = ["Commands", "Parser", "count", "print_json", "seeds_and_jobs", "world"]
 
 Does = Callable[[argparse.Namespace], int]
 
@@ -59,6 +59,19 @@ def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
     one.add_argument("--jobs", type=count, metavar="N", help="runs at a time (default: one a core)")
     if out:
         one.add_argument("--out", type=Path, metavar="DIR", help=f"results directory (default: {out})")
+
+
+def world(one: argparse.ArgumentParser) -> None:
+    """Adds --world and --anyway."""
+    from ..worlds import WORLDS
+
+    one.add_argument(
+        "--world", choices=list(WORLDS), default="sim",
+        help="where it runs: sim, the simulator (default), or wire, real packets between network namespaces",
+    )  # fmt: skip
+    one.add_argument(
+        "--anyway", action="store_true", help="on the wire: run although the calibration finds the machine unfit"
+    )
 
 
 def print_json(value: Any) -> None:

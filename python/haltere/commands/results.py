@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from ..errors import InputError
 from ._common import Commands, print_json
@@ -12,7 +11,7 @@ from ._common import Commands, print_json
 def add(to: Commands) -> None:
     """Adds to the command line."""
     plot = to.add("plot", _plot, "draw the figures of a results directory as PNG and PDF")
-    plot.add_argument("results", type=Path, metavar="RESULTS", help="results directory")
+    plot.add_argument("results", metavar="RESULTS", help="results directory or URL")
     plot.add_argument(
         "--timeline",
         action="store_true",
@@ -22,7 +21,7 @@ def add(to: Commands) -> None:
     plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
 
     report = to.add("report", _report, "write report.html (one file, no network needed), report.md and CSV tables")
-    report.add_argument("results", type=Path, metavar="RESULTS", help="results directory")
+    report.add_argument("results", metavar="RESULTS", help="results directory or URL")
 
     digest = to.add(
         "hash",
@@ -30,7 +29,7 @@ def add(to: Commands) -> None:
         "print the digest of each run and of all together",
         "Equal experiments on equal versions give equal digests, on however many threads.",
     )
-    digest.add_argument("results", type=Path, metavar="RESULTS", help="results directory")
+    digest.add_argument("results", metavar="RESULTS", help="results directory or URL")
     digest.add_argument("--json", action="store_true", help="print as JSON")
 
 

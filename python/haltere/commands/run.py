@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ._common import Commands, print_json, seeds_and_jobs
+from ._common import Commands, print_json, seeds_and_jobs, world
+
+if TYPE_CHECKING:
+    from ..results import Results
 
 
 def add(to: Commands) -> None:
@@ -16,11 +21,13 @@ def add(to: Commands) -> None:
         "run an experiment with every seed and print what came of it",
         "examples:\n"
         "  haltere run experiment.toml\n"
-        "  haltere run experiment.toml --seeds 3 --set topology.dumbbell.pairs=8 --set traffic.0.congestion=bbr\n\n"
-        "Runs that the results directory holds already are not run again.",
+        "  haltere run experiment.toml --seeds 3 --set topology.dumbbell.pairs=8 --set traffic.0.congestion=bbr\n"
+        "  haltere run experiment.toml --set precision=2% --dask tcp://10.0.0.7:8786 --out s3://bucket/experiment\n\n"
+        "Runs that the results hold already are not run again; one that is damaged is. A run that fails is told of\n"
+        "at the end and does not stop the others.",
     )
     run.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
-    run.add_argument("--world", choices=["sim"], default="sim", help="where it runs (default: sim, the simulator)")
+    world(run)
     run.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
     )
@@ -30,30 +37,84 @@ def add(to: Commands) -> None:
         help="a first look: two seeds and at most 20 s of each run; says what it left out",
     )
     run.add_argument("--json", action="store_true", help="print the summary as JSON")
-    seeds_and_jobs(run, "results/NAME of the file")
+    run.add_argument("--dask", metavar="ADDRESS", help="on the workers of this Dask scheduler, which must see --out")
+    run.add_argument(
+        "--verify", action="store_true", help="at a URL: fetch what is there and check it (a directory always is)"
+    )
+    seeds_and_jobs(run, "")
+    run.add_argument(
+        "--out",
+        metavar="DIR",
+        help="results directory or URL (default: results/NAME of the file, NAME-wire on the wire)",
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
     from .. import overview
+    from ..cluster import dask
+    from ..errors import RunsFailed
     from ..experiment import Scenario, parse_setting
+    from ..worlds import World
 
     scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
     seeds, left_out = args.seeds, ""
     if args.quick:
         scenario, seeds, left_out = overview.quick(scenario, args.seeds)
-    results = scenario.run(seeds=seeds, jobs=args.jobs, out=args.out or Path("results") / args.file.stem, quiet=False)
-    if args.json:
+    # The wire's results beside the simulator's: a directory holds one world.
+    default = Path("results") / (args.file.stem + ("-wire" if args.world == "wire" else ""))
+    failed: RunsFailed | None = None
+    with dask(args.dask) if args.dask else nullcontext() as executor:
+        try:
+            results = scenario.run(
+                seeds=seeds, jobs=args.jobs, out=args.out or default, quiet=False, world=World(args.world, args.anyway),
+                executor=executor, verify=args.verify or None,
+            )  # fmt: skip
+        except RunsFailed as error:
+            results, failed = error.results, error
+    _show(results, left_out, args.json)
+    if failed is not None:
+        raise failed
+    return 0
+
+
+def _show(results: Results, left_out: str, as_json: bool) -> None:
+    from .. import overview
+
+    if as_json:
         print_json(
             {
-                "directory": str(results.directory),
+                "directory": results.where,
                 "digest": results.digest(),
                 "left_out": left_out,
                 "summary": results.summary(),
             }
         )
-        return 0
+        return
     print(overview.document(results, figures=False).text())
     if left_out:
         print(f"\nLeft out by --quick: {left_out}.")
-    print(f"\nResults: {results.directory} ({len(results.runs)} runs). Figures: haltere report {results.directory}")
-    return 0
+    for line in _precision(results):
+        print(f"\n{line}")
+    print(f"\nResults: {results.where} ({len(results.runs)} runs). Figures: haltere report {results.where}")
+
+
+def _precision(results: Results) -> list[str]:
+    """What the stopping rule came to."""
+    told = results.manifest.get("precision", [])
+    if not told:
+        return []
+    rule = results.manifest["scenarios"][0]["precision"]
+    seeds = [one["seeds"] for one in told]
+    span = str(seeds[0]) if min(seeds) == max(seeds) else f"{min(seeds)} to {max(seeds)}"
+    missed = [one for one in told if not one["reached"]]
+    lines = [
+        f"Precision {rule['within']:.3g} reached at {len(told) - len(missed)} of {len(told)} points, with {span} seeds each."
+    ]
+    for one in missed[:8]:
+        wide = ", ".join(
+            f"{name} ±{width:.1%}" if width is not None else f"{name} unknown"
+            for name, width in one["widths"].items()
+            if width is None or width > rule["within"]
+        )
+        lines.append(f"Not reached: {results.points[one['point']].name} after {one['seeds']} seeds: {wide}.")
+    return lines

@@ -1,0 +1,74 @@
+"""`haltere compare`."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..errors import InputError
+from ._common import Commands, print_json
+
+
+def add(to: Commands) -> None:
+    """Adds to the command line."""
+    compare = to.add(
+        "compare",
+        _compare,
+        "compare two results seed by seed: difference, interval, effect size, and a sentence",
+        "examples:\n"
+        "  haltere compare results/codel results/pie\n"
+        "  haltere compare results/aqm@queue=codel results/aqm@queue=pie --metrics goodput,ping_p95\n\n"
+        "A and B are results directories or URLs; DIR@KEY=VALUE,... means the points of a sweep with these values.\n"
+        "Runs of one seed meet the same chance, so differences are taken seed by seed.",
+    )
+    compare.add_argument("a", metavar="A", help="what it is compared with")
+    compare.add_argument("b", metavar="B", help="what is compared")
+    compare.add_argument(
+        "--metrics", default="", metavar="NAME,NAME", help="which metrics (default: all that both have)"
+    )
+    compare.add_argument(
+        "--confidence", type=_confidence, default=0.95, metavar="P", help="of the intervals (default: 95%%)"
+    )
+    compare.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def _confidence(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 100%, got `{text}`")
+    return value
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from ..compare import Side, compare
+    from ..report import Document, Table
+
+    names = [name for name in args.metrics.split(",") if name]
+    if args.metrics and not names:
+        raise InputError("compare: --metrics must name at least one metric")
+    a, b = Side.of(args.a), Side.of(args.b)
+    told = compare(a, b, names, args.confidence)
+    if args.json:
+        print_json({"a": a.text, "b": b.text, "differences": [one.told() for one in told]})
+        return 0
+    several = len({one.point for one in told}) > 1
+    rows = [
+        [
+            *([one.point] if several else []),
+            f"{one.metric} ({one.unit})" if one.unit else one.metric,
+            *(f"{value:.5g}" for value in (one.a.mean, one.b.mean, one.difference.mean)),
+            f"{one.difference.low:.4g} .. {one.difference.high:.4g}",
+            "–" if one.effect != one.effect else f"{one.effect:.2g}",
+        ]
+        for one in told
+    ]
+    columns = ["metric", "A", "B", "B − A", f"{args.confidence:.4g} interval".replace("0.95", "95 %"), "effect"]
+    table = Table("compare", "", [*(["point"] if several else []), *columns], rows, left=2 if several else 1)
+    print(Document(f"A = {a.text}, B = {b.text}", [table]).text().replace("\n\n\n", "\n\n") + "\n")
+    print("\n".join(one.sentence() for one in told))
+    if len(told) > 10:
+        chance = len(told) * (1 - args.confidence)
+        print(f"\nOf {len(told)} intervals about {chance:.1f} leave out 0 by chance alone.")
+    return 0

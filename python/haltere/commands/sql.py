@@ -1,0 +1,71 @@
+"""`haltere results`."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+
+from ..errors import InputError
+from ._common import Commands, print_json
+
+
+def add(to: Commands) -> None:
+    """Adds to the command line."""
+    results = to.add(
+        "results",
+        _results,
+        "ask the tables of a results directory a question in SQL",
+        "examples:\n"
+        "  haltere results results/experiment\n"
+        "  haltere results results/experiment --query \\\n"
+        '    "SELECT name, avg(goodput_bps) / 1e6 AS mbit FROM flows JOIN points USING (point) GROUP BY name"\n\n'
+        "Tables are those of the runs (flows, links, ...) with the columns point and seed in front, and `points` and `runs`.\n"
+        "Without --query they are listed with their columns. The SQL is DuckDB's.",
+    )
+    results.add_argument("results", metavar="RESULTS", help="results directory or URL")
+    results.add_argument("--query", metavar="SQL", help="the question")
+    form = results.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print rows as JSON")
+    form.add_argument("--csv", action="store_true", help="print rows as CSV")
+
+
+def _results(args: argparse.Namespace) -> int:
+    from ..query import columns, query
+    from ..report import Document, Table
+    from ..results import Results
+
+    results = Results(args.results)
+    if args.query is None:
+        told = columns(results)
+        if args.json:
+            print_json(told)
+        elif args.csv:
+            raise InputError("results: --csv goes with --query")
+        else:
+            for name, some in told.items():
+                print(f"{name}: {', '.join(some)}")
+        return 0
+    table = query(results, args.query)
+    rows = table.to_pylist()
+    if args.json:
+        print_json([{key: _plain(value) for key, value in row.items()} for row in rows])
+    elif args.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(table.column_names)
+        writer.writerows(row.values() for row in rows)
+    else:
+        cells = [[_cell(value) for value in row.values()] for row in rows]
+        shown = Table("query", f"{len(rows)} row{'' if len(rows) == 1 else 's'}", table.column_names, cells)
+        print(Document("", [shown]).text().strip())
+    return 0
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)

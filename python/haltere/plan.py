@@ -1,0 +1,173 @@
+"""What is to be run: points times seeds, round by round, and the manifest that says so."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from .errors import InputError, RunsFailed
+from .measures import Run
+from .precision import Precision, Reached, judge
+from .results import Point, Results
+from .runner import Done, Failed, Task, environment, execute
+from .store import Store
+from .worlds import SIM, World
+
+if TYPE_CHECKING:
+    from .experiment import Scenario
+
+__all__ = ["Plan", "plan_runs", "seeds_from"]
+
+
+def seeds_from(seeds: int | Iterable[int] | None, default: int) -> list[int]:
+    """The seeds as a list.
+
+    >>> seeds_from(None, 3), seeds_from(2, 3), seeds_from([7, 9], 3)
+    ([1, 2, 3], [1, 2], [7, 9])
+    """
+    chosen = default if seeds is None else seeds
+    numbers = list(range(1, chosen + 1)) if isinstance(chosen, int) else [int(seed) for seed in chosen]
+    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
+        raise InputError(f"seeds must be at least 1 and all different, got {seeds!r}")
+    return numbers
+
+
+class Plan:
+    """The points of some scenarios, and the runs of them that were asked for so far."""
+
+    def __init__(
+        self,
+        scenarios: Sequence[Scenario],
+        labels: Iterable[Mapping[str, Any]] | None = None,
+        *,
+        title: str = "",
+        world: World = SIM,
+    ) -> None:
+        self.scenarios, self.title, self.world = scenarios, title, world
+        extra = [dict(label) for label in labels] if labels is not None else [{} for _ in scenarios]
+        self.points: list[Point] = []
+        self.cores: list[_core.Scenario] = []
+        for scenario, label in zip(scenarios, extra, strict=True):
+            for swept, core in scenario.points():
+                self.points.append(Point(len(self.points), {**label, **swept}, json.loads(core.to_json())))
+                self.cores.append(core)
+        self.tasks: list[Task] = []
+        self.over: dict[tuple[int, int], Done | Failed] = {}
+        self.reached: dict[int, Reached] = {}
+        self._began = datetime.datetime.now(datetime.UTC)
+
+    def ask(self, seeds: Iterable[int], points: Iterable[int] | None = None) -> list[Task]:
+        """Asks for these seeds of those points (default: of all); returns the new runs."""
+        chosen = range(len(self.points)) if points is None else list(points)
+        new = [Task(self.cores[i], seed, i, self.world) for i in chosen for seed in seeds]
+        self.tasks += new
+        return new
+
+    def note(self, one: Done | Failed) -> None:
+        """Keeps in mind what became of a run."""
+        self.over[one.point, one.seed] = one
+
+    @property
+    def failed(self) -> list[Failed]:
+        """The runs that came to no end."""
+        return [one for _, one in sorted(self.over.items()) if isinstance(one, Failed)]
+
+    def runs_of(self, point: int) -> list[Done]:
+        """The runs of a point that are done, in the order of their seeds."""
+        return [one for at, one in sorted(self.over.items()) if at[0] == point and isinstance(one, Done)]
+
+    def manifest(self, *, complete: bool) -> dict[str, Any]:
+        """What the results directory says of all this."""
+        told: dict[str, Any] = {
+            "format": 1,
+            "title": self.title,
+            "world": self.world.name,
+            "complete": complete and not self.failed,
+            "environment": environment(),
+            "began": self._began.isoformat(timespec="seconds"),
+            "wall_s": round((datetime.datetime.now(datetime.UTC) - self._began).total_seconds(), 3),
+            "seeds": sorted({task.seed for task in self.tasks}),
+            "scenarios": [scenario.to_dict() for scenario in self.scenarios],
+            "points": [{"labels": point.labels, "scenario": point.scenario} for point in self.points],
+            "planned": [[task.key, task.point, task.seed] for task in self.tasks],
+            "runs": [one.told() for _, one in sorted(self.over.items()) if isinstance(one, Done)],
+            "failed": [vars(one) for one in self.failed],
+        }
+        if self.reached:
+            told["precision"] = [{"point": i, **one.told()} for i, one in sorted(self.reached.items())]
+        return told
+
+
+def plan_runs(
+    scenarios: Iterable[Scenario],
+    seeds: list[int],
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    quiet: bool = False,
+    title: str = "",
+    labels: Iterable[Mapping[str, Any]] | None = None,
+    world: World = SIM,
+    precision: Precision | None = None,
+    executor: Executor | None = None,
+    verify: bool | None = None,
+) -> Results:
+    """Runs scenarios, each with its sweep, into one results directory (or a URL that fsspec knows).
+
+    ``labels[i]`` tells scenario ``i`` from the others, beside what its own sweep says. ``precision``: begin with ``seeds``, and add
+    more until it is reached. ``executor``: where the runs are made, instead of threads of this process. Raises
+    :class:`haltere.RunsFailed` when all the others are done.
+    """
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs must be at least 1, got {jobs}")
+    if executor is not None and world.name != "sim":
+        raise InputError(
+            f"executor must be left out in world `{world.name}`: its runs are made here, one after another"
+        )
+    plan = Plan(list(scenarios), labels, title=title, world=world)
+    jobs = world.check(plan.cores, jobs)
+    store = Store(folder)
+    store.check_place()
+    tasks = plan.ask(seeds)
+    store.write_manifest(plan.manifest(complete=False))
+    known: dict[str, dict[str, float]] = {}
+    try:
+        while tasks:
+            for one in execute(
+                tasks, store, jobs=jobs, executor=executor, quiet=quiet, verify=verify, on_done=plan.note
+            ):
+                plan.note(one)  # of points that share a run too
+            tasks = _more(plan, precision, store, known) if precision else []
+    except BaseException:
+        store.write_manifest(plan.manifest(complete=False))
+        raise
+    manifest = plan.manifest(complete=True)
+    store.write_manifest(manifest)
+    results = Results.of(store, manifest)
+    if plan.failed:
+        raise RunsFailed(results, plan.failed, len(plan.tasks))
+    return results
+
+
+def _more(plan: Plan, rule: Precision, store: Store, known: dict[str, dict[str, float]]) -> list[Task]:
+    """The runs of the next round: none where every point is known well enough, or has its limit of seeds."""
+    results = Results.of(store, plan.manifest(complete=False))
+    stuck = {one.point for one in plan.failed}
+    new: list[Task] = []
+    for point in plan.points:
+        before = plan.reached.get(point.index)
+        if point.index in stuck or (before is not None and before.next_n == before.n):
+            continue
+        runs = plan.runs_of(point.index)
+        reached = judge(rule, [Run(results, done) for done in runs], known)
+        plan.reached[point.index] = reached
+        last = max(done.seed for done in runs)
+        new += plan.ask(range(last + 1, last + 1 + reached.next_n - reached.n), [point.index])
+    if new:
+        store.write_manifest(plan.manifest(complete=False))
+    return new

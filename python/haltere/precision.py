@@ -1,0 +1,96 @@
+"""The stopping rule: seeds are added until the means are known well enough.
+
+After each round the Student-t interval of every metric is computed over the seeds 1 ... n of a point. Where one is
+too wide, the next round goes to the number of seeds that its spread calls for (the half-width shrinks with the root of n), at most twice
+as many at a time, since the spread of few seeds is known badly. The decision rests on results in the order of the seeds alone, so the
+same seeds are run whatever the number of jobs and whichever run ends first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import metrics, stats
+from .errors import InputError
+from .measures import Run
+from .stats import Mean
+
+__all__ = ["Precision", "Reached", "judge", "next_count"]
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Half of the 95 % interval must be at most ``within`` of the mean, for every metric named; ``most_seeds`` is the limit of a point."""
+
+    within: float
+    of: tuple[str, ...] = ()
+    most_seeds: int = 200
+
+    @classmethod
+    def told(cls, scenario: Mapping[str, Any]) -> Precision | None:
+        """What a scenario says, or ``None``."""
+        told = scenario.get("precision")
+        if told is None:
+            return None
+        metrics.check(told["of"], "precision.of")
+        return cls(float(told["within"]), tuple(told["of"]), int(told["most_seeds"]))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How well one point is known after ``n`` seeds: the relative half-width of each metric, and with how many to look again."""
+
+    n: int
+    widths: Mapping[str, float]
+    within: float
+    next_n: int
+
+    @property
+    def missed(self) -> list[str]:
+        """The metrics that are too wide."""
+        return [name for name, width in self.widths.items() if width > self.within]
+
+    def told(self) -> dict[str, Any]:
+        """For the manifest."""
+        widths = {name: None if math.isinf(width) else width for name, width in self.widths.items()}
+        return {"seeds": self.n, "widths": widths, "reached": not self.missed}
+
+
+def relative(mean: Mean) -> float:
+    """Half the interval over the mean. A metric that never varies is known, be it 0."""
+    if mean.half == 0:
+        return 0.0
+    return mean.half / abs(mean.mean) if mean.mean else math.inf
+
+
+def next_count(n: int, widths: Sequence[float], within: float, most: int) -> int:
+    """With how many seeds to look again; ``n`` where that is enough, or the limit.
+
+    >>> next_count(10, [0.01], 0.02, 200), next_count(10, [0.022], 0.02, 200), next_count(10, [0.4], 0.02, 200)
+    (10, 13, 20)
+    """
+    widest = max(widths, default=0.0)
+    if widest <= within:
+        return n
+    called_for = 2 * n if math.isinf(widest) else math.ceil(n * (widest / within) ** 2)
+    return max(n, min(most, max(n + 2, min(called_for, 2 * n))))
+
+
+def judge(rule: Precision, runs: Sequence[Run], known: dict[str, dict[str, float]]) -> Reached:
+    """How well the point is known by these runs, in the order of their seeds; ``known`` keeps metrics of runs by key."""
+    names = list(rule.of) or metrics.default(runs[0])
+    for run in runs:
+        if run.done.key not in known:
+            known[run.done.key] = {name: metrics.named(run, name) for name in names}
+    widths = {}
+    for name in names:
+        values = [known[run.done.key][name] for run in runs]
+        if any(map(math.isnan, values)):
+            raise InputError(f"precision.of: metric must be one that every run has, got `{name}`, which some lack")
+        # Of a single run nothing is known of the spread.
+        widths[name] = relative(stats.mean(values)) if len(values) > 1 else math.inf
+    count = next_count(len(runs), list(widths.values()), rule.within, rule.most_seeds)
+    return Reached(len(runs), widths, rule.within, count)

@@ -1,0 +1,128 @@
+"""Results asked in SQL, through DuckDB.
+
+In a directory every table is a view over the Parquet files of the runs, read as far as the question needs; at a URL the tables that
+the question names are fetched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from .errors import InputError
+from .results import Results
+from .store import need
+
+__all__ = ["columns", "query"]
+
+
+def query(results: Results, sql: str) -> pa.Table:
+    """The answer to a question in DuckDB's SQL.
+
+    Tables: those of the runs (``flows``, ``links``, ...), with ``point`` and ``seed`` in front; ``points`` (``point``, ``name`` and a
+    column for each swept key, under its last word); ``runs`` (``key``, ``point``, ``seed``, ``digest``, ``wall_s``).
+    """
+    duckdb = need("duckdb", "sql", "results")
+    with _connect(duckdb, results, sql) as connection:
+        try:
+            answer = connection.sql(sql)
+            table: pa.Table | None = None if answer is None else answer.to_arrow_table()
+        except duckdb.Error as error:
+            told = " ".join(str(error).split())
+            raise InputError(f"{results.where}: query must be SQL that these tables answer, got `{told}`") from None
+    if table is None:
+        raise InputError(f"{results.where}: query must be one that gives rows, such as SELECT ..., got `{sql}`")
+    return table
+
+
+def columns(results: Results) -> dict[str, list[str]]:
+    """The tables that a question may name, each with its columns."""
+    duckdb = need("duckdb", "sql", "results")
+    with _connect(duckdb, results) as connection:
+        names = [
+            str(name) for (name,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+        ]
+        return {
+            name: [str(one[0]) for one in connection.execute(f'DESCRIBE "{name}"').fetchall()]
+            for name in sorted(names)
+            if not name.endswith("_")
+        }
+
+
+def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
+    """A connection that knows the tables; at a URL those that the text ``wanted`` names, fetched whole."""
+    if not results.runs:
+        raise InputError(f"{results.where}: runs must be at least 1, got none")
+    connection = duckdb.connect()
+    connection.register("points_", _points(results))
+    connection.execute("CREATE TABLE points AS SELECT * FROM points_")
+    tables = sorted({file for run in results.runs for file in results.seal(run)["files"]})
+    for number, file in enumerate(tables):
+        name = file.removesuffix(".parquet")
+        if results.store.local:
+            _view(connection, results, name, f"files{number}_")
+        elif wanted is None or name in wanted:
+            connection.register(name, results.table(name, points=None if wanted else [results.runs[0].point]))
+    runs = {
+        "key": [run.key for run in results.runs],
+        "point": pa.array([run.point for run in results.runs], pa.int32()),
+        "seed": pa.array([run.seed for run in results.runs], pa.uint64()),
+        "digest": [run.digest for run in results.runs],
+        "wall_s": [run.wall_s for run in results.runs],
+    }
+    connection.register("runs_", pa.table(runs))
+    connection.execute("CREATE TABLE runs AS SELECT * FROM runs_")
+    for name in ("points_", "runs_"):
+        connection.unregister(name)
+    return connection
+
+
+def _view(connection: Any, results: Results, name: str, files: str) -> None:
+    """The view ``name``: the files of that table, each row with the point and the seed of its run."""
+    having = [run for run in results.runs if f"{name}.parquet" in results.seal(run)["files"]]
+    paths = [results.store.path(run.key, name) for run in having]
+    listed = {
+        "path_": paths,
+        "point": pa.array([run.point for run in having], pa.int32()),
+        "seed": pa.array([run.seed for run in having], pa.uint64()),
+    }
+    connection.register(f"{files}arrow", pa.table(listed))
+    connection.execute(f"CREATE TEMP TABLE {files} AS SELECT * FROM {files}arrow")
+    connection.unregister(f"{files}arrow")
+    quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in dict.fromkeys(paths))
+    connection.execute(
+        f'CREATE TEMP VIEW "{name}" AS SELECT f.point, f.seed, t.* EXCLUDE (filename) '
+        f"FROM read_parquet([{quoted}], filename = true, union_by_name = true) t JOIN {files} f ON f.path_ = t.filename"
+    )
+
+
+def _points(results: Results) -> pa.Table:
+    """One row a point. A swept key is a column under its last word, or its whole path where two have the same."""
+    keys = list(dict.fromkeys(key for point in results.points for key in point.labels))
+    ends = [key.rsplit(".", 1)[-1] for key in keys]
+    out: dict[str, Any] = {
+        "point": pa.array([point.index for point in results.points], pa.int32()),
+        "name": [point.name for point in results.points],
+    }
+    for key, end in zip(keys, ends, strict=True):
+        name = end if ends.count(end) == 1 and end not in out else key
+        out[name] = _column([point.labels.get(key) for point in results.points])
+    return pa.table(out)
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Numbers as numbers; a table with a kind as that, anything else as it is written."""
+    given = [value for value in values if value is not None]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
+        kind = pa.int64() if all(isinstance(value, int) for value in given) else pa.float64()
+        return pa.array(values, kind)
+    return pa.array([None if value is None else _word(value) for value in values], pa.string())
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, Mapping) and set(value) == {"kind"}:
+        return str(value["kind"])
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,384 @@
+"""The store: where runs are kept, each of them whole or not at all.
+
+manifest.json            what was asked for: scenarios, seeds, versions
+runs/KEY/TABLE.parquet   the tables of one run
+runs/KEY/run.json        its seal: the run's digest, and size and SHA-256 of every file beside it
+
+A run is there when its seal is. In a directory a run is written to a hidden folder, which is renamed: that is atomic, and who
+comes second finds the place taken. An object store (any URL that fsspec knows) renames nothing, but a single put is atomic: the
+seal is put last. What a killed process, a full disk or a power cut leaves behind has no seal, or files that do not fit it, and is run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .errors import HaltereError, InputError
+from .files import in_use, scratch_name, write_atomically
+
+__all__ = ["Damaged", "Draft", "Seal", "Store", "is_url", "need"]
+
+#: What the seal of a run says: ``key``, ``seed``, ``digest``, ``wall_s``, ``build`` and ``files``.
+Seal = dict[str, Any]
+_SEAL = "run.json"
+_WORTH_COMPRESSING = 64 << 10
+#: How much of a bucket is kept in memory, so that what is read run by run is fetched many runs at a time.
+_AHEAD_BYTES = 256 << 20
+
+
+class Damaged(HaltereError):
+    """A stored file is not what was written."""
+
+
+def is_url(where: str | Path) -> bool:
+    """Whether this names an object store and not a directory."""
+    return "://" in str(where)
+
+
+def need(module: str, extra: str, what: str) -> Any:
+    """The optional ``module``; an error that says what to type where it is missing."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"{what}: `{module}` must be installed, got `{error}`; type: pip install 'haltere[{extra}]'"
+        ) from None
+
+
+class _Files(Protocol):
+    """Where the bytes lie. Names are relative, with `/`."""
+
+    def read(self, names: Iterable[str]) -> dict[str, bytes]: ...
+    def sizes(self, key: str | None) -> dict[str, int]: ...
+    def write(self, name: str, data: bytes) -> None: ...
+    def draft(self, key: str) -> Draft: ...
+    def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None: ...
+    def tidy(self) -> bool: ...
+
+
+class Draft:
+    """A run under way. Its hidden folder shows to others that somebody works here."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def close(self) -> None:
+        """What was not put is of no use."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Directory:
+    def __init__(self, root: Path) -> None:
+        self.root, self.runs = root, root / "runs"
+
+    def read(self, names: Iterable[str]) -> dict[str, bytes]:
+        out = {}
+        for name in names:
+            try:
+                out[name] = (self.root / name).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+        return out
+
+    def sizes(self, key: str | None) -> dict[str, int]:
+        folders = [self.runs / key] if key else [one for one in self.runs.glob("*") if one.name[0] != "."]
+        return {f"runs/{one.name}/{file.name}": file.stat().st_size for one in folders for file in one.glob("*")}
+
+    def write(self, name: str, data: bytes) -> None:
+        write_atomically(self.root / name, data)
+
+    def draft(self, key: str) -> Draft:
+        folder = scratch_name(self.runs / key)
+        folder.mkdir(parents=True, exist_ok=True)
+        return Draft(folder)
+
+    def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
+        assert draft.folder is not None
+        for name, data in files.items():
+            (draft.folder / name).write_bytes(data)
+        target = self.runs / key
+        for attempt in range(5):
+            try:
+                os.rename(draft.folder, target)
+                return
+            except OSError:
+                if not target.exists():
+                    if attempt == 4:
+                        raise
+                    continue  # whoever was there has just left
+            if sound():  # another process was first
+                return
+            self._clear(target)
+        raise HaltereError(f"{target}: run must fit in its place, got one that is always taken by a damaged one")
+
+    @staticmethod
+    def _clear(target: Path) -> None:
+        aside = scratch_name(target.with_name(f"damaged.{target.name}"))
+        try:
+            os.rename(target, aside)
+        except FileNotFoundError:  # another process was faster
+            return
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def tidy(self) -> bool:
+        """Removes what dead processes left; whether a live one of others is at work."""
+        others = False
+        for scratch in (*self.runs.glob(".*.tmp"), *self.root.glob(".*.tmp")):
+            if not in_use(scratch):
+                shutil.rmtree(scratch, ignore_errors=True) if scratch.is_dir() else scratch.unlink(missing_ok=True)
+            else:
+                others = others or f".{os.getpid()}." not in scratch.name
+        return others
+
+
+class _Remote:
+    def __init__(self, url: str) -> None:
+        scheme = url.partition("://")[0]
+        extra = "s3" if scheme in ("s3", "s3a") else "scale"
+        fsspec = need("fsspec", extra, url)
+        try:
+            self.fs, path = fsspec.core.url_to_fs(url)
+        except ImportError as error:
+            raise InputError(
+                f"{url}: must be a URL whose file system is installed, got `{error}`; type: pip install 'haltere[{extra}]'"
+            ) from None
+        except ValueError as error:
+            raise InputError(
+                f"{url}: must be a URL that fsspec knows, such as s3://bucket/name, got `{error}`"
+            ) from None
+        self.root = path.rstrip("/")
+
+    def _path(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    def read(self, names: Iterable[str]) -> dict[str, bytes]:
+        paths = {self._path(name): name for name in names}
+        # A missing file is left out; anything else that goes wrong must be told.
+        got = self.fs.cat(list(paths), on_error="return") if paths else {}
+        out = {}
+        for path, data in got.items():
+            if isinstance(data, BaseException):
+                if not isinstance(data, FileNotFoundError | NotADirectoryError):
+                    raise data
+            else:
+                out[paths[path if path in paths else path.lstrip("/")]] = bytes(data)
+        return out
+
+    def sizes(self, key: str | None) -> dict[str, int]:
+        self.fs.invalidate_cache()
+        below = self._path(f"runs/{key}" if key else "runs")
+        found = self.fs.find(below, detail=True)
+        skip = len(self.root) + 1
+        return {path[skip:]: int(one["size"]) for path, one in found.items()}
+
+    def write(self, name: str, data: bytes) -> None:
+        self.fs.pipe_file(self._path(name), data)
+
+    def draft(self, key: str) -> Draft:
+        return Draft(None)
+
+    def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
+        if sound():  # another process was first
+            return
+        self.fs.pipe({self._path(f"runs/{key}/{name}"): data for name, data in files.items() if name != _SEAL})
+        self.fs.pipe_file(self._path(f"runs/{key}/{_SEAL}"), files[_SEAL])
+
+    def tidy(self) -> bool:
+        return False
+
+
+class Store:
+    """Runs under one directory or URL. May be pickled: another process opens the same place."""
+
+    def __init__(self, where: str | Path) -> None:
+        #: The URL or the directory, as it was given.
+        self.where = str(where).rstrip("/") if is_url(where) else str(Path(where))
+        self._ahead: dict[str, bytes] = {}
+        self._files: _Files = _Remote(self.where) if is_url(where) else _Directory(Path(where).absolute())
+
+    def __reduce__(self) -> tuple[type[Store], tuple[str]]:
+        return (Store, (self.where if not self.local else str(Path(self.where).absolute()),))
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a directory."""
+        return not is_url(self.where)
+
+    @property
+    def folder(self) -> Path:
+        """Where figures and reports of these results go: beside the runs, or for a URL in ``results/NAME``."""
+        return Path(self.where) if self.local else Path("results") / self.where.rsplit("/", 1)[-1]
+
+    def check_place(self) -> None:
+        """The place is new, empty, or holds results of ours."""
+        where = Path(self.where)
+        if not self.local or not where.exists():
+            return
+        if not where.is_dir():
+            raise InputError(f"{where}: results directory must be a directory, got a file")
+        ours = (where / "manifest.json").exists() or (where / "runs").is_dir()
+        if not ours and any(where.iterdir()):
+            raise InputError(
+                f"{where}: results directory must be empty or hold results of haltere; choose another with --out"
+            )
+
+    def tidy(self) -> bool:
+        """Removes what killed processes left behind; whether other processes are at work here now."""
+        return self._files.tidy()
+
+    # -- the manifest ---------------------------------------------------------------------------------------------------------
+
+    def manifest(self) -> dict[str, Any]:
+        """What was asked for."""
+        data = self._files.read(["manifest.json"]).get("manifest.json")
+        if data is None:
+            raise InputError(f"{self.where}: must be a results directory, got no manifest.json in it")
+        try:
+            told: dict[str, Any] = json.loads(data)
+        except ValueError as error:
+            raise InputError(
+                f"{self.where}/manifest.json: manifest must be one that haltere wrote, got {error!r}"
+            ) from None
+        return told
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Writes it, whole: one line an entry, and one an element of a list."""
+        entries = [f"{json.dumps(key)}: {_lines(value)}" for key, value in manifest.items()]
+        self._files.write("manifest.json", ("{\n" + ",\n".join(entries) + "\n}\n").encode())
+
+    # -- runs -----------------------------------------------------------------------------------------------------------------
+
+    def find(self, keys: Iterable[str], *, verify: bool | None = None) -> dict[str, Seal]:
+        """The seals of those runs that are there and sound.
+
+        Names and sizes of the files must fit the seal, and with ``verify`` their SHA-256 too. Default: in a
+        directory yes; at a URL no, where it would fetch everything (a table that is read is held against its seal in any case).
+        """
+        seals = self.seals(keys)
+        if not seals:
+            return {}
+        if self.local if verify is None else verify:
+            workers = min(8, os.cpu_count() or 1) if len(seals) > 16 else 1
+            with ThreadPoolExecutor(workers) as pool:
+                sound = list(pool.map(self._sound, seals.values()))
+        else:
+            sizes = self._files.sizes(next(iter(seals)) if len(seals) == 1 else None)
+            sound = [all(sizes.get(name) == size for name, size, _ in _parts(seal)) for seal in seals.values()]
+        return {key: seal for (key, seal), good in zip(seals.items(), sound, strict=True) if good}
+
+    def seals(self, keys: Iterable[str]) -> dict[str, Seal]:
+        """The seals of those runs that have one, sound or not."""
+        wanted = list(dict.fromkeys(keys))
+        data = self._files.read(f"runs/{key}/{_SEAL}" for key in wanted)
+        seals = {key: _seal_of(data.get(f"runs/{key}/{_SEAL}"), key) for key in wanted}
+        return {key: seal for key, seal in seals.items() if seal is not None}
+
+    def _sound(self, seal: Seal) -> bool:
+        """Every file of the run is what was written."""
+        parts = list(_parts(seal))
+        data = self._files.read(name for name, _, _ in parts)
+        return all(name in data and _sha256(data[name]) == digest for name, _, digest in parts)
+
+    @contextmanager
+    def draft(self, key: str) -> Iterator[Draft]:
+        """A run under way, to be given to :meth:`put`; without that nothing of it stays."""
+        draft = self._files.draft(key)
+        try:
+            yield draft
+        finally:
+            draft.close()
+
+    def put(self, draft: Draft, key: str, tables: Mapping[str, pa.Table], told: Mapping[str, Any]) -> None:
+        """Keeps a run: its tables, and in its seal what is ``told`` of it."""
+        files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
+        listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
+        seal = {"key": key, **told, "files": listed}
+        files[_SEAL] = (json.dumps(seal, indent=1) + "\n").encode()
+        self._files.put(draft, key, files, lambda: key in self.find([key], verify=True))
+
+    def table(self, seal: Seal, name: str, columns: list[str] | None = None) -> pa.Table:
+        """A table of a run, or some columns of it. Raises :class:`Damaged` where the file does not fit the seal."""
+        listed = seal["files"].get(f"{name}.parquet")
+        if listed is None:
+            have = sorted(file.removesuffix(".parquet") for file in seal["files"])
+            raise InputError(f"{self.where}: table must be one of {', '.join(have)}, got `{name}`")
+        path = f"runs/{seal['key']}/{name}.parquet"
+        data = self._ahead.get(path) or self._files.read([path]).get(path)
+        if data is None or _sha256(data) != listed["sha256"]:
+            got = "no file" if data is None else "other bytes"
+            raise Damaged(
+                f"{self.where}/{path}: file must be what was written, got {got}; run the experiment again "
+                "(at a URL with --verify), and this run is made anew"
+            )
+        file = pq.ParquetFile(pa.BufferReader(data))
+        some = None if columns is None else [c for c in columns if c in file.schema_arrow.names]
+        return file.read(columns=some)
+
+    def read_ahead(self, seals: Iterable[Seal], name: str) -> None:
+        """At a URL: fetches a table of several runs at once, for :meth:`table` to find. A directory needs no such thing."""
+        if self.local:
+            return
+        paths = [f"runs/{seal['key']}/{name}.parquet" for seal in seals]
+        missing = [path for path in paths if path not in self._ahead]
+        if paths and paths[0] not in missing:
+            return
+        self._ahead.update(self._files.read(missing))
+        while len(self._ahead) > 1 and sum(map(len, self._ahead.values())) > _AHEAD_BYTES:
+            del self._ahead[next(iter(self._ahead))]
+
+    @property
+    def filesystem(self) -> Any:
+        """fsspec's file system of a URL."""
+        assert isinstance(self._files, _Remote)
+        return self._files.fs
+
+    def path(self, key: str, name: str) -> str:
+        """Where the file of a table lies: a path, or a URL."""
+        return f"{self.where}/runs/{key}/{name}.parquet"
+
+
+def _lines(value: Any) -> str:
+    """JSON with one element of a list a line: quick to write, and a difference shows what changed."""
+    if isinstance(value, list) and value:
+        return "[\n " + ",\n ".join(map(json.dumps, value)) + "\n]"
+    return json.dumps(value)
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    # A small table has nothing to gain, and setting up zstd for each of its columns takes longer than all the rest.
+    pq.write_table(table, sink, compression="zstd" if table.nbytes > _WORTH_COMPRESSING else "none")
+    return bytes(sink.getvalue())
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _seal_of(data: bytes | None, key: str) -> Seal | None:
+    try:
+        seal: Seal = json.loads(data or b"")
+        fits = seal["key"] == key and isinstance(seal["files"], dict) and {"digest", "seed", "wall_s"} <= set(seal)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return seal if fits else None
+
+
+def _parts(seal: Seal) -> Iterator[tuple[str, int, str]]:
+    """Name below the store, size and SHA-256 of each file."""
+    for name, one in seal["files"].items():
+        yield f"runs/{seal['key']}/{name}", one["bytes"], one["sha256"]
