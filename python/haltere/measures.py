@@ -128,10 +128,10 @@ class Run:
         )
 
     def mean_queue_packets(self, link: str) -> float:
-        """Packets that wait at this link on average, discipline and ring together."""
+        """Packets that wait at this link on average, discipline and ring together; NaN where queues were not sampled."""
         series = self.queue(link)
         after = series.at_s >= seconds_of(self.scenario.get("warmup", "0s"))
-        return float((series.packets + series.ring_packets)[after].mean())
+        return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
     def has_ring(self, link: str) -> bool:
         """True where something ever waited in the device ring of this link."""

@@ -213,7 +213,7 @@ def _more(points: Sequence[Any], most: int) -> str:
 def _goodput_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     shown = points[:MOST_BARS]
     classes = list(dict.fromkeys(name for _, runs in shown for name in runs[0].classes()))
-    if not classes:
+    if len(shown) * len(classes) < 2:
         return ""
     series = {}
     for name in classes:
@@ -262,7 +262,7 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
 
 
 def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
-    shown = [(point, runs) for point, runs in points[:MOST_PANELS] if runs[0].watched()]
+    shown = [(p, runs) for p, runs in points[:MOST_PANELS] if runs[0].watched() and len(runs[0].table("queue_series"))]
     if not shown:
         return ""
     fig, panels = _panels(len(shown))

@@ -97,7 +97,7 @@ def _what_was_run(results: Results, points: Pairs) -> str:
     warmup = str(scenario.get("warmup", "0s"))
     left = f" of which the first {spelled(warmup)} are left out" if measures.seconds_of(warmup) > 0 else ""
     return (
-        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if left else ''} with {many}{swept}: {len(results.runs)} runs. "
+        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if left else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
         + ("Figures are means over the seeds with 95 % Student-t intervals." if len(results.seeds) > 1 else "")
     ).rstrip()
 
@@ -151,7 +151,8 @@ def _delay(results: Results, points: Pairs) -> list[str]:
         what = f"A packet waited at {link} for a mean of"
 
         def measure(run: Run) -> float:
-            return float(run.queue_delay_ms(link).mean()) if link in run.watched() else math.nan
+            waits = run.queue_delay_ms(link) if link in run.watched() else np.array([])
+            return float(waits.mean()) if len(waits) else math.nan
 
     try:
         found = _extremes(results, points, measure)
@@ -200,15 +201,21 @@ def _fairness(results: Results, points: Pairs) -> list[str]:
     ]
 
 
+def _greedy(run: Run) -> set[str]:
+    """The traffic entries whose flows always have something to send: what they get is what the others leave them."""
+    out = set()
+    for place, entry in enumerate(run.scenario.get("traffic", [])):
+        if entry["kind"] in ("bulk", "multipath") and not entry.get("bytes") and not entry.get("rate"):
+            out.add(str(entry.get("name") or f"{entry['kind']}{place + 1}"))
+    return out
+
+
 def _by_control(run: Run) -> dict[str, float]:
-    """The mean goodput of a flow by what it is: its control, or else its traffic entry; Mbit/s."""
-    rows = run.flows.filter(pc.not_equal(run.flows["kind"], "ping")).select(["group", "congestion", "goodput_bps"]).to_pylist()  # fmt: skip
-    controls = {row["congestion"] for row in rows}
-    key = "congestion" if len(controls) > 1 else "group"
-    out: dict[str, list[float]] = {}
-    for row in rows:
-        out.setdefault(str(row[key] or row["group"]), []).append((row["goodput_bps"] or 0.0) * 1e-6)
-    return {name: float(np.mean(rates)) for name, rates in out.items()}
+    """The mean goodput of a flow that always has something to send, by what it is; Mbit/s."""
+    greedy = _greedy(run)
+    groups = dict(zip(run.flows["flow"].to_pylist(), run.flows["group"].to_pylist(), strict=True))
+    classes = {name: own for name, own in run.classes().items() if groups[own[0]] in greedy}
+    return {name: float(run.goodput_of(own).mean()) for name, own in classes.items()}
 
 
 def _shares(results: Results, points: Pairs) -> list[str]:
@@ -224,16 +231,17 @@ def _shares(results: Results, points: Pairs) -> list[str]:
         top = stats.mean([one[first] for one in rates])
         low = stats.mean([one[last] for one in rates])
         gap = stats.paired_difference([one[first] for one in rates], [one[ranked[1]] for one in rates])
-        where = f"With {short(point, results.points)}, " if len(points) > 1 else ""
+        where = f"With {short(point, results.points)}, " if len(points) > 1 else "Of all flows "
+        verb = "got the most in its one run" if math.isnan(gap.half) else "won"
         clear = math.isnan(gap.half) or gap.low > 0
         if clear:
             times = f", {number(top.mean / low.mean)} times what {last} got ({_told(low)})" if low.mean > 0 else ""
-            text = f"{where}{first} won: {_told(top)} Mbit/s a flow{times}."
+            text = f"{where}{first} {verb}: {_told(top)} Mbit/s a flow{times}."
         else:
             text = f"{where}{first} and {ranked[1]} got the same as far as the seeds tell ({_told(gap)} Mbit/s between them)."  # fmt: skip
         told.append((first if clear else "", text, where))
     if len(told) <= MOST_TOLD:
-        return [text[0].upper() + text[1:] for _, text, _ in told]
+        return [text for _, text, _ in told]
     wins: dict[str, int] = {}
     for first, _, _ in told:
         wins[first] = wins.get(first, 0) + 1

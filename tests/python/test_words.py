@@ -71,4 +71,4 @@ def test_the_winner_is_named_only_where_the_seeds_agree(small: Path) -> None:
         .with_values({"traffic.0.congestion": ["bbr", "vegas"], "topology.dumbbell.bottleneck.queue": "drop_tail"})
         .run(seeds=3)
     )
-    assert any("Bbr won" in one or "bbr won" in one for one in words.sentences(unlike, overview.by_point(unlike)))
+    assert any("Of all flows bbr won" in one for one in words.sentences(unlike, overview.by_point(unlike)))

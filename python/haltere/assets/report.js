@@ -235,10 +235,17 @@ function tip(u, panel, hidden, box, shared) {
 function axis(which, of, width) {
   const told = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 4 }, font: "11px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: of.label || undefined, labelSize: of.label ? 20 : 0, gap: 4 };
   told.size = which === "x" ? 28 : 50;
-  // Of a logarithmic axis only 1, 2 and 5 are told: its ends are no round numbers.
-  const round = (v) => [1, 2, 5].some((m) => Math.abs(v / 10 ** Math.floor(Math.log10(v) + 1e-9) - m) < 1e-6);
-  told.values = (_, splits) => splits.map((v) => (v == null || (of.log && !round(v)) ? "" : show(v)));
-  if (of.log) told.filter = (_, splits) => splits.map((v) => (round(v) ? v : null));
+  told.values = (_, splits) => splits.map((v) => (v == null ? "" : show(v)));
+  if (of.log) {
+    // Lines at 1 to 9 times a power of ten; numbers at 1, 2 and 5, or at all where the axis is short.
+    told.splits = (_u, _i, low, high) => {
+      const out = [];
+      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) for (let m = 1; m < 10; m++) { const v = m * 10 ** e; if (v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9)) out.push(+v.toPrecision(12)); }
+      return out.length > 1 ? out : [low, high];
+    };
+    const round = (v) => [1, 2, 5].some((m) => Math.abs(v / 10 ** Math.floor(Math.log10(v) + 1e-9) - m) < 1e-6);
+    told.filter = (_, splits) => { const few = splits.filter(round).length < 3; return splits.map((v) => (few || round(v) ? v : null)); };
+  }
   if (of.ticks) {
     const texts = of.ticks.map(([, text]) => text), longest = Math.max(...texts.map((text) => text.length));
     told.splits = () => of.ticks.map(([v]) => v);

@@ -52,7 +52,7 @@ def _group(group: str, shown: Sequence[Case], names: Sequence[str], cells: Cells
         axes.tick_params(axis="x", which="minor", labelsize=7.5, length=2)
         axes.invert_xaxis()
         plot.title(axes, f"{case.section} {case.title}")
-        axes.set_xlabel("queueing delay (ms), less to the right")
+        axes.set_xlabel("queueing delay, less to the right (ms)")
         axes.set_ylabel("goodput (Mbit/s)")
     for spare in panels[len(shown) :]:
         spare.set_visible(False)
