@@ -15,12 +15,26 @@ __all__ = ["READINGS", "compare"]
 _QUEUE = "topology.multipath.bottleneck"
 _RATE = "traffic[1].rate"
 
+
+def _wireless(rates: tuple[str, str, str], delays: tuple[str, str, str], every: str) -> dict[str, Any]:
+    """A link that is well, bad for a second, and fair for a second, over and over."""
+    steps = zip(("0s", "2s", "3s"), rates, delays, strict=True)
+    return {
+        "schedule": [{"at": at, "rate": rate, "delay": delay} for at, rate, delay in steps],
+        "schedule_repeat": every,
+    }
+
+
 READINGS: dict[str, Mapping[str, Any]] = {
     "stream of 1 Mbit/s": {_RATE: "1Mbit"},
     "stream of 12 Mbit/s": {_RATE: "12Mbit"},
     "endless stream": {_RATE: None},
     "queue of 100 packets": {_QUEUE: {"queue": {"kind": "drop_tail", "limit": "100p"}}},
     "queue of 1 BDP": {_QUEUE: {"queue": {"kind": "drop_tail", "limit": "1bdp"}}},
+    "links that vary": {
+        "topology.multipath.wifi": _wireless(("150Mbit", "15Mbit", "60Mbit"), ("5ms", "15ms", "8ms"), "4s"),
+        "topology.multipath.cellular": _wireless(("100Mbit", "10Mbit", "40Mbit"), ("15ms", "45ms", "25ms"), "5s"),
+    },
     "cross by round robin": {"traffic[0].multipath": {"scheduler": "round_robin"}},
 }
 """What is set for each: the paper gives neither the stream nor the queues nor the cross connection's scheduler."""
