@@ -95,25 +95,12 @@ impl Calibration {
     }
 }
 
-/// Measures the machine with this plan's links. Where it is out of bounds once more, up to three times: another program
-/// may have had the processor for a moment. The last measurement counts.
-pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calibration, WireError> {
-    let control = &Control { progress: None, ..control.clone() };
+/// Measures the machine with this plan's links; an error where it is out of bounds.
+pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control) -> Result<Calibration, WireError> {
     // A link that varies stands there with its mean: the machine is measured, not the variation.
     let mut steady = plan.clone();
     steady.links.iter_mut().for_each(|link| link.varying = None);
     let plan = &steady;
-    let mut result = once(plan, topology, control)?;
-    for _ in 1..TRIES {
-        if result.check().is_ok() {
-            break;
-        }
-        result = once(plan, topology, control)?;
-    }
-    Ok(result)
-}
-
-fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calibration, WireError> {
     let Some(flow) = plan.flows.first() else { return Err(WireError::plan("plan", "must have flows")) };
     let path = path(plan, flow.from, flow.to);
     let back = self::path(plan, flow.to, flow.from);
