@@ -102,6 +102,10 @@ class Run:
     def peak_events(self) -> int:
         """The most events that waited at a time."""
 
+    @property
+    def wire(self) -> str | None:
+        """On the wire: the calibration and the router's books, as JSON."""
+
 @final
 class Live:
     """A run that is watched, and changed, while it goes on. One that is never changed gives what :func:`run` gives."""
@@ -134,6 +138,24 @@ class Live:
 
 def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""
+
+def wire_check(scenario: Scenario) -> None:
+    """Raises :class:`InputError` where the wire cannot run the scenario (its sweep left aside) or this process may not use it."""
+
+def wire_run(
+    scenario: Scenario,
+    seed: int,
+    progress: Progress | None = None,
+    calibrate: str = "refuse",
+    ftp_server: Sequence[str] = ...,
+) -> Run:
+    """Runs a scenario (its sweep left aside) with that seed on real packets, in real time.
+
+    ``calibrate``: ``refuse`` (a machine that is not fit), ``note`` or ``no``; ``ftp_server``: the command that serves uploads.
+    """
+
+def wire_router(scenario: Scenario, options: str, signals: int) -> None:
+    """Is a router between two interfaces until the number of SIGTERM or SIGINT can be read from the descriptor ``signals``."""
 
 def capture_classify(path: str, options: str, progress: Progress | None = None) -> str:
     """Shows every packet of a capture to classifiers. Options and report are JSON. Raises :class:`InputError`."""

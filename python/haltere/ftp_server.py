@@ -18,7 +18,10 @@ def main() -> int:
         from pyftpdlib.handlers import DTPHandler, FTPHandler
         from pyftpdlib.servers import FTPServer
     except ImportError:
-        print("pyftpdlib (2 or newer) must be installed for uploads on the wire: pip install 'haltere[wire]'", file=sys.stderr)
+        print(
+            "pyftpdlib (2 or newer) must be installed for uploads on the wire: pip install 'haltere[wire]'",
+            file=sys.stderr,
+        )
         return 1
 
     class Nothing(AbstractedFS):  # type: ignore[misc]

@@ -20,6 +20,7 @@ __all__ = [
     "Mean",
     "Stationarity",
     "cdf",
+    "difference",
     "jain",
     "mean",
     "paired_difference",
@@ -169,6 +170,27 @@ def paired_difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> M
     if first.size != second.size:
         raise ValueError(f"paired_difference: both must be equally long, got {first.size} and {second.size}")
     return mean(first - second, confidence)
+
+
+def difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Mean:
+    """The difference of the means of ``a`` and ``b``, two independent samples, with its interval (Welch).
+
+    >>> difference([10, 12, 11], [9, 11, 10]).format(2)
+    '1.00 ± 2.27'
+    >>> difference([10], [9]).format(2)
+    '1.00'
+    """
+    first, second = _values("difference", a), _values("difference", b)
+    centre = float(first.mean() - second.mean())
+    count = int(first.size + second.size)
+    if min(first.size, second.size) < 2:
+        return Mean(centre, math.nan, math.nan, count, confidence)
+    parts = [float(x.var(ddof=1)) / x.size for x in (first, second)]
+    total = sum(parts)
+    if total == 0:
+        return Mean(centre, 0.0, 0.0, count, confidence)
+    df = total**2 / sum(v * v / (x.size - 1) for v, x in zip(parts, (first, second), strict=True))
+    return Mean(centre, student_t(confidence, df) * math.sqrt(total), math.sqrt(total), count, confidence)
 
 
 def jain(rates: ArrayLike) -> float:

@@ -78,6 +78,26 @@ pub struct LinkRecord {
     pub after_warmup: LinkCounters,
 }
 
+impl LinkRecord {
+    /// From the counters at the end of the warm-up and at the end of the run, where the peak was counted anew in between.
+    pub fn new(warmup: &LinkCounters, end: &LinkCounters) -> LinkRecord {
+        let after_warmup = LinkCounters {
+            arrived: end.arrived - warmup.arrived,
+            sent: end.sent - warmup.sent,
+            sent_bytes: end.sent_bytes - warmup.sent_bytes,
+            dropped_overlimit: end.dropped_overlimit - warmup.dropped_overlimit,
+            dropped_congestion: end.dropped_congestion - warmup.dropped_congestion,
+            marked: end.marked - warmup.marked,
+            returned: end.returned - warmup.returned,
+            lost: end.lost - warmup.lost,
+            packet_ns: end.packet_ns - warmup.packet_ns,
+            peak_packets: end.peak_packets,
+        };
+        let total = LinkCounters { peak_packets: end.peak_packets.max(warmup.peak_packets), ..*end };
+        LinkRecord { total, after_warmup }
+    }
+}
+
 /// Counters of one link.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LinkCounters {

@@ -7,6 +7,11 @@ mod live;
 mod run;
 mod scenario;
 mod tables;
+#[cfg(target_os = "linux")]
+mod wire;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_wire.rs"]
+mod wire;
 
 use pyo3::prelude::*;
 
@@ -27,6 +32,8 @@ mod _core {
     use super::scenario::Scenario;
     #[pymodule_export]
     use super::tables::Table;
+    #[pymodule_export]
+    use super::wire::{wire_check, wire_router, wire_run};
 
     /// Haltere's version.
     #[pymodule_export]

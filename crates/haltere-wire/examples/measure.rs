@@ -14,7 +14,7 @@ use haltere_wire::port::Port;
 use haltere_wire::port::packet::PacketPort;
 use haltere_wire::router::Router;
 use haltere_wire::testing::{cable, ethernet, ipv4, link, udp};
-use haltere_wire::{Control, run};
+use haltere_wire::{Calibrate, Control, run};
 use std::collections::VecDeque;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -239,7 +239,7 @@ fn ping() {
             flows: vec![flow],
             measure: Measure::default(),
         };
-        let outcome = run(&plan, &Control { calibrate: false, spin, ..Control::default() }).unwrap();
+        let outcome = run(&plan, &Control { calibrate: Calibrate::No, spin, ..Control::default() }).unwrap();
         let rtts: Vec<f64> = outcome.record.pings.iter().map(|p| p.rtt.as_secs_f64() * 1e3).collect();
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
         let deviation = (rtts.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / rtts.len() as f64).sqrt();

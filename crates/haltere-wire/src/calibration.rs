@@ -21,6 +21,8 @@ const DELAY_SHARE: f64 = 0.02;
 const DELAY_FLOOR: Dur = Dur::from_us(300);
 /// Share of a core above which the router would be late.
 const CPU_BOUND: f64 = 0.9;
+/// Measurements before a machine is called unfit.
+const TRIES: u32 = 3;
 /// Requests of the idle run.
 const PINGS: u64 = 40;
 /// Bytes of a datagram's IP and UDP headers.
@@ -91,16 +93,30 @@ impl Calibration {
             "link": link, "planned_rtt_s": self.rtt.0.as_secs_f64(), "measured_rtt_s": self.rtt.1.as_secs_f64(),
             "jitter_s": self.jitter.as_secs_f64(), "pings_lost": self.lost, "frames_lost_outside": self.unqueued,
             "frames_offloaded": self.offloaded, "router_cpu": self.cpu,
+            "out_of_bounds": self.check().err().map(|e| e.to_string()),
         })
     }
 }
 
-/// Measures the machine with this plan's links; an error where it is out of bounds.
-pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control) -> Result<Calibration, WireError> {
+/// Measures the machine with this plan's links. Where it is out of bounds once more, up to three times: another program
+/// may have had the processor for a moment. The last measurement counts.
+pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calibration, WireError> {
+    let control = &Control { progress: None, ..control.clone() };
     // A link that varies stands there with its mean: the machine is measured, not the variation.
     let mut steady = plan.clone();
     steady.links.iter_mut().for_each(|link| link.varying = None);
     let plan = &steady;
+    let mut result = once(plan, topology, control)?;
+    for _ in 1..TRIES {
+        if result.check().is_ok() {
+            break;
+        }
+        result = once(plan, topology, control)?;
+    }
+    Ok(result)
+}
+
+fn once(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calibration, WireError> {
     let Some(flow) = plan.flows.first() else { return Err(WireError::plan("plan", "must have flows")) };
     let path = path(plan, flow.from, flow.to);
     let back = self::path(plan, flow.to, flow.from);
@@ -132,7 +148,6 @@ pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control) -> Re
         result.offloaded += offloaded(&loaded);
         result.cpu = loaded.router_cpu;
     }
-    result.check()?;
     Ok(result)
 }
 

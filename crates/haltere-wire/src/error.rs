@@ -1,5 +1,6 @@
 //! The one error of the wire.
 
+use haltere_lab::scenario::Fault;
 use std::fmt;
 use std::io;
 
@@ -9,6 +10,8 @@ use std::io;
 pub enum WireError {
     /// The plan or an argument asks for what cannot be: where, and what is wrong.
     Plan(String, String),
+    /// The experiment asks for what the wire cannot do: the place in its file, the rule, what to do instead.
+    Refused(Box<Fault>),
     /// The kernel does not let us: what for.
     Privilege(&'static str),
     /// The machine lacks something: what, and how to get it.
@@ -26,6 +29,10 @@ impl WireError {
     pub fn plan(place: &str, what: impl fmt::Display) -> WireError {
         WireError::Plan(place.to_string(), what.to_string())
     }
+    /// The key `name` of a flow's traffic entry must be `rule` on the wire.
+    pub fn refused(place: &str, name: &str, rule: &str, got: impl fmt::Display, hint: &str) -> WireError {
+        WireError::Refused(Box::new(Fault::new(place, name, format!("{rule} on the wire"), got).hint(hint)))
+    }
     /// The kernel refused while `doing`; a refusal for lack of privilege says so.
     pub fn os(doing: impl Into<String>, error: impl Into<io::Error>) -> WireError {
         WireError::Os(doing.into(), error.into())
@@ -36,6 +43,7 @@ impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WireError::Plan(place, what) => write!(f, "{place}: {what}"),
+            WireError::Refused(fault) => fault.fmt(f),
             WireError::Privilege(what) => {
                 write!(f, "{what} needs root or CAP_NET_ADMIN; run it as root, or inside `unshare -Urn`")
             }

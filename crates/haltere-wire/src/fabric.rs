@@ -208,10 +208,7 @@ impl Fabric {
     pub fn link_records(&mut self, now: Time) -> Vec<LinkRecord> {
         let none = vec![LinkCounters::default(); self.links.len()];
         let before = self.before_warmup.as_ref().unwrap_or(&none);
-        let pair = |(link, before): (&mut Link, &LinkCounters)| {
-            let total = link.counters(now);
-            LinkRecord { total, after_warmup: difference(&total, before) }
-        };
+        let pair = |(link, before): (&mut Link, &LinkCounters)| LinkRecord::new(before, &link.counters(now));
         self.links.iter_mut().zip(before).map(pair).collect()
     }
     /// Takes the samples of the watched queues.
@@ -224,7 +221,7 @@ impl Fabric {
             return false;
         }
         let warmup = self.params.warmup;
-        self.before_warmup = Some(self.links.iter_mut().map(|l| l.counters(warmup)).collect());
+        self.before_warmup = Some(self.links.iter_mut().map(|l| l.end_warmup(warmup)).collect());
         true
     }
     fn sample_due(&mut self, at: Time) -> bool {
@@ -327,22 +324,6 @@ pub(crate) fn routes_of(nodes: usize, links: &[(usize, usize)]) -> Vec<Vec<Optio
         }
     }
     next
-}
-
-/// The counters gained since `before`. The peak is the whole run's: a maximum has no difference.
-fn difference(total: &LinkCounters, before: &LinkCounters) -> LinkCounters {
-    LinkCounters {
-        arrived: total.arrived - before.arrived,
-        sent: total.sent - before.sent,
-        sent_bytes: total.sent_bytes - before.sent_bytes,
-        dropped_overlimit: total.dropped_overlimit - before.dropped_overlimit,
-        dropped_congestion: total.dropped_congestion - before.dropped_congestion,
-        marked: total.marked - before.marked,
-        returned: total.returned - before.returned,
-        lost: total.lost - before.lost,
-        packet_ns: total.packet_ns - before.packet_ns,
-        peak_packets: total.peak_packets,
-    }
 }
 
 #[cfg(test)]

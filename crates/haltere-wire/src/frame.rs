@@ -240,6 +240,23 @@ impl Pkt for Frame {
     fn priority(&self) -> u8 {
         self.traffic_class().map_or(0, |tos| TOS_PRIORITY[usize::from(tos >> 1) & 15])
     }
+    fn dscp(&self) -> u8 {
+        self.traffic_class().map_or(0, |tos| tos >> 2)
+    }
+    fn set_dscp(&mut self, dscp: u8) {
+        let l3 = usize::from(self.layout.l3);
+        match self.layout.kind {
+            Kind::Ipv4 => self.change_v4_word(l3, |word| (word & 0xff03) | (u16::from(dscp & 63) << 2)),
+            // The traffic class lies across the first two bytes: version, class, flow label.
+            Kind::Ipv6 => {
+                if let Some([a, b]) = self.bytes.get_mut(l3..).and_then(|rest| rest.first_chunk_mut()) {
+                    *a = (*a & 0xf0) | (dscp >> 2 & 15);
+                    *b = (*b & 0x3f) | (dscp << 6);
+                }
+            }
+            _ => {}
+        }
+    }
     fn stream_offset(&self) -> Option<u64> {
         if self.isn_bits == 0 || self.layout.l4 == 0 || self.layout.protocol != TCP {
             return None;

@@ -9,6 +9,7 @@ use haltere_congestion::CongestionParams;
 use haltere_transport::{Info, TcpParams};
 use haltere_units::{Bytes, Dur, Rate};
 use netlink_packet_route::route::RouteMetric;
+use serde_json::json;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -25,6 +26,8 @@ pub fn settings(place: &str, tcp: &TcpParams, ecn: bool) -> Result<HostSettings,
         ("ipv4/tcp_ecn".to_string(), flag(ecn)),
         // One run must not learn from another through cached metrics.
         ("ipv4/tcp_no_metrics_save".to_string(), "1".to_string()),
+        // A server's packets carry the mark of the client's.
+        ("ipv4/tcp_reflect_tos".to_string(), "1".to_string()),
     ];
     let mut set = |name: &str, value: String, differs: bool| {
         if differs {
@@ -74,13 +77,9 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
         ("ack_every", tcp.ack_every == default.ack_every),
         ("quick_acks", tcp.quick_acks == default.quick_acks),
     ];
+    let hint = "the kernel's TCP has it built in; the simulator takes others";
     match fixed.into_iter().find(|(_, same)| !same) {
-        Some((name, _)) => Err(WireError::plan(
-            place,
-            format!(
-                "{name} must be the default on the wire, where the kernel's TCP has it built in; use the simulator for others"
-            ),
-        )),
+        Some((name, _)) => Err(WireError::refused(place, name, "the default", "another value", hint)),
         None => Ok(()),
     }
 }
@@ -88,13 +87,18 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
 /// The kernel's name for a control, tried in this order; the second is our own, loaded as BPF.
 pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[String; 2], WireError> {
     let kind = control.kind();
-    if CongestionParams::default_of(kind).as_ref() != Some(control) {
-        let what = format!(
-            "congestion must be `{kind}` with its defaults on the wire, where the kernel's has no such parameters"
-        );
-        return Err(WireError::plan(place, what));
+    if CongestionParams::default_of(kind).as_ref() != Some(control) && !is_as_linux_has_it(control) {
+        let rule = format!("`{kind}` with its defaults");
+        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \"classic\"`, may stand";
+        return Err(WireError::refused(place, "congestion", &rule, "other parameters", hint));
     }
     Ok([kind.to_string(), crate::bpf::control_name(kind)])
+}
+
+/// The variant of our CUBIC that is the kernel's: on the wire it is what runs.
+fn is_as_linux_has_it(control: &CongestionParams) -> bool {
+    let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": "classic" });
+    serde_json::from_value::<CongestionParams>(linux).is_ok_and(|linux| linux == *control)
 }
 
 /// The kernel's `struct tcp_info` as bytes: longer than any kernel's so far; what a kernel lacks reads as zero.
@@ -166,8 +170,8 @@ mod tests {
         assert!(has("ipv4/tcp_sack", "0") && has("ipv4/tcp_ecn", "1") && has("ipv4/tcp_rmem", "4096 131072 6291456"));
         assert_eq!((settings.mtu, settings.metrics), (1500, vec![RouteMetric::InitCwnd(4)]));
         let tcp = TcpParams { ack_every: 1, ..TcpParams::default() };
-        let error = super::settings("traffic.0", &tcp, false).unwrap_err().to_string();
-        assert!(error.starts_with("traffic.0: ack_every must be the default on the wire"), "{error}");
+        let error = super::settings("traffic[0]", &tcp, false).unwrap_err().to_string();
+        assert!(error.starts_with("traffic[0]: ack_every must be the default on the wire"), "{error}");
     }
 
     #[test]

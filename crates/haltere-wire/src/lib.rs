@@ -30,4 +30,5 @@ pub mod testing;
 pub mod world;
 
 pub use error::WireError;
-pub use world::{Control, Outcome, run};
+pub use service::router_service;
+pub use world::{Calibrate, Control, Outcome, check, may_run, run};

@@ -179,6 +179,12 @@ impl Link {
         self.count_backlog(now);
         self.account.counters
     }
+    /// The warm-up ends: its counters; the peak is counted anew.
+    pub fn end_warmup(&mut self, now: Time) -> LinkCounters {
+        let counters = self.counters(now);
+        self.account.counters.peak_packets = self.standing;
+        counters
+    }
     /// Packets waiting, in the ring, on the line and on the way.
     pub fn holds(&self) -> u64 {
         u64::from(self.queue.backlog().packets) + (self.ring.len() + self.flight.len() + self.held.len()) as u64

@@ -1,17 +1,23 @@
 //! A router as a service: a line per second, JSON and Prometheus on request, an orderly end by signal.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Monotonic};
 use crate::error::WireError;
+use crate::fabric::{Fabric, FabricParams, Steering};
+use crate::link::LinkParams;
 use crate::port::Port;
+use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::stats::Snapshot;
-use haltere_units::{Dur, Time};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use crate::sys;
+use haltere_lab::Plan;
+use haltere_lab::plan::LinkPlan;
+use haltere_units::{Dur, Prob, Time};
+use serde::Deserialize;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long packets inside may take to go out at the end.
@@ -20,61 +26,121 @@ const SECOND: Dur = Dur::from_secs(1);
 /// A client of the statistics that is slower than this is cut off: the router must not wait for it.
 const CLIENT: Duration = Duration::from_millis(20);
 
-/// The signals that the service answers, waiting to be read.
-#[derive(Debug)]
-pub struct Bell(SignalFd);
+/// Two interfaces and what joins them, as `haltere router` is told.
+#[derive(Debug, Clone, Deserialize)]
+struct Options {
+    left: String,
+    right: String,
+    #[serde(default)]
+    seed: u64,
+    /// Low bits of senders' initial sequence numbers that are zero; 0: not known.
+    #[serde(default)]
+    isn_bits: u8,
+    #[serde(default)]
+    spin: Dur,
+    /// For queue sizes in `bdp`.
+    rtt: Option<Dur>,
+    #[serde(default)]
+    reorder: Prob,
+    #[serde(default)]
+    reorder_by: Dur,
+    /// Received frames that an interface can hold.
+    slots: usize,
+    pcap_left: Option<PathBuf>,
+    pcap_right: Option<PathBuf>,
+    #[serde(flatten)]
+    service: Service,
+}
 
-impl Bell {
-    /// From now on SIGTERM, SIGINT and SIGUSR1 wait here, for this thread and those that it starts later.
-    pub fn hang() -> Result<Bell, WireError> {
-        let mut signals = SigSet::empty();
-        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1] {
-            signals.add(signal);
+/// A router between two interfaces, until a signal ends it. The plan is a chain of two links; the forward
+/// direction of the first is left to right, that of the second right to left. `options` is JSON; from the
+/// descriptor `signals` the numbers of signals are read, a byte each: SIGUSR1 prints the statistics, SIGTERM and SIGINT end.
+pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), WireError> {
+    let options: Options = serde_json::from_str(options)
+        .map_err(|e| WireError::plan("router", format!("options must be right, got {e}")))?;
+    let [there, _, back, ..] = &plan.links[..] else { return Err(WireError::plan("router", "links must be two")) };
+    let link = |plan: &LinkPlan, name: &str, (from, to)| LinkParams {
+        name: name.into(),
+        from,
+        to,
+        reorder: options.reorder,
+        reorder_by: options.reorder_by,
+        rtt: options.rtt.or(plan.rtt),
+        ..plan.into()
+    };
+    let fabric = Fabric::new(FabricParams {
+        nodes: 2,
+        ports: vec![0, 1],
+        links: vec![link(there, "right", (0, 1)), link(back, "left", (1, 0))],
+        steering: Steering::Across,
+        framing: plan.framing,
+        isn_bits: options.isn_bits.min(32),
+        seed: options.seed,
+        sample: None,
+        warmup: Time::ZERO,
+    })?;
+    let names = [&options.left, &options.right];
+    let ports = names.iter().map(|name| PacketPort::open(name, options.slots)).collect::<Result<Vec<_>, _>>()?;
+    let mut router = Router::new(fabric, ports)?;
+    for (port, path) in [&options.pcap_left, &options.pcap_right].into_iter().enumerate() {
+        if let Some(path) = path {
+            router.capture(port, path, names[port])?;
         }
-        let hung = signals
-            .thread_block()
-            .and_then(|()| SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC));
-        hung.map(Bell).map_err(|e| WireError::os("waiting for signals", e))
     }
+    let mut clock = Monotonic::start(options.spin).map_err(|e| WireError::os("the clock", e))?;
+    options.service.run(&mut router, &mut clock, signals)
 }
 
 /// How the service behaves.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
 pub struct Service {
     /// No line per second.
     pub quiet: bool,
+    /// Lines and statistics are JSON, on standard output.
+    pub json: bool,
     /// Address at which `/metrics` and `/stats` are served.
-    pub listen: Option<String>,
+    pub prometheus: Option<String>,
     /// End by itself after this.
     pub duration: Option<Dur>,
 }
 
 impl Service {
-    /// Runs the router until its end; then the statistics are on standard output as one line of JSON.
-    pub fn run<P: Port>(&self, router: &mut Router<P>, clock: &mut impl Clock, bell: Bell) -> Result<(), WireError> {
-        let listener = self.listen.as_ref().map(|address| {
+    /// Runs the router until its end, and prints its statistics on standard output.
+    pub fn run<P: Port>(
+        &self,
+        router: &mut Router<P>,
+        clock: &mut impl Clock,
+        signals: RawFd,
+    ) -> Result<(), WireError> {
+        let listener = self.prometheus.as_ref().map(|address| {
             let bound = TcpListener::bind(address).and_then(|l| l.set_nonblocking(true).map(|()| l));
-            bound.map_err(|e| WireError::os(format!("listening at `{address}`"), e))
+            bound.map_err(|e| WireError::os(format!("--prometheus: listening at `{address}`"), e))
         });
         let now = clock.now();
         let mut desk = Desk {
-            bell,
+            bell: sys::duplicate(signals).map_err(|e| WireError::os("waiting for signals", e))?,
             listener: listener.transpose()?,
-            quiet: self.quiet,
+            how: self.clone(),
             end: self.duration.map(|span| now + span),
             before: router.snapshot(now),
             next_line: now + SECOND,
         };
         router.run(clock, &mut desk, DRAIN)?;
-        println!("{}", router.snapshot(clock.now()).json());
+        let told = router.snapshot(clock.now());
+        if self.json {
+            println!("{}", told.json())
+        } else {
+            print!("{}", told.text())
+        }
         Ok(())
     }
 }
 
 struct Desk {
-    bell: Bell,
+    bell: OwnedFd,
     listener: Option<TcpListener>,
-    quiet: bool,
+    how: Service,
     end: Option<Time>,
     before: Snapshot,
     next_line: Time,
@@ -94,16 +160,19 @@ impl Watch for Desk {
         Some(self.end.map_or(self.next_line, |end| end.min(self.next_line)))
     }
     fn wake(&self) -> Vec<BorrowedFd<'_>> {
-        let mut fds = vec![self.bell.0.as_fd()];
+        let mut fds = vec![self.bell.as_fd()];
         fds.extend(self.listener.as_ref().map(AsFd::as_fd));
         fds
     }
     fn woken(&mut self, router: &mut dyn FnMut() -> Snapshot) -> ControlFlow<()> {
-        while let Ok(Some(signal)) = self.bell.0.read_signal() {
-            if signal.ssi_signo == Signal::SIGUSR1 as u32 {
-                println!("{}", router().json());
-            } else {
-                return ControlFlow::Break(());
+        let mut numbers = [0; 16];
+        // The descriptor does not block: nothing to read is an error here, and no signal.
+        let count = nix::unistd::read(&self.bell, &mut numbers).unwrap_or(0);
+        for number in &numbers[..count] {
+            match i32::from(*number) {
+                libc::SIGUSR1 => println!("{}", router().json()),
+                libc::SIGTERM | libc::SIGINT => return ControlFlow::Break(()),
+                _ => {}
             }
         }
         while let Some(Ok((client, _))) = self.listener.as_ref().map(TcpListener::accept) {
@@ -116,8 +185,10 @@ impl Watch for Desk {
 
 impl Desk {
     fn second(&mut self, snapshot: Snapshot, now: Time) {
-        if !self.quiet {
-            eprintln!("{}", snapshot.line(&self.before));
+        match (self.how.quiet, self.how.json) {
+            (true, _) => {}
+            (_, true) => println!("{}", snapshot.json()),
+            _ => eprintln!("{}", snapshot.line(&self.before)),
         }
         self.before = snapshot;
         while self.next_line <= now {

@@ -104,6 +104,53 @@ impl Snapshot {
         }
         line
     }
+    /// Everything for people, a few lines.
+    pub fn text(&self) -> String {
+        let fabric = &self.fabric;
+        let mut text = format!(
+            "{:.3} s: {} frames came, {} left, {} inside, {} unaccounted for; {} malformed, {} fragments, {} not IP\n",
+            self.at.as_secs_f64(),
+            fabric.arrived,
+            fabric.departed,
+            self.holds,
+            self.unaccounted(),
+            fabric.malformed,
+            fabric.fragments,
+            fabric.not_ip,
+        );
+        for (name, (backlog, _), c) in &self.links {
+            let _ = writeln!(
+                text,
+                "to the {name}: {} packets, {} bytes sent; {} dropped (queue full), {} dropped (congestion), {} marked, {} returned, \
+                 {} lost on the line; {} waiting, at most {}",
+                c.sent,
+                c.sent_bytes,
+                c.dropped_overlimit,
+                c.dropped_congestion,
+                c.marked,
+                c.returned,
+                c.lost,
+                backlog.packets,
+                c.peak_packets,
+            );
+        }
+        for (name, port) in ["left", "right"].into_iter().zip(&self.ports) {
+            let _ = writeln!(
+                text,
+                "{name} interface: {} received, {} sent; {} came too fast, {} too long, {} refused, {} with unfinished checksum",
+                port.received, port.sent, port.overrun, port.oversize, port.refused, port.unfinished_checksum,
+            );
+        }
+        let late = &self.lateness;
+        let _ = writeln!(
+            text,
+            "late: {} on average, {} at the 99th percentile, {} at most",
+            late.mean(),
+            late.quantile(0.99),
+            late.max()
+        );
+        text
+    }
     /// The same as JSON.
     pub fn json(&self) -> Value {
         let links: Vec<Value> =

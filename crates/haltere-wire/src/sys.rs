@@ -3,7 +3,7 @@
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// A structure of integers that the kernel fills or reads: every pattern of bits is a value.
 ///
@@ -115,6 +115,17 @@ pub fn die_with_parent(command: &mut std::process::Command) {
     // SAFETY: prctl is a plain system call, safe between fork and exec.
     unsafe {
         command.pre_exec(|| check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)));
+    }
+}
+
+/// A descriptor of our own for what `fd`, a number from elsewhere, stands for; reading it does not block.
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: plain system calls on a number; the new descriptor is owned by nobody else.
+    unsafe {
+        let ours = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3);
+        check(ours)?;
+        check(libc::fcntl(ours, libc::F_SETFL, libc::O_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(ours))
     }
 }
 

@@ -93,6 +93,11 @@ pub fn exercise_frame(bytes: &[u8]) {
         frame.set_ce();
         assert_eq!(frame.ecn(), Ecn::Ce);
     }
+    if frame.ip().is_some() {
+        let ecn = frame.ecn();
+        frame.set_dscp(45);
+        assert_eq!((frame.dscp(), frame.ecn()), (45, ecn));
+    }
     assert_eq!((frame.flow(), frame.stream_offset(), frame.len()), (before.0, before.2, before.3));
     let _ = Frame::with_tag(bytes, 0x8100, 1).flow();
     if let Some(received) = crate::tcp_bytes::decode(&frame) {
@@ -114,12 +119,12 @@ pub fn link(from: usize, to: usize, queue: QueueParams) -> LinkParams {
         jitter: Dur::ZERO,
         burst: Bytes::ZERO,
         mpu: Bytes::ZERO,
+        varying: None,
         loss: Prob::ZERO,
         reorder: Prob::ZERO,
         reorder_by: Dur::ZERO,
         queue,
         ring: None,
-        varying: None,
         handover_at_start: false,
         watched: true,
         rtt: Some(Dur::from_ms(10)),

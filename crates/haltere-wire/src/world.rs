@@ -8,7 +8,7 @@
 use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
-use crate::endpoint::Agent;
+use crate::endpoint::{Agent, ftp_server};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
@@ -16,15 +16,17 @@ use crate::namespace::{HostSettings, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::stats::Snapshot;
-use haltere_lab::plan::{AppPlan, FlowPlan};
+use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::record::{LinkRecord, QueueSample};
 use haltere_lab::{Plan, Record};
 use haltere_transport::TcpParams;
 use haltere_units::{Dur, Time};
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
+use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Received frames that one port can hold while the router is busy.
 const SLOTS: usize = 4096;
@@ -33,20 +35,43 @@ const LEAD: Dur = Dur::from_ms(30);
 /// How long the loop may sleep before it looks whether it is to stop.
 const ATTENTION: Dur = Dur::from_ms(50);
 
-/// How a run is to be done, and its bell.
-#[derive(Debug)]
-pub struct Control {
-    /// Set to end the run early: it is then an error, [`WireError::Interrupted`].
-    pub stop: AtomicBool,
-    /// Time before a deadline through which the router does not sleep (a whole core).
-    pub spin: Dur,
-    /// Measure the machine first, and refuse where it is not fit.
-    pub calibrate: bool,
+/// Whether the machine is measured before the run, and what follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Calibrate {
+    /// Not measured.
+    No,
+    /// Measured and written down; a machine out of bounds runs all the same.
+    Note,
+    /// Measured; a machine out of bounds is refused.
+    #[default]
+    Refuse,
 }
 
-impl Default for Control {
-    fn default() -> Control {
-        Control { stop: AtomicBool::new(false), spin: Dur::ZERO, calibrate: true }
+/// How a run is to be done, its bell and its clock face.
+#[derive(Debug, Clone, Default)]
+pub struct Control<'a> {
+    /// Set from outside to end the run early: it is then an error, [`WireError::Interrupted`].
+    pub stop: Option<&'a AtomicBool>,
+    /// Nanoseconds of the run that are done, for others to read.
+    pub progress: Option<&'a AtomicU64>,
+    /// Time before a deadline through which the router does not sleep (a whole core).
+    pub spin: Dur,
+    /// Measure the machine first?
+    pub calibrate: Calibrate,
+    /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a line of their own.
+    pub ftp_server: Vec<OsString>,
+}
+
+impl Control<'_> {
+    /// The bell was rung.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|bell| bell.load(Ordering::Relaxed))
+    }
+    /// So much of the run is done.
+    pub(crate) fn at(&self, now: Time) {
+        if let Some(progress) = self.progress {
+            progress.store(now.as_ns(), Ordering::Relaxed);
+        }
     }
 }
 
@@ -63,39 +88,118 @@ pub struct Outcome {
     pub router_cpu: f64,
 }
 
+impl Outcome {
+    /// What a manifest says of the run beyond its record.
+    pub fn json(&self) -> Value {
+        let calibration = self.calibration.as_ref().map(Calibration::json);
+        json!({ "calibration": calibration, "router": self.router.json(), "router_cpu": self.router_cpu })
+    }
+}
+
+/// Whether this process may make network namespaces and what stands in them.
+pub fn may_run() -> Result<(), WireError> {
+    Topology::build(&[]).map(drop)
+}
+
 /// Runs the plan.
-pub fn run(plan: &Plan, control: &Control) -> Result<Outcome, WireError> {
-    let hosts = hosts(plan)?;
-    let topology = Topology::build(&hosts)?;
+pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
+    check(plan)?;
+    // Every flow holds a few descriptors. What cannot be raised shows when they run out.
+    let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    let topology = Topology::build(&hosts(plan)?)?;
     // Unloaded when this returns, or this process ends.
     let _controls = bpf::load(&missing_controls(plan)?)?;
-    let calibration = control.calibrate.then(|| calibration::measure(plan, &topology, control)).transpose()?;
+    let calibration = match control.calibrate {
+        Calibrate::No => None,
+        _ => Some(calibration::measure(plan, &topology, control)?),
+    };
+    if let (Calibrate::Refuse, Some(calibration)) = (control.calibrate, &calibration) {
+        calibration.check()?;
+    }
     let outcome = run_in(plan, &topology, control)?;
     Ok(Outcome { calibration, ..outcome })
 }
 
+/// Where a flow's traffic entry stands in its experiment.
+pub(crate) fn place(flow: &FlowPlan) -> String {
+    format!("traffic[{}]", flow.group)
+}
+
+/// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.
+pub fn check(plan: &Plan) -> Result<(), WireError> {
+    hosts(plan)?;
+    for flow in &plan.flows {
+        match &flow.app {
+            AppPlan::Multipath(_) => {
+                let hint = "the simulator has multipath";
+                return Err(WireError::refused(
+                    &place(flow),
+                    "kind",
+                    "bulk, on_off, cbr, ping or ftp",
+                    "`multipath`",
+                    hint,
+                ));
+            }
+            _ => drop(tcp_of(flow).map(|tcp| kernel_tcp::congestion_names(&place(flow), &tcp.congestion)).transpose()?),
+        }
+    }
+    let most = usize::from(u16::MAX - crate::endpoint::FIRST_PORT);
+    if plan.flows.len() > most {
+        let (last, hint) = (&plan.flows[plan.flows.len() - 1], "each has a port of its own");
+        return Err(WireError::refused(
+            &place(last),
+            "count",
+            &format!("such that there are at most {most} flows"),
+            plan.flows.len(),
+            hint,
+        ));
+    }
+    let lacking = missing_controls(plan)?;
+    let has = available_controls()?;
+    let known = |kind: &str| has.split_whitespace().any(|name| name == kind) || lacking.contains(&kind);
+    let unknown = plan
+        .flows
+        .iter()
+        .find_map(|flow| Some((flow, tcp_of(flow)?.congestion.kind())).filter(|(_, kind)| !known(kind)));
+    let Some((flow, kind)) = unknown else { return Ok(()) };
+    let rule =
+        format!("one that this kernel has ({}) or that is loaded as BPF ({})", has.trim(), bpf::CONTROLS.join(" "));
+    Err(WireError::refused(&place(flow), "congestion", &rule, format!("`{kind}`"), "the simulator has it"))
+}
+
+fn available_controls() -> Result<String, WireError> {
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .map_err(|e| WireError::os("asking the kernel for its congestion controls", e))
+}
+
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
 fn missing_controls(plan: &Plan) -> Result<Vec<&'static str>, WireError> {
-    let has = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        .map_err(|e| WireError::os("asking the kernel for its congestion controls", e))?;
-    let asked = |kind: &str| {
-        plan.flows.iter().any(|flow| match &flow.app {
-            AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => tcp.congestion.kind() == kind,
-            _ => false,
-        })
-    };
+    let has = available_controls()?;
+    let asked = |kind: &str| plan.flows.iter().filter_map(tcp_of).any(|tcp| tcp.congestion.kind() == kind);
     let lacks = |kind: &str| !has.split_whitespace().any(|name| name == kind);
     Ok(bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect())
 }
 
+/// The endpoints of a flow with TCP.
+pub(crate) fn tcp_of(flow: &FlowPlan) -> Option<&TcpPlan> {
+    match &flow.app {
+        AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
+        AppPlan::Ftp(ftp) => Some(&ftp.tcp),
+        AppPlan::Multipath(multipath) => Some(&multipath.tcp),
+        AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
+    }
+}
+
 /// Runs the plan in namespaces that stand already.
-pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control) -> Result<Outcome, WireError> {
+pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
+    // Ends with this function.
+    let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
     let agent = Agent::prepare(plan, topology)?;
     let ports: Vec<usize> = topology.hosts.iter().map(|h| h.node).collect();
     let fabric = Fabric::new(fabric_params(plan, ports.clone()))?;
     let origin = monotonic_ns() + LEAD.as_ns();
     let ended = AtomicBool::new(false);
-    let stops = Stops { all: &control.stop, ended: &ended, end: plan.end };
+    let stops = Stops { all: control, ended: &ended, end: plan.end };
     let routed = std::thread::scope(|scope| {
         let router = scope.spawn(|| {
             let result = route(fabric, &ports, topology, origin, control.spin, stops);
@@ -104,7 +208,7 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control) -> Res
         });
         let observed = Monotonic::from_origin(origin, Dur::ZERO)
             .map_err(|e| WireError::os("the clock", e))
-            .and_then(|mut clock| agent.run(&mut clock, &control.stop));
+            .and_then(|mut clock| agent.run(&mut clock, control));
         if observed.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
@@ -122,6 +226,7 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control) -> Res
         flow_series: observed.series,
         queue_series: routed.samples,
         pings: observed.pings,
+        tasks: observed.tasks,
         events: routed.events,
         ..Record::default()
     };
@@ -145,7 +250,7 @@ pub fn fabric_params(plan: &Plan, ports: Vec<usize>) -> FabricParams {
 
 #[derive(Debug, Clone, Copy)]
 struct Stops<'a> {
-    all: &'a AtomicBool,
+    all: &'a Control<'a>,
     ended: &'a AtomicBool,
     end: Time,
 }
@@ -158,8 +263,7 @@ struct Attentive<'a> {
 impl Watch for Attentive<'_> {
     fn turn(&mut self, _: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
         self.next = (now + ATTENTION).min(self.stops.end);
-        let flag = |bell: &AtomicBool| bell.load(Ordering::Relaxed);
-        if now >= self.stops.end || flag(self.stops.all) || flag(self.stops.ended) {
+        if now >= self.stops.end || self.stops.all.is_stopped() || self.stops.ended.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -216,16 +320,17 @@ fn hosts(plan: &Plan) -> Result<Vec<(usize, HostSettings)>, WireError> {
     for flow in &plan.flows {
         let (sender, receiver, ecn) = needs(flow);
         for (node, tcp) in [(flow.from, sender), (flow.to, receiver)] {
-            let settings = kernel_tcp::settings(&flow.name, tcp, ecn)?;
-            match hosts.iter().find(|(n, ..)| *n == node) {
-                None => hosts.push((node, settings, flow.name.clone())),
-                Some((_, other, _)) if *other == settings => {}
+            let settings = kernel_tcp::settings(&place(flow), tcp, ecn)?;
+            // A flow without TCP asks nothing of the kernel's.
+            let silent = tcp_of(flow).is_none();
+            match hosts.iter_mut().find(|(n, ..)| *n == node) {
+                None => hosts.push((node, settings, if silent { String::new() } else { place(flow) })),
+                Some((_, other, _)) if *other == settings || silent => {}
+                Some((_, other, asks)) if asks.is_empty() => (*other, *asks) = (settings, place(flow)),
                 Some((_, _, other)) => {
-                    let node = plan.nodes.get(node).map_or("?", |n| n.as_str());
-                    let what = format!(
-                        "tcp must be the same for all flows of `{node}`, got other values than {other}'s: one host is one kernel"
-                    );
-                    return Err(WireError::plan(&flow.name, what));
+                    let rule = format!("the same as that of {other} at `{}`", plan.nodes[node]);
+                    let hint = "one host is one kernel: give them hosts of their own";
+                    return Err(WireError::refused(&place(flow), "tcp", &rule, "another one (or another `ecn`)", hint));
                 }
             }
         }
@@ -236,14 +341,10 @@ fn hosts(plan: &Plan) -> Result<Vec<(usize, HostSettings)>, WireError> {
 
 /// The flow's endpoints and whether they speak ECN. Flows without TCP ask for nothing of their own.
 fn needs(flow: &FlowPlan) -> (&TcpParams, &TcpParams, bool) {
-    match &flow.app {
-        AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => {
-            // A control that counts marks needs them (RFC 8257).
-            let counts = tcp.congestion.kind() == "dctcp";
-            (&tcp.sender, &tcp.receiver, tcp.sender.ecn || counts)
-        }
-        _ => (&NO_TCP, &NO_TCP, false),
-    }
+    // A control that counts marks needs them (RFC 8257).
+    tcp_of(flow).map_or((&NO_TCP, &NO_TCP, false), |tcp| {
+        (&tcp.sender, &tcp.receiver, tcp.sender.ecn || tcp.congestion.kind() == "dctcp")
+    })
 }
 
 static NO_TCP: std::sync::LazyLock<TcpParams> = std::sync::LazyLock::new(TcpParams::default);

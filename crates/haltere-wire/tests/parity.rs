@@ -35,6 +35,12 @@ impl Pkt for Plain {
     fn priority(&self) -> u8 {
         [0, 2, 6, 4][usize::from(self.tos >> 3 & 3)]
     }
+    fn dscp(&self) -> u8 {
+        self.tos >> 2
+    }
+    fn set_dscp(&mut self, dscp: u8) {
+        self.tos = dscp << 2;
+    }
     fn stream_offset(&self) -> Option<u64> {
         Some(u64::from(self.id.wrapping_sub(1) & ((1 << 22) - 1)))
     }
@@ -67,7 +73,7 @@ fn trace() -> Vec<(Time, Plain)> {
                 flow: (draw % 8) as u8,
                 len: [100, 1514, 1514, 600][(draw >> 8) as usize % 4],
                 ecn: if draw >> 16 & 1 == 0 { Ecn::NotEct } else { Ecn::Ect0 },
-                tos: (draw >> 20) as u8 & 0x18,
+                tos: (draw >> 20) as u8 & 0x38, // AF11 and CS1 among them: the marks of short and long
             };
             (now, packet)
         })

@@ -4,10 +4,12 @@ from . import (
     captures,
     characterize,
     compare,
+    compare_worlds,
     mechanisms,
     play,
     reproduce,
     results,
+    router,
     run,
     sql,
     sweep,
@@ -17,4 +19,4 @@ from . import (
 __all__ = ["ALL"]
 
 #: In the order in which `haltere --help` names them.
-ALL = (run, sweep, reproduce, validate, mechanisms, captures, results, sql, compare, characterize, play)
+ALL = (run, sweep, reproduce, compare_worlds, router, validate, mechanisms, captures, results, sql, compare, characterize, play)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, print_json, seeds_and_jobs
+from ..errors import InputError
+from ._common import Commands, print_json, seeds_and_jobs, world
 
 
 def add(to: Commands) -> None:
@@ -17,9 +18,7 @@ def add(to: Commands) -> None:
         "`haltere list studies` names the studies.",
     )
     reproduce.add_argument("study", metavar="STUDY", help="its name, such as aqm-lab")
-    reproduce.add_argument(
-        "--world", choices=["sim"], default="sim", help="where it runs (default: sim, the simulator)"
-    )
+    world(reproduce)
     reproduce.add_argument(
         "--variant", metavar="NAME", help="a variant of the study, such as linux (default: the paper's own set-up)"
     )
@@ -39,13 +38,22 @@ def _reproduce(args: argparse.Namespace) -> int:
     from .. import papers
 
     study = papers.study(args.study)
+    if args.world == "wire":
+        if args.variant:
+            raise InputError(f"--variant must be left out on the wire, got `{args.variant}`")
+        study = papers.on_wire(args.study, args.anyway)
     options = papers.Options(
         quick=args.quick,
         seeds=args.seeds,
         jobs=args.jobs,
         out=args.out
         or Path("results")
-        / (args.study + (f"-{args.variant}" if args.variant else "") + ("-quick" if args.quick else "")),
+        / (
+            args.study
+            + (f"-{args.variant}" if args.variant else "")
+            + ("-wire" if args.world == "wire" else "")
+            + ("-quick" if args.quick else "")
+        ),
         variant=args.variant,
     )
     outcome = study(options)
@@ -54,5 +62,6 @@ def _reproduce(args: argparse.Namespace) -> int:
         print_json(outcome.to_json())
         return 0
     print(outcome.document.text())
-    print(f"\nFigures: {options.out / 'figures'} (PNG and PDF)\nReport:  {paths[0]}")
+    figures = f"Figures: {options.out / 'figures'} (PNG and PDF)\n" if (options.out / "figures").is_dir() else ""
+    print(f"\n{figures}Report:  {paths[0]}")
     return 0

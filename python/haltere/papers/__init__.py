@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..report import Document, Table
+from ..report import Document, Table, Text
 from ..stats import Mean
 
-__all__ = ["Finding", "Options", "Outcome", "Verdict", "data", "findings_table", "judge", "studies", "study"]
+__all__ = ["Finding", "Options", "Outcome", "Verdict", "data", "findings_table", "judge", "on_wire", "studies", "study"]
 
 Verdict = Literal["held", "not held", "cannot be told"]
 
@@ -145,4 +145,33 @@ def study(name: str) -> Callable[[Options], Outcome]:
         hint = f"; did you mean `{near[0]}`?" if near else ""
         raise InputError(f"study must be one of {', '.join(f'`{known}`' for known in _STUDIES)}, got `{name}`{hint}")
     reproduce: Callable[[Options], Outcome] = importlib.import_module(_STUDIES[name][0]).reproduce
+    return reproduce
+
+
+def on_wire(name: str, anyway: bool = False) -> Callable[[Options], Outcome]:
+    """The part of a study that can be held up to real packets: its ``wire.toml`` in both worlds."""
+    from .. import parity
+    from ..experiment import Scenario
+
+    path = data(name) / "wire.toml"
+    if not path.is_file():
+        have = ", ".join(f"`{known}`" for known in _STUDIES if (data(known) / "wire.toml").is_file())
+        raise InputError(f"study must be one of {have} on the wire, got `{name}`")
+
+    def reproduce(options: Options) -> Outcome:
+        scenario, seeds, left_out = Scenario.load(path), options.seeds, ""
+        if options.quick:
+            uploads = any(entry["kind"] == "ftp" for entry in scenario.to_dict()["traffic"])
+            changes = {"duration": "20s", "warmup": "5s"} if uploads else {"duration": "8s", "warmup": "3s"}
+            seeds = seeds or 2
+            left_out = f"what comes after {changes['duration']} of {scenario.to_dict()['duration']}, all but {seeds} of {scenario.seeds} seeds"
+            scenario = scenario.with_values(changes)
+        compared = parity.compare(
+            scenario, seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet, anyway=anyway
+        )
+        document = compared.document()
+        if left_out:
+            document.add(Text(f"Left out by --quick: {left_out}."))
+        return Outcome(name, document, left_out=left_out)
+
     return reproduce

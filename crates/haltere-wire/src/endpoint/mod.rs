@@ -6,6 +6,8 @@
 //! buffer is always full, as with iperf3.
 
 mod datagram;
+mod ftp;
+pub(crate) mod ftp_server;
 mod ping;
 mod stream;
 
@@ -13,10 +15,12 @@ use crate::clock::{Clock, Monotonic};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::Topology;
+use crate::world::Control;
 use datagram::Datagram;
+use ftp::Ftp;
 use haltere_lab::Plan;
 use haltere_lab::plan::{AppPlan, FlowPlan};
-use haltere_lab::record::{FlowRecord, FlowSample, PingSample};
+use haltere_lab::record::{FlowRecord, FlowSample, PingSample, TaskRecord};
 use haltere_lab::rng::Rng;
 use haltere_transport::Info;
 use haltere_units::{Dur, Time};
@@ -25,7 +29,6 @@ use ping::Ping;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use stream::Transfer;
 
 /// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its stream.
@@ -34,7 +37,7 @@ pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
 /// How long the agent may sleep before it looks whether it is to stop.
 const ATTENTION: Dur = Dur::from_ms(50);
 /// First port of the flows' receivers.
-const FIRST_PORT: u16 = 5001;
+pub(crate) const FIRST_PORT: u16 = 5001;
 
 /// Which of a flow's descriptors has something to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +60,9 @@ enum Due {
 }
 
 #[derive(Debug)]
-enum App {
+enum App<'p> {
     Stream(Transfer),
+    Ftp(Ftp<'p>),
     Datagram(Datagram),
     Ping(Ping),
 }
@@ -90,13 +94,15 @@ pub struct Observed {
     pub series: Vec<FlowSample>,
     /// Ping replies, in order of time.
     pub pings: Vec<PingSample>,
+    /// FTP tasks, in order of their start.
+    pub tasks: Vec<TaskRecord>,
 }
 
 /// The sockets of all flows of a plan.
 #[derive(Debug)]
 pub struct Agent<'p> {
     plan: &'p Plan,
-    apps: Vec<App>,
+    apps: Vec<App<'p>>,
     epoll: Epoll,
     due: BinaryHeap<Reverse<(Time, Due)>>,
     observed: Observed,
@@ -104,7 +110,7 @@ pub struct Agent<'p> {
 
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
-    pub fn prepare(plan: &'p Plan, topology: &Topology) -> Result<Agent<'p>, WireError> {
+    pub fn prepare(plan: &'p Plan, topology: &'p Topology) -> Result<Agent<'p>, WireError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
         let mut agent = Agent { plan, apps: Vec::new(), epoll, due: BinaryHeap::new(), observed: Observed::default() };
         for (index, flow) in plan.flows.iter().enumerate() {
@@ -121,15 +127,16 @@ impl<'p> Agent<'p> {
         agent.observed.flows = vec![FlowRecord::default(); plan.flows.len()];
         Ok(agent)
     }
-    /// Runs all flows until the plan's end, or until `stop`.
-    pub fn run(mut self, clock: &mut Monotonic, stop: &AtomicBool) -> Result<Observed, WireError> {
+    /// Runs all flows until the plan's end, or until the bell.
+    pub fn run(mut self, clock: &mut Monotonic, control: &Control<'_>) -> Result<Observed, WireError> {
         let mut events = vec![EpollEvent::empty(); 256];
         loop {
             let now = clock.now();
             if now >= self.plan.end {
                 break;
             }
-            if stop.load(Ordering::Relaxed) {
+            control.at(now);
+            if control.is_stopped() {
                 return Err(WireError::Interrupted);
             }
             while let Some(&Reverse((at, due))) = self.due.peek() {
@@ -151,8 +158,13 @@ impl<'p> Agent<'p> {
             }
         }
         for index in 0..self.apps.len() {
+            self.count_files(index);
             self.observed.flows[index].sender = self.sender_info(index);
+            if let App::Ftp(ftp) = &self.apps[index] {
+                self.observed.tasks.extend(ftp.tasks());
+            }
         }
+        self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
         Ok(self.observed)
     }
     fn on_due(&mut self, at: Time, now: Time, due: Due) -> Result<(), WireError> {
@@ -187,6 +199,8 @@ impl<'p> Agent<'p> {
         match &mut self.apps[flow] {
             App::Stream(transfer) if start => transfer.start(&context, at),
             App::Stream(transfer) => Ok(transfer.tick(&context, at)),
+            App::Ftp(ftp) if start => ftp.start(&context, at).map(|()| None),
+            App::Ftp(ftp) => ftp.tick(&context).map(|()| None),
             App::Datagram(datagram) if start => datagram.start(&context, at, record).map(Some),
             App::Datagram(datagram) => Ok(Some(datagram.tick(now, record))),
             App::Ping(ping) => ping.tick(&context, at, start, record).map(Some),
@@ -199,6 +213,11 @@ impl<'p> Agent<'p> {
         let record = &mut self.observed.flows[flow];
         match &mut self.apps[flow] {
             App::Stream(transfer) => transfer.ready(&context, side, event.events(), record),
+            App::Ftp(ftp) => {
+                ftp.ready(&context, side)?;
+                self.due.extend(ftp.take_restart().map(|at| Reverse((at, Due::Tick(flow)))));
+                Ok(())
+            }
             App::Datagram(datagram) => {
                 datagram.receive(record);
                 Ok(())
@@ -215,8 +234,15 @@ impl<'p> Agent<'p> {
             _ => None,
         }
     }
+    /// Uploads are counted when somebody looks.
+    fn count_files(&mut self, flow: usize) {
+        if let App::Ftp(ftp) = &self.apps[flow] {
+            self.observed.flows[flow].received = ftp.received();
+        }
+    }
     fn warm(&mut self) {
         for flow in 0..self.apps.len() {
+            self.count_files(flow);
             self.observed.flows[flow].sender_at_warmup = self.sender_info(flow);
             // What has come so far is taken off again at the end.
             self.observed.flows[flow].received_after_warmup = self.observed.flows[flow].received;
@@ -239,7 +265,7 @@ fn not_interrupted(error: nix::errno::Errno) -> Result<usize, nix::errno::Errno>
     if error == nix::errno::Errno::EINTR { Ok(0) } else { Err(error) }
 }
 
-fn open(seed: u64, flow: &FlowPlan, index: usize, topology: &Topology) -> Result<App, WireError> {
+fn open<'p>(seed: u64, flow: &'p FlowPlan, index: usize, topology: &'p Topology) -> Result<App<'p>, WireError> {
     let host = |node: usize| {
         let found = topology.host(node).map(|h| &h.namespace);
         found.ok_or_else(|| WireError::plan(&flow.name, format!("node {node} must be a host of the topology")))
@@ -251,11 +277,7 @@ fn open(seed: u64, flow: &FlowPlan, index: usize, topology: &Topology) -> Result
         AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => Transfer::open(flow, from, to, port, chance).map(App::Stream),
         AppPlan::Cbr { .. } => Datagram::open(flow, from, to, port).map(App::Datagram),
         AppPlan::Ping { .. } => Ping::open(flow, index as u16, from).map(App::Ping),
-        AppPlan::Ftp(_) => {
-            Err(WireError::plan(&flow.name, "must be bulk, on-off, constant rate or ping on the wire, got ftp"))
-        }
-        AppPlan::Multipath(_) => {
-            Err(WireError::plan(&flow.name, "must be bulk, on-off, constant rate or ping on the wire, got multipath"))
-        }
+        AppPlan::Ftp(_) => Ftp::new(flow, index, seed, from).map(App::Ftp),
+        AppPlan::Multipath(_) => Err(WireError::plan(&flow.name, "must be a flow over one path")),
     }
 }

@@ -21,6 +21,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Bytes of one write: large enough to be cheap, small enough not to keep the loop from others.
 const WRITE: usize = 1 << 17;
+/// What is written.
+pub(super) static ZEROS: [u8; WRITE] = [0; WRITE];
 /// Bytes of one read; the kernel throws them away (`MSG_TRUNC`), none is copied.
 const READ: usize = 1 << 20;
 /// Low bits of the initial sequence number that are zero, so that a router can tell a packet's place in its stream.
@@ -51,7 +53,6 @@ pub(super) struct Transfer {
     allowance: Option<u64>,
     source: Option<Source>,
     writing: bool,
-    buffer: Vec<u8>,
     sink: Vec<u8>,
 }
 
@@ -93,7 +94,6 @@ impl Transfer {
             allowance: if source.is_some() { Some(0) } else { total },
             source,
             writing: false,
-            buffer: vec![0; WRITE],
             sink: vec![0; READ],
         })
     }
@@ -192,7 +192,7 @@ impl Transfer {
             if most == 0 {
                 return self.finish(context);
             }
-            match send(self.sender.as_raw_fd(), &self.buffer[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
+            match send(self.sender.as_raw_fd(), &ZEROS[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
                 Ok(n) => self.allowance = self.allowance.map(|left| left - n as u64),
                 Err(Errno::EAGAIN | Errno::EINTR) => return,
                 Err(_) => return context.forget(self.sender.as_fd()),
@@ -247,7 +247,7 @@ fn listening(address: &SockaddrIn, tcp: &TcpPlan) -> io::Result<OwnedFd> {
 }
 
 /// The initial sequence number, through the repair options: its low bits zero (see [`crate::frame::Frame::set_isn_bits`]).
-fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
+pub(super) fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
     const TCP_SEND_QUEUE: i32 = 2;
     const TCP_REPAIR_OFF_NO_WP: i32 = -1;
     let isn = (i32::from(port) % 3 + 1) << ISN_BITS_OF_SENDERS; // never zero: that would mean "choose one"
@@ -258,7 +258,7 @@ fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
     set(libc::TCP_REPAIR, TCP_REPAIR_OFF_NO_WP)
 }
 
-fn set_congestion(flow: &str, sender: &OwnedFd, tcp: &TcpPlan, from: &Namespace) -> Result<(), WireError> {
+pub(super) fn set_congestion(flow: &str, sender: &OwnedFd, tcp: &TcpPlan, from: &Namespace) -> Result<(), WireError> {
     let names = congestion_names(flow, &tcp.congestion)?;
     for name in &names {
         match setsockopt(sender, sockopt::TcpCongestion, &OsString::from(name)) {

@@ -166,3 +166,17 @@ fn jitter_keeps_the_order() {
     let extra = |n: usize| router.ports[1].sent[n].0.as_ns() - (n as u64 * 1_500_000 + 2_000_000);
     assert!((0..500).all(|n| extra(n) <= 5_000_000) && (0..500).any(|n| extra(n) > 4_000_000));
 }
+
+#[test]
+fn the_peak_after_the_warm_up_is_counted_anew() {
+    let mut params = cable(link(0, 1, fifo()), link(1, 0, fifo()));
+    params.warmup = Time::ZERO + Dur::from_ms(20);
+    // 100 packets of 80 us at once, and when all are gone three more.
+    let at = |i: u32| Time::ZERO + if i < 100 { Dur::ZERO } else { Dur::from_ms(30) };
+    let script = (0..103).map(|i| (at(i), frame(i, 100))).collect();
+    let end = Time::ZERO + Dur::from_ms(40);
+    let mut router = run_script(params, vec![script, vec![]], end);
+    let record = &router.fabric.link_records(end)[0];
+    assert_eq!((record.total.peak_packets, record.after_warmup.peak_packets), (99, 2));
+    assert_eq!((record.total.sent, record.after_warmup.sent), (103, 3));
+}

@@ -66,8 +66,29 @@ fn ping() -> AppPlan {
     AppPlan::Ping { interval: Dur::from_ms(20), payload: Bytes::new(56), ecn: false }
 }
 
-fn quick() -> Control {
-    Control { calibrate: false, ..Control::default() }
+fn quick() -> Control<'static> {
+    Control { calibrate: Calibrate::No, ..Control::default() }
+}
+
+/// The bottleneck's line (link 8, 10 Mbit/s) did its work, whatever the machine did beside it.
+///
+/// Between two samples, 10 ms apart, with more packets waiting at both than the line can send in between, it must have sent at its
+/// rate to a packet: late wake-ups shift packets, they take no rate away. And where the router was on time, so that the hosts had
+/// the processor when they wanted it, their flows fill the line: `goodput` is theirs together, in Mbit/s.
+fn the_line_works(outcome: &Outcome, goodput: f64) {
+    let samples: Vec<_> = outcome.record.queue_series.iter().filter(|s| s.link == 8).collect();
+    for pair in samples.windows(2).filter(|pair| pair.iter().all(|s| s.packets > 9)) {
+        let sent = pair[1].sent_bytes - pair[0].sent_bytes;
+        assert!(sent.abs_diff(12_500) <= 1514, "{sent} bytes in 10 ms at {}", pair[1].at);
+    }
+    // 10 Mbit/s times 1448 of 1514 bytes is 9.56.
+    assert!(goodput < 9.75, "more than the line carries: {goodput}");
+    let late = outcome.router.lateness.quantile(0.99);
+    if late <= Dur::from_ms(1) {
+        assert!(goodput > 8.5, "{goodput} of 9.56 Mbit/s, with the router at most {late} late in 99 of 100 cases");
+    } else {
+        eprintln!("a busy machine, the router up to {late} late in 99 of 100 cases: {goodput} Mbit/s is not judged");
+    }
 }
 
 const FQ_CODEL: &str = r#"{ "kind": "fq_codel" }"#;
@@ -81,10 +102,8 @@ fn two_kernel_flows_fill_the_bottleneck_and_share_it() {
         let plan = dumbbell(FQ_CODEL, vec![(0, 4, bulk("cubic", None)), (1, 5, bulk("reno", None)), (0, 4, ping())], 4);
         let outcome = run(&plan, &quick()).unwrap();
         let goodput = |f: usize| outcome.record.flows[f].received_after_warmup as f64 * 8e-6 / 3.0;
-        // 10 Mbit/s times 1448 of 1514 bytes.
         let sum = goodput(0) + goodput(1);
-        // Never above the line. How near it comes on a busy machine says nothing of the code: `examples/measure` measures it.
-        assert!((5.0..9.75).contains(&sum), "{sum}");
+        the_line_works(&outcome, sum);
         assert!((goodput(0) / sum - 0.5).abs() < 0.1, "fair queueing shares: {} {}", goodput(0), goodput(1));
         assert_eq!(outcome.router.unaccounted(), 0, "{:?}", outcome.router);
         assert!(outcome.record.pings.len() > 150);
@@ -93,8 +112,9 @@ fn two_kernel_flows_fill_the_bottleneck_and_share_it() {
         assert!(sender.min_rtt >= Dur::from_ms(20) && sender.cwnd > Bytes::new(1448) && sender.acked > 1_000_000);
         assert!(outcome.record.queue_series.iter().any(|s| s.packets > 0));
         assert!(outcome.record.flow_series.iter().filter(|s| s.flow == 1).count() >= 35);
-        let total = &outcome.record.links[8].total;
-        assert!(total.dropped_congestion > 0 && total.sent > 3000, "{total:?}");
+        let LinkRecord { total, after_warmup } = &outcome.record.links[8];
+        assert!(total.dropped_congestion > 0 && total.sent > 1000, "{total:?}");
+        assert!(after_warmup.peak_packets <= total.peak_packets && after_warmup.sent < total.sent);
     });
 }
 
@@ -176,7 +196,7 @@ fn a_control_that_the_kernel_lacks_is_an_error_that_names_it() {
         let missing = "bbr3"; // in no released kernel
         let error = run(&dumbbell(FQ_CODEL, vec![(0, 5, bulk(missing, None))], 2), &quick()).unwrap_err().to_string();
         assert!(
-            error.starts_with("f0: congestion must be one that this kernel has") && error.contains(missing),
+            error.starts_with("traffic[0]: congestion must be one that this kernel has") && error.contains(missing),
             "{error}"
         );
     });
@@ -188,13 +208,14 @@ fn the_bell_ends_a_run() {
         if !privileged("stopping a run") {
             return;
         }
-        let control = quick();
+        let bell = AtomicBool::new(false);
+        let control = Control { stop: Some(&bell), ..quick() };
         let plan = dumbbell(FQ_CODEL, vec![(0, 5, ping())], 600);
         let begun = monotonic_ns();
         let result = std::thread::scope(|scope| {
             let run = scope.spawn(|| run(&plan, &control));
             std::thread::sleep(std::time::Duration::from_millis(300));
-            control.stop.store(true, Ordering::Relaxed);
+            bell.store(true, Ordering::Relaxed);
             run.join().unwrap()
         });
         assert!(matches!(result, Err(WireError::Interrupted)), "{result:?}");
@@ -210,8 +231,9 @@ fn calibration_measures_this_machine() {
         }
         let plan = dumbbell(FQ_CODEL, vec![(0, 4, bulk("cubic", None))], 1);
         let topology = Topology::build(&hosts(&plan).unwrap()).unwrap();
-        match calibration::measure(&plan, &topology, &quick()) {
-            Ok(calibration) => {
+        let calibration = calibration::measure(&plan, &topology, &quick()).unwrap();
+        match calibration.check() {
+            Ok(()) => {
                 let (name, want, got) = calibration.link.clone().unwrap();
                 assert_eq!((name.as_str(), want), ("n2>n3", Rate::from_mbps(10)));
                 assert!((got.as_bps_f64() / 10e6 - 1.0).abs() < 0.02);
@@ -274,7 +296,7 @@ fn flows_of_one_host_must_agree_on_its_kernel() {
         }
         let error =
             hosts(&dumbbell(FQ_CODEL, vec![(0, 4, bulk("reno", None)), (0, 5, other)], 1)).unwrap_err().to_string();
-        assert!(error.starts_with("f1: tcp must be the same for all flows of `n0`"), "{error}");
+        assert!(error.starts_with("traffic[0]: tcp must be the same as that of traffic[0] at `n0`"), "{error}");
     });
 }
 
@@ -294,7 +316,7 @@ fn controls_that_the_kernel_lacks_are_loaded_for_the_run_and_unloaded_after_it()
         assert_eq!(available(), before, "unloaded");
         for (name, outcome, bound) in [("dctcp", dctcp, 16.0), ("vegas", vegas, 7.0)] {
             let goodput = outcome.record.flows[0].received_after_warmup as f64 * 8e-6 / 3.0;
-            assert!((5.0..9.75).contains(&goodput), "{name}: {goodput} Mbit/s");
+            the_line_works(&outcome, goodput);
             let late: Vec<_> = outcome
                 .record
                 .queue_series

@@ -1,0 +1,79 @@
+//! Runs on real packets, and the router.
+
+use crate::error::{self, HaltereError, InputError, guard};
+use crate::run::{Progress, Run};
+use crate::scenario::Scenario;
+use haltere_lab::Scenario as Lab;
+use haltere_wire::{Calibrate, Control, WireError, router_service};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The Python error: what the user can mend is an `InputError`.
+fn told(lab: &Lab, error: WireError) -> PyErr {
+    match error {
+        WireError::Refused(fault) => error::input(lab.refuse(*fault)),
+        error @ (WireError::Plan(..) | WireError::Privilege(_) | WireError::Missing(_)) => {
+            InputError::new_err(error.to_string())
+        }
+        error => HaltereError::new_err(error.to_string()),
+    }
+}
+
+/// Whether the wire can run the scenario (its sweep left aside) and this process may use it; raises `InputError` where not.
+#[pyfunction]
+pub(crate) fn wire_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
+    let lab = Arc::clone(&scenario.get().lab);
+    py.detach(|| {
+        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
+        guard(|| haltere_wire::check(&plan).and_then(|()| haltere_wire::may_run()))?.map_err(|e| told(&lab, e))
+    })
+}
+
+/// Runs a scenario (its sweep left aside) with that seed on real packets, in real time. `calibrate` is `refuse`, `note` or `no`.
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, progress = None, calibrate = "refuse", ftp_server = Vec::new()))]
+pub(crate) fn wire_run(
+    py: Python<'_>,
+    scenario: &Bound<'_, Scenario>,
+    seed: u64,
+    progress: Option<&Bound<'_, Progress>>,
+    calibrate: &str,
+    ftp_server: Vec<String>,
+) -> PyResult<Run> {
+    let lab = Arc::clone(&scenario.get().lab);
+    let progress = progress.map(|p| p.get());
+    let calibrate = match calibrate {
+        "refuse" => Calibrate::Refuse,
+        "note" => Calibrate::Note,
+        "no" => Calibrate::No,
+        other => return Err(InputError::new_err(format!("calibrate must be refuse, note or no, got `{other}`"))),
+    };
+    py.detach(|| {
+        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
+        if let Some(progress) = progress {
+            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
+        }
+        let control = Control {
+            stop: progress.map(|p| &p.cancelled),
+            progress: progress.map(|p| &p.at_ns),
+            calibrate,
+            ftp_server: ftp_server.into_iter().map(Into::into).collect(),
+            ..Control::default()
+        };
+        let outcome = guard(|| haltere_wire::run(&plan, &control))?.map_err(|e| told(&lab, e))?;
+        Run::of(&plan, &outcome.record, Some(outcome.json().to_string()))
+    })
+}
+
+/// A router between two interfaces with the two links of a scenario, until a byte that is SIGTERM's or SIGINT's number can
+/// be read from the descriptor `signals`; SIGUSR1's has it print its statistics. `options` is JSON.
+#[pyfunction]
+pub(crate) fn wire_router(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str, signals: i32) -> PyResult<()> {
+    let lab = Arc::clone(&scenario.get().lab);
+    let options = options.to_owned();
+    py.detach(|| {
+        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
+        guard(|| router_service(&plan, &options, signals))?.map_err(|e| told(&lab, e))
+    })
+}

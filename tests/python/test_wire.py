@@ -1,0 +1,344 @@
+"""The wire: real packets in network namespaces, from the command line. In CI these do not skip."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from conftest import command, haltere
+
+EXPERIMENT = """\
+title = "Two kernel flows and a ping"
+duration = "3s"
+warmup = "1s"
+seeds = 2
+
+[topology.dumbbell]
+pairs = 2
+access = { rate = "100Mbit", delay = "1ms" }
+bottleneck = { rate = "5Mbit", delay = "8ms", queue = { kind = "fq_codel" } }
+
+[[traffic]]
+kind = "bulk"
+pairs = "all"
+congestion = ["cubic", "reno"]
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+pairs = [1]
+interval = "50ms"
+"""
+
+UPLOADS = """\
+title = "Uploads"
+duration = "6s"
+seeds = 1
+
+[topology.dumbbell]
+pairs = 1
+access = { rate = "100Mbit" }
+bottleneck = { rate = "5Mbit", delay = "2ms", queue = { kind = "rafle" } }
+
+[[traffic]]
+kind = "ftp"
+congestion = "cubic"
+files = ["5kB", "60kB"]
+tasks = 3
+jitter = "0s"
+"""
+
+
+def _prefix() -> list[str] | None:
+    """What stands before a command so that it may make network namespaces: nothing as root, `unshare -Urn` for others."""
+    for prefix in ([], ["unshare", "-Urn"]):
+        if shutil.which((prefix or ["unshare"])[0]) is None:
+            continue
+        if subprocess.run([*prefix, "unshare", "-n", "true"], capture_output=True).returncode == 0:
+            return prefix
+    return None
+
+
+PREFIX = _prefix()
+privileged = pytest.mark.skipif(
+    PREFIX is None and not os.environ.get("CI"), reason="needs root or `unshare -Urn`, and neither is there"
+)
+
+
+def on_wire(
+    *arguments: str | Path, cwd: Path, prefix: Sequence[str] | None = None, timeout: float = 180
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command line where it may use the wire."""
+    before = (PREFIX or []) if prefix is None else prefix
+    return subprocess.run(
+        [*before, *command(*map(str, arguments))], cwd=cwd, capture_output=True, text=True, timeout=timeout
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "net.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+@privileged
+def test_a_run_on_the_wire_fills_the_same_tables(file: Path) -> None:
+    done = on_wire("run", file.name, "--world", "wire", "--anyway", cwd=file.parent)
+    assert done.returncode == 0, done.stderr
+    assert "2/2 runs" in done.stderr and "Ping round-trip time" in done.stdout
+    folder = file.parent / "results" / "net-wire"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["world"] == "wire" and manifest["complete"]
+    for run in manifest["runs"]:
+        calibration, router = run["wire"]["calibration"], run["wire"]["router"]
+        assert calibration["link"]["planned_bps"] == 5_000_000
+        assert calibration["planned_rtt_s"] == pytest.approx(0.0202, abs=0.0005)
+        assert router["unaccounted"] == 0
+        # What left the routers is what the two flows and the ping sent, and more than a start: 2 s at 5 Mbit/s are 825 packets.
+        assert router["departed"] > 800
+    # The results directory is one like any other.
+    assert len(on_wire("hash", folder, cwd=file.parent, prefix=[]).stdout.splitlines()) == 3
+    flows = json.loads(on_wire("run", file.name, "--world", "wire", "--anyway", "--json", cwd=file.parent).stdout)
+    (point,) = flows["summary"]
+    # Nothing is faster than the way, and never more than the line carries.
+    assert point["ping_ms"]["p50"]["mean"] > 18.0
+    rate = sum(one["goodput_mbit"]["mean"] for one in point["traffic"].values())
+    assert rate < 5 * 1448 / 1514
+    assert {one["wire"]["router_cpu"] > 0 for one in manifest["runs"]} == {True}
+
+
+@privileged
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
+def test_it_works_in_a_user_namespace(file: Path) -> None:
+    prefix = ["unshare", "-Urn"]
+    if subprocess.run([*prefix, "true"], capture_output=True).returncode:
+        pytest.skip("this kernel gives no user namespaces")
+    done = on_wire("run", file.name, "--world", "wire", "--anyway", "--seeds", "1", cwd=file.parent, prefix=prefix)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("tcp.ack_every=1", "traffic[0]: ack_every must be the default on the wire, got another value"),
+        (
+            'traffic[0].congestion={ kind = "cubic", beta = 0.5 }',
+            "traffic[0]: congestion must be `cubic` with its defaults on the wire",
+        ),
+        ("traffic[0].congestion=bbr3", "traffic[0]: congestion must be one that this kernel has"),
+        ("traffic[0].ecn=true", None),
+    ],
+)
+def test_what_the_wire_cannot_do_is_refused_before_the_run(file: Path, change: str, message: str | None) -> None:
+    if message is None:  # two entries of one host that want different kernels
+        text = EXPERIMENT + '\n[[traffic]]\nname = "other"\nkind = "bulk"\npairs = [1]\n'
+        file.write_text(text)
+        message = "traffic[2]: tcp must be the same as that of traffic[0] at `c1` on the wire"
+    done = on_wire("run", file.name, "--world", "wire", "--set", change, cwd=file.parent)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert message in done.stderr and done.stderr.startswith("haltere: net.toml"), done.stderr
+    assert list(file.parent.iterdir()) == [file], "nothing is written"
+
+
+def test_without_privilege_one_line_says_what_is_needed(file: Path) -> None:
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("needs setpriv to give up root")
+        prefix = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--reuid=65534", "--clear-groups"]
+        # Another user cannot write here: only what is refused before anything is written can be asked.
+        file.parent.chmod(0o755)
+    else:
+        prefix = []
+        if subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0:
+            pytest.skip("this user may make namespaces")
+    done = on_wire("run", file, "--world", "wire", "--out", "/nonexistent", cwd=Path("/"), prefix=prefix)
+    if "ModuleNotFoundError" in done.stderr or "Permission denied" in done.stderr or "PermissionError" in done.stderr:
+        pytest.skip("another user cannot read this installation")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "needs root or CAP_NET_ADMIN; run it as root, or inside `unshare -Urn`" in done.stderr
+
+
+@privileged
+def test_an_interrupt_takes_everything_down(file: Path) -> None:
+    process = subprocess.Popen(
+        [*(PREFIX or []), *command("run", file.name, "--world", "wire", "--anyway", "--set", "duration=60s")],
+        cwd=file.parent,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    deadline = time.monotonic() + 60
+    while not (file.parent / "results").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130 and "interrupted" in errors and "Traceback" not in errors
+    manifest = json.loads((file.parent / "results" / "net-wire" / "manifest.json").read_text())
+    assert not manifest["complete"] and manifest["runs"] == []
+    # Its namespaces had no name, and with the process the last descriptor of them is gone.
+    again = on_wire("run", file.name, "--world", "wire", "--anyway", "--seeds", "1", cwd=file.parent)
+    assert again.returncode == 0, again.stderr
+
+
+@privileged
+def test_uploads_go_to_a_real_server(tmp_path: Path) -> None:
+    if subprocess.run([sys.executable, "-c", "import pyftpdlib"], capture_output=True).returncode:
+        assert not os.environ.get("CI"), "must not be skipped in CI: pyftpdlib is not installed"
+        pytest.skip("pyftpdlib is not installed")
+    path = tmp_path / "ftp.toml"
+    path.write_text(UPLOADS)
+    done = on_wire("run", path.name, "--world", "wire", "--anyway", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    import haltere as package
+
+    tasks = package.Results(tmp_path / "results" / "ftp-wire").table("tasks").to_pylist()
+    ended = [task for task in tasks if task["end_ns"] is not None]
+    assert len(ended) > 10 and all(task["failures"] == 0 for task in ended)
+    for task in ended:
+        # Eight round trips of 4 ms of dialogue and handshakes, and the file at 5 Mbit/s.
+        assert (task["end_ns"] - task["start_ns"]) * 1e-9 > 8 * 0.004 + task["file_bytes"] * 8 / 5e6
+    assert {task["file_bytes"] for task in ended} == {5000, 60000}
+
+
+@privileged
+def test_both_worlds_are_compared(file: Path) -> None:
+    done = on_wire("compare-worlds", file.name, "--anyway", "--json", cwd=file.parent)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    rows = {row["metric"]: row for row in told["rows"]}
+    assert {"goodput of all flows", "share of cubic", "Jain's index", "ping: median"} <= rows.keys()
+    median = rows["ping: median"]
+    assert median["sim"]["mean"] > 18 and median["wire"]["mean"] > 18
+    assert rows["goodput of all flows"]["difference"]["mean"] == pytest.approx(
+        rows["goodput of all flows"]["wire"]["mean"] - rows["goodput of all flows"]["sim"]["mean"]
+    )
+    assert (file.parent / "results" / "net-worlds" / "report.md").exists()
+
+
+# -- the router ----------------------------------------------------------------------------------------------------------
+
+# Two hosts, a and b, and between them a namespace whose two interfaces left0 and right0 the router joins.
+JOINED = """\
+set -e
+ip link set lo up
+ip link add name left0 type veth peer name a0; ip link add name right0 type veth peer name b0
+unshare -n sleep 600 & A=$!; unshare -n sleep 600 & B=$!
+sleep 0.3
+ip link set a0 netns $A; ip link set b0 netns $B
+nsenter -n -t $A ip addr add 10.1.0.1/24 dev a0; nsenter -n -t $A ip link set a0 up
+nsenter -n -t $B ip addr add 10.1.0.2/24 dev b0; nsenter -n -t $B ip link set b0 up
+ip link set left0 up; ip link set right0 up
+echo $A
+trap 'kill $A $B' EXIT
+"""
+
+# A signal to the shell goes on to the router, whose exit status is the shell's.
+ROUTED = """\
+"$@" & ROUTER=$!
+trap 'kill -TERM $ROUTER' TERM
+S=0; wait $ROUTER || S=$?
+if [ $S -gt 128 ]; then S=0; wait $ROUTER || S=$?; fi
+exit $S
+"""
+
+
+@contextlib.contextmanager
+def running_router(cwd: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A router between two hosts, and the process in whose namespace the left one is."""
+    before = PREFIX or ["unshare", "-n"]
+    script = JOINED + ROUTED
+    process = subprocess.Popen(
+        [*before, "bash", "-c", script, "bash", *command("router", "--left", "left0", "--right", "right0", *arguments)],
+        cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line.strip(), process.stderr.read() if process.stderr else ""
+        yield process, int(line)
+    finally:
+        process.kill()
+
+
+def inside(left: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program at the left host."""
+    return subprocess.run(["nsenter", "-n", "-U", "--preserve-credentials", "-t", str(left), *arguments] if PREFIX else ["nsenter", "-n", "-t", str(left), *arguments], capture_output=True, text=True, timeout=60)  # fmt: skip
+
+
+@privileged
+@pytest.mark.skipif(shutil.which("ip") is None and not os.environ.get("CI"), reason="needs iproute2 to make interfaces")
+def test_a_router_between_two_hosts(tmp_path: Path) -> None:
+    options = ["--rate", "1Mbit", "--delay", "20ms", "--queue", '{ kind = "rafle", n = 40 }', "--prometheus", "127.0.0.1:9917", "--json", "--pcap", "left.pcapng"]  # fmt: skip
+    with running_router(tmp_path, *options) as (process, left):
+        rtts = [ping(left) for _ in range(5)]
+        # 20 ms each way and 98 bytes at 1 Mbit/s each way.
+        assert min(rtts) >= 0.040 + 2 * 98 * 8 / 1e6
+        process.send_signal(signal.SIGTERM)
+        out, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    lines = [json.loads(line) for line in out.splitlines()]
+    last = lines[-1]
+    assert last["unaccounted"] == 0 and last["inside"] == 0, "SIGTERM lets out what is inside"
+    assert last["links"][0]["name"] == "right" and last["links"][0]["sent"] >= 5
+    assert (tmp_path / "left.pcapng").stat().st_size > 500
+
+
+def ping(left: int) -> float:
+    """One echo request from the left host to the right one, by a raw socket there; seconds until the reply."""
+    program = (
+        "import socket,struct,time\n"
+        "s=socket.socket(socket.AF_INET,socket.SOCK_RAW,socket.IPPROTO_ICMP)\n"
+        "s.settimeout(5)\n"
+        "b=struct.pack('!BBHHH',8,0,0,7,1)+bytes(56)\n"
+        "w=sum(struct.unpack('!32H',b));w=(w&0xffff)+(w>>16)\n"
+        "b=struct.pack('!BBHHH',8,0,~(w+(w>>16))&0xffff,7,1)+bytes(56)\n"
+        "for _ in range(20):\n"
+        "  t=time.monotonic(); s.sendto(b,('10.1.0.2',0))\n"
+        "  try:\n"
+        "    s.recv(2048); print(time.monotonic()-t); break\n"
+        "  except OSError: pass\n"
+    )
+    done = inside(left, sys.executable, "-c", program)
+    assert done.stdout, done.stderr
+    return float(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--queue", "rafel", "kind must be one of"),
+        ("--queue", "rafel", "did you mean `rafle`?"),
+        ("--queue", '{ kind = "rafle", m = 3 }', "--queue: key must be one of `kind`, `n`"),
+        ("--queue", '{ kind = "rafle", n = 0 }', "n must be from 1 to 1048576"),
+        ("--rate", "fast", "rate must be"),
+        ("--delay", "10", "delay must be"),
+        ("--loss", "2", "loss must be"),
+        ("--rate-left", "0bit", "rate must be"),
+    ],
+)
+def test_a_wrong_option_of_the_router_has_the_error_of_a_file(
+    tmp_path: Path, option: str, value: str, message: str
+) -> None:
+    done = haltere("router", "--left", "l", "--right", "r", option, value, cwd=tmp_path)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("haltere: router: ") and message in done.stderr, done.stderr
+    assert "topology" not in done.stderr, "the user wrote no file"
+
+
+@privileged
+def test_an_interface_that_is_not_there_is_named(tmp_path: Path) -> None:
+    done = on_wire("router", "--left", "nowhere", "--right", "lo", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "haltere: router: must be given interfaces that exist, got `nowhere`\n"
