@@ -29,6 +29,7 @@ def _port(text: str) -> int:
 
 def _play(args: argparse.Namespace) -> int:
     import asyncio
+    import sys
     import webbrowser
 
     try:
@@ -40,6 +41,7 @@ def _play(args: argparse.Namespace) -> int:
 
     def ready(url: str) -> None:
         print(url, flush=True)
+        print("Ctrl-C ends it.", file=sys.stderr, flush=True)
         if not args.no_browser:
             webbrowser.open(url)
 

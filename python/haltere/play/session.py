@@ -34,6 +34,11 @@ class Setup:
         #: Samples are of the links that are watched; the page shows the bottleneck.
         self.bottleneck = self.live.links.index("left>right")
 
+    @property
+    def done(self) -> bool:
+        """True at the end of the run; seconds are rounded, so to a nanosecond."""
+        return self.live.now_s >= self.end - 1e-9
+
     def change(self, experiment: dict[str, Any], scenario: _core.Scenario) -> list[str]:
         """From now on the experiment is that. Says what changed."""
         try:
@@ -206,8 +211,8 @@ class Session:
                 before = begun
                 await self._step(min(due, budget))
                 took = time.perf_counter() - begun
-                budget = min(max(budget * min(max(TICK / max(took, 1e-4), 0.25), 2.0), 1e-4), 60.0)
-                if all(one.live.now_s >= one.end for one in self.setups):
+                budget = min(max(budget * min(max(TICK / max(took, 1e-4), 0.25), 2.0), 1e-4), 10.0)
+                if all(one.done for one in self.setups):
                     return await self._tell({"tell": "ended", "why": "done"})
                 await asyncio.sleep(max(0.0, TICK - (time.perf_counter() - begun)))
         except HaltereError as error:

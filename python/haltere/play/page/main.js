@@ -56,7 +56,7 @@ const hear = {
   },
   changed({ setup, at, what }) {
     forgive(setup);
-    mark(setup, at, what.map(short).filter(Boolean).join(", "));
+    if (what.length) mark(setup, at, what.map(short).filter(Boolean).join(", "));
   },
   joined({ setup, at, experiment, flows }) {
     const one = state.setups[setup], column = columns[setup];
