@@ -43,13 +43,15 @@ def set_key(table: Any, path: str, value: object) -> None:
     table[last] = value
 
 
-def experiment(case: Case) -> Path:
+def experiment(case: Case, traced: bool = False) -> Path:
     """The case's experiment with its settings, as a file."""
     table = tomllib.loads((SCENARIOS / case.file).read_text())
     for path, value in case.settings.items():
         set_key(table, path, value)
+    if traced:
+        table["measure"] = {"queues": "1ms", "flows": "10ms"}
     WORK.mkdir(parents=True, exist_ok=True)
-    file = WORK / f"{case.id}.json"
+    file = WORK / f"{case.id}{'-traced' if traced else ''}.json"
     file.write_text(json.dumps(table, indent=1))
     return file
 
@@ -142,6 +144,8 @@ def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: flo
     commands = {"haltere": haltere_command(file)}
     if case.bare:
         commands["bare"] = [str(EXAMPLES / "bare_loop"), *case.bare]
+    if case.traced:
+        commands["traced"] = haltere_command(experiment(case, traced=True))
     if case.ns3 and ns3_name:
         commands["ns3"] = [str(WORK / f"plan-{ns3_name}"), f"--plan={plan(file)}"]
     result: dict[str, Any] = {
@@ -177,7 +181,7 @@ def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: flo
 def run(options: argparse.Namespace) -> None:
     kept = json.loads(options.results.read_text()) if options.results.exists() else {}
     only = options.only.split(",") if options.only else []
-    cases = [c for c in CASES if not only or c.id in only or c.group in only]
+    cases = [c for c in CASES if (c.id in only or c.group in only if only else c.usual)]
     if not cases:
         sys.exit(f"bench: --only must name some of {', '.join(c.id for c in CASES)}, got {options.only}")
     if options.no_ns3:

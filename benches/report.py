@@ -119,6 +119,16 @@ def work_table(cases: dict[str, Any]) -> str:
     return table(head, rows)
 
 
+def tracing(cases: dict[str, Any]) -> str:
+    """What a record costs."""
+    for case in cases.values():
+        if case.get("traced"):
+            over = ratio(case, "traced")
+            assert over is not None
+            return f"With a record (the queue each millisecond, all flows each 10 ms) the first of these takes {times(over)} times the CPU time.\n\n"
+    return ""
+
+
 def growth(cases: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     found = [(int(id.split("-")[1]), case) for id, case in cases.items() if id.startswith("d-")]
     return sorted(found, key=lambda entry: entry[0])
@@ -264,7 +274,7 @@ links (`crates/haltere-sim/examples/bare_loop.rs`: fixed windows, no loss, no ti
 
 {bare}
 
-## Which ns-3
+{tracing}## Which ns-3
 
 {builds}
 
@@ -308,6 +318,7 @@ def write(results: dict[str, Any], docs: Path) -> None:
         growth=growth_table(points) if points else "",
         memory=memory,
         bare=bare_table(cases),
+        tracing=tracing(cases),
         builds=builds(results) if results["ns3"]["builds"] else "None was here.",
         machine=f"{m['cpu']}, {m['cores']} cores, {m['system']}, Linux {m['kernel']}; {m['rustc']}; {m['gcc']}; Haltere at {m['commit']}{changed}; {m['date']}.",
     )

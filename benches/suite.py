@@ -27,6 +27,10 @@ class Case:
     repeats: int = 3
     bare: tuple[str, ...] = ()
     """Arguments of the bare loop of the same size."""
+    traced: bool = False
+    """Haltere runs it once more with a record: every queue that is watched each millisecond, every flow each 10 ms."""
+    usual: bool = True
+    """Part of a run of the whole suite; others run where they are named."""
 
     @property
     def group(self) -> str:
@@ -64,6 +68,7 @@ def _long(flows: int, rate: str, delay_us: int, seconds: float, limit: int) -> C
         ns3=False,
         repeats=5,
         bare=(str(flows), str(mbit), str(delay_us * 10), str(seconds), "30"),
+        traced=flows == 16,
     )
 
 

@@ -255,6 +255,8 @@ struct Tcp
     uint32_t buffer;
     uint32_t window;
     bool timestamps;
+    uint64_t minRto;
+    uint64_t delayedAck;
 };
 
 inline void
@@ -270,9 +272,9 @@ ApplyTcp(const Tcp& tcp, const std::string& control, uint32_t run)
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(tcp.buffer));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(tcp.window));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
-    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(40)));
+    Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(NanoSeconds(tcp.delayedAck)));
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(NanoSeconds(tcp.minRto)));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(tcp.timestamps));
     Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue(control == "dctcp" ? "On" : "Off"));

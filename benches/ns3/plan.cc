@@ -3,7 +3,7 @@
 //
 //   run NODES END WARMUP
 //   link FROM TO RATE DELAY QUEUE LIMIT LEVEL WATCHED     one direction; bit/s, ns, packets
-//   flow FROM TO START BYTES CONTROL MSS BUFFER FIRST_WINDOW TIMESTAMPS     0 bytes: no end
+//   flow FROM TO START BYTES CONTROL MSS BUFFER FIRST_WINDOW TIMESTAMPS MIN_RTO DELAYED_ACK     0 bytes: no end
 //   ping FROM TO START INTERVAL
 //
 // Prints one line of JSON.
@@ -87,7 +87,7 @@ Read(std::istream& in)
         {
             Flow f{};
             words >> f.from >> f.to >> f.start >> f.bytes >> f.control >> f.tcp.segment >> f.tcp.buffer >>
-                f.tcp.window >> f.tcp.timestamps;
+                f.tcp.window >> f.tcp.timestamps >> f.tcp.minRto >> f.tcp.delayedAck;
             plan.flows.push_back(f);
         }
         else if (kind == "ping")

@@ -4,7 +4,7 @@
 //! ends so. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another simulator.
 //! The benchmarks (`make bench`) start it once a measurement, so that the operating system tells CPU time and memory.
 
-use haltere_lab::plan::AppPlan;
+use haltere_lab::plan::{AppPlan, TcpPlan};
 use haltere_lab::record::{LinkCounters, Record};
 use haltere_lab::{Plan, Scenario};
 use haltere_queue::{QueueParams, threshold::Level};
@@ -64,6 +64,15 @@ fn queue(params: &QueueParams) -> (&'static str, u64, u64) {
     }
 }
 
+/// What the endpoints are set to.
+fn words(tcp: &TcpPlan) -> String {
+    let p = &tcp.sender;
+    let buffer = p.send_buffer.expect("buffers have a size").as_u64();
+    let (control, mss, stamps) = (tcp.congestion.kind(), p.mss.as_u64(), u8::from(p.timestamps));
+    let (window, min_rto, delayed) = (p.initial_window, p.min_rto.as_ns(), p.delayed_ack.as_ns());
+    format!("{control} {mss} {buffer} {window} {stamps} {min_rto} {delayed}")
+}
+
 /// The plan as lines of words, times in nanoseconds and rates in bit/s.
 fn print_plan(plan: &Plan) {
     println!("run {} {} {}", plan.nodes.len(), plan.end.as_ns(), plan.warmup.as_ns());
@@ -77,12 +86,7 @@ fn print_plan(plan: &Plan) {
         let (from, to, start) = (flow.from, flow.to, flow.start.as_ns());
         match &flow.app {
             AppPlan::Bulk { tcp, bytes } => {
-                let control = tcp.congestion.kind();
-                let p = &tcp.sender;
-                let buffer = p.send_buffer.expect("buffers have a size").as_u64();
-                let (mss, first, stamps) = (p.mss.as_u64(), p.initial_window, u8::from(p.timestamps));
-                let bytes = bytes.map_or(0, Bytes::as_u64);
-                println!("flow {from} {to} {start} {bytes} {control} {mss} {buffer} {first} {stamps}");
+                println!("flow {from} {to} {start} {} {}", bytes.map_or(0, Bytes::as_u64), words(tcp));
             }
             AppPlan::Ping { interval, .. } => println!("ping {from} {to} {start} {}", interval.as_ns()),
             other => panic!("this traffic cannot be handed on: {other:?}"),
@@ -91,7 +95,8 @@ fn print_plan(plan: &Plan) {
 }
 
 fn main() {
-    let (options, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|word| word.starts_with("--"));
+    let (options, words): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.starts_with("--"));
     let file = words.first().expect("usage: scenario FILE [SEED] [--plan]").clone();
     let seed = words.get(1).map_or(1, |text| text.parse().expect("SEED is a whole number"));
     let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{file}: {e}"));
