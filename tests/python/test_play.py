@@ -334,6 +334,22 @@ def test_closing_the_page_stops_its_run() -> None:
     asyncio.run(asyncio.wait_for(whole(), 60))
 
 
+def test_a_run_that_breaks_says_so_and_another_can_start() -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("by hand")
+
+    async def conversation(server: Playground, socket: ClientConnection) -> None:
+        await start(socket, speed=1)
+        (session,) = server.sessions
+        session.setups[0].samples = broken  # type: ignore[assignment, method-assign]
+        told = await hear(socket, "ended")
+        assert told["why"] == "failed" and "a bug in haltere, please report it" in told["text"]
+        await start(socket, speed=1)
+        assert (await hear(socket, "samples"))["setups"][0]["now"] > 0
+
+    talk(conversation)
+
+
 def test_a_page_more_than_there_may_be_is_refused() -> None:
     async def whole() -> None:
         async with playground() as server:

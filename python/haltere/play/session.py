@@ -117,7 +117,10 @@ class Session:
     async def take(self, message: str | bytes) -> None:
         """Carries out one request. Raises :class:`Refused`."""
         do, keys = read(message)
-        await self._requests[do](**keys)
+        try:
+            await self._requests[do](**keys)
+        except HaltereError as error:
+            raise refused(error) from None
 
     async def _check(self, experiment: Any, setup: Any) -> None:
         index = setup_of(setup)
@@ -215,9 +218,11 @@ class Session:
                 if all(one.done for one in self.setups):
                     return await self._tell({"tell": "ended", "why": "done"})
                 await asyncio.sleep(max(0.0, TICK - (time.perf_counter() - begun)))
-        except HaltereError as error:
+        except Exception as error:  # the page must hear of it, whatever it is
             if not self._progress.cancelled:
-                await self._tell({"tell": "ended", "why": "failed", "text": str(error)})
+                known = isinstance(error, HaltereError)
+                text = str(error) if known else f"a bug in haltere, please report it: {error!r}"
+                await self._tell({"tell": "ended", "why": "failed", "text": text})
 
     async def _step(self, seconds: float) -> None:
         async with self._lock:
