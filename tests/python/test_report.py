@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from haltere import charts, plot, stats
+from haltere import assets, charts, plot, stats
 from haltere.report import Document, Figure, Heading, Table, Text
 
 
@@ -73,6 +75,12 @@ def test_bars_intervals_steps_and_heat_maps_are_read_off_a_figure() -> None:
     assert [tick[1] for tick in bars["x"]["ticks"]] == ["x", "y"]
     assert steps["series"][0]["kind"] == "step" and steps["series"][0]["y"][-1] == 1
     assert heat["heat"]["values"] == [[1, 2], [3, None]] and heat["heat"]["rows"] == ["r1", "r2"]
+
+
+@pytest.mark.parametrize("name", assets.UPLOT)
+def test_uplot_is_as_it_was_published(name: str) -> None:
+    assert hashlib.sha256(assets.text(name).encode()).hexdigest() == assets.UPLOT[name]
+    assert "Leon Sorokin" in assets.text("uplot.LICENSE")
 
 
 def test_every_format_holds_the_same_cells(tmp_path: Path) -> None:
