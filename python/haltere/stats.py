@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -111,6 +112,7 @@ def _student_t_tail(t: float, df: float) -> float:
     return 0.5 * (1.0 - front * _beta_fraction(b, a, 1.0 - x) / b)
 
 
+@cache
 def student_t(confidence: float, df: float) -> float:
     """The two-sided quantile of Student's t distribution: ``|T| <= t`` with this confidence.
 

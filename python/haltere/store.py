@@ -272,9 +272,11 @@ class Store:
         if not seals:
             return {}
         if self.local if verify is None else verify:
-            workers = min(8, os.cpu_count() or 1) if len(seals) > 16 else 1
-            with ThreadPoolExecutor(workers) as pool:
-                sound = list(pool.map(self._sound, seals.values()))
+            if len(seals) > 16:
+                with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+                    sound = list(pool.map(self._sound, seals.values()))
+            else:
+                sound = [self._sound(seal) for seal in seals.values()]
         else:
             sizes = self._files.sizes(next(iter(seals)) if len(seals) == 1 else None)
             sound = [all(sizes.get(name) == size for name, size, _ in _parts(seal)) for seal in seals.values()]

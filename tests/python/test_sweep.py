@@ -140,3 +140,11 @@ def test_the_sweep_of_the_documentation_is_one() -> None:
     for rule in re.findall(r"^precision = .*$", text, re.M):
         told_rule = package.Scenario.from_toml(f"{rule}\n{SMALL}").to_dict()["precision"]
         assert told_rule["within"] == 0.02
+
+
+def test_every_command_of_a_sweep_explains_itself(tmp_path: Path) -> None:
+    for words in (("sweep", "status"), ("results",), ("compare",)):
+        told = haltere(*words, "--help", cwd=tmp_path)
+        assert told.returncode == 0 and "examples:" in told.stdout, told.stderr
+    bare = haltere("sweep", cwd=tmp_path)
+    assert bare.returncode == 2 and bare.stderr.startswith("haltere: sweep: "), bare.stderr
