@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Nodes and links: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "there is one in an experiment")]
 pub enum Topology {
     /// Pairs of hosts on both sides of one bottleneck.
     Dumbbell(Dumbbell),
