@@ -17,6 +17,7 @@ import platform
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,8 @@ def choose_ns3(limit_s: float) -> dict[str, Any]:
     return {"builds": described, "chosen": best["name"] if best else None}
 
 
-def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: float) -> dict[str, Any]:
-    """Haltere, the bare loop and ns-3 in turn, so often."""
+def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: float) -> Iterator[dict[str, Any]]:
+    """Haltere, the bare loop and ns-3 in turn, so often; what is known after each turn."""
     file = experiment(case)
     commands = {"haltere": haltere_command(file)}
     if case.bare:
@@ -175,7 +176,12 @@ def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: flo
                 {"cpu_s": done.cpu_s, "wall_s": done.wall_s, "peak_kb": done.peak_kb, "said": done.said}
             )
             print(f"{case.id:8} {name:8} {done.cpu_s:9.3f} s of CPU {done.peak_kb / 1024:8.1f} MB", flush=True)
-    return result
+        yield result
+
+
+def together(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The runs of two measurements of one case, one after the other."""
+    return after | {who: before.get(who, []) + runs for who, runs in after.items() if isinstance(runs, list)}
 
 
 def run(options: argparse.Namespace) -> None:
@@ -194,8 +200,10 @@ def run(options: argparse.Namespace) -> None:
             print(ns3.HOW_TO_GET, file=sys.stderr)
     results = {"machine": machine(), "ns3": chosen, "cases": kept.get("cases", {}) if only else {}}
     for case in cases:
-        results["cases"][case.id] = run_case(case, chosen["chosen"], options.repeats, options.limit)
-        options.results.write_text(json.dumps(results, indent=1) + "\n")
+        before = results["cases"].get(case.id) if options.more else None
+        for done in run_case(case, chosen["chosen"], options.repeats, options.limit):
+            results["cases"][case.id] = together(before, done) if before else done
+            options.results.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def main() -> None:
@@ -203,6 +211,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["all", "build", "run", "report"], default="all")
     parser.add_argument("--only", help="cases or groups of them, such as a,b,d-16,e; the others' results are kept")
     parser.add_argument("--repeats", type=int, help="runs of each program; by case where not given")
+    parser.add_argument("--more", action="store_true", help="with --only: add the runs to those that are there")
     parser.add_argument("--limit", type=float, default=150, help="seconds of CPU after which a run of ns-3 is given up")
     parser.add_argument("--no-ns3", action="store_true", help="Haltere and the bare loop alone")
     parser.add_argument("--results", type=Path, default=HERE / "results.json")

@@ -64,8 +64,18 @@ def test_the_aim_is_missed_where_it_is_missed() -> None:
     def case(factor: float) -> dict[str, object]:
         return {"segment": 1000, "haltere": [a_run(1.0, 1_000_000)], "ns3": [a_run(factor, 1_000_000)]}
 
-    assert report.verdict({"a": case(26), "b": case(30)}).endswith("(a) 26.0, (b) 30.0; all do.")
-    assert report.verdict({"a": case(26), "b": case(24)}).endswith("missed by (b).")
+    assert report.verdict({"a": case(26), "b": case(30)}, "optimized").endswith("(a) 26.0, (b) 30.0; all are above it.")
+    assert report.verdict({"a": case(26), "b": case(24)}, "optimized").endswith("(b) below it.")
+    assert "yet to be measured" in report.verdict({"a": case(26)}, "debian")
+
+
+def test_runs_added_later_follow_those_that_are_there() -> None:
+    before = {"title": "t", "haltere": [1], "ns3": [2]}
+    assert bench.together(before, {"title": "t", "haltere": [3], "ns3": [4]}) == {
+        "title": "t",
+        "haltere": [1, 3],
+        "ns3": [2, 4],
+    }
 
 
 def test_settings_reach_into_lists() -> None:
