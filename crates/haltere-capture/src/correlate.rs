@@ -281,7 +281,7 @@ impl<'w, R: Read> SideBySide<'w, R> {
     fn refill(&mut self, file: usize) -> Result<(), Fault> {
         let (reader, next) = &mut self.heads[file];
         *next = None;
-        while let Some(record) = reader.next().map_err(|error| (file, error))? {
+        while let Some(record) = reader.next_record().map_err(|error| (file, error))? {
             let at_ns = record.at_ns;
             if let Some((Packet { flow, v6, .. }, tcp)) = Packet::of(&record).and_then(|p| Some((p, p.tcp?))) {
                 *next = Some(Passed { at_ns, file, flow, v6, tcp });
@@ -291,7 +291,7 @@ impl<'w, R: Read> SideBySide<'w, R> {
         Ok(())
     }
     /// The soonest packet.
-    fn next(&mut self) -> Result<Option<Passed>, Fault> {
+    fn next_record(&mut self) -> Result<Option<Passed>, Fault> {
         let soonest = self.heads.iter().filter_map(|(_, next)| *next).min_by_key(|passed| passed.at_ns);
         if let Some(passed) = soonest {
             self.refill(passed.file)?;
@@ -313,7 +313,7 @@ fn survey<R: Read>(
 ) -> Result<(Survey, u64), Fault> {
     let mut files = SideBySide::open(captures.len(), open, watch)?;
     let mut flows: HashMap<(usize, FlowKey), Known> = HashMap::new();
-    while let Some(Passed { at_ns, file, flow, v6, tcp }) = files.next()? {
+    while let Some(Passed { at_ns, file, flow, v6, tcp }) = files.next_record()? {
         let capture = captures[file];
         if let Some(other) = flows.get_mut(&(capture, reversed(flow)))
             && let Some(rtt) = other.track.answered(at_ns, &tcp)
@@ -347,7 +347,8 @@ fn source(flow: &Known, options: &Options) -> Option<(Source, u64, Option<f64>, 
     let enough = |count: u64| count >= options.least;
     let round_trip = (options.source != Source::OneWay && enough(flow.round_trips.count))
         .then(|| (Source::RoundTrip, flow.round_trips.count, None, flow.round_trips.deviation()));
-    let tick = flow.track.clock().tick_ns().filter(|_| options.source != Source::RoundTrip && enough(flow.delays.count));
+    let tick =
+        flow.track.clock().tick_ns().filter(|_| options.source != Source::RoundTrip && enough(flow.delays.count));
     let one_way = tick.map(|tick| (Source::OneWay, flow.delays.count, Some(tick), flow.delays.deviation(tick)));
     match (round_trip, one_way) {
         (Some(there), Some(way)) => Some(if there.3 >= way.3 { there } else { way }),
@@ -355,12 +356,10 @@ fn source(flow: &Known, options: &Options) -> Option<(Source, u64, Option<f64>, 
     }
 }
 
-fn choose(
-    known: Survey,
-    options: &Options,
-) -> Result<(Vec<Chosen>, Vec<Flow>, u64), CaptureError> {
+fn choose(known: Survey, options: &Options) -> Result<(Vec<Chosen>, Vec<Flow>, u64), CaptureError> {
     let all = known.len();
-    let usable = known.into_iter().filter_map(|(capture, key, flow)| Some((capture, key, source(&flow, options)?, flow)));
+    let usable =
+        known.into_iter().filter_map(|(capture, key, flow)| Some((capture, key, source(&flow, options)?, flow)));
     let mut usable: Vec<_> = usable.collect();
     let order = |key: &FlowKey| (key.src, key.dst, key.src_port, key.dst_port);
     usable.sort_by_key(|(capture, key, _, flow)| (std::cmp::Reverse(flow.bytes), *capture, order(key)));
@@ -399,7 +398,11 @@ fn choose(
 
 fn name(key: &FlowKey, v6: bool) -> String {
     let end = |address: u128, port: u16| {
-        if v6 { format!("[{}]:{port}", Ipv6Addr::from(address)) } else { format!("{}:{port}", Ipv4Addr::from(address as u32)) }
+        if v6 {
+            format!("[{}]:{port}", Ipv6Addr::from(address))
+        } else {
+            format!("{}:{port}", Ipv4Addr::from(address as u32))
+        }
     };
     format!("{} > {}", end(key.src, key.src_port), end(key.dst, key.dst_port))
 }

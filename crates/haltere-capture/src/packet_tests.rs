@@ -31,7 +31,8 @@ fn links_of_all_kinds_lead_to_the_same_packet() {
     let cooked = [&[0u8; 14] as &[u8], &[0x08, 0], &ip].concat();
     let cooked2 = [&[0x08u8, 0] as &[u8], &[0; 18], &ip].concat();
     let loopback = [&[2u8, 0, 0, 0] as &[u8], &ip].concat();
-    let links = [(Link::Ethernet, tagged), (Link::Cooked, cooked), (Link::Cooked2, cooked2), (Link::Loopback, loopback)];
+    let links =
+        [(Link::Ethernet, tagged), (Link::Cooked, cooked), (Link::Cooked2, cooked2), (Link::Loopback, loopback)];
     for (link, bytes) in links {
         let packet = of(link, &bytes, bytes.len() as u32 + 1000).unwrap();
         assert_eq!((packet.len, packet.flow.src_port), (1066, 5000), "{link:?}");

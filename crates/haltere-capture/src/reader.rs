@@ -182,7 +182,7 @@ impl<'a, R: Read> Reader<'a, R> {
         self.body(length, 12)
     }
     /// The next packet; `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         if self.number.is_multiple_of(LOOK) {
             self.watch.look(self.place)?;
         }
@@ -216,7 +216,13 @@ impl<'a, R: Read> Reader<'a, R> {
             return Err(self.broken(&format!("{fraction} parts of a second of {per_second}")));
         }
         self.read_body(kept)?;
-        Ok(Some(Found { interface: 0, ticks: u64::from(seconds) * per_second + u64::from(fraction), start: 0, kept, length }))
+        Ok(Some(Found {
+            interface: 0,
+            ticks: u64::from(seconds) * per_second + u64::from(fraction),
+            start: 0,
+            kept,
+            length,
+        }))
     }
     /// The next block that holds a packet.
     fn packet_block(&mut self) -> Result<Option<Found>, CaptureError> {

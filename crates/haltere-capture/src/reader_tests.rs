@@ -6,9 +6,9 @@ fn pcap(big_endian: bool, packets: &[(u32, u32, &[u8], u32)]) -> Vec<u8> {
     let word = |value: u32| if big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
     let mut out = word(0xa1b2_c3d4).to_vec();
     out.extend(if big_endian { [0, 2, 0, 4] } else { [2, 0, 4, 0] });
-    [0, 0, 96, 1].map(|value| out.extend(word(value)));
+    out.extend([0, 0, 96, 1].into_iter().flat_map(word));
     for (seconds, us, bytes, length) in packets {
-        [*seconds, *us, bytes.len() as u32, *length].map(|value| out.extend(word(value)));
+        out.extend([*seconds, *us, bytes.len() as u32, *length].into_iter().flat_map(word));
         out.extend(*bytes);
     }
     out
@@ -31,10 +31,13 @@ fn section() -> Vec<u8> {
     block(SECTION, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]))
 }
 
-fn read(bytes: &[u8]) -> Result<Vec<(u64, Link, Vec<u8>, u32)>, CaptureError> {
+/// Time, kind of link, bytes kept, length on the line.
+type Packet = (u64, Link, Vec<u8>, u32);
+
+fn read(bytes: &[u8]) -> Result<Vec<Packet>, CaptureError> {
     let mut reader = Reader::new(bytes, Watch::default())?;
     let mut out = vec![];
-    while let Some(Record { at_ns, link, bytes, length }) = reader.next()? {
+    while let Some(Record { at_ns, link, bytes, length }) = reader.next_record()? {
         out.push((at_ns, link, bytes.to_vec(), length));
     }
     Ok(out)
@@ -56,11 +59,15 @@ fn pcapng_times_follow_the_interface_s_unit() {
     let mut raw = unit(0x8a);
     raw[0] = 101;
     let packet = |interface| block(6, &[&words(&[interface, 1, 4096, 2, 60]) as &[u8], &[7, 8]].concat());
-    let file = [section(), block(1, &words(&[1, 0])), block(1, &unit(9)), block(1, &raw), packet(0), packet(1), packet(2)];
+    let file =
+        [section(), block(1, &words(&[1, 0])), block(1, &unit(9)), block(1, &raw), packet(0), packet(1), packet(2)];
     let got = read(&file.concat()).unwrap();
     let ticks = (1u64 << 32) + 4096;
     assert_eq!(got[0], (ticks * 1000, Link::Ethernet, vec![7, 8], 60));
-    assert_eq!((got[1].0, got[2].0, got[2].1), (ticks, ((ticks >> 10) * 1_000_000_000) + (ticks & 1023) * 1_000_000_000 / 1024, Link::Ip));
+    assert_eq!(
+        (got[1].0, got[2].0, got[2].1),
+        (ticks, ((ticks >> 10) * 1_000_000_000) + (ticks & 1023) * 1_000_000_000 / 1024, Link::Ip)
+    );
 }
 
 #[test]
@@ -93,14 +100,24 @@ fn what_breaks_off_is_an_error_with_the_packet_s_number() {
 fn what_contradicts_itself_is_an_error() {
     let mut wrong = pcap(false, &[(1, 0, &[1; 4], 4), (2, 0, &[1; 4], 4)]);
     wrong[52..56].copy_from_slice(&u32::MAX.to_le_bytes());
-    assert_eq!(read(&wrong).unwrap_err().to_string(), "packet 2 must be whole, got a length of 4294967295 bytes; the file is truncated or corrupt there");
+    assert_eq!(
+        read(&wrong).unwrap_err().to_string(),
+        "packet 2 must be whole, got a length of 4294967295 bytes; the file is truncated or corrupt there"
+    );
     let late = pcap(false, &[(1, 1_000_000, &[1; 4], 4)]);
     assert!(read(&late).unwrap_err().to_string().contains("1000000 parts of a second"));
     // A packet of an interface that was not described; one that is longer than its block; two lengths that differ.
     let packet = block(6, &words(&[0, 0, 0, 0, 0]));
-    assert!(read(&[section(), packet.clone()].concat()).unwrap_err().to_string().contains("interface 0, which is not described"));
+    assert!(
+        read(&[section(), packet.clone()].concat())
+            .unwrap_err()
+            .to_string()
+            .contains("interface 0, which is not described")
+    );
     let long = block(6, &words(&[0, 0, 0, 5, 5, 0]));
-    assert!(read(&[section(), block(1, &words(&[1, 0])), long].concat()).unwrap_err().to_string().contains("room for 4"));
+    assert!(
+        read(&[section(), block(1, &words(&[1, 0])), long].concat()).unwrap_err().to_string().contains("room for 4")
+    );
     let mut two = [section(), block(1, &words(&[1, 0]))].concat();
     let end = two.len() - 4;
     two[end] += 4;
@@ -125,11 +142,11 @@ fn a_caller_may_end_it_and_hears_how_far_it_came() {
     let (read, cancel) = (AtomicU64::new(0), AtomicBool::new(false));
     let watch = Watch { read: Some(&read), cancel: Some(&cancel), before: 1000 };
     let mut reader = Reader::new(&file[..], watch).unwrap();
-    while reader.next().unwrap().is_some() {}
+    while reader.next_record().unwrap().is_some() {}
     assert_eq!(read.load(Ordering::Relaxed), 1000 + file.len() as u64);
     cancel.store(true, Ordering::Relaxed);
     let mut reader = Reader::new(&file[..], watch).unwrap();
-    assert!(matches!(reader.next(), Err(CaptureError::Cancelled)));
+    assert!(matches!(reader.next_record(), Err(CaptureError::Cancelled)));
 }
 
 proptest! {

@@ -182,7 +182,7 @@ pub fn classify_with<C: Fate<Packet>>(
     let mut replay = Replay::new(options, chances)?;
     let mut reader = Reader::new(input, watch)?;
     let mut first = None;
-    while let Some(record) = reader.next()? {
+    while let Some(record) = reader.next_record()? {
         // A clock that was set back gives no time before the first packet.
         let at = Time::from_ns(record.at_ns.saturating_sub(*first.get_or_insert(record.at_ns)));
         if let Some(classes) = replay.take(at, Packet::of(&record)) {

@@ -194,14 +194,18 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded() {
         let mut track = Track::default();
-        (0..10_000).for_each(|i| drop(track.sent(u64::from(i), &data(i * 100, Some(i)), None)));
+        for i in 0..10_000 {
+            track.sent(u64::from(i), &data(i * 100, Some(i)), None);
+        }
         assert_eq!(track.out.len(), MOST);
     }
 
     #[test]
     fn moments_of_a_worked_example() {
         let mut m = Moments::default();
-        [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].map(|v| m.add(v));
+        for value in [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0] {
+            m.add(value);
+        }
         assert!((m.deviation() - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
     }
 }

@@ -85,7 +85,8 @@ fn captures(plan: &Plan, links: &[&str]) -> Vec<Vec<u8>> {
     let files: Vec<File> = links.iter().map(|_| File::default()).collect();
     let place = |name: &str| plan.links.iter().position(|link| link.name == name).unwrap();
     let taps = links.iter().zip(&files);
-    let taps = taps.map(|(name, file)| Capture { link: place(name), writer: Box::new(file.clone()), snaplen: Some(96) });
+    let taps =
+        taps.map(|(name, file)| Capture { link: place(name), writer: Box::new(file.clone()), snaplen: Some(96) });
     run_with_captures(plan, &RunControl::default(), taps.collect()).unwrap();
     files.into_iter().map(|file| std::mem::take(&mut *file.0.lock().unwrap())).collect()
 }
@@ -153,6 +154,7 @@ fn too_little_to_tell_and_broken_files_are_errors() {
     let error = correlate(&[0], |_| Ok(files[0].as_slice()), &options(), Watch::default()).unwrap_err();
     assert!(matches!(&error.1, CaptureError::Nothing(text) if text.contains("at least 2 TCP flows")), "{error:?}");
     let cut = &files[0][..files[0].len() - 5];
-    let error = correlate(&[0, 1], |i| Ok(if i == 0 { &files[0][..] } else { cut }), &options(), Watch::default()).unwrap_err();
+    let error =
+        correlate(&[0, 1], |i| Ok(if i == 0 { &files[0][..] } else { cut }), &options(), Watch::default()).unwrap_err();
     assert!(error.0 == 1 && error.1.to_string().contains("must be whole"), "{error:?}");
 }

@@ -76,7 +76,7 @@ pub(super) fn follow<R: Read>(
     chosen: &[Chosen],
 ) -> Result<Report, Fault> {
     let mut follow = Follow::new(options, chosen);
-    while let Some(Passed { at_ns, file, flow, tcp, .. }) = files.next()? {
+    while let Some(Passed { at_ns, file, flow, tcp, .. }) = files.next_record()? {
         follow.advance(at_ns);
         follow.take(at_ns, captures[file], flow, &tcp);
     }
