@@ -28,9 +28,11 @@ def scratch_name(path: Path) -> Path:
 
 def in_use(scratch: Path) -> bool:
     """Whether the process that made this scratch still works on it."""
-    host, pid = scratch.name.split(".")[-4:-2]
-    if host == _host():
-        return _alive(int(pid))
+    parts = scratch.name.split(".")[-4:-2]
+    if len(parts) < 2 or not parts[1].isdigit():
+        return True  # none of ours
+    if parts[0] == _host() and os.name == "posix":  # elsewhere the question would end the process
+        return _alive(int(parts[1]))
     try:
         return time.time() - scratch.stat().st_mtime < _STALE_S
     except OSError:

@@ -60,10 +60,11 @@ def test_what_a_killed_process_left_is_removed_and_what_a_live_one_writes_is_not
     out = small.parent / "out"
     mine = scratch_name(out / "runs" / "0123")
     dead = mine.with_name(mine.name.replace(f".{os.getpid()}.", ".999999999."))
-    for folder in (mine, dead):
+    strange = mine.with_name(".strange.tmp")
+    for folder in (mine, dead, strange):
         folder.mkdir(parents=True)
     package.load(small).run(seeds=1, out=out)
-    assert mine.exists() and not dead.exists()
+    assert mine.exists() and strange.exists() and not dead.exists()
 
 
 def test_a_run_that_fails_is_told_and_the_others_are_kept(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
