@@ -1,7 +1,7 @@
 //! A small world for two ends of a multipath connection: paths with a rate, a queue, delay, loss, reordering and cuts.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use haltere_congestion::CongestionParams;
+use haltere_congestion::{CongestionParams, Hystart, cubic};
 use haltere_transport::multipath::{Dss, Multipath, MultipathParams, Transmission};
 use haltere_transport::{Role, Segment, TcpParams};
 use haltere_units::{Bytes, Dur, Ecn, Rate, Time};
@@ -102,7 +102,15 @@ impl World {
         routes: Vec<Route>,
         seed: u64,
     ) -> World {
-        let control = CongestionParams::default_of(control).unwrap();
+        let control = match control {
+            "cubic_of_linux" => CongestionParams::Cubic(cubic::Params {
+                hystart: Hystart::Classic,
+                reno_friendly: cubic::RenoFriendly::Linux,
+                beta: 717.0 / 1024.0,
+                ..cubic::Params::default()
+            }),
+            name => CongestionParams::default_of(name).unwrap(),
+        };
         let end = |role, seed| Multipath::new(role, params, tcp, &control, seed).unwrap();
         let mut ends = [end(Role::Client, seed), end(Role::Server, seed + 1000)];
         for _ in &routes {
