@@ -37,9 +37,9 @@ fn a_bulk_flow_carries_what_the_trace_offers() {
     assert_eq!(offered, 4.0 / 0.005 * 1500.0 * 30.0);
     let used = sent.sent_bytes as f64 / offered;
     assert!((used - 1.0).abs() < 1e-3, "the line carries {used} of what it is offered");
-    // 1448 bytes of payload in 1500.
+    // 1448 bytes of payload in 1500; what lies behind a hole at the end is not counted.
     let goodput = record.flows[0].received_after_warmup as f64 / (offered * 1448.0 / 1500.0);
-    assert!((goodput - 1.0).abs() < 2e-3, "goodput {goodput} of what fits");
+    assert!((goodput - 1.0).abs() < 0.01, "goodput {goodput} of what fits");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_datagram_waits_for_its_opportunity() {
     );
     let record = go(&plan);
     let waiting: Vec<u32> = record.queue_series.iter().take(30).map(|s| s.packets).collect();
-    let expected: Vec<u32> = (0..30u64)
+    let expected: Vec<u32> = (1..=30u64)
         .map(|ms| {
             let came = [5, 15, 25].iter().filter(|at| **at <= ms).count();
             let served = [7, 18, 27].iter().filter(|at| **at <= ms).count();
