@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from . import _core, plot
 from .errors import InputError
 from .progress import Bar
-from .report import Document, Figure, Heading, Table, Text
+from .report import Document, Figure, Table, Text
 from .stats import Mean
 
 __all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document"]
@@ -132,9 +132,7 @@ def classify_document(report: dict[str, Any], capture: str | Path, short: str, o
         for score in report["scores"]
     ]
     note = "Part of the packets of short flows called short, of long flows called long; 95 % intervals with flows as clusters."
-    document.add(
-        Heading("Hit rates"), Table("hit-rates", "Hit rates", ["classifier", "short", "long", "product"], rows, note)
-    )
+    document.add(Table("hit-rates", "Hit rates", ["classifier", "short", "long", "product"], rows, note))
     best = report["recommended"]
     if best is not None:
         document.add(Text(_advice(best)))
@@ -204,7 +202,8 @@ def _memory_figure(report: dict[str, Any], out: Path) -> Figure:
     plot.title(panels[0], "Hit rates")
     plot.bars(panels[1], names, {"product": means("product")}, dots=True)
     panels[1].set_ylim(bottom=0)
-    plot.title(panels[1], "Product")
+    panels[1].set_ylabel("short x long")
+    plot.title(panels[1], "Product: the largest is recommended")
     for axes in panels:
         axes.set_xlabel("memory N (packets)")
     path = plot.save(fig, out / "figures" / "hit-rates")[0]
@@ -363,7 +362,7 @@ def _method_panel(
         axes.axhline(0.0, color="#888888", linewidth=0.7)
         axes.set_ylim(-1.05, 1.05)
         axes.set_ylabel("coefficient")
-        if len(pairs) <= 10:
+        if len(pairs) <= 10 and method == 0:
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8, title="flows")
     else:
         axes.set_yticks(range(len(pairs)), [f"{a + 1} and {b + 1}" for a, b in pairs])

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from haltere.papers import expected
-from haltere.papers.rafle import equal_share
+from haltere.papers.rafle_router import DEFAULT_READINGS, READINGS, queue
+from haltere.papers.rafle_tasks import chance_of_gain, equal_share
 
 FOLDER = Path(__file__).resolve().parents[2] / "papers" / "rafle"
 KB = 1000
@@ -59,3 +60,23 @@ def test_table_and_experiment_files_are_what_the_script_makes(sizes: list[int]) 
     for name in ("simultaneous.toml", "steady.toml"):
         experiment = tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
         assert [int(text.removesuffix("B")) for text in experiment["traffic"][0]["files"]] == sizes
+
+
+def test_what_a_reading_of_the_router_bounds() -> None:
+    def bounds(reading: str) -> tuple[str, str, str]:
+        sorted_ = queue("rafle/priority", reading)
+        assert sorted_["short"] == sorted_["long"]
+        return queue("drop_tail", reading)["limit"], sorted_["limit"], sorted_["short"]["limit"]
+
+    roomy, clicks = "1000000p", "1000p"
+    assert bounds("a") == (roomy, roomy, roomy)
+    assert bounds("b") == (clicks, clicks, roomy)
+    assert bounds("c") == bounds("c3") == (clicks, roomy, clicks)
+    assert [READINGS[name].initial_window for name in DEFAULT_READINGS] == [10, 10, 10, 3]
+
+
+def test_chance_alone_explains_table_4(sizes: list[int]) -> None:
+    """All six gains of the paper lie where those of two equal queues lie in 95 of 100 cases."""
+    low, high = chance_of_gain(sizes, 3000 * 125_000, 3)
+    assert low < -10 and high > 10
+    assert all(low < gain < high for gain in expected("rafle")["table4"].values())

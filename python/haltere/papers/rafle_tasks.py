@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..results import Results
 from ..runner import Done
 
-__all__ = ["BUCKET", "LAST_BUCKETS", "Cell", "Tasks", "equal_share", "verdicts"]
+__all__ = ["BUCKET", "LAST_BUCKETS", "Cell", "Tasks", "chance_of_gain", "equal_share", "verdicts"]
 
 Array = NDArray[np.float64]
 
@@ -30,6 +30,28 @@ def equal_share(sizes: Sequence[int], upto: float, rate_bps: float) -> float:
     400.0
     """
     return float(np.minimum(np.asarray(sizes, dtype=np.float64), upto).sum() * 8 / rate_bps)
+
+
+def chance_of_gain(sizes: Sequence[int], capacity: float, runs: int, seed: int = 1) -> tuple[float, float]:
+    """The range (95 %) of the gain in small files served, in percent, between two queues that differ in nothing.
+
+    A line that is always busy serves ``capacity`` bytes, whatever its queue; how many files that is depends on which were drawn. Each
+    queue's figure is a mean of ``runs`` runs, as the paper's are of three.
+
+    >>> low, high = chance_of_gain([10, 10, 10, 10], 1000, 3)
+    >>> low, high
+    (0.0, 0.0)
+    """
+    rng = np.random.default_rng(seed)
+    base = np.asarray(sizes, dtype=np.float64)
+    length = int(3 * capacity / base.mean()) + 10
+    served = []
+    for _ in range(3000):
+        drawn = rng.choice(base, length)
+        served.append(float((drawn[: np.searchsorted(np.cumsum(drawn), capacity)] <= BUCKET).sum()))
+    means = rng.choice(served, (2, 20_000, runs)).mean(axis=2)
+    low, high = np.percentile((means[0] / means[1] - 1) * 100, [2.5, 97.5])
+    return float(low), float(high)
 
 
 @dataclass
