@@ -58,4 +58,3 @@ def test_every_finding_gets_a_verdict_and_the_paths_do_what_they_are(tmp_path: P
     ]
     verdicts = {finding.text: finding.verdict for finding in outcome.findings}
     assert verdicts["RED-CPI: B-C lies close to 1 (median above 0.8)"] == "held"
-    assert verdicts["RED replicates less in all (NMR)"] == "held"
