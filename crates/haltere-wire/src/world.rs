@@ -28,8 +28,9 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Received frames that one port can hold while the router is busy.
-const SLOTS: usize = 4096;
+/// Received frames that all ports together, and one port, can hold while the router is busy (2 kB each).
+const SLOTS_IN_ALL: usize = 65_536;
+const SLOTS: std::ops::RangeInclusive<usize> = 512..=4096;
 /// From the last preparation to time zero: the threads must be waiting by then.
 const LEAD: Dur = Dur::from_ms(30);
 /// How long the loop may sleep before it looks whether it is to stop.
@@ -197,12 +198,18 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
     let agent = Agent::prepare(plan, topology)?;
     let ports: Vec<usize> = topology.hosts.iter().map(|h| h.node).collect();
     let fabric = Fabric::new(fabric_params(plan, ports.clone()))?;
+    // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.
+    let slots = (SLOTS_IN_ALL / ports.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
+    let opened = topology.router.enter(|| {
+        Ok(ports.iter().map(|&node| PacketPort::open(&port_name(node), slots)).collect::<Result<Vec<_>, _>>())
+    });
+    let opened = opened.map_err(|e| WireError::os("entering the router's namespace", e))??;
     let origin = monotonic_ns() + LEAD.as_ns();
     let ended = AtomicBool::new(false);
     let stops = Stops { all: control, ended: &ended, end: plan.end };
     let routed = std::thread::scope(|scope| {
         let router = scope.spawn(|| {
-            let result = route(fabric, &ports, topology, origin, control.spin, stops);
+            let result = route(fabric, opened, origin, control.spin, stops);
             ended.store(true, Ordering::Relaxed);
             result
         });
@@ -284,14 +291,11 @@ struct Routed {
 /// The router's thread.
 fn route(
     fabric: Fabric,
-    nodes: &[usize],
-    topology: &Topology,
+    ports: Vec<PacketPort>,
     origin: u64,
     spin: Dur,
     stops: Stops<'_>,
 ) -> Result<Routed, WireError> {
-    topology.router.stay().map_err(|e| WireError::os("entering the router's namespace", e))?;
-    let ports = nodes.iter().map(|&node| PacketPort::open(&port_name(node), SLOTS)).collect::<Result<Vec<_>, _>>()?;
     let mut router = Router::new(fabric, ports)?;
     let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
     let mut watch = Attentive { stops, next: Time::ZERO };
