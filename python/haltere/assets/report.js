@@ -420,10 +420,14 @@ function picture(node) {
   button("PDF", () => raster((canvas) => save(name + ".pdf", "application/pdf", ...pdf(canvas, 3))));
 }
 
-document.querySelectorAll("table.data").forEach(table);
 document.querySelectorAll("figure.picture-of").forEach(picture);
-document.querySelectorAll("figure.chart").forEach((node) => (node.classList.contains("choice") ? choice(node) : chart(node)));
-document.querySelectorAll("figure.still").forEach((node) => tools(node));
+// The rest one after the other, so that the page can be read and scrolled meanwhile.
+const jobs = [
+  ...[...document.querySelectorAll("table.data")].map((node) => () => table(node)),
+  ...[...document.querySelectorAll("figure.chart, figure.still")].map((node) => () => (node.classList.contains("still") ? tools(node) : node.classList.contains("choice") ? choice(node) : chart(node))),
+];
+const next = () => { const job = jobs.shift(); if (job) { job(); setTimeout(next); } else document.documentElement.dataset.ready = ""; };
+setTimeout(next);
 let later = 0;
 addEventListener("resize", () => { clearTimeout(later); later = setTimeout(() => live.forEach((one) => one.resize()), 80); });
 dark.addEventListener("change", () => live.forEach((one) => one.make()));
