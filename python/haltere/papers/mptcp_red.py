@@ -173,6 +173,17 @@ def _rates(verdicts: dict[tuple[int, tuple[int, int]], Verdicts], method: int) -
     return _at_least(apart), _at_least(verdicts[method, SHARED].coefficients)
 
 
+def _roc(verdicts: dict[tuple[int, tuple[int, int]], Verdicts], method: int) -> tuple[Array, Array]:
+    """False and true positive rate at every threshold that tells two coefficients apart."""
+    apart = np.concatenate([verdicts[method, pair].coefficients for pair in PAIRS if pair != SHARED])
+    shared = verdicts[method, SHARED].coefficients
+    if not len(apart) or not len(shared):
+        return np.array([math.nan]), np.array([math.nan])
+    cuts = np.unique(np.concatenate([apart, shared]))[::-1]
+    rates = [(len(v) - np.searchsorted(np.sort(v), cuts, "left")) / len(v) for v in (apart, shared)]
+    return np.concatenate([[0.0], rates[0]]), np.concatenate([[0.0], rates[1]])
+
+
 def _at_least(values: Array) -> Array:
     """The part of the values that reaches each phi."""
     return np.array([float((values >= phi).mean()) if len(values) else math.nan for phi in PHIS])
@@ -232,7 +243,17 @@ def _figure6(verdicts: dict[tuple[int, tuple[int, int]], Verdicts], stem: Any) -
     fig, panels = plot.figure(1, len(shown), width=7.2, height=3.0, share=True)
     for axes, method in zip(panels, shown, strict=True):
         values = [verdicts[method, pair].coefficients for pair in PAIRS]
-        axes.boxplot([v if len(v) else [math.nan] for v in values], showfliers=False, widths=0.6)
+        colour = plot.PALETTE[0]
+        axes.boxplot(
+            [v if len(v) else [math.nan] for v in values],
+            showfliers=False,
+            widths=0.6,
+            patch_artist=True,
+            boxprops={"facecolor": "#DCE9F3", "edgecolor": colour},
+            medianprops={"color": plot.PALETTE[1], "linewidth": 1.6},
+            whiskerprops={"color": colour},
+            capprops={"color": colour},
+        )
         axes.set_xticks(range(1, len(PAIRS) + 1), list(PAIRS.values()))
         axes.axhline(0.8, color="#B0B0B0", linewidth=0.8, linestyle="--")
         plot.title(axes, METHODS[method])
@@ -248,12 +269,16 @@ def _figure7(verdicts: dict[tuple[int, tuple[int, int]], Verdicts], stem: Any) -
     fig, (left, right) = plot.figure(1, 2, width=7.2, height=3.2)
     areas = _areas(verdicts)
     for colour, method in zip(plot.PALETTE, (0, 1, 3), strict=False):
-        false, true = _rates(verdicts, method)
-        plot.line(left, PHIS, false, METHODS[method], colour)
-        plot.line(right, false, true, f"{METHODS[method]} ({areas[method]:.2f})", colour)
+        plot.line(left, PHIS, _rates(verdicts, method)[0], METHODS[method], colour)
+        plot.line(right, *_roc(verdicts, method), f"{METHODS[method]} ({areas[method]:.2f})", colour)
     sbd_false = np.concatenate([verdicts[2, pair].shares for pair in PAIRS if pair != SHARED]).mean()
     right.plot([sbd_false], [verdicts[2, SHARED].shares.mean()], "o", color="#202020", label="SBD (RFC 8382)")
     left.axhline(sbd_false, color="#202020", linewidth=0.8, linestyle=":")
+    right.plot([0, 1], [0, 1], color="#B0B0B0", linewidth=0.8, linestyle="--")
+    for axes in (left, right):
+        axes.set_xlim(-0.02, 1.02)
+    left.set_ylim(bottom=-0.02)
+    right.set_ylim(-0.02, 1.02)
     left.set_xlabel("phi")
     left.set_ylabel("false positive rate")
     right.set_xlabel("false positive rate")
@@ -277,7 +302,14 @@ def _figure8(sides: dict[str, Side], stem: Any) -> Figure:
             for path, letter in enumerate(PATHS):
                 plot.cdf(axes, np.concatenate(getattr(sides[name], measure)[path]), letter, plot.PALETTE[path])
             axes.set_xlabel(label)
-            plot.title(axes, {"redundant": "redundant", "red": "RED"}[name])
+            if row == 0:
+                plot.title(axes, {"redundant": "redundant", "red": "RED"}[name])
+    for row in (0, 1):
+        pair = panels[2 * row], panels[2 * row + 1]
+        most = max(axes.get_xlim()[1] for axes in pair)
+        for axes in pair:
+            axes.set_xlim(-0.02 * most, most)
+        pair[0].set_ylabel("part of the samples")
     plot.legend(fig, panels[0])
     plot.save(fig, stem)
     return Figure(stem.with_suffix(".png"), "Distribution of delay and throughput by path, all seeds (figure 8).")
@@ -308,6 +340,7 @@ def _figure10(sides: dict[str, Side], stem: Any) -> Figure:
     }
     plot.bars(axes, groups, series, {}, plot.colours(series))
     axes.set_ylabel("replicated segments a run")
+    axes.set_ylim(bottom=0)
     plot.legend(fig, axes)
     plot.save(fig, stem)
     return Figure(stem.with_suffix(".png"), "NMR by path with 95 % intervals (figure 10).")
