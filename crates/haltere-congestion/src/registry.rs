@@ -2,10 +2,11 @@
 //! command line, Python, the reference pages and the conformance tests.
 
 use crate::{AckEvent, CongestionControl, CouplingView, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use alloc::boxed::Box;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
 macro_rules! controls {
-    ($($variant:ident, $module:ident);+ $(;)?) => {
+    ($($variant:ident, $module:ident, $type:ty);+ $(;)?) => {
         $(use crate::$module;)+
 
         haltere_units::params_registry! {
@@ -13,15 +14,16 @@ macro_rules! controls {
             pub enum CongestionParams { $($variant($module::Params) = $module),+ }
         }
 
-        /// Any control of the registry. Dispatch is by enum: no box, no virtual call on the hot path.
+        /// Any control of the registry. Dispatch is by enum: no virtual call on the hot path. What is
+        /// much larger than the rest stands in a box, so that no connection pays for it but its own.
         #[derive(Debug, Clone)]
         #[expect(missing_docs, reason = "each variant is the control of that name")]
-        pub enum Control { $($variant($module::$variant)),+ }
+        pub enum Control { $($variant($type)),+ }
 
         impl Control {
             /// The control of these parameters for that sender.
             pub fn new(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
-                Ok(match params { $(CongestionParams::$variant(p) => Control::$variant($module::$variant::new(p, sender)?)),+ })
+                Ok(match params { $(CongestionParams::$variant(p) => Control::$variant($module::$variant::new(p, sender)?.into())),+ })
             }
         }
 
@@ -86,13 +88,13 @@ macro_rules! controls {
 }
 
 controls! {
-    Reno, reno;
-    Cubic, cubic;
-    Vegas, vegas;
-    Dctcp, dctcp;
-    Bbr, bbr;
-    Bbr3, bbr3;
-    Lia, lia;
-    Olia, olia;
-    Balia, balia;
+    Reno, reno, reno::Reno;
+    Cubic, cubic, cubic::Cubic;
+    Vegas, vegas, vegas::Vegas;
+    Dctcp, dctcp, dctcp::Dctcp;
+    Bbr, bbr, Box<bbr::Bbr>;
+    Bbr3, bbr3, Box<bbr3::Bbr3>;
+    Lia, lia, lia::Lia;
+    Olia, olia, olia::Olia;
+    Balia, balia, balia::Balia;
 }

@@ -48,6 +48,10 @@ impl<P: Pkt> Qdisc<P> for DropTail<P> {
         self.store.pop().map(|(_, pkt)| pkt)
     }
     #[inline]
+    fn passes(&self, len: u32) -> bool {
+        self.store.is_empty() && self.store.fits(len)
+    }
+    #[inline]
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -272,6 +272,12 @@ pub trait Qdisc<P: Pkt> {
     fn returns_at_dequeue(&self) -> bool {
         false
     }
+    /// True where nothing waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued at
+    /// one instant comes out as it went in and leaves no trace, and a dequeue that finds nothing leaves none either. A world
+    /// may then leave out both.
+    fn passes(&self, _len: u32) -> bool {
+        false
+    }
     /// False where packets of one flow may overtake each other, because they may wait in different queues.
     fn keeps_flow_order(&self) -> bool {
         true

@@ -39,6 +39,9 @@ impl Bound {
     }
 }
 
+/// Packets for which an empty store keeps room.
+const SPARE: usize = 8;
+
 /// Packets in order of arrival, with the time at which each came, bounded in packets or bytes.
 #[derive(Debug, Clone)]
 pub struct Store<P> {
@@ -76,6 +79,9 @@ impl<P: Pkt> Store<P> {
     pub fn pop(&mut self) -> Option<(Time, P)> {
         let (at, pkt) = self.entries.pop_front()?;
         self.bytes -= u64::from(pkt.len());
+        if self.entries.is_empty() && self.entries.capacity() > SPARE {
+            self.entries.shrink_to(0); // of thousands of queues few are full at one time
+        }
         Some((at, pkt))
     }
     /// How long the oldest packet has waited; zero when empty.

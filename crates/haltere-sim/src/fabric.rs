@@ -57,12 +57,12 @@ impl Fabric {
     /// A host sends a packet.
     #[inline]
     pub fn send(&mut self, header: Header, body: Body) {
-        let packet = self.pool.take(header, body);
+        let packet = self.pool.take(header, &body);
         self.forward(packet);
     }
     /// The packet goes on to the next link of its path.
     #[inline]
-    pub fn forward(&mut self, mut packet: Box<Packet>) {
+    pub fn forward(&mut self, mut packet: Packet) {
         let id = self.paths[packet.header.cursor as usize];
         packet.header.cursor += 1;
         if let Some(at) = self.links[id as usize].arrive(self.now, packet, &mut self.pool) {
@@ -76,7 +76,7 @@ impl Fabric {
     }
     /// The event of a link is due: the packet that comes out of it, if any.
     #[inline]
-    pub fn on_link(&mut self, id: usize) -> Option<Box<Packet>> {
+    pub fn on_link(&mut self, id: usize) -> Option<Packet> {
         let (packet, next) = self.links[id].on_event(self.now, &mut self.pool);
         if let Some(at) = next {
             self.events.push(at, Target::new(kind::LINK, id as u32));

@@ -29,17 +29,20 @@ mod change;
 /// Length of a full IP packet, for queue sizes in bandwidth-delay products.
 const FULL_PACKET: u32 = 1500;
 
+/// Packets in flight for which an empty link keeps room.
+const SPARE: usize = 8;
+
 /// A packet on the line.
 #[derive(Debug)]
 struct InFlight {
     due: Time,
-    packet: Box<Packet>,
+    packet: Packet,
 }
 
 /// The device's own ring.
 #[derive(Debug)]
 struct Device {
-    fifo: VecDeque<Box<Packet>>,
+    fifo: VecDeque<Packet>,
     /// Packets that it holds besides the one that is being sent.
     capacity: usize,
 }
@@ -83,19 +86,19 @@ struct Verdict<'a> {
     pool: &'a mut Pool,
 }
 
-impl Fate<Box<Packet>> for Verdict<'_> {
-    fn dropped(&mut self, packet: Box<Packet>, reason: DropReason) {
+impl Fate<Packet> for Verdict<'_> {
+    fn dropped(&mut self, packet: Packet, reason: DropReason) {
         match reason {
             DropReason::Overlimit => self.tally.counters.dropped_overlimit += 1,
             _ => self.tally.counters.dropped_congestion += 1,
         }
         self.tally.left(self.now);
-        self.pool.give(packet);
+        self.pool.give(&packet);
     }
-    fn marked(&mut self, _packet: &Box<Packet>, _reason: MarkReason) {
+    fn marked(&mut self, _packet: &Packet, _reason: MarkReason) {
         self.tally.counters.marked += 1;
     }
-    fn returned(&mut self, packet: &Box<Packet>) {
+    fn returned(&mut self, packet: &Packet) {
         self.tally.counters.returned += 1;
         self.pool.send_back(packet);
     }
@@ -124,6 +127,8 @@ pub(crate) struct Link {
     handover_at_start: bool,
     /// The discipline has timers of its own.
     timed: bool,
+    /// The discipline has no memory when it is empty, and there is no device under it: see [`Qdisc::passes`].
+    plain: bool,
     /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
     eager: bool,
     /// Time on the line that an idle line saves up.
@@ -148,7 +153,7 @@ pub(crate) struct Link {
     /// Chance of a loss on the line.
     loss: f64,
     rng: Rng,
-    queue: Queue<Box<Packet>>,
+    queue: Queue<Packet>,
     device: Option<Device>,
     tap: Option<Box<Tap>>,
     /// The node that sends.
@@ -176,6 +181,7 @@ impl Link {
             idle: true,
             handover_at_start: plan.handover_at_start,
             timed: queue.next_timer().is_some(),
+            plain: queue.passes(1) && device.is_none() && plan.varying.is_none(),
             eager: queue.returns_at_dequeue(),
             burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
             mpu: plan.mpu.as_u64(),
@@ -210,7 +216,10 @@ impl Link {
 
     /// A packet arrives at the queue. Where the link then needs an event, its time is returned.
     #[inline]
-    pub fn arrive(&mut self, now: Time, packet: Box<Packet>, pool: &mut Pool) -> Option<Time> {
+    pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
+        if self.plain && self.tally.waiting == 0 && self.free_at <= now && self.queue.passes(packet.header.len) {
+            return self.pass(now, packet, pool);
+        }
         self.catch_up(now, pool);
         self.tally.came(now);
         let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
@@ -230,9 +239,19 @@ impl Link {
         self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.tally.waiting);
         if self.scheduled == Time::NEVER || self.eager { self.schedule() } else { None }
     }
+    /// The line is free, nothing waits, and the discipline has no say: the packet goes on the line at once.
+    #[inline]
+    fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
+        self.tally.counters.arrived += 1;
+        self.idle = false;
+        self.free_at = self.free_at.max(now.saturating_sub(self.burst));
+        self.busy_since = now;
+        self.transmit(now, packet, pool);
+        if self.scheduled == Time::NEVER { self.schedule() } else { None }
+    }
     /// The pending event is due: the packet that is delivered now, if any, and the time of the next event, if any.
     #[inline]
-    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Box<Packet>>, Option<Time>) {
+    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Packet>, Option<Time>) {
         if now != self.scheduled {
             return (None, None); // an earlier event took its place
         }
@@ -244,6 +263,9 @@ impl Link {
             Some(head) if head.due <= now => self.flight.pop_front().map(|head| head.packet),
             _ => None,
         };
+        if self.flight.is_empty() && self.flight.capacity() > SPARE {
+            self.flight.shrink_to(0); // of thousands of links few are full at one time
+        }
         (delivered, self.schedule())
     }
     /// The time of the next event, where there is one and no event as early is pending.
@@ -252,8 +274,6 @@ impl Link {
         let mut next = Time::NEVER;
         if let Some(head) = self.flight.front() {
             next = head.due;
-            // It was sent long ago: looking at it now brings it into the cache by the time it is delivered.
-            std::hint::black_box(head.packet.header.cursor);
         }
         if (next == Time::NEVER || self.eager) && self.is_backlogged() {
             next = next.min(self.free_at);
@@ -287,6 +307,10 @@ impl Link {
     /// The dequeues at which the line became free, up to `now`.
     #[inline]
     fn send_until(&mut self, now: Time, pool: &mut Pool) {
+        if self.plain && self.tally.waiting == 0 {
+            self.idle |= self.free_at <= now;
+            return;
+        }
         while !self.idle && self.free_at <= now {
             let start = self.free_at.max(self.busy_since);
             self.run_timers(start);
@@ -298,14 +322,14 @@ impl Link {
     }
     /// The packet that the line takes at `start`.
     #[inline]
-    fn next_packet(&mut self, start: Time, pool: &mut Pool) -> Option<Box<Packet>> {
+    fn next_packet(&mut self, start: Time, pool: &mut Pool) -> Option<Packet> {
         let Some(device) = &mut self.device else { return self.dequeue(start, pool) };
         let packet = device.fifo.pop_front();
         self.fill_device(start, pool);
         packet
     }
     #[inline]
-    fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Box<Packet>> {
+    fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
         let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
         let packet = self.queue.dequeue(now, &mut verdict)?;
         self.tally.left(now);
@@ -321,17 +345,17 @@ impl Link {
         }
     }
     #[inline]
-    fn transmit(&mut self, start: Time, packet: Box<Packet>, pool: &mut Pool) {
+    fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
         let bytes = u64::from(packet.header.len);
         let (end, delay) = self.take_line(start, Bytes::new(bytes.max(self.mpu)));
         self.tally.counters.sent += 1;
         self.tally.counters.sent_bytes += bytes;
         if let Some(tap) = &mut self.tap {
-            tap.write(start, &packet);
+            tap.write(start, &packet, pool);
         }
         if self.loss > 0.0 && self.loss_rng.uniform() < self.loss {
             self.tally.counters.lost += 1;
-            pool.give(packet);
+            pool.give(&packet);
             return;
         }
         let leaves = if self.handover_at_start { start } else { end.max(start) };
@@ -404,7 +428,7 @@ impl Link {
         }
     }
     /// Inner variables of the discipline.
-    pub fn queue(&self) -> &Queue<Box<Packet>> {
+    pub fn queue(&self) -> &Queue<Packet> {
         &self.queue
     }
 }

@@ -6,7 +6,7 @@
 //! new discipline has then idled since the start of the run.
 
 use super::{Link, Verdict};
-use crate::packet::Pool;
+use crate::packet::{Packet, Pool};
 use haltere_queue::{Qdisc, Queue};
 use haltere_units::Time;
 
@@ -20,6 +20,7 @@ impl Link {
         }
         if self.varying.is_some() || fresh.varying.is_some() {
             self.varying = fresh.varying;
+            self.plain &= self.varying.is_none();
         }
         self.burst = fresh.burst;
         (self.delay, self.jitter, self.loss) = (fresh.delay, fresh.jitter, fresh.loss);
@@ -30,12 +31,13 @@ impl Link {
         }
         self.schedule()
     }
-    fn replace_queue(&mut self, queue: Queue<Box<crate::packet::Packet>>, now: Time, pool: &mut Pool) {
+    fn replace_queue(&mut self, queue: Queue<Packet>, now: Time, pool: &mut Pool) {
         let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
         let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut verdict)).collect();
         assert_eq!(self.queue.backlog().packets, 0, "a discipline keeps packets although the link can send");
         self.queue = queue;
         (self.timed, self.eager) = (self.queue.next_timer().is_some(), self.queue.returns_at_dequeue());
+        self.plain = self.device.is_none() && self.varying.is_none() && self.queue.passes(1);
         self.run_timers(now);
         let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
         for packet in moved {

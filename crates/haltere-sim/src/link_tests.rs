@@ -12,7 +12,7 @@ type Outcome = (Vec<(Time, u16, Ecn)>, LinkCounters);
 /// The eager reference: one discipline, one line, acting on each instant in order.
 /// At one instant: the discipline's timer, then the end of a transmission, then an arrival.
 struct Eager {
-    queue: Queue<Box<Packet>>,
+    queue: Queue<Packet>,
     rng: Rng,
     loss_rng: Rng,
     plan: LinkPlan,
@@ -21,7 +21,7 @@ struct Eager {
     busy_until: Option<Time>,
     /// When the line is paid for: in the past by at most the burst.
     paid_until: Time,
-    device: VecDeque<Box<Packet>>,
+    device: VecDeque<Packet>,
     out: Vec<(Time, u16, Ecn)>,
     tally: Tally,
     pool: Pool,
@@ -55,7 +55,7 @@ impl Eager {
         self.packet_ns += u128::from(self.queue.backlog().packets) * u128::from((now - self.since).as_ns());
         self.since = now;
     }
-    fn dequeue(&mut self, now: Time) -> Option<Box<Packet>> {
+    fn dequeue(&mut self, now: Time) -> Option<Packet> {
         let Eager { queue, rng, pool, tally, .. } = self;
         let packet = queue.dequeue(now, &mut Verdict { now, tally, rng, pool })?;
         tally.left(now);
@@ -100,7 +100,7 @@ impl Eager {
             self.paid_until.max(now)
         });
     }
-    fn arrive(&mut self, now: Time, packet: Box<Packet>) {
+    fn arrive(&mut self, now: Time, packet: Packet) {
         let Eager { queue, rng, pool, tally, .. } = self;
         tally.came(now);
         queue.enqueue(now, packet, &mut Verdict { now, tally, rng, pool });
@@ -137,7 +137,7 @@ impl Eager {
             } else if line == now {
                 self.line_is_free(now);
             } else if let Some((at, header)) = arrivals.next() {
-                self.arrive(*at, Box::new(Packet { header: *header, body: Body::Udp(0) }));
+                self.arrive(*at, Pool::default().take(*header, &Body::Udp(0)));
             }
         }
     }
@@ -162,7 +162,7 @@ fn lazy(plan: &LinkPlan, seed: u64, arrivals: &[(Time, Header)], end: Time) -> O
             out.extend(packet.map(|p| (event, p.header.id, p.header.ecn)));
             pending = next;
         } else if let Some((at, header)) = arrivals.next() {
-            let packet = pool.take(*header, Body::Udp(0));
+            let packet = pool.take(*header, &Body::Udp(0));
             if let Some(next) = link.arrive(*at, packet, &mut pool) {
                 assert_eq!(pending, None, "a second pending event");
                 pending = Some(next);
@@ -183,10 +183,25 @@ fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Heade
         let flow = (rng.bits() % 7) as u32;
         let ecn = if flow.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
         let (src, dst, src_port, dst_port) = (flow, 9, 40_000, 5001);
-        let (cursor, endpoint, isn, protocol, dscp, returned) = (0, 0, 0, 17, 0, false);
+        let (cursor, endpoint, protocol, dscp, returned, aligned, flags) = (0, 0, 17, 0, false, false, 0);
         all.push((
             now,
-            Header { len, cursor, endpoint, src, dst, isn, src_port, dst_port, id, protocol, ecn, dscp, returned },
+            Header {
+                len,
+                cursor,
+                endpoint,
+                src,
+                dst,
+                src_port,
+                dst_port,
+                id,
+                protocol,
+                ecn,
+                dscp,
+                returned,
+                aligned,
+                flags,
+            },
         ));
     }
     all

@@ -132,7 +132,7 @@ impl<'a> Network<'a> {
     }
     /// A packet is at a node: it is received there, or goes on.
     #[inline]
-    fn hand_on(&mut self, packet: Box<Packet>) {
+    fn hand_on(&mut self, packet: Packet) {
         if self.fabric.has_arrived(&packet) {
             let endpoint = packet.header.endpoint as usize;
             let pings = &mut self.recorder.record.pings;
@@ -150,7 +150,7 @@ impl<'a> Network<'a> {
                     packet.header.cursor = cursor;
                     self.hand_on(packet);
                 }
-                None => self.fabric.pool.give(packet),
+                None => self.fabric.pool.give(&packet),
             }
         }
     }
@@ -208,7 +208,7 @@ pub(crate) fn ports(
         }
         let endpoint = (2 * index + 1 - side) as u32;
         let (src, dst) = (from as u32, to as u32);
-        let (len, isn, id, ecn, dscp, returned) = (0, 0, 0, Ecn::NotEct, 0, false);
+        let (len, id, ecn, dscp, returned, aligned, flags) = (0, 0, Ecn::NotEct, 0, false, false, 0);
         Ok(Port {
             header: Header {
                 len,
@@ -216,7 +216,6 @@ pub(crate) fn ports(
                 endpoint,
                 src,
                 dst,
-                isn,
                 src_port,
                 dst_port,
                 id,
@@ -224,6 +223,8 @@ pub(crate) fn ports(
                 ecn,
                 dscp,
                 returned,
+                aligned,
+                flags,
             },
         })
     };

@@ -1,17 +1,24 @@
-//! A packet on its way, and the pool from which packets come.
+//! A packet on its way, by value, and where the rare options of packets are kept.
+//!
+//! A packet is 56 bytes, so with the time at which it is due it fills a cache line: queues and lines hold packets one after
+//! the other in rings, and a long line is read in order of its memory. What few packets carry (SACK blocks, the options of a
+//! SYN) is kept aside by the pool, and the packet holds its number.
 
 use haltere_queue::{Ecn, FlowKey, Pkt};
-use haltere_transport::{Flags, Segment};
+use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
 
 /// Bytes of an IPv4 header without options.
 pub(crate) const IPV4_HEADER: u32 = 20;
 /// Low bits of the sequence number that RuN2C's senders start at zero (`isn_zero_bits` of TCP): offsets to 4 MiB.
 const ISN_BITS: u32 = 22;
+/// IP protocol numbers.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// Bytes of a UDP header, and of an ICMP echo header.
 pub(crate) const UDP_HEADER: u32 = 8;
 
-/// What a router needs of a packet; one cache line with the start of the body.
+/// What a router needs of a packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub(crate) struct Header {
@@ -25,8 +32,6 @@ pub(crate) struct Header {
     pub src: u32,
     /// Index of the node to which it goes.
     pub dst: u32,
-    /// TCP: the initial sequence number of its stream.
-    pub isn: u32,
     /// Source port (ICMP: 0).
     pub src_port: u16,
     /// Destination port (ICMP: 0).
@@ -41,6 +46,15 @@ pub(crate) struct Header {
     pub dscp: u8,
     /// A copy that a queue turned round.
     pub returned: bool,
+    /// TCP: the initial sequence number of its stream ends in as many zero bits as let a router read the offset.
+    pub aligned: bool,
+    /// TCP flags; of an echo 1 where it is the answer.
+    pub flags: u8,
+}
+
+/// True for an initial sequence number from which a router can tell the offset of a later one.
+pub(crate) fn is_aligned(isn: u32) -> bool {
+    isn.trailing_zeros() >= ISN_BITS
 }
 
 /// What a packet carries.
@@ -67,11 +81,43 @@ pub(crate) struct Echo {
     pub reply: bool,
 }
 
+/// The part of a packet that only its receiver reads.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Content {
+    /// TCP: sequence number; an echo: high half of the time at which the request left.
+    seq: u32,
+    /// TCP: acknowledgement number; an echo: the low half.
+    ack: u32,
+    /// TCP: timestamps.
+    val: u32,
+    ecr: u32,
+    /// TCP: [`TIMESTAMPS`], and one more than the place of its rare options in the pool.
+    more: u32,
+    /// TCP: window field; an echo: sequence number.
+    window: u16,
+    /// Bytes of payload.
+    payload: u16,
+}
+
+/// The segment has timestamps.
+const TIMESTAMPS: u32 = 1 << 31;
+
 /// A packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Packet {
     pub header: Header,
-    pub body: Body,
+    content: Content,
+}
+
+const _: () = assert!(size_of::<Packet>() == 56, "with its due time a packet fills a cache line");
+
+/// Options that few segments have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rare {
+    sack: SackBlocks,
+    mss: Option<u16>,
+    window_scale: Option<u8>,
+    sack_permitted: bool,
 }
 
 impl Packet {
@@ -91,7 +137,7 @@ pub(crate) const fn address(node: u32) -> u32 {
     0x0a00_0001 + node
 }
 
-impl Pkt for Box<Packet> {
+impl Pkt for Packet {
     #[inline]
     fn len(&self) -> u32 {
         self.header.len
@@ -125,46 +171,117 @@ impl Pkt for Box<Packet> {
     }
     /// A router can read the offset only where the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {
-        match &self.body {
-            Body::Tcp(_) if self.header.isn.trailing_zeros() < ISN_BITS => None,
-            Body::Tcp(segment) if segment.flags.contains(Flags::SYN) => Some(0),
-            // RFC 9293 section 3.4: the SYN takes one number, so the first byte has ISN + 1.
-            Body::Tcp(segment) => Some(u64::from(segment.seq.wrapping_sub(1)) & ((1 << ISN_BITS) - 1)),
-            Body::Udp(_) | Body::Echo(_) => None,
+        if self.header.protocol != TCP || !self.header.aligned {
+            return None;
         }
+        if Flags(u16::from(self.header.flags)).contains(Flags::SYN) {
+            return Some(0);
+        }
+        // RFC 9293 section 3.4: the SYN takes one number, so the first byte has ISN + 1.
+        Some(u64::from(self.content.seq.wrapping_sub(1)) & ((1 << ISN_BITS) - 1))
     }
 }
 
-/// Packets not in use, last in first out (the last one used is still in the cache): after warm-up
-/// nothing is allocated.
+/// The rare options of packets under way, and copies on their way back.
 #[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "packets move between queues as boxes; none is moved out of its own")]
 pub(crate) struct Pool {
-    free: Vec<Box<Packet>>,
+    rare: Vec<Rare>,
+    /// Places in `rare` not in use.
+    free: Vec<u32>,
     /// Copies that disciplines turned round, for the network to send.
-    pub returned: Vec<Box<Packet>>,
+    pub returned: Vec<Packet>,
 }
 
 impl Pool {
     /// A packet with that content.
     #[inline]
-    pub fn take(&mut self, header: Header, body: Body) -> Box<Packet> {
-        match self.free.pop() {
-            Some(mut packet) => {
-                *packet = Packet { header, body };
-                packet
+    pub fn take(&mut self, mut header: Header, body: &Body) -> Packet {
+        let content = match body {
+            Body::Tcp(segment) => {
+                header.flags = segment.flags.0 as u8;
+                let (val, ecr) = segment.timestamps.map_or((0, 0), |t| (t.val, t.ecr));
+                let mut more = if segment.timestamps.is_some() { TIMESTAMPS } else { 0 };
+                if !segment.sack.is_empty() || segment.flags.contains(Flags::SYN) {
+                    more |= self.keep(segment);
+                }
+                let (seq, ack, window) = (segment.seq, segment.ack, segment.window);
+                Content { seq, ack, val, ecr, more, window, payload: segment.len as u16 }
             }
-            None => Box::new(Packet { header, body }),
+            Body::Udp(payload) => Content { payload: *payload as u16, ..Content::default() },
+            Body::Echo(echo) => {
+                header.flags = u8::from(echo.reply);
+                let sent = echo.sent.as_ns();
+                let (seq, ack, window) = ((sent >> 32) as u32, sent as u32, echo.seq);
+                Content { seq, ack, window, payload: echo.payload as u16, ..Content::default() }
+            }
+        };
+        Packet { header, content }
+    }
+    #[cold]
+    fn keep(&mut self, segment: &Segment) -> u32 {
+        let Segment { sack, mss, window_scale, sack_permitted, .. } = *segment;
+        let rare = Rare { sack, mss, window_scale, sack_permitted };
+        match self.free.pop() {
+            Some(at) => {
+                self.rare[at as usize] = rare;
+                at + 1
+            }
+            None => {
+                self.rare.push(rare);
+                self.rare.len() as u32
+            }
         }
+    }
+    /// What a packet carries.
+    #[inline]
+    pub fn body(&self, packet: &Packet) -> Body {
+        let (header, content) = (&packet.header, &packet.content);
+        match header.protocol {
+            TCP => {
+                let mut segment = Segment {
+                    seq: content.seq,
+                    ack: content.ack,
+                    len: u32::from(content.payload),
+                    window: content.window,
+                    flags: Flags(u16::from(header.flags)),
+                    ..Segment::default()
+                };
+                if content.more & TIMESTAMPS != 0 {
+                    segment.timestamps = Some(Timestamps { val: content.val, ecr: content.ecr });
+                }
+                if let Some(at) = (content.more & !TIMESTAMPS).checked_sub(1) {
+                    let rare = &self.rare[at as usize];
+                    (segment.sack, segment.mss) = (rare.sack, rare.mss);
+                    (segment.window_scale, segment.sack_permitted) = (rare.window_scale, rare.sack_permitted);
+                }
+                Body::Tcp(segment)
+            }
+            UDP => Body::Udp(u32::from(content.payload)),
+            _ => {
+                let sent = Time::from_ns(u64::from(content.seq) << 32 | u64::from(content.ack));
+                let (seq, payload) = (content.window, u32::from(content.payload));
+                Body::Echo(Echo { sent, seq, payload, reply: header.flags != 0 })
+            }
+        }
+    }
+    /// The packet has reached its receiver: what it carries.
+    #[inline]
+    pub fn open(&mut self, packet: &Packet) -> Body {
+        let body = self.body(packet);
+        self.give(packet);
+        body
     }
     /// The packet is no longer needed.
     #[inline]
-    pub fn give(&mut self, packet: Box<Packet>) {
-        self.free.push(packet);
+    pub fn give(&mut self, packet: &Packet) {
+        if let Some(at) = (packet.content.more & !TIMESTAMPS).checked_sub(1) {
+            self.free.push(at);
+        }
     }
     /// A copy of `packet` goes back to its sender.
     pub fn send_back(&mut self, packet: &Packet) {
-        let mut copy = self.take(packet.header, packet.body);
+        let body = self.body(packet);
+        let mut copy = self.take(packet.header, &body);
         copy.turn_round();
         self.returned.push(copy);
     }

@@ -6,7 +6,7 @@
 
 use crate::control::Capture;
 use crate::error::RunError;
-use crate::packet::{Body, Header, IPV4_HEADER, Packet, address};
+use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, address};
 use crate::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
 use haltere_lab::plan::LinkPlan;
 use haltere_units::Time;
@@ -76,7 +76,7 @@ impl Tap {
         self.write_block(1, &body);
     }
     /// The line takes `packet` at `now`.
-    pub fn write(&mut self, now: Time, packet: &Packet) {
+    pub fn write(&mut self, now: Time, packet: &Packet, pool: &Pool) {
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();
         if let Some([src, dst]) = self.ethernet {
@@ -84,7 +84,7 @@ impl Tap {
             frame.extend(src);
             frame.extend([0x08, 0x00]);
         }
-        encode(packet, self.framing, &mut frame);
+        encode(packet, &pool.body(packet), self.framing, &mut frame);
         let layer2 = if self.ethernet.is_some() { ETHERNET } else { 0 };
         let original = packet.header.len - self.framing + layer2;
         let kept = original.min(self.snaplen);
@@ -125,13 +125,13 @@ fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
 }
 
 /// Appends the headers of a packet from IP up.
-fn encode(packet: &Packet, framing: u32, out: &mut Vec<u8>) {
+fn encode(packet: &Packet, body: &Body, framing: u32, out: &mut Vec<u8>) {
     let Header { len, src, dst, endpoint, src_port, dst_port, id, protocol, ecn, dscp, .. } = packet.header;
     let payload = len - framing - IPV4_HEADER;
     let payload = u16::try_from(payload).unwrap_or_else(|_| panic!("an IP payload of {payload} bytes"));
     let ip = Ipv4 { src: address(src), dst: address(dst), protocol, ecn, dscp, id, payload };
     ip.encode(out);
-    match &packet.body {
+    match body {
         Body::Tcp(segment) => encode_tcp(segment, &ip, (src_port, dst_port), out),
         Body::Udp(_) => encode_udp(&ip, (src_port, dst_port), out),
         Body::Echo(echo) => encode_echo(echo.reply, (endpoint / 2) as u16, echo.seq, out),

@@ -50,11 +50,10 @@ impl Cbr {
         let next = fabric.now + self.clock.next(Bytes::new(u64::from(self.payload)));
         fabric.schedule(next, kind::APP, self.index);
     }
-    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
-        if let (1, Body::Udp(bytes)) = (side, &packet.body) {
+    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
+        if let (1, Body::Udp(bytes)) = (side, fabric.pool.open(&packet)) {
             self.packets_received += 1;
-            self.received += u64::from(*bytes);
+            self.received += u64::from(bytes);
         }
-        fabric.pool.give(packet);
     }
 }

@@ -26,7 +26,7 @@
 use super::Place;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, is_aligned};
 use haltere_lab::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
 use haltere_lab::record::TaskRecord;
 use haltere_lab::rng::Rng;
@@ -193,20 +193,19 @@ impl Ftp {
         }
         self.go_on(fabric);
     }
-    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
+    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         let h = &packet.header;
         let pairs = self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten());
         let mut ends = pairs.map(|pair| &mut pair.0[side]);
         // A packet of a connection that is no more finds none.
         let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
-        if let (Some(end), Body::Tcp(segment)) = (end, &packet.body) {
+        if let (Some(end), Body::Tcp(segment)) = (end, fabric.pool.open(&packet)) {
             if h.returned {
-                end.socket.on_returned(fabric.now, segment);
+                end.socket.on_returned(fabric.now, &segment);
             } else {
-                end.socket.on_segment(fabric.now, segment, h.ecn);
+                end.socket.on_segment(fabric.now, &segment, h.ecn);
             }
         }
-        fabric.pool.give(packet);
         self.go_on(fabric);
     }
     /// Does all that can be done now, and sends what came of it.
@@ -259,7 +258,7 @@ impl Ftp {
                 let End { socket, port } = &mut pair.0[side];
                 while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
                     if segment.flags.contains(Flags::SYN) {
-                        port.header.isn = segment.seq;
+                        port.header.aligned = is_aligned(segment.seq);
                     }
                     port.send(segment.header_len() + segment.len, ecn, Body::Tcp(segment), fabric);
                 }

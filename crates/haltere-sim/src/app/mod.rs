@@ -100,7 +100,7 @@ impl Flow {
     }
     /// A packet reached the endpoint at `side` (0 near, 1 far).
     #[inline]
-    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric, pings: &mut Vec<PingSample>) {
+    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric, pings: &mut Vec<PingSample>) {
         match self {
             Flow::Tcp(tcp) => tcp.receive(side, packet, fabric),
             Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),

@@ -6,7 +6,7 @@
 use super::Place;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, is_aligned};
 use haltere_lab::plan::{FlowPlan, MultipathPlan, PathPlan};
 use haltere_lab::record::{PathSample, PingSample, Record};
 use haltere_lab::rng::Rng;
@@ -177,19 +177,18 @@ impl Multi {
             self.transmit(side, fabric);
         }
     }
-    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
+    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         let h = &packet.header;
         let from = 1 - side;
         // The client's port tells the paths apart.
         let ports = (h.src_port, h.dst_port);
         let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
         let path = self.ports.iter().position(|p| of(p) == ports);
-        if let (Some(path), Body::Tcp(segment), false) = (path, &packet.body, h.returned)
+        if let (Some(path), Body::Tcp(segment), false) = (path, fabric.pool.open(&packet), h.returned)
             && let Some(dss) = self.sent[path][from].get(h.id)
         {
-            self.ends[side].on_segment(fabric.now, path, segment, h.ecn, &dss);
+            self.ends[side].on_segment(fabric.now, path, &segment, h.ecn, &dss);
         }
-        fabric.pool.give(packet);
         if side == SERVER {
             self.read(fabric.now);
         }
@@ -220,7 +219,7 @@ impl Multi {
             }
             let port = &mut self.ports[t.path][side];
             if t.segment.flags.contains(Flags::SYN) {
-                port.header.isn = t.segment.seq;
+                port.header.aligned = is_aligned(t.segment.seq);
             }
             let bytes = t.segment.header_len() + t.dss.option_len() + t.segment.len;
             self.sent[t.path][side].keep(port.header.id.wrapping_add(1), t.dss);

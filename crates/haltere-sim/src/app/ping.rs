@@ -50,9 +50,8 @@ impl Ping {
         self.send(0, echo, fabric);
         fabric.schedule(fabric.now + self.interval, kind::APP, self.index);
     }
-    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric, pings: &mut Vec<PingSample>) {
-        let body = packet.body;
-        fabric.pool.give(packet);
+    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric, pings: &mut Vec<PingSample>) {
+        let body = fabric.pool.open(&packet);
         match (side, body) {
             (1, Body::Echo(echo)) if !echo.reply => self.send(1, Echo { reply: true, ..echo }, fabric),
             (0, Body::Echo(echo)) if echo.reply => {

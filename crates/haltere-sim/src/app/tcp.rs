@@ -5,7 +5,7 @@ use super::bulk::Bulk;
 use super::on_off::OnOff;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, is_aligned};
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::rng::Rng;
 use haltere_transport::{Connection, Flags, Info, Role};
@@ -103,15 +103,14 @@ impl Tcp {
         self.transmit(side, fabric);
     }
     #[inline]
-    pub fn receive(&mut self, side: usize, packet: Box<Packet>, fabric: &mut Fabric) {
-        let Body::Tcp(segment) = &packet.body else { return fabric.pool.give(packet) };
+    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
+        let Body::Tcp(segment) = fabric.pool.open(&packet) else { return };
         let socket = &mut self.ends[side].socket;
         if packet.header.returned {
-            socket.on_returned(fabric.now, segment);
+            socket.on_returned(fabric.now, &segment);
         } else {
-            socket.on_segment(fabric.now, segment, packet.header.ecn);
+            socket.on_segment(fabric.now, &segment, packet.header.ecn);
         }
-        fabric.pool.give(packet);
         if side == SERVER {
             self.read(fabric.now);
         } else if let Source::Bulk(bulk) = &mut self.source {
@@ -138,7 +137,7 @@ impl Tcp {
         let End { socket, alarms, port } = &mut self.ends[side];
         while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
             if segment.flags.contains(Flags::SYN) {
-                port.header.isn = segment.seq;
+                port.header.aligned = is_aligned(segment.seq);
             }
             port.send(segment.header_len() + segment.len, ecn, Body::Tcp(segment), fabric);
         }
