@@ -95,6 +95,7 @@ def machine() -> dict[str, Any]:
         "gcc": output("g++", "--version").splitlines()[0] if output("g++", "--version") else "",
         "commit": output("git", "rev-parse", "--short", "HEAD"),
         "changed": bool(output("git", "status", "--porcelain", "--untracked-files=no", "crates", "Cargo.toml")),
+        "load": round(os.getloadavg()[0], 1),
         "date": datetime.date.today().isoformat(),
     }
 

@@ -21,7 +21,8 @@ class Run:
     """User and system time of the whole process, start and set-up included."""
     wall_s: float
     peak_kb: int
-    """The most memory that was resident (`ru_maxrss`)."""
+    """The most memory that was resident: what the program says of itself; else `ru_maxrss`, in which a small program inherits what
+    this one held when it started it."""
 
 
 class ProgramFailed(RuntimeError):
@@ -57,7 +58,8 @@ def run(command: Sequence[str], limit_s: float) -> Run:
         text = out.read()
     if child.returncode != 0:
         raise ProgramFailed(f"`{' '.join(command)}` ended with {child.returncode}: {text[-300:].strip()}")
-    return Run(parse(text), usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss)
+    said = parse(text)
+    return Run(said, usage.ru_utime + usage.ru_stime, wall, said.get("peak_kb") or usage.ru_maxrss)
 
 
 @dataclass(frozen=True)

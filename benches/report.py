@@ -246,7 +246,7 @@ travel are the ratios; each is the median over the turns, with the least and the
 
 CPU time is user and system time of the whole process, its start and the building of the network included. A *pair* is a full
 segment delivered to an application: a data packet that crossed the network, with its acknowledgement. A *packet-hop* is a
-packet on a line. Peak memory is `ru_maxrss`.
+packet on a line. Peak memory is what was resident at most (`VmHWM`).
 
 ## The same work
 
@@ -316,6 +316,12 @@ def write(results: dict[str, Any], docs: Path) -> None:
         else ""
     )
     m = results["machine"]
+    busy = (
+        "\n\nOther work kept the machine busy: CPU times are longer than on an idle one, by up to two or three times; runs in turn keep"
+        " the ratios, with more spread."
+        if m["load"] > m["cores"] / 2
+        else ""
+    )
     changed = ", with changes not committed" if m["changed"] else ""
     page = PAGE.format(
         verdict=verdict(cases, results["ns3"]["chosen"]),
@@ -326,7 +332,7 @@ def write(results: dict[str, Any], docs: Path) -> None:
         bare=bare_table(cases),
         tracing=tracing(cases),
         builds=builds(results) if results["ns3"]["builds"] else "None was here.",
-        machine=f"{m['cpu']}, {m['cores']} cores, {m['system']}, Linux {m['kernel']}; {m['rustc']}; {m['gcc']}; Haltere at {m['commit']}{changed}; {m['date']}.",
+        machine=f"{m['cpu']}, {m['cores']} cores, {m['system']}, Linux {m['kernel']}; {m['rustc']}; {m['gcc']}; load average {m['load']} at the start; Haltere at {m['commit']}{changed}; {m['date']}.{busy}",
     )
     (docs / "performance.md").write_text(page)
     if points:

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -34,6 +35,21 @@ CpuSeconds()
     timespec t{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// The most memory that was resident, in kB: of this program alone, where the parent's ru_maxrss begins with its own.
+inline unsigned long
+PeakKb()
+{
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+    {
+        if (line.rfind("VmHWM:", 0) == 0)
+        {
+            return std::stoul(line.substr(6));
+        }
+    }
+    return 0;
 }
 
 // First in, first out; what arrives while `Level` packets or more wait is marked. What Haltere's `threshold` does, and
@@ -362,9 +378,9 @@ struct Outcome
         std::printf("{\"flows\":%lu,\"received_bytes\":%lu,\"received_bytes_late\":%lu,\"bottleneck_packets\":%lu,"
                     "\"drops\":%lu,\"marks\":%lu,\"hops\":%lu,\"events\":%lu,"
                     "\"completions\":{\"completed\":%zu,\"p50_us\":%.3f,\"p99_us\":%.3f,\"last_us\":%.3f},"
-                    "\"run_cpu_s\":%.6f,\"setup_cpu_s\":%.6f}\n",
+                    "\"run_cpu_s\":%.6f,\"setup_cpu_s\":%.6f,\"peak_kb\":%lu}\n",
                     flows, received, receivedLate, packets, drops, marks, hops, Simulator::GetEventCount(),
-                    completionUs.size(), Percentile(0.5), Percentile(0.99), Percentile(1), cpu, setup);
+                    completionUs.size(), Percentile(0.5), Percentile(0.99), Percentile(1), cpu, setup, PeakKb());
         std::fflush(stdout);
         std::_Exit(0);
     }

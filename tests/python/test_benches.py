@@ -34,6 +34,7 @@ def test_a_child_is_charged_for_its_own_work() -> None:
     assert done.said == {"ok": True}
     assert 0 < done.cpu_s < 60
     assert done.peak_kb > 1000
+    assert measure.run(["echo", '{"peak_kb": 7}'], 60).peak_kb == 7
 
 
 def test_a_program_that_fails_is_told_with_its_status_and_words() -> None:

@@ -18,6 +18,12 @@ fn cpu_seconds() -> f64 {
     stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
+/// The most memory that was resident, in kB: of this program alone, where the parent's `ru_maxrss` begins with its own.
+fn peak_kb() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    status.lines().find(|line| line.starts_with("VmHWM"))?.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Every link's packets, and what the watched ones did to them.
 fn links(plan: &Plan, record: &Record) -> (u64, LinkCounters) {
     let mut watched = LinkCounters::default();
@@ -126,6 +132,7 @@ fn main() {
         "completions": completions(&plan, &record),
         "run_cpu_s": cpu,
         "setup_cpu_s": before,
+        "peak_kb": peak_kb(),
     });
     println!("{line}");
 }
