@@ -9,12 +9,12 @@ mod varying;
 
 use super::flows::FlowDraft;
 use crate::plan::LinkPlan;
-use crate::varying::Varying;
 use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scenario::Experiment;
 use crate::scenario::error::{Fault, ScenarioError, did_you_mean, listed};
 use crate::scenario::topology::{Chain, Dumbbell, Graph, Handover, Link, Topology, default_queue};
+use crate::varying::Varying;
 use haltere_units::{Bytes, Dur, Rate, Size};
 use std::collections::HashMap;
 
