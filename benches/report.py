@@ -47,7 +47,11 @@ def number(value: float) -> str:
 
 
 def times(spread: Spread | None) -> str:
-    return f"**{number(spread.median)}** ({number(spread.least)} to {number(spread.most)})" if spread else "–"
+    if not spread:
+        return "–"
+    if spread.least == spread.most:
+        return f"**{number(spread.median)}** (one turn)"
+    return f"**{number(spread.median)}** ({number(spread.least)} to {number(spread.most)})"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -216,6 +220,13 @@ def verdict(cases: dict[str, Any], chosen: str | None) -> str:
     return text
 
 
+def resident(cases: dict[str, Any]) -> str:
+    """What peak memory means in these results."""
+    if all("peak_kb" in run["said"] for case in cases.values() for run in case["haltere"] + case.get("ns3", [])):
+        return "Peak memory is what was resident at most (`VmHWM`)."
+    return "Peak memory is `ru_maxrss`, in which some 13 MB of the program that starts them are a floor: less cannot be seen."
+
+
 def builds(results: dict[str, Any]) -> str:
     rows = []
     for b in results["ns3"]["builds"]:
@@ -246,7 +257,7 @@ travel are the ratios; each is the median over the turns, with the least and the
 
 CPU time is user and system time of the whole process, its start and the building of the network included. A *pair* is a full
 segment delivered to an application: a data packet that crossed the network, with its acknowledgement. A *packet-hop* is a
-packet on a line. Peak memory is what was resident at most (`VmHWM`).
+packet on a line. {resident}
 
 ## The same work
 
@@ -317,13 +328,14 @@ def write(results: dict[str, Any], docs: Path) -> None:
     )
     m = results["machine"]
     busy = (
-        "\n\nOther work kept the machine busy: CPU times are longer than on an idle one, by up to two or three times; runs in turn keep"
+        "\n\nOther work kept this machine busy, so every CPU time here is longer than on an idle one, on both sides; runs in turn keep"
         " the ratios, with more spread."
         if m["load"] > m["cores"] / 2
         else ""
     )
     changed = ", with changes not committed" if m["changed"] else ""
     page = PAGE.format(
+        resident=resident(cases),
         verdict=verdict(cases, results["ns3"]["chosen"]),
         cost=cost_table(others),
         work=work_table(cases),
