@@ -19,4 +19,18 @@ from . import (
 __all__ = ["ALL"]
 
 #: In the order in which `haltere --help` names them.
-ALL = (run, sweep, reproduce, compare_worlds, router, validate, mechanisms, captures, results, sql, compare, characterize, play)
+ALL = (
+    run,
+    sweep,
+    reproduce,
+    compare_worlds,
+    router,
+    validate,
+    mechanisms,
+    captures,
+    results,
+    sql,
+    compare,
+    characterize,
+    play,
+)
