@@ -6,6 +6,7 @@ import datetime
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from .errors import InputError, RunsFailed
 from .measures import Run
 from .precision import Precision, Reached, judge
 from .results import Point, Results
-from .runner import Done, Failed, Task, environment, execute
+from .runner import Done, Failed, Task, environment, execute, finished
 from .store import Store
 from .worlds import SIM, World
 
@@ -71,6 +72,12 @@ class Plan:
     def note(self, one: Done | Failed) -> None:
         """Keeps in mind what became of a run."""
         self.over[one.point, one.seed] = one
+
+    def note_found(self, found: Mapping[str, Done]) -> None:
+        """Keeps in mind runs that are in the store, by key."""
+        for task in self.tasks:
+            if task.key in found:
+                self.note(replace(found[task.key], point=task.point))
 
     @property
     def failed(self) -> list[Failed]:
@@ -144,6 +151,8 @@ def plan_runs(
                 plan.note(one)  # of points that share a run too
             tasks = _more(plan, precision, store, known) if precision else []
     except BaseException:
+        # A run may have been kept after the last that we heard of.
+        plan.note_found(finished(plan.tasks, store, verify=False))
         store.write_manifest(plan.manifest(complete=False))
         raise
     manifest = plan.manifest(complete=True)
