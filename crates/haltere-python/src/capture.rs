@@ -81,7 +81,8 @@ pub(crate) fn capture_correlate(
     let asked: correlate::Options = self::options(options)?;
     let progress = progress.map(|p| p.get());
     py.detach(|| {
-        let places = captures.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |path| (i, path.as_str())));
+        let places =
+            captures.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |path| (i, path.as_str())));
         let (of, paths): (Vec<usize>, Vec<&str>) = places.unzip();
         // The first file is read twice, and tells how far the others are.
         let total = paths.first().map_or(Ok(0), |path| size(path))? * 2;
