@@ -23,7 +23,7 @@ endif
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
-.PHONY: help setup run test test-rust test-python lint format bench bench-ns3 bench-controls docs clean need-cargo need-python
+.PHONY: help setup run test test-rust test-python lint format bench bench-ns3 bench-check bench-controls docs clean need-cargo need-python
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -75,6 +75,9 @@ bench: setup ## Haltere beside ns-3 and a bare loop: results, docs/performance.m
 
 bench-ns3: ## ns-3 for `make bench`: Debian's source, optimised (once)
 	benches/ns3/get.sh "$$CARGO_TARGET_DIR/ns3"
+
+bench-check: need-cargo ## Instructions of a packet beside the committed count; fails beyond 3 %
+	$(PYTHON) benches/instructions.py
 
 bench-controls: need-cargo ## CPU time of a packet by congestion control and size
 	cargo build --release --quiet -p haltere-sim --example dumbbell

@@ -5,6 +5,7 @@ Every rate is in Mbit/s of payload after the warm-up, every delay in millisecond
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -96,6 +97,26 @@ class Run:
             keep = pc.and_(keep, pc.equal(self.flows["from"], sender))
         rates: Array = pc.fill_null(self.flows["goodput_bps"].filter(keep), 0.0).to_numpy() * 1e-6
         return rates
+
+    @cached_property
+    def completions(self) -> pa.Table | None:
+        """The table `completions`, one row a flow that came and went, of those born after the warm-up; ``None`` without such traffic."""
+        if not {"poisson", "incast"} & set(self.flows["kind"].to_pylist()):
+            return None
+        table = self._table("completions")
+        return table.filter(
+            pc.greater_equal(table["start_ns"], int(seconds_of(self.scenario.get("warmup", "0s")) * 1e9))
+        )
+
+    def completion(self, group: str, column: str, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
+        """A column of `completions`, NaN where the flow did not end: of one traffic entry, of sizes in bytes over the first and up to the second."""
+        if self.completions is None:
+            return np.empty(0)
+        flow = pc.equal(self.completions["flow"].cast(pa.string()), group)
+        rows = self.completions.filter(flow)
+        size = rows["bytes"].to_numpy()
+        values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
+        return values[(size > sizes[0]) & (size <= sizes[1])]
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""

@@ -96,7 +96,40 @@ def summary(results: Results) -> list[dict[str, Any]]:
                 name: _told(_mean(runs, lambda run, q=q: _percentile(run.ping_ms(), q)))
                 for name, q in (("p50", 50), ("p95", 95), ("p99", 99))
             }
+        completed = {group: _completions(runs, group) for group in groups}
+        if any(completed.values()):
+            one["completions"] = {group: of for group, of in completed.items() if of}
         out.append(one)
+    return out
+
+
+# Sizes by which flow completion times are told, in bytes: over the first and up to the second.
+SIZES = {
+    "all": (0.0, math.inf),
+    "up to 100 kB": (0.0, 1e5),
+    "100 kB to 10 MB": (1e5, 1e7),
+    "over 10 MB": (1e7, math.inf),
+}
+
+
+def _completions(runs: Sequence[Run], group: str) -> dict[str, dict[str, Any]]:
+    """By size of the flows: their number and those that did not end, times in ms and slowdown as percentiles."""
+    out: dict[str, dict[str, Any]] = {}
+    for name, sizes in SIZES.items():
+        slow = [run.completion(group, "slowdown", sizes) for run in runs]
+        if not any(len(values) for values in slow):
+            continue
+
+        def percentile(run: Run, column: str, q: float, scale: float, sizes: tuple[float, float] = sizes) -> float:
+            values = run.completion(group, column, sizes)
+            return _percentile(values[~np.isnan(values)] * scale, q)
+
+        out[name] = {
+            "flows": round(float(np.mean([len(values) for values in slow]))),
+            "unfinished": int(sum(np.isnan(values).sum() for values in slow)),
+            **{f"fct_ms_p{q:g}": _told(_mean(runs, percentile, "fct_ns", q, 1e-6)) for q in (50, 95, 99)},
+            **{f"slowdown_p{q:g}": _told(_mean(runs, percentile, "slowdown", q, 1.0)) for q in (50, 99)},
+        }
     return out
 
 
@@ -147,6 +180,15 @@ def _tables(results: Results) -> list[Table]:
         ),
     ]
     tables.insert(1, _classes(results, first))
+    completed = [
+        [*([results.points[one["point"]].name] if named else []), group, size, str(of["flows"]), str(of["unfinished"]),
+         *(_cell(of[f"fct_ms_p{q}"], 3) for q in (50, 95, 99)), *(_cell(of[f"slowdown_p{q}"], 2) for q in (50, 99))]
+        for one in told
+        for group, sizes in one.get("completions", {}).items()
+        for size, of in sizes.items()
+    ]  # fmt: skip
+    columns = [*first, "traffic", "size", "flows", "unfinished", "FCT p50 (ms)", "p95", "p99", "slowdown p50", "p99"]
+    tables.append(Table("completions", "Flow completion times", columns, completed, left=len(first) + 2))
     if ping_rows:
         tables.append(Table("ping", "Ping round-trip time (ms)", ["point", "p50", "p95", "p99"], ping_rows))
     return [table for table in tables if table.rows]

@@ -76,6 +76,7 @@ fn plan(timestamps: bool) -> Plan {
         nodes: (0..12).map(|i| format!("n{i}")).collect(),
         links,
         flows: flows.iter().enumerate().map(flow).collect(),
+        ecmp: false,
         measure: Measure::default(),
     }
 }

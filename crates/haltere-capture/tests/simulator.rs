@@ -88,6 +88,7 @@ fn plan(classifier: &ClassifierParams) -> Plan {
             link(2, 1, 1, roomy()),
         ],
         flows: (0..12).map(flow).collect(),
+        ecmp: false,
         measure: Measure::default(),
     }
 }

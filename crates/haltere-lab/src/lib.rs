@@ -4,6 +4,7 @@
 //! explicit nodes, links and flows, everything resolved. A world runs the plan and fills a [`Record`], which becomes
 //! tables.
 
+pub mod arrivals;
 mod build;
 pub mod plan;
 pub mod record;
@@ -11,6 +12,7 @@ pub mod rng;
 pub mod routes;
 pub mod scenario;
 pub mod schema;
+pub mod sizes;
 #[cfg(feature = "tables")]
 pub mod table;
 pub mod varying;

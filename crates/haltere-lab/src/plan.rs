@@ -3,6 +3,7 @@
 //! A world needs nothing else: node and link indices, resolved queue limits, start times with their
 //! jitter drawn. Worlds do not read scenarios.
 
+use crate::sizes::SizeLaw;
 use crate::varying::{Capacity, Varying};
 use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;
@@ -27,6 +28,9 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
+    /// Where several paths have the fewest links, each flow takes one of them, by a hash of its ends and ports with the seed
+    /// (see [`Routes::spread`](crate::Routes::spread)); else all take the same.
+    pub ecmp: bool,
     /// What is sampled, and how often.
     pub measure: Measure,
 }
@@ -151,6 +155,45 @@ pub enum AppPlan {
     Ftp(FtpPlan),
     /// A stream over several paths.
     Multipath(Box<MultipathPlan>),
+    /// TCP flows of limited size between several hosts, born and gone while the run goes on; the flow's own ends count for
+    /// nothing.
+    Arrivals(Box<ArrivalsPlan>),
+}
+
+/// TCP flows that are born while the run goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrivalsPlan {
+    /// Both endpoints of each flow.
+    pub tcp: TcpPlan,
+    /// Indices of the nodes between which they run, two at least.
+    pub hosts: std::sync::Arc<[usize]>,
+    /// When they are born and between whom.
+    pub pattern: Pattern,
+    /// How large they are.
+    pub sizes: SizeLaw,
+    /// No more than so many; `None`: until the entry stops.
+    pub most: Option<u64>,
+}
+
+/// When flows are born, and between whom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pattern {
+    /// After spans drawn from an exponential law with this mean, each between two hosts drawn anew.
+    Poisson {
+        /// The mean span from one to the next.
+        gap: Dur,
+    },
+    /// In rounds: several hosts send to one at a time.
+    Incast {
+        /// Index of the node to which they send; `None`: drawn for each round.
+        to: Option<usize>,
+        /// How many send; more than there are other hosts: some several times.
+        senders: u32,
+        /// From one round to the next.
+        interval: Dur,
+        /// Each flow starts later by a span drawn uniformly from zero to this.
+        jitter: Dur,
+    },
 }
 
 /// A stream over several paths.

@@ -21,6 +21,8 @@ pub struct Record {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
+    /// Flows that were born while the run went on, in order of their end; at last those that did not end.
+    pub completions: Vec<Completion>,
     /// Samples of the paths of multipath connections, in order of time, the end included.
     pub path_series: Vec<PathSample>,
     /// What correlators said: flow and verdict, each flow in order of time.
@@ -67,6 +69,28 @@ pub struct TaskRecord {
     pub end: Option<Time>,
     /// How often a connection gave up and the task began again.
     pub failures: u32,
+}
+
+/// A flow that was born while the run went on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Completion {
+    /// Index of the entry of the plan that gave birth to it.
+    pub flow: u32,
+    /// Index of the node that sent.
+    pub from: u32,
+    /// Index of the node that received.
+    pub to: u32,
+    /// Segments that were sent again.
+    pub retransmissions: u32,
+    /// Bytes of payload.
+    pub bytes: u64,
+    /// When it began to open.
+    pub start: Time,
+    /// When its last byte was delivered to the application; [`Time::NEVER`]: not before the run ended.
+    pub end: Time,
+    /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data, and the
+    /// time of all its bytes, headers included, on the slowest link, of its first packet on the others.
+    pub ideal: Dur,
 }
 
 /// What passed one link.

@@ -7,6 +7,7 @@
 use crate::Plan;
 use haltere_units::Dur;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Shortest paths over the links of a plan.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct Routes {
     /// Of each node: the links that enter it, with the node at their start.
     into: Vec<Vec<(usize, usize)>>,
     found: HashMap<(usize, usize), Option<Vec<usize>>>,
+    /// By node: how many links every node is away from it.
+    away: HashMap<usize, Arc<[u32]>>,
 }
 
 impl Routes {
@@ -29,7 +32,7 @@ impl Routes {
             into[to].push((i, from));
             delays.push(delay);
         }
-        Routes { delays, out, into, found: HashMap::new() }
+        Routes { delays, out, into, found: HashMap::new(), away: HashMap::new() }
     }
 
     /// Over the links of a plan.
@@ -65,6 +68,63 @@ impl Routes {
         }
         head.extend(tail.into_iter().rev());
         Some(head)
+    }
+
+    /// A path of the fewest links from one node to another; where there are several, each node on the way chooses its next link
+    /// by a hash of `key` (equal-cost multi-path). `None` where there is no way.
+    pub fn spread(&mut self, from: usize, to: usize, key: u64) -> Option<Vec<usize>> {
+        // Nodes with one link in have their distances from those of the node before: only routers are remembered.
+        let (mut goal, mut tail) = (to, Vec::new());
+        while goal != from
+            && tail.len() <= self.out.len()
+            && let [(link, before)] = self.into[goal][..]
+        {
+            tail.push(link);
+            goal = before;
+        }
+        let away = self.away(goal);
+        let (mut here, mut path) = (from, Vec::new());
+        while here != goal {
+            let left = away[here];
+            if left == u32::MAX {
+                return None;
+            }
+            let near = || self.out[here].iter().filter(|(_, next)| away[*next] == left - 1);
+            let choice = mix(key ^ mix(here as u64)) % near().count() as u64;
+            let &(link, next) = near().nth(choice as usize)?;
+            path.push(link);
+            here = next;
+        }
+        path.extend(tail.into_iter().rev());
+        Some(path)
+    }
+
+    /// How many links every node is away from `goal`; [`u32::MAX`] where there is no way.
+    fn away(&mut self, goal: usize) -> Arc<[u32]> {
+        if let Some(known) = self.away.get(&goal) {
+            return known.clone();
+        }
+        let mut away = vec![u32::MAX; self.out.len()];
+        let mut level = vec![goal];
+        away[goal] = 0;
+        for hops in 1.. {
+            let mut further = Vec::new();
+            for node in level {
+                for &(_, before) in &self.into[node] {
+                    if away[before] == u32::MAX {
+                        away[before] = hops;
+                        further.push(before);
+                    }
+                }
+            }
+            if further.is_empty() {
+                break;
+            }
+            level = further;
+        }
+        let away: Arc<[u32]> = away.into();
+        self.away.insert(goal, away.clone());
+        away
     }
 
     /// Breadth first, level by level.
@@ -104,9 +164,43 @@ impl Routes {
     }
 }
 
+/// The output step of SplitMix64: every bit of the result depends on every bit of `z`.
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flows_are_spread_over_all_paths_of_the_fewest_links() {
+        // Hosts 0 and 7 at leaves 1 and 6; spines 2 to 5; and a longer way 1-8-9-6.
+        let ends =
+            [(0, 1), (7, 6), (1, 2), (1, 3), (1, 4), (1, 5), (2, 6), (3, 6), (4, 6), (5, 6), (1, 8), (8, 9), (9, 6)];
+        let mut routes = Routes::new(10, links(&ends.map(|(a, b)| (a, b, 1))));
+        let mut taken = HashMap::new();
+        for key in 0..4000 {
+            let path = routes.spread(0, 7, key).unwrap();
+            assert_eq!(path.len(), 4, "{path:?}");
+            assert_eq!(path, routes.spread(0, 7, key).unwrap(), "a flow keeps its path");
+            *taken.entry(path).or_insert(0u32) += 1;
+        }
+        // A binomial law with a mean of 1000 and a deviation of 27; five of them.
+        assert_eq!(taken.len(), 4);
+        assert!(taken.values().all(|n| n.abs_diff(1000) < 137), "{taken:?}");
+    }
+
+    #[test]
+    fn where_there_is_one_path_spreading_finds_it() {
+        let mut routes = Routes::new(6, links(&[(0, 2, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (3, 5, 1)]));
+        for (from, to) in [(0, 4), (5, 1), (0, 1), (2, 4), (4, 3), (2, 3), (1, 1)] {
+            assert_eq!(routes.spread(from, to, 7), routes.path(from, to), "{from} to {to}");
+        }
+        assert_eq!(Routes::new(4, links(&[(0, 1, 1), (2, 3, 1)])).spread(0, 3, 1), None);
+    }
 
     fn links(ends: &[(usize, usize, u64)]) -> impl Iterator<Item = (usize, usize, Dur)> {
         ends.iter().flat_map(|&(a, b, ms)| [(a, b, Dur::from_ms(ms)), (b, a, Dur::from_ms(ms))])

@@ -87,6 +87,7 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
         nodes: (0..2 * flows + 2).map(|i| i.to_string()).collect(),
         links,
         flows: flow_plans,
+        ecmp: false,
         measure: Measure::default(),
     }
 }

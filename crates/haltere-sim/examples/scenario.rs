@@ -48,6 +48,9 @@ fn completions(plan: &Plan, record: &Record) -> Value {
         flows += 1;
         spans.extend(came.completed.map(|at: Time| (at - flow.start).as_secs_f64() * 1e6));
     }
+    flows += record.completions.len() as u64;
+    let ended = record.completions.iter().filter(|c| c.end != Time::NEVER);
+    spans.extend(ended.map(|c| (c.end - c.start).as_secs_f64() * 1e6));
     spans.sort_by(f64::total_cmp);
     let at = |p: f64| spans.get(((spans.len() as f64 * p) as usize).min(spans.len().saturating_sub(1)));
     json!({ "flows": flows, "completed": spans.len(), "p50_us": at(0.5), "p99_us": at(0.99), "last_us": spans.last() })

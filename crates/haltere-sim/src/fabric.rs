@@ -49,6 +49,13 @@ impl Fabric {
         self.last_port = (self.last_port + 1) % COUNT;
         FIRST + self.last_port
     }
+    /// Adds a path over these links; where it begins is returned.
+    pub fn add_path(&mut self, links: &[usize]) -> u32 {
+        let start = self.paths.len() as u32;
+        self.paths.extend(links.iter().map(|&link| link as u32));
+        self.paths.push(DELIVER);
+        start
+    }
     /// An event of that kind at `at`.
     #[inline]
     pub fn schedule(&mut self, at: Time, kind: u32, index: usize) {

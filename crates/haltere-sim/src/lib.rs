@@ -20,6 +20,7 @@
 //! | `packet` | the packet and its pool |
 //! | `app` | one flow each, both ends: `tcp` with the sources `bulk` and `on_off`, `cbr`, `ping` |
 //! | `alarms` | the timer of an endpoint with few entries in the event queue |
+//! | `births` | flows that are born and die while the run goes on |
 //! | `live` | a run that is watched, and changed, while it goes on |
 //! | `recorder` | samples and counters |
 //! | `pcap`, `wire_format` | captures as pcapng files with real headers |
@@ -31,6 +32,7 @@
 
 mod alarms;
 mod app;
+mod births;
 mod control;
 mod error;
 pub mod event_queue;

@@ -82,6 +82,7 @@ impl Live {
             }
         }
         network.send_back();
+        network.nursery.change(&plan, network.flows.len());
         for flow in joined {
             let (index, start) = (network.flows.len(), plan.flows[network.flows.len()].start);
             network.flows.push(flow);

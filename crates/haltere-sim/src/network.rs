@@ -1,6 +1,7 @@
 //! A run: builds the network of a plan and lets it live until its end.
 
 use crate::app::{Flow, Place};
+use crate::births::{FIRST, Nursery};
 use crate::control::{Capture, RunControl};
 use crate::error::RunError;
 use crate::event_queue::{EventQueue, Target};
@@ -27,7 +28,8 @@ pub(crate) struct Network<'a> {
     pub fabric: Fabric,
     pub flows: Vec<Flow>,
     pub recorder: Recorder,
-    /// Where packets that a queue turned round go on: by (node, endpoint).
+    pub nursery: Nursery,
+    /// Where packets that a queue turned round go on: by (node, destination).
     ways_back: BTreeMap<(u32, u32), Option<u32>>,
     events: u64,
 }
@@ -80,7 +82,8 @@ impl<'a> Network<'a> {
             flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed })?);
             fabric.schedule(flow.start, kind::START, index);
         }
-        Ok(Network { plan: owned, fabric, flows, recorder, ways_back: BTreeMap::new(), events: 0 })
+        let nursery = Nursery::new(plan);
+        Ok(Network { plan: owned, fabric, flows, recorder, nursery, ways_back: BTreeMap::new(), events: 0 })
     }
     /// Everything due at or before `until` happens.
     pub fn live(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
@@ -98,8 +101,16 @@ impl<'a> Network<'a> {
     }
     /// The run is over: what came of it.
     pub fn finish(self) -> Record {
-        let Network { mut fabric, mut flows, recorder, events, .. } = self;
-        Record { events, ..recorder.finish(&mut fabric, &mut flows) }
+        let Network { plan, mut fabric, mut flows, recorder, nursery, events, .. } = self;
+        let warmup = plan.warmup;
+        let mut record = Record { events, completions: nursery.finish(), ..recorder.finish(&mut fabric, &mut flows) };
+        for flow in record.completions.iter().filter(|flow| flow.end != Time::NEVER) {
+            // What a source delivered is what its flows that ended did.
+            let source = &mut record.flows[flow.flow as usize];
+            source.received += flow.bytes;
+            source.received_after_warmup += if flow.end > warmup { flow.bytes } else { 0 };
+        }
+        record
     }
     fn look_up(&self, control: &RunControl) -> Result<(), RunError> {
         let at = self.fabric.now;
@@ -120,9 +131,16 @@ impl<'a> Network<'a> {
                     self.hand_on(packet);
                 }
             }
+            kind::TIMER if index >= 2 * FIRST => self.nursery.on_timer(index, &mut self.fabric),
             kind::TIMER => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
-            kind::APP => self.flows[index].step(&mut self.fabric),
-            kind::START => self.flows[index].start(&mut self.fabric),
+            kind::APP => match &mut self.flows[index] {
+                Flow::Births => self.nursery.bear(index, &self.plan, &mut self.fabric),
+                flow => flow.step(&mut self.fabric),
+            },
+            kind::START => match &mut self.flows[index] {
+                Flow::Births => self.nursery.start(index, &mut self.fabric),
+                flow => flow.start(&mut self.fabric),
+            },
             kind::STOP => self.flows[index].stop(&mut self.fabric),
             _ => self.recorder.on_event(index, &mut self.fabric, &self.flows),
         }
@@ -135,6 +153,9 @@ impl<'a> Network<'a> {
     fn hand_on(&mut self, packet: Packet) {
         if self.fabric.has_arrived(&packet) {
             let endpoint = packet.header.endpoint as usize;
+            if endpoint >= 2 * FIRST {
+                return self.nursery.receive(endpoint, packet, &mut self.fabric);
+            }
             let pings = &mut self.recorder.record.pings;
             self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric, pings);
         } else {
@@ -160,9 +181,9 @@ impl<'a> Network<'a> {
         let link = self.fabric.paths[h.cursor as usize - 1];
         let node = self.fabric.links[link as usize].from;
         let (plan, paths) = (&*self.plan, &mut self.fabric.paths);
-        *self.ways_back.entry((node, h.endpoint)).or_insert_with(|| {
+        *self.ways_back.entry((node, h.dst)).or_insert_with(|| {
             let start = paths.len() as u32;
-            let found = add_path(&mut Routes::of(plan), node as usize, h.dst as usize, paths);
+            let found = add_path(Routes::of(plan).path(node as usize, h.dst as usize), paths);
             found.then_some(start)
         })
     }
@@ -177,9 +198,8 @@ pub(crate) fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
         .collect()
 }
 
-/// Adds the links from one node to another to `paths`, and the end of the path. False where there is no way.
-fn add_path(routes: &mut Routes, from: usize, to: usize, paths: &mut Vec<u32>) -> bool {
-    let path = routes.path(from, to);
+/// Adds a path to `paths`, and its end. False where there is none.
+fn add_path(path: Option<Vec<usize>>, paths: &mut Vec<u32>) -> bool {
     paths.extend(path.iter().flatten().map(|&link| link as u32));
     paths.push(DELIVER);
     path.is_some()
@@ -195,38 +215,42 @@ pub(crate) fn ports(
 ) -> Result<[Port; 2], RunError> {
     let (client, server) = port_numbers(index);
     let (protocol, near_port, far_port) = match flow.app {
-        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } | AppPlan::Ftp(_) | AppPlan::Multipath(_) => (6, client, server),
+        AppPlan::Bulk { .. }
+        | AppPlan::OnOff { .. }
+        | AppPlan::Ftp(_)
+        | AppPlan::Multipath(_)
+        | AppPlan::Arrivals(_) => (6, client, server),
         AppPlan::Cbr { .. } => (17, client, server),
         AppPlan::Ping { .. } => (1, 0, 0),
     };
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
         let cursor = paths.len() as u32;
         // UDP has no way back to need.
-        if !add_path(routes, from, to, paths) && (side == 0 || protocol != 17) {
+        let header = Header {
+            len: 0,
+            cursor,
+            endpoint: (2 * index + 1 - side) as u32,
+            src: from as u32,
+            dst: to as u32,
+            src_port,
+            dst_port,
+            id: 0,
+            protocol,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            returned: false,
+            aligned: false,
+            flags: 0,
+        };
+        let way = match plan.ecmp {
+            true => routes.spread(from, to, header.flow().hash(plan.seed)),
+            false => routes.path(from, to),
+        };
+        if !add_path(way, paths) && (side == 0 || protocol != 17) {
             let name = |node: usize| plan.nodes[node].clone();
             return Err(RunError::Unreachable { flow: flow.name.clone(), from: name(from), to: name(to) });
         }
-        let endpoint = (2 * index + 1 - side) as u32;
-        let (src, dst) = (from as u32, to as u32);
-        let (len, id, ecn, dscp, returned, aligned, flags) = (0, 0, Ecn::NotEct, 0, false, false, 0);
-        Ok(Port {
-            header: Header {
-                len,
-                cursor,
-                endpoint,
-                src,
-                dst,
-                src_port,
-                dst_port,
-                id,
-                protocol,
-                ecn,
-                dscp,
-                returned,
-                aligned,
-                flags,
-            },
-        })
+        Ok(Port { header })
     };
     Ok([port(0, flow.from, flow.to, near_port, far_port)?, port(1, flow.to, flow.from, far_port, near_port)?])
 }
@@ -298,8 +322,8 @@ pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
         }
     }
     let most = Target::MAX_INDEX as usize;
-    if plan.links.len() > most || 2 * plan.flows.len() > most {
-        return refuse("plan".into(), "links and endpoints", format!("at most {most} each"), "more".into());
+    if plan.links.len() > most || plan.flows.len() > FIRST {
+        return refuse("plan".into(), "links and flows", format!("at most {most} and {FIRST}"), "more".into());
     }
     Ok(())
 }

@@ -137,6 +137,19 @@ pub(crate) const fn address(node: u32) -> u32 {
     0x0a00_0001 + node
 }
 
+impl Header {
+    /// The flow.
+    pub fn flow(&self) -> FlowKey {
+        FlowKey {
+            src: u128::from(address(self.src)),
+            dst: u128::from(address(self.dst)),
+            src_port: self.src_port,
+            dst_port: self.dst_port,
+            protocol: self.protocol,
+        }
+    }
+}
+
 impl Pkt for Packet {
     #[inline]
     fn len(&self) -> u32 {
@@ -151,14 +164,7 @@ impl Pkt for Packet {
         self.header.ecn = Ecn::Ce;
     }
     fn flow(&self) -> FlowKey {
-        let h = &self.header;
-        FlowKey {
-            src: u128::from(address(h.src)),
-            dst: u128::from(address(h.dst)),
-            src_port: h.src_port,
-            dst_port: h.dst_port,
-            protocol: h.protocol,
-        }
+        self.header.flow()
     }
     fn dscp(&self) -> u8 {
         self.header.dscp

@@ -101,7 +101,7 @@ impl Recorder {
                 Flow::Ping(_) => continue,
                 Flow::Tcp(tcp) => tcp.probe(&mut probe),
                 Flow::Multipath(multi) => multi.sample(now, &mut self.record.path_series),
-                Flow::Cbr(_) | Flow::Ftp(_) => {}
+                Flow::Births | Flow::Cbr(_) | Flow::Ftp(_) => {}
             }
             self.record.flow_series.push(FlowSample {
                 at: now,

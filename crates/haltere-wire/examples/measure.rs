@@ -237,6 +237,7 @@ fn ping() {
             nodes: vec!["a".into(), "b".into()],
             links: vec![one(0, 1), one(1, 0)],
             flows: vec![flow],
+            ecmp: false,
             measure: Measure::default(),
         };
         let outcome = run(&plan, &Control { calibrate: Calibrate::No, spin, ..Control::default() }).unwrap();

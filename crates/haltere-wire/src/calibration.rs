@@ -192,6 +192,7 @@ fn plain(plan: &Plan, flow: FlowPlan, warmup: Dur, window: Dur) -> Plan {
         end: Time::ZERO + warmup + window,
         links: links.collect(),
         flows: vec![flow],
+        ecmp: false,
         measure: Measure::default(),
         ..plan.clone()
     }

@@ -128,9 +128,23 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 
 /// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.
 pub fn check(plan: &Plan) -> Result<(), WireError> {
+    if plan.ecmp {
+        let hint = "the simulator spreads flows over equal paths";
+        return Err(WireError::refused("the experiment", "topology", "one path between two hosts", "several", hint));
+    }
     hosts(plan)?;
     for flow in &plan.flows {
         match &flow.app {
+            AppPlan::Arrivals(_) => {
+                let rule = "a kind whose flows are there from the start";
+                return Err(WireError::refused(
+                    &place(flow),
+                    "kind",
+                    rule,
+                    "flows that come and go",
+                    "the simulator has them",
+                ));
+            }
             AppPlan::Multipath(_) => {
                 let hint = "the simulator has multipath";
                 return Err(WireError::refused(
@@ -187,6 +201,7 @@ pub(crate) fn tcp_of(flow: &FlowPlan) -> Option<&TcpPlan> {
         AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
         AppPlan::Ftp(ftp) => Some(&ftp.tcp),
         AppPlan::Multipath(multipath) => Some(&multipath.tcp),
+        AppPlan::Arrivals(arrivals) => Some(&arrivals.tcp),
         AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
     }
 }

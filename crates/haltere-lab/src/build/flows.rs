@@ -72,6 +72,8 @@ impl Entry<'_> {
         self.check_times(ends)?;
         let pairs = match self.traffic {
             Traffic::Multipath(multipath) => self.multipath_ends(multipath)?,
+            Traffic::Poisson(_) | Traffic::Incast(_) => vec![self.source()?],
+            Traffic::Permutation(_) => self.permutation(ends, label, seed)?,
             _ => self.pairs(ends)?,
         };
         let count = self.count(ends);
@@ -98,7 +100,10 @@ impl Entry<'_> {
                     (false, 1) => format!("{label}:{}>{}", self.network.nodes[from], self.network.nodes[to]),
                     (false, _) => format!("{label}:{}>{}#{copy}", self.network.nodes[from], self.network.nodes[to]),
                 };
-                let jitter = Rng::new(seed, &format!("{name} start")).span(Law::Uniform(Dur::ZERO, ends.jitter));
+                let jitter = match self.traffic {
+                    Traffic::Poisson(_) | Traffic::Incast(_) => Dur::ZERO, // the flows themselves have it
+                    _ => Rng::new(seed, &format!("{name} start")).span(Law::Uniform(Dur::ZERO, ends.jitter)),
+                };
                 let app = apps[turn % apps.len()].clone();
                 let start = at(ends.start.saturating_add(jitter));
                 let plan = FlowPlan { name, group: self.group, from, to, start, stop: ends.stop.map(at), app };
@@ -116,7 +121,7 @@ impl Entry<'_> {
         }
     }
 
-    fn fault(&self, name: &str, rule: impl Into<String>, got: impl std::fmt::Display) -> Fault {
+    pub(super) fn fault(&self, name: &str, rule: impl Into<String>, got: impl std::fmt::Display) -> Fault {
         Fault::new(&self.place, name, rule, got)
     }
 
@@ -126,13 +131,14 @@ impl Entry<'_> {
             return Err(self.fault("start", format!("before the end of the run at {end}"), ends.start).out_of_range());
         }
         let room = end - ends.start;
-        if ends.jitter >= room {
+        let drawn = matches!(self.traffic, Traffic::Poisson(_) | Traffic::Incast(_));
+        if ends.jitter >= room && !drawn {
             let fault =
                 self.fault("jitter", format!("less than the {room} from `start` to the end of the run"), ends.jitter);
             return Err(fault.hint("write for example `jitter = \"0s\"`").out_of_range());
         }
         if let Some(stop) = ends.stop
-            && stop <= ends.start.saturating_add(ends.jitter)
+            && stop <= ends.start.saturating_add(if drawn { Dur::ZERO } else { ends.jitter })
         {
             let latest = ends.start.saturating_add(ends.jitter);
             return Err(self.fault("stop", format!("after the latest start at {latest}"), stop).out_of_range());
@@ -190,11 +196,7 @@ impl Entry<'_> {
     fn apps(&self) -> Result<Vec<AppPlan>, ScenarioError> {
         match self.traffic {
             Traffic::Bulk(bulk) => {
-                if bulk.bytes == Some(Bytes::ZERO) {
-                    let fault =
-                        self.fault("bytes", "at least 1B", Bytes::ZERO).hint("leave it out for an endless flow");
-                    return Err(fault.out_of_range());
-                }
+                self.some_bytes(bulk.bytes)?;
                 self.tcp(&bulk.side, |tcp| AppPlan::Bulk { tcp, bytes: bulk.bytes })
             }
             Traffic::OnOff(on_off) => {
@@ -224,6 +226,22 @@ impl Entry<'_> {
             }
             Traffic::Ftp(ftp) => self.ftp(ftp),
             Traffic::Multipath(multipath) => self.multipath(multipath),
+            Traffic::Poisson(poisson) => self.poisson(poisson),
+            Traffic::Incast(incast) => self.incast(incast),
+            Traffic::Permutation(t) => {
+                self.some_bytes(t.bytes)?;
+                self.tcp(&t.side, |tcp| AppPlan::Bulk { tcp, bytes: t.bytes })
+            }
+        }
+    }
+
+    pub(super) fn some_bytes(&self, bytes: Option<Bytes>) -> Result<(), ScenarioError> {
+        match bytes {
+            Some(Bytes::ZERO) => {
+                let fault = self.fault("bytes", "at least 1B", Bytes::ZERO);
+                Err(fault.hint("leave it out for an endless flow").out_of_range())
+            }
+            _ => Ok(()),
         }
     }
 

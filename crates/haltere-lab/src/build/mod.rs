@@ -1,5 +1,6 @@
 //! From an experiment and a seed to a plan, with the checks that look at more than one key.
 
+mod arrivals;
 pub(crate) mod flows;
 mod multipath;
 mod network;
@@ -27,6 +28,7 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
         nodes: network.nodes,
         links: network.links,
         flows: flows.into_iter().map(|f| f.plan).collect(),
+        ecmp: network.ecmp,
         measure: Measure { queues: experiment.measure.queues.0, flows: experiment.measure.flows.0 },
     };
     verify::queues(&plan, &network.places)?;

@@ -1,5 +1,7 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
+#[path = "clos.rs"]
+mod clos;
 #[path = "switch.rs"]
 mod switch;
 #[path = "two_by_two.rs"]
@@ -8,7 +10,7 @@ mod two_by_two;
 mod varying;
 
 use super::flows::FlowDraft;
-use crate::plan::LinkPlan;
+use crate::plan::{AppPlan, LinkPlan};
 use crate::rng::Rng;
 use crate::routes::Routes;
 use crate::scenario::Experiment;
@@ -26,6 +28,8 @@ pub(crate) struct Network {
     pub(crate) places: Vec<String>,
     /// Number of pairs, in a dumbbell.
     pub(crate) pairs: Option<u32>,
+    /// Flows are spread over equal paths.
+    pub(crate) ecmp: bool,
     by_name: HashMap<String, usize>,
     link_names: HashMap<String, u32>,
 }
@@ -44,6 +48,7 @@ impl Network {
             links: Vec::new(),
             places: Vec::new(),
             pairs: None,
+            ecmp: false,
             by_name: HashMap::new(),
             link_names: HashMap::new(),
         };
@@ -51,6 +56,8 @@ impl Network {
             Topology::Dumbbell(dumbbell) => network.dumbbell(dumbbell, seed)?,
             Topology::Chain(chain) => network.chain(chain)?,
             Topology::Switch(switch) => network.switch(switch, experiment.framing)?,
+            Topology::LeafSpine(leaf_spine) => network.leaf_spine(leaf_spine)?,
+            Topology::FatTree(fat_tree) => network.fat_tree(fat_tree)?,
             Topology::Multipath(two_by_two) => network.two_by_two(two_by_two)?,
             Topology::Graph(graph) => network.graph(graph)?,
         }
@@ -185,8 +192,15 @@ impl Network {
     pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<Path>, ScenarioError> {
         let mut routes = Routes::new(self.nodes.len(), self.links.iter().map(|l| (l.from, l.to, l.delay)));
         let mut paths = Vec::with_capacity(flows.len());
-        for flow in flows {
-            let (from, to) = (flow.plan.from, flow.plan.to);
+        let ends = |flow: &FlowDraft| match &flow.plan.app {
+            AppPlan::Arrivals(arrivals) => {
+                // Between all these hosts: each of them sends to one halfway round.
+                let (hosts, n) = (arrivals.hosts.clone(), arrivals.hosts.len());
+                (0..n).map(|i| (hosts[i], hosts[(i + n / 2) % n])).collect()
+            }
+            _ => vec![(flow.plan.from, flow.plan.to)],
+        };
+        for (flow, (from, to)) in flows.iter().flat_map(|flow| ends(flow).into_iter().map(move |ends| (flow, ends))) {
             match (routes.path(from, to), routes.path(to, from)) {
                 (Some(there), Some(back)) => paths.push(Path { there, back }),
                 _ => {

@@ -1,5 +1,6 @@
 //! The experiment file: reading, checking, filling in, and the points of its sweep.
 
+pub(crate) mod arrivals;
 pub(crate) mod error;
 mod experiment;
 pub(crate) mod ftp;
@@ -82,6 +83,7 @@ impl Scenario {
 
     /// Holds `value` against the schema and reads the types.
     fn typed(mut value: Value, source: Source) -> Result<Scenario, ScenarioError> {
+        arrivals::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         schema::check::check(&mut value, schema::schema()).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;

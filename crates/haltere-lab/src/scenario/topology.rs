@@ -18,6 +18,10 @@ pub enum Topology {
     Chain(Chain),
     /// Hosts around one switch whose processor all packets share.
     Switch(Switch),
+    /// Hosts at leaf switches, each of which is joined to every spine switch.
+    LeafSpine(LeafSpine),
+    /// Hosts under three tiers of equal switches.
+    FatTree(FatTree),
     /// Two interfaces at each end, one path alone and two over one bottleneck.
     Multipath(TwoByTwo),
     /// Any nodes and links.
@@ -26,7 +30,8 @@ pub enum Topology {
 
 impl Topology {
     /// The names of all topologies.
-    pub const NAMES: &'static [&'static str] = &["dumbbell", "chain", "switch", "multipath", "graph"];
+    pub const NAMES: &'static [&'static str] =
+        &["dumbbell", "chain", "switch", "leaf_spine", "fat_tree", "multipath", "graph"];
 }
 
 /// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and `right`.
@@ -89,6 +94,39 @@ impl Default for Processor {
     fn default() -> Processor {
         Processor { rate: None, packet_rate: None, queue: default_queue() }
     }
+}
+
+/// Hosts, `h1` .. `hN` from leaf to leaf, at the switches `leaf1` .., each of which is joined to every one of `spine1` ... Each flow
+/// takes one of the shortest paths by a hash of its ends and ports with the seed (ECMP).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LeafSpine {
+    /// Number of leaf switches.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub leaves: u32,
+    /// Number of spine switches.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub spines: u32,
+    /// Hosts at each leaf.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub hosts: u32,
+    /// The link of each host to its leaf; `reverse` is the direction to the host.
+    pub access: Link,
+    /// The link of each leaf to each spine; `reverse` is the direction to the leaf.
+    pub fabric: Link,
+}
+
+/// A fat tree of switches with `k` ports: k pods of k/2 edge switches (`edge1.1`, pod and number) with k/2 hosts each and k/2
+/// aggregation switches (`agg1.1`), and k^2/4 core switches (`core1`); k^3/4 hosts, `h1` and on from pod to pod (Al-Fares,
+/// Loukissas, Vahdat, SIGCOMM 2008). Each flow takes one of the shortest paths by a hash of its ends and ports with the seed (ECMP).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FatTree {
+    /// Ports of each switch, an even number.
+    #[schemars(range(min = 2, max = 64))]
+    pub k: u32,
+    /// The link of each host to its edge switch; `reverse` is the direction to the host.
+    pub access: Link,
+    /// Each link between switches; `reverse` is the direction towards the hosts.
+    pub fabric: Link,
 }
 
 /// A source with two interfaces, `s1` (Wi-Fi, behind `r1`) and `s2` (cellular, behind `r2`), and a destination with two, `d1` and

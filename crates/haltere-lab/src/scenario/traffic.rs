@@ -1,5 +1,6 @@
 //! What is sent, as written in an experiment file.
 
+use super::arrivals::{Incast, Permutation, Poisson};
 use super::ftp::Ftp;
 use super::multipath::Multipath;
 use super::overrides::Overrides;
@@ -26,11 +27,18 @@ pub enum Traffic {
     Ftp(Ftp),
     /// `multipath`
     Multipath(Multipath),
+    /// `poisson`
+    Poisson(Poisson),
+    /// `incast`
+    Incast(Incast),
+    /// `permutation`
+    Permutation(Permutation),
 }
 
 impl Traffic {
     /// The names of all kinds.
-    pub const NAMES: &'static [&'static str] = &["bulk", "on_off", "cbr", "ping", "ftp", "multipath"];
+    pub const NAMES: &'static [&'static str] =
+        &["bulk", "on_off", "cbr", "ping", "ftp", "multipath", "poisson", "incast", "permutation"];
 
     /// The name of this kind.
     pub fn kind(&self) -> &'static str {
@@ -41,6 +49,9 @@ impl Traffic {
             Traffic::Ping(_) => "ping",
             Traffic::Ftp(_) => "ftp",
             Traffic::Multipath(_) => "multipath",
+            Traffic::Poisson(_) => "poisson",
+            Traffic::Incast(_) => "incast",
+            Traffic::Permutation(_) => "permutation",
         }
     }
     /// Between whom and when.
@@ -52,6 +63,9 @@ impl Traffic {
             Traffic::Ping(t) => &t.ends,
             Traffic::Ftp(t) => &t.ends,
             Traffic::Multipath(t) => &t.ends,
+            Traffic::Poisson(t) => &t.ends,
+            Traffic::Incast(t) => &t.ends,
+            Traffic::Permutation(t) => &t.ends,
         }
     }
     /// The TCP of these flows, if they are TCP.
@@ -61,6 +75,9 @@ impl Traffic {
             Traffic::OnOff(t) => Some(&t.side),
             Traffic::Ftp(t) => Some(&t.side),
             Traffic::Multipath(t) => Some(&t.side),
+            Traffic::Poisson(t) => Some(&t.side),
+            Traffic::Incast(t) => Some(&t.side),
+            Traffic::Permutation(t) => Some(&t.side),
             Traffic::Cbr(_) | Traffic::Ping(_) => None,
         }
     }

@@ -12,7 +12,9 @@
 //! | `delays` | write of a multipath application with a rate | at_ns, flow, delay_ns |
 //! | `tasks` | FTP task | flow, group, file_bytes, start_ns, data_ns, end_ns, failures |
 //!
-//! The tables of multipath connections are there only where there is one.
+//! | `completions` | flow of `poisson` or `incast` | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, retransmissions |
+//!
+//! `completions` is there only where there is such traffic. The tables of multipath connections are there only where there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit stands in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
@@ -39,6 +41,9 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
         ("pings", series::pings(plan, record)),
         ("tasks", runs::tasks(plan, record)),
     ];
+    if plan.flows.iter().any(|f| matches!(f.app, crate::plan::AppPlan::Arrivals(_))) {
+        tables.push(("completions", runs::completions(plan, record)));
+    }
     if !multipath::is_absent(record) {
         tables.push(("paths", multipath::paths(plan, record)));
         tables.push(("coefficients", multipath::coefficients(plan, record)));

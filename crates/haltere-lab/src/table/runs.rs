@@ -1,8 +1,8 @@
 //! The tables with one row a flow and one row a link.
 
 use super::columns::{Columns, Count};
-use crate::plan::{AppPlan, FlowPlan, LinkPlan, TcpPlan};
-use crate::record::{FlowRecord, LinkCounters, LinkRecord};
+use crate::plan::{AppPlan, FlowPlan, LinkPlan, Pattern, TcpPlan};
+use crate::record::{Completion, FlowRecord, LinkCounters, LinkRecord};
 use crate::{Plan, Record};
 use arrow_array::RecordBatch;
 use haltere_transport::Info;
@@ -63,6 +63,10 @@ fn kind(app: &AppPlan) -> &'static str {
         AppPlan::Ping { .. } => "ping",
         AppPlan::Ftp(_) => "ftp",
         AppPlan::Multipath(_) => "multipath",
+        AppPlan::Arrivals(arrivals) => match arrivals.pattern {
+            Pattern::Poisson { .. } => "poisson",
+            Pattern::Incast { .. } => "incast",
+        },
     }
 }
 
@@ -71,6 +75,7 @@ fn tcp(app: &AppPlan) -> Option<&TcpPlan> {
         AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
         AppPlan::Ftp(ftp) => Some(&ftp.tcp),
         AppPlan::Multipath(multipath) => Some(&multipath.tcp),
+        AppPlan::Arrivals(arrivals) => Some(&arrivals.tcp),
         AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
     }
 }
@@ -101,6 +106,25 @@ pub(super) fn tasks(plan: &Plan, record: &Record) -> RecordBatch {
     table.count_opt("data_ns", "ns", rows().map(|t| t.data.map(Time::as_ns)));
     table.count_opt("end_ns", "ns", rows().map(|t| t.end.map(Time::as_ns)));
     table.count("failures", "", rows().map(|t| u64::from(t.failures)));
+    table.finish()
+}
+
+/// One row a flow that was born while the run went on.
+pub(super) fn completions(plan: &Plan, record: &Record) -> RecordBatch {
+    let mut table = Columns::default();
+    let rows = || record.completions.iter();
+    let nodes = || plan.nodes.iter().map(String::as_str);
+    let fct = |c: &Completion| (c.end != Time::NEVER).then(|| c.end.since(c.start));
+    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|c| c.flow));
+    table.name("from", nodes(), rows().map(|c| c.from));
+    table.name("to", nodes(), rows().map(|c| c.to));
+    table.count("bytes", "B", rows().map(|c| c.bytes));
+    table.count("start_ns", "ns", rows().map(|c| c.start.as_ns()));
+    table.count_opt("fct_ns", "ns", rows().map(|c| fct(c).map(Dur::as_ns)));
+    table.count("ideal_ns", "ns", rows().map(|c| c.ideal.as_ns()));
+    let slowdown = |c: &Completion| ratio(fct(c)?.as_ns() as f64, c.ideal.as_ns() as f64);
+    table.number_opt("slowdown", "", rows().map(slowdown));
+    table.count("retransmissions", "segments", rows().map(|c| u64::from(c.retransmissions)));
     table.finish()
 }
 

@@ -24,6 +24,8 @@ pub(crate) enum Flow {
     Ping(ping::Ping),
     Ftp(Box<ftp::Ftp>),
     Multipath(Box<multipath::Multi>),
+    /// A source of flows, which live elsewhere: see `births`.
+    Births,
 }
 
 /// Where both ends of a flow send from, its place in the plan, and the run's seed.
@@ -56,6 +58,11 @@ impl Flow {
             AppPlan::Multipath(multi) => {
                 multipath::Multi::new(plan, multi, place).map(|multi| Flow::Multipath(Box::new(multi)))
             }
+            AppPlan::Arrivals(arrivals) => {
+                let bytes = haltere_units::Bytes::new(1);
+                // Built to hear what it says of its parameters.
+                tcp::Tcp::limited(0, &arrivals.tcp, bytes, place.ports, [0; 2]).map(|_| Flow::Births)
+            }
             AppPlan::Ftp(ftp) => ftp::Ftp::new(plan, ftp, place).map(|ftp| Flow::Ftp(Box::new(ftp))),
         };
         flow.map_err(|error| RunError::Param { place: format!("flow {}", plan.name), error })
@@ -67,6 +74,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
             Flow::Ftp(ftp) => ftp.start(fabric),
+            Flow::Births => {}
             Flow::Multipath(multi) => multi.start(fabric),
         }
     }
@@ -77,6 +85,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
             Flow::Multipath(multi) => multi.step(fabric),
+            Flow::Births => {}
             Flow::Ftp(_) => {} // it goes on when something arrives or a timer fires
         }
     }
@@ -85,7 +94,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => tcp.stop(fabric),
             Flow::Multipath(multi) => multi.stop(fabric),
-            Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
+            Flow::Births | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
         }
     }
     /// The timer of the endpoint at `side` (0 near, 1 far) is due.
@@ -95,7 +104,7 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.on_timer(side, fabric),
             Flow::Ftp(ftp) => ftp.on_timer(side, fabric),
             Flow::Multipath(multi) => multi.on_timer(side, fabric),
-            Flow::Cbr(_) | Flow::Ping(_) => {}
+            Flow::Births | Flow::Cbr(_) | Flow::Ping(_) => {}
         }
     }
     /// A packet reached the endpoint at `side` (0 near, 1 far).
@@ -106,6 +115,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),
             Flow::Ping(ping) => ping.receive(side, packet, fabric, pings),
             Flow::Ftp(ftp) => ftp.receive(side, packet, fabric),
+            Flow::Births => fabric.pool.give(&packet),
             Flow::Multipath(multi) => multi.receive(side, packet, fabric),
         }
     }
@@ -114,7 +124,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => tcp.received(),
             Flow::Cbr(cbr) => cbr.received,
-            Flow::Ping(_) => 0,
+            Flow::Births | Flow::Ping(_) => 0,
             Flow::Ftp(ftp) => ftp.received,
             Flow::Multipath(multi) => multi.received,
         }
@@ -124,7 +134,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => Some(tcp.sender()),
             Flow::Multipath(multi) => Some(multi.sender()),
-            Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
+            Flow::Births | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
         }
     }
     /// What became of it; what was when the warm-up ended is the recorder's to add.
@@ -139,7 +149,7 @@ impl Flow {
             Flow::Ping(ping) => {
                 (record.packets_sent, record.packets_received) = (ping.requests, ping.replies);
             }
-            Flow::Ftp(_) => {} // its tasks have records of their own
+            Flow::Births | Flow::Ftp(_) => {} // its tasks have records of their own
         }
         record
     }

@@ -5,7 +5,7 @@ use super::bulk::Bulk;
 use super::on_off::OnOff;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Packet, is_aligned};
+use crate::packet::{Body, Header, Packet, is_aligned};
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::rng::Rng;
 use haltere_transport::{Connection, Flags, Info, Role};
@@ -61,6 +61,30 @@ impl Tcp {
         let ends = [end(client, near), end(server, far)];
         let (stop, index) = (plan.stop, place.index);
         Ok(Tcp { index, ends, source, stop, limit, received: 0, closed: false, completed: None })
+    }
+    /// A flow of so many bytes that is no entry of the plan.
+    pub fn limited(
+        index: usize,
+        tcp: &TcpPlan,
+        bytes: Bytes,
+        [near, far]: [Port; 2],
+        seeds: [u64; 2],
+    ) -> Result<Tcp, ParamError> {
+        let client = Connection::new(Role::Client, &tcp.sender, &tcp.congestion, seeds[0])?;
+        let server = Connection::new(Role::Server, &tcp.receiver, &tcp.congestion, seeds[1])?;
+        let end = |socket, port| End { socket, alarms: Alarms::default(), port };
+        let ends = [end(client, near), end(server, far)];
+        let (source, limit) = (Source::Bulk(Bulk::new(Some(bytes))), Some(bytes.as_u64()));
+        Ok(Tcp { index, ends, source, stop: None, limit, received: 0, closed: false, completed: None })
+    }
+    /// True once both ends have closed and every byte is acknowledged.
+    pub fn is_over(&self) -> bool {
+        self.closed && self.ends.iter().all(|end| end.socket.is_closed())
+    }
+    /// True where a packet with that header is for the end at `side`.
+    pub fn is_for(&self, side: usize, header: &Header) -> bool {
+        let mine = &self.ends[side].port.header;
+        (mine.src_port, mine.dst_port, mine.dst) == (header.dst_port, header.src_port, header.src)
     }
     pub fn start(&mut self, fabric: &mut Fabric) {
         let socket = &mut self.ends[CLIENT].socket;

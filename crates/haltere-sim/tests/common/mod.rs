@@ -61,6 +61,7 @@ pub fn plan(nodes: usize, links: Vec<LinkPlan>, mut flows: Vec<FlowPlan>, length
         nodes: (0..nodes).map(|i| format!("n{i}")).collect(),
         links,
         flows,
+        ecmp: false,
         measure: Measure::default(),
     }
 }

@@ -279,5 +279,6 @@ fn open<'p>(seed: u64, flow: &'p FlowPlan, index: usize, topology: &'p Topology)
         AppPlan::Ping { .. } => Ping::open(flow, index as u16, from).map(App::Ping),
         AppPlan::Ftp(_) => Ftp::new(flow, index, seed, from).map(App::Ftp),
         AppPlan::Multipath(_) => Err(WireError::plan(&flow.name, "must be a flow over one path")),
+        AppPlan::Arrivals(_) => Err(WireError::plan(&flow.name, "must be there from the start on the wire")),
     }
 }

@@ -52,6 +52,7 @@ fn dumbbell(queue: &str, flows: Vec<(usize, usize, AppPlan)>, seconds: u64) -> P
         nodes: (0..6).map(|n| format!("n{n}")).collect(),
         links,
         flows: flows.into_iter().enumerate().map(flow).collect(),
+        ecmp: false,
         measure: Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(100)) },
     }
 }

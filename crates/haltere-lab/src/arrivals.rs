@@ -1,0 +1,101 @@
+//! Flows that are born while a run goes on: when, between whom and how large, as a function of plan and seed.
+
+use crate::plan::{ArrivalsPlan, Law, Pattern};
+use crate::rng::Rng;
+use haltere_units::{Bytes, Dur, Time};
+use std::collections::VecDeque;
+
+/// A flow that begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Birth {
+    /// When.
+    pub at: Time,
+    /// Index of the node that sends.
+    pub from: usize,
+    /// Index of the node that receives.
+    pub to: usize,
+    /// Bytes of payload.
+    pub bytes: Bytes,
+}
+
+/// The flows of one traffic entry in order of time.
+#[derive(Debug)]
+pub struct Births {
+    plan: Box<ArrivalsPlan>,
+    stop: Option<Time>,
+    now: Time,
+    gaps: Rng,
+    ends: Rng,
+    sizes: Rng,
+    born: u64,
+    /// Of a round of an incast: flows that are yet to begin.
+    round: VecDeque<Birth>,
+    rounds: u64,
+}
+
+impl Births {
+    /// The flows of that plan from `start` on; `name` is the entry's, for its streams of randomness.
+    pub fn new(plan: &ArrivalsPlan, name: &str, start: Time, stop: Option<Time>, seed: u64) -> Births {
+        let stream = |what: &str| Rng::new(seed, &format!("{name}/{what}"));
+        Births {
+            plan: Box::new(plan.clone()),
+            stop,
+            now: start,
+            gaps: stream("gaps"),
+            ends: stream("ends"),
+            sizes: stream("sizes"),
+            born: 0,
+            round: VecDeque::new(),
+            rounds: 0,
+        }
+    }
+    fn size(&mut self) -> Bytes {
+        self.plan.sizes.quantile(self.sizes.uniform())
+    }
+    /// Two different hosts, each pair as likely as any other.
+    fn pair(&mut self) -> (usize, usize) {
+        let hosts = &self.plan.hosts;
+        let (a, b) = (self.ends.below(hosts.len() as u64), self.ends.below(hosts.len() as u64 - 1));
+        (hosts[a as usize], hosts[(b + u64::from(b >= a)) as usize])
+    }
+    /// Fills the next round of an incast: some hosts, drawn without repetition, send to one.
+    fn fill(&mut self, to: Option<usize>, senders: u32, interval: Dur, jitter: Dur) {
+        let at = self.now + interval * self.rounds;
+        self.rounds += 1;
+        let to = to.unwrap_or_else(|| self.plan.hosts[self.ends.below(self.plan.hosts.len() as u64) as usize]);
+        let mut others: Vec<usize> = self.plan.hosts.iter().copied().filter(|host| *host != to).collect();
+        self.ends.shuffle(&mut others);
+        let mut flows: Vec<Birth> = Vec::new();
+        for &from in others.iter().cycle().take(senders as usize) {
+            let at = at + self.gaps.span(Law::Uniform(Dur::ZERO, jitter));
+            let bytes = self.size();
+            flows.push(Birth { at, from, to, bytes });
+        }
+        flows.sort_by_key(|flow| flow.at);
+        self.round.extend(flows);
+    }
+}
+
+impl Iterator for Births {
+    type Item = Birth;
+    fn next(&mut self) -> Option<Birth> {
+        if self.plan.most.is_some_and(|most| self.born >= most) {
+            return None;
+        }
+        let birth = match self.plan.pattern {
+            Pattern::Poisson { gap } => {
+                self.now += self.gaps.span(Law::Exponential(gap));
+                let (from, to) = self.pair();
+                Birth { at: self.now, from, to, bytes: self.size() }
+            }
+            Pattern::Incast { to, senders, interval, jitter } => {
+                if self.round.is_empty() {
+                    self.fill(to, senders, interval, jitter);
+                }
+                self.round.pop_front()?
+            }
+        };
+        self.born += 1;
+        self.stop.is_none_or(|stop| birth.at < stop).then_some(birth)
+    }
+}

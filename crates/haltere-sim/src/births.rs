@@ -1,0 +1,240 @@
+//! Flows that are born and die while a run goes on.
+//!
+//! What a flow is made of stands in a slot from its birth until both its ends have closed; then only its line in the record
+//! is left. Endpoints of slots are numbered from [`FIRST`] up, so they need no place in the plan. A packet or a timer of a
+//! flow that is gone finds its slot empty, or another flow there with other ports.
+
+use crate::app::tcp::Tcp;
+use crate::fabric::{Fabric, Port, kind};
+use crate::packet::{Header, Packet};
+use haltere_lab::arrivals::{Birth, Births};
+use haltere_lab::plan::{AppPlan, ArrivalsPlan, FlowPlan};
+use haltere_lab::record::Completion;
+use haltere_lab::rng::Rng;
+use haltere_lab::{Plan, Routes};
+use haltere_queue::Ecn;
+use haltere_units::{Bytes, Dur, Time};
+use std::collections::HashMap;
+
+/// Number of the first slot, counted as a flow: far above every flow of a plan.
+pub(crate) const FIRST: usize = 1 << 27;
+
+/// A flow in its slot.
+#[derive(Debug)]
+struct Short {
+    tcp: Tcp,
+    completion: Completion,
+}
+
+/// One traffic entry that gives birth to flows.
+#[derive(Debug)]
+struct Source {
+    /// Index of its flow in the plan.
+    index: usize,
+    births: Births,
+    next: Option<Birth>,
+    plan: Box<ArrivalsPlan>,
+    name: String,
+    born: u64,
+}
+
+/// All flows that are born while the run goes on.
+#[derive(Debug)]
+pub(crate) struct Nursery {
+    sources: Vec<Source>,
+    slots: Vec<Option<Box<Short>>>,
+    free: Vec<u32>,
+    routes: Routes,
+    /// Where each path that was ever taken stands among the fabric's paths.
+    known: HashMap<Vec<usize>, u32>,
+    born: u64,
+    framing: u32,
+    seed: u64,
+    ecmp: bool,
+    /// Flows that are gone.
+    pub completions: Vec<Completion>,
+}
+
+impl Nursery {
+    pub fn new(plan: &Plan) -> Nursery {
+        Nursery {
+            sources: sources(plan, 0),
+            slots: Vec::new(),
+            free: Vec::new(),
+            routes: Routes::of(plan),
+            known: HashMap::new(),
+            born: 0,
+            framing: plan.framing,
+            seed: plan.seed,
+            ecmp: plan.ecmp,
+            completions: Vec::new(),
+        }
+    }
+    /// From now on `plan` holds, which has more flows than the first `known`, and perhaps more links.
+    pub fn change(&mut self, plan: &Plan, known: usize) {
+        self.sources.extend(sources(plan, known));
+        self.routes = Routes::of(plan);
+    }
+    fn source(&mut self, index: usize) -> Option<usize> {
+        self.sources.iter().position(|source| source.index == index)
+    }
+    /// The entry at `index` of the plan begins.
+    pub fn start(&mut self, index: usize, fabric: &mut Fabric) {
+        let Some(at) = self.source(index) else { return };
+        self.wait(at, fabric);
+    }
+    /// Sets the time of the next birth.
+    fn wait(&mut self, at: usize, fabric: &mut Fabric) {
+        let source = &mut self.sources[at];
+        source.next = source.births.next();
+        if let Some(birth) = source.next {
+            fabric.schedule(birth.at, kind::APP, source.index);
+        }
+    }
+    /// The next flow of the entry at `index` of the plan is born.
+    pub fn bear(&mut self, index: usize, plan: &Plan, fabric: &mut Fabric) {
+        let Some(at) = self.source(index) else { return };
+        let Some(birth) = self.sources[at].next.take() else { return };
+        let slot = match self.free.pop() {
+            Some(slot) => slot as usize,
+            None => {
+                self.slots.push(None);
+                self.slots.len() - 1
+            }
+        };
+        assert!(slot < FIRST, "more flows at a time than there are numbers");
+        self.slots[slot] = Some(self.short(at, birth, slot, plan, fabric));
+        self.wait(at, fabric);
+        self.act(slot, fabric, |tcp, fabric| tcp.start(fabric));
+    }
+    fn short(&mut self, at: usize, birth: Birth, slot: usize, plan: &Plan, fabric: &mut Fabric) -> Box<Short> {
+        let (ends, number) = ((birth.from, birth.to), self.born);
+        self.born += 1;
+        let ports = port_numbers(number);
+        let (there, near) = self.way(ends, ports, fabric);
+        let (back, far) = self.way((birth.to, birth.from), (ports.1, ports.0), fabric);
+        let endpoint = 2 * (FIRST + slot) as u32;
+        let near = Port { header: header(ends, ports, near, endpoint + 1) };
+        let far = Port { header: header((birth.to, birth.from), (ports.1, ports.0), far, endpoint) };
+        let source = &mut self.sources[at];
+        source.born += 1;
+        let mut chance = Rng::new(self.seed, &format!("{}/{}", source.name, source.born));
+        let tcp = &source.plan.tcp;
+        let mss = tcp.sender.mss.min(tcp.receiver.mss);
+        let completion = Completion {
+            flow: source.index as u32,
+            from: birth.from as u32,
+            to: birth.to as u32,
+            retransmissions: 0,
+            bytes: birth.bytes.as_u64(),
+            start: fabric.now,
+            end: Time::NEVER,
+            ideal: ideal(plan, (&there, &back), birth.bytes, mss, self.framing),
+        };
+        let seeds = [chance.bits(), chance.bits()];
+        let tcp = Tcp::limited(FIRST + slot, tcp, birth.bytes, [near, far], seeds);
+        Box::new(Short { tcp: tcp.expect("the parameters were checked when the run was built"), completion })
+    }
+    /// The links from one node to another, and where their list begins.
+    fn way(&mut self, (from, to): (usize, usize), ports: (u16, u16), fabric: &mut Fabric) -> (Vec<usize>, u32) {
+        let key = header((from, to), ports, 0, 0).flow().hash(self.seed);
+        let way = if self.ecmp { self.routes.spread(from, to, key) } else { self.routes.path(from, to) };
+        let way = way.unwrap_or_else(|| panic!("no way from node {from} to {to}: looked for when the run was built"));
+        if let Some(&start) = self.known.get(&way) {
+            return (way, start);
+        }
+        let start = fabric.add_path(&way);
+        self.known.insert(way.clone(), start);
+        (way, start)
+    }
+    /// Lets the flow in a slot act, and buries it where it is done.
+    #[inline]
+    fn act(&mut self, slot: usize, fabric: &mut Fabric, act: impl FnOnce(&mut Tcp, &mut Fabric)) {
+        let Some(short) = &mut self.slots[slot] else { return };
+        act(&mut short.tcp, fabric);
+        if short.tcp.is_over()
+            && let Some(short) = self.slots[slot].take()
+        {
+            self.completions.push(short.line());
+            self.free.push(slot as u32);
+        }
+    }
+    /// The timer of an endpoint is due.
+    pub fn on_timer(&mut self, endpoint: usize, fabric: &mut Fabric) {
+        self.act(endpoint / 2 - FIRST, fabric, |tcp, fabric| tcp.on_timer(endpoint % 2, fabric));
+    }
+    /// A packet reached an endpoint.
+    pub fn receive(&mut self, endpoint: usize, packet: Packet, fabric: &mut Fabric) {
+        let slot = endpoint / 2 - FIRST;
+        match &self.slots[slot] {
+            Some(short) if short.tcp.is_for(endpoint % 2, &packet.header) => {
+                self.act(slot, fabric, |tcp, fabric| tcp.receive(endpoint % 2, packet, fabric));
+            }
+            _ => fabric.pool.give(&packet),
+        }
+    }
+    /// The run is over: all flows, those last that did not end.
+    pub fn finish(mut self) -> Vec<Completion> {
+        self.completions.extend(self.slots.iter().flatten().map(|short| short.line()));
+        self.completions
+    }
+}
+
+/// The entries that give birth, those of the first `known` flows of the plan left out.
+fn sources(plan: &Plan, known: usize) -> Vec<Source> {
+    let source = |(index, flow): (usize, &FlowPlan)| {
+        let AppPlan::Arrivals(arrivals) = &flow.app else { return None };
+        let births = Births::new(arrivals, &flow.name, flow.start, flow.stop, plan.seed);
+        Some(Source { index, births, next: None, plan: arrivals.clone(), name: flow.name.clone(), born: 0 })
+    };
+    plan.flows.iter().enumerate().skip(known).filter_map(source).collect()
+}
+
+impl Short {
+    fn line(&self) -> Completion {
+        let retransmissions = self.tcp.sender().retransmissions as u32;
+        Completion { end: self.tcp.completed.unwrap_or(Time::NEVER), retransmissions, ..self.completion }
+    }
+}
+
+/// Ports of the two ends of the flow with that number: no two of 50 million flows in a row have the same.
+fn port_numbers(number: u64) -> (u16, u16) {
+    const CLIENTS: (u64, u64) = (32_768, 28_232);
+    const SERVERS: (u64, u64) = (5001, 2000);
+    ((CLIENTS.0 + number % CLIENTS.1) as u16, (SERVERS.0 + number / CLIENTS.1 % SERVERS.1) as u16)
+}
+
+fn header((src, dst): (usize, usize), (src_port, dst_port): (u16, u16), cursor: u32, endpoint: u32) -> Header {
+    Header {
+        len: 0,
+        cursor,
+        endpoint,
+        src: src as u32,
+        dst: dst as u32,
+        src_port,
+        dst_port,
+        id: 0,
+        protocol: 6,
+        ecn: Ecn::NotEct,
+        dscp: 0,
+        returned: false,
+        aligned: false,
+        flags: 0,
+    }
+}
+
+/// What a flow takes at least, see [`Completion::ideal`].
+fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss: Bytes, framing: u32) -> Dur {
+    /// IPv4 and TCP with timestamps.
+    const HEADERS: u64 = 20 + 32;
+    let delay = |way: &[usize]| way.iter().fold(Dur::ZERO, |sum, &link| sum + plan.links[link].delay);
+    let packets = bytes.as_u64().div_ceil(mss.as_u64().max(1));
+    let first = bytes.min(mss).as_u64() + HEADERS + u64::from(framing);
+    let whole = bytes.as_u64() + packets * (HEADERS + u64::from(framing));
+    let rates = || there.iter().filter_map(|&link| plan.links[link].rate);
+    let slowest = rates().min();
+    let time = |bytes: u64, rate: haltere_units::Rate| rate.time_for(Bytes::new(bytes));
+    let hops = rates().fold(Dur::ZERO, |sum, rate| sum + time(first, rate));
+    let line = slowest.map_or(Dur::ZERO, |rate| time(whole, rate).saturating_sub(time(first, rate)));
+    delay(there) + delay(back) + delay(there) + hops + line
+}
