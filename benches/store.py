@@ -13,7 +13,7 @@ from pathlib import Path
 
 import haltere
 from haltere import _core
-from haltere.runner import usable_cores
+from haltere.runs.runner import usable_cores
 
 EXPERIMENT = """
 duration = "{duration}"

@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import _core, plot
+from . import _core
 from .errors import InputError
-from .progress import Bar
-from .report import Document, Figure, Table, Text
+from .report import plot
+from .report.document import Document, Figure, Table, Text
+from .runs.progress import Bar
 from .stats import Mean
 
 __all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document"]

@@ -8,7 +8,7 @@ from ._core import HaltereError, InputError
 
 if TYPE_CHECKING:
     from .results import Results
-    from .runner import Failed
+    from .runs.runner import Failed
 
 __all__ = ["HaltereError", "InputError", "RunsFailed"]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from . import _core
 from .errors import InputError
-from .plan import plan_runs, seeds_from
-from .precision import Precision
 from .results import Results
+from .runs.plan import plan_runs, seeds_from
+from .runs.precision import Precision
 from .worlds import SIM, World
 
 __all__ = ["Scenario", "load", "parse_setting", "plan_runs", "seeds_from"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from .results import Results
-    from .runner import Done
+    from .runs.runner import Done
 
 __all__ = ["QueueSeries", "Run", "seconds", "span_s"]
 
@@ -116,7 +116,8 @@ class Run:
         rows = self.completions.filter(flow)
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
-        return values[(size > sizes[0]) & (size <= sizes[1])]
+        chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
+        return chosen
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from . import stats
 from .experiment import Scenario
 from .measures import Run, seconds_of
-from .overview import by_point
-from .report import Document, Heading, Table, Text
+from .report.document import Document, Heading, Table, Text
+from .report.overview import by_point
 from .results import Results
 from .stats import Mean
 from .worlds import World
@@ -161,6 +161,22 @@ def _of_class(run: Run, group: str | None, congestion: str | None) -> float:
     return sum(rates) * 1e-6
 
 
+def _share(group: str | None, congestion: str | None) -> Measure:
+    return lambda run: 100 * _of_class(run, group, congestion) / max(1e-12, float(run.goodput_mbit().sum()))
+
+
+def _of_link(link: str, name: str, scale: float = 1.0) -> Measure:
+    return lambda run: scale * _column(run, link, name)
+
+
+def _utilisation(link: str) -> Measure:
+    return lambda run: 100 * run.utilisation(link)
+
+
+def _ping(q: float) -> Measure:
+    return lambda run: stats.percentile(run.ping_ms(), q) if len(run.ping_ms()) else math.nan
+
+
 def _metrics(run: Run) -> list[tuple[str, str, Measure]]:
     """Name, unit and measure of everything that such a run shows."""
     out: list[tuple[str, str, Measure]] = []
@@ -169,34 +185,26 @@ def _metrics(run: Run) -> list[tuple[str, str, Measure]]:
         out.append(("goodput of all flows", "Mbit/s", lambda r: float(r.goodput_mbit().sum())))
     if len(classes) > 1:
         for name, group, congestion in classes:
-            out.append(
-                (
-                    f"share of {name}",
-                    "%",
-                    lambda r, g=group, c=congestion: (
-                        100 * _of_class(r, g, c) / max(1e-12, float(r.goodput_mbit().sum()))
-                    ),
-                )
-            )
+            out.append((f"share of {name}", "%", _share(group, congestion)))
     if len(run.goodput_mbit()) > 1:
         out.append(("Jain's index", "", lambda r: stats.jain(r.goodput_mbit())))
     for link in run.watched():
         if not run.sent(link):
             continue
         row = run._link(link)
-        out.append((f"{link}: mean queue", "packets", lambda r, k=link: _column(r, k, "mean_queue_packets")))
+        out.append((f"{link}: mean queue", "packets", _of_link(link, "mean_queue_packets")))
         if row["rate_bps"] is not None:
-            out.append((f"{link}: utilisation", "%", lambda r, k=link: 100 * r.utilisation(k)))
-        out.append((f"{link}: dropped", "%", lambda r, k=link: 100 * _column(r, k, "drop_rate")))
+            out.append((f"{link}: utilisation", "%", _utilisation(link)))
+        out.append((f"{link}: dropped", "%", _of_link(link, "drop_rate", 100)))
         if run.marks(link):
-            out.append((f"{link}: marked", "%", lambda r, k=link: 100 * _column(r, k, "mark_rate")))
+            out.append((f"{link}: marked", "%", _of_link(link, "mark_rate", 100)))
     if len(run.ping_ms()):
         for q, name in ((50, "median"), (95, "95th percentile")):
             out.append(
                 (
                     f"ping: {name}",
                     "ms",
-                    lambda r, q=q: stats.percentile(r.ping_ms(), q) if len(r.ping_ms()) else math.nan,
+                    _ping(q),
                 )
             )
     if len(run.table("tasks")):

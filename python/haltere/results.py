@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from . import stats
 from .errors import HaltereError, InputError
-from .runner import Done, Failed
-from .store import Seal, Store
+from .runs.runner import Done, Failed
+from .runs.store import Seal, Store
 
 if TYPE_CHECKING:
     import pandas
@@ -156,8 +156,8 @@ class Results:
         return stats.mean([measure(run) for run in self.runs if run.point == point])
 
     def summary(self) -> list[dict[str, Any]]:
-        """What came of each point of the sweep: see :func:`haltere.overview.summary`."""
-        from .overview import summary
+        """What came of each point of the sweep: see :func:`haltere.report.overview.summary`."""
+        from .report.overview import summary
 
         return summary(self)
 

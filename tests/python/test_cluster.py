@@ -14,8 +14,8 @@ import pytest
 
 import haltere as package
 from conftest import haltere
-from haltere.runner import Done, Task
-from haltere.store import Store
+from haltere.runs.runner import Done, Task
+from haltere.runs.store import Store
 
 
 def test_any_executor_makes_the_same_runs(small: Path) -> None:
@@ -33,7 +33,7 @@ class Elsewhere:
         self.away, self.build = away, build
 
     def submit(self, work: object, task: Task, store: Store, build: str) -> Future[Done]:
-        from haltere import runner
+        from haltere.runs import runner
 
         future: Future[Done] = Future()
         try:
@@ -89,7 +89,7 @@ def test_a_dask_worker_killed_in_mid_sweep_costs_nothing(small: Path) -> None:
 def test_an_address_without_a_scheduler_is_told(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = haltere("run", small.name, "--dask", "10.0.0.7:8786", cwd=small.parent)
     assert wrong.returncode == 2 and "--dask must be the address of a scheduler" in wrong.stderr
-    from haltere import cluster
+    from haltere.runs import cluster
 
     monkeypatch.setattr(cluster, "_TIMEOUT_S", 1)
     with (

@@ -11,7 +11,7 @@ import haltere as package
 from conftest import SMALL, haltere
 from haltere import stats
 from haltere.compare import Difference, compare
-from haltere.query import query
+from haltere.runs.query import query
 from haltere.stats import Mean
 
 SWEEP = '\n[sweep]\n"topology.dumbbell.bottleneck.queue" = ["codel", "drop_tail"]\n"topology.dumbbell.pairs" = [2, 3]\n'

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import haltere as package
 from conftest import listing
-from haltere.store import Store
+from haltere.runs.store import Store
 
 KILLS, SEEDS = 20, 150
 LIFE = "import haltere; haltere.load('small.toml').run(seeds={}, out='swept')"

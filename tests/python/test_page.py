@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haltere import load, overview, picture
-from haltere.report import Choice, Document
+from haltere import load
+from haltere.report import overview, picture
+from haltere.report.document import Choice, Document
 from haltere.results import Results
 
 playwright = (

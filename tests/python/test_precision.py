@@ -11,7 +11,7 @@ import haltere as package
 from conftest import SMALL, haltere
 from haltere import metrics, stats
 from haltere.measures import Run
-from haltere.precision import next_count
+from haltere.runs.precision import next_count
 
 #: Flows that start at random times behind few packets of buffer: their shares differ from seed to seed.
 NOISY = SMALL.replace('kind = "codel"', 'kind = "drop_tail", limit = "10p"')

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haltere import assets, charts, plot, stats
-from haltere.report import Document, Figure, Heading, Table, Text
+from haltere import assets, stats
+from haltere.report import charts, plot
+from haltere.report.document import Document, Figure, Heading, Table, Text
 
 
 def make(folder: Path) -> Document:

@@ -15,8 +15,8 @@ import pytest
 import haltere as package
 from conftest import SMALL, command, haltere, listing
 from haltere import _core
-from haltere.files import scratch_name
-from haltere.store import Damaged, Store
+from haltere.runs.files import scratch_name
+from haltere.runs.store import Damaged, Store
 
 
 def stamps(runs: Path) -> dict[str, int]:
@@ -215,7 +215,7 @@ def test_a_url_that_nobody_knows_and_a_missing_extra_are_told(small: Path, monke
         Store("s3://bucket/x")
     monkeypatch.setitem(sys.modules, "duckdb", None)
     results = package.Scenario.from_toml(SMALL).run(seeds=1)
-    from haltere.query import query
+    from haltere.runs.query import query
 
     with pytest.raises(package.InputError, match=r"type: pip install 'haltere\[sql\]'"):
         query(results, "SELECT 1")

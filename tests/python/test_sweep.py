@@ -19,7 +19,7 @@ def scenario(sweep: str) -> package.Scenario:
 
 
 def names(of: package.Scenario) -> list[str]:
-    from haltere.plan import Plan
+    from haltere.runs.plan import Plan
 
     return [point.name for point in Plan([of]).points]
 

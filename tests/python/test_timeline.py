@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from conftest import SMALL, haltere
-from haltere import load, measures, timeline
+from haltere import load, measures
 from haltere.errors import InputError
+from haltere.report import timeline
 from haltere.results import Results
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from haltere import layout, load, overview, picture, words
+from haltere import load
 from haltere.experiment import Scenario
+from haltere.report import layout, overview, picture, words
 
 
 def network(text: str) -> picture.Network:

@@ -1,5 +1,5 @@
 // What a report does by itself: figures that can be zoomed and read off, tables that can be sorted, and downloads. No network.
-// A figure's data is the JSON beside it, as haltere.charts wrote it; uPlot gives axes, zoom and cursor, and this file draws what is in them.
+// A figure's data is the JSON beside it, as haltere.report.charts wrote it; uPlot gives axes, zoom and cursor, and this file draws what is in them.
 "use strict";
 const $ = (tag, attributes = {}, ...inside) => {
   const one = document.createElement(tag);

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..experiment import Scenario, plan_runs, seeds_from
 from ..measures import Run
 from ..papers import Options, Outcome
-from ..report import Block, Bullets, Document, Heading, Table, Text
+from ..report.document import Block, Bullets, Document, Heading, Table, Text
 from ..results import Results
 from ..stats import Mean
 from . import figures

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import plot
-from ..report import Figure
+from ..report import plot
+from ..report.document import Figure
 from .measure import Cell, ellipse
 from .scenarios import Case
 

@@ -43,7 +43,7 @@ def _confidence(text: str) -> float:
 
 def _compare(args: argparse.Namespace) -> int:
     from ..compare import Side, compare
-    from ..report import Document, Table
+    from ..report.document import Document, Table
 
     names = [name for name in args.metrics.split(",") if name]
     if args.metrics and not names:

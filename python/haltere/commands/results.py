@@ -37,14 +37,14 @@ def _plot(args: argparse.Namespace) -> int:
     from ..results import Results
 
     if args.timeline:
-        from .. import timeline
+        from ..report import timeline
 
         caption, paths = timeline.draw(Results(args.results), args.point, args.seed)
         print("\n".join([*map(str, paths), caption]))
         return 0
     if args.point is not None or args.seed is not None:
         raise InputError("plot: --point and --seed go with --timeline")
-    from .. import overview
+    from ..report import overview
 
     for _, paths in overview.figures(Results(args.results)):
         print("\n".join(map(str, paths)))
@@ -52,7 +52,7 @@ def _plot(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from .. import overview
+    from ..report import overview
     from ..results import Results
 
     results = Results(args.results)

@@ -50,10 +50,10 @@ def add(to: Commands) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from .. import overview
-    from ..cluster import dask
     from ..errors import RunsFailed
     from ..experiment import Scenario, parse_setting
+    from ..report import overview
+    from ..runs.cluster import dask
     from ..worlds import World
 
     scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
@@ -78,7 +78,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _show(results: Results, left_out: str, as_json: bool) -> None:
-    from .. import overview
+    from ..report import overview
 
     if as_json:
         print_json(

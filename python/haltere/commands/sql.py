@@ -31,9 +31,9 @@ def add(to: Commands) -> None:
 
 
 def _results(args: argparse.Namespace) -> int:
-    from ..query import columns, query
-    from ..report import Document, Table
+    from ..report.document import Document, Table
     from ..results import Results
+    from ..runs.query import columns, query
 
     results = Results(args.results)
     if args.query is None:

@@ -31,8 +31,8 @@ def add(to: Commands) -> None:
 
 def _status(args: argparse.Namespace) -> int:
     from ..experiment import parse_setting
-    from ..report import Document, Table
-    from ..status import of_file, of_results
+    from ..report.document import Document, Table
+    from ..runs.status import of_file, of_results
 
     if args.what.endswith(".toml"):
         path = Path(args.what)

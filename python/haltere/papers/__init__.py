@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import InputError
-from ..report import Document, Table, Text
+from ..report.document import Document, Table, Text
 from ..stats import Mean
 
 __all__ = ["Finding", "Options", "Outcome", "Verdict", "data", "findings_table", "judge", "on_wire", "studies", "study"]

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import measures, plot, stats
+from .. import measures, stats
 from ..errors import InputError
 from ..experiment import Scenario
-from ..report import Document, Figure, Heading, Table, Text
+from ..report import plot
+from ..report.document import Document, Figure, Heading, Table, Text
 from ..results import Results
 from ..stats import Mean
 from . import Finding, Options, Outcome, data, expected, findings_table, judge

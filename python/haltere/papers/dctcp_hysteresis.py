@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..experiment import Scenario, plan_runs, seeds_from
-from ..report import Document, Heading, Text
+from ..report.document import Document, Heading, Text
 from ..results import Results
 from . import Finding, Options, Outcome, data, findings_table
 from . import dctcp_hysteresis_fast as fast

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import measures, plot, stats
-from ..report import Document, Figure, Table, Text
+from .. import measures, stats
+from ..report import plot
+from ..report.document import Document, Figure, Table, Text
 from ..results import Results
 from ..stats import Mean
 from . import Finding, expected, judge

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .. import measures, plot, stats
+from .. import measures, stats
 from ..experiment import Scenario
-from ..report import Document, Figure, Heading, Table, Text
+from ..report import plot
+from ..report.document import Document, Figure, Heading, Table, Text
 from ..results import Results
 from ..stats import Mean
 from . import Finding, Options, Outcome, data, expected, findings_table, judge, mptcp_red_readings

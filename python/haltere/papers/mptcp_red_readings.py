@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..experiment import Scenario
-from ..report import Table
+from ..report.document import Table
 from ..results import Results
 from . import Finding, Options
 

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import plot, stats
+from .. import stats
 from ..errors import InputError
 from ..experiment import Scenario
-from ..report import Document, Figure, Heading, Table, Text
+from ..report import plot
+from ..report.document import Document, Figure, Heading, Table, Text
 from ..stats import Mean
 from . import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
 from .rafle_router import DEFAULT_READINGS, DROP_TAIL, FQ_CODEL, READINGS, queue

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..results import Results
-from ..runner import Done
+from ..runs.runner import Done
 
 __all__ = ["BUCKET", "LAST_BUCKETS", "Cell", "Tasks", "chance_of_gain", "equal_share", "verdicts"]
 

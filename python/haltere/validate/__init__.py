@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from ..errors import InputError
-from ..progress import Bar
+from ..runs.progress import Bar
 from . import compact, ours, report
 from .compare import Row, compare_case
 from .load import BadInput, Case, read_directory

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from . import measures, plot
-from .errors import InputError
-from .results import Results
-from .runner import Done
+from .. import measures
+from ..errors import InputError
+from ..results import Results
+from ..runs.runner import Done
+from . import plot
 
 __all__ = ["draw", "pick"]
 

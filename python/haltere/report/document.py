@@ -1,6 +1,6 @@
 """Reports: one list of blocks, rendered as text for the terminal, as Markdown, as CSV and as one HTML file.
 
-The HTML file (:mod:`haltere.page`) holds its figures, their data, its scripts and its style itself, so it opens anywhere, without a network.
+The HTML file (:mod:`haltere.report.page`) holds its figures, their data, its scripts and its style itself, so it opens anywhere, without a network.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .files import write_atomically
+from ..runs.files import write_atomically
 
 __all__ = ["Block", "Bullets", "Choice", "Document", "Figure", "Heading", "Picture", "Table", "Text"]
 
@@ -55,7 +55,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as :func:`haltere.plot.save` wrote it: the PNG at ``path``, and beside it the PDF and the data (JSON), where there are any."""
+    """A figure as :func:`haltere.report.plot.save` wrote it: the PNG at ``path``, and beside it the PDF and the data (JSON), where there are any."""
 
     path: Path
     caption: str
@@ -72,7 +72,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Choice:
-    """Figures of which the page shows one at a time: what tells each from the others, and its data as :mod:`haltere.charts` writes it.
+    """Figures of which the page shows one at a time: what tells each from the others, and its data as :mod:`haltere.report.charts` writes it.
 
     Only the page has it.
     """

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from . import measures, plot
+from .. import measures
+from ..errors import InputError
+from ..measures import Run
+from ..results import Results
+from . import plot
 from .charts import numbers, thin
-from .errors import InputError
-from .measures import Run
-from .report import Choice
-from .results import Results
+from .document import Choice
 from .timeline import Flows
 from .words import short
 

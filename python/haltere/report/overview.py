@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from . import explore, measures, picture, plot, stats, words
-from .experiment import Scenario
-from .measures import Run
-from .report import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
-from .results import Point, Results
-from .stats import Mean
+from .. import measures, stats
+from ..experiment import Scenario
+from ..measures import Run
+from ..results import Point, Results
+from ..stats import Mean
+from . import explore, picture, plot, words
+from .document import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
 
 __all__ = ["document", "figures", "quick", "summary"]
 

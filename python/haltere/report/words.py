@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import measures, stats
-from .measures import Run
+from .. import measures, stats
+from ..measures import Run
+from ..results import Point, Results
+from ..stats import Mean
 from .picture import spelled
-from .results import Point, Results
-from .stats import Mean
 
 __all__ = ["cautions", "number", "sentences", "short"]
 

@@ -20,8 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
-from . import charts, stats
-from .files import write_atomically
+from .. import stats
+from ..runs.files import write_atomically
+from . import charts
 
 __all__ = [
     "PALETTE",
@@ -203,7 +204,7 @@ def legend(fig: Figure, axes: Axes, columns: int = 8) -> None:
 def save(fig: Figure, stem: str | Path) -> list[Path]:
     """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, the same bytes each time; returns both paths.
 
-    Beside them goes ``stem.json``, the figure's data for pages, where :func:`haltere.charts.spec` can read it.
+    Beside them goes ``stem.json``, the figure's data for pages, where :func:`haltere.report.charts.spec` can read it.
     """
     base = Path(stem)
     base.parent.mkdir(parents=True, exist_ok=True)

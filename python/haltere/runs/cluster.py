@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 
-from .errors import HaltereError, InputError
+from ..errors import HaltereError, InputError
 from .store import need
 
 __all__ = ["dask"]

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from . import assets
-from .report import Block, Bullets, Choice, Document, Figure, Heading, Picture, Table
+from .. import assets
+from .document import Block, Bullets, Choice, Document, Figure, Heading, Picture, Table
 
 __all__ = ["html"]
 

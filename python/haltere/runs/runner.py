@@ -23,11 +23,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from . import _core
-from .errors import HaltereError, InputError
+from .. import _core
+from ..errors import HaltereError, InputError
+from ..worlds import SIM, World
 from .progress import Bar
 from .store import Seal, Store
-from .worlds import SIM, World
 
 __all__ = ["Done", "Failed", "Task", "build_id", "environment", "execute", "finished", "usable_cores"]
 

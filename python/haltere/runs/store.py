@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .errors import HaltereError, InputError
+from ..errors import HaltereError, InputError
 from .files import in_use, scratch_name, write_atomically
 
 __all__ = ["Damaged", "Draft", "Seal", "Store", "is_url", "need"]

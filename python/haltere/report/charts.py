@@ -1,6 +1,6 @@
 """What a Matplotlib figure shows, as data: a page draws it again, so that it can be zoomed, read off and thinned out by hand.
 
-:func:`spec` reads lines, steps, points, bars, whiskers, bands, outlines and heat maps off a figure that :mod:`haltere.plot` or a study drew. A
+:func:`spec` reads lines, steps, points, bars, whiskers, bands, outlines and heat maps off a figure that :mod:`haltere.report.plot` or a study drew. A
 figure is so drawn once, for print, and both forms show the same. What it cannot read (a stack of pictures, an axis on the right) gives
 ``None``: the page then shows the print.
 """
