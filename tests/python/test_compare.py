@@ -128,9 +128,10 @@ def test_the_command_lists_tables_and_answers_as_text_csv_and_json(swept: Path) 
     listed = haltere("results", "both", cwd=swept)
     assert listed.returncode == 0, listed.stderr
     assert "flows: point, seed, " in listed.stdout and "points: point, name, queue, pairs" in listed.stdout
+    # Four points, and both directions of the bottleneck are watched.
     sql = "SELECT seed, count(*) AS n FROM links WHERE watched GROUP BY seed ORDER BY seed LIMIT 2"
-    assert haltere("results", "both", "--query", sql, "--csv", cwd=swept).stdout == "seed,n\n1,4\n2,4\n"
-    assert json.loads(haltere("results", "both", "--query", sql, "--json", cwd=swept).stdout)[0] == {"seed": 1, "n": 4}
+    assert haltere("results", "both", "--query", sql, "--csv", cwd=swept).stdout == "seed,n\n1,8\n2,8\n"
+    assert json.loads(haltere("results", "both", "--query", sql, "--json", cwd=swept).stdout)[0] == {"seed": 1, "n": 8}
     assert "2 rows" in haltere("results", "both", "--query", sql, cwd=swept).stdout
     wrong = haltere("results", "both", "--query", "SELECT speed FROM flows", cwd=swept)
     assert wrong.returncode == 2 and "query must be SQL that these tables answer" in wrong.stderr

@@ -78,7 +78,7 @@ def test_one_seed_tells_no_difference(short: Results) -> None:
     told = {finding.verdict for finding in outcome.findings if "packets are still dropped" not in finding.text}
     assert told == {"cannot be told"}
     assert {path.name for path in (short.directory / "figures").iterdir()} == {
-        f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "pdf")
+        f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "pdf", "json")
     }
 
 

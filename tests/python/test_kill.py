@@ -18,8 +18,9 @@ LIFE = "import haltere; haltere.load('small.toml').run(seeds={}, out='swept')"
 
 def sealed(out: Path) -> dict[str, tuple[int, int]]:
     """The runs that are there, each with what changes when it is written again."""
-    seals = ((path.parent.name, path.stat()) for path in out.glob("runs/*/run.json"))
-    return {key: (seal.st_ino, seal.st_mtime_ns) for key, seal in seals if key[0] != "."}
+    # What has a name with a dot in front is being written and may go at any time.
+    seals = ((path.parent.name, path.stat()) for path in out.glob("runs/[!.]*/run.json"))
+    return {key: (seal.st_ino, seal.st_mtime_ns) for key, seal in seals}
 
 
 def one_life(folder: Path, chance: random.Random) -> None:

@@ -148,9 +148,9 @@ def test_a_name_hides_its_line_and_shows_it_again(page: Any) -> None:
 def test_another_run_is_shown_when_chosen(page: Any) -> None:
     before = page.locator("figure.choice").get_attribute("data-shown")
     page.locator("figure.choice select[name=point]").select_option("codel")
-    page.wait_for_function("(before) => document.querySelector('figure.choice').dataset.shown !== before", arg=before)
+    page.wait_for_selector(f"figure.choice:not([data-shown='{before}'])")
     page.locator("figure.choice select[name=seed]").select_option("2")
-    page.wait_for_function("document.querySelector('figure.choice').dataset.shown === 'run-3'")
+    page.wait_for_selector("figure.choice[data-shown='run-3']")
 
 
 def test_a_table_is_sorted_by_its_numbers_one_way_and_the_other(page: Any) -> None:

@@ -71,7 +71,7 @@ fn plan(classifier: &ClassifierParams) -> Plan {
         stop: None,
         app: AppPlan::Ftp(FtpPlan {
             tcp: tcp.clone(),
-            work: Work::One(Bytes::new(3_000 << (i % 6))),
+            work: Work::One(Bytes::new(600 << (2 * (i % 6)))),
             short: Bytes::new(16_000),
         }),
     };
@@ -168,7 +168,7 @@ fn the_report_counts_flows_by_what_they_turned_out_to_be() {
     let classifier = ClassifierParams::default_of("las").unwrap();
     let [arrived, _] = captures(&plan(&classifier));
     let report = classify(arrived.as_slice(), &options(&classifier), Watch::default()).unwrap();
-    // Twelve control connections, and data connections of 3, 6, 12, 24, 48 and 96 kB, two of each.
+    // Twelve control connections, and data connections of 0.6, 2.4, 9.6, 38.4, 154 and 614 kB, two of each.
     assert_eq!(report.flows, [12 + 6, 6]);
     assert_eq!(report.packets_of.iter().sum::<u64>(), report.packets);
     let score = &report.scores[0];

@@ -385,7 +385,7 @@ fn a_trace_comes_from_its_file_and_travels_with_the_experiment() {
     let text = r#"
         duration = "10s"
         framing = "4B"
-        topology.chain.links = [{ trace = "three.trace", delay = "1ms", reverse = { rate = "1Mbit" } }]
+        topology.chain.links = [{ trace = "three.trace", delay = "1ms", reverse = { rate = "10Mbit" } }]
         traffic = [{ kind = "ping", from = "n1", to = "n2" }]
     "#;
     let path = folder.join("experiment.toml");
@@ -398,6 +398,7 @@ fn a_trace_comes_from_its_file_and_travels_with_the_experiment() {
     assert_eq!(plan, read.plan(1).expect("a plan"));
     // Three times 1504 bytes in 5 ms, as Mahimahi has it; the way back is not varied.
     assert_eq!(plan.links[0].rate.expect("a mean").as_bps(), 3 * 1504 * 8 * 200);
-    assert_eq!((plan.links[1].rate, plan.links[1].varying.is_none()), (Some(Rate::from_mbps(1)), true));
+    assert_eq!((plan.links[1].rate, plan.links[1].varying.is_none()), (Some(Rate::from_mbps(10)), true));
+    // The slowest is watched: 7.2 Mbit/s.
     assert!(plan.links[0].watched && !plan.links[1].watched);
 }

@@ -52,7 +52,7 @@ fn a_datagram_waits_for_its_opportunity() {
         "measure.queues = \"1ms\"",
     );
     let record = go(&plan);
-    let waiting: Vec<u32> = record.queue_series.iter().take(30).map(|s| s.packets).collect();
+    let waiting: Vec<u32> = record.queue_series.iter().filter(|s| s.link == 0).take(30).map(|s| s.packets).collect();
     let expected: Vec<u32> = (1..=30u64)
         .map(|ms| {
             let came = [5, 15, 25].iter().filter(|at| **at <= ms).count();

@@ -15,23 +15,23 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Traffic {
-    /// `bulk`
+    /// TCP that always has something to send, or sends a number of bytes and closes.
     Bulk(Bulk),
-    /// `on_off`
+    /// TCP whose application writes at a rate while it is on.
     OnOff(OnOff),
-    /// `cbr`
+    /// UDP at a constant rate.
     Cbr(Cbr),
-    /// `ping`
+    /// Echo requests and their replies: the round-trip time as users see it.
     Ping(Ping),
-    /// `ftp`
+    /// Uploads by FTP: a control connection with its dialogue, and a data connection for each file.
     Ftp(Ftp),
-    /// `multipath`
+    /// Multipath TCP: one stream over several paths.
     Multipath(Multipath),
-    /// `poisson`
+    /// TCP flows that are born at random, with sizes of a law, and end when all is delivered.
     Poisson(Poisson),
-    /// `incast`
+    /// Many hosts send to one at a time, in rounds.
     Incast(Incast),
-    /// `permutation`
+    /// Each host sends to one other host and receives from one.
     Permutation(Permutation),
 }
 
