@@ -91,6 +91,8 @@ pub struct EventQueue {
     /// Events in the buckets, `current` not counted.
     in_wheel: usize,
     far: Heap,
+    /// The time of its first event.
+    far_at: u64,
     seq: u32,
     peak: usize,
     /// Events until the next review, and the time of the last.
@@ -110,6 +112,7 @@ impl Default for EventQueue {
             spare: NIL,
             in_wheel: 0,
             far: Heap::default(),
+            far_at: u64::MAX,
             seq: 0,
             peak: 0,
             until_review: REVIEW,
@@ -150,15 +153,16 @@ impl EventQueue {
             self.advance();
         }
         let near = self.current.last().copied().unwrap_or(Key::MAX);
-        let far = self.far.first().unwrap_or(Key::MAX);
-        let first = near.min(far);
-        if first == Key::MAX || time_of(first) > until.as_ns() {
+        // What lies far ahead is seldom the first: the time alone decides, but for a tie.
+        let first = if time_of(near) < self.far_at { near } else { near.min(self.far.first().unwrap_or(Key::MAX)) };
+        if time_of(first) > until.as_ns() || first == Key::MAX {
             return None;
         }
-        if near < far {
+        if first == near {
             self.current.pop();
         } else {
             self.far.pop();
+            self.far_at = self.far.first().map_or(u64::MAX, time_of);
         }
         self.until_review -= 1;
         if self.until_review == 0 {
@@ -166,45 +170,52 @@ impl EventQueue {
         }
         Some((Time::from_ns(time_of(first)), Target(first as u32)))
     }
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, entry: Key) {
         let time = time_of(entry);
         let ahead = (time >> self.shift).saturating_sub(self.tick);
+        if ahead == 0 || ahead >= self.heads.len() as u64 {
+            return self.insert_aside(entry, ahead);
+        }
+        let bucket = (time >> self.shift) as usize & (self.heads.len() - 1);
+        let node = Node { time, seq: (entry >> 32) as u32, target: entry as u32, next: self.heads[bucket] };
+        self.heads[bucket] = self.keep(node);
+        self.occupied[bucket / 64] |= 1 << (bucket % 64);
+        self.in_wheel += 1;
+    }
+    /// An event in the bucket that the clock has reached, or beyond the wheel.
+    #[inline(never)]
+    fn insert_aside(&mut self, entry: Key, ahead: u64) {
         if ahead == 0 {
             let at = self.current.iter().rposition(|e| *e > entry).map_or(0, |i| i + 1);
             self.current.insert(at, entry);
-        } else if ahead < self.heads.len() as u64 {
-            let bucket = (time >> self.shift) as usize & (self.heads.len() - 1);
-            let next = self.heads[bucket];
-            let node = Node { time, seq: (entry >> 32) as u32, target: entry as u32, next };
-            self.heads[bucket] = self.keep(node);
-            self.occupied[bucket / 64] |= 1 << (bucket % 64);
-            self.in_wheel += 1;
         } else {
             self.far.push(entry);
+            self.far_at = self.far_at.min(time_of(entry));
         }
     }
-    #[inline]
+    #[inline(always)]
     fn keep(&mut self, node: Node) -> u32 {
         let at = self.spare;
-        if at == NIL {
-            self.nodes.push(node);
-            return (self.nodes.len() - 1) as u32;
-        }
-        let place = &mut self.nodes[at as usize];
+        let Some(place) = self.nodes.get_mut(at as usize) else { return self.keep_more(node) };
         self.spare = place.next;
         *place = node;
         at
     }
+    #[cold]
+    fn keep_more(&mut self, node: Node) -> u32 {
+        self.nodes.push(node);
+        (self.nodes.len() - 1) as u32
+    }
     /// Moves the clock to the next bucket that holds something, or to the first event beyond the wheel if that is earlier.
     #[inline]
     fn advance(&mut self) {
-        let far = self.far.first().map_or(u64::MAX, |entry| time_of(entry) >> self.shift);
+        let far = self.far_at >> self.shift;
         let next = self.next_bucket();
         if next <= far && next != u64::MAX {
             self.tick = next;
             self.load(next as usize & (self.heads.len() - 1));
-        } else if far != u64::MAX {
+        } else if self.far_at != u64::MAX {
             self.tick = self.tick.max(far);
         }
     }
@@ -271,6 +282,7 @@ impl EventQueue {
                 at = node.next;
             }
         }
+        self.far_at = u64::MAX;
         self.heads.clear();
         self.heads.resize(1 << buckets, NIL);
         self.occupied.clear();

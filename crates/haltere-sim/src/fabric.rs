@@ -2,8 +2,9 @@
 
 use crate::event_queue::{EventQueue, Target};
 use crate::link::Link;
-use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool};
+use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
 use haltere_queue::Ecn;
+use haltere_transport::{Flags, Segment};
 use haltere_units::Time;
 
 /// At the end of a path.
@@ -61,15 +62,13 @@ impl Fabric {
     pub fn schedule(&mut self, at: Time, kind: u32, index: usize) {
         self.events.push(at, Target::new(kind, index as u32));
     }
-    /// A host sends a packet.
-    #[inline]
-    pub fn send(&mut self, header: Header, body: Body) {
-        let packet = self.pool.take(header, &body);
-        self.forward(packet);
-    }
     /// The packet goes on to the next link of its path.
-    #[inline]
-    pub fn forward(&mut self, mut packet: Packet) {
+    pub fn forward(&mut self, packet: Packet) {
+        self.pass_on(packet);
+    }
+    /// The same, where one packet after the other goes on.
+    #[inline(always)]
+    pub fn pass_on(&mut self, mut packet: Packet) {
         let id = self.paths[packet.header.cursor as usize];
         packet.header.cursor += 1;
         if let Some(at) = self.links[id as usize].arrive(self.now, packet, &mut self.pool) {
@@ -82,7 +81,7 @@ impl Fabric {
         self.paths[packet.header.cursor as usize] == DELIVER
     }
     /// The event of a link is due: the packet that comes out of it, if any.
-    #[inline]
+    #[inline(always)]
     pub fn on_link(&mut self, id: usize) -> Option<Packet> {
         let (packet, next) = self.links[id].on_event(self.now, &mut self.pool);
         if let Some(at) = next {
@@ -103,8 +102,23 @@ impl Port {
     /// Sends `body`, which takes `bytes` after the IP header.
     #[inline]
     pub fn send(&mut self, bytes: u32, ecn: Ecn, body: Body, fabric: &mut Fabric) {
+        let header = self.next_header(bytes, ecn, fabric.framing);
+        let packet = fabric.pool.take(header, &body);
+        fabric.forward(packet);
+    }
+    /// Sends a TCP segment with so many bytes of options that are not its own.
+    #[inline]
+    pub fn send_segment(&mut self, segment: &Segment, options: u32, ecn: Ecn, fabric: &mut Fabric) {
+        if segment.flags.contains(Flags::SYN) {
+            self.header.aligned = is_aligned(segment.seq);
+        }
+        let header = self.next_header(segment.header_len() + options + segment.len, ecn, fabric.framing);
+        let packet = fabric.pool.carry(header, segment);
+        fabric.forward(packet);
+    }
+    #[inline]
+    fn next_header(&mut self, bytes: u32, ecn: Ecn, framing: u32) -> Header {
         self.header.id = self.header.id.wrapping_add(1);
-        let header = Header { len: fabric.framing + IPV4_HEADER + bytes, ecn, ..self.header };
-        fabric.send(header, body);
+        Header { len: framing + IPV4_HEADER + bytes, ecn, ..self.header }
     }
 }

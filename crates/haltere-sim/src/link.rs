@@ -16,7 +16,7 @@
 use crate::packet::{Packet, Pool};
 use crate::pcap::Tap;
 use haltere_lab::plan::LinkPlan;
-use haltere_lab::record::LinkCounters;
+use haltere_lab::record::{LinkCounters, LinkRecord};
 use haltere_lab::rng::Rng;
 use haltere_lab::varying::Line;
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue};
@@ -28,6 +28,9 @@ mod change;
 
 /// Length of a full IP packet, for queue sizes in bandwidth-delay products.
 const FULL_PACKET: u32 = 1500;
+
+/// No packet is longer, framing included.
+const LARGEST_PACKET: u32 = 1 << 17;
 
 /// Packets in flight for which an empty link keeps room.
 const SPARE: usize = 8;
@@ -115,29 +118,14 @@ pub(crate) struct LinkView {
     pub ring_packets: u32,
 }
 
-/// One direction of a link.
+/// What few links have, and no packet of the others looks at.
 #[derive(Debug)]
-pub(crate) struct Link {
-    /// When its pending event is due; never: there is none.
-    scheduled: Time,
-    /// When the line becomes or became free.
-    free_at: Time,
-    /// The line is free and the discipline said that nothing waits.
-    idle: bool,
+struct Odd {
     handover_at_start: bool,
-    /// The discipline has timers of its own.
-    timed: bool,
-    /// The discipline has no memory when it is empty, and there is no device under it: see [`Qdisc::passes`].
-    plain: bool,
-    /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
-    eager: bool,
     /// Time on the line that an idle line saves up.
     burst: Dur,
     /// Least bytes that a packet takes on the line.
     mpu: u64,
-    /// When the line became busy last.
-    busy_since: Time,
-    delay: Dur,
     /// Most that a packet is under way longer.
     jitter: Dur,
     /// A packet might overtake the one before it, and must not.
@@ -145,20 +133,66 @@ pub(crate) struct Link {
     jitter_rng: Rng,
     /// When the packet sent last is delivered; none overtakes it.
     last_due: Time,
-    line: Serialisation,
-    /// Where rate or delay changes: the line in the place of the plain one.
-    varying: Option<Box<Line>>,
-    flight: VecDeque<InFlight>,
-    tally: Tally,
     /// Chance of a loss on the line.
     loss: f64,
-    rng: Rng,
-    queue: Queue<Packet>,
-    device: Option<Device>,
+    loss_rng: Rng,
+    /// Where rate or delay changes: the line in the place of the plain one.
+    varying: Option<Line>,
     tap: Option<Box<Tap>>,
+}
+
+impl Odd {
+    fn new(plan: &LinkPlan, seed: u64) -> Odd {
+        Odd {
+            handover_at_start: plan.handover_at_start,
+            burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
+            mpu: plan.mpu.as_u64(),
+            jitter: plan.jitter,
+            ordered: !plan.jitter.is_zero() || plan.varying.as_ref().is_some_and(|v| v.delay.is_some()),
+            jitter_rng: Rng::new(seed, &format!("{}/jitter", plan.name)),
+            last_due: Time::ZERO,
+            loss: plan.loss.as_f64(),
+            loss_rng: Rng::new(seed, &format!("{}/loss", plan.name)),
+            varying: plan.varying.as_deref().map(|varying| Line::new(varying, plan.delay)),
+            tap: None,
+        }
+    }
+    /// True where a packet would notice.
+    fn matters(&self) -> bool {
+        let line = self.handover_at_start || !self.burst.is_zero() || self.mpu > 0 || self.varying.is_some();
+        line || self.ordered || self.loss > 0.0 || self.tap.is_some()
+    }
+}
+
+/// One direction of a link. What a packet that finds the line free needs comes first.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Link {
+    /// When its pending event is due; never: there is none.
+    scheduled: Time,
+    /// When the line becomes or became free.
+    free_at: Time,
+    flight: VecDeque<InFlight>,
+    delay: Dur,
+    /// The line is free and the discipline said that nothing waits.
+    idle: bool,
+    /// The discipline has timers of its own.
+    timed: bool,
+    /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
+    eager: bool,
+    /// Up to this length a packet passes a discipline that is empty and has no memory, without a device under it: see
+    /// [`Qdisc::passes`]. 0: none does.
+    passing: u32,
+    line: Serialisation,
+    /// When the line became busy last.
+    busy_since: Time,
+    odd: Option<Box<Odd>>,
+    device: Option<Box<Device>>,
+    tally: Tally,
+    queue: Queue<Packet>,
+    rng: Rng,
     /// The node that sends.
     pub from: u32,
-    loss_rng: Rng,
     /// The counters at the end of the warm-up, and the most packets that waited until then.
     warmup: LinkCounters,
 }
@@ -173,53 +207,69 @@ impl Link {
             packet: Bytes::new(u64::from(FULL_PACKET + framing)),
             seed: hash.bits(),
         };
-        let device = plan.ring.map(|n| Device { fifo: VecDeque::new(), capacity: n as usize });
-        let queue = Queue::new(&plan.queue, &context)?;
-        Ok(Link {
+        let odd = Odd::new(plan, seed);
+        let mut link = Link {
             scheduled: Time::NEVER,
             free_at: Time::ZERO,
-            idle: true,
-            handover_at_start: plan.handover_at_start,
-            timed: queue.next_timer().is_some(),
-            plain: queue.passes(1) && device.is_none() && plan.varying.is_none(),
-            eager: queue.returns_at_dequeue(),
-            burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
-            mpu: plan.mpu.as_u64(),
-            busy_since: Time::ZERO,
-            delay: plan.delay,
-            jitter: plan.jitter,
-            ordered: !plan.jitter.is_zero() || plan.varying.as_ref().is_some_and(|v| v.delay.is_some()),
-            jitter_rng: Rng::new(seed, &format!("{}/jitter", plan.name)),
-            last_due: Time::ZERO,
-            line: Serialisation::new(plan.rate),
-            varying: plan.varying.as_deref().map(|varying| Box::new(Line::new(varying, plan.delay))),
             flight: VecDeque::new(),
+            delay: plan.delay,
+            idle: true,
+            timed: false,
+            eager: false,
+            passing: 0,
+            line: Serialisation::new(plan.rate),
+            busy_since: Time::ZERO,
+            odd: odd.matters().then(|| Box::new(odd)),
+            device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
             tally: Tally::default(),
-            loss: plan.loss.as_f64(),
+            queue: Queue::new(&plan.queue, &context)?,
             rng: Rng::new(seed, &format!("{}/queue", plan.name)),
-            queue,
-            device,
-            tap: None,
             from: plan.from as u32,
-            loss_rng: Rng::new(seed, &format!("{}/loss", plan.name)),
             warmup: LinkCounters::default(),
-        })
+        };
+        link.meet_queue();
+        Ok(link)
     }
-    /// Writes every packet that the line takes to `tap`.
-    pub fn set_tap(&mut self, tap: Tap) {
-        self.tap = Some(Box::new(tap));
+    /// The discipline is new, and empty: what is fixed as long as the link has it.
+    fn meet_queue(&mut self) {
+        self.timed = self.queue.next_timer().is_some();
+        self.eager = self.queue.returns_at_dequeue();
+        let simple = self.device.is_none() && self.varying().is_none();
+        let passes = |len: &u32| simple && self.queue.passes(*len);
+        // Packets mostly all pass, or none; else the limit is found by halving.
+        self.passing = if passes(&LARGEST_PACKET) || !passes(&1) {
+            LARGEST_PACKET * u32::from(passes(&1))
+        } else {
+            let (mut fits, mut too_long) = (0, LARGEST_PACKET);
+            while too_long - fits > 1 {
+                let middle = (fits + too_long) / 2;
+                if passes(&middle) { fits = middle } else { too_long = middle }
+            }
+            fits
+        };
+    }
+    fn varying(&self) -> Option<&Line> {
+        self.odd.as_ref().and_then(|odd| odd.varying.as_ref())
+    }
+    /// Writes every packet that the line takes to `tap`; plan and seed are the link's.
+    pub fn set_tap(&mut self, tap: Tap, plan: &LinkPlan, seed: u64) {
+        self.odd.get_or_insert_with(|| Box::new(Odd::new(plan, seed))).tap = Some(Box::new(tap));
     }
     /// The tap, to be closed.
     pub fn take_tap(&mut self) -> Option<Box<Tap>> {
-        self.tap.take()
+        self.odd.as_mut().and_then(|odd| odd.tap.take())
     }
 
     /// A packet arrives at the queue. Where the link then needs an event, its time is returned.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
-        if self.plain && self.tally.waiting == 0 && self.free_at <= now && self.queue.passes(packet.header.len) {
+        if packet.header.len <= self.passing && self.tally.waiting == 0 && self.free_at <= now {
             return self.pass(now, packet, pool);
         }
+        self.join(now, packet, pool)
+    }
+    /// The packet goes through the discipline.
+    fn join(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
         self.catch_up(now, pool);
         self.tally.came(now);
         let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
@@ -229,28 +279,37 @@ impl Link {
         }
         if self.idle {
             self.idle = false;
-            self.free_at = self.free_at.max(now.saturating_sub(self.burst));
-            if let Some(line) = &mut self.varying {
-                self.free_at = line.ready(self.free_at);
-            }
-            self.busy_since = now;
+            self.occupy(now);
             self.send_until(now, pool);
         }
         self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.tally.waiting);
         if self.scheduled == Time::NEVER || self.eager { self.schedule() } else { None }
     }
     /// The line is free, nothing waits, and the discipline has no say: the packet goes on the line at once.
-    #[inline]
+    #[inline(always)]
     fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
         self.tally.counters.arrived += 1;
         self.idle = false;
-        self.free_at = self.free_at.max(now.saturating_sub(self.burst));
-        self.busy_since = now;
+        self.occupy(now);
         self.transmit(now, packet, pool);
         if self.scheduled == Time::NEVER { self.schedule() } else { None }
     }
+    /// A free line becomes busy.
+    #[inline(always)]
+    fn occupy(&mut self, now: Time) {
+        self.busy_since = now;
+        match &mut self.odd {
+            None => self.free_at = self.free_at.max(now),
+            Some(odd) => {
+                self.free_at = self.free_at.max(now.saturating_sub(odd.burst));
+                if let Some(line) = &mut odd.varying {
+                    self.free_at = line.ready(self.free_at);
+                }
+            }
+        }
+    }
     /// The pending event is due: the packet that is delivered now, if any, and the time of the next event, if any.
-    #[inline]
+    #[inline(always)]
     pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Packet>, Option<Time>) {
         if now != self.scheduled {
             return (None, None); // an earlier event took its place
@@ -269,7 +328,7 @@ impl Link {
         (delivered, self.schedule())
     }
     /// The time of the next event, where there is one and no event as early is pending.
-    #[inline]
+    #[inline(always)]
     fn schedule(&mut self) -> Option<Time> {
         let mut next = Time::NEVER;
         if let Some(head) = self.flight.front() {
@@ -294,23 +353,28 @@ impl Link {
         self.send_until(now, pool);
         self.run_timers(now);
     }
-    #[inline]
+    #[inline(always)]
     fn run_timers(&mut self, now: Time) {
-        if !self.timed {
-            return;
+        if self.timed {
+            self.run_due_timers(now);
         }
+    }
+    fn run_due_timers(&mut self, now: Time) {
         while let Some(at) = self.queue.next_timer().filter(|at| *at <= now) {
             self.queue.on_timer(at);
             debug_assert!(self.queue.next_timer() != Some(at), "a discipline's timer does not advance from {at}");
         }
     }
     /// The dequeues at which the line became free, up to `now`.
-    #[inline]
+    #[inline(always)]
     fn send_until(&mut self, now: Time, pool: &mut Pool) {
-        if self.plain && self.tally.waiting == 0 {
+        if self.passing > 0 && self.tally.waiting == 0 {
             self.idle |= self.free_at <= now;
-            return;
+        } else {
+            self.drain_until(now, pool);
         }
+    }
+    fn drain_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
             let start = self.free_at.max(self.busy_since);
             self.run_timers(start);
@@ -344,29 +408,21 @@ impl Link {
             }
         }
     }
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
         let bytes = u64::from(packet.header.len);
-        let (end, delay) = self.take_line(start, Bytes::new(bytes.max(self.mpu)));
         self.tally.counters.sent += 1;
         self.tally.counters.sent_bytes += bytes;
-        if let Some(tap) = &mut self.tap {
-            tap.write(start, &packet, pool);
+        if self.odd.is_some() {
+            return self.transmit_oddly(start, packet, pool);
         }
-        if self.loss > 0.0 && self.loss_rng.uniform() < self.loss {
-            self.tally.counters.lost += 1;
-            pool.give(&packet);
-            return;
-        }
-        let leaves = if self.handover_at_start { start } else { end.max(start) };
-        let due = self.due(leaves + delay);
-        self.flight.push_back(InFlight { due, packet });
+        self.free_at += self.line.next(Bytes::new(bytes));
+        self.flight.push_back(InFlight { due: self.free_at.max(start) + self.delay, packet });
     }
-
-    /// A packet takes the line at `start`: when its last byte leaves, and how long it is under way from there.
-    #[inline]
-    fn take_line(&mut self, start: Time, bytes: Bytes) -> (Time, Dur) {
-        match &mut self.varying {
+    fn transmit_oddly(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
+        let Some(odd) = &mut self.odd else { return };
+        let bytes = Bytes::new(u64::from(packet.header.len).max(odd.mpu));
+        let (end, delay) = match &mut odd.varying {
             None => {
                 self.free_at += self.line.next(bytes);
                 (self.free_at, self.delay)
@@ -374,21 +430,26 @@ impl Link {
             Some(line) => {
                 let end = line.send(self.free_at, bytes);
                 self.free_at = line.ready(end);
-                let leaves = if self.handover_at_start { start } else { end };
+                let leaves = if odd.handover_at_start { start } else { end };
                 // A packet that the line never carries is under way for ever.
                 (end, line.delay(leaves).min(Time::NEVER.since(leaves)))
             }
+        };
+        if let Some(tap) = &mut odd.tap {
+            tap.write(start, &packet, pool);
         }
-    }
-
-    /// When a packet is delivered that comes at `at` without jitter.
-    #[inline]
-    fn due(&mut self, at: Time) -> Time {
-        if self.ordered {
-            self.last_due = self.last_due.max(at + self.jitter.mul_f64(self.jitter_rng.uniform()));
-            return self.last_due;
+        if odd.loss > 0.0 && odd.loss_rng.uniform() < odd.loss {
+            self.tally.counters.lost += 1;
+            pool.give(&packet);
+            return;
         }
-        at
+        let leaves = if odd.handover_at_start { start } else { end.max(start) };
+        let mut due = leaves + delay;
+        if odd.ordered {
+            odd.last_due = odd.last_due.max(due + odd.jitter.mul_f64(odd.jitter_rng.uniform()));
+            due = odd.last_due;
+        }
+        self.flight.push_back(InFlight { due, packet });
     }
 
     /// The warm-up ends: counters "after warm-up" begin here.
@@ -398,22 +459,9 @@ impl Link {
         self.tally.counters.peak_packets = self.tally.waiting;
     }
     /// The counters of the whole run and of the time after warm-up.
-    pub fn counters(&mut self, now: Time, pool: &mut Pool) -> (LinkCounters, LinkCounters) {
+    pub fn record(&mut self, now: Time, pool: &mut Pool) -> LinkRecord {
         self.catch_up(now, pool);
-        let (total, before) = (self.tally.at(now), self.warmup);
-        let after = LinkCounters {
-            arrived: total.arrived - before.arrived,
-            sent: total.sent - before.sent,
-            sent_bytes: total.sent_bytes - before.sent_bytes,
-            dropped_overlimit: total.dropped_overlimit - before.dropped_overlimit,
-            dropped_congestion: total.dropped_congestion - before.dropped_congestion,
-            marked: total.marked - before.marked,
-            returned: total.returned - before.returned,
-            lost: total.lost - before.lost,
-            packet_ns: total.packet_ns - before.packet_ns,
-            peak_packets: total.peak_packets,
-        };
-        (LinkCounters { peak_packets: total.peak_packets.max(before.peak_packets), ..total }, after)
+        LinkRecord::new(&self.warmup, &self.tally.at(now))
     }
     /// What the queue looks like now.
     pub fn view(&mut self, now: Time, pool: &mut Pool) -> LinkView {

@@ -5,27 +5,43 @@
 //! new one through its enqueue, all at that instant: what either drops or marks meanwhile counts as ever. The
 //! new discipline has then idled since the start of the run.
 
-use super::{Link, Verdict};
+use super::{Link, Odd, Verdict};
 use crate::packet::{Packet, Pool};
+use haltere_lab::plan::LinkPlan;
 use haltere_queue::{Qdisc, Queue};
 use haltere_units::Time;
 
 impl Link {
-    /// Rate, delay, jitter and loss become those of `fresh`, and the discipline where `with_queue` says so. Where the link
+    /// Rate, delay, jitter and loss become those of `fresh`, the link `of` that plan and seed, and the discipline where `with_queue` says so. Where the link
     /// then needs an event, its time is returned.
-    pub fn become_like(&mut self, fresh: Link, with_queue: bool, now: Time, pool: &mut Pool) -> Option<Time> {
+    pub fn become_like(
+        &mut self,
+        fresh: Link,
+        of: (&LinkPlan, u64),
+        with_queue: bool,
+        now: Time,
+        pool: &mut Pool,
+    ) -> Option<Time> {
+        let (plan, seed) = of;
         self.catch_up(now, pool);
         if self.line.rate() != fresh.line.rate() {
             self.line = fresh.line;
         }
-        if self.varying.is_some() || fresh.varying.is_some() {
-            self.varying = fresh.varying;
-            self.plain &= self.varying.is_none();
-        }
-        self.burst = fresh.burst;
-        (self.delay, self.jitter, self.loss) = (fresh.delay, fresh.jitter, fresh.loss);
+        self.delay = fresh.delay;
         let last = self.flight.back().map_or(Time::ZERO, |last| last.due);
-        (self.ordered, self.last_due) = (true, self.last_due.max(last));
+        let changed = Odd::new(plan, seed);
+        let odd = match &mut self.odd {
+            Some(odd) => {
+                (odd.burst, odd.jitter, odd.loss, odd.varying) =
+                    (changed.burst, changed.jitter, changed.loss, changed.varying);
+                odd
+            }
+            none => none.insert(Box::new(changed)),
+        };
+        (odd.ordered, odd.last_due) = (true, odd.last_due.max(last));
+        if odd.varying.is_some() {
+            self.passing = 0;
+        }
         if with_queue {
             self.replace_queue(fresh.queue, now, pool);
         }
@@ -36,8 +52,7 @@ impl Link {
         let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut verdict)).collect();
         assert_eq!(self.queue.backlog().packets, 0, "a discipline keeps packets although the link can send");
         self.queue = queue;
-        (self.timed, self.eager) = (self.queue.next_timer().is_some(), self.queue.returns_at_dequeue());
-        self.plain = self.device.is_none() && self.varying.is_none() && self.queue.passes(1);
+        self.meet_queue();
         self.run_timers(now);
         let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
         for packet in moved {

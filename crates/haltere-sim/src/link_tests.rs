@@ -153,7 +153,7 @@ fn lazy(plan: &LinkPlan, seed: u64, arrivals: &[(Time, Header)], end: Time) -> O
         let arrival = arrivals.peek().map_or(Time::NEVER, |a| a.0);
         let event = pending.unwrap_or(Time::NEVER);
         if arrival.min(event) > end {
-            let (total, _) = link.counters(end, &mut pool);
+            let total = link.record(end, &mut pool).total;
             return (out, total);
         }
         // Which of the two comes first at one instant must not matter.

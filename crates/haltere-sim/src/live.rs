@@ -78,7 +78,7 @@ impl Live {
             if i >= known {
                 network.fabric.links.push(link);
             } else if differ.contains(&i) {
-                replace(network, i, link, old.links[i].queue != plan.links[i].queue);
+                replace(network, i, link, (&plan.links[i], plan.seed), old.links[i].queue != plan.links[i].queue);
             }
         }
         network.send_back();
@@ -116,9 +116,9 @@ impl Live {
     }
 }
 
-fn replace(network: &mut Network<'_>, index: usize, link: Link, with_queue: bool) {
+fn replace(network: &mut Network<'_>, index: usize, link: Link, of: (&LinkPlan, u64), with_queue: bool) {
     let fabric = &mut network.fabric;
-    if let Some(at) = fabric.links[index].become_like(link, with_queue, fabric.now, &mut fabric.pool) {
+    if let Some(at) = fabric.links[index].become_like(link, of, with_queue, fabric.now, &mut fabric.pool) {
         fabric.schedule(at, kind::LINK, index);
     }
 }

@@ -47,7 +47,8 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
             let rule = format!("a link's index below {}", plan.links.len());
             RunError::Param { place: "capture".into(), error: ParamError::new("link", rule, capture.link) }
         })?;
-        link.set_tap(Tap::new(capture, &plan.links, plan.framing));
+        let at = capture.link;
+        link.set_tap(Tap::new(capture, &plan.links, plan.framing), &plan.links[at], plan.seed);
     }
     network.live(plan.end, control)?;
     for link in &mut network.fabric.links {
@@ -122,7 +123,7 @@ impl<'a> Network<'a> {
             _ => Ok(()),
         }
     }
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, target: Target) {
         let index = target.index();
         match target.kind() {
@@ -149,7 +150,7 @@ impl<'a> Network<'a> {
         }
     }
     /// A packet is at a node: it is received there, or goes on.
-    #[inline]
+    #[inline(always)]
     fn hand_on(&mut self, packet: Packet) {
         if self.fabric.has_arrived(&packet) {
             let endpoint = packet.header.endpoint as usize;
@@ -159,7 +160,7 @@ impl<'a> Network<'a> {
             let pings = &mut self.recorder.record.pings;
             self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric, pings);
         } else {
-            self.fabric.forward(packet);
+            self.fabric.pass_on(packet);
         }
     }
     /// Sends the copies that queues turned round on their way back.

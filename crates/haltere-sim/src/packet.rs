@@ -203,16 +203,7 @@ impl Pool {
     #[inline]
     pub fn take(&mut self, mut header: Header, body: &Body) -> Packet {
         let content = match body {
-            Body::Tcp(segment) => {
-                header.flags = segment.flags.0 as u8;
-                let (val, ecr) = segment.timestamps.map_or((0, 0), |t| (t.val, t.ecr));
-                let mut more = if segment.timestamps.is_some() { TIMESTAMPS } else { 0 };
-                if !segment.sack.is_empty() || segment.flags.contains(Flags::SYN) {
-                    more |= self.keep(segment);
-                }
-                let (seq, ack, window) = (segment.seq, segment.ack, segment.window);
-                Content { seq, ack, val, ecr, more, window, payload: segment.len as u16 }
-            }
+            Body::Tcp(segment) => return self.carry(header, segment),
             Body::Udp(payload) => Content { payload: *payload as u16, ..Content::default() },
             Body::Echo(echo) => {
                 header.flags = u8::from(echo.reply);
@@ -222,6 +213,18 @@ impl Pool {
             }
         };
         Packet { header, content }
+    }
+    /// A packet that carries that segment.
+    #[inline(always)]
+    pub fn carry(&mut self, mut header: Header, segment: &Segment) -> Packet {
+        header.flags = segment.flags.0 as u8;
+        let (val, ecr) = segment.timestamps.map_or((0, 0), |t| (t.val, t.ecr));
+        let mut more = if segment.timestamps.is_some() { TIMESTAMPS } else { 0 };
+        if !segment.sack.is_empty() || segment.flags.contains(Flags::SYN) {
+            more |= self.keep(segment);
+        }
+        let (seq, ack, window) = (segment.seq, segment.ack, segment.window);
+        Packet { header, content: Content { seq, ack, val, ecr, more, window, payload: segment.len as u16 } }
     }
     #[cold]
     fn keep(&mut self, segment: &Segment) -> u32 {
@@ -243,25 +246,7 @@ impl Pool {
     pub fn body(&self, packet: &Packet) -> Body {
         let (header, content) = (&packet.header, &packet.content);
         match header.protocol {
-            TCP => {
-                let mut segment = Segment {
-                    seq: content.seq,
-                    ack: content.ack,
-                    len: u32::from(content.payload),
-                    window: content.window,
-                    flags: Flags(u16::from(header.flags)),
-                    ..Segment::default()
-                };
-                if content.more & TIMESTAMPS != 0 {
-                    segment.timestamps = Some(Timestamps { val: content.val, ecr: content.ecr });
-                }
-                if let Some(at) = (content.more & !TIMESTAMPS).checked_sub(1) {
-                    let rare = &self.rare[at as usize];
-                    (segment.sack, segment.mss) = (rare.sack, rare.mss);
-                    (segment.window_scale, segment.sack_permitted) = (rare.window_scale, rare.sack_permitted);
-                }
-                Body::Tcp(segment)
-            }
+            TCP => Body::Tcp(self.segment(packet)),
             UDP => Body::Udp(u32::from(content.payload)),
             _ => {
                 let sent = Time::from_ns(u64::from(content.seq) << 32 | u64::from(content.ack));
@@ -269,6 +254,35 @@ impl Pool {
                 Body::Echo(Echo { sent, seq, payload, reply: header.flags != 0 })
             }
         }
+    }
+    /// The segment that a TCP packet carries.
+    #[inline(always)]
+    fn segment(&self, packet: &Packet) -> Segment {
+        let (header, content) = (&packet.header, &packet.content);
+        let mut segment = Segment {
+            seq: content.seq,
+            ack: content.ack,
+            len: u32::from(content.payload),
+            window: content.window,
+            flags: Flags(u16::from(header.flags)),
+            ..Segment::default()
+        };
+        if content.more & TIMESTAMPS != 0 {
+            segment.timestamps = Some(Timestamps { val: content.val, ecr: content.ecr });
+        }
+        if let Some(at) = (content.more & !TIMESTAMPS).checked_sub(1) {
+            let rare = &self.rare[at as usize];
+            (segment.sack, segment.mss) = (rare.sack, rare.mss);
+            (segment.window_scale, segment.sack_permitted) = (rare.window_scale, rare.sack_permitted);
+        }
+        segment
+    }
+    /// The packet has reached its receiver: the segment that it carries, if it is TCP.
+    #[inline(always)]
+    pub fn open_segment(&mut self, packet: &Packet) -> Option<Segment> {
+        let segment = (packet.header.protocol == TCP).then(|| self.segment(packet));
+        self.give(packet);
+        segment
     }
     /// The packet has reached its receiver: what it carries.
     #[inline]

@@ -5,7 +5,7 @@
 use crate::app::Flow;
 use crate::fabric::{Fabric, kind};
 use haltere_lab::Plan;
-use haltere_lab::record::{FlowSample, LinkRecord, QueueSample, Record};
+use haltere_lab::record::{FlowSample, QueueSample, Record};
 use haltere_queue::Qdisc;
 use haltere_transport::Info;
 use haltere_units::{Dur, Probe, Time};
@@ -139,8 +139,7 @@ impl Recorder {
             flow.sender_at_warmup = sender;
         }
         for link in &mut fabric.links {
-            let (total, after_warmup) = link.counters(end, &mut fabric.pool);
-            self.record.links.push(LinkRecord { total, after_warmup });
+            self.record.links.push(link.record(end, &mut fabric.pool));
         }
         self.record.peak_events = fabric.events.peak() as u64;
         self.record

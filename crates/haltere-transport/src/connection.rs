@@ -7,7 +7,7 @@
 
 use crate::ack::AckIn;
 use crate::payload::Payload;
-use crate::receiver::{Arrival, OldAck, Receiver};
+use crate::receiver::{Arrival, Receiver};
 use crate::sender::{Sender, Transmit};
 use crate::seq::{position, wire};
 use crate::{Flags, Segment, TcpParams, Timestamps};
@@ -342,28 +342,29 @@ impl Connection {
     }
 
     /// The next segment to send now, with its ECN codepoint; call until `None`.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Segment, Ecn)> {
         if self.state != State::Established {
             return self.poll_handshake(now);
         }
-        if let Some(old) = self.rx.old_ack.take() {
-            return Some(self.pure_ack(now, Some(old)));
-        }
-        if let Some(transmit) = self.tx.poll(now) {
-            return Some(self.data_segment(now, &transmit));
-        }
-        if self.rx.ack_now {
-            return Some(self.pure_ack(now, None));
-        }
-        None
+        let what = if self.rx.old_ack.is_some() {
+            Transmit::ack(self.tx.nxt)
+        } else if let Some(data) = self.tx.poll(now) {
+            data
+        } else if self.rx.ack_now {
+            Transmit::ack(self.tx.nxt)
+        } else {
+            return None;
+        };
+        Some(self.segment(now, &what))
     }
 
+    #[cold]
     fn poll_handshake(&mut self, now: Time) -> Option<(Segment, Ecn)> {
         if self.rst_due {
             self.rst_due = false;
-            let mut segment = self.header(now, self.tx.nxt, Flags::RST.with(Flags::ACK));
-            segment.window = 0;
+            let (mut segment, _) = self.segment(now, &Transmit::ack(self.tx.nxt));
+            (segment.flags, segment.window) = (Flags::RST.with(Flags::ACK), 0);
             return Some((segment, Ecn::NotEct));
         }
         if !core::mem::take(&mut self.hs.due) {
@@ -399,13 +400,31 @@ impl Connection {
         Some((segment, if self.per_packet { Ecn::Ect0 } else { Ecn::NotEct }))
     }
 
-    /// A segment's header at a position, acknowledging what is here.
+    /// A segment, acknowledging what is here.
     #[inline]
-    fn header(&mut self, now: Time, seq: u64, flags: Flags) -> Segment {
+    fn segment(&mut self, now: Time, what: &Transmit) -> (Segment, Ecn) {
         let unread = if self.rx.auto_read { 0 } else { self.rx.unread() };
+        let mut flags = Flags::ACK;
+        if what.push {
+            flags = flags.with(Flags::PSH);
+        }
+        if what.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        if self.ecn_ok && self.rx.echo {
+            flags = flags.with(Flags::ECE);
+        }
+        let mut ecn = if self.ecn_ok && self.per_packet { Ecn::Ect0 } else { Ecn::NotEct };
+        if self.ecn_ok && what.new && what.len > 0 {
+            ecn = Ecn::Ect0;
+            if core::mem::take(&mut self.tx.rec.cwr_queued) {
+                flags = flags.with(Flags::CWR);
+            }
+        }
         let mut segment = Segment {
-            seq: wire(seq, self.iss),
+            seq: wire(what.seq, self.iss),
             ack: wire(self.rx.next, self.irs),
+            len: what.len,
             window: self.rx.window.advertise(self.rx.next, unread),
             flags,
             ..Segment::default()
@@ -415,51 +434,27 @@ impl Connection {
             segment.timestamps = Some(Timestamps { val: ms.wrapping_add(self.ts_offset), ecr: self.ts_recent });
         }
         if self.rx.has_blocks() {
-            segment.sack = self.rx.sack_blocks(self.irs, if self.ts_ok { 3 } else { 4 });
+            self.rx.fill_blocks(&mut segment.sack, self.irs, if self.ts_ok { 3 } else { 4 });
         }
-        if self.ecn_ok && self.rx.echo {
-            segment.flags = segment.flags.with(Flags::ECE);
+        if self.rx.old_ack.is_some() {
+            self.make_old(&mut segment);
+            return (segment, ecn);
         }
-        segment
-    }
-
-    #[inline]
-    fn data_segment(&mut self, now: Time, t: &Transmit) -> (Segment, Ecn) {
-        let mut flags = Flags::ACK;
-        if t.push {
-            flags = flags.with(Flags::PSH);
-        }
-        if t.fin {
-            flags = flags.with(Flags::FIN);
-        }
-        let mut ecn = if self.ecn_ok && self.per_packet { Ecn::Ect0 } else { Ecn::NotEct };
-        if self.ecn_ok && t.new && t.len > 0 {
-            ecn = Ecn::Ect0;
-            if core::mem::take(&mut self.tx.rec.cwr_queued) {
-                flags = flags.with(Flags::CWR);
-            }
-        }
-        let mut segment = self.header(now, t.seq, flags);
-        segment.len = t.len;
-        if t.len > 0 {
+        if what.len > 0 {
             self.rx.data_sent(now.as_ns());
         }
         self.rx.ack_sent();
         (segment, ecn)
     }
 
-    #[inline]
-    fn pure_ack(&mut self, now: Time, old: Option<OldAck>) -> (Segment, Ecn) {
-        let mut segment = self.header(now, self.tx.nxt, Flags::ACK);
-        match old {
-            None => self.rx.ack_sent(),
-            Some(old) => {
-                segment.ack = wire(old.ack, self.irs);
-                let echo = if old.ece { Flags::ECE.0 } else { 0 };
-                segment.flags = Flags(segment.flags.0 & !Flags::ECE.0 | echo);
-            }
+    /// RFC 8257 section 3.2: the acknowledgement says what was so before the mark changed.
+    #[cold]
+    fn make_old(&mut self, segment: &mut Segment) {
+        if let Some(old) = self.rx.old_ack.take() {
+            segment.ack = wire(old.ack, self.irs);
+            let echo = if old.ece { Flags::ECE.0 } else { 0 };
+            segment.flags = Flags(segment.flags.0 & !Flags::ECE.0 | echo);
         }
-        (segment, if self.ecn_ok && self.per_packet { Ecn::Ect0 } else { Ecn::NotEct })
     }
 
     /// When [`on_timeout`](Connection::on_timeout) is to be called, if ever. Cheap.

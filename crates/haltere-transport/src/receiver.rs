@@ -442,10 +442,10 @@ impl Receiver {
     }
 
     /// The SACK blocks of the next acknowledgement, a duplicate first (RFC 2883).
-    pub(crate) fn sack_blocks(&mut self, irs: u32, most: usize) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
+    #[cold]
+    pub(crate) fn fill_blocks(&mut self, blocks: &mut SackBlocks, irs: u32, most: usize) {
         if !self.sack_ok {
-            return blocks;
+            return;
         }
         if let Some((start, end)) = self.dsack.take() {
             blocks.push(wire(start, irs), wire(end, irs));
@@ -455,7 +455,6 @@ impl Receiver {
                 blocks.push(wire(start, irs), wire(end, irs));
             }
         }
-        blocks
     }
 
     /// True where the next acknowledgement carries SACK blocks.

@@ -55,6 +55,14 @@ pub(crate) struct Transmit {
     pub push: bool,
 }
 
+impl Transmit {
+    /// Nothing but an acknowledgement.
+    #[inline]
+    pub(crate) fn ack(seq: u64) -> Transmit {
+        Transmit { seq, len: 0, fin: false, new: false, push: false }
+    }
+}
+
 /// The sending half of a connection.
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -226,9 +234,26 @@ impl Sender {
         self.nxt < self.write_end || self.nxt == self.fin
     }
 
+    /// Nothing to send, nothing under way: the state of who only receives.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.nxt >= self.write_end
+            && self.nxt != self.fin
+            && self.board.is_empty()
+            && !self.burst
+            && self.turn != Turn::New
+    }
+
     /// The next segment to send now.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Transmit> {
+        if self.forced == Forced::None && self.is_quiet() {
+            return None;
+        }
+        self.poll_busy(now)
+    }
+
+    fn poll_busy(&mut self, now: Time) -> Option<Transmit> {
         if self.forced != Forced::None {
             return self.poll_forced(now);
         }
@@ -259,7 +284,7 @@ impl Sender {
                 }
                 self.rec.frto = false;
                 self.turn = Turn::Lost;
-                self.poll(now)
+                self.poll_busy(now)
             }
             None => self.end_burst(now),
         }
@@ -274,7 +299,7 @@ impl Sender {
             }
             Forced::Probe => Some(self.send_probe(now)?),
             Forced::WindowProbe => Some(self.send_window_probe(now)),
-            _ => self.poll(now),
+            _ => self.poll_busy(now),
         }
     }
 
@@ -426,7 +451,7 @@ impl Sender {
             let fin = self.nxt + fits == self.fin;
             return self.send_new(fits as u32, fin, now);
         }
-        Transmit { seq: self.una - 1, len: 0, fin: false, new: false, push: false }
+        Transmit::ack(self.una - 1)
     }
 
     /// Nothing more goes out now: remember whether the window was the limit, and start the timers.

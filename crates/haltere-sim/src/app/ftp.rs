@@ -26,12 +26,12 @@
 use super::Place;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Packet, is_aligned};
+use crate::packet::Packet;
 use haltere_lab::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
 use haltere_lab::record::TaskRecord;
 use haltere_lab::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
-use haltere_transport::{Connection, Flags, Role};
+use haltere_transport::{Connection, Role};
 use haltere_units::{Bytes, ParamError, Time};
 
 const CLIENT: usize = 0;
@@ -199,7 +199,7 @@ impl Ftp {
         let mut ends = pairs.map(|pair| &mut pair.0[side]);
         // A packet of a connection that is no more finds none.
         let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
-        if let (Some(end), Body::Tcp(segment)) = (end, fabric.pool.open(&packet)) {
+        if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
             if h.returned {
                 end.socket.on_returned(fabric.now, &segment);
             } else {
@@ -257,10 +257,7 @@ impl Ftp {
             for pair in self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten()) {
                 let End { socket, port } = &mut pair.0[side];
                 while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
-                    if segment.flags.contains(Flags::SYN) {
-                        port.header.aligned = is_aligned(segment.seq);
-                    }
-                    port.send(segment.header_len() + segment.len, ecn, Body::Tcp(segment), fabric);
+                    port.send_segment(&segment, 0, ecn, fabric);
                 }
                 next = next.min(socket.next_timeout().unwrap_or(Time::NEVER));
             }

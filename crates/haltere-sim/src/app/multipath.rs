@@ -6,12 +6,12 @@
 use super::Place;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Packet, is_aligned};
+use crate::packet::Packet;
 use haltere_lab::plan::{FlowPlan, MultipathPlan, PathPlan};
 use haltere_lab::record::{PathSample, PingSample, Record};
 use haltere_lab::rng::Rng;
 use haltere_transport::multipath::{Dss, Multipath};
-use haltere_transport::{Flags, Info, Role};
+use haltere_transport::{Info, Role};
 use haltere_units::{Bytes, Dur, ParamError, Time};
 use std::collections::VecDeque;
 
@@ -184,7 +184,7 @@ impl Multi {
         let ports = (h.src_port, h.dst_port);
         let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
         let path = self.ports.iter().position(|p| of(p) == ports);
-        if let (Some(path), Body::Tcp(segment), false) = (path, fabric.pool.open(&packet), h.returned)
+        if let (Some(path), Some(segment), false) = (path, fabric.pool.open_segment(&packet), h.returned)
             && let Some(dss) = self.sent[path][from].get(h.id)
         {
             self.ends[side].on_segment(fabric.now, path, &segment, h.ecn, &dss);
@@ -218,12 +218,8 @@ impl Multi {
                 continue;
             }
             let port = &mut self.ports[t.path][side];
-            if t.segment.flags.contains(Flags::SYN) {
-                port.header.aligned = is_aligned(t.segment.seq);
-            }
-            let bytes = t.segment.header_len() + t.dss.option_len() + t.segment.len;
             self.sent[t.path][side].keep(port.header.id.wrapping_add(1), t.dss);
-            port.send(bytes, t.ecn, Body::Tcp(t.segment), fabric);
+            port.send_segment(&t.segment, t.dss.option_len(), t.ecn, fabric);
         }
         if let Some(at) = self.ends[side].next_timeout() {
             let at = at.max(now);

@@ -5,10 +5,10 @@ use super::bulk::Bulk;
 use super::on_off::OnOff;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Header, Packet, is_aligned};
+use crate::packet::{Header, Packet};
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::rng::Rng;
-use haltere_transport::{Connection, Flags, Info, Role};
+use haltere_transport::{Connection, Info, Role};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 
 /// The client's side, and index of its endpoint.
@@ -128,7 +128,7 @@ impl Tcp {
     }
     #[inline]
     pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        let Body::Tcp(segment) = fabric.pool.open(&packet) else { return };
+        let Some(segment) = fabric.pool.open_segment(&packet) else { return };
         let socket = &mut self.ends[side].socket;
         if packet.header.returned {
             socket.on_returned(fabric.now, &segment);
@@ -160,10 +160,7 @@ impl Tcp {
     fn transmit(&mut self, side: usize, fabric: &mut Fabric) {
         let End { socket, alarms, port } = &mut self.ends[side];
         while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
-            if segment.flags.contains(Flags::SYN) {
-                port.header.aligned = is_aligned(segment.seq);
-            }
-            port.send(segment.header_len() + segment.len, ecn, Body::Tcp(segment), fabric);
+            port.send_segment(&segment, 0, ecn, fabric);
         }
         if let Some(at) = socket.next_timeout() {
             let at = at.max(fabric.now);
