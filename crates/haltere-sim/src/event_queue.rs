@@ -2,8 +2,8 @@
 //! Source: the calendar queue of R. Brown, CACM 31 (1988), as a timing wheel whose bucket width follows the run.
 //! Deviations: a bucket is sorted when the clock reaches it; what lies beyond the wheel waits in a heap.
 //! Model: smallest (time, sequence number) first, so equal times come out in the order in which they went in.
-//! A bucket is a power of two of nanoseconds wide, about the mean time between events, and there are four buckets
-//! or more for each pending event, so by Little's law the wheel reaches four times as far as the mean event lies
+//! A bucket is a power of two of nanoseconds wide, about the mean time between events (sixteen times that where many are
+//! pending), and there are four buckets or more for each of as many pending events, so by Little's law the wheel reaches four times as far as the mean event lies
 //! ahead. Both are looked at again every [`REVIEW`] events. They change the cost only, never the order.
 //!
 //! ```text
@@ -58,6 +58,10 @@ const fn time_of(key: Key) -> u64 {
 
 /// Events between two looks at the width and the number of buckets.
 const REVIEW: u32 = 4096;
+/// With so many pending events their targets do not fit into the caches. Then a bucket is 2^BATCH times as wide, so that
+/// the caller can look at several events at once, see [`EventQueue::reached`].
+const MANY: usize = 8192;
+const BATCH: u32 = 4;
 /// The least and the most buckets, as powers of two.
 const BUCKETS: (u32, u32) = (8, 18);
 /// The end of a list.
@@ -95,6 +99,10 @@ pub struct EventQueue {
     far_at: u64,
     seq: u32,
     peak: usize,
+    /// A bucket of many events was just taken.
+    fresh: bool,
+    /// Buckets are made for many events.
+    batches: bool,
     /// Events until the next review, and the time of the last.
     until_review: u32,
     reviewed: u64,
@@ -115,6 +123,8 @@ impl Default for EventQueue {
             far_at: u64::MAX,
             seq: 0,
             peak: 0,
+            fresh: false,
+            batches: false,
             until_review: REVIEW,
             reviewed: 0,
         }
@@ -169,6 +179,16 @@ impl EventQueue {
             self.review(time_of(first));
         }
         Some((Time::from_ns(time_of(first)), Target(first as u32)))
+    }
+    /// The events of the bucket that the clock has reached, latest first, where there are several and they were not shown
+    /// before; only while many are pending.
+    #[inline(always)]
+    pub fn reached(&mut self) -> Option<impl Iterator<Item = Target> + '_> {
+        if !self.fresh {
+            return None;
+        }
+        self.fresh = false;
+        Some(self.current.iter().map(|entry| Target(*entry as u32)))
     }
     #[inline(always)]
     fn insert(&mut self, entry: Key) {
@@ -259,7 +279,10 @@ impl EventQueue {
             0 | 1 => {}
             2 if self.current[0] < self.current[1] => self.current.swap(0, 1),
             2 => {}
-            _ => self.current.sort_unstable_by(|a, b| b.cmp(a)),
+            _ => {
+                self.current.sort_unstable_by(|a, b| b.cmp(a));
+                self.fresh = self.batches;
+            }
         }
     }
     /// Fits width and number of the buckets to the events since the last review, where they are far off.
@@ -267,8 +290,10 @@ impl EventQueue {
     fn review(&mut self, now: u64) {
         let gap = (now - self.reviewed) / u64::from(REVIEW);
         (self.reviewed, self.until_review) = (now, REVIEW);
-        let shift = gap.max(1).ilog2();
-        let buckets = (4 * self.len()).max(1).ilog2().clamp(BUCKETS.0, BUCKETS.1);
+        self.batches = self.len() >= MANY;
+        let batch = if self.batches { BATCH } else { 0 };
+        let shift = gap.max(1).ilog2() + batch;
+        let buckets = (4 * self.len()).max(1).ilog2().saturating_sub(batch).clamp(BUCKETS.0, BUCKETS.1);
         let now_buckets = self.heads.len().ilog2();
         if shift.abs_diff(self.shift) < 2 && buckets <= now_buckets && buckets + 3 > now_buckets {
             return;

@@ -35,8 +35,9 @@ const LARGEST_PACKET: u32 = 1 << 17;
 /// Packets in flight for which an empty link keeps room.
 const SPARE: usize = 8;
 
-/// A packet on the line.
+/// A packet on the line: one cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 struct InFlight {
     due: Time,
     packet: Packet,
@@ -50,12 +51,13 @@ struct Device {
     capacity: usize,
 }
 
-/// What a link counts.
+/// What a link counts. What a passing packet counts comes first.
 #[derive(Debug, Default, Clone)]
+#[repr(C)]
 struct Tally {
-    counters: LinkCounters,
     /// Packets in the discipline.
     waiting: u32,
+    counters: LinkCounters,
     /// Sum of the instants at which packets left the discipline less the sum of those at which they came, so
     /// that `waiting * now` more is the integral of the packets waiting.
     balance_ns: i128,
@@ -260,6 +262,16 @@ impl Link {
         self.odd.as_mut().and_then(|odd| odd.tap.take())
     }
 
+    /// Reads a word of each cache line that an event or an arrival needs.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        self.scheduled.as_ns() ^ self.busy_since.as_ns() ^ u64::from(self.tally.waiting)
+    }
+    /// Cursor and endpoint of the packet that comes out next.
+    #[inline]
+    pub fn next_out(&self) -> Option<(u32, u32)> {
+        self.flight.front().map(|head| (head.packet.header.cursor, head.packet.header.endpoint))
+    }
     /// A packet arrives at the queue. Where the link then needs an event, its time is returned.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
@@ -322,8 +334,11 @@ impl Link {
             Some(head) if head.due <= now => self.flight.pop_front().map(|head| head.packet),
             _ => None,
         };
-        if self.flight.is_empty() && self.flight.capacity() > SPARE {
-            self.flight.shrink_to(0); // of thousands of links few are full at one time
+        if self.flight.is_empty() {
+            self.flight.clear(); // the next packet takes the first place again, which is in the cache
+            if self.flight.capacity() > SPARE {
+                self.flight.shrink_to(0); // of thousands of links few are full at one time
+            }
         }
         (delivered, self.schedule())
     }

@@ -7,6 +7,7 @@ use alloc::collections::VecDeque;
 
 /// Ranges received above the next position expected.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Reassembly {
     ranges: VecDeque<(u64, u64)>,
     /// The ranges that changed last, newest first.

@@ -40,6 +40,7 @@ pub(crate) struct Arrival {
 
 /// The receiving half of a connection.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
     /// Next position expected; what the last acknowledgement said; read by the application.
     pub next: u64,
@@ -47,15 +48,15 @@ pub(crate) struct Receiver {
     pub read: u64,
     /// End of the stream, once the FIN is here; `u64::MAX` before.
     pub fin: u64,
-    pub window: ReceiveWindow,
-    pub ooo: Reassembly,
     /// A delayed acknowledgement is waiting for this time.
     pub ack_at: u64,
+    compress_at: u64,
+    last_data: u64,
+    ato: u64,
     /// One is due at once.
     pub ack_now: bool,
     /// Something is to be acknowledged.
     scheduled: bool,
-    pub old_ack: Option<OldAck>,
     pub auto_read: bool,
     /// The echo is set.
     pub echo: bool,
@@ -63,23 +64,23 @@ pub(crate) struct Receiver {
     seen_ect: bool,
     pub ecn_ok: bool,
     pub sack_ok: bool,
-    mss: u64,
-    ack_every: u64,
-    /// Quick acknowledgements left, and at most.
-    quick: u32,
-    quick_max: u32,
     ping_pong: u8,
     pushed: u8,
-    ato: u64,
-    ato_min: u64,
-    ato_max: u64,
-    last_data: u64,
-    dsack: Option<(u64, u64)>,
     /// Acknowledgements at once since `compress_next`, and merged since.
     dup_acks: u8,
     merged: u8,
+    /// Quick acknowledgements left, and at most.
+    quick: u32,
+    quick_max: u32,
+    mss: u64,
+    ack_every: u64,
+    ato_min: u64,
+    pub window: ReceiveWindow,
+    pub ooo: Reassembly,
+    pub old_ack: Option<OldAck>,
+    dsack: Option<(u64, u64)>,
+    ato_max: u64,
     compress_next: u64,
-    compress_at: u64,
     sack_delay: u64,
     merge_max: u8,
     pub duplicates: u64,
@@ -87,6 +88,11 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.ack_at ^ self.mss ^ self.window.edge ^ u64::from(self.ooo.is_empty())
+    }
+
     pub(crate) fn new(p: &TcpParams, per_packet: bool) -> Receiver {
         Receiver {
             next: 1,

@@ -63,17 +63,22 @@ impl Transmit {
     }
 }
 
-/// The sending half of a connection.
+/// The sending half of a connection. What a pure receiver reads with every segment comes first, then what an
+/// acknowledgement of a steady flow needs.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Sender {
     /// First position not acknowledged, first not sent, end of what the application wrote, end of the peer's window.
     pub una: u64,
     pub nxt: u64,
     pub write_end: u64,
     pub window_end: u64,
-    /// The window in force: the control's, or that of proportional rate reduction.
-    pub cwnd: u64,
-    pub mss: u64,
+    pub fin: u64,
+    /// Sequence number and acknowledgement of the last window update.
+    pub window_seq: u64,
+    pub window_ack: u64,
+    /// The time to wake up for the next paced segment.
+    pub pacing_wake: u64,
     pub state: CaState,
     pub forced: Forced,
     pub turn: Turn,
@@ -82,34 +87,32 @@ pub(crate) struct Sender {
     burst: bool,
     pub was_limited: bool,
     pub nagle: bool,
-    pub max_out: u32,
-    pub usage_end: u64,
-    pub fin: u64,
-    /// Position after the last small segment sent (Minshall).
-    small_end: u64,
-    pub buffer: u64,
-    pub fixed_buffer: bool,
-    /// Departure time of the next paced segment, and the time to wake up for it.
-    pub paced_at: u64,
-    pub pacing_wake: u64,
-    pub last_sent: u64,
-    /// Sequence number and acknowledgement of the last window update.
-    pub window_seq: u64,
-    pub window_ack: u64,
-    pub largest_window: u64,
+    pub owns_recovery: bool,
     pub xmit: Xmit,
     pub board: Scoreboard,
-    pub delivery: Delivery,
     pub rtt: Rtt,
-    pub rec: Recovery,
-    pub control: Control,
-    pub owns_recovery: bool,
+    /// The window in force: the control's, or that of proportional rate reduction.
+    pub cwnd: u64,
+    pub mss: u64,
+    pub buffer: u64,
+    pub usage_end: u64,
+    /// Departure time of the next paced segment.
+    pub paced_at: u64,
+    pub last_sent: u64,
     pub segments_sent: u64,
+    pub round_end: u64,
+    pub delivery: Delivery,
+    pub control: Control,
+    pub rec: Recovery,
+    pub round: u64,
+    pub max_out: u32,
+    pub fixed_buffer: bool,
+    pub start_after_idle: bool,
+    /// Position after the last small segment sent (Minshall).
+    small_end: u64,
+    pub largest_window: u64,
     pub retransmissions: u64,
     pub bytes_retransmitted: u64,
-    pub round_end: u64,
-    pub round: u64,
-    pub start_after_idle: bool,
     /// The SACK blocks of the last acknowledgement.
     pub sack_cache: [(u64, u64); 4],
 }
@@ -161,6 +164,17 @@ impl Sender {
         }
     }
 
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        let lines =
+            self.una ^ self.pacing_wake ^ self.xmit.at ^ self.rtt.srtt() ^ self.rtt.min() ^ self.cwnd ^ self.round_end;
+        lines
+            ^ self.delivery.delivered
+            ^ self.control.cwnd().as_u64()
+            ^ self.rec.high_seq
+            ^ self.rec.tlp_end
+            ^ self.board.touch()
+    }
     /// Takes the window from whoever rules it now.
     #[inline]
     pub(crate) fn refresh_cwnd(&mut self) {

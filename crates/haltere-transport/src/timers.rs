@@ -21,9 +21,10 @@ pub(crate) enum Timer {
 
 /// The sender's timer.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Xmit {
-    pub timer: Timer,
     pub at: u64,
+    pub timer: Timer,
     tlp: bool,
     tick: u64,
     max_rto: u64,
