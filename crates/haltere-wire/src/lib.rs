@@ -19,6 +19,7 @@ mod netlink;
 pub mod pcapng;
 pub mod port;
 pub mod router;
+pub mod schedule;
 pub mod service;
 pub mod stack;
 pub mod stats;

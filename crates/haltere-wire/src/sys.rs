@@ -118,6 +118,22 @@ pub fn die_with_parent(command: &mut std::process::Command) {
     }
 }
 
+/// How the kernel schedules the calling thread: policy, priority, niceness, slice.
+pub fn scheduling() -> io::Result<libc::sched_attr> {
+    // SAFETY: all-zero is a valid value of this structure of integers.
+    let mut now: libc::sched_attr = unsafe { MaybeUninit::zeroed().assume_init() };
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: the kernel writes at most `size` bytes into `now`, which lives through the call; thread 0 is the caller.
+    check(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut now, size, 0) } as i32)?;
+    Ok(now)
+}
+
+/// Sets what [`scheduling`] reads.
+pub fn set_scheduling(wanted: &libc::sched_attr) -> io::Result<()> {
+    // SAFETY: the kernel only reads `wanted`, whose size it finds in it; thread 0 is the caller.
+    check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *wanted, 0) } as i32)
+}
+
 /// A descriptor of our own for what `fd`, a number from elsewhere, stands for; reading it does not block.
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: plain system calls on a number; the new descriptor is owned by nobody else.

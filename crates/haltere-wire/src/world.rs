@@ -15,6 +15,7 @@ use crate::kernel_tcp;
 use crate::namespace::{HostSettings, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
+use crate::schedule::Prompt;
 use crate::stats::Snapshot;
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::record::{LinkRecord, QueueSample};
@@ -228,9 +229,13 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO)
-            .map_err(|e| WireError::os("the clock", e))
-            .and_then(|mut clock| agent.run(&mut clock, control));
+        let observed = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e)).and_then(
+            |mut clock| {
+                let _prompt = Prompt::soon();
+                clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
+                agent.run(&mut clock, control)
+            },
+        );
         if observed.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
@@ -311,7 +316,9 @@ fn route(
     spin: Dur,
     stops: Stops<'_>,
 ) -> Result<Routed, WireError> {
+    let prompt = Prompt::for_router(spin);
     let mut router = Router::new(fabric, ports)?;
+    router.schedule = prompt.schedule();
     let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
     let mut watch = Attentive { stops, next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());
