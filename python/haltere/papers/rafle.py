@@ -21,7 +21,17 @@ from ..report.document import Document, Heading, Table, Text
 from ..stats import Mean
 from . import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge, rafle_figures
 from .rafle_router import DEFAULT_READINGS, DROP_TAIL, LABELS, PAPERS, READINGS, SERVICES, queue
-from .rafle_tasks import LAST_BUCKETS, Cell, Tasks, bucket_mean, bucket_sd, chance_of_gain, equal_share, verdicts
+from .rafle_tasks import (
+    BUCKET,
+    LAST_BUCKETS,
+    Cell,
+    Tasks,
+    bucket_mean,
+    bucket_sd,
+    chance_of_gain,
+    equal_share,
+    verdicts,
+)
 
 __all__ = ["equal_share", "reproduce"]
 
@@ -166,6 +176,7 @@ class Study:
             document.add(self.over_readings("mean"), self.over_readings("sd"))
             if self.second:
                 document.add(self.over_readings("served"))
+            document.add(self.halves())
         document.add(Heading("Figures"))
         for reading in self.readings:
             document.add(*rafle_figures.all_of(self, reading))
@@ -286,6 +297,24 @@ class Study:
         return Table(
             f"gains-{what}", f"{title}: gain of files up to 100 KB over drop tail (%), by reading", columns, rows
         )
+
+    def halves(self) -> Table:
+        """What the first bucket hides: its files that are marked short, and those that are not."""
+        short = self.given["short_bytes"]
+
+        def mean(reading: str, name: str, low: float, high: float) -> str:
+            times = self.first[reading, name].over(
+                lambda t: float(np.nanmean(t.took[(t.bytes > low) & (t.bytes <= high)]))
+            )
+            return stats.mean(times).format(0)
+
+        spans = [(0, short), (short, BUCKET)]
+        rows = [[LABELS[n], *(mean(r, n, *span) for r in self.readings for span in spans)] for n in self.names]
+        columns = [
+            "queue",
+            *(f"({r}) {low // 1000}–{high // 1000} KB (s)" for r in self.readings for low, high in spans),
+        ]
+        return Table("halves", "Completion time within the first bucket", columns, rows)
 
     def windows(self, reading: str) -> Table:
         """The stationarity check: files of the first bucket by window."""
