@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import measure
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).absolute().parent
 COUNTS = HERE / "instructions.json"
 SCENARIO = HERE / "scenarios" / "dumbbell.toml"
 SECONDS = (0.5, 2.5)
@@ -56,7 +56,9 @@ def _pair() -> float:
     """Instructions of a pair."""
     build = ["cargo", "build", "--quiet", "--profile", PROFILE, "-p", "haltere-sim", "--example", "scenario"]
     _said(build, HERE.parent)
-    program = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / PROFILE / "examples" / "scenario"
+    program = (
+        Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")).absolute() / PROFILE / "examples" / "scenario"
+    )
     (few, few_pairs), (many, many_pairs) = (_count(program, seconds) for seconds in SECONDS)
     return (many - few) / (many_pairs - few_pairs)
 

@@ -70,13 +70,17 @@ fn completions(plan: &Plan, record: &Record) -> Value {
         let span = (born.end != Time::NEVER).then(|| (born.end - born.start).as_secs_f64());
         flows.push((born.bytes, span, span.map(|s| s / born.ideal.as_secs_f64())));
     }
-    let classes = CLASSES.map(|(name, least, most)| {
+    let class = |(name, least, most): (&str, u64, u64)| {
         let of = || flows.iter().filter(move |flow| (least..=most).contains(&flow.0));
         let spans: Vec<f64> = of().filter_map(|flow| flow.1).map(|span| span * 1e6).collect();
-        let slowdowns = of().filter_map(|flow| flow.2).collect();
-        json!({ "sizes": name, "flows": of().count(), "completed": spans.len(), "us": percentiles(spans), "slowdown": percentiles(slowdowns) })
-    });
-    json!({ "flows": flows.len(), "completed": flows.iter().filter(|flow| flow.1.is_some()).count(), "by_size": classes })
+        let ended = spans.len();
+        let (us, slowdown) = (percentiles(spans), percentiles(of().filter_map(|flow| flow.2).collect()));
+        let line = json!({ "sizes": name, "flows": of().count(), "completed": ended, "us": us, "slowdown": slowdown });
+        (ended > 0).then_some(line)
+    };
+    let by_size: Vec<Value> = CLASSES.into_iter().filter_map(class).collect();
+    let completed = flows.iter().filter(|flow| flow.1.is_some()).count();
+    json!({ "flows": flows.len(), "completed": completed, "by_size": by_size })
 }
 
 /// How many links carried something, and a hash of which these are: two simulators whose flows take the same paths agree.
