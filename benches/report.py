@@ -336,8 +336,8 @@ What differs. Haltere's TCP follows Linux: it also runs RACK, tail loss probes, 
 and the end of its slow start are not ns-3's, so losses differ, most in (a) ([validation](validation.md) holds Haltere's beside Linux's).
 ns-3's packets carry real headers, Haltere's do not: it writes them only where a capture is asked for. For ns-3 we chose what
 makes it fast: the device's own queue where it is drop-tail, no queue disc above it; a queue disc of few lines for the step,
-where its examples take RED; routes in a hash table, since its own tables are read from end to end for each packet; IPv6 off;
-the strong end system model; no tracing, no checksums, and it need not tear itself down.
+where its examples take RED; routes in a hash table, since its own tables are read from end to end for each packet (where a destination
+has several next hops, by addresses and the server's port, which are read from the packet); IPv6 off; the strong end system model; no tracing, no checksums, and it need not tear itself down.
 
 ## Growth
 
