@@ -124,12 +124,12 @@ fn forwarding() {
     for len in [1514, 64] {
         for kind in ["fq_codel", "drop_tail", "rafle"] {
             let Some(queue) = QueueParams::default_of(kind) else { continue };
-            let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
+            let topology = Topology::build(&[(vec![0], settings()), (vec![1], settings())]).unwrap();
             let (offered, forwarded) =
                 throughput(&topology, len, |stop| ours(&topology, &queue, None, Dur::ZERO, stop));
             report(&format!("haltere-router {kind}"), len, offered, forwarded);
         }
-        let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
+        let topology = Topology::build(&[(vec![0], settings()), (vec![1], settings())]).unwrap();
         for arguments in
             ["link add br0 type bridge", "link set n0 master br0", "link set n1 master br0", "link set br0 up"]
         {
@@ -155,7 +155,7 @@ fn jitter() {
     println!("inter-departure times of 1514-byte frames behind a full queue, stamped by the far host's kernel");
     for spin in [0, 25, 200].map(Dur::from_us) {
         for mbps in [10, 100, 1000] {
-            let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
+            let topology = Topology::build(&[(vec![0], settings()), (vec![1], settings())]).unwrap();
             let queue = QueueParams::default_of("drop_tail").unwrap();
             let rate = Rate::from_mbps(mbps);
             let stop = AtomicBool::new(false);

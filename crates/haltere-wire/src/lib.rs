@@ -14,6 +14,7 @@ pub mod fabric;
 pub mod frame;
 pub mod kernel_tcp;
 pub mod link;
+mod mptcp;
 pub mod namespace;
 mod netlink;
 pub mod pcapng;

@@ -46,6 +46,23 @@ pub fn get_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> 
     Ok(unsafe { value.assume_init() })
 }
 
+/// Reads a socket option for which the kernel reads `value` first.
+pub fn exchange_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &mut T) -> io::Result<()> {
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel reads and writes at most `len` bytes of `value`, which lives through the call; any bits are a value.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut *value).cast(), &raw mut len) })
+}
+
+/// A stream socket of Multipath TCP that does not block.
+pub fn mptcp_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: plain system call.
+    let fd = unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_MPTCP) };
+    check(fd)?;
+    // SAFETY: just opened, owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// The kernel's `struct ethtool_value`.
 #[repr(C)]
 struct EthtoolValue {
