@@ -197,7 +197,7 @@ def tracing(cases: Mapping[str, Case]) -> str:
     return (
         "## With a record\n\n"
         "The network of (b), 4 s of it, with a record of the bottleneck's queue each millisecond and of all flows each 10 ms, kept in memory,"
-        f" beside the same run without: {times(ratio(case, 'traced'))} times the CPU time, in {len(case['traced'])} turns, each ratio of two"
+        f" beside the same run without: {times(ratio(case, 'traced'))} times the CPU time, turns: {len(case['traced'])}, each ratio of two"
         " runs one after the other.\n\n"
     )
 
@@ -232,7 +232,11 @@ def verdict(cases: Mapping[str, Case], chosen: str | None) -> str:
         return f"The aim for (a) to (c) is {TARGET} times less CPU than ns-3; it was not run with them."
     said = [f"({id}) {number(r.median)}" for id, r in known.items() if r]
     missed = [f"({id})" for id, r in known.items() if r and r.median < TARGET]
-    outcome = f"{' and '.join(missed)} below it" if missed else f"{'it is' if len(known) == 1 else 'all are'} above it"
+    outcome = (
+        f"{' and '.join(missed)} {'is' if len(missed) == 1 else 'are'} below it"
+        if missed
+        else f"{'it is' if len(known) == 1 else 'all are'} above it"
+    )
     text = f"The aim for (a) to (c) is {TARGET} times less CPU than ns-3: {', '.join(said)}; {outcome}."
     if chosen == "optimized":
         return f"{text} ns-3 is the build `optimized`: without logging and asserts, `-O3 -march=native`."

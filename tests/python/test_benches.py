@@ -73,7 +73,7 @@ def test_the_aim_is_missed_where_it_is_missed() -> None:
         return {"segment": 1000, "haltere": [a_run(1.0, 1_000_000)], "ns3": [a_run(factor, 1_000_000)]}
 
     assert "(a) 26.0, (b) 30.0; all are above it." in report.verdict({"a": case(26), "b": case(30)}, "optimized")
-    assert "(b) below it." in report.verdict({"a": case(26), "b": case(24)}, "optimized")
+    assert "(b) is below it." in report.verdict({"a": case(26), "b": case(24)}, "optimized")
     assert "yet to be measured" in report.verdict({"a": case(26)}, "debian")
 
 
