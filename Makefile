@@ -23,7 +23,7 @@ endif
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
-.PHONY: help setup run test test-rust test-python lint format bench bench-ns3 bench-check bench-controls docs clean need-cargo need-python
+.PHONY: help setup run test test-rust test-python lint format bench bench-all bench-ns3 bench-check bench-controls docs clean need-cargo need-python
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -72,6 +72,9 @@ format: setup ## Format everything
 
 bench: setup ## Haltere beside ns-3 and a bare loop: results, docs/performance.md and its figure
 	$(BIN)/python benches/bench.py
+
+bench-all: setup ## The same with the long cases (a million flows)
+	$(BIN)/python benches/bench.py --all
 
 bench-ns3: ## ns-3 for `make bench`: Debian's source, optimised (once)
 	benches/ns3/get.sh "$$CARGO_TARGET_DIR/ns3"

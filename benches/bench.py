@@ -1,6 +1,7 @@
 """The benchmark suite: Haltere and ns-3 run the same scenarios in turn, one after the other, on this machine.
 
     python benches/bench.py                    build, run everything, write results.json, docs/performance.md and its figure
+    python benches/bench.py --all              the long cases, too (a million flows)
     python benches/bench.py run --only a,b     run some again and keep the other results
     python benches/bench.py report             write the page from the results that are there
 
@@ -28,11 +29,14 @@ import ns3
 import report
 from suite import CASES, SCENARIOS, Case
 
+EXAMPLE_PROGRAMS = ("scenario", "bare_loop", "dumbbell")
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 WORK = TARGET / "bench"
 EXAMPLES = TARGET / "release" / "examples"
+UNLIMITED_S = 24 * 3600.0
 OWN_NS3 = Path(os.environ.get("NS3_BUILD", TARGET / "ns3" / "build"))
 
 
@@ -41,7 +45,7 @@ def set_key(table: Any, path: str, value: object) -> None:
     *parents, last = path.replace("[", ".").replace("]", "").split(".")
     for name in parents:
         table = table[int(name)] if isinstance(table, list) else table.setdefault(name, {})
-    table[last] = value
+    table[int(last) if isinstance(table, list) else last] = value
 
 
 def experiment(case: Case, traced: bool = False) -> Path:
@@ -64,8 +68,8 @@ def segment(case: Case) -> int:
 
 def build() -> None:
     """The programs of Haltere and of ns-3."""
-    cargo = ["cargo", "build", "--release", "--quiet", "-p", "haltere-sim"]
-    subprocess.run([*cargo, "--example", "scenario", "--example", "bare_loop"], cwd=ROOT, check=True)
+    examples = [word for name in EXAMPLE_PROGRAMS for word in ("--example", name)]
+    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "haltere-sim", *examples], cwd=ROOT, check=True)
     for one in ns3.builds(OWN_NS3):
         try:
             one.compile(WORK)
@@ -140,16 +144,24 @@ def choose_ns3(limit_s: float) -> dict[str, Any]:
     return {"builds": described, "chosen": best["name"] if best else None}
 
 
-def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: float) -> Iterator[dict[str, Any]]:
-    """Haltere, the bare loop and ns-3 in turn, so often; what is known after each turn."""
+def commands_of(case: Case, ns3_name: str | None) -> dict[str, list[str]]:
+    """Who takes part in a case, and what each runs."""
     file = experiment(case)
     commands = {"haltere": haltere_command(file)}
+    if case.dumbbell:
+        commands["dumbbell"] = [str(EXAMPLES / "dumbbell"), *case.dumbbell]
     if case.bare:
         commands["bare"] = [str(EXAMPLES / "bare_loop"), *case.bare]
     if case.traced:
         commands["traced"] = haltere_command(experiment(case, traced=True))
     if case.ns3 and ns3_name:
         commands["ns3"] = [str(WORK / f"plan-{ns3_name}"), f"--plan={plan(file)}"]
+    return commands
+
+
+def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: float) -> Iterator[dict[str, Any]]:
+    """All that take part in a case in turn, so often, every second time in the opposite order: what is known after each turn."""
+    commands = commands_of(case, ns3_name)
     result: dict[str, Any] = {
         "title": case.title,
         "file": case.file,
@@ -158,10 +170,10 @@ def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: flo
     }
     for name in commands:
         result[name] = []
-    for _ in range(repeats or case.repeats):
-        for name, command in list(commands.items()):
+    for turn in range(repeats or case.repeats):
+        for name in list(commands) if turn % 2 == 0 else list(commands)[::-1]:
             try:
-                done = measure.run(command, limit_s)
+                done = measure.run(commands[name], limit_s if name == "ns3" else UNLIMITED_S)
             except measure.ProgramFailed as error:
                 if name != "ns3":
                     raise
@@ -176,8 +188,18 @@ def run_case(case: Case, ns3_name: str | None, repeats: int | None, limit_s: flo
             result[name].append(
                 {"cpu_s": done.cpu_s, "wall_s": done.wall_s, "peak_kb": done.peak_kb, "said": done.said}
             )
-            print(f"{case.id:8} {name:8} {done.cpu_s:9.3f} s of CPU {done.peak_kb / 1024:8.1f} MB", flush=True)
+            print(f"{case.id:14} {name:8} {done.cpu_s:9.3f} s of CPU {done.peak_kb / 1024:8.1f} MB", flush=True)
+        same_paths(case, result)
         yield result
+
+
+def same_paths(case: Case, result: dict[str, Any]) -> None:
+    """Flows without an end that are spread over several paths must take the same in both simulators, else their work differs."""
+    if "traffic[0]" in case.settings or case.file not in ("leaf_spine.toml", "fat_tree.toml") or not result.get("ns3"):
+        return
+    ours, theirs = (result[who][-1]["said"]["links_which"] for who in ("haltere", "ns3"))
+    if ours != theirs:
+        raise RuntimeError(f"{case.id}: the flows' paths differ: other links were used ({ours}, in ns-3 {theirs})")
 
 
 def together(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -188,7 +210,7 @@ def together(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> None:
     kept = json.loads(options.results.read_text()) if options.results.exists() else {}
     only = options.only.split(",") if options.only else []
-    cases = [c for c in CASES if (c.id in only or c.group in only if only else c.usual)]
+    cases = [c for c in CASES if c.id in only or ((c.usual or options.all) and (not only or c.group in only))]
     if not cases:
         sys.exit(f"bench: --only must name some of {', '.join(c.id for c in CASES)}, got {options.only}")
     if options.no_ns3:
@@ -199,17 +221,24 @@ def run(options: argparse.Namespace) -> None:
         chosen = choose_ns3(options.limit)
         if not chosen["chosen"]:
             print(ns3.HOW_TO_GET, file=sys.stderr)
-    results = {"machine": machine(), "ns3": chosen, "cases": kept.get("cases", {}) if only else {}}
+    # What is run again replaces what was there; of the long cases the results stay until they are run again.
+    keep = {c.id for c in CASES if only or not (c.usual or options.all)}
+    known = {id: case for id, case in kept.get("cases", {}).items() if id in keep}
+    here = machine()
+    when = {key: here[key] for key in ("commit", "changed", "load", "date")}
     for case in cases:
-        before = results["cases"].get(case.id) if options.more else None
+        before = known.get(case.id) if options.more else None
         for done in run_case(case, chosen["chosen"], options.repeats, options.limit):
-            results["cases"][case.id] = together(before, done) if before else done
+            known[case.id] = (together(before, done) if before else done) | {"when": when}
+            ordered = {c.id: known[c.id] for c in CASES if c.id in known}
+            results = {"machine": here, "ns3": chosen, "cases": ordered}
             options.results.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", choices=["all", "build", "run", "report"], default="all")
+    parser.add_argument("--all", action="store_true", help="the long cases, too")
     parser.add_argument("--only", help="cases or groups of them, such as a,b,d-16,e; the others' results are kept")
     parser.add_argument("--repeats", type=int, help="runs of each program; by case where not given")
     parser.add_argument("--more", action="store_true", help="with --only: add the runs to those that are there")

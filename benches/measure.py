@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import tempfile
@@ -30,12 +31,15 @@ class ProgramFailed(RuntimeError):
 
 
 def parse(output: str) -> dict[str, Any]:
-    """The last line that is a JSON object; what a library prints before it does not matter."""
+    """The last line that is a JSON object; what a library prints before it does not matter. Of a program that prints a table
+    for people instead: the numbers of its rows."""
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
             value = json.loads(line)
             assert isinstance(value, dict)
             return value
+    if rows := re.findall(r"^  (\S.*?)  +([0-9.]+)( .*)?$", output, re.MULTILINE):
+        return {name: float(number) for name, number, _ in rows}
     raise ProgramFailed(f"no line of JSON in {output[-300:]!r}")
 
 

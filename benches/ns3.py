@@ -51,7 +51,9 @@ class Build:
             return program
         into.mkdir(parents=True, exist_ok=True)
         minor = self.version.split(".")[1]
-        command = ["g++", "-O3", "-DNDEBUG", f"-DNS3_MINOR={minor}", *self.flags, "-isystem", str(self.include)]
+        # The compiler looks there anyway; named once more it would come before the C++ library's own headers.
+        include = [] if self.include == Path("/usr/include") else ["-isystem", str(self.include)]
+        command = ["g++", "-O3", "-DNDEBUG", f"-DNS3_MINOR={minor}", *self.flags, *include]
         command += [str(sources[0]), "-o", str(program), f"-L{self.libraries}", f"-Wl,-rpath,{self.libraries}"]
         command += ["-Wl,--allow-shlib-undefined", *(f"-l{self.prefix}{m}{self.suffix}" for m in MODULES)]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +11,52 @@ from measure import Spread, ratios, slope
 TARGET = 25
 """How many times less CPU than ns-3 scenarios a to c should take."""
 
+REFERENCE: Mapping[str, tuple[int, str, int]] = {
+    "h-16": (600, "149 to 274", 959),
+    "h-256": (900, "178 to 312", 1666),
+    "h-10000": (1800, "374 to 481", 3577),
+}
+"""By case, in ns a pair: the aim; two other loops without TCP (a timing wheel, a heap of links' heads); htsim. The loops and
+htsim were measured elsewhere, on a machine of this class."""
 
-def pairs(run: dict[str, Any], segment: int) -> float:
-    """Full segments delivered to applications: each is a data packet that crossed the network, and its acknowledgement."""
-    return float(run["said"]["received_bytes"]) / segment
-
-
-def per_pair_ns(case: dict[str, Any], who: str) -> list[float]:
-    return [run["cpu_s"] * 1e9 / pairs(run, case["segment"]) for run in case[who]]
-
-
-def per_hop_ns(case: dict[str, Any], who: str) -> list[float]:
-    return [run["cpu_s"] * 1e9 / run["said"]["hops"] for run in case[who]]
+Case = dict[str, Any]
+Run = dict[str, Any]
 
 
-def events_per_s(case: dict[str, Any], who: str) -> list[float]:
-    return [run["said"]["events"] / run["cpu_s"] for run in case[who]]
+def per_pair_ns(run: Run, segment: int) -> float:
+    """Per full segment delivered to an application: a data packet that crossed the network, and its acknowledgement."""
+    return float(run["cpu_s"] * 1e9 / (run["said"]["received_bytes"] / segment))
 
 
-def median(values: Sequence[float]) -> float:
-    return Spread.of(values).median
+def per_crossing_ns(run: Run) -> float:
+    """Per data packet over the bottleneck, with its acknowledgement."""
+    said = run["said"]
+    return float(run["cpu_s"] * 1e9 / (said["pairs"] if "pairs" in said else said["bottleneck_packets"]))
 
 
-def ratio(case: dict[str, Any], who: str = "ns3") -> Spread | None:
+def flow_kib(run: Run) -> float:
+    """Memory of a flow: what came to be resident after the program's start, by all flows of the run."""
+    return float((run["peak_kb"] - run["said"]["start_kb"]) / run["said"]["flows"])
+
+
+COLUMNS: Mapping[str, Callable[[Run, int], float]] = {
+    "CPU, s": lambda run, _: run["cpu_s"],
+    "ns a pair": per_pair_ns,
+    "ns a packet-hop": lambda run, _: run["cpu_s"] * 1e9 / run["said"]["hops"],
+    "10⁶ events/s": lambda run, _: run["said"]["events"] / run["cpu_s"] / 1e6,
+    "peak MB": lambda run, _: run["peak_kb"] / 1024,
+    "KiB a flow": lambda run, _: flow_kib(run),
+}
+"""What can be said of a run, by the head of its column."""
+
+
+def spread(case: Case, who: str, column: str) -> Spread:
+    return Spread.of([COLUMNS[column](run, case["segment"]) for run in case[who]])
+
+
+def ratio(case: Case, who: str = "ns3") -> Spread | None:
     """How many times Haltere's CPU time for the same number of delivered segments `who` takes."""
-    other, ours = per_pair_ns(case, who), per_pair_ns(case, "haltere")
+    other, ours = ([per_pair_ns(run, case["segment"]) for run in case[name]] for name in (who, "haltere"))
     return ratios(other, ours[: len(other)]) if other else None
 
 
@@ -59,117 +80,129 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(["| " + " | ".join(head) + " |", f"|{align}|", *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def both(case: dict[str, Any], measure: Any) -> list[str]:
-    """A quantity of Haltere's and of ns-3's runs, each as its median."""
-    return [
-        number(median(measure(case, who))) if case.get(who) else case.get("ns3_failed", "–")
-        for who in ("haltere", "ns3")
-    ]
-
-
-def cost_table(cases: dict[str, Any]) -> str:
-    head = [
-        "scenario",
-        "ns-3's CPU over Haltere's",
-        "CPU, s",
-        "ns-3",
-        "ns a pair",
-        "ns-3",
-        "ns a packet-hop",
-        "ns-3",
-        "10⁶ events/s",
-        "ns-3",
-        "peak MB",
-        "ns-3",
-    ]
+def cost_table(first: str, cases: Mapping[str, Case], columns: Sequence[str]) -> str:
+    """A row a case: Haltere's median, and ns-3's after a stroke where it took part."""
     rows = []
-    for id, case in cases.items():
-        row = [f"({id}) {case['title']}", times(ratio(case)) if case.get("ns3") else "–"]
-        for measure in (
-            lambda c, who: [run["cpu_s"] for run in c[who]],
-            per_pair_ns,
-            per_hop_ns,
-            lambda c, who: [e / 1e6 for e in events_per_s(c, who)],
-            lambda c, who: [run["peak_kb"] / 1024 for run in c[who]],
-        ):
-            row += both(case, measure)
-        rows.append(row)
-    return table(head, rows)
+    for name, case in cases.items():
+        known = [who for who in ("haltere", "ns3") if case.get(who)]
+        cells = [" / ".join(number(spread(case, who, column).median) for who in known) for column in columns]
+        beside = times(ratio(case)) if case.get("ns3") else case.get("ns3_failed", "–")
+        rows.append([name, beside, *cells])
+    return table([first, "ns-3's CPU over Haltere's", *columns], rows)
 
 
-def work_table(cases: dict[str, Any]) -> str:
-    head = [
-        "scenario",
-        "delivered, MB",
-        "ns-3",
-        "watched queue: packets",
-        "ns-3",
-        "dropped there",
-        "ns-3",
-        "marked there",
-        "ns-3",
-        "packet-hops",
-        "ns-3",
-    ]
+def work_table(cases: Mapping[str, Case]) -> str:
+    keys = {
+        "delivered, MB": ("received_bytes", 1e-6),
+        "packets into watched queues": ("bottleneck_packets", 1),
+        "dropped there": ("drops", 1),
+        "marked there": ("marks", 1),
+        "packet-hops": ("hops", 1),
+    }
     rows = []
     for id, case in cases.items():
         if not case.get("ns3"):
             continue
-        ours, theirs = case["haltere"][0]["said"], case["ns3"][0]["said"]
-        row = [f"({id})"]
-        for key, scale in (("received_bytes", 1e6), ("bottleneck_packets", 1), ("drops", 1), ("marks", 1), ("hops", 1)):
-            row += [f"{said[key] / scale:,.{1 if scale > 1 else 0}f}" for said in (ours, theirs)]
-        rows.append(row)
-    return table(head, rows)
+        said = [case[who][0]["said"] for who in ("haltere", "ns3")]
+        cells = [
+            " / ".join(f"{one[key] * scale:,.{1 if scale < 1 else 0}f}" for one in said) for key, scale in keys.values()
+        ]
+        rows.append([f"({id})", *cells])
+    return table(["scenario", *keys], rows)
 
 
-def tracing(cases: dict[str, Any]) -> str:
-    """What a record costs."""
-    for case in cases.values():
-        if case.get("traced"):
-            over = ratio(case, "traced")
-            assert over is not None
-            return f"With a record (the queue each millisecond, all flows each 10 ms) the first of these takes {times(over)} times the CPU time.\n\n"
-    return ""
-
-
-def growth(cases: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    found = [(int(id.split("-")[1]), case) for id, case in cases.items() if id.startswith("d-")]
-    return sorted(found, key=lambda entry: entry[0])
-
-
-def memory_per_flow(points: Sequence[tuple[int, dict[str, Any]]], who: str) -> float | None:
-    """How much more memory, in KiB, one more flow takes, with its two hosts and four links: the slope from 256 flows on."""
-    peaks = [
-        (float(flows), median([run["peak_kb"] for run in case[who]]))
-        for flows, case in points
-        if flows >= 256 and case.get(who)
-    ]
-    return slope(peaks) if len(peaks) > 1 else None
-
-
-def growth_table(points: Sequence[tuple[int, dict[str, Any]]]) -> str:
+def completion_table(cases: Mapping[str, Case]) -> str:
+    """Completion times of the first run of each, by size of the flow."""
     rows = []
-    for flows, case in points:
-        mb = both(case, lambda c, who: [run["peak_kb"] / 1024 for run in c[who]])
-        rows.append([f"{flows:,}", *both(case, per_pair_ns), times(ratio(case)) if case.get("ns3") else "–", *mb])
-    return table(["flows", "ns a pair", "ns-3", "ns-3's CPU over Haltere's", "peak MB", "ns-3"], rows)
+    for id, case in cases.items():
+        for who, name in (("haltere", ""), ("ns3", ", ns-3")):
+            if not case.get(who):
+                continue
+            ended = case[who][0]["said"]["completions"]
+            for of in ended["by_size"]:
+                us, slow = of["us"], of.get("slowdown", {})
+                # A class that all flows are in says nothing new.
+                if of["sizes"] != "all" and of["completed"] == ended["completed"]:
+                    continue
+                flows = f"{of.get('completed', ended['completed']):,}"
+                cells = [number(us[p]) for p in ("p50", "p95", "p99", "most")]
+                cells += [number(slow[p]) if slow.get(p) else "–" for p in ("p50", "p99")]
+                rows.append([f"({id}){name}", of["sizes"], flows, *cells])
+    return table(
+        ["scenario", "size", "ended", "median, µs", "95 %", "99 %", "most", "over the ideal: median", "99 %"], rows
+    )
 
 
-def bare_table(cases: dict[str, Any]) -> str:
+def growth(cases: Mapping[str, Case]) -> dict[int, Case]:
+    """The growth curve by the number of flows."""
+    found = {int(id.split("-")[1]): case for id, case in cases.items() if id.startswith("d-")}
+    return dict(sorted(found.items()))
+
+
+def memory(points: Mapping[int, Case]) -> str:
+    """How much more memory one more flow takes: the slope of the peak from 64 flows on."""
+    told = []
+    for who, name in (("haltere", "Haltere"), ("ns3", "ns-3")):
+        peaks = [
+            (float(n), spread(c, who, "peak MB").median * 1024) for n, c in points.items() if n >= 64 and c.get(who)
+        ]
+        if len(peaks) > 1:
+            told.append(f"{name} {number(slope(peaks))} KiB (up to {peaks[-1][0]:,.0f} flows)")
+    if not told:
+        return ""
+    return f"One more flow, with its two hosts and four links, takes {', '.join(told)}: the slope of peak memory from 64 flows on."
+
+
+def bare_table(cases: Mapping[str, Case]) -> str:
     rows = []
-    for case in cases.values():
+    for id, case in cases.items():
         if not case.get("bare"):
             continue
-        # The loop counts its acknowledgements as segments of 1448 bytes, as these cases do.
-        ours, bare = (Spread.of(per_pair_ns(case, who)) for who in ("haltere", "bare"))
-        over = ratios(per_pair_ns(case, "haltere"), per_pair_ns(case, "bare"))
-        spread = [f"{number(s.median)} ({number(s.least)} to {number(s.most)})" for s in (ours, bare)]
-        rows.append([case["title"], *spread, times(over)])
-    return table(["", "Haltere, ns a pair", "bare loop, ns a pair", "ratio"], rows)
+        ours, dumbbell, bare = (
+            [per_crossing_ns(run) for run in case.get(who, [])] for who in ("haltere", "dumbbell", "bare")
+        )
+        aim, loops, htsim = REFERENCE[id]
+        cells = [number(Spread.of(values).median) if values else "–" for values in (ours, dumbbell, bare)]
+        rows.append([case["title"], f"{aim:,}", *cells, times(ratios(ours, bare)), loops, f"{htsim:,}"])
+    head = [
+        "CPU time of a pair, ns",
+        "aim",
+        "Haltere",
+        "Haltere, the loop's RTTs",
+        "bare loop",
+        "Haltere over the loop",
+    ]
+    return table([*head, "other loops", "htsim"], rows)
 
 
-def figure(points: Sequence[tuple[int, dict[str, Any]]], file: Path) -> None:
+def aims(cases: Mapping[str, Case]) -> str:
+    """How many of the aims beside the bare loop are reached."""
+    known = [id for id in REFERENCE if cases.get(id, {}).get("haltere")]
+    reached = [
+        id
+        for id in known
+        if Spread.of([per_crossing_ns(run) for run in cases[id]["haltere"]]).median <= REFERENCE[id][0]
+    ]
+    if not known:
+        return ""
+    text = f"Of the {len(known)} aims {len(reached) or 'none'} {'is' if len(reached) < 2 else 'are'} reached"
+    return f"{text} ({', '.join(cases[id]['title'] for id in reached)})." if reached else f"{text}."
+
+
+def tracing(cases: Mapping[str, Case]) -> str:
+    """What a record costs."""
+    case = cases.get("t")
+    if not case or not case.get("traced"):
+        return ""
+    return (
+        "## With a record\n\n"
+        "The network of (b), 4 s of it, with a record of the bottleneck's queue each millisecond and of all flows each 10 ms, kept in memory,"
+        f" beside the same run without: {times(ratio(case, 'traced'))} times the CPU time, turns: {len(case['traced'])}, each ratio of two"
+        " runs one after the other.\n\n"
+    )
+
+
+def figure(points: Mapping[int, Case], file: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -177,23 +210,12 @@ def figure(points: Sequence[tuple[int, dict[str, Any]]], file: Path) -> None:
 
     shown, (cost, memory) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for who, name, colour in (("ns3", "ns-3", "#c44e52"), ("haltere", "Haltere", "#4c72b0")):
-        known = [(flows, case) for flows, case in points if case.get(who)]
-        if not known:
-            continue
-        xs = [flows for flows, _ in known]
-        spreads = [Spread.of(per_pair_ns(case, who)) for _, case in known]
-        cost.fill_between(
-            xs, [s.least / 1e3 for s in spreads], [s.most / 1e3 for s in spreads], color=colour, alpha=0.2, lw=0
-        )
-        cost.plot(xs, [s.median / 1e3 for s in spreads], marker="o", ms=4, color=colour, label=name)
-        memory.plot(
-            xs,
-            [median([r["peak_kb"] for r in c[who]]) / 1024 for _, c in known],
-            marker="o",
-            ms=4,
-            color=colour,
-            label=name,
-        )
+        known = {flows: case for flows, case in points.items() if case.get(who)}
+        for axes, column, scale in ((cost, "ns a pair", 1e-3), (memory, "peak MB", 1)):
+            spreads = [spread(case, who, column) for case in known.values()]
+            least, middle, most = ([getattr(s, of) * scale for s in spreads] for of in ("least", "median", "most"))
+            axes.fill_between(list(known), least, most, color=colour, alpha=0.2, lw=0)
+            axes.plot(list(known), middle, marker="o", ms=4, color=colour, label=name)
     for axes, title in ((cost, "CPU time of a delivered segment, µs"), (memory, "peak memory, MB")):
         axes.set(xscale="log", yscale="log", xlabel="flows", title=title)
         axes.grid(alpha=0.3)
@@ -203,28 +225,25 @@ def figure(points: Sequence[tuple[int, dict[str, Any]]], file: Path) -> None:
     plt.close(shown)
 
 
-def verdict(cases: dict[str, Any], chosen: str | None) -> str:
+def verdict(cases: Mapping[str, Case], chosen: str | None) -> str:
     """Scenarios a to c against the aim."""
     known = {id: ratio(cases[id]) for id in "abc" if id in cases and cases[id].get("ns3")}
     if not known:
-        return "ns-3 did not take part."
+        return f"The aim for (a) to (c) is {TARGET} times less CPU than ns-3; it was not run with them."
     said = [f"({id}) {number(r.median)}" for id, r in known.items() if r]
     missed = [f"({id})" for id, r in known.items() if r and r.median < TARGET]
-    outcome = f"{' and '.join(missed)} below it" if missed else f"{'it is' if len(known) == 1 else 'all are'} above it"
+    outcome = (
+        f"{' and '.join(missed)} {'is' if len(missed) == 1 else 'are'} below it"
+        if missed
+        else f"{'it is' if len(known) == 1 else 'all are'} above it"
+    )
     text = f"The aim for (a) to (c) is {TARGET} times less CPU than ns-3: {', '.join(said)}; {outcome}."
-    if chosen != "optimized":
-        text += (
-            f" That is against the build `{chosen}`, the fastest that was here. One compiled without logging (`make bench-ns3`) is faster;"
-            " against it these ratios are yet to be measured, and will be smaller."
-        )
-    return text
-
-
-def resident(cases: dict[str, Any]) -> str:
-    """What peak memory means in these results."""
-    if all("peak_kb" in run["said"] for case in cases.values() for run in case["haltere"] + case.get("ns3", [])):
-        return "Peak memory is what was resident at most (`VmHWM`)."
-    return "Peak memory is `ru_maxrss`, in which some 13 MB of the program that starts them are a floor: less cannot be seen."
+    if chosen == "optimized":
+        return f"{text} ns-3 is the build `optimized`: without logging and asserts, `-O3 -march=native`."
+    return (
+        f"{text} That is against the build `{chosen}`, the fastest that was here. One compiled without logging (`make bench-ns3`) is"
+        " faster; against it these ratios are yet to be measured, and will be smaller."
+    )
 
 
 def builds(results: dict[str, Any]) -> str:
@@ -233,16 +252,40 @@ def builds(results: dict[str, Any]) -> str:
         chosen = " (took part)" if b["name"] == results["ns3"]["chosen"] else ""
         checks = f"{b['log_checks']:,}" if b["log_checks"] >= 0 else "not counted"
         rows.append([f"{b['version']} {b['name']}{chosen}", b["note"], f"`{b['flags']}`", checks, f"{b['cpu_s']:.2f}"])
-    return table(
-        [
-            "build",
-            "what it is",
-            "our program",
-            "checks for logging in its Internet library",
-            "CPU s of one second of (c)",
-        ],
-        rows,
+    head = [
+        "build",
+        "what it is",
+        "our program",
+        "checks for logging in its Internet library",
+        "CPU s of one second of (c)",
+    ]
+    return table(head, rows) if rows else "None was here."
+
+
+def machine(results: dict[str, Any]) -> str:
+    """Where and when, and which cases were measured apart from the others."""
+    m = results["machine"]
+    when = {id: case.get("when") for id, case in results["cases"].items()}
+    here = {key: m[key] for key in ("commit", "changed", "load", "date")}
+    others: dict[tuple[Any, ...], list[str]] = {}
+    for id, that in when.items():
+        if that and that != here:
+            others.setdefault(tuple(that.values()), []).append(f"({id})")
+
+    def told(commit: str, changed: bool, load: float, date: str) -> str:
+        return f"Haltere at {commit}{', with changes not committed' if changed else ''}, {date}, load average {load} at the start"
+
+    text = (
+        f"{m['cpu']}, {m['cores']} cores, {m['system']}, Linux {m['kernel']}; {m['rustc']}; {m['gcc']}. {told(**here)}."
     )
+    for that, ids in others.items():
+        text += f" Measured at another time: {', '.join(ids)}: {told(*that)}."
+    if max([m["load"], *(that["load"] for that in when.values() if that)]) > m["cores"] / 2:
+        text += (
+            "\n\nWhere the load was above half the cores, other work kept this machine busy: CPU times are longer than on an idle one, on both sides;"
+            " runs in turn keep the ratios, with more spread."
+        )
+    return text
 
 
 PAGE = """\
@@ -250,22 +293,46 @@ PAGE = """\
 
 # Performance
 
-Haltere and ns-3 run the same scenarios in turn, one run of each after the other (A B A B), on one machine. The figures that
-travel are the ratios; each is the median over the turns, with the least and the most in brackets. {verdict}
+Haltere and ns-3 run the same scenarios in turn on one machine: A B, B A, A B. The figures that travel are the ratios: each is
+of two runs one after the other, and what stands here is the median over the turns, with the least and the most in brackets.
+{verdict}
+
+A *pair* is a full segment delivered to an application: a data packet that crossed the network, with its acknowledgement. A
+*packet-hop* is a packet on a line. CPU time is user and system time of the whole process, its start and the building of the
+network included. Events are as each program counts its own. Peak memory is what was resident at most (`VmHWM`); memory of a flow
+is what became resident after the program's start (network, packets and the record of flows included) divided by the flows. In
+a cell `Haltere / ns-3` are the medians of both; one number: Haltere alone.
+
+## Long flows
 
 {cost}
 
-CPU time is user and system time of the whole process, its start and the building of the network included. A *pair* is a full
-segment delivered to an application: a data packet that crossed the network, with its acknowledgement. A *packet-hop* is a
-packet on a line. {resident}
+## A data centre
+
+{fabric}
+
+128 hosts at 10 Gbit/s, DCTCP, step threshold. Permutation: each host sends to one other without end. Incast: every 2 ms 64 hosts send
+32 kB each to one host. Flows are spread over equal paths by a hash of addresses and ports; Haltere's plan tells ns-3 the path of each
+flow, there and back, and the suite checks for the permutations that both used the same links.
+
+## Short flows
+
+{short}
+
+Poisson arrivals over 9 leaves and 4 spines, 144 hosts at 10 Gbit/s, DCTCP, sizes of the web-search law (1.7 MB on average). Flows
+are born and die; the memory of a flow is over all that there were. How long they took, in the first run of each:
+
+{completions}
+
+The ideal of a flow is what it would take alone on its path: handshake, propagation, and its bytes on the slowest link.
 
 ## The same work
 
-Both run the same plan: Haltere reads the experiment file (`benches/scenarios`), draws round-trip times and starts, and
+Both run the same plan: Haltere reads the experiment file (`benches/scenarios`), draws round-trip times, starts, sizes and paths, and
 prints nodes, links and flows; ns-3 builds exactly these (`benches/ns3/plan.cc`). Both have segments of the same size, the same
-fixed buffers, an initial window of 10, SACK, an acknowledgement for every second segment or after 40 ms, a least
-retransmission timeout of 200 ms, the same queues with the same limits, and no recording. What they then carried, in the first
-run of each:
+fixed buffers, an initial window of 10, SACK, an acknowledgement for every second segment or after the same delay, the same least
+retransmission timeout (200 ms and 40 ms; 5 ms and 1 ms in the data centre), the same queues with the same limits, and no recording.
+What they then carried, in the first run of each, `Haltere / ns-3`:
 
 {work}
 
@@ -273,10 +340,14 @@ What differs. Haltere's TCP follows Linux: it also runs RACK, tail loss probes, 
 and the end of its slow start are not ns-3's, so losses differ, most in (a) ([validation](validation.md) holds Haltere's beside Linux's).
 ns-3's packets carry real headers, Haltere's do not: it writes them only where a capture is asked for. For ns-3 we chose what
 makes it fast: the device's own queue where it is drop-tail, no queue disc above it; a queue disc of few lines for the step,
-where its examples take RED; routes in a hash table, since its own tables are read from end to end for each packet; IPv6 off;
-the strong end system model; no tracing, no checksums, and it need not tear itself down.
+where its examples take RED; routes in a hash table, since its own tables are read from end to end for each packet (where a destination
+has several next hops, by addresses and the server's port, which are read from the packet); IPv6 off; the strong end system model; no tracing, no checksums, and it need not tear itself down.
 
 ## Growth
+
+DCTCP flows over one link of 10 Gbit/s, 200 ms; only their number differs. Building the network is in the CPU time. What each delivered stands
+above, under (d). With 4,096 flows a third of ns-3's time goes into its routers' lists of packet handlers, which have a few for each device
+(`Node::ReceiveFromDevice` and `TrafficControlLayer::Receive`, by `perf record`); these we left as they are.
 
 {growth}
 
@@ -286,10 +357,17 @@ the strong end system model; no tracing, no checksums, and it need not tear itse
 
 ## Beside a bare event loop
 
-How far above the floor: CUBIC with round-trip times spread by 30 %, and a loop that does nothing but move packets over the same
-links (`crates/haltere-sim/examples/bare_loop.rs`: fixed windows, no loss, no timers, no TCP).
+How far above the floor: (b) at three sizes, and a loop that does nothing but move packets over the same links
+(`crates/haltere-sim/examples/bare_loop.rs`: a timing wheel, fixed windows, no loss, no timers, no TCP). Here a pair is a data packet over
+the bottleneck with its acknowledgement, on both sides; the loop acknowledges every packet, so a pair of it is six packet-hops;
+Haltere's receivers do as Linux's, mostly every second, so a pair of Haltere's is some five.
 
 {bare}
+
+{aims} *Haltere* runs the experiment file, whose round-trip times are drawn with the seed, with the settings of (b). *Haltere, the loop's RTTs*
+is `crates/haltere-sim/examples/dumbbell.rs`: the very round-trip times of the loop, and Haltere's own defaults (buffers that grow, Linux's quick
+acknowledgements). *Other loops* and *htsim* were measured elsewhere on this class of machine: loops without TCP over the same
+links, a timing wheel and a heap of the links' heads; and htsim with a simple TCP without SACK.
 
 {tracing}## Which ns-3
 
@@ -304,8 +382,10 @@ itself, by counting calls of `LogComponent::IsEnabled`.
 
 ```
 make bench-ns3     # once: ns-3 from Debian's source package, optimised
-make bench         # everything; writes benches/results.json, this page and its figure
+make bench         # the usual cases; writes benches/results.json, this page and its figure
+make bench-all     # the long ones, too: a million flows
 .venv/bin/python benches/bench.py run --only a,b     # some of it; then: benches/bench.py report
+make bench-check   # instructions of a pair of (b) beside the committed count, under Valgrind's callgrind
 ```
 
 Without ns-3 the rest runs, and says how to get it. Haltere is compiled with `cargo build --release` (the workspace's profile: fat LTO,
@@ -316,35 +396,25 @@ one codegen unit, for any x86-64), not for this machine alone.
 def write(results: dict[str, Any], docs: Path) -> None:
     cases = results["cases"]
     points = growth(cases)
-    others = {id: case for id, case in cases.items() if not id.startswith(("d-", "h-"))}
-    per_flow = {who: memory_per_flow(points, who) for who in ("haltere", "ns3")}
-    told = [
-        f"{name} {number(kib)} KiB" for who, name in (("haltere", "Haltere"), ("ns3", "ns-3")) if (kib := per_flow[who])
-    ]
-    memory = (
-        f"One more flow, with its two hosts and four links, takes: {', '.join(told)} (slope of peak memory from 256 flows on)."
-        if told
-        else ""
-    )
-    m = results["machine"]
-    busy = (
-        "\n\nOther work kept this machine busy, so every CPU time here is longer than on an idle one, on both sides; runs in turn keep"
-        " the ratios, with more spread."
-        if m["load"] > m["cores"] / 2
-        else ""
-    )
-    changed = ", with changes not committed" if m["changed"] else ""
+
+    def titled(*groups: str) -> dict[str, Case]:
+        return {f"({id}) {case['title']}": case for id, case in cases.items() if id.split("-")[0] in groups}
+
+    ending = {id: case for id, case in cases.items() if id.startswith("g-") or id.endswith("incast")}
     page = PAGE.format(
-        resident=resident(cases),
         verdict=verdict(cases, results["ns3"]["chosen"]),
-        cost=cost_table(others),
+        cost=cost_table("scenario", titled("a", "b", "c", "e"), list(COLUMNS)[:-1]),
+        fabric=cost_table("scenario", titled("f"), list(COLUMNS)),
+        short=cost_table("scenario", titled("g"), list(COLUMNS)),
+        completions=completion_table(ending),
         work=work_table(cases),
-        growth=growth_table(points) if points else "",
-        memory=memory,
+        growth=cost_table("flows", {f"{n:,}": case for n, case in points.items()}, list(COLUMNS)[1:]),
+        memory=memory(points),
         bare=bare_table(cases),
+        aims=aims(cases),
         tracing=tracing(cases),
-        builds=builds(results) if results["ns3"]["builds"] else "None was here.",
-        machine=f"{m['cpu']}, {m['cores']} cores, {m['system']}, Linux {m['kernel']}; {m['rustc']}; {m['gcc']}; load average {m['load']} at the start; Haltere at {m['commit']}{changed}; {m['date']}.{busy}",
+        builds=builds(results),
+        machine=machine(results),
     )
     (docs / "performance.md").write_text(page)
     if points:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 
-GROWTH = (4, 16, 64, 256, 1024, 4096)
-"""Numbers of flows of the growth curve; Haltere goes on to `GROWTH_FURTHER`."""
-GROWTH_FURTHER = (10_000,)
+GROWTH = (4, 16, 64, 256, 1024, 4096, 10_000)
+"""Numbers of flows of the growth curve."""
+GROWTH_NS3 = 4096
+"""The most with which ns-3 takes part; with 10,000 flows it would take some 4.6 GB of memory."""
+MILLION = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,12 @@ class Case:
     repeats: int = 3
     bare: tuple[str, ...] = ()
     """Arguments of the bare loop of the same size."""
+    dumbbell: tuple[str, ...] = ()
+    """Arguments of Haltere's program whose flows have the round-trip times of the bare loop's."""
     traced: bool = False
-    """Haltere runs it once more with a record: every queue that is watched each millisecond, every flow each 10 ms."""
+    """Haltere runs it once more with a record: the queue each millisecond, every flow each 10 ms."""
     usual: bool = True
-    """Part of a run of the whole suite; others run where they are named."""
+    """Part of a run of the whole suite; the others take `--all`, or `--only` with their name."""
 
     @property
     def group(self) -> str:
@@ -40,35 +44,53 @@ class Case:
 def _growth(flows: int) -> Case:
     return Case(
         f"d-{flows}",
-        f"growth: {flows} DCTCP flows, 10 Gbit/s, 1 ms",
+        f"growth: {flows:,} DCTCP flows, 10 Gbit/s, 1 ms",
         "growth.toml",
         {"topology.dumbbell.pairs": flows},
-        ns3=flows <= GROWTH[-1],
+        ns3=flows <= GROWTH_NS3,
         repeats=3 if flows <= 256 else 2,
     )
 
 
-def _long(flows: int, rate: str, delay_us: int, seconds: float, limit: int) -> Case:
-    """CUBIC beside the bare loop; no ns-3."""
+INCAST: Mapping[str, object] = {
+    "duration": "100ms",
+    "warmup": "1ms",
+    "traffic[0]": {"kind": "incast", "senders": 64, "bytes": "32kB", "interval": "2ms", "congestion": "dctcp"},
+}
+
+
+def _short(flows: int, *, ns3: bool = False, usual: bool = True) -> Case:
+    """Flows that are born as a Poisson process and end."""
+    return Case(
+        f"g-{flows}",
+        f"{flows:,} flows of web-search sizes over leaf and spine, 144 hosts, load 60 %",
+        "websearch.toml",
+        {"traffic[0].flows": flows},
+        ns3=ns3,
+        repeats=2 if ns3 else 1,
+        usual=usual,
+    )
+
+
+def _long(flows: int, rate: str, seconds: float, limit: int) -> Case:
+    """CUBIC flows of 10 ms beside the bare loop; no ns-3."""
     mbit = 1000 if rate == "1Gbit" else 10_000
     return Case(
         f"h-{flows}",
-        f"{flows} CUBIC flows, {rate[:-4]} Gbit/s, {delay_us * 10 / 1000:g} ms",
+        f"{flows:,} CUBIC flows, {rate[:-4]} Gbit/s, 10 ms ± 30 %",
         "dumbbell.toml",
         {
             "duration": f"{seconds}s",
             "warmup": f"{seconds / 5}s",
             "topology.dumbbell.pairs": flows,
             "topology.dumbbell.access.rate": "10Gbit" if rate == "1Gbit" else "100Gbit",
-            "topology.dumbbell.access.delay": f"{delay_us}us",
             "topology.dumbbell.bottleneck.rate": rate,
-            "topology.dumbbell.bottleneck.delay": f"{3 * delay_us}us",
             "topology.dumbbell.bottleneck.queue.limit": f"{limit}p",
         },
         ns3=False,
         repeats=5,
-        bare=(str(flows), str(mbit), str(delay_us * 10), str(seconds), "30"),
-        traced=flows == 16,
+        bare=(str(flows), str(mbit), "10000", str(seconds), "30"),
+        dumbbell=(str(flows), rate, "10ms", "30%", str(seconds), "cubic"),
     )
 
 
@@ -76,7 +98,7 @@ CASES: tuple[Case, ...] = (
     Case("a", "AQM laboratory, 20 CUBIC pairs both ways, FQ-CoDel, 100 s", "aqm.toml"),
     Case("b", "16 CUBIC flows, 1 Gbit/s, 10 ms, drop tail of 1 BDP, 10 s", "dumbbell.toml"),
     Case("c", "16 DCTCP flows, 1 Gbit/s, 1 ms, step threshold, 10 s", "dctcp.toml"),
-    *(_growth(flows) for flows in (*GROWTH, *GROWTH_FURTHER)),
+    *(_growth(flows) for flows in GROWTH),
     Case("e-10", "16 CUBIC flows, 10 Gbit/s, 1 ms, drop tail of 1 BDP", "fast.toml"),
     Case(
         "e-100",
@@ -94,7 +116,23 @@ CASES: tuple[Case, ...] = (
             "traffic[0].jitter": "1ms",
         },
     ),
-    _long(16, "1Gbit", 1000, 10, 833),
-    _long(256, "10Gbit", 1000, 1, 8333),
-    _long(10_000, "10Gbit", 10_000, 1, 83333),
+    Case("f-leaf", "leaf and spine, 128 hosts, permutation, 4 ms", "leaf_spine.toml", repeats=2),
+    Case("f-leaf-incast", "leaf and spine, incast of 64 x 32 kB, 50 rounds", "leaf_spine.toml", INCAST, repeats=2),
+    Case("f-tree", "fat tree k = 8, 128 hosts, permutation, 4 ms", "fat_tree.toml", repeats=2),
+    Case("f-tree-incast", "fat tree k = 8, incast of 64 x 32 kB, 50 rounds", "fat_tree.toml", INCAST, repeats=2),
+    _short(300, ns3=True),
+    _short(20_000),
+    _short(MILLION, usual=False),
+    _long(16, "1Gbit", 10, 833),
+    _long(256, "10Gbit", 1, 8333),
+    _long(10_000, "10Gbit", 1, 8333),
+    Case(
+        "t",
+        "16 CUBIC flows, 1 Gbit/s, 10 ms ± 30 %, 4 s, with a record and without",
+        "dumbbell.toml",
+        {"duration": "4s"},
+        ns3=False,
+        repeats=7,
+        traced=True,
+    ),
 )

@@ -11,6 +11,7 @@
 #include "ns3/traffic-control-module.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -37,16 +38,17 @@ CpuSeconds()
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// The most memory that was resident, in kB: of this program alone, where the parent's ru_maxrss begins with its own.
+// Memory that is resident, in kB: `VmRSS:`, or at most so far: `VmHWM:`, of this program alone, where the parent's ru_maxrss
+// begins with its own.
 inline unsigned long
-PeakKb()
+ResidentKb(const std::string& name)
 {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
     {
-        if (line.rfind("VmHWM:", 0) == 0)
+        if (line.rfind(name, 0) == 0)
         {
-            return std::stoul(line.substr(6));
+            return std::stoul(line.substr(name.size()));
         }
     }
     return 0;
@@ -123,8 +125,8 @@ class StepQueueDisc : public QueueDisc
 NS_OBJECT_ENSURE_REGISTERED(StepQueueDisc);
 
 // Routes by destination in a hash table. ns-3's own tables are read from end to end for each packet, which at a thousand
-// links is most of the time: the comparison should not rest on that. Where a destination has several next hops, the
-// packet's addresses choose (ECMP; one flow runs between two addresses in these scenarios).
+// links is most of the time: the comparison should not rest on that. Where a destination has several next hops, a flow that
+// was told its way goes it; of others the packet's addresses choose.
 class FlatRouting : public Ipv4RoutingProtocol
 {
   public:
@@ -147,12 +149,31 @@ class FlatRouting : public Ipv4RoutingProtocol
         m_default.push_back(MakeRoute(interface));
     }
 
-    Ptr<Ipv4Route> RouteOutput(Ptr<Packet>,
+    // The way of a TCP flow's packets in one direction, where there are several; `port` is the server's, of that flow alone.
+    void Choose(Ipv4Address from, Ipv4Address to, uint16_t port, uint32_t interface)
+    {
+        const auto found = m_hosts.find(to.Get());
+        if (found == m_hosts.end() || found->second.size() < 2)
+        {
+            return;
+        }
+        for (const auto& route : found->second)
+        {
+            if (route->GetOutputDevice() == m_ipv4->GetNetDevice(interface))
+            {
+                m_flows[Key(from, to, port)] = route;
+                return;
+            }
+        }
+        NS_FATAL_ERROR("a way in the plan is not among the shortest");
+    }
+
+    Ptr<Ipv4Route> RouteOutput(Ptr<Packet> packet,
                                const Ipv4Header& header,
                                Ptr<NetDevice>,
                                Socket::SocketErrno& error) override
     {
-        auto route = Find(header);
+        auto route = Find(header, packet);
         error = route ? Socket::ERROR_NOTERROR : Socket::ERROR_NOROUTETOHOST;
         return route;
     }
@@ -179,7 +200,7 @@ class FlatRouting : public Ipv4RoutingProtocol
             deliver(packet, header, interface);
             return true;
         }
-        auto route = Find(header);
+        auto route = Find(header, packet);
         if (route)
         {
             forward(route, packet, header);
@@ -225,13 +246,31 @@ class FlatRouting : public Ipv4RoutingProtocol
         return route;
     }
 
-    Ptr<Ipv4Route> Find(const Ipv4Header& header) const
+    // These networks' addresses differ in the last 24 bits only.
+    static uint64_t Key(Ipv4Address from, Ipv4Address to, uint16_t port)
+    {
+        return uint64_t{from.Get()} << 40 | uint64_t{to.Get() & 0xffffff} << 16 | port;
+    }
+
+    Ptr<Ipv4Route> Find(const Ipv4Header& header, const Ptr<const Packet>& packet) const
     {
         const auto found = m_hosts.find(header.GetDestination().Get());
         const Routes& routes = found == m_hosts.end() ? m_default : found->second;
         if (routes.size() < 2)
         {
             return routes.empty() ? nullptr : routes[0];
+        }
+        if (!m_flows.empty() && packet && header.GetProtocol() == TcpL4Protocol::PROT_NUMBER)
+        {
+            // Servers' ports are below 49152, where ns-3's clients begin: the smaller of the two.
+            uint8_t ports[4];
+            packet->CopyData(ports, 4);
+            const uint16_t port = std::min(ports[0] << 8 | ports[1], ports[2] << 8 | ports[3]);
+            const auto told = m_flows.find(Key(header.GetSource(), header.GetDestination(), port));
+            if (told != m_flows.end())
+            {
+                return told->second;
+            }
         }
         uint64_t key = (uint64_t{header.GetSource().Get()} << 32 | header.GetDestination().Get()) ^
                        (uint64_t{m_ipv4->GetAddress(1, 0).GetLocal().Get()} << 16);
@@ -241,6 +280,7 @@ class FlatRouting : public Ipv4RoutingProtocol
 
     Ptr<Ipv4> m_ipv4;
     std::unordered_map<uint32_t, Routes> m_hosts;
+    std::unordered_map<uint64_t, Ptr<Ipv4Route>> m_flows;
     Routes m_default;
 };
 
@@ -348,6 +388,9 @@ struct Outcome
     uint64_t drops{0};
     uint64_t marks{0};
     std::vector<double> completionUs;
+    uint64_t linksUsed{0};
+    uint64_t linksWhich{0xcbf29ce484222325};
+    unsigned long startKb{0};
     double setup{0};
     double cpu{0};
 
@@ -355,7 +398,15 @@ struct Outcome
     {
         std::sort(completionUs.begin(), completionUs.end());
         const auto n = completionUs.size();
-        return n ? completionUs[std::min(n - 1, static_cast<std::size_t>(part * static_cast<double>(n)))] : 0;
+        const auto rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(n)));
+        return n ? completionUs[std::max<std::size_t>(rank, 1) - 1] : 0;
+    }
+
+    // How many links carried something, and a hash of which: as Haltere's program says it.
+    void Used(bool carried)
+    {
+        linksUsed += carried;
+        linksWhich = (linksWhich ^ static_cast<uint64_t>(carried)) * 0x100000001b3;
     }
 
     // Counts the packets that all lines took, prints, and leaves without tearing the simulation down: that costs ns-3
@@ -377,10 +428,13 @@ struct Outcome
         }
         std::printf("{\"flows\":%lu,\"received_bytes\":%lu,\"received_bytes_late\":%lu,\"bottleneck_packets\":%lu,"
                     "\"drops\":%lu,\"marks\":%lu,\"hops\":%lu,\"events\":%lu,"
-                    "\"completions\":{\"completed\":%zu,\"p50_us\":%.3f,\"p99_us\":%.3f,\"last_us\":%.3f},"
-                    "\"run_cpu_s\":%.6f,\"setup_cpu_s\":%.6f,\"peak_kb\":%lu}\n",
+                    "\"links_used\":%lu,\"links_which\":\"%016lx\","
+                    "\"completions\":{\"completed\":%zu,\"by_size\":[{\"sizes\":\"all\",\"us\":"
+                    "{\"p50\":%.3f,\"p95\":%.3f,\"p99\":%.3f,\"most\":%.3f}}]},"
+                    "\"run_cpu_s\":%.6f,\"setup_cpu_s\":%.6f,\"start_kb\":%lu,\"peak_kb\":%lu}\n",
                     flows, received, receivedLate, packets, drops, marks, hops, Simulator::GetEventCount(),
-                    completionUs.size(), Percentile(0.5), Percentile(0.99), Percentile(1), cpu, setup, PeakKb());
+                    linksUsed, linksWhich, completionUs.size(), Percentile(0.5), Percentile(0.95),
+                    Percentile(0.99), Percentile(1), cpu, setup, startKb, ResidentKb("VmHWM:"));
         std::fflush(stdout);
         std::_Exit(0);
     }

@@ -4,6 +4,7 @@
 //   run NODES END WARMUP
 //   link FROM TO RATE DELAY QUEUE LIMIT LEVEL WATCHED     one direction; bit/s, ns, packets
 //   flow FROM TO START BYTES CONTROL MSS BUFFER FIRST_WINDOW TIMESTAMPS MIN_RTO DELAYED_ACK     0 bytes: no end
+//   path LINK LINK ...                                    the flow's way there, by the numbers of the links; then one back
 //   ping FROM TO START INTERVAL
 //
 // Prints one line of JSON.
@@ -34,6 +35,8 @@ struct Line
     bool watched;
     Ptr<PointToPointNetDevice> device;
     Ptr<QueueDisc> disc;
+    // ns-3's number of the interface that sends on it.
+    uint32_t interface;
 };
 
 struct Flow
@@ -44,6 +47,8 @@ struct Flow
     uint64_t bytes;
     std::string control;
     bench::Tcp tcp;
+    // Where several ways are equally short: that which this flow takes, and that of its acknowledgements.
+    std::vector<std::vector<uint32_t>> paths;
 };
 
 struct Ping
@@ -89,6 +94,16 @@ Read(std::istream& in)
             words >> f.from >> f.to >> f.start >> f.bytes >> f.control >> f.tcp.segment >> f.tcp.buffer >>
                 f.tcp.window >> f.tcp.timestamps >> f.tcp.minRto >> f.tcp.delayedAck;
             plan.flows.push_back(f);
+        }
+        else if (kind == "path")
+        {
+            std::vector<uint32_t> path;
+            for (uint32_t link; words >> link;)
+            {
+                path.push_back(link);
+            }
+            words.clear(words.rdstate() & ~std::ios::failbit);
+            plan.flows.back().paths.push_back(path);
         }
         else if (kind == "ping")
         {
@@ -178,6 +193,7 @@ Build(Plan& plan)
             {
                 net.address[node] = interfaces.GetAddress(i);
             }
+            ends[i]->interface = static_cast<uint32_t>(net.neighbours[node].size());
             net.neighbours[node].push_back(ends[i]->to);
         }
     }
@@ -248,11 +264,28 @@ Route(const Network& net, const std::vector<uint32_t>& destinations)
     }
 }
 
+// Sends a flow the ways of the plan. Only where there are several is anything written down.
+void
+RouteFlow(const Network& net, const Plan& plan, const Flow& flow, uint16_t port)
+{
+    const Ipv4Address ends[] = {net.address[flow.from], net.address[flow.to]};
+    for (std::size_t back = 0; back < flow.paths.size(); ++back)
+    {
+        for (const auto number : flow.paths[back])
+        {
+            const auto& line = plan.lines.at(number);
+            bench::Routing(net.nodes.Get(line.from))->Choose(ends[back], ends[1 - back], port, line.interface);
+        }
+    }
+}
+
 } // namespace
 
 int
 main(int argc, char* argv[])
 {
+    bench::Outcome out;
+    out.startKb = bench::ResidentKb("VmRSS:");
     std::string file;
     uint32_t run = 1;
     CommandLine cmd(__FILE__);
@@ -281,12 +314,16 @@ main(int argc, char* argv[])
     }
     Route(net, destinations);
 
-    bench::Outcome out;
     std::vector<Ptr<PacketSink>> sinks;
+    // A path of its own is found by the server's port: the same port twice would not do, nor one that a client may have.
+    const bool spread = !plan.flows[0].paths.empty();
+    NS_ABORT_MSG_IF(spread && plan.flows.size() > 40000, "more flows with paths than ports");
     std::vector<uint16_t> port(plan.nodes, 5001);
+    uint16_t next = 5001;
     for (const auto& flow : plan.flows)
     {
-        const InetSocketAddress at(net.address[flow.to], port[flow.to]++);
+        const InetSocketAddress at(net.address[flow.to], spread ? next++ : port[flow.to]++);
+        RouteFlow(net, plan, flow, at.GetPort());
         sinks.push_back(bench::Connect(net.nodes.Get(flow.from), net.nodes.Get(flow.to), at,
                                        NanoSeconds(flow.start), flow.tcp.segment, flow.bytes));
         if (flow.bytes)
@@ -312,6 +349,7 @@ main(int argc, char* argv[])
     out.drops = drops.Total();
     for (const auto& line : plan.lines)
     {
+        out.Used(line.device->GetQueue()->GetTotalReceivedPackets() > 0);
         if (line.watched)
         {
             out.packets += line.device->GetQueue()->GetTotalReceivedPackets();

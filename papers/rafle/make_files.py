@@ -1,6 +1,7 @@
 """Makes the file base of the study: `files.csv`, and the lists of sizes in the experiment files.
 
     python papers/rafle/make_files.py
+    python papers/rafle/make_files.py --tiny 250 --into other      # another base that meets the paper's figures, in a directory of its own
 
 The paper prints no sizes, only what follows from them (README.md says how): 564 files of at most 4 MB; 126, 105, 97 and 93 of them
 over 100, 200, 300 and 400 KB; 15.6 MB in the 438 up to 100 KB, of which those up to 16 KB hold about 4 MB. The equal share's times
@@ -18,6 +19,7 @@ The flat tail is what lets the whole base take about 1900 s at 1 Mbit/s, as the 
 
 from __future__ import annotations
 
+import argparse
 import csv
 import random
 import re
@@ -46,11 +48,13 @@ def fitted(sizes: list[float], low: int, high: int, total: int) -> list[int]:
     return out
 
 
-def base() -> list[int]:
-    """The sizes in bytes, in the order of the table."""
+def base(tiny_files: int = 290) -> list[int]:
+    """The sizes in bytes, in the order of the table; `tiny_files` of the 438 up to 100 KB have at most 16 KB."""
     draw = random.Random(SEED)
-    tiny = fitted([16 * KB * draw.random() ** (1 / 5.7) for _ in range(290)], 100, 16 * KB, 3_950 * KB)
-    small = fitted([16 * KB + 84 * KB * draw.random() ** (1 / 2.9) for _ in range(148)], 16_001, 100 * KB, 11_650 * KB)
+    tiny = fitted([16 * KB * draw.random() ** (1 / 5.7) for _ in range(tiny_files)], 100, 16 * KB, 3_950 * KB)
+    small = fitted(
+        [16 * KB + 84 * KB * draw.random() ** (1 / 2.9) for _ in range(438 - tiny_files)], 16_001, 100 * KB, 11_650 * KB
+    )
     middle = [200 * KB] * 21 + [300 * KB] * 8 + [400 * KB] * 4 + [500 * KB] * 5
     large = sorted(round(draw.uniform(500 * KB, 4000 * KB)) for _ in range(88))
     large[-1] = 4000 * KB
@@ -59,18 +63,25 @@ def base() -> list[int]:
     return sizes
 
 
-def write(sizes: list[int]) -> None:
+def write(sizes: list[int], into: Path = HERE) -> None:
     """Writes the table, and the list into each experiment file between its brackets."""
-    with (HERE / "files.csv").open("w", newline="", encoding="utf-8") as out:
+    into.mkdir(parents=True, exist_ok=True)
+    with (into / "files.csv").open("w", newline="", encoding="utf-8") as out:
         rows = csv.writer(out, lineterminator="\n")
         rows.writerow(["file", "bytes"])
         rows.writerows((f"file{i:04d}", size) for i, size in enumerate(sizes, 1))
     lines = [", ".join(f'"{size}B"' for size in sizes[i : i + 10]) for i in range(0, len(sizes), 10)]
     text = "files = [  # files.csv, by make_files.py\n" + "".join(f"    {line},\n" for line in lines) + "]\n"
-    for path in (HERE / "simultaneous.toml", HERE / "steady.toml"):
-        old = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r"^files = \[.*?^\]\n", text, old, flags=re.M | re.S), encoding="utf-8")
+    for name in ("simultaneous.toml", "steady.toml"):
+        old = (HERE / name).read_text(encoding="utf-8")
+        (into / name).write_text(re.sub(r"^files = \[.*?^\]\n", text, old, flags=re.M | re.S), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write(base())
+    parser = argparse.ArgumentParser(description="Makes the file base of the study rafle.")
+    parser.add_argument(
+        "--tiny", type=int, default=290, help="files of at most 16 KB, 248 to 320 (default: %(default)s)"
+    )
+    parser.add_argument("--into", type=Path, default=HERE, help="where to write (default: beside this script)")
+    args = parser.parse_args()
+    write(base(args.tiny), args.into)

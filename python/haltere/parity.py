@@ -109,6 +109,14 @@ def _cells(row: Row) -> list[str]:
     return [*cells, sign + row.difference.format(digits), part]
 
 
+#: How the kernel runs the router's thread.
+SCHEDULES = {
+    "fifo": "before all ordinary ones (SCHED_FIFO)",
+    "slice": "one of the ordinary ones, with a short slice (no CAP_SYS_NICE)",
+    "shared": "one of the ordinary ones",
+}
+
+
 def calibrations(results: Results) -> list[str]:
     """What the calibrations before the runs measured, and what was out of bounds, in a few sentences."""
     told = [run.wire for run in results.runs if run.wire]
@@ -130,6 +138,12 @@ def calibrations(results: Results) -> list[str]:
     lost = sum(one["router"]["unaccounted"] for one in told)
     outside = sum(port["overrun"] + port["refused"] for one in told for port in one["router"]["ports"])
     lines.append(f"Packets that the router cannot account for: {lost}; lost before or behind its queues: {outside}.")
+    late = [one["router"]["late_us"] for one in told]
+    how = sorted({one["router"].get("schedule", "shared") for one in told})
+    lines.append(
+        f"Frames left {min(one['mean'] for one in late):.0f} to {max(one['mean'] for one in late):.0f} us late on average, the latest "
+        f"{max(one['max'] for one in late):.0f} us; the router's thread: {', '.join(SCHEDULES[one] for one in how)}."
+    )
     out = [c["out_of_bounds"] for c in each if c["out_of_bounds"]]
     if out:
         lines.append(f"Out of bounds in {len(out)} of {len(each)} runs, run anyway: {out[0]}.")

@@ -1,6 +1,9 @@
 """Captures made of thin air, for tests and for measuring how fast captures are read.
 
-python tests/python/synthetic.py big.pcap --megabytes 1000      # then: haltere classify big.pcap
+python tests/python/synthetic.py big.pcap --megabytes 1000 --copies 49      # then: haltere classify big.pcap
+
+With `--copies` the traffic is made once, and written that many times: one copy after another in time, each with source addresses of its own, so
+that its flows are new ones. That is many times as fast as to draw every packet.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ _PACKET = struct.Struct("<IIII")
 _IP_TCP = struct.Struct(">BBHHHBBHIIHHIIBBHHHBBBBII")
 SYN, ACK = 2, 16
 SIZE = _IP_TCP.size
+_SOURCE = slice(_PACKET.size + 12, _PACKET.size + 16)
+"""Where a record has its source address."""
 
 
 def packet(
@@ -37,6 +42,24 @@ def write(path: Path, packets: Iterable[bytes]) -> None:
     with path.open("wb") as file:
         file.write(_HEAD)
         file.writelines(packets)
+
+
+def copies(packets: Iterable[bytes], count: int, gap_s: float = 1.0) -> Iterator[bytes]:
+    """The packets, then the same ``count`` - 1 times more: later by their span and ``gap_s``, from other /16 networks."""
+    one = list(packets)
+    last_s, last_us, *_ = _PACKET.unpack_from(one[-1])
+    span_us = last_s * 1_000_000 + last_us + round(gap_s * 1e6)
+    heads = [_PACKET.unpack_from(record) for record in one]
+    for copy in range(count):
+        for (s, us, kept, total), record in zip(heads, one, strict=True):
+            now = s * 1_000_000 + us + copy * span_us
+            source = int.from_bytes(record[_SOURCE], "big") + (copy << 16)
+            yield b"".join((
+                _PACKET.pack(now // 1_000_000, now % 1_000_000, kept, total),
+                record[_PACKET.size : _SOURCE.start],
+                source.to_bytes(4, "big"),
+                record[_SOURCE.stop :],
+            ))  # fmt: skip
 
 
 def traffic(count: int, seed: int = 1, active: int = 60, rate: float = 10_000.0) -> Iterator[bytes]:
@@ -77,9 +100,13 @@ def traffic(count: int, seed: int = 1, active: int = 60, rate: float = 10_000.0)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
-    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--megabytes", type=int, default=1000, help="size of the file (default: %(default)s)")
+    parser.add_argument(
+        "--copies", type=int, default=1, help="how often the same traffic is written (default: %(default)s)"
+    )
     args = parser.parse_args()
-    write(args.path, traffic(args.megabytes * 1_000_000 // (SIZE + 16)))
+    packets = args.megabytes * 1_000_000 // (SIZE + 16)
+    write(args.path, copies(traffic(packets // args.copies), args.copies))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import command
-from synthetic import ACK, SIZE, SYN, packet, traffic, write
+from synthetic import ACK, SIZE, SYN, copies, packet, traffic, write
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -74,6 +74,17 @@ def test_classify_writes_table_figure_and_advice(tmp_path: Path) -> None:
         json.loads(run(tmp_path, "classify", "mix.pcap", "--n", "10,40", "--draws", "3", "--json").stdout)["scores"]
         == first
     )
+
+
+def test_copies_of_traffic_are_new_flows_of_the_same_lengths(tmp_path: Path) -> None:
+    write(tmp_path / "one.pcap", traffic(2_000))
+    write(tmp_path / "three.pcap", copies(traffic(2_000), 3))
+    one, three = (
+        json.loads(run(tmp_path, "classify", name, "--classifier", "ideal", "--json").stdout)
+        for name in ("one.pcap", "three.pcap")
+    )
+    for what in ("flows", "packets_of"):
+        assert three[what] == [3 * each for each in one[what]] and min(one[what]) > 0, what
 
 
 @pytest.mark.parametrize("name", ["classify", "correlate"])

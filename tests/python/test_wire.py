@@ -105,6 +105,7 @@ def test_a_run_on_the_wire_fills_the_same_tables(file: Path) -> None:
         assert calibration["link"]["planned_bps"] == 5_000_000
         assert calibration["planned_rtt_s"] == pytest.approx(0.0202, abs=0.0005)
         assert router["unaccounted"] == 0
+        assert router["schedule"] in ("fifo", "slice", "shared")
         # What left the routers is what the two flows and the ping sent, and more than a start: 2 s at 5 Mbit/s are 825 packets.
         assert router["departed"] > 800
     # The results directory is one like any other.
@@ -206,6 +207,49 @@ def test_uploads_go_to_a_real_server(tmp_path: Path) -> None:
         # Eight round trips of 4 ms of dialogue and handshakes, and the file at 5 Mbit/s.
         assert (task["end_ns"] - task["start_ns"]) * 1e-9 > 8 * 0.004 + task["file_bytes"] * 8 / 5e6
     assert {task["file_bytes"] for task in ended} == {5000, 60000}
+
+
+STREAM = """\
+title = "One stream, two paths"
+duration = "3s"
+warmup = "1s"
+seeds = 1
+
+[topology.graph]
+nodes = ["s1", "s2", "d1", "d2"]
+links = [
+    { from = "s1", to = "d1", rate = "4Mbit", delay = "5ms", queue = { kind = "fq_codel" } },
+    { from = "s2", to = "d2", rate = "2Mbit", delay = "5ms", queue = { kind = "fq_codel" } },
+]
+
+[[traffic]]
+kind = "multipath"
+congestion = "reno"
+paths = [{ from = "s1", to = "d1" }, { from = "s2", to = "d2", join = "500ms" }]
+multipath = { scheduler = "linux", tune_send_buffer = true, opportunistic = false }
+"""
+
+
+@privileged
+def test_a_stream_goes_over_two_paths_of_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "stream.toml").write_text(STREAM)
+    done = on_wire("run", "stream.toml", "--world", "wire", "--anyway", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    import haltere as package
+
+    results = package.Results(tmp_path / "results" / "stream-wire")
+    rows = results.table("paths").to_pylist()
+    acked = {path: max(row["acked_bytes"] for row in rows if row["path"] == path) for path in (0, 1)}
+    assert min(acked.values()) > 14_480, acked
+    assert min(row["at_ns"] for row in rows if row["path"] == 1) >= 500_000_000, "it joins when it shall"
+    (flow,) = results.table("flows").to_pylist()
+    # What has come is acknowledged or its acknowledgement is under way.
+    sent = [max(row["acked_bytes"] + row["in_flight_bytes"] for row in rows if row["path"] == path) for path in (0, 1)]
+    assert 0 < flow["received_bytes"] <= sum(sent)
+    other = [*("run", "stream.toml", "--world", "wire"), "--set", "traffic[0].multipath.scheduler=red"]
+    refused = on_wire(*other, cwd=tmp_path)
+    assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1
+    assert "multipath.scheduler must be `linux` on the wire, got `red`" in refused.stderr, refused.stderr
 
 
 @privileged

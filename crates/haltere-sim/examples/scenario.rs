@@ -4,10 +4,11 @@
 //! ends so. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another simulator.
 //! The benchmarks (`make bench`) start it once a measurement, so that the operating system tells CPU time and memory.
 
+use haltere_lab::arrivals::Births;
 use haltere_lab::plan::{AppPlan, TcpPlan};
 use haltere_lab::record::{LinkCounters, Record};
-use haltere_lab::{Plan, Scenario};
-use haltere_queue::{QueueParams, threshold::Level};
+use haltere_lab::{Plan, Routes, Scenario};
+use haltere_queue::{FlowKey, QueueParams, threshold::Level};
 use haltere_sim::{RunControl, run};
 use haltere_units::{Bytes, Size, Time};
 use serde_json::{Value, json};
@@ -18,10 +19,11 @@ fn cpu_seconds() -> f64 {
     stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-/// The most memory that was resident, in kB: of this program alone, where the parent's `ru_maxrss` begins with its own.
-fn peak_kb() -> Option<u64> {
+/// Memory that is resident, in kB: `VmRSS`, or at most so far: `VmHWM`, of this program alone, where the parent's `ru_maxrss`
+/// begins with its own.
+fn resident_kb(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    status.lines().find(|line| line.starts_with("VmHWM"))?.split_whitespace().nth(1)?.parse().ok()
+    status.lines().find(|line| line.starts_with(name))?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Every link's packets, and what the watched ones did to them.
@@ -39,21 +41,57 @@ fn links(plan: &Plan, record: &Record) -> (u64, LinkCounters) {
     (hops, watched)
 }
 
-/// Percentiles of the completion times of all flows that have an end, in microseconds.
+/// Classes of flows by their bytes, the last of a class included.
+const CLASSES: [(&str, u64, u64); 4] = [
+    ("all", 0, u64::MAX),
+    ("up to 100 kB", 0, 100_000),
+    ("100 kB to 1 MB", 100_001, 1_000_000),
+    ("above 1 MB", 1_000_001, u64::MAX),
+];
+
+/// Percentiles, the least value that so many percent of the values do not exceed.
+fn percentiles(mut values: Vec<f64>) -> Value {
+    values.sort_by(f64::total_cmp);
+    let at = |p: f64| values.get(((values.len() as f64 * p).ceil() as usize).saturating_sub(1));
+    json!({ "p50": at(0.5), "p95": at(0.95), "p99": at(0.99), "most": values.last() })
+}
+
+/// Of all flows that have an end, by size: completion times in microseconds, and for those that were born in the run how many
+/// times their ideal it was.
 fn completions(plan: &Plan, record: &Record) -> Value {
-    let limited = |app: &AppPlan| matches!(app, AppPlan::Bulk { bytes: Some(_), .. });
-    let mut spans: Vec<f64> = Vec::new();
-    let mut flows = 0u64;
-    for (flow, came) in plan.flows.iter().zip(&record.flows).filter(|(flow, _)| limited(&flow.app)) {
-        flows += 1;
-        spans.extend(came.completed.map(|at: Time| (at - flow.start).as_secs_f64() * 1e6));
+    // Bytes, completion time in seconds (none: not complete), times the ideal.
+    let mut flows: Vec<(u64, Option<f64>, Option<f64>)> = Vec::new();
+    for (flow, came) in plan.flows.iter().zip(&record.flows) {
+        if let AppPlan::Bulk { bytes: Some(bytes), .. } = flow.app {
+            flows.push((bytes.as_u64(), came.completed.map(|at| (at - flow.start).as_secs_f64()), None));
+        }
     }
-    flows += record.completions.len() as u64;
-    let ended = record.completions.iter().filter(|c| c.end != Time::NEVER);
-    spans.extend(ended.map(|c| (c.end - c.start).as_secs_f64() * 1e6));
-    spans.sort_by(f64::total_cmp);
-    let at = |p: f64| spans.get(((spans.len() as f64 * p) as usize).min(spans.len().saturating_sub(1)));
-    json!({ "flows": flows, "completed": spans.len(), "p50_us": at(0.5), "p99_us": at(0.99), "last_us": spans.last() })
+    for born in &record.completions {
+        let span = (born.end != Time::NEVER).then(|| (born.end - born.start).as_secs_f64());
+        flows.push((born.bytes, span, span.map(|s| s / born.ideal.as_secs_f64())));
+    }
+    let class = |(name, least, most): (&str, u64, u64)| {
+        let of = || flows.iter().filter(move |flow| (least..=most).contains(&flow.0));
+        let spans: Vec<f64> = of().filter_map(|flow| flow.1).map(|span| span * 1e6).collect();
+        let ended = spans.len();
+        let (us, slowdown) = (percentiles(spans), percentiles(of().filter_map(|flow| flow.2).collect()));
+        let line = json!({ "sizes": name, "flows": of().count(), "completed": ended, "us": us, "slowdown": slowdown });
+        (ended > 0).then_some(line)
+    };
+    let by_size: Vec<Value> = CLASSES.into_iter().filter_map(class).collect();
+    let completed = flows.iter().filter(|flow| flow.1.is_some()).count();
+    json!({ "flows": flows.len(), "completed": completed, "by_size": by_size })
+}
+
+/// How many links carried something, and a hash of which these are: two simulators whose flows take the same paths agree.
+fn links_used(carried: impl Iterator<Item = bool>) -> (u64, String) {
+    const PRIME: u64 = 0x100_0000_01b3;
+    let (mut used, mut hash) = (0, 0xcbf2_9ce4_8422_2325_u64);
+    for carried in carried {
+        used += u64::from(carried);
+        hash = (hash ^ u64::from(carried)).wrapping_mul(PRIME);
+    }
+    (used, format!("{hash:016x}"))
 }
 
 /// The kind of a queue, the packets that it holds, and the packets waiting from which on it marks.
@@ -82,8 +120,27 @@ fn words(tcp: &TcpPlan) -> String {
     format!("{control} {mss} {buffer} {window} {stamps} {min_rto} {delayed}")
 }
 
+/// The links of a TCP flow there and back, where flows are spread over several paths. The simulator chooses by ports as here:
+/// `links_used` of the run tells whether this still holds.
+fn print_paths(plan: &Plan, routes: &mut Routes, (from, to): (usize, usize), (near, far): (u16, u16)) {
+    let address = |node: usize| u128::from(0x0a00_0001_u32) + node as u128;
+    for (from, to, src_port, dst_port) in [(from, to, near, far), (to, from, far, near)] {
+        let key = FlowKey { src: address(from), dst: address(to), src_port, dst_port, protocol: 6 };
+        let links = routes.spread(from, to, key.hash(plan.seed)).expect("there is a way");
+        println!("path {}", links.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
+    }
+}
+
 /// The plan as lines of words, times in nanoseconds and rates in bit/s.
 fn print_plan(plan: &Plan) {
+    const EPHEMERAL: usize = 28_232;
+    let mut routes = Routes::of(plan);
+    let mut paths = |ends, number: usize, servers: usize| {
+        if plan.ecmp {
+            let ports = (32_768 + number % EPHEMERAL, 5001 + number / EPHEMERAL % servers);
+            print_paths(plan, &mut routes, ends, (ports.0 as u16, ports.1 as u16));
+        }
+    };
     println!("run {} {} {}", plan.nodes.len(), plan.end.as_ns(), plan.warmup.as_ns());
     for link in &plan.links {
         let rate = link.rate.expect("a link has a rate").as_bps();
@@ -91,11 +148,25 @@ fn print_plan(plan: &Plan) {
         let (from, to, delay, watched) = (link.from, link.to, link.delay.as_ns(), u8::from(link.watched));
         println!("link {from} {to} {rate} {delay} {kind} {limit} {level} {watched}");
     }
-    for flow in &plan.flows {
+    let sources = plan.flows.iter().filter(|flow| matches!(flow.app, AppPlan::Arrivals(_))).count();
+    assert!(
+        sources < 2,
+        "flows that are born are numbered in order: a plan with {sources} entries cannot be handed on"
+    );
+    for (index, flow) in plan.flows.iter().enumerate() {
         let (from, to, start) = (flow.from, flow.to, flow.start.as_ns());
         match &flow.app {
             AppPlan::Bulk { tcp, bytes } => {
                 println!("flow {from} {to} {start} {} {}", bytes.map_or(0, Bytes::as_u64), words(tcp));
+                paths((from, to), index, usize::MAX);
+            }
+            AppPlan::Arrivals(arrivals) => {
+                let births = Births::new(arrivals, &flow.name, flow.start, flow.stop, plan.seed);
+                for (number, birth) in births.take_while(|birth| birth.at <= plan.end).enumerate() {
+                    let (from, to, start) = (birth.from, birth.to, birth.at.as_ns());
+                    println!("flow {from} {to} {start} {} {}", birth.bytes.as_u64(), words(&arrivals.tcp));
+                    paths((from, to), number, 2000);
+                }
             }
             AppPlan::Ping { interval, .. } => println!("ping {from} {to} {start} {}", interval.as_ns()),
             other => panic!("this traffic cannot be handed on: {other:?}"),
@@ -104,6 +175,7 @@ fn print_plan(plan: &Plan) {
 }
 
 fn main() {
+    let start_kb = resident_kb("VmRSS");
     let (options, words): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|word| word.starts_with("--"));
     let file = words.first().expect("usage: scenario FILE [SEED] [--plan]").clone();
@@ -120,22 +192,29 @@ fn main() {
     let cpu = cpu_seconds() - before;
 
     let (hops, watched) = links(&plan, &record);
+    let (links_used, which) = links_used(record.links.iter().map(|link| link.total.sent > 0));
+    let born = &record.completions;
+    let born_again: u64 = born.iter().map(|flow| u64::from(flow.retransmissions)).sum();
+    let lasting = plan.flows.iter().filter(|flow| !matches!(flow.app, AppPlan::Arrivals(_))).count();
     let senders = || record.flows.iter().filter_map(|flow| flow.sender);
     let line = json!({
-        "flows": plan.flows.len(),
+        "flows": lasting + born.len(),
         "received_bytes": record.flows.iter().map(|flow| flow.received).sum::<u64>(),
         "received_bytes_late": record.flows.iter().map(|flow| flow.received_after_warmup).sum::<u64>(),
-        "retransmissions": senders().map(|s| s.retransmissions).sum::<u64>(),
+        "retransmissions": senders().map(|s| s.retransmissions).sum::<u64>() + born_again,
         "bottleneck_packets": watched.sent,
         "drops": watched.dropped_overlimit,
         "marks": watched.marked,
         "hops": hops,
+        "links_used": links_used,
+        "links_which": which,
         "events": record.events,
         "peak_events": record.peak_events,
         "completions": completions(&plan, &record),
         "run_cpu_s": cpu,
         "setup_cpu_s": before,
-        "peak_kb": peak_kb(),
+        "start_kb": start_kb,
+        "peak_kb": resident_kb("VmHWM"),
     });
     println!("{line}");
 }

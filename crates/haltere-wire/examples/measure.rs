@@ -13,8 +13,10 @@ use haltere_wire::namespace::{HostSettings, Namespace, Topology, node_address, p
 use haltere_wire::port::Port;
 use haltere_wire::port::packet::PacketPort;
 use haltere_wire::router::Router;
+use haltere_wire::schedule::Prompt;
 use haltere_wire::testing::{cable, ethernet, ipv4, link, udp};
 use haltere_wire::{Calibrate, Control, run};
+use nix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,6 +70,11 @@ fn throughput(topology: &Topology, len: usize, forwarder: impl FnOnce(&AtomicBoo
     })
 }
 
+fn thread_cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+    used.tv_sec() as u64 * 1_000_000_000 + used.tv_nsec() as u64
+}
+
 struct Bell<'a>(&'a AtomicBool, Time);
 
 impl haltere_wire::router::Watch for Bell<'_> {
@@ -92,17 +99,23 @@ fn ours(topology: &Topology, queue: &QueueParams, rate: Option<Rate>, spin: Dur,
         link.delay = Dur::ZERO;
     }
     let ports = [0, 1].map(|n| PacketPort::open(&port_name(n), 4096).unwrap());
+    let prompt = Prompt::for_router(spin);
     let mut router = Router::new(Fabric::new(params).unwrap(), ports.into()).unwrap();
+    router.schedule = prompt.schedule();
     let mut clock = Monotonic::start(spin).unwrap();
+    let begun = (thread_cpu_ns(), monotonic_ns());
     router.run(&mut clock, &mut Bell(stop, Time::ZERO), Dur::ZERO).unwrap();
+    let share = (thread_cpu_ns() - begun.0) as f64 / (monotonic_ns() - begun.1) as f64;
     let books = router.snapshot(Time::NEVER);
     let late = &books.lateness;
     println!(
-        "      late: mean {} p99 {} max {}, unaccounted {}",
+        "      {}: late mean {} p99 {} max {}, unaccounted {}, {:.1} % of a core",
+        books.schedule.name(),
         late.mean(),
         late.quantile(0.99),
         late.max(),
-        books.unaccounted()
+        books.unaccounted(),
+        share * 100.0
     );
 }
 
@@ -111,12 +124,12 @@ fn forwarding() {
     for len in [1514, 64] {
         for kind in ["fq_codel", "drop_tail", "rafle"] {
             let Some(queue) = QueueParams::default_of(kind) else { continue };
-            let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
+            let topology = Topology::build(&[(vec![0], settings()), (vec![1], settings())]).unwrap();
             let (offered, forwarded) =
                 throughput(&topology, len, |stop| ours(&topology, &queue, None, Dur::ZERO, stop));
             report(&format!("haltere-router {kind}"), len, offered, forwarded);
         }
-        let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
+        let topology = Topology::build(&[(vec![0], settings()), (vec![1], settings())]).unwrap();
         for arguments in
             ["link add br0 type bridge", "link set n0 master br0", "link set n1 master br0", "link set br0 up"]
         {
@@ -140,9 +153,9 @@ fn report(what: &str, len: usize, offered: f64, forwarded: f64) {
 
 fn jitter() {
     println!("inter-departure times of 1514-byte frames behind a full queue, stamped by the far host's kernel");
-    for spin in [Dur::ZERO, Dur::from_us(200)] {
+    for spin in [0, 25, 200].map(Dur::from_us) {
         for mbps in [10, 100, 1000] {
-            let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
+            let topology = Topology::build(&[(vec![0], settings()), (vec![1], settings())]).unwrap();
             let queue = QueueParams::default_of("drop_tail").unwrap();
             let rate = Rate::from_mbps(mbps);
             let stop = AtomicBool::new(false);
@@ -241,14 +254,19 @@ fn ping() {
             measure: Measure::default(),
         };
         let outcome = run(&plan, &Control { calibrate: Calibrate::No, spin, ..Control::default() }).unwrap();
-        let rtts: Vec<f64> = outcome.record.pings.iter().map(|p| p.rtt.as_secs_f64() * 1e3).collect();
+        let mut rtts: Vec<f64> = outcome.record.pings.iter().map(|p| p.rtt.as_secs_f64() * 1e3).collect();
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
         let deviation = (rtts.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / rtts.len() as f64).sqrt();
-        let least = rtts.iter().copied().fold(f64::MAX, f64::min);
-        let most = rtts.iter().copied().fold(0.0, f64::max);
+        rtts.sort_by(f64::total_cmp);
+        let at = |q: f64| rtts[((rtts.len() - 1) as f64 * q) as usize];
+        let (least, most) = (at(0.0), at(1.0));
         println!(
-            "  spin {spin:5}: {} replies, mean {mean:.4} ms, deviation {deviation:.4} ms, least {least:.4}, most {most:.4}, router {:.1} % of a core",
+            "  {} spin {spin:5}: {} replies, mean {mean:.4} ms, deviation {deviation:.4} ms, least {least:.4}, p50 {:.4}, p99 {:.4}, \
+             most {most:.4}, router {:.1} % of a core",
+            outcome.router.schedule.name(),
             rtts.len(),
+            at(0.5),
+            at(0.99),
             outcome.router_cpu * 100.0
         );
     }
@@ -259,6 +277,8 @@ fn main() {
     let all = wanted.is_empty();
     for (name, measure) in [("forwarding", forwarding as fn()), ("jitter", jitter), ("ping", ping)] {
         if all || wanted.iter().any(|w| w == name) {
+            let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+            println!("load average, running/all: {}", load.trim());
             measure();
         }
     }

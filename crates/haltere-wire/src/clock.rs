@@ -52,6 +52,18 @@ impl Monotonic {
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
         Ok(Monotonic { origin_ns, timer, armed: None, spin })
     }
+    /// Sleeps until time zero, before which [`now`](Clock::now) stands still.
+    pub fn wait_for_zero(&mut self) -> io::Result<()> {
+        self.arm(Some(Time::ZERO))?;
+        while monotonic_ns() < self.origin_ns {
+            match poll(&mut [PollFd::new(self.timer.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        self.armed = None;
+        Ok(())
+    }
     fn arm(&mut self, until: Option<Time>) -> io::Result<()> {
         if self.armed == until {
             return Ok(());
@@ -144,6 +156,16 @@ mod tests {
             }
         }
         assert!(clock.now() >= Time::ZERO + Dur::from_ms(5));
+    }
+
+    #[test]
+    fn nothing_begins_before_time_zero() {
+        let origin = monotonic_ns() + 3_000_000;
+        let mut clock = Monotonic::from_origin(origin, Dur::ZERO).unwrap();
+        assert_eq!(clock.now(), Time::ZERO);
+        clock.wait_for_zero().unwrap();
+        assert!(monotonic_ns() >= origin);
+        clock.wait_for_zero().unwrap(); // it is past: at once
     }
 
     #[test]

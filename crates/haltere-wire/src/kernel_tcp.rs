@@ -106,9 +106,17 @@ fn is_as_linux_has_it(control: &CongestionParams) -> bool {
 
 /// The kernel's `struct tcp_info` as bytes: longer than any kernel's so far; what a kernel lacks reads as zero.
 #[derive(Debug, Clone, Copy)]
-pub struct TcpInfo([u8; 384]);
+pub struct TcpInfo([u8; TcpInfo::SIZE]);
 
 impl TcpInfo {
+    /// Bytes that are read of it.
+    pub const SIZE: usize = 384;
+    /// These bytes, as the kernel wrote them; what is missing is zero.
+    pub fn from_bytes(bytes: &[u8]) -> TcpInfo {
+        let mut info = [0; TcpInfo::SIZE];
+        info.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        TcpInfo(info)
+    }
     /// What the socket tells now.
     pub fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
         sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO).map(TcpInfo)

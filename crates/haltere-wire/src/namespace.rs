@@ -5,8 +5,9 @@
 //! the next start. Children are killed with their parent ([`Namespace::spawn`]), so they keep none alive.
 //! Works as root, or as the root of a user namespace (`unshare -Urn`).
 //!
-//! Each host has one interface `e0`, all on one network 10.72.0.0/16, neighbours fixed: no ARP, no router
-//! in the kernel. The paths between them are the fabric's.
+//! Each host has an interface `e0`, all on one network 10.72.0.0/16, neighbours fixed: no ARP, no router
+//! in the kernel. The paths between them are the fabric's. A host that is several nodes of the plan has an interface for each, `e0`,
+//! `e1`, ..; a packet leaves by the interface whose address it carries.
 
 use crate::error::WireError;
 use crate::fabric::node_mac;
@@ -22,8 +23,10 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::process::{Child, Command};
 
-/// The interface's name in each host.
+/// The name of a host's interface; where it has several, of the first.
 pub const HOST_INTERFACE: &str = "e0";
+/// Routing tables of the interfaces of a host that has several start here.
+const TABLES: u8 = 100;
 
 /// A network namespace.
 #[derive(Debug)]
@@ -110,8 +113,8 @@ pub fn node_address(node: usize) -> Ipv4Addr {
 /// A host of the plan.
 #[derive(Debug)]
 pub struct Host {
-    /// Its node's index in the plan.
-    pub node: usize,
+    /// Its nodes in the plan, each an interface.
+    pub nodes: Vec<usize>,
     /// Where it lives.
     pub namespace: Namespace,
 }
@@ -138,28 +141,40 @@ pub struct Topology {
 
 impl Topology {
     /// Namespaces for these nodes, joined to the router's, offloads off.
-    pub fn build(nodes: &[(usize, HostSettings)]) -> Result<Topology, WireError> {
+    pub fn build(plan: &[(Vec<usize>, HostSettings)]) -> Result<Topology, WireError> {
         let router = Namespace::new()?;
         quiet(&router)?;
         let mut hosts = Vec::new();
-        for (node, settings) in nodes {
+        for (nodes, settings) in plan {
             let namespace = Namespace::new()?;
             quiet(&namespace)?;
-            join(&router, &namespace, *node, settings.mtu)?;
-            let others: Vec<usize> = nodes.iter().map(|(n, _)| *n).filter(|n| n != node).collect();
-            let configured = namespace.enter(|| configure(*node, &others, &settings.metrics));
-            configured.map_err(|e| WireError::os(format!("addresses of node {node}"), e))?;
+            let others: Vec<usize> = plan.iter().flat_map(|(n, _)| n).copied().filter(|n| !nodes.contains(n)).collect();
+            for (place, &node) in nodes.iter().enumerate() {
+                join(&router, &namespace, node, &host_interface(place), settings.mtu)?;
+                let table = (nodes.len() > 1).then_some(TABLES + place as u8);
+                let configured = namespace.enter(|| configure(node, place, table, &others, &settings.metrics));
+                configured.map_err(|e| WireError::os(format!("addresses of node {node}"), e))?;
+            }
             for (name, value) in &settings.sysctls {
                 namespace.sysctl(name, value)?;
             }
-            hosts.push(Host { node: *node, namespace });
+            hosts.push(Host { nodes: nodes.clone(), namespace });
         }
         Ok(Topology { router, hosts })
     }
     /// The host of that node.
     pub fn host(&self, node: usize) -> Option<&Host> {
-        self.hosts.iter().find(|h| h.node == node)
+        self.hosts.iter().find(|h| h.nodes.contains(&node))
     }
+    /// All nodes with an interface.
+    pub fn nodes(&self) -> Vec<usize> {
+        self.hosts.iter().flat_map(|h| &h.nodes).copied().collect()
+    }
+}
+
+/// The name of a host's interface at that place of its nodes.
+pub fn host_interface(place: usize) -> String {
+    format!("e{place}")
 }
 
 /// The router's interface for that node.
@@ -180,13 +195,13 @@ fn quiet(namespace: &Namespace) -> Result<(), WireError> {
     up.map_err(|e| WireError::os("setting loopback up", e))
 }
 
-fn join(router: &Namespace, host: &Namespace, node: usize, mtu: u32) -> Result<(), WireError> {
+fn join(router: &Namespace, host: &Namespace, node: usize, interface: &str, mtu: u32) -> Result<(), WireError> {
     let port = port_name(node);
     // The router's end has an address that no frame is sent to: its kernel takes none for itself.
     let mut unused = node_mac(node);
     unused[3] = 0xff;
     let here = VethEnd { name: &port, mac: unused, namespace: None };
-    let there = VethEnd { name: HOST_INTERFACE, mac: node_mac(node), namespace: Some(host.as_fd()) };
+    let there = VethEnd { name: interface, mac: node_mac(node), namespace: Some(host.as_fd()) };
     let made = router.enter(|| {
         let netlink = Netlink::open()?;
         netlink.add_veth(&here, &there, mtu)?;
@@ -199,16 +214,27 @@ fn join(router: &Namespace, host: &Namespace, node: usize, mtu: u32) -> Result<(
     })
 }
 
-fn configure(node: usize, others: &[usize], metrics: &[RouteMetric]) -> io::Result<()> {
+/// The interface at that place of a host's nodes. Where there are several, packets with its address have a routing table of their own.
+fn configure(
+    node: usize,
+    place: usize,
+    table: Option<u8>,
+    others: &[usize],
+    metrics: &[RouteMetric],
+) -> io::Result<()> {
     let netlink = Netlink::open()?;
-    without_offloads(HOST_INTERFACE)?;
-    let index = index_of(HOST_INTERFACE)?;
+    let interface = host_interface(place);
+    without_offloads(&interface)?;
+    let index = index_of(&interface)?;
     netlink.add_address(index, node_address(node), 16)?;
     netlink.up(index)?;
+    if let Some(table) = table {
+        netlink.add_rule_from(node_address(node), table)?;
+    }
     for &other in others {
         netlink.add_neighbour(index, node_address(other), node_mac(other))?;
-        if !metrics.is_empty() {
-            netlink.add_host_route(index, node_address(other), metrics.to_vec())?;
+        if table.is_some() || !metrics.is_empty() {
+            netlink.add_host_route(index, node_address(other), table, metrics.to_vec())?;
         }
     }
     Ok(())

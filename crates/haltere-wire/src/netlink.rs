@@ -10,6 +10,7 @@ use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, Neig
 use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -105,20 +106,38 @@ impl Netlink {
         ];
         self.request(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
-    /// A route to one host on the interface's own network, with metrics for TCP.
-    pub fn add_host_route(&self, index: u32, to: Ipv4Addr, metrics: Vec<RouteMetric>) -> io::Result<()> {
+    /// Packets with that source address look for their route in a table of their own first.
+    pub fn add_rule_from(&self, source: Ipv4Addr, table: u8) -> io::Result<()> {
+        let mut message = RuleMessage::default();
+        message.header.family = AddressFamily::Inet;
+        message.header.src_len = 32;
+        message.header.table = table;
+        message.header.action = RuleAction::ToTable;
+        message.attributes = vec![RuleAttribute::Source(IpAddr::V4(source))];
+        self.request(RouteNetlinkMessage::NewRule(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+    /// A route to one host on the interface's own network, with metrics for TCP, in that table or the main one.
+    pub fn add_host_route(
+        &self,
+        index: u32,
+        to: Ipv4Addr,
+        table: Option<u8>,
+        metrics: Vec<RouteMetric>,
+    ) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = AddressFamily::Inet;
         message.header.destination_prefix_length = 32;
-        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.table = table.unwrap_or(RouteHeader::RT_TABLE_MAIN);
         message.header.protocol = RouteProtocol::Static;
         message.header.scope = RouteScope::Link;
         message.header.kind = RouteType::Unicast;
         message.attributes = vec![
             RouteAttribute::Destination(netlink_packet_route::route::RouteAddress::Inet(to)),
             RouteAttribute::Oif(index),
-            RouteAttribute::Metrics(metrics),
         ];
+        if !metrics.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(metrics));
+        }
         self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 }

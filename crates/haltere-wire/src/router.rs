@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::fabric::{Fabric, FabricCounters};
 use crate::pcapng::{Capture, Direction};
 use crate::port::{Port, PortCounters};
+use crate::schedule::Schedule;
 use crate::stats::{Lateness, Snapshot};
 use haltere_units::{Dur, Time};
 use std::fs::File;
@@ -62,6 +63,8 @@ pub struct Router<P> {
     /// Taken from the ports in this turn.
     came: Vec<(usize, crate::frame::Frame)>,
     lateness: Lateness,
+    /// How the thread that runs it is scheduled, for its statistics.
+    pub schedule: Schedule,
     turns: u64,
     sleeps: u64,
 }
@@ -74,7 +77,16 @@ impl<P: Port> Router<P> {
             return Err(WireError::plan("router", format!("ports must be {want}, got {}", ports.len())));
         }
         let captures = ports.iter().map(|_| None).collect();
-        Ok(Router { fabric, ports, captures, came: Vec::new(), lateness: Lateness::default(), turns: 0, sleeps: 0 })
+        Ok(Router {
+            fabric,
+            ports,
+            captures,
+            came: Vec::new(),
+            lateness: Lateness::default(),
+            schedule: Schedule::Shared,
+            turns: 0,
+            sleeps: 0,
+        })
     }
     /// Writes what passes that port into a file.
     pub fn capture(&mut self, port: usize, path: &std::path::Path, name: &str) -> Result<(), WireError> {
@@ -188,6 +200,7 @@ impl<P: Port> Router<P> {
             ports,
             links: names.into_iter().zip(records).map(|((name, backlog), r)| (name, backlog, r.total)).collect(),
             lateness: self.lateness.clone(),
+            schedule: self.schedule,
             turns: self.turns,
             sleeps: self.sleeps,
         }

@@ -2,6 +2,7 @@
 
 use crate::fabric::FabricCounters;
 use crate::port::PortCounters;
+use crate::schedule::Schedule;
 use haltere_lab::record::LinkCounters;
 use haltere_queue::Backlog;
 use haltere_units::{Dur, Time};
@@ -71,6 +72,8 @@ pub struct Snapshot {
     pub links: Vec<(String, (Backlog, u32), LinkCounters)>,
     /// How late frames left.
     pub lateness: Lateness,
+    /// How the router's thread is scheduled: says how late they may be.
+    pub schedule: Schedule,
     /// Turns of the loop.
     pub turns: u64,
     /// Turns that slept.
@@ -144,10 +147,11 @@ impl Snapshot {
         let late = &self.lateness;
         let _ = writeln!(
             text,
-            "late: {} on average, {} at the 99th percentile, {} at most",
+            "late: {} on average, {} at the 99th percentile, {} at most; scheduling: {}",
             late.mean(),
             late.quantile(0.99),
-            late.max()
+            late.max(),
+            self.schedule.name()
         );
         text
     }
@@ -162,6 +166,7 @@ impl Snapshot {
             "unroutable": self.fabric.unroutable, "malformed": self.fabric.malformed, "not_ip": self.fabric.not_ip,
             "fragments": self.fabric.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
             "links": links, "ports": ports, "turns": self.turns, "sleeps": self.sleeps,
+            "schedule": self.schedule.name(),
             "late_us": { "mean": us(self.lateness.mean()), "p50": us(self.lateness.quantile(0.5)),
                          "p99": us(self.lateness.quantile(0.99)), "max": us(self.lateness.max()) },
         })

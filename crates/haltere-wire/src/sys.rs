@@ -46,6 +46,23 @@ pub fn get_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> 
     Ok(unsafe { value.assume_init() })
 }
 
+/// Reads a socket option for which the kernel reads `value` first.
+pub fn exchange_option<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &mut T) -> io::Result<()> {
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel reads and writes at most `len` bytes of `value`, which lives through the call; any bits are a value.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut *value).cast(), &raw mut len) })
+}
+
+/// A stream socket of Multipath TCP that does not block.
+pub fn mptcp_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: plain system call.
+    let fd = unsafe { libc::socket(libc::AF_INET, kind, libc::IPPROTO_MPTCP) };
+    check(fd)?;
+    // SAFETY: just opened, owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// The kernel's `struct ethtool_value`.
 #[repr(C)]
 struct EthtoolValue {
@@ -116,6 +133,22 @@ pub fn die_with_parent(command: &mut std::process::Command) {
     unsafe {
         command.pre_exec(|| check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)));
     }
+}
+
+/// How the kernel schedules the calling thread: policy, priority, niceness, slice.
+pub fn scheduling() -> io::Result<libc::sched_attr> {
+    // SAFETY: all-zero is a valid value of this structure of integers.
+    let mut now: libc::sched_attr = unsafe { MaybeUninit::zeroed().assume_init() };
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: the kernel writes at most `size` bytes into `now`, which lives through the call; thread 0 is the caller.
+    check(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut now, size, 0) } as i32)?;
+    Ok(now)
+}
+
+/// Sets what [`scheduling`] reads.
+pub fn set_scheduling(wanted: &libc::sched_attr) -> io::Result<()> {
+    // SAFETY: the kernel only reads `wanted`, whose size it finds in it; thread 0 is the caller.
+    check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *wanted, 0) } as i32)
 }
 
 /// A descriptor of our own for what `fd`, a number from elsewhere, stands for; reading it does not block.

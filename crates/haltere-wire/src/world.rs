@@ -12,11 +12,13 @@ use crate::endpoint::{Agent, ftp_server};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
+use crate::mptcp::{self, Role};
 use crate::namespace::{HostSettings, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
+use crate::schedule::Prompt;
 use crate::stats::Snapshot;
-use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
+use haltere_lab::plan::{AppPlan, FlowPlan, PathPlan, TcpPlan};
 use haltere_lab::record::{LinkRecord, QueueSample};
 use haltere_lab::{Plan, Record};
 use haltere_transport::TcpParams;
@@ -145,15 +147,9 @@ pub fn check(plan: &Plan) -> Result<(), WireError> {
                     "the simulator has them",
                 ));
             }
-            AppPlan::Multipath(_) => {
-                let hint = "the simulator has multipath";
-                return Err(WireError::refused(
-                    &place(flow),
-                    "kind",
-                    "bulk, on_off, cbr, ping or ftp",
-                    "`multipath`",
-                    hint,
-                ));
+            AppPlan::Multipath(multipath) => {
+                mptcp::check(&place(flow), multipath)?;
+                kernel_tcp::congestion_names(&place(flow), &multipath.tcp.congestion)?;
             }
             _ => drop(tcp_of(flow).map(|tcp| kernel_tcp::congestion_names(&place(flow), &tcp.congestion)).transpose()?),
         }
@@ -211,7 +207,7 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
     let agent = Agent::prepare(plan, topology)?;
-    let ports: Vec<usize> = topology.hosts.iter().map(|h| h.node).collect();
+    let ports: Vec<usize> = topology.nodes();
     let fabric = Fabric::new(fabric_params(plan, ports.clone()))?;
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.
     let slots = (SLOTS_IN_ALL / ports.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
@@ -228,9 +224,13 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO)
-            .map_err(|e| WireError::os("the clock", e))
-            .and_then(|mut clock| agent.run(&mut clock, control));
+        let observed = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e)).and_then(
+            |mut clock| {
+                let _prompt = Prompt::soon();
+                clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
+                agent.run(&mut clock, control)
+            },
+        );
         if observed.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
@@ -248,6 +248,7 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
         flow_series: observed.series,
         queue_series: routed.samples,
         pings: observed.pings,
+        path_series: observed.paths,
         tasks: observed.tasks,
         events: routed.events,
         ..Record::default()
@@ -311,7 +312,9 @@ fn route(
     spin: Dur,
     stops: Stops<'_>,
 ) -> Result<Routed, WireError> {
+    let prompt = Prompt::for_router(spin);
     let mut router = Router::new(fabric, ports)?;
+    router.schedule = prompt.schedule();
     let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
     let mut watch = Attentive { stops, next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());
@@ -333,29 +336,66 @@ fn cpu_ns() -> u64 {
     usage.map_or(0, |u| (u.user_time().num_microseconds() + u.system_time().num_microseconds()) as u64 * 1000)
 }
 
-/// The nodes that are hosts, each with what its flows ask of the kernel there.
-fn hosts(plan: &Plan) -> Result<Vec<(usize, HostSettings)>, WireError> {
-    let mut hosts: Vec<(usize, HostSettings, String)> = Vec::new();
+/// The hosts, each with its nodes and with what its flows ask of the kernel there.
+fn hosts(plan: &Plan) -> Result<Vec<(Vec<usize>, HostSettings)>, WireError> {
+    let mut hosts: Vec<(Vec<usize>, HostSettings, String)> = Vec::new();
     for flow in &plan.flows {
         let (sender, receiver, ecn) = needs(flow);
-        for (node, tcp) in [(flow.from, sender), (flow.to, receiver)] {
-            let settings = kernel_tcp::settings(&place(flow), tcp, ecn)?;
+        for (nodes, tcp, role) in [(senders(flow), sender, Role::Opens), (receivers(flow), receiver, Role::Accepts)] {
+            let mut settings = kernel_tcp::settings(&place(flow), tcp, ecn)?;
+            if matches!(flow.app, AppPlan::Multipath(_)) {
+                settings.sysctls.extend(mptcp::sysctls(role));
+            }
             // A flow without TCP asks nothing of the kernel's.
             let silent = tcp_of(flow).is_none();
-            match hosts.iter_mut().find(|(n, ..)| *n == node) {
-                None => hosts.push((node, settings, if silent { String::new() } else { place(flow) })),
-                Some((_, other, _)) if *other == settings || silent => {}
-                Some((_, other, asks)) if asks.is_empty() => (*other, *asks) = (settings, place(flow)),
-                Some((_, _, other)) => {
-                    let rule = format!("the same as that of {other} at `{}`", plan.nodes[node]);
-                    let hint = "one host is one kernel: give them hosts of their own";
-                    return Err(WireError::refused(&place(flow), "tcp", &rule, "another one (or another `ecn`)", hint));
-                }
+            let mut host = (nodes, settings, if silent { String::new() } else { place(flow) });
+            // All that it has a node in common with is the same host.
+            while let Some(found) = hosts.iter().position(|(n, ..)| n.iter().any(|node| host.0.contains(node))) {
+                host = same_host(plan, host, hosts.swap_remove(found))?;
             }
+            hosts.push(host);
         }
     }
-    hosts.sort_by_key(|(node, ..)| *node);
-    Ok(hosts.into_iter().map(|(node, settings, _)| (node, settings)).collect())
+    for (nodes, ..) in &mut hosts {
+        nodes.sort_unstable();
+    }
+    hosts.sort_by_key(|(nodes, ..)| nodes[0]);
+    Ok(hosts.into_iter().map(|(nodes, settings, _)| (nodes, settings)).collect())
+}
+
+/// Nodes, what is asked of the kernel, and by which entry; empty: nothing was.
+type Wanted = (Vec<usize>, HostSettings, String);
+
+fn same_host(plan: &Plan, one: Wanted, other: Wanted) -> Result<Wanted, WireError> {
+    let (mut nodes, mut settings, mut asks) = other;
+    if asks.is_empty() {
+        (settings, asks) = (one.1, one.2);
+    } else if !one.2.is_empty() && one.1 != settings {
+        let node = one.0.iter().find(|node| nodes.contains(node)).map_or("", |&node| &plan.nodes[node]);
+        let rule = format!("the same as that of {asks} at `{node}`");
+        let hint = "one host is one kernel: give them hosts of their own";
+        return Err(WireError::refused(&one.2, "tcp", &rule, "another one (or another `ecn`)", hint));
+    }
+    nodes.extend(one.0.iter().filter(|node| !nodes.contains(node)).copied().collect::<Vec<_>>());
+    Ok((nodes, settings, asks))
+}
+
+/// The nodes that are the sender's interfaces.
+fn senders(flow: &FlowPlan) -> Vec<usize> {
+    interfaces(flow, flow.from, |path| path.from)
+}
+
+/// The nodes that are the receiver's interfaces.
+fn receivers(flow: &FlowPlan) -> Vec<usize> {
+    interfaces(flow, flow.to, |path| path.to)
+}
+
+fn interfaces(flow: &FlowPlan, own: usize, of: fn(&PathPlan) -> usize) -> Vec<usize> {
+    let AppPlan::Multipath(multipath) = &flow.app else { return vec![own] };
+    let mut nodes: Vec<usize> = multipath.paths.iter().map(of).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }
 
 /// The flow's endpoints and whether they speak ECN. Flows without TCP ask for nothing of their own.

@@ -79,7 +79,7 @@ fn a_transfer_each_way_with_a_linux_kernel_over_loss_and_reordering() {
     let megabytes = std::env::var("HALTERE_MEGABYTES").map_or(4, |text| text.parse::<u64>().unwrap());
     let bytes = megabytes * 1_000_000;
     let sysctls = vec![("ipv4/tcp_ecn".to_string(), "1".to_string())];
-    let topology = Topology::build(&[(1, HostSettings { mtu: 1500, sysctls, metrics: vec![] })]).unwrap();
+    let topology = Topology::build(&[(vec![1], HostSettings { mtu: 1500, sysctls, metrics: vec![] })]).unwrap();
     let host = &topology.hosts[0].namespace;
     let listener = host
         .enter(|| {

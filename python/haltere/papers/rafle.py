@@ -17,12 +17,21 @@ from numpy.typing import NDArray
 from .. import stats
 from ..errors import InputError
 from ..experiment import Scenario
-from ..report import plot
-from ..report.document import Document, Figure, Heading, Table, Text
+from ..report.document import Document, Heading, Table, Text
 from ..stats import Mean
-from . import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
-from .rafle_router import DEFAULT_READINGS, DROP_TAIL, FQ_CODEL, READINGS, queue
-from .rafle_tasks import BUCKET, LAST_BUCKETS, Cell, Tasks, chance_of_gain, equal_share, verdicts
+from . import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge, rafle_figures
+from .rafle_router import DEFAULT_READINGS, DROP_TAIL, LABELS, PAPERS, READINGS, SERVICES, queue
+from .rafle_tasks import (
+    BUCKET,
+    LAST_BUCKETS,
+    Cell,
+    Tasks,
+    bucket_mean,
+    bucket_sd,
+    chance_of_gain,
+    equal_share,
+    verdicts,
+)
 
 __all__ = ["equal_share", "reproduce"]
 
@@ -31,28 +40,12 @@ Array = NDArray[np.float64]
 ID = "rafle"
 QUEUE = "topology.chain.links[1].queue"
 WATCHED = "router>server"
-SERVICES = {"round_robin": "RR", "priority": "Prio"}
-CLASSIFIERS = {"ideal": "Ideal", "rafle": "RAFLE", "run2c": "RuN2C", "las": "LAS"}
-PAPERS = ("ideal", "rafle", "run2c")
-LABELS = {
-    DROP_TAIL: "Drop tail",
-    **{f"{c}/{s}": f"{name} {short}" for s, short in SERVICES.items() for c, name in CLASSIFIERS.items()},
-    FQ_CODEL: "FQ-CoDel",
-}
 MEMORIES = (10, 30, 40, 50, 60, 100)
 WINDOW_S = 1000.0
 
 
 Cells = dict[tuple[str, str], Cell]
 """By reading and name of the queue."""
-
-
-def _bucket_mean(bucket: int) -> Callable[[Tasks], float]:
-    return lambda tasks: float(np.nanmean(tasks.took[tasks.bucket == bucket]))
-
-
-def _bucket_sd(bucket: int) -> Callable[[Tasks], float]:
-    return lambda tasks: float(np.nanstd(tasks.took[tasks.bucket == bucket], ddof=1))
 
 
 def _last_end(tasks: Tasks) -> float:
@@ -122,7 +115,7 @@ def reproduce(options: Options) -> Outcome:
         others = {str(n): queue("rafle/round_robin", nearer, n) for n in MEMORIES if n != given["n"]}
         run = _run("simultaneous.toml", others, options, seeds, f"memory-{nearer}", nearer)
         memories |= {int(n): cell for n, cell in run.items()}
-    study = _Study(
+    study = Study(
         options, names, readings, nearer, distances, given, first, second, dict(sorted(memories.items())), left_out
     )
     return study.outcome()
@@ -133,13 +126,15 @@ def _distance(cells: Cells, reading: str, given: Mapping[str, Any]) -> float:
     far = []
     for name, row in given["table2"]["mean"].items():
         for bucket, theirs in enumerate(row):
-            ours = np.nanmean(cells[reading, name].over(_bucket_mean(bucket)))
+            ours = np.nanmean(cells[reading, name].over(bucket_mean(bucket)))
             far.append(abs(math.log(float(ours) / theirs)))
     return float(np.mean(far))
 
 
 @dataclass
-class _Study:
+class Study:
+    """What the study ran, and what it makes of it."""
+
     options: Options
     names: list[str]
     readings: list[str]
@@ -177,9 +172,14 @@ class _Study:
             document.add(self.table2(reading), self.table3(reading))
             if self.second:
                 document.add(self.table4(reading), self.windows(reading))
+        if len(self.readings) > 1:
+            document.add(self.over_readings("mean"), self.over_readings("sd"))
+            if self.second:
+                document.add(self.over_readings("served"))
+            document.add(self.halves())
         document.add(Heading("Figures"))
         for reading in self.readings:
-            document.add(*self.figures(reading))
+            document.add(*rafle_figures.all_of(self, reading))
         findings = self.findings()
         document.add(Heading("Findings"), findings_table(findings))
         return Outcome(ID, document, findings, self.left_out)
@@ -193,7 +193,7 @@ class _Study:
         for n, cell in self.memories.items():
             short, long = cell.rates()
             product = [a * b for a, b in zip(short, long, strict=True)]
-            times = stats.mean(cell.over(_bucket_mean(0)))
+            times = stats.mean(cell.over(bucket_mean(0)))
             at = paper["n"].index(n)
             theirs = [paper["short"][at], paper["long"][at], paper["short"][at] * paper["long"][at]]
             ours = [stats.mean(values).format(3) for values in (short, long, product)]
@@ -209,8 +209,8 @@ class _Study:
         rows = [["Equal share", "paper", *(f"{t:.1f}" for t in paper["equal_share"])]]
         for name in self.names:
             cell = self.first[reading, name]
-            means = [stats.mean(cell.over(_bucket_mean(b))) for b in range(5)]
-            sds = [stats.mean(cell.over(_bucket_sd(b))) for b in range(5)]
+            means = [stats.mean(cell.over(bucket_mean(b))) for b in range(5)]
+            sds = [stats.mean(cell.over(bucket_sd(b))) for b in range(5)]
             rows.append(
                 [LABELS[name], "ours", *(f"{m.format(1)} (sd {s.mean:.1f})" for m, s in zip(means, sds, strict=True))]
             )
@@ -241,7 +241,7 @@ class _Study:
         rows = []
         for name in self.classified:
             row = [LABELS[name]]
-            for measure, key in ((_bucket_mean(0), "mean"), (_bucket_sd(0), "sd")):
+            for measure, key in ((bucket_mean(0), "mean"), (bucket_sd(0), "sd")):
                 theirs = paper[key].get(name)
                 row += [self.gains(reading, name, measure).format(1), "–" if theirs is None else f"{theirs:.1f}"]
             rows.append(row)
@@ -280,6 +280,42 @@ class _Study:
         title = f"Table 4: files served in [1000 s, 4000 s], reading {reading}"
         return Table(f"table4-{reading}", title, columns, rows, note)
 
+    def over_readings(self, what: str) -> Table:
+        """The gains of table 3 (`mean`, `sd`) or of table 4 (`served`), a column a reading."""
+        measures: dict[str, tuple[str, Callable[[str, str], Mean]]] = {
+            "mean": ("Table 3, mean time", lambda r, n: self.gains(r, n, bucket_mean(0))),
+            "sd": ("Table 3, deviation", lambda r, n: self.gains(r, n, bucket_sd(0))),
+            "served": ("Table 4, files served", self.steady_gain),
+        }
+        title, gain = measures[what]
+        paper = self.given["table4"] if what == "served" else self.given["table3"][what]
+        rows = [
+            [LABELS[n], f"{paper[n]:.1f}" if n in paper else "–", *(gain(r, n).format(1) for r in self.readings)]
+            for n in self.classified
+        ]
+        columns = ["queue", "paper", *(f"({r})" for r in self.readings)]
+        return Table(
+            f"gains-{what}", f"{title}: gain of files up to 100 KB over drop tail (%), by reading", columns, rows
+        )
+
+    def halves(self) -> Table:
+        """What the first bucket hides: its files that are marked short, and those that are not."""
+        short = self.given["short_bytes"]
+
+        def mean(reading: str, name: str, low: float, high: float) -> str:
+            times = self.first[reading, name].over(
+                lambda t: float(np.nanmean(t.took[(t.bytes > low) & (t.bytes <= high)]))
+            )
+            return stats.mean(times).format(0)
+
+        spans = [(0, short), (short, BUCKET)]
+        rows = [[LABELS[n], *(mean(r, n, *span) for r in self.readings for span in spans)] for n in self.names]
+        columns = [
+            "queue",
+            *(f"({r}) {low // 1000}–{high // 1000} KB (s)" for r in self.readings for low, high in spans),
+        ]
+        return Table("halves", "Completion time within the first bucket", columns, rows)
+
     def windows(self, reading: str) -> Table:
         """The stationarity check: files of the first bucket by window."""
         rows = []
@@ -300,148 +336,6 @@ class _Study:
         columns = ["queue", "1000-2000 s", "2000-3000 s", "3000-4000 s", "last less first", "%", "verdict"]
         title = f"Stationarity: files up to 100 KB served per 1000 s, reading {reading}"
         return Table(f"windows-{reading}", title, columns, rows)
-
-    # -- figures ---------------------------------------------------------------------------------------------------------
-
-    def figures(self, reading: str) -> list[Figure]:
-        made = [self.active_figure(reading), self.normalised_figure(reading), self.bucket_figure(reading)]
-        if self.second:
-            made += [self.steady_figure(reading), self.served_figure(reading)]
-        return made
-
-    def stem(self, name: str) -> Any:
-        return self.options.out / "figures" / name
-
-    def panels(self, names: Sequence[str], service: str) -> list[str]:
-        """Those to be shown beside a service: drop tail, its classifiers, FQ-CoDel."""
-        return [name for name in names if "/" not in name or name.endswith(f"/{service}")]
-
-    def draw(
-        self, reading: str, values: Callable[[str], list[Array]], grid: Array, names: Sequence[str]
-    ) -> tuple[Any, list[Any]]:
-        """Two panels, one a service, with a band a queue."""
-        fig, panels = plot.figure(1, 2, width=7.6, height=3.6, share=True)
-        shades = plot.colours(["drop_tail", *CLASSIFIERS, "fq_codel"])
-        for axes, service in zip(panels, SERVICES, strict=True):
-            for name in self.panels(names, service):
-                classifier = name.split("/")[0]
-                label = {**CLASSIFIERS, DROP_TAIL: "Drop tail", FQ_CODEL: "FQ-CoDel"}[classifier]
-                plot.band(axes, grid, values(name), label, shades[classifier])
-            plot.title(axes, service.replace("_", " ").capitalize())
-            axes.set_xlabel("time (s)")
-            axes.margins(x=0.01)
-        return fig, panels
-
-    def active_figure(self, reading: str) -> Figure:
-        """Figure 4: tasks not done over time, beside the equal share."""
-        grid = np.arange(0.0, 2601.0, 10.0)
-        fig, panels = self.draw(
-            reading, lambda name: [t.active(grid) for t in self.first[reading, name].tasks], grid, self.names
-        )
-        sizes = np.sort(self.first[reading, DROP_TAIL].tasks[0].bytes)
-        done = np.array([equal_share(sizes.tolist(), size, self.given["shaper_mbit"] * 1e6) for size in sizes])
-        for axes in panels:
-            axes.step(np.concatenate([[0.0], done]), np.arange(sizes.size, -1, -1), where="post", color="black", linestyle="--", linewidth=1.0, label="Equal share")  # fmt: skip
-            axes.set_ylim(bottom=0)
-        panels[0].set_ylabel("tasks not done")
-        plot.legend(fig, panels[0], 7)
-        stem = self.stem(f"active-{reading}")
-        plot.save(fig, stem)
-        return Figure(stem.with_suffix(".png"), f"Tasks not done over time, reading {reading}, with the analytic equal share (figure 4 of the paper).")  # fmt: skip
-
-    def normalised_figure(self, reading: str) -> Figure:
-        """Figure 5: tasks done over time, as a multiple of drop tail's."""
-        grid = np.arange(20.0, 2001.0, 10.0)
-        base = np.mean([_done(t, grid) for t in self.first[reading, DROP_TAIL].tasks], axis=0)
-        base = np.where(base > 0, base, np.nan)
-        fig, panels = self.draw(
-            reading,
-            lambda name: [_done(t, grid) / base for t in self.first[reading, name].tasks],
-            grid,
-            self.classified,
-        )
-        for axes in panels:
-            axes.axhline(1.0, color="black", linewidth=0.8)
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(plot.plain_number())
-            axes.xaxis.set_minor_formatter(plot.plain_number((2, 5)))
-        panels[0].set_ylabel("tasks done / drop tail's")
-        plot.legend(fig, panels[0], 7)
-        stem = self.stem(f"normalised-{reading}")
-        plot.save(fig, stem)
-        return Figure(
-            stem.with_suffix(".png"), f"Tasks done as a multiple of drop tail's mean, reading {reading} (figure 5)."
-        )
-
-    def bucket_figure(self, reading: str) -> Figure:
-        """Figure 3: mean and deviation by bucket for RAFLE, beside the equal share."""
-        fig, panels = plot.figure(1, 2, width=7.6, height=3.6, share=True)
-        sizes = self.first[reading, DROP_TAIL].tasks[0].bytes.tolist()
-        edges = np.arange(1, LAST_BUCKETS + 1) * BUCKET
-        ideal = [equal_share(sizes, float(edge), self.given["shaper_mbit"] * 1e6) for edge in edges]
-        for axes, service in zip(panels, SERVICES, strict=True):
-            cell = self.first[reading, f"rafle/{service}"]
-            filled = [b for b in range(LAST_BUCKETS) if (cell.tasks[0].bucket == b).sum() >= 2]
-            x = np.array([(b + 0.5) * 0.1 for b in filled])
-            means = [float(np.nanmean(cell.over(_bucket_mean(b)))) for b in filled]
-            sds = [float(np.nanmean(cell.over(_bucket_sd(b)))) for b in filled]
-            axes.errorbar(x, means, yerr=sds, fmt="o", markersize=3, color=plot.PALETTE[0], ecolor="#9DBFD6", elinewidth=1, label="RAFLE: mean and deviation")  # fmt: skip
-            axes.plot(edges / 1e6, ideal, color="black", linestyle="--", linewidth=1.0, label="Equal share")
-            plot.title(axes, service.replace("_", " ").capitalize())
-            axes.set_xlabel("file size (MB)")
-            axes.set_ylim(bottom=0)
-        panels[0].set_ylabel("completion time (s)")
-        plot.legend(fig, panels[0])
-        stem = self.stem(f"buckets-{reading}")
-        plot.save(fig, stem)
-        return Figure(stem.with_suffix(".png"), f"Completion time by file size under RAFLE, reading {reading} (figure 3). Buckets of one file are left out.")  # fmt: skip
-
-    def steady_figure(self, reading: str) -> Figure:
-        """Figure 6: tasks whose data connection is open over time, in the closed loop."""
-        grid = np.arange(0.0, 4001.0, 20.0)
-        fig, panels = self.draw(
-            reading, lambda name: [t.transferring(grid) for t in self.second[reading, name].tasks], grid, self.names
-        )
-        panels[0].set_ylabel("tasks with a data connection")
-        for axes in panels:
-            axes.axvline(1000.0, color="#888888", linewidth=0.8)
-            axes.set_ylim(bottom=0)
-        plot.legend(fig, panels[0], 7)
-        stem = self.stem(f"steady-{reading}")
-        plot.save(fig, stem)
-        return Figure(stem.with_suffix(".png"), f"Of 300 tasks under way, those whose data connection is begun, reading {reading} (figure 6). Measured from the line on.")  # fmt: skip
-
-    def served_figure(self, reading: str) -> Figure:
-        """Figure 7: files served by bucket, with the contours of each 1000 s."""
-        fig, panels = plot.figure(1, 2, width=7.6, height=3.6, share=False)
-        shades = plot.colours(["drop_tail", *CLASSIFIERS, "fq_codel"])
-        names = [n for n in self.names if n.split("/")[0] in (DROP_TAIL, *PAPERS)]
-        shown = [*SERVICES]
-        for axes, service in zip(panels, shown, strict=True):
-            for name in self.panels(names, service):
-                tasks = self.second[reading, name].tasks
-                total = np.mean([t.served(1000.0, 4000.0) for t in tasks], axis=0)
-                classifier = name.split("/")[0]
-                label = {**CLASSIFIERS, DROP_TAIL: "Drop tail"}[classifier]
-                x = np.arange(LAST_BUCKETS + 1) * 0.1
-                axes.step(
-                    x, np.append(total, total[-1]), where="post", color=shades[classifier], label=label, linewidth=1.3
-                )
-                for low in (1000.0, 2000.0, 3000.0):
-                    part = np.mean([t.served(low, low + WINDOW_S) for t in tasks], axis=0)
-                    axes.step(
-                        x, np.append(part, part[-1]), where="post", color=shades[classifier], linewidth=0.6, alpha=0.6
-                    )
-            axes.set_yscale("symlog", linthresh=1.0)
-            axes.yaxis.set_major_formatter(plot.plain_number())
-            axes.set_ylim(bottom=0)
-            plot.title(axes, service.replace("_", " ").capitalize())
-            axes.set_xlabel("file size (MB)")
-        panels[0].set_ylabel("files served")
-        plot.legend(fig, panels[0], 7)
-        stem = self.stem(f"served-{reading}")
-        plot.save(fig, stem)
-        return Figure(stem.with_suffix(".png"), f"Files served in [1000 s, 4000 s] by size, reading {reading} (figure 7); thin: the three windows of 1000 s.")  # fmt: skip
 
     # -- findings --------------------------------------------------------------------------------------------------------
 
@@ -464,15 +358,15 @@ class _Study:
             out.append(Finding(of + text, verdict, f"{figures} {unit}"))
 
         papers = [f"{c}/{s}" for s in SERVICES for c in PAPERS]
-        mean = {name: cells[reading, name].over(_bucket_mean(0)) for name in self.names}
+        mean = {name: cells[reading, name].over(bucket_mean(0)) for name in self.names}
         add(
             "table 3: every classifier brings files up to 100 KB through faster than drop tail",
-            [(LABELS[n], self.gains(reading, n, _bucket_mean(0))) for n in papers],
+            [(LABELS[n], self.gains(reading, n, bucket_mean(0))) for n in papers],
             "% gain",
         )
         add(
             "table 3: and with less deviation",
-            [(LABELS[n], self.gains(reading, n, _bucket_sd(0))) for n in papers],
+            [(LABELS[n], self.gains(reading, n, bucket_sd(0))) for n in papers],
             "% gain",
         )
         order = [("ideal/priority", "rafle/priority"), ("rafle/priority", "run2c/priority")]
@@ -545,7 +439,7 @@ class _Study:
             short, long = cell.rates()
             products[n] = [a * b for a, b in zip(short, long, strict=True)]
         best = max(products, key=lambda n: float(np.mean(products[n])))
-        times = {n: float(np.mean(cell.over(_bucket_mean(0)))) for n, cell in self.memories.items()}
+        times = {n: float(np.mean(cell.over(bucket_mean(0)))) for n, cell in self.memories.items()}
         fastest = min(times, key=lambda n: times[n])
         chosen = self.given["n"]
         rest = [
@@ -556,8 +450,3 @@ class _Study:
         verdict, _ = judge(rest, 4)
         figures = f"best product at N = {best} ({np.mean(products[best]):.3f}; N = {chosen}: {np.mean(products[chosen]):.3f}); least time at N = {fastest} ({times[fastest]:.1f} s; N = {chosen}: {times[chosen]:.1f} s)"
         return Finding(f"({self.nearer}) table 1: N = {chosen} has the best product of hit rates", verdict, figures)
-
-
-def _done(tasks: Tasks, grid: Array) -> Array:
-    """Tasks done by each time."""
-    return np.searchsorted(np.sort(tasks.end[~np.isnan(tasks.end)]), grid, "right").astype(np.float64)

@@ -5,9 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DEFAULT_READINGS", "DROP_TAIL", "FQ_CODEL", "READINGS", "queue"]
+__all__ = [
+    "CLASSIFIERS",
+    "DEFAULT_READINGS",
+    "DROP_TAIL",
+    "FQ_CODEL",
+    "LABELS",
+    "PAPERS",
+    "READINGS",
+    "SERVICES",
+    "queue",
+]
 
 DROP_TAIL, FQ_CODEL = "drop_tail", "fq_codel"
+SERVICES = {"round_robin": "RR", "priority": "Prio"}
+CLASSIFIERS = {"ideal": "Ideal", "rafle": "RAFLE", "run2c": "RuN2C", "las": "LAS"}
+PAPERS = ("ideal", "rafle", "run2c")
+LABELS = {
+    DROP_TAIL: "Drop tail",
+    **{f"{c}/{s}": f"{name} {short}" for s, short in SERVICES.items() for c, name in CLASSIFIERS.items()},
+    FQ_CODEL: "FQ-CoDel",
+}
 ROOMY = "1000000p"
 CLICKS = "1000p"
 """What Click's `Queue` holds by default."""

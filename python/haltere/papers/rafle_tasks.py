@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from ..results import Results
 from ..runs.runner import Done
 
-__all__ = ["BUCKET", "LAST_BUCKETS", "Cell", "Tasks", "chance_of_gain", "equal_share", "verdicts"]
+__all__ = [
+    "BUCKET",
+    "LAST_BUCKETS",
+    "Cell",
+    "Tasks",
+    "bucket_mean",
+    "bucket_sd",
+    "chance_of_gain",
+    "equal_share",
+    "verdicts",
+]
 
 Array = NDArray[np.float64]
 
@@ -133,3 +143,13 @@ def verdicts(results: Results, run: Done) -> tuple[float, float, float, float]:
         return (math.nan,) * 4
     last = {name: float(table[name][len(table) - 1].as_py()) for name in columns}
     return last["short_hits"], last["short_misses"], last["long_hits"], last["long_misses"]
+
+
+def bucket_mean(bucket: int) -> Callable[[Tasks], float]:
+    """The mean time of the files of a bucket, in seconds."""
+    return lambda tasks: float(np.nanmean(tasks.took[tasks.bucket == bucket]))
+
+
+def bucket_sd(bucket: int) -> Callable[[Tasks], float]:
+    """Its deviation, in seconds."""
+    return lambda tasks: float(np.nanstd(tasks.took[tasks.bucket == bucket], ddof=1))

@@ -30,7 +30,7 @@ pub(crate) fn start(plan: &Plan, topology: &Topology, program: &[OsString]) -> R
     let hosts: BTreeSet<usize> =
         plan.flows.iter().filter(|flow| matches!(flow.app, AppPlan::Ftp(_))).map(|flow| flow.to).collect();
     let mut servers = Servers(Vec::new());
-    for host in topology.hosts.iter().filter(|host| hosts.contains(&host.node)) {
+    for host in topology.hosts.iter().filter(|host| host.nodes.iter().any(|node| hosts.contains(node))) {
         let Some((name, arguments)) = program.split_first() else {
             return Err(WireError::Missing("uploads by ftp need a server program, and none was given".into()));
         };

@@ -8,6 +8,7 @@
 mod datagram;
 mod ftp;
 pub(crate) mod ftp_server;
+mod multipath;
 mod ping;
 mod stream;
 
@@ -20,10 +21,11 @@ use datagram::Datagram;
 use ftp::Ftp;
 use haltere_lab::Plan;
 use haltere_lab::plan::{AppPlan, FlowPlan};
-use haltere_lab::record::{FlowRecord, FlowSample, PingSample, TaskRecord};
+use haltere_lab::record::{FlowRecord, FlowSample, PathSample, PingSample, TaskRecord};
 use haltere_lab::rng::Rng;
 use haltere_transport::Info;
 use haltere_units::{Dur, Time};
+use multipath::Multipath;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use ping::Ping;
 use std::cmp::Reverse;
@@ -55,6 +57,7 @@ enum Due {
     Warmup,
     Start(usize),
     Tick(usize),
+    Join(usize),
     Stop(usize),
     Sample,
 }
@@ -62,6 +65,7 @@ enum Due {
 #[derive(Debug)]
 enum App<'p> {
     Stream(Transfer),
+    Multipath(Multipath),
     Ftp(Ftp<'p>),
     Datagram(Datagram),
     Ping(Ping),
@@ -92,6 +96,8 @@ pub struct Observed {
     pub flows: Vec<FlowRecord>,
     /// Samples, in order of time.
     pub series: Vec<FlowSample>,
+    /// Samples of the paths of multipath connections, in order of time, the end included.
+    pub paths: Vec<PathSample>,
     /// Ping replies, in order of time.
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
@@ -160,8 +166,10 @@ impl<'p> Agent<'p> {
         for index in 0..self.apps.len() {
             self.count_files(index);
             self.observed.flows[index].sender = self.sender_info(index);
-            if let App::Ftp(ftp) = &self.apps[index] {
-                self.observed.tasks.extend(ftp.tasks());
+            match &self.apps[index] {
+                App::Ftp(ftp) => self.observed.tasks.extend(ftp.tasks()),
+                App::Multipath(multi) => multi.sample(self.plan.end, index as u32, &mut self.observed.paths),
+                _ => {}
             }
         }
         self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
@@ -184,10 +192,19 @@ impl<'p> Agent<'p> {
                     self.due.extend(next.map(|at| Reverse((at, Due::Tick(flow)))));
                 }
             }
+            Due::Join(flow) => {
+                let context = Context { epoll: &self.epoll, flow, now };
+                if let App::Multipath(multi) = &mut self.apps[flow] {
+                    let next = multi.join(&context)?;
+                    self.due.extend(next.map(|at| Reverse((at, Due::Join(flow)))));
+                }
+            }
             Due::Stop(flow) => {
                 let context = Context { epoll: &self.epoll, flow, now };
-                if let App::Stream(transfer) = &mut self.apps[flow] {
-                    transfer.stop(&context);
+                match &mut self.apps[flow] {
+                    App::Stream(transfer) => transfer.stop(&context),
+                    App::Multipath(multi) => multi.transfer.stop(&context),
+                    _ => {}
                 }
             }
         }
@@ -199,6 +216,11 @@ impl<'p> Agent<'p> {
         match &mut self.apps[flow] {
             App::Stream(transfer) if start => transfer.start(&context, at),
             App::Stream(transfer) => Ok(transfer.tick(&context, at)),
+            App::Multipath(multi) if start => {
+                self.due.push(Reverse((at, Due::Join(flow))));
+                multi.transfer.start(&context, at)
+            }
+            App::Multipath(multi) => Ok(multi.transfer.tick(&context, at)),
             App::Ftp(ftp) if start => ftp.start(&context, at).map(|()| None),
             App::Ftp(ftp) => ftp.tick(&context).map(|()| None),
             App::Datagram(datagram) if start => datagram.start(&context, at, record).map(Some),
@@ -213,6 +235,7 @@ impl<'p> Agent<'p> {
         let record = &mut self.observed.flows[flow];
         match &mut self.apps[flow] {
             App::Stream(transfer) => transfer.ready(&context, side, event.events(), record),
+            App::Multipath(multi) => multi.transfer.ready(&context, side, event.events(), record),
             App::Ftp(ftp) => {
                 ftp.ready(&context, side)?;
                 self.due.extend(ftp.take_restart().map(|at| Reverse((at, Due::Tick(flow)))));
@@ -231,6 +254,7 @@ impl<'p> Agent<'p> {
     fn sender_info(&self, flow: usize) -> Option<Info> {
         match &self.apps[flow] {
             App::Stream(transfer) => TcpInfo::of(transfer.sender()).ok().map(|info| info.info()),
+            App::Multipath(multi) => multi.info(),
             _ => None,
         }
     }
@@ -257,6 +281,9 @@ impl<'p> Agent<'p> {
                 let received = self.observed.flows[flow].received;
                 self.observed.series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
             }
+            if let App::Multipath(multi) = &self.apps[flow] {
+                multi.sample(at, flow as u32, &mut self.observed.paths);
+            }
         }
     }
 }
@@ -278,7 +305,7 @@ fn open<'p>(seed: u64, flow: &'p FlowPlan, index: usize, topology: &'p Topology)
         AppPlan::Cbr { .. } => Datagram::open(flow, from, to, port).map(App::Datagram),
         AppPlan::Ping { .. } => Ping::open(flow, index as u16, from).map(App::Ping),
         AppPlan::Ftp(_) => Ftp::new(flow, index, seed, from).map(App::Ftp),
-        AppPlan::Multipath(_) => Err(WireError::plan(&flow.name, "must be a flow over one path")),
+        AppPlan::Multipath(_) => Multipath::open(flow, from, to, port, chance).map(App::Multipath),
         AppPlan::Arrivals(_) => Err(WireError::plan(&flow.name, "must be there from the start on the wire")),
     }
 }

@@ -28,6 +28,9 @@ const READ: usize = 1 << 20;
 /// Low bits of the initial sequence number that are zero, so that a router can tell a packet's place in its stream.
 pub(super) const ISN_BITS_OF_SENDERS: u8 = 30;
 
+/// Longer than any run: a source that is never off.
+const ALWAYS: Dur = Dur::from_secs(1 << 30);
+
 /// On and off.
 #[derive(Debug)]
 struct Source {
@@ -65,13 +68,19 @@ impl Transfer {
         chance: Rng,
     ) -> Result<Transfer, WireError> {
         let (tcp, total, source) = parts(flow, chance)?;
+        let multipath = matches!(flow.app, AppPlan::Multipath(_));
         let address = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), port));
-        let listener =
-            to.enter(|| listening(&address, tcp)).map_err(|e| WireError::os(format!("{}: receiver", flow.name), e))?;
+        let listener = to.enter(|| listening(&address, tcp, multipath));
+        let listener = listener.map_err(|e| WireError::os(format!("{}: receiver", flow.name), e))?;
         let sender = from.enter(|| {
-            let sender =
-                socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC, None)?;
-            choose_isn(sender.as_fd(), port)?;
+            let sender = stream_socket(multipath)?;
+            if multipath {
+                // Which of the host's interfaces the first subflow takes. Its sequence numbers cannot be chosen.
+                let own = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.from), 0));
+                bind(sender.as_raw_fd(), &own)?;
+            } else {
+                choose_isn(sender.as_fd(), port)?;
+            }
             if let Some(bytes) = tcp.sender.send_buffer {
                 setsockopt(&sender, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;
             }
@@ -226,22 +235,39 @@ fn parts(flow: &FlowPlan, chance: Rng) -> Result<(&TcpPlan, Option<u64>, Option<
             let source = Source { chunk: chunk.as_u64(), every, on: *on, off: *off, on_until: Time::ZERO, chance };
             Ok((tcp, None, Some(source)))
         }
+        AppPlan::Multipath(plan) => {
+            let steady = |rate| {
+                let (every, chunk) = (interval(rate, plan.packet), plan.packet.as_u64());
+                let (on, off) = (Law::Constant(ALWAYS), Law::Constant(Dur::ZERO));
+                Source { chunk, every, on, off, on_until: Time::ZERO, chance }
+            };
+            Ok((&plan.tcp, plan.bytes.map(Bytes::as_u64), plan.rate.map(steady)))
+        }
         _ => Err(WireError::plan(&flow.name, "must be TCP")),
     }
+}
+
+fn stream_socket(multipath: bool) -> io::Result<OwnedFd> {
+    if multipath {
+        return sys::mptcp_socket();
+    }
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    Ok(socket(AddressFamily::Inet, SockType::Stream, flags, None)?)
 }
 
 fn interval(rate: Rate, chunk: Bytes) -> Dur {
     rate.time_for(chunk).max(Dur::from_ns(1))
 }
 
-fn listening(address: &SockaddrIn, tcp: &TcpPlan) -> io::Result<OwnedFd> {
-    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let listener = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+fn listening(address: &SockaddrIn, tcp: &TcpPlan, multipath: bool) -> io::Result<OwnedFd> {
+    let listener = stream_socket(multipath)?;
     if let Some(bytes) = tcp.receiver.recv_buffer {
         // The kernel doubles it, and half is window.
         setsockopt(&listener, sockopt::RcvBufForce, &(bytes.as_u64() as usize))?;
     }
-    bind(listener.as_raw_fd(), address)?;
+    // Subflows come to any of the host's addresses.
+    let any = SockaddrIn::from(std::net::SocketAddrV4::new(std::net::Ipv4Addr::UNSPECIFIED, address.port()));
+    bind(listener.as_raw_fd(), if multipath { &any } else { address })?;
     listen(&listener, Backlog::new(8)?)?;
     Ok(listener)
 }

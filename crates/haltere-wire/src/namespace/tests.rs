@@ -14,7 +14,7 @@ fn hosts_have_their_addresses_and_their_own_sysctls() {
     if !privileged("namespaces") {
         return;
     }
-    let topology = Topology::build(&[(0, settings()), (3, settings())]).unwrap();
+    let topology = Topology::build(&[(vec![0], settings()), (vec![3], settings())]).unwrap();
     let host = &topology.host(3).unwrap().namespace;
     assert_eq!(host.read_sysctl("ipv4/tcp_ecn").unwrap(), "1");
     assert_eq!(topology.router.read_sysctl("ipv4/tcp_ecn").unwrap(), "2", "the router's is the kernel's default");
@@ -40,7 +40,7 @@ fn children_are_inside() {
     if !privileged("namespaces") {
         return;
     }
-    let topology = Topology::build(&[(0, settings()), (1, settings())]).unwrap();
+    let topology = Topology::build(&[(vec![0], settings()), (vec![1], settings())]).unwrap();
     let mut command = Command::new("cat");
     command.arg("/proc/net/dev").stdout(std::process::Stdio::piped());
     let output = topology.hosts[0].namespace.spawn(&mut command).unwrap().wait_with_output().unwrap();

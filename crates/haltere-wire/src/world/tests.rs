@@ -2,6 +2,8 @@ use super::*;
 use crate::testing::{in_real_time, privileged};
 use haltere_congestion::CongestionParams;
 use haltere_lab::plan::{LinkPlan, Measure, TcpPlan};
+use haltere_transport::multipath::MultipathParams;
+use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Prob, Rate};
 
 fn link(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: &str) -> LinkPlan {
@@ -331,4 +333,67 @@ fn controls_that_the_kernel_lacks_are_loaded_for_the_run_and_unloaded_after_it()
             assert!(sender.retransmissions == 0 || name != "dctcp", "{sender:?}");
         }
     });
+}
+
+/// One stream over three paths between two hosts of two interfaces each: the first's other address, the other's first.
+fn multipath(scheduler: &str) -> AppPlan {
+    let AppPlan::Bulk { tcp, .. } = bulk("cubic", None) else { unreachable!() };
+    let paths = [(0, 4), (0, 5), (1, 4)].map(|(from, to)| PathPlan { from, to, join: None, leave: None, cut: None });
+    let multipath = MultipathParams {
+        scheduler: SchedulerParams::default_of(scheduler).unwrap(),
+        tune_send_buffer: true,
+        opportunistic: false,
+        ..MultipathParams::default()
+    };
+    AppPlan::Multipath(Box::new(haltere_lab::plan::MultipathPlan {
+        tcp,
+        multipath,
+        paths: paths.into(),
+        rate: None,
+        packet: Bytes::new(1000),
+        bytes: None,
+    }))
+}
+
+#[test]
+fn a_kernel_stream_goes_over_all_its_paths() {
+    in_real_time(|| {
+        if !privileged("Multipath TCP of the kernel") {
+            return;
+        }
+        let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 4, multipath("linux"))], 4), &quick()).unwrap();
+        assert_eq!((outcome.router.unaccounted(), outcome.router.fabric.unroutable), (0, 0), "{:?}", outcome.router);
+        the_line_works(&outcome, outcome.record.flows[0].received_after_warmup as f64 * 8e-6 / 3.0);
+        // Each subflow by what its own endpoint says at the end, and by the way that only it takes.
+        let last: Vec<_> =
+            outcome.record.path_series.iter().filter(|s| s.at == Time::ZERO + Dur::from_secs(4)).collect();
+        let paths: Vec<u32> = last.iter().map(|s| s.path).collect();
+        assert_eq!(paths, [0, 1, 2]);
+        assert!(
+            last.iter().all(|s| s.info.subflow.acked > 14_480 && s.info.subflow.min_rtt >= Dur::from_ms(20)),
+            "{last:?}"
+        );
+        for (what, link) in [("s2 sends", 2), ("s2 hears", 3), ("d2 hears", 6), ("d2 answers", 7)] {
+            assert!(outcome.record.links[link].total.sent > 10, "{what}: {:?}", outcome.record.links[link].total);
+        }
+        // What has come is acknowledged or its acknowledgement is under way.
+        let sent: u64 = last.iter().map(|s| s.info.bytes).sum();
+        assert!(sent >= outcome.record.flows[0].received, "the subflows together carried the stream");
+    });
+}
+
+#[test]
+fn what_the_kernels_multipath_cannot_do_is_refused() {
+    let error = |app| check(&dumbbell(FQ_CODEL, vec![(0, 4, app)], 1)).unwrap_err().to_string();
+    let text = error(multipath("red"));
+    assert_eq!(
+        text,
+        "traffic[0]: multipath.scheduler must be `linux` on the wire, got `red`; the kernel has no other; the simulator has"
+    );
+    let AppPlan::Multipath(mut plan) = multipath("linux") else { unreachable!() };
+    plan.paths[2].cut = Some(Time::ZERO);
+    assert!(error(AppPlan::Multipath(plan.clone())).starts_with("traffic[0]: paths must be without `leave` and `cut`"));
+    plan.paths[2].cut = None;
+    plan.multipath.opportunistic = true;
+    assert!(error(AppPlan::Multipath(plan)).starts_with("traffic[0]: multipath must be `{ scheduler = \"linux\""));
 }
