@@ -4,7 +4,7 @@
 //! Model: smallest (time, sequence number) first, so equal times come out in the order in which they went in.
 //! A bucket is a power of two of nanoseconds wide, about the mean time between events (sixteen times that where many are
 //! pending), and there are four buckets or more for each of as many pending events, so by Little's law the wheel reaches four times as far as the mean event lies
-//! ahead. Both are looked at again every [`REVIEW`] events. They change the cost only, never the order.
+//! ahead. Where many events lie further ahead, there are more. All of this is looked at again every [`REVIEW`] events. It changes the cost only, never the order.
 //!
 //! ```text
 //!   current: the bucket at `tick`, sorted, latest first    far: a heap of what is further than the wheel reaches
@@ -64,6 +64,8 @@ const MANY: usize = 8192;
 const BATCH: u32 = 4;
 /// The least and the most buckets, as powers of two.
 const BUCKETS: (u32, u32) = (8, 18);
+/// The least and the most buckets for each pending event, as powers of two.
+const REACH: (u32, u32) = (2, 5);
 /// The end of a list.
 const NIL: u32 = u32::MAX;
 
@@ -103,6 +105,9 @@ pub struct EventQueue {
     fresh: bool,
     /// Buckets are made for many events.
     batches: bool,
+    /// Buckets for each pending event, as a power of two; events since the last review that lay beyond the wheel.
+    reach: u32,
+    beyond: u32,
     /// Events until the next review, and the time of the last.
     until_review: u32,
     reviewed: u64,
@@ -125,6 +130,8 @@ impl Default for EventQueue {
             peak: 0,
             fresh: false,
             batches: false,
+            reach: REACH.0,
+            beyond: 0,
             until_review: REVIEW,
             reviewed: 0,
         }
@@ -160,6 +167,9 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Target)> {
         if self.current.is_empty() {
+            if let Some(alone) = self.pop_alone(until) {
+                return Some(alone);
+            }
             self.advance();
         }
         let near = self.current.last().copied().unwrap_or(Key::MAX);
@@ -174,11 +184,38 @@ impl EventQueue {
             self.far.pop();
             self.far_at = self.far.first().map_or(u64::MAX, time_of);
         }
+        self.popped(time_of(first));
+        Some((Time::from_ns(time_of(first)), Target(first as u32)))
+    }
+    /// The usual case: the next event is alone in its bucket.
+    #[inline(always)]
+    fn pop_alone(&mut self, until: Time) -> Option<(Time, Target)> {
+        let tick = self.next_bucket();
+        if tick == u64::MAX {
+            return None;
+        }
+        let bucket = tick as usize & (self.heads.len() - 1);
+        let at = self.heads[bucket];
+        let node = &mut self.nodes[at as usize];
+        let (time, target) = (node.time, node.target);
+        if node.next != NIL || time >= self.far_at || time > until.as_ns() {
+            return None;
+        }
+        node.next = self.spare;
+        self.spare = at;
+        self.tick = tick;
+        self.heads[bucket] = NIL;
+        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        self.in_wheel -= 1;
+        self.popped(time);
+        Some((Time::from_ns(time), Target(target)))
+    }
+    #[inline(always)]
+    fn popped(&mut self, time: u64) {
         self.until_review -= 1;
         if self.until_review == 0 {
-            self.review(time_of(first));
+            self.review(time);
         }
-        Some((Time::from_ns(time_of(first)), Target(first as u32)))
     }
     /// The events of the bucket that the clock has reached, latest first, where there are several and they were not shown
     /// before; only while many are pending.
@@ -211,6 +248,7 @@ impl EventQueue {
             self.current.insert(at, entry);
         } else {
             self.far.push(entry);
+            self.beyond += 1;
             self.far_at = self.far_at.min(time_of(entry));
         }
     }
@@ -293,7 +331,11 @@ impl EventQueue {
         self.batches = self.len() >= MANY;
         let batch = if self.batches { BATCH } else { 0 };
         let shift = gap.max(1).ilog2() + batch;
-        let buckets = (4 * self.len()).max(1).ilog2().saturating_sub(batch).clamp(BUCKETS.0, BUCKETS.1);
+        let beyond = core::mem::take(&mut self.beyond);
+        if beyond > REVIEW / 32 && self.reach < REACH.1 {
+            self.reach += 1;
+        }
+        let buckets = ((self.len().max(1).ilog2() + self.reach).saturating_sub(batch)).clamp(BUCKETS.0, BUCKETS.1);
         let now_buckets = self.heads.len().ilog2();
         if shift.abs_diff(self.shift) < 2 && buckets <= now_buckets && buckets + 3 > now_buckets {
             return;
