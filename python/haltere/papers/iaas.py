@@ -40,6 +40,7 @@ SHORT = {"1bdp": "1 BDP", "1000p": "1000 packets", "red": "ECN, RED"}
 NO_ECN = ("1bdp", "1000p")
 # The round-trip time at which the paper is read, in milliseconds.
 READ_AT_MS = 1.0
+AS_READ: Mapping[str, Any] = {DELAY: ["500us"]}
 # "Near" the fair share: within this part of it. A flow is starved below the second part of it.
 NEAR, STARVED = 0.25, 0.01
 # Payload of a full segment to what it takes on the line.
@@ -110,8 +111,10 @@ def report(results: Results, left_out: str = "") -> Outcome:
 def _run(options: Options) -> tuple[Results, str]:
     each = [Scenario.load(data(ID) / name) for name in ("drop_tail.toml", "red_ecn.toml")]
     seeds, left_out = options.seeds, ""
+    if options.variant == "paper":
+        each = [one.with_values({"sweep": {**one.to_dict()["sweep"], **AS_READ}}) for one in each]
     if options.quick:
-        each = [shorter(one, {DELAY: ["500us"]}) for one in each]
+        each = [shorter(one, AS_READ) for one in each]
         left_out = f"round-trip times other than {READ_AT_MS:g} ms; 50 of 60 s"
         if seeds is None:
             seeds, left_out = 3, f"{left_out}; 7 of 10 seeds"
