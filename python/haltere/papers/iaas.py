@@ -229,12 +229,14 @@ def _bars_figure(cells: Cells, cases: Sequence[str], stem: Path, caption: str) -
             axes.bar(place, value.mean, width=0.7, color=colour, alpha=0.85, linewidth=0)
             if not math.isnan(value.half):
                 axes.errorbar(place, value.mean, yerr=value.half, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=3)  # fmt: skip
+            top = value.mean + (0.0 if math.isnan(value.half) else value.half)
+            axes.annotate(f"{value.mean:.3g}", (place, top), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7.5, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})  # fmt: skip
         axes.axhline(fair_mbit(pairs), color="#222222", linestyle="--", linewidth=1.0, label="fair share")
         axes.set_xticks(range(len(STUDIED)), [LABELS[c] for c in STUDIED])
         axes.tick_params(axis="x", length=0)
         axes.grid(False, axis="x")
         # All there is, for one control alone: the same scale in every case of so many pairs.
-        axes.set_ylim(0, 1.05 * fair_mbit(pairs) * len(STUDIED))
+        axes.set_ylim(0, 1.1 * fair_mbit(pairs) * len(STUDIED))
         plot.title(axes, f"{pairs} pairs" + (f", {SHORT[case]}" if len(cases) > 1 else ""))
     for row in range(len(cases)):
         panels[row * len(numbers)].set_ylabel("Mbit/s a pair")
