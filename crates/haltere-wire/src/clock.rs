@@ -6,14 +6,14 @@
 
 use haltere_units::{Dur, Time};
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId as Id, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 
 /// Where a loop takes its time from, and how it sleeps.
@@ -33,13 +33,27 @@ pub fn monotonic_ns() -> u64 {
 }
 
 /// Real time.
+///
+/// It waits by epoll: a router may have a hundred ports, and `poll` would ask each of them before and after every sleep.
 #[derive(Debug)]
 pub struct Monotonic {
     origin_ns: u64,
     timer: TimerFd,
-    armed: Option<Time>,
+    /// What the timer is set to; unknown after it has fired, when it stays readable until it is set anew.
+    armed: Option<Option<Time>>,
     spin: Dur,
+    /// Sleeps in a row that were none.
+    spun: u32,
+    epoll: Epoll,
+    /// The descriptors that the epoll watches, in the order of the last sleep.
+    watched: Vec<RawFd>,
+    events: Vec<EpollEvent>,
 }
+
+/// The timer's mark among the events; the others have their place in the list.
+const TIMER: u64 = u64::MAX;
+/// A caller that never sleeps is told of its descriptors every so many calls.
+const SPINS: u32 = 64;
 
 impl Monotonic {
     /// A clock whose zero is now. With `spin` above zero it does not sleep through the last `spin` before a
@@ -50,22 +64,21 @@ impl Monotonic {
     /// A clock whose zero is `origin_ns` of `CLOCK_MONOTONIC`: threads of one run share it.
     pub fn from_origin(origin_ns: u64, spin: Dur) -> io::Result<Monotonic> {
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
-        Ok(Monotonic { origin_ns, timer, armed: None, spin })
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
+        let events = vec![EpollEvent::empty(); 256];
+        Ok(Monotonic { origin_ns, timer, armed: Some(None), spin, spun: 0, epoll, watched: Vec::new(), events })
     }
     /// Sleeps until time zero, before which [`now`](Clock::now) stands still.
     pub fn wait_for_zero(&mut self) -> io::Result<()> {
-        self.arm(Some(Time::ZERO))?;
         while monotonic_ns() < self.origin_ns {
-            match poll(&mut [PollFd::new(self.timer.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
-                Ok(_) | Err(Errno::EINTR) => {}
-                Err(e) => return Err(e.into()),
-            }
+            self.arm(Some(Time::ZERO))?;
+            self.wait(EpollTimeout::NONE)?;
         }
-        self.armed = None;
         Ok(())
     }
     fn arm(&mut self, until: Option<Time>) -> io::Result<()> {
-        if self.armed == until {
+        if self.armed == Some(until) {
             return Ok(());
         }
         match until {
@@ -77,8 +90,39 @@ impl Monotonic {
             }
             None => self.timer.unset()?,
         }
-        self.armed = until;
+        self.armed = Some(until);
         Ok(())
+    }
+    /// Watches these descriptors and no others. One that was closed, and its number given to another, is not noticed: who lends
+    /// descriptors keeps them open as long as the clock is used.
+    fn watch(&mut self, wake: &[BorrowedFd<'_>]) -> io::Result<()> {
+        if wake.iter().map(AsRawFd::as_raw_fd).eq(self.watched.iter().copied()) {
+            return Ok(());
+        }
+        self.epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        self.epoll.add(self.timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
+        for (place, fd) in wake.iter().enumerate() {
+            self.epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, place as u64))?;
+        }
+        self.watched = wake.iter().map(AsRawFd::as_raw_fd).collect();
+        Ok(())
+    }
+    /// Sleeps until the timer or a descriptor; which of the first 64 can be read, as bits.
+    fn wait(&mut self, most: EpollTimeout) -> io::Result<u64> {
+        let count = match self.epoll.wait(&mut self.events, most) {
+            Ok(count) => count,
+            Err(Errno::EINTR) => 0,
+            Err(e) => return Err(e.into()),
+        };
+        let mut bits = 0;
+        for event in &self.events[..count] {
+            match event.data() {
+                TIMER => self.armed = None,
+                place @ 0..64 => bits |= 1 << place,
+                _ => {}
+            }
+        }
+        Ok(bits)
     }
 }
 
@@ -89,22 +133,18 @@ impl Clock for Monotonic {
     }
     fn sleep(&mut self, until: Option<Time>, wake: &[BorrowedFd<'_>]) -> io::Result<u64> {
         let wait = until.map(|at| at.since(self.now()));
-        if wait.is_some_and(|left| left <= self.spin) {
+        let wait = wait.is_none_or(|left| left > self.spin);
+        self.spun = if wait { 0 } else { self.spun + 1 };
+        if !wait && self.spun < SPINS {
             return Ok(0);
         }
+        self.watch(wake)?;
+        if !wait {
+            self.spun = 0;
+            return self.wait(EpollTimeout::ZERO);
+        }
         self.arm(until.map(|at| at.saturating_sub(self.spin)))?;
-        let mut fds: Vec<PollFd<'_>> = wake.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
-        fds.push(PollFd::new(self.timer.as_fd(), PollFlags::POLLIN));
-        match poll(&mut fds, PollTimeout::NONE) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-        // A timer that has fired stays readable until it is set anew: set it next time whatever the deadline.
-        if fds.pop().and_then(|t| t.any()).unwrap_or(false) {
-            self.armed = None;
-        }
-        let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
-        Ok(fds.iter().take(64).enumerate().fold(0, |bits, (i, fd)| bits | u64::from(ready(fd)) << i))
+        self.wait(EpollTimeout::NONE)
     }
 }
 
@@ -176,6 +216,38 @@ mod tests {
         let ready = clock.sleep(Some(Time::ZERO + Dur::from_secs(60)), &[read.as_fd()]).unwrap();
         assert_eq!(ready, 1);
         assert!(clock.now() < Time::ZERO + Dur::from_secs(30));
+    }
+
+    #[test]
+    fn each_of_many_descriptors_is_told_by_its_place_and_lists_may_change() {
+        let pipes: Vec<_> = (0..70).map(|_| nix::unistd::pipe().unwrap()).collect();
+        let reads: Vec<BorrowedFd<'_>> = pipes.iter().map(|(read, _)| read.as_fd()).collect();
+        let mut clock = Monotonic::start(Dur::ZERO).unwrap();
+        nix::unistd::write(&pipes[3].1, b"x").unwrap();
+        let far = Some(Time::ZERO + Dur::from_secs(60));
+        assert_eq!(clock.sleep(far, &reads).unwrap(), 1 << 3);
+        assert_eq!(clock.sleep(far, &reads[3..]).unwrap(), 1);
+        // The 69th wakes too, though it has no bit.
+        nix::unistd::write(&pipes[69].1, b"x").unwrap();
+        assert_eq!(clock.sleep(far, &reads[4..]).unwrap(), 0);
+        assert!(clock.now() < Time::ZERO + Dur::from_secs(30));
+        // A timer that has fired is set anew, whatever the next deadline.
+        let soon = clock.now() + Dur::from_ms(2);
+        while clock.now() < soon {
+            clock.sleep(Some(soon), &reads[4..5]).unwrap();
+        }
+        assert_eq!(clock.sleep(None, &reads[3..4]).unwrap(), 1);
+    }
+
+    #[test]
+    fn who_spins_hears_of_descriptors_too() {
+        let (read, write) = nix::unistd::pipe().unwrap();
+        nix::unistd::write(&write, b"x").unwrap();
+        let mut clock = Monotonic::start(Dur::from_secs(100)).unwrap();
+        let told =
+            (0..SPINS).filter(|_| clock.sleep(Some(Time::ZERO + Dur::from_secs(60)), &[read.as_fd()]).unwrap() == 1);
+        assert_eq!(told.count(), 1);
+        assert!(clock.now() < Time::ZERO + Dur::from_secs(30), "it did not sleep");
     }
 
     #[test]

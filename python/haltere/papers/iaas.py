@@ -40,6 +40,7 @@ SHORT = {"1bdp": "1 BDP", "1000p": "1000 packets", "red": "ECN, RED"}
 NO_ECN = ("1bdp", "1000p")
 # The round-trip time at which the paper is read, in milliseconds.
 READ_AT_MS = 1.0
+AS_READ: Mapping[str, Any] = {DELAY: ["500us"]}
 # "Near" the fair share: within this part of it. A flow is starved below the second part of it.
 NEAR, STARVED = 0.25, 0.01
 # Payload of a full segment to what it takes on the line.
@@ -110,8 +111,10 @@ def report(results: Results, left_out: str = "") -> Outcome:
 def _run(options: Options) -> tuple[Results, str]:
     each = [Scenario.load(data(ID) / name) for name in ("drop_tail.toml", "red_ecn.toml")]
     seeds, left_out = options.seeds, ""
+    if options.variant == "paper":
+        each = [one.with_values({"sweep": {**one.to_dict()["sweep"], **AS_READ}}) for one in each]
     if options.quick:
-        each = [shorter(one, {DELAY: ["500us"]}) for one in each]
+        each = [shorter(one, AS_READ) for one in each]
         left_out = f"round-trip times other than {READ_AT_MS:g} ms; 50 of 60 s"
         if seeds is None:
             seeds, left_out = 3, f"{left_out}; 7 of 10 seeds"
@@ -226,12 +229,14 @@ def _bars_figure(cells: Cells, cases: Sequence[str], stem: Path, caption: str) -
             axes.bar(place, value.mean, width=0.7, color=colour, alpha=0.85, linewidth=0)
             if not math.isnan(value.half):
                 axes.errorbar(place, value.mean, yerr=value.half, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=3)  # fmt: skip
+            top = value.mean + (0.0 if math.isnan(value.half) else value.half)
+            axes.annotate(f"{value.mean:.3g}", (place, top), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize=7.5, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})  # fmt: skip
         axes.axhline(fair_mbit(pairs), color="#222222", linestyle="--", linewidth=1.0, label="fair share")
         axes.set_xticks(range(len(STUDIED)), [LABELS[c] for c in STUDIED])
         axes.tick_params(axis="x", length=0)
         axes.grid(False, axis="x")
         # All there is, for one control alone: the same scale in every case of so many pairs.
-        axes.set_ylim(0, 1.05 * fair_mbit(pairs) * len(STUDIED))
+        axes.set_ylim(0, 1.1 * fair_mbit(pairs) * len(STUDIED))
         plot.title(axes, f"{pairs} pairs" + (f", {SHORT[case]}" if len(cases) > 1 else ""))
     for row in range(len(cases)):
         panels[row * len(numbers)].set_ylabel("Mbit/s a pair")
