@@ -2,9 +2,10 @@
 //! Source: the calendar queue of R. Brown, CACM 31 (1988), as a timing wheel whose bucket width follows the run.
 //! Deviations: a bucket is sorted when the clock reaches it; what lies beyond the wheel waits in a heap.
 //! Model: smallest (time, sequence number) first, so equal times come out in the order in which they went in.
-//! A bucket is a power of two of nanoseconds wide, about the mean time between events (sixteen times that where many are
-//! pending), and there are four buckets or more for each of as many pending events, so by Little's law the wheel reaches four times as far as the mean event lies
-//! ahead. Where many events lie further ahead, there are more. All of this is looked at again every [`REVIEW`] events. It changes the cost only, never the order.
+//! A bucket is a power of two of nanoseconds wide, about the mean time between events, and there are four buckets
+//! or more for each pending event, so by Little's law the wheel reaches four times as far as the mean event lies
+//! ahead; where many events lie further ahead there are up to 32. All of this is looked at again every [`REVIEW`] events. It
+//! changes the cost only, never the order.
 //!
 //! ```text
 //!   current: the bucket at `tick`, sorted, latest first    far: a heap of what is further than the wheel reaches
@@ -58,10 +59,6 @@ const fn time_of(key: Key) -> u64 {
 
 /// Events between two looks at the width and the number of buckets.
 const REVIEW: u32 = 4096;
-/// With so many pending events their targets do not fit into the caches. Then a bucket is 2^BATCH times as wide, so that
-/// the caller can look at several events at once, see [`EventQueue::reached`].
-const MANY: usize = 8192;
-const BATCH: u32 = 4;
 /// The least and the most buckets, as powers of two.
 const BUCKETS: (u32, u32) = (8, 18);
 /// The least and the most buckets for each pending event, as powers of two.
@@ -101,10 +98,6 @@ pub struct EventQueue {
     far_at: u64,
     seq: u32,
     peak: usize,
-    /// A bucket of many events was just taken.
-    fresh: bool,
-    /// Buckets are made for many events.
-    batches: bool,
     /// Buckets for each pending event, as a power of two; events since the last review that lay beyond the wheel.
     reach: u32,
     beyond: u32,
@@ -128,8 +121,6 @@ impl Default for EventQueue {
             far_at: u64::MAX,
             seq: 0,
             peak: 0,
-            fresh: false,
-            batches: false,
             reach: REACH.0,
             beyond: 0,
             until_review: REVIEW,
@@ -216,16 +207,6 @@ impl EventQueue {
         if self.until_review == 0 {
             self.review(time);
         }
-    }
-    /// The events of the bucket that the clock has reached, latest first, where there are several and they were not shown
-    /// before; only while many are pending.
-    #[inline(always)]
-    pub fn reached(&mut self) -> Option<impl Iterator<Item = Target> + '_> {
-        if !self.fresh {
-            return None;
-        }
-        self.fresh = false;
-        Some(self.current.iter().map(|entry| Target(*entry as u32)))
     }
     #[inline(always)]
     fn insert(&mut self, entry: Key) {
@@ -317,10 +298,7 @@ impl EventQueue {
             0 | 1 => {}
             2 if self.current[0] < self.current[1] => self.current.swap(0, 1),
             2 => {}
-            _ => {
-                self.current.sort_unstable_by(|a, b| b.cmp(a));
-                self.fresh = self.batches;
-            }
+            _ => self.current.sort_unstable_by(|a, b| b.cmp(a)),
         }
     }
     /// Fits width and number of the buckets to the events since the last review, where they are far off.
@@ -328,14 +306,12 @@ impl EventQueue {
     fn review(&mut self, now: u64) {
         let gap = (now - self.reviewed) / u64::from(REVIEW);
         (self.reviewed, self.until_review) = (now, REVIEW);
-        self.batches = self.len() >= MANY;
-        let batch = if self.batches { BATCH } else { 0 };
-        let shift = gap.max(1).ilog2() + batch;
+        let shift = gap.max(1).ilog2();
         let beyond = core::mem::take(&mut self.beyond);
         if beyond > REVIEW / 32 && self.reach < REACH.1 {
             self.reach += 1;
         }
-        let buckets = ((self.len().max(1).ilog2() + self.reach).saturating_sub(batch)).clamp(BUCKETS.0, BUCKETS.1);
+        let buckets = (self.len().max(1).ilog2() + self.reach).clamp(BUCKETS.0, BUCKETS.1);
         let now_buckets = self.heads.len().ilog2();
         if shift.abs_diff(self.shift) < 2 && buckets <= now_buckets && buckets + 3 > now_buckets {
             return;

@@ -30,7 +30,6 @@
 //! What makes it exact: times are whole nanoseconds, and a line carries the fraction left over from packet to packet.
 //! Everything due at or before the plan's end happens.
 
-mod ahead;
 mod alarms;
 mod app;
 mod births;

@@ -262,16 +262,6 @@ impl Link {
         self.odd.as_mut().and_then(|odd| odd.tap.take())
     }
 
-    /// Reads a word of each cache line that an event or an arrival needs.
-    #[inline]
-    pub fn touch(&self) -> u64 {
-        self.scheduled.as_ns() ^ self.busy_since.as_ns() ^ u64::from(self.tally.waiting)
-    }
-    /// Cursor and endpoint of the packet that comes out next.
-    #[inline]
-    pub fn next_out(&self) -> Option<(u32, u32)> {
-        self.flight.front().map(|head| (head.packet.header.cursor, head.packet.header.endpoint))
-    }
     /// A packet arrives at the queue. Where the link then needs an event, its time is returned.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {

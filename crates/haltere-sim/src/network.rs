@@ -1,6 +1,5 @@
 //! A run: builds the network of a plan and lets it live until its end.
 
-use crate::ahead;
 use crate::app::{Flow, Place};
 use crate::births::{FIRST, Nursery};
 use crate::control::{Capture, RunControl};
@@ -92,10 +91,6 @@ impl<'a> Network<'a> {
         while let Some((now, target)) = self.fabric.events.pop(until) {
             debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
             self.fabric.now = now;
-            let Fabric { events, links, paths, .. } = &mut self.fabric;
-            if let Some(targets) = events.reached() {
-                ahead::look(targets, links, paths, &self.flows);
-            }
             self.handle(target);
             self.events += 1;
             if self.events.is_multiple_of(PATIENCE) {

@@ -139,12 +139,6 @@ impl Connection {
         })
     }
 
-    /// Reads a word of each cache line that a segment will need, for a caller that knows of the segment some time before: the
-    /// value means nothing.
-    #[inline]
-    pub fn touch(&self) -> u64 {
-        self.clock ^ self.rx.touch() ^ self.tx.touch()
-    }
     /// Opens: a client sends its SYN at the next [`poll_transmit`](Connection::poll_transmit); a server listens in any case.
     pub fn open(&mut self, now: Time) {
         if self.state == State::Closed {

@@ -88,11 +88,6 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        self.ack_at ^ self.mss ^ self.window.edge ^ u64::from(self.ooo.is_empty())
-    }
-
     pub(crate) fn new(p: &TcpParams, per_packet: bool) -> Receiver {
         Receiver {
             next: 1,

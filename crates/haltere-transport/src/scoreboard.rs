@@ -135,12 +135,6 @@ impl Scoreboard {
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
-    /// Reads a word of each cache line that an acknowledgement and the segment after it need.
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        let ends = self.ring.front().map_or(0, |sent| sent.seq) ^ self.ring.back().map_or(0, |sent| sent.seq);
-        self.out ^ self.retrans.bytes ^ ends
-    }
     /// Bytes under way, lost ones left out.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {

@@ -164,17 +164,6 @@ impl Sender {
         }
     }
 
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        let lines =
-            self.una ^ self.pacing_wake ^ self.xmit.at ^ self.rtt.srtt() ^ self.rtt.min() ^ self.cwnd ^ self.round_end;
-        lines
-            ^ self.delivery.delivered
-            ^ self.control.cwnd().as_u64()
-            ^ self.rec.high_seq
-            ^ self.rec.tlp_end
-            ^ self.board.touch()
-    }
     /// Takes the window from whoever rules it now.
     #[inline]
     pub(crate) fn refresh_cwnd(&mut self) {

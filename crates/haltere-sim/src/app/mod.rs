@@ -119,14 +119,6 @@ impl Flow {
             Flow::Multipath(multi) => multi.receive(side, packet, fabric),
         }
     }
-    /// Reads a word of each cache line that a packet for the endpoint at `side` will need.
-    #[inline]
-    pub fn touch(&self, side: usize) -> u64 {
-        match self {
-            Flow::Tcp(tcp) => tcp.touch(side),
-            _ => 0, // few at a time
-        }
-    }
     /// Payload bytes delivered to the receiving application so far.
     pub fn received(&self) -> u64 {
         match self {

@@ -87,12 +87,6 @@ impl Tcp {
         let mine = &self.ends[side].port.header;
         (mine.src_port, mine.dst_port, mine.dst) == (header.dst_port, header.src_port, header.src)
     }
-    /// Reads a word of each cache line that a packet for the end at `side` will need.
-    #[inline]
-    pub fn touch(&self, side: usize) -> u64 {
-        let End { socket, port, .. } = &self.ends[side];
-        socket.touch() ^ u64::from(port.header.id)
-    }
     pub fn start(&mut self, fabric: &mut Fabric) {
         let socket = &mut self.ends[CLIENT].socket;
         socket.open(fabric.now);
