@@ -1,6 +1,9 @@
 //! Captures made by the simulator: flows that share a bottleneck are found, and those that do not are not.
 #![allow(missing_docs, reason = "tests")]
 
+mod common;
+
+use common::{File, link};
 use haltere_capture::correlate::{Options, Report, Source, correlate};
 use haltere_capture::{CaptureError, Watch};
 use haltere_congestion::CongestionParams;
@@ -10,41 +13,11 @@ use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{Capture, RunControl, run_with_captures};
 use haltere_transport::TcpParams;
 use haltere_transport::multipath::correlation::CorrelatorParams;
-use haltere_units::{Bytes, Dur, Prob, Rate, Size, Time};
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct File(Arc<Mutex<Vec<u8>>>);
-impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use haltere_units::{Bytes, Dur, Size, Time};
 
 fn wire(a: usize, b: usize, mbps: u64, delay_ms: u64, packets: u64) -> [LinkPlan; 2] {
-    [(a, b), (b, a)].map(|(from, to)| LinkPlan {
-        name: format!("n{from}>n{to}"),
-        from,
-        to,
-        rate: Some(Rate::from_mbps(mbps)),
-        delay: Dur::from_ms(delay_ms),
-        jitter: Dur::ZERO,
-        loss: Prob::ZERO,
-        queue: QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(packets) }),
-        ring: None,
-        handover_at_start: false,
-        burst: Bytes::ZERO,
-        mpu: Bytes::ZERO,
-        varying: None,
-        watched: false,
-        rtt: None,
-    })
+    let queue = || QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(packets) });
+    [(a, b), (b, a)].map(|(from, to)| link(from, to, mbps, delay_ms, queue()))
 }
 
 fn flow(name: &str, from: usize, to: usize, start_ms: u64, timestamps: bool) -> FlowPlan {

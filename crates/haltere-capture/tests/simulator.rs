@@ -1,53 +1,21 @@
 //! A capture made by the simulator: its packets get the classes that the simulated router gave them.
 #![allow(missing_docs, reason = "tests")]
 
+mod common;
+
+use common::{File, link};
 use haltere_capture::replay::Options;
 use haltere_capture::{CaptureError, Watch, classify, classify_with};
 use haltere_congestion::CongestionParams;
 use haltere_lab::Plan;
-use haltere_lab::plan::{AppPlan, FlowPlan, FtpPlan, LinkPlan, Measure, TcpPlan, Work};
+use haltere_lab::plan::{AppPlan, FlowPlan, FtpPlan, Measure, TcpPlan, Work};
 use haltere_lab::rng::Rng;
 use haltere_queue::classify::{Class, ClassifierParams};
 use haltere_queue::{DropReason, Fate, MarkReason, QueueParams, classed, drop_tail};
 use haltere_sim::{Capture, RunControl, run_with_captures};
 use haltere_transport::TcpParams;
-use haltere_units::{Bytes, Dur, Prob, Rate, Size, Time};
+use haltere_units::{Bytes, Dur, Size, Time};
 use std::collections::HashMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
-/// A file in memory.
-#[derive(Clone, Default)]
-struct File(Arc<Mutex<Vec<u8>>>);
-impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn link(from: usize, to: usize, mbps: u64, queue: QueueParams) -> LinkPlan {
-    LinkPlan {
-        name: format!("n{from}>n{to}"),
-        from,
-        to,
-        rate: Some(Rate::from_mbps(mbps)),
-        delay: Dur::from_ms(1),
-        jitter: Dur::ZERO,
-        loss: Prob::ZERO,
-        queue,
-        ring: None,
-        handover_at_start: false,
-        burst: Bytes::ZERO,
-        mpu: Bytes::ZERO,
-        varying: None,
-        watched: false,
-        rtt: None,
-    }
-}
 
 /// Twelve uploads from n0 over n1, which sorts and marks, to n2.
 fn plan(classifier: &ClassifierParams) -> Plan {
@@ -82,10 +50,10 @@ fn plan(classifier: &ClassifierParams) -> Plan {
         framing: 14,
         nodes: (0..3).map(|i| format!("n{i}")).collect(),
         links: vec![
-            link(0, 1, 100, roomy()),
-            link(1, 0, 100, roomy()),
-            link(1, 2, 1, QueueParams::Classed(sorted)),
-            link(2, 1, 1, roomy()),
+            link(0, 1, 100, 1, roomy()),
+            link(1, 0, 100, 1, roomy()),
+            link(1, 2, 1, 1, QueueParams::Classed(sorted)),
+            link(2, 1, 1, 1, roomy()),
         ],
         flows: (0..12).map(flow).collect(),
         ecmp: false,
