@@ -200,9 +200,11 @@ mod tests {
 
     #[test]
     fn nothing_begins_before_time_zero() {
+        let hour_ns = 3_600_000_000_000;
+        let far = Monotonic::from_origin(monotonic_ns() + hour_ns, Dur::ZERO).unwrap();
+        assert_eq!(far.now(), Time::ZERO);
         let origin = monotonic_ns() + 3_000_000;
         let mut clock = Monotonic::from_origin(origin, Dur::ZERO).unwrap();
-        assert_eq!(clock.now(), Time::ZERO);
         clock.wait_for_zero().unwrap();
         assert!(monotonic_ns() >= origin);
         clock.wait_for_zero().unwrap(); // it is past: at once
