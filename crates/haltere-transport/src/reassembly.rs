@@ -52,6 +52,11 @@ impl Reassembly {
         duplicate
     }
 
+    /// Whether `start..end` is a block of its own, or joins one that is not among the two that changed last.
+    pub(crate) fn is_third(&self, start: u64, end: u64) -> bool {
+        self.count >= 2 && !self.recent[..2].iter().any(|&(s, e)| s <= end && start <= e)
+    }
+
     fn remember(&mut self, low: u64, high: u64) {
         let mut recent = [(low, high); 4];
         let mut count = 1;
@@ -125,6 +130,19 @@ mod tests {
         assert_eq!(r.recent(), [(6000, 7500), (8000, 8500)]);
         assert_eq!(r.advance(6000), 7500);
         assert_eq!(r.recent(), [(8000, 8500)]);
+    }
+
+    #[test]
+    fn the_third_block_is_neither_of_the_two_that_changed_last() {
+        let mut r = Reassembly::default();
+        r.insert(10, 20);
+        assert!(!r.is_third(30, 40), "a second block");
+        r.insert(30, 40);
+        assert!(!r.is_third(20, 25) && !r.is_third(40, 50), "they grow");
+        assert!(r.is_third(50, 60), "a block of its own");
+        r.insert(50, 60);
+        assert!(r.is_third(20, 25), "the oldest of three grows");
+        assert!(!r.is_third(40, 45));
     }
 
     #[test]

@@ -205,6 +205,10 @@ impl Receiver {
         }
         self.on_received(a, rto);
         if a.start > self.next {
+            // An acknowledgement has room for three blocks, or two and a duplicate. Before the merged arrivals touch a third,
+            // they are told: a block that is pushed out untold would be held lost by the sender. Linux tells them without
+            // this arrival, which is merged anew; here with it.
+            self.ack_now |= self.merged > 0 && self.ooo.is_third(a.start, a.end);
             if let Some((start, end)) = self.ooo.insert(a.start, a.end)
                 && self.sack_ok
             {
@@ -391,7 +395,7 @@ impl Receiver {
         self.ack_at = self.ack_at.min(now + wait);
     }
 
-    /// Linux's compression of SACKs: three at once, then merged for a twentieth of a round trip.
+    /// Linux's compression of SACKs: three at once, then merged for a twentieth of a round trip, or until they touch a third block.
     fn compress(&mut self, now: u64, srtt: u64) {
         if !self.sack_ok || self.sack_delay == 0 || self.merged >= self.merge_max {
             self.ack_now = true;
