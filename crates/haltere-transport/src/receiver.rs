@@ -468,3 +468,55 @@ impl Receiver {
         self.dsack.is_some() || !self.ooo.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use haltere_units::Bytes;
+
+    const MSS: u64 = 1000;
+
+    /// A segment at `start`, out of order.
+    fn arrive(r: &mut Receiver, start: u64) -> Option<SackBlocks> {
+        let end = start + MSS;
+        let a = Arrival { now: 1, start, end, fin: false, ecn: Ecn::NotEct, cwr: false, push: false, echo_ms: None };
+        r.on_data(&a, 20_000_000, 200_000_000);
+        told(r)
+    }
+
+    /// The blocks of an acknowledgement, if one is due at once.
+    fn told(r: &mut Receiver) -> Option<SackBlocks> {
+        r.ack_now.then(|| {
+            let mut blocks = SackBlocks::default();
+            r.fill_blocks(&mut blocks, 0, 3);
+            r.ack_sent();
+            blocks
+        })
+    }
+
+    #[test]
+    fn every_block_of_merged_arrivals_is_told() {
+        let p = TcpParams { quick_acks: 0, recv_buffer: Some(Bytes::new(1 << 20)), ..TcpParams::default() };
+        let mut r = Receiver::new(&p, false);
+        r.established(0, MSS, true);
+        r.window.advertise(1, 0);
+        r.sack_ok = true;
+        for i in 0..3 {
+            assert!(arrive(&mut r, 10_001 + i * MSS).is_some(), "the first three are not merged");
+        }
+        for i in 1..5 {
+            let both = [arrive(&mut r, 12_001 + i * MSS), arrive(&mut r, 30_001 + i * MSS)];
+            assert_eq!(both, [None; 2], "two blocks grow by turns and are merged");
+        }
+        // Three places by turns, and a hole after every segment.
+        let starts: Vec<u64> = (0..30).map(|i| 50_001 + i % 3 * 50_000 + i / 3 * 2 * MSS).collect();
+        let mut acks: Vec<SackBlocks> = starts.iter().filter_map(|&start| arrive(&mut r, start)).collect();
+        assert!(acks.len() < starts.len(), "some are merged");
+        r.on_timeout(10_000_000, 200_000_000);
+        acks.extend(told(&mut r));
+        for block in starts.iter().map(|&start| (wire(start, 0), wire(start + MSS, 0))) {
+            assert!(acks.iter().any(|ack| ack.as_slice().contains(&block)), "{block:?} was never told");
+        }
+    }
+}
