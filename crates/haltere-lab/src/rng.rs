@@ -34,8 +34,14 @@ const fn fnv1a(text: &str) -> u64 {
 impl Rng {
     /// The stream of the component `name` (e.g. `n2>n3/queue`) in the run with that seed.
     pub fn new(seed: u64, name: &str) -> Rng {
-        let (_, mut at) = split_mix(seed ^ fnv1a(name).rotate_left(32));
-        at ^= fnv1a(name);
+        Rng::from_seed(Rng::seed(seed, name))
+    }
+    /// The seed of that stream, for who makes it when it is first needed.
+    pub const fn seed(seed: u64, name: &str) -> u64 {
+        split_mix(seed ^ fnv1a(name).rotate_left(32)).1 ^ fnv1a(name)
+    }
+    /// The stream of that seed.
+    pub fn from_seed(mut at: u64) -> Rng {
         let mut state = [0; 4];
         for word in &mut state {
             (at, *word) = split_mix(at);

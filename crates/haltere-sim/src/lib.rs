@@ -37,6 +37,7 @@ mod control;
 mod error;
 pub mod event_queue;
 mod fabric;
+mod flight;
 mod link;
 mod live;
 mod network;

@@ -13,10 +13,11 @@
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> deliver
 //! ```
 
+use crate::flight::Flight;
 use crate::packet::{Packet, Pool};
 use crate::pcap::Tap;
 use haltere_lab::plan::LinkPlan;
-use haltere_lab::record::{LinkCounters, LinkRecord};
+use haltere_lab::record::LinkCounters;
 use haltere_lab::rng::Rng;
 use haltere_lab::varying::Line;
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue};
@@ -32,17 +33,6 @@ const FULL_PACKET: u32 = 1500;
 /// No packet is longer, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
 
-/// Packets in flight for which an empty link keeps room.
-const SPARE: usize = 8;
-
-/// A packet on the line: one cache line.
-#[derive(Debug)]
-#[repr(align(64))]
-struct InFlight {
-    due: Time,
-    packet: Packet,
-}
-
 /// The device's own ring.
 #[derive(Debug)]
 struct Device {
@@ -51,64 +41,79 @@ struct Device {
     capacity: usize,
 }
 
-/// What a link counts. What a passing packet counts comes first.
-#[derive(Debug, Default, Clone)]
-#[repr(C)]
+/// What a link counts beside the packets that pass.
+#[derive(Debug, Default)]
 struct Tally {
-    /// Packets in the discipline.
-    waiting: u32,
-    counters: LinkCounters,
     /// Sum of the instants at which packets left the discipline less the sum of those at which they came, so
     /// that `waiting * now` more is the integral of the packets waiting.
     balance_ns: i128,
+    dropped_overlimit: u64,
+    dropped_congestion: u64,
+    peak_packets: u32,
+    active: Active,
 }
 
-impl Tally {
-    #[inline]
-    fn came(&mut self, now: Time) {
-        self.counters.arrived += 1;
-        self.waiting += 1;
-        self.balance_ns -= i128::from(now.as_ns());
-    }
-    #[inline]
-    fn left(&mut self, now: Time) {
-        self.waiting -= 1;
-        self.balance_ns += i128::from(now.as_ns());
-    }
-    fn at(&self, now: Time) -> LinkCounters {
-        let packet_ns = self.balance_ns + i128::from(self.waiting) * i128::from(now.as_ns());
-        let packet_ns = u128::try_from(packet_ns)
-            .unwrap_or_else(|_| panic!("negative waiting time: {packet_ns} ns for {} packets", self.waiting));
-        LinkCounters { packet_ns, ..self.counters }
+/// What a discipline does that few have: it draws, marks, sends back.
+#[derive(Debug, Default)]
+struct Active {
+    /// Seed of its stream of randomness.
+    seed: u64,
+    acts: Option<Box<Acts>>,
+}
+
+#[derive(Debug)]
+struct Acts {
+    rng: Rng,
+    marked: u64,
+    returned: u64,
+}
+
+impl Active {
+    fn get(&mut self) -> &mut Acts {
+        let seed = self.seed;
+        self.acts.get_or_insert_with(|| Box::new(Acts { rng: Rng::from_seed(seed), marked: 0, returned: 0 }))
     }
 }
 
 /// Where the discipline tells what became of packets.
 struct Verdict<'a> {
     now: Time,
+    waiting: &'a mut u32,
     tally: &'a mut Tally,
-    rng: &'a mut Rng,
     pool: &'a mut Pool,
+}
+
+impl Verdict<'_> {
+    #[inline]
+    fn came(&mut self) {
+        *self.waiting += 1;
+        self.tally.balance_ns -= i128::from(self.now.as_ns());
+    }
+    #[inline]
+    fn left(&mut self) {
+        *self.waiting -= 1;
+        self.tally.balance_ns += i128::from(self.now.as_ns());
+    }
 }
 
 impl Fate<Packet> for Verdict<'_> {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         match reason {
-            DropReason::Overlimit => self.tally.counters.dropped_overlimit += 1,
-            _ => self.tally.counters.dropped_congestion += 1,
+            DropReason::Overlimit => self.tally.dropped_overlimit += 1,
+            _ => self.tally.dropped_congestion += 1,
         }
-        self.tally.left(self.now);
+        self.left();
         self.pool.give(&packet);
     }
     fn marked(&mut self, _packet: &Packet, _reason: MarkReason) {
-        self.tally.counters.marked += 1;
+        self.tally.active.get().marked += 1;
     }
     fn returned(&mut self, packet: &Packet) {
-        self.tally.counters.returned += 1;
+        self.tally.active.get().returned += 1;
         self.pool.send_back(packet);
     }
     fn random(&mut self) -> u64 {
-        self.rng.bits()
+        self.tally.active.get().rng.bits()
     }
 }
 
@@ -138,6 +143,7 @@ struct Odd {
     /// Chance of a loss on the line.
     loss: f64,
     loss_rng: Rng,
+    lost: u64,
     /// Where rate or delay changes: the line in the place of the plain one.
     varying: Option<Line>,
     tap: Option<Box<Tap>>,
@@ -155,6 +161,7 @@ impl Odd {
             last_due: Time::ZERO,
             loss: plan.loss.as_f64(),
             loss_rng: Rng::new(seed, &format!("{}/loss", plan.name)),
+            lost: 0,
             varying: plan.varying.as_deref().map(|varying| Line::new(varying, plan.delay)),
             tap: None,
         }
@@ -166,7 +173,7 @@ impl Odd {
     }
 }
 
-/// One direction of a link. What a packet that finds the line free needs comes first.
+/// One direction of a link. A delivery reads the first cache line, a packet that finds the line free the second, too.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Link {
@@ -174,30 +181,33 @@ pub(crate) struct Link {
     scheduled: Time,
     /// When the line becomes or became free.
     free_at: Time,
-    flight: VecDeque<InFlight>,
+    flight: Flight,
+    /// Up to this length a packet passes a discipline that is empty and has no memory, without a device under it: see
+    /// [`Qdisc::passes`]. 0: none does.
+    passing: u32,
     delay: Dur,
+    /// Packets in the discipline.
+    waiting: u32,
     /// The line is free and the discipline said that nothing waits.
     idle: bool,
     /// The discipline has timers of its own.
     timed: bool,
     /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
     eager: bool,
-    /// Up to this length a packet passes a discipline that is empty and has no memory, without a device under it: see
-    /// [`Qdisc::passes`]. 0: none does.
-    passing: u32,
+    /// Packets that arrived, and that the line took.
+    arrived: u64,
+    sent: u64,
     line: Serialisation,
+    sent_bytes: u64,
     /// When the line became busy last.
     busy_since: Time,
     odd: Option<Box<Odd>>,
     device: Option<Box<Device>>,
-    tally: Tally,
     queue: Queue<Packet>,
-    rng: Rng,
-    /// The node that sends.
-    pub from: u32,
-    /// The counters at the end of the warm-up, and the most packets that waited until then.
-    warmup: LinkCounters,
+    tally: Tally,
 }
+
+const _: () = assert!(size_of::<Link>() == 256, "four cache lines");
 
 impl Link {
     /// The link of that plan, with its streams of randomness.
@@ -213,21 +223,25 @@ impl Link {
         let mut link = Link {
             scheduled: Time::NEVER,
             free_at: Time::ZERO,
-            flight: VecDeque::new(),
+            flight: Flight::default(),
+            passing: 0,
             delay: plan.delay,
+            waiting: 0,
             idle: true,
             timed: false,
             eager: false,
-            passing: 0,
+            arrived: 0,
+            sent: 0,
             line: Serialisation::new(plan.rate),
+            sent_bytes: 0,
             busy_since: Time::ZERO,
             odd: odd.matters().then(|| Box::new(odd)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
-            tally: Tally::default(),
             queue: Queue::new(&plan.queue, &context)?,
-            rng: Rng::new(seed, &format!("{}/queue", plan.name)),
-            from: plan.from as u32,
-            warmup: LinkCounters::default(),
+            tally: Tally {
+                active: Active { seed: Rng::seed(seed, &format!("{}/queue", plan.name)), acts: None },
+                ..Tally::default()
+            },
         };
         link.meet_queue();
         Ok(link)
@@ -265,7 +279,7 @@ impl Link {
     /// A packet arrives at the queue. Where the link then needs an event, its time is returned.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
-        if packet.header.len <= self.passing && self.tally.waiting == 0 && self.free_at <= now {
+        if packet.header.len <= self.passing && self.waiting == 0 && self.free_at <= now {
             return self.pass(now, packet, pool);
         }
         self.join(now, packet, pool)
@@ -273,8 +287,9 @@ impl Link {
     /// The packet goes through the discipline.
     fn join(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
         self.catch_up(now, pool);
-        self.tally.came(now);
-        let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
+        self.arrived += 1;
+        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
+        verdict.came();
         self.queue.enqueue(now, packet, &mut verdict);
         if self.device.is_some() {
             self.fill_device(now, pool);
@@ -284,17 +299,17 @@ impl Link {
             self.occupy(now);
             self.send_until(now, pool);
         }
-        self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.tally.waiting);
-        if self.scheduled == Time::NEVER || self.eager { self.schedule() } else { None }
+        self.tally.peak_packets = self.tally.peak_packets.max(self.waiting);
+        if self.scheduled == Time::NEVER || self.eager { self.schedule(pool) } else { None }
     }
     /// The line is free, nothing waits, and the discipline has no say: the packet goes on the line at once.
     #[inline(always)]
     fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
-        self.tally.counters.arrived += 1;
+        self.arrived += 1;
         self.idle = false;
         self.occupy(now);
         self.transmit(now, packet, pool);
-        if self.scheduled == Time::NEVER { self.schedule() } else { None }
+        if self.scheduled == Time::NEVER { self.schedule(pool) } else { None }
     }
     /// A free line becomes busy.
     #[inline(always)]
@@ -320,25 +335,13 @@ impl Link {
         if self.flight.len() <= 1 || self.eager {
             self.catch_up(now, pool);
         }
-        let delivered = match self.flight.front() {
-            Some(head) if head.due <= now => self.flight.pop_front().map(|head| head.packet),
-            _ => None,
-        };
-        if self.flight.is_empty() {
-            self.flight.clear(); // the next packet takes the first place again, which is in the cache
-            if self.flight.capacity() > SPARE {
-                self.flight.shrink_to(0); // of thousands of links few are full at one time
-            }
-        }
-        (delivered, self.schedule())
+        let delivered = pool.flights.pop(&mut self.flight, now);
+        (delivered, self.schedule(pool))
     }
     /// The time of the next event, where there is one and no event as early is pending.
     #[inline(always)]
-    fn schedule(&mut self) -> Option<Time> {
-        let mut next = Time::NEVER;
-        if let Some(head) = self.flight.front() {
-            next = head.due;
-        }
+    fn schedule(&mut self, pool: &Pool) -> Option<Time> {
+        let mut next = pool.flights.due(&self.flight);
         if (next == Time::NEVER || self.eager) && self.is_backlogged() {
             next = next.min(self.free_at);
         }
@@ -349,7 +352,7 @@ impl Link {
         Some(next)
     }
     fn is_backlogged(&self) -> bool {
-        self.tally.waiting > 0 || self.device.as_ref().is_some_and(|d| !d.fifo.is_empty())
+        self.waiting > 0 || self.device.as_ref().is_some_and(|d| !d.fifo.is_empty())
     }
 
     /// Carries out everything that happened in the queue until `now`: dequeues and the discipline's timers.
@@ -373,7 +376,7 @@ impl Link {
     /// The dequeues at which the line became free, up to `now`.
     #[inline(always)]
     fn send_until(&mut self, now: Time, pool: &mut Pool) {
-        if self.passing > 0 && self.tally.waiting == 0 {
+        if self.passing > 0 && self.waiting == 0 {
             self.idle |= self.free_at <= now;
         } else {
             self.drain_until(now, pool);
@@ -399,9 +402,9 @@ impl Link {
     }
     #[inline]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
-        let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
+        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
         let packet = self.queue.dequeue(now, &mut verdict)?;
-        self.tally.left(now);
+        verdict.left();
         Some(packet)
     }
     /// The discipline hands packets to the device as long as there is room.
@@ -416,13 +419,13 @@ impl Link {
     #[inline(always)]
     fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
         let bytes = u64::from(packet.header.len);
-        self.tally.counters.sent += 1;
-        self.tally.counters.sent_bytes += bytes;
+        self.sent += 1;
+        self.sent_bytes += bytes;
         if self.odd.is_some() {
             return self.transmit_oddly(start, packet, pool);
         }
         self.free_at += self.line.next(Bytes::new(bytes));
-        self.flight.push_back(InFlight { due: self.free_at.max(start) + self.delay, packet });
+        pool.flights.push(&mut self.flight, self.free_at.max(start) + self.delay, packet);
     }
     fn transmit_oddly(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
         let Some(odd) = &mut self.odd else { return };
@@ -444,7 +447,7 @@ impl Link {
             tap.write(start, &packet, pool);
         }
         if odd.loss > 0.0 && odd.loss_rng.uniform() < odd.loss {
-            self.tally.counters.lost += 1;
+            odd.lost += 1;
             pool.give(&packet);
             return;
         }
@@ -454,27 +457,45 @@ impl Link {
             odd.last_due = odd.last_due.max(due + odd.jitter.mul_f64(odd.jitter_rng.uniform()));
             due = odd.last_due;
         }
-        self.flight.push_back(InFlight { due, packet });
+        pool.flights.push(&mut self.flight, due, packet);
     }
 
-    /// The warm-up ends: counters "after warm-up" begin here.
-    pub fn end_warmup(&mut self, now: Time, pool: &mut Pool) {
-        self.catch_up(now, pool);
-        self.warmup = self.tally.at(now);
-        self.tally.counters.peak_packets = self.tally.waiting;
+    /// The counters up to now.
+    fn counters(&self, now: Time) -> LinkCounters {
+        let (tally, acts) = (&self.tally, self.tally.active.acts.as_ref());
+        let packet_ns = tally.balance_ns + i128::from(self.waiting) * i128::from(now.as_ns());
+        LinkCounters {
+            arrived: self.arrived,
+            sent: self.sent,
+            sent_bytes: self.sent_bytes,
+            dropped_overlimit: tally.dropped_overlimit,
+            dropped_congestion: tally.dropped_congestion,
+            marked: acts.map_or(0, |acts| acts.marked),
+            returned: acts.map_or(0, |acts| acts.returned),
+            lost: self.odd.as_ref().map_or(0, |odd| odd.lost),
+            packet_ns: u128::try_from(packet_ns)
+                .unwrap_or_else(|_| panic!("negative waiting time: {packet_ns} ns for {} packets", self.waiting)),
+            peak_packets: tally.peak_packets,
+        }
     }
-    /// The counters of the whole run and of the time after warm-up.
-    pub fn record(&mut self, now: Time, pool: &mut Pool) -> LinkRecord {
+    /// The warm-up ends: the counters until now, of which the peak is counted anew.
+    pub fn end_warmup(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
+        let counters = self.record(now, pool);
+        self.tally.peak_packets = self.waiting;
+        counters
+    }
+    /// The counters until now.
+    pub fn record(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
         self.catch_up(now, pool);
-        LinkRecord::new(&self.warmup, &self.tally.at(now))
+        self.counters(now)
     }
     /// What the queue looks like now.
     pub fn view(&mut self, now: Time, pool: &mut Pool) -> LinkView {
         self.catch_up(now, pool);
         let backlog = self.queue.backlog();
-        assert_eq!(backlog.packets, self.tally.waiting, "the discipline's backlog and the packets in it differ");
+        assert_eq!(backlog.packets, self.waiting, "the discipline's backlog and the packets in it differ");
         LinkView {
-            counters: self.tally.at(now),
+            counters: self.counters(now),
             waiting: backlog.packets,
             waiting_bytes: backlog.bytes,
             ring_packets: self.device.as_ref().map_or(0, |d| d.fifo.len() as u32),

@@ -28,7 +28,7 @@ impl Link {
             self.line = fresh.line;
         }
         self.delay = fresh.delay;
-        let last = self.flight.back().map_or(Time::ZERO, |last| last.due);
+        let last = pool.flights.last_due(&self.flight).unwrap_or(Time::ZERO);
         let changed = Odd::new(plan, seed);
         let odd = match &mut self.odd {
             Some(odd) => {
@@ -45,16 +45,16 @@ impl Link {
         if with_queue {
             self.replace_queue(fresh.queue, now, pool);
         }
-        self.schedule()
+        self.schedule(pool)
     }
     fn replace_queue(&mut self, queue: Queue<Packet>, now: Time, pool: &mut Pool) {
-        let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
+        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
         let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut verdict)).collect();
         assert_eq!(self.queue.backlog().packets, 0, "a discipline keeps packets although the link can send");
         self.queue = queue;
         self.meet_queue();
         self.run_timers(now);
-        let mut verdict = Verdict { now, tally: &mut self.tally, rng: &mut self.rng, pool };
+        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
         for packet in moved {
             self.queue.enqueue(now, packet, &mut verdict);
         }

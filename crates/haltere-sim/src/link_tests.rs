@@ -13,7 +13,6 @@ type Outcome = (Vec<(Time, u16, Ecn)>, LinkCounters);
 /// At one instant: the discipline's timer, then the end of a transmission, then an arrival.
 struct Eager {
     queue: Queue<Packet>,
-    rng: Rng,
     loss_rng: Rng,
     plan: LinkPlan,
     line: Serialisation,
@@ -23,7 +22,9 @@ struct Eager {
     paid_until: Time,
     device: VecDeque<Packet>,
     out: Vec<(Time, u16, Ecn)>,
+    waiting: u32,
     tally: Tally,
+    counters: LinkCounters,
     pool: Pool,
     /// The integral of the packets waiting, kept by adding up.
     packet_ns: u128,
@@ -36,7 +37,6 @@ impl Eager {
         let context = LinkContext { rate: plan.rate, rtt: plan.rtt, packet: Bytes::new(1514), seed: hash.bits() };
         Eager {
             queue: Queue::new(&plan.queue, &context).expect("parameters"),
-            rng: Rng::new(seed, &format!("{}/queue", plan.name)),
             loss_rng: Rng::new(seed, &format!("{}/loss", plan.name)),
             plan: plan.clone(),
             line: Serialisation::new(plan.rate),
@@ -45,7 +45,12 @@ impl Eager {
             paid_until: Time::ZERO,
             device: VecDeque::new(),
             out: Vec::new(),
-            tally: Tally::default(),
+            waiting: 0,
+            tally: Tally {
+                active: Active { seed: Rng::seed(seed, &format!("{}/queue", plan.name)), acts: None },
+                ..Tally::default()
+            },
+            counters: LinkCounters::default(),
             pool: Pool::default(),
             packet_ns: 0,
             since: Time::ZERO,
@@ -56,9 +61,10 @@ impl Eager {
         self.since = now;
     }
     fn dequeue(&mut self, now: Time) -> Option<Packet> {
-        let Eager { queue, rng, pool, tally, .. } = self;
-        let packet = queue.dequeue(now, &mut Verdict { now, tally, rng, pool })?;
-        tally.left(now);
+        let Eager { queue, waiting, pool, tally, .. } = self;
+        let mut verdict = Verdict { now, waiting, tally, pool };
+        let packet = queue.dequeue(now, &mut verdict)?;
+        verdict.left();
         Some(packet)
     }
     fn fill(&mut self, now: Time) {
@@ -88,10 +94,10 @@ impl Eager {
                     (end, line.delay(if self.plan.handover_at_start { now } else { end }))
                 }
             };
-            self.tally.counters.sent += 1;
-            self.tally.counters.sent_bytes += u64::from(len);
+            self.counters.sent += 1;
+            self.counters.sent_bytes += u64::from(len);
             if self.loss_rng.uniform() < self.plan.loss.as_f64() {
-                self.tally.counters.lost += 1;
+                self.counters.lost += 1;
             } else {
                 let leaves = if self.plan.handover_at_start { now } else { end };
                 let due = self.out.last().map_or(Time::ZERO, |last| last.0).max(leaves + delay);
@@ -101,9 +107,11 @@ impl Eager {
         });
     }
     fn arrive(&mut self, now: Time, packet: Packet) {
-        let Eager { queue, rng, pool, tally, .. } = self;
-        tally.came(now);
-        queue.enqueue(now, packet, &mut Verdict { now, tally, rng, pool });
+        let Eager { queue, waiting, pool, tally, .. } = self;
+        self.counters.arrived += 1;
+        let mut verdict = Verdict { now, waiting, tally, pool };
+        verdict.came();
+        queue.enqueue(now, packet, &mut verdict);
         self.fill(now);
         if self.busy_until.is_none() {
             let burst = self.plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(self.plan.burst));
@@ -116,7 +124,7 @@ impl Eager {
                 false => self.line_is_free(now),
             }
         }
-        self.tally.counters.peak_packets = self.tally.counters.peak_packets.max(self.queue.backlog().packets);
+        self.counters.peak_packets = self.counters.peak_packets.max(self.queue.backlog().packets);
     }
     fn run(mut self, arrivals: &[(Time, Header)], end: Time) -> Outcome {
         let mut arrivals = arrivals.iter().peekable();
@@ -127,9 +135,17 @@ impl Eager {
             let now = timer.min(line).min(arrival);
             if now > end {
                 self.pass_time(end);
-                self.tally.counters.packet_ns = self.packet_ns;
                 self.out.retain(|o| o.0 <= end);
-                return (self.out, self.tally.counters);
+                let (tally, acts) = (&self.tally, self.tally.active.acts.as_ref());
+                let counters = LinkCounters {
+                    packet_ns: self.packet_ns,
+                    dropped_overlimit: tally.dropped_overlimit,
+                    dropped_congestion: tally.dropped_congestion,
+                    marked: acts.map_or(0, |acts| acts.marked),
+                    returned: acts.map_or(0, |acts| acts.returned),
+                    ..self.counters
+                };
+                return (self.out, counters);
             }
             self.pass_time(now);
             if timer == now {
@@ -153,8 +169,7 @@ fn lazy(plan: &LinkPlan, seed: u64, arrivals: &[(Time, Header)], end: Time) -> O
         let arrival = arrivals.peek().map_or(Time::NEVER, |a| a.0);
         let event = pending.unwrap_or(Time::NEVER);
         if arrival.min(event) > end {
-            let total = link.record(end, &mut pool).total;
-            return (out, total);
+            return (out, link.record(end, &mut pool));
         }
         // Which of the two comes first at one instant must not matter.
         if event < arrival || event == arrival && event.as_ns().is_multiple_of(2) {

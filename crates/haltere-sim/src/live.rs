@@ -88,7 +88,6 @@ impl Live {
             network.flows.push(flow);
             network.fabric.schedule(start.max(network.fabric.now), kind::START, index);
         }
-        network.recorder.join(network.flows.len());
         network.plan = Cow::Owned(plan);
         Ok(())
     }

@@ -180,7 +180,7 @@ impl<'a> Network<'a> {
     fn way_back(&mut self, packet: &Packet) -> Option<u32> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
-        let node = self.fabric.links[link as usize].from;
+        let node = self.plan.links[link as usize].from as u32;
         let (plan, paths) = (&*self.plan, &mut self.fabric.paths);
         *self.ways_back.entry((node, h.dst)).or_insert_with(|| {
             let start = paths.len() as u32;

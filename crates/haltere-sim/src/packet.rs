@@ -4,6 +4,7 @@
 //! the other in rings, and a long line is read in order of its memory. What few packets carry (SACK blocks, the options of a
 //! SYN) is kept aside by the pool, and the packet holds its number.
 
+use crate::flight::Flights;
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
@@ -188,9 +189,10 @@ impl Pkt for Packet {
     }
 }
 
-/// The rare options of packets under way, and copies on their way back.
+/// Packets in flight, the rare options of packets under way, and copies on their way back.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
+    pub flights: Flights,
     rare: Vec<Rare>,
     /// Places in `rare` not in use.
     free: Vec<u32>,

@@ -4,10 +4,10 @@
 
 use crate::app::Flow;
 use crate::fabric::{Fabric, kind};
+use crate::link::Link;
 use haltere_lab::Plan;
-use haltere_lab::record::{FlowSample, QueueSample, Record};
+use haltere_lab::record::{FlowRecord, FlowSample, LinkRecord, QueueSample, Record};
 use haltere_queue::Qdisc;
-use haltere_transport::Info;
 use haltere_units::{Dur, Probe, Time};
 
 const WARMUP: usize = 0;
@@ -21,9 +21,8 @@ pub(crate) struct Recorder {
     flows: Option<Dur>,
     warmup: Time,
     watched: Vec<u32>,
-    /// Per flow at the end of the warm-up: bytes received, sender.
-    at_warmup: Vec<(u64, Option<Info>)>,
-    /// What has been written down so far.
+    /// What has been written down so far. From the end of the warm-up on flows and links have records, with what was so
+    /// then in the place of what was so since; at the end they become what they should be.
     pub record: Record,
 }
 
@@ -35,7 +34,6 @@ impl Recorder {
             flows: plan.measure.flows,
             warmup: plan.warmup,
             watched,
-            at_warmup: Vec::new(),
             record: Record::default(),
         };
         fabric.schedule(plan.warmup, kind::RECORD, WARMUP);
@@ -67,10 +65,15 @@ impl Recorder {
         }
     }
     fn end_warmup(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
-        for link in &mut fabric.links {
-            link.end_warmup(fabric.now, &mut fabric.pool);
-        }
-        self.at_warmup = flows.iter().map(|flow| (flow.received(), flow.sender())).collect();
+        let Fabric { links, pool, now, .. } = fabric;
+        let link = |link: &mut Link| LinkRecord { total: link.end_warmup(*now, pool), ..LinkRecord::default() };
+        self.record.links = links.iter_mut().map(link).collect();
+        let flow = |flow: &Flow| FlowRecord {
+            received_after_warmup: flow.received(),
+            sender_at_warmup: flow.sender(),
+            ..FlowRecord::default()
+        };
+        self.record.flows = flows.iter().map(flow).collect();
     }
     fn sample_queues(&mut self, fabric: &mut Fabric) {
         let mut probe = Probe::new();
@@ -112,20 +115,19 @@ impl Recorder {
             });
         }
     }
-    /// Flows have joined: there are `count` now. Whoever joins after the warm-up had received nothing when it ended.
-    pub fn join(&mut self, count: usize) {
-        if !self.at_warmup.is_empty() {
-            self.at_warmup.resize(count, (0, None));
-        }
-    }
     /// The run is over.
     pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
         let end = fabric.now;
         if self.warmup > end {
             self.end_warmup(fabric, flows); // nothing is after a warm-up that outlasts the run
         }
-        let warm = self.at_warmup.iter();
-        self.record.flows = flows.iter().map(Flow::record).collect();
+        // Who joined after the warm-up had received nothing when it ended.
+        self.record.flows.resize_with(flows.len(), FlowRecord::default);
+        for (record, flow) in self.record.flows.iter_mut().zip(&*flows) {
+            let sender_at_warmup = record.sender_at_warmup.take();
+            let received_after_warmup = flow.received() - record.received_after_warmup;
+            *record = FlowRecord { received_after_warmup, sender_at_warmup, ..flow.record() };
+        }
         let ftp = flows.iter().filter_map(|flow| if let Flow::Ftp(ftp) = flow { Some(ftp) } else { None });
         self.record.tasks = ftp.flat_map(|ftp| ftp.tasks()).collect();
         flows.iter_mut().for_each(|flow| {
@@ -134,12 +136,8 @@ impl Recorder {
             }
         });
         self.record.tasks.sort_by_key(|task| (task.start, task.flow));
-        for (flow, &(received, sender)) in self.record.flows.iter_mut().zip(warm) {
-            flow.received_after_warmup = flow.received - received;
-            flow.sender_at_warmup = sender;
-        }
-        for link in &mut fabric.links {
-            self.record.links.push(link.record(end, &mut fabric.pool));
+        for (record, link) in self.record.links.iter_mut().zip(&mut fabric.links) {
+            *record = LinkRecord::new(&record.total, &link.record(end, &mut fabric.pool));
         }
         self.record.peak_events = fabric.events.peak() as u64;
         self.record

@@ -1,0 +1,114 @@
+//! Packets in flight: those of all lines lie in one place, each line's chained in order of departure.
+//!
+//! A place that a delivery frees is the next to be taken, so as many places are in use as packets were ever under way at once,
+//! and the few that a short line uses are in the cache, however many lines there are.
+//!
+//! ```text
+//!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line
+//! ```
+
+use crate::packet::Packet;
+use haltere_units::Time;
+
+/// Ends a chain.
+const NONE: u32 = u32::MAX;
+
+/// A packet on the line: one cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct InFlight {
+    due: Time,
+    packet: Packet,
+}
+
+/// The packets in flight on one line, as places in [`Flights`].
+#[derive(Debug)]
+pub(crate) struct Flight {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+impl Default for Flight {
+    fn default() -> Flight {
+        Flight { head: NONE, tail: NONE, len: 0 }
+    }
+}
+
+impl Flight {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+}
+
+/// The packets in flight on all lines.
+#[derive(Debug)]
+pub(crate) struct Flights {
+    places: Vec<InFlight>,
+    /// The place after this one: of its flight, or of those that are free.
+    next: Vec<u32>,
+    free: u32,
+}
+
+impl Default for Flights {
+    fn default() -> Flights {
+        Flights { places: Vec::new(), next: Vec::new(), free: NONE }
+    }
+}
+
+impl Flights {
+    /// The packet joins the end of that flight, to be delivered at `due`.
+    #[inline(always)]
+    pub fn push(&mut self, flight: &mut Flight, due: Time, packet: Packet) {
+        let at = self.free;
+        if at == NONE {
+            return self.push_more(flight, due, packet);
+        }
+        self.free = self.next[at as usize];
+        self.places[at as usize] = InFlight { due, packet };
+        self.join(flight, at);
+    }
+    /// There was never as much in flight.
+    #[cold]
+    #[inline(never)]
+    fn push_more(&mut self, flight: &mut Flight, due: Time, packet: Packet) {
+        let at = self.places.len() as u32;
+        assert!(at < NONE, "4 294 967 295 packets are in flight");
+        self.places.push(InFlight { due, packet });
+        self.next.push(NONE);
+        self.join(flight, at);
+    }
+    #[inline(always)]
+    fn join(&mut self, flight: &mut Flight, at: u32) {
+        self.next[at as usize] = NONE;
+        if flight.len == 0 {
+            flight.head = at;
+        } else {
+            self.next[flight.tail as usize] = at;
+        }
+        flight.tail = at;
+        flight.len += 1;
+    }
+    /// When the head of that flight is delivered; never: nothing is in flight.
+    #[inline(always)]
+    pub fn due(&self, flight: &Flight) -> Time {
+        self.places.get(flight.head as usize).map_or(Time::NEVER, |head| head.due)
+    }
+    /// When the last packet of that flight is delivered, where there is one.
+    pub fn last_due(&self, flight: &Flight) -> Option<Time> {
+        (flight.len > 0).then(|| self.places[flight.tail as usize].due)
+    }
+    /// The head of that flight, if it is delivered by `now`.
+    #[inline(always)]
+    pub fn pop(&mut self, flight: &mut Flight, now: Time) -> Option<Packet> {
+        let at = flight.head;
+        let head = self.places.get(at as usize).filter(|head| head.due <= now)?;
+        let packet = head.packet;
+        flight.head = core::mem::replace(&mut self.next[at as usize], self.free);
+        self.free = at;
+        flight.len -= 1;
+        Some(packet)
+    }
+}
