@@ -230,7 +230,7 @@ impl Sender {
         let mut original_low = u64::MAX;
         while let Some(sent) = self.board.pop_acked(ack) {
             acc.acked_segments += 1;
-            acc.acked_bytes += u64::from(sent.len);
+            acc.acked_bytes += u64::from(sent.len());
             if sent.has(EVER_RETRANS | RETRANS) {
                 acc.flags |= RETRANS_ACKED;
             } else if !sent.has(SACKED) {
@@ -262,9 +262,9 @@ impl Sender {
 
     #[inline]
     fn deliver(&mut self, sent: &Sent, acc: &mut Acc) {
-        self.count_delivered(acc, u64::from(sent.len), 1);
+        self.count_delivered(acc, u64::from(sent.len()), 1);
         if sent.has(CE_COUNTED) {
-            acc.returned += u64::from(sent.len);
+            acc.returned += u64::from(sent.len());
         }
         let spurious = sent.has(EVER_RETRANS | RETRANS) && acc.echo_ms.is_some_and(|ms| ms < sent.sent_at / 1_000_000);
         if !spurious {
@@ -495,7 +495,7 @@ impl Sender {
             return false;
         }
         sent.flags |= CE_COUNTED;
-        let bytes = Bytes::new(u64::from(sent.len));
+        let bytes = Bytes::new(u64::from(sent.len()));
         if self.control.on_returned(now, bytes) {
             self.enter_cwr();
             self.tell_loss(now);

@@ -12,8 +12,9 @@
 
 use alloc::collections::VecDeque;
 
-/// What is known of a segment under way.
+/// What is known of a segment under way: one cache line.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub(crate) struct Sent {
     /// Its first position.
     pub seq: u64,
@@ -23,17 +24,22 @@ pub(crate) struct Sent {
     pub first_sent_at: u64,
     pub delivered: u64,
     pub delivered_at: u64,
-    /// Positions it takes, a FIN included.
-    pub len: u32,
     /// Bytes held lost in all, delivered with CE in all (both modulo 2^32) and in flight when it was sent.
     pub lost: u32,
     pub delivered_ce: u32,
     pub in_flight: u32,
-    /// Neighbours in the order of transmission; the ends point at themselves.
+    /// Neighbours in the order of transmission; what the ends have here means nothing.
     prev: u32,
     next: u32,
+    /// Positions it takes, a FIN included: an MSS is at most 65,483.
+    positions: u16,
     pub flags: u16,
 }
+
+const _: () = assert!(size_of::<Sent>() == 64, "one cache line");
+
+/// Segments for which a scoreboard keeps room.
+const SPARE: usize = 8;
 
 /// The receiver has it.
 pub(crate) const SACKED: u16 = 1;
@@ -55,9 +61,14 @@ pub(crate) const SAMPLED: u16 = 128;
 const CHAINED: u16 = 256;
 
 impl Sent {
+    /// Positions it takes, a FIN included.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        u32::from(self.positions)
+    }
     #[inline]
     pub(crate) fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
+        self.seq + u64::from(self.positions)
     }
     #[inline]
     pub(crate) fn has(&self, flag: u16) -> bool {
@@ -71,7 +82,7 @@ impl Sent {
             first_sent_at: 0,
             delivered: 0,
             delivered_at: 0,
-            len,
+            positions: len as u16,
             lost: 0,
             delivered_ce: 0,
             in_flight: 0,
@@ -158,11 +169,10 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn push(&mut self, mut sent: Sent) {
         let number = self.base.wrapping_add(self.ring.len() as u32);
-        self.out += u64::from(sent.len);
+        self.out += u64::from(sent.len());
         sent.flags |= CHAINED;
-        (sent.prev, sent.next) = (number, number);
+        sent.prev = self.tail;
         if self.chained > 0 {
-            sent.prev = self.tail;
             let tail = self.tail.wrapping_sub(self.base) as usize;
             self.ring[tail].next = number;
         } else {
@@ -183,7 +193,7 @@ impl Scoreboard {
         if front.has(CHAINED) {
             self.unchain(0);
         }
-        self.out -= u64::from(front.len);
+        self.out -= u64::from(front.len());
         if front.has(SACKED | LOST | RETRANS) {
             self.forget(&front);
         }
@@ -192,18 +202,21 @@ impl Scoreboard {
         }
         self.base = self.base.wrapping_add(1);
         self.ring.pop_front();
+        if self.ring.capacity() > SPARE && self.ring.len() < self.ring.capacity() / 8 {
+            self.ring.shrink_to(self.ring.capacity() / 4); // of thousands of flows few have a large window at one time
+        }
         Some(front)
     }
 
     fn forget(&mut self, sent: &Sent) {
         if sent.has(SACKED) {
-            self.sacked.sub(sent.len);
+            self.sacked.sub(sent.len());
         }
         if sent.has(LOST) {
-            self.lost.sub(sent.len);
+            self.lost.sub(sent.len());
         }
         if sent.has(RETRANS) {
-            self.retrans.sub(sent.len);
+            self.retrans.sub(sent.len());
         }
     }
 
@@ -215,7 +228,7 @@ impl Scoreboard {
         }
         let cut = (ack - front.seq) as u32;
         front.seq = ack;
-        front.len -= cut;
+        front.positions -= cut as u16;
         let flags = front.flags;
         self.out -= u64::from(cut);
         for (flag, tally) in [(SACKED, &mut self.sacked), (LOST, &mut self.lost), (RETRANS, &mut self.retrans)] {
@@ -236,7 +249,7 @@ impl Scoreboard {
             return self.ring.len();
         }
         // Segments mostly have one length: guess, and search only where the guess fails.
-        let guess = ((seq - front.seq) / u64::from(front.len.max(1))) as usize;
+        let guess = ((seq - front.seq) / u64::from(front.len().max(1))) as usize;
         if self.ring.get(guess).is_some_and(|s| s.seq == seq) {
             return guess;
         }
@@ -249,7 +262,7 @@ impl Scoreboard {
         if sent.has(SACKED) {
             return false;
         }
-        let (flags, len) = (sent.flags, sent.len);
+        let (flags, len) = (sent.flags, sent.len());
         sent.flags |= SACKED;
         if flags & RETRANS == 0 {
             if flags & LOST != 0 {
@@ -273,7 +286,7 @@ impl Scoreboard {
         let sent = &mut self.ring[index];
         if sent.has(RETRANS) {
             sent.flags &= !RETRANS;
-            let len = sent.len;
+            let len = sent.len();
             self.retrans.sub(len);
         }
     }
@@ -282,7 +295,7 @@ impl Scoreboard {
     pub(crate) fn lose(&mut self, index: usize) -> u64 {
         let number = self.base.wrapping_add(index as u32);
         let sent = &mut self.ring[index];
-        let (flags, len) = (sent.flags, sent.len);
+        let (flags, len) = (sent.flags, sent.len());
         if flags & SACKED != 0 || flags & (LOST | RETRANS) == LOST {
             return 0;
         }
@@ -349,7 +362,7 @@ impl Scoreboard {
     /// A segment was sent again.
     pub(crate) fn retransmitted(&mut self, index: usize, now: u64) {
         let sent = &mut self.ring[index];
-        let (flags, len) = (sent.flags, sent.len);
+        let (flags, len) = (sent.flags, sent.len());
         sent.flags |= RETRANS | EVER_RETRANS;
         sent.sent_at = now;
         if flags & RETRANS == 0 {
@@ -369,8 +382,8 @@ impl Scoreboard {
     }
     /// The transmission after that one.
     pub(crate) fn after(&self, index: usize) -> Option<usize> {
-        let next = self.ring[index].next.wrapping_sub(self.base) as usize;
-        (next != index).then_some(next)
+        let last = self.tail.wrapping_sub(self.base) as usize;
+        (index != last).then(|| self.ring[index].next.wrapping_sub(self.base) as usize)
     }
 
     #[inline]
@@ -379,21 +392,17 @@ impl Scoreboard {
         let sent = &mut self.ring[index];
         sent.flags &= !CHAINED;
         let (prev, next) = (sent.prev, sent.next);
-        let before = if prev == number { next } else { prev };
-        let after = if next == number { prev } else { next };
-        if prev == number {
-            self.head = next;
-        } else {
-            let at = prev.wrapping_sub(self.base) as usize;
-            self.ring[at].next = after;
-        }
-        if next == number {
-            self.tail = prev;
-        } else {
-            let at = next.wrapping_sub(self.base) as usize;
-            self.ring[at].prev = before;
-        }
         self.chained -= 1;
+        // The oldest mostly goes first: its neighbour is not looked at.
+        match (number == self.head, number == self.tail) {
+            (true, _) => self.head = next,
+            (false, true) => self.tail = prev,
+            (false, false) => {
+                let (before, after) = (prev.wrapping_sub(self.base), next.wrapping_sub(self.base));
+                self.ring[before as usize].next = next;
+                self.ring[after as usize].prev = prev;
+            }
+        }
     }
 
     fn chain_last(&mut self, index: usize) {
@@ -401,9 +410,8 @@ impl Scoreboard {
         let tail = self.tail;
         let sent = &mut self.ring[index];
         sent.flags |= CHAINED;
-        (sent.prev, sent.next) = (number, number);
+        sent.prev = tail;
         if self.chained > 0 {
-            sent.prev = tail;
             let at = tail.wrapping_sub(self.base) as usize;
             self.ring[at].next = number;
         } else {
@@ -419,18 +427,14 @@ impl Scoreboard {
         self.chain_last(index);
         let number = self.base.wrapping_add(index as u32);
         let mut later = None;
-        let mut at = self.ring[index].prev;
-        while at != number {
+        let mut at = number;
+        while at != self.head {
+            at = self.ring[at.wrapping_sub(self.base) as usize].prev;
             let i = at.wrapping_sub(self.base) as usize;
             if !sent_after((self.ring[i].sent_at, self.ring[i].end()), key) {
                 break;
             }
             later = Some(at);
-            let prev = self.ring[i].prev;
-            if prev == at {
-                break;
-            }
-            at = prev;
         }
         let Some(later) = later else { return };
         self.unchain(index);
@@ -440,16 +444,13 @@ impl Scoreboard {
     fn chain_before(&mut self, index: usize, later: u32) {
         let number = self.base.wrapping_add(index as u32);
         let at = later.wrapping_sub(self.base) as usize;
-        let prev = self.ring[at].prev;
-        self.ring[at].prev = number;
+        let prev = core::mem::replace(&mut self.ring[at].prev, number);
         let sent = &mut self.ring[index];
         sent.flags |= CHAINED;
-        sent.next = later;
-        if prev == later {
-            sent.prev = number;
+        (sent.prev, sent.next) = (prev, later);
+        if later == self.head {
             self.head = number;
         } else {
-            sent.prev = prev;
             let before = prev.wrapping_sub(self.base) as usize;
             self.ring[before].next = number;
         }

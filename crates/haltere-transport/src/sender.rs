@@ -416,13 +416,19 @@ impl Sender {
         self.delivery.on_sent(self.board.get_mut(index), in_flight);
         self.segments_sent += 1;
         self.retransmissions += 1;
-        self.bytes_retransmitted += u64::from(sent.len);
-        self.left(sent.len, now);
+        self.bytes_retransmitted += u64::from(sent.len());
+        self.left(sent.len(), now);
         if index == 0 && self.xmit.timer != Timer::Reorder {
             self.set_rto(now.as_ns() + self.rtt.rto());
         }
         let fin = sent.has(FIN);
-        Transmit { seq: sent.seq, len: sent.len - u32::from(fin), fin, new: false, push: sent.end() >= self.write_end }
+        Transmit {
+            seq: sent.seq,
+            len: sent.len() - u32::from(fin),
+            fin,
+            new: false,
+            push: sent.end() >= self.write_end,
+        }
     }
 
     /// RFC 8985 section 7.3: new data as probe if there is any, else the last segment again.
