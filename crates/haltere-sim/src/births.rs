@@ -6,13 +6,12 @@
 
 use crate::app::tcp::Tcp;
 use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Header, Packet};
+use crate::packet::{Header, Marks, Packet};
 use haltere_lab::arrivals::{Birth, Births};
 use haltere_lab::plan::{AppPlan, ArrivalsPlan, FlowPlan};
 use haltere_lab::record::Completion;
 use haltere_lab::rng::Rng;
 use haltere_lab::{Plan, Routes};
-use haltere_queue::Ecn;
 use haltere_units::{Bytes, Dur, Time};
 use std::collections::HashMap;
 
@@ -215,10 +214,8 @@ fn header((src, dst): (usize, usize), (src_port, dst_port): (u16, u16), cursor: 
         dst_port,
         id: 0,
         protocol: 6,
-        ecn: Ecn::NotEct,
         dscp: 0,
-        returned: false,
-        aligned: false,
+        marks: Marks::default(),
         flags: 0,
     }
 }

@@ -336,6 +336,7 @@ impl EventQueue {
         for entry in all {
             self.insert(entry);
         }
+        self.beyond = 0; // those put back were counted when they came
     }
 }
 

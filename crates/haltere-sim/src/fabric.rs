@@ -110,7 +110,7 @@ impl Port {
     #[inline]
     pub fn send_segment(&mut self, segment: &Segment, options: u32, ecn: Ecn, fabric: &mut Fabric) {
         if segment.flags.contains(Flags::SYN) {
-            self.header.aligned = is_aligned(segment.seq);
+            self.header.marks = self.header.marks.with_aligned(is_aligned(segment.seq));
         }
         let header = self.next_header(segment.header_len() + options + segment.len, ecn, fabric.framing);
         let packet = fabric.pool.carry(header, segment);
@@ -119,6 +119,6 @@ impl Port {
     #[inline]
     fn next_header(&mut self, bytes: u32, ecn: Ecn, framing: u32) -> Header {
         self.header.id = self.header.id.wrapping_add(1);
-        Header { len: framing + IPV4_HEADER + bytes, ecn, ..self.header }
+        Header { len: framing + IPV4_HEADER + bytes, marks: self.header.marks.with_ecn(ecn), ..self.header }
     }
 }

@@ -1,7 +1,7 @@
 //! A link that draws its queue's dequeues lazily does the same as one that acts on every instant.
 
 use super::*;
-use crate::packet::{Body, Header};
+use crate::packet::{Body, Header, Marks};
 use haltere_lab::varying::{self, Capacity, Varying};
 use haltere_queue::{Ecn, QueueParams};
 use haltere_units::{Prob, Rate};
@@ -101,7 +101,7 @@ impl Eager {
             } else {
                 let leaves = if self.plan.handover_at_start { now } else { end };
                 let due = self.out.last().map_or(Time::ZERO, |last| last.0).max(leaves + delay);
-                self.out.push((due, packet.header.id, packet.header.ecn));
+                self.out.push((due, packet.header.id, packet.header.marks.ecn()));
             }
             self.paid_until.max(now)
         });
@@ -174,7 +174,7 @@ fn lazy(plan: &LinkPlan, seed: u64, arrivals: &[(Time, Header)], end: Time) -> O
         // Which of the two comes first at one instant must not matter.
         if event < arrival || event == arrival && event.as_ns().is_multiple_of(2) {
             let (packet, next) = link.on_event(event, &mut pool);
-            out.extend(packet.map(|p| (event, p.header.id, p.header.ecn)));
+            out.extend(packet.map(|p| (event, p.header.id, p.header.marks.ecn())));
             pending = next;
         } else if let Some((at, header)) = arrivals.next() {
             let packet = pool.take(*header, &Body::Udp(0));
@@ -198,25 +198,11 @@ fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Heade
         let flow = (rng.bits() % 7) as u32;
         let ecn = if flow.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
         let (src, dst, src_port, dst_port) = (flow, 9, 40_000, 5001);
-        let (cursor, endpoint, protocol, dscp, returned, aligned, flags) = (0, 0, 17, 0, false, false, 0);
+        let (cursor, endpoint, protocol, dscp, flags) = (0, 0, 17, 0, 0);
+        let marks = Marks::default().with_ecn(ecn);
         all.push((
             now,
-            Header {
-                len,
-                cursor,
-                endpoint,
-                src,
-                dst,
-                src_port,
-                dst_port,
-                id,
-                protocol,
-                ecn,
-                dscp,
-                returned,
-                aligned,
-                flags,
-            },
+            Header { len, cursor, endpoint, src, dst, src_port, dst_port, id, protocol, dscp, marks, flags },
         ));
     }
     all
@@ -303,7 +289,7 @@ fn a_link_without_a_rate_only_delays() {
     let arrivals = arrivals(&mut Rng::new(1, "no rate"), 1000, 1e7, 1.0);
     let end = arrivals.last().expect("some").0 + Dur::from_secs(1);
     let (out, counters) = lazy(&plan, 1, &arrivals, end);
-    let want: Vec<_> = arrivals.iter().map(|(at, h)| (*at + plan.delay, h.id, h.ecn)).collect();
+    let want: Vec<_> = arrivals.iter().map(|(at, h)| (*at + plan.delay, h.id, h.marks.ecn())).collect();
     assert_eq!(out, want);
     assert_eq!((counters.peak_packets, counters.packet_ns), (0, 0), "nothing waits");
 }

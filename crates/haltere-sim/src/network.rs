@@ -7,12 +7,11 @@ use crate::error::RunError;
 use crate::event_queue::{EventQueue, Target};
 use crate::fabric::{DELIVER, Fabric, Port, kind};
 use crate::link::Link;
-use crate::packet::{Header, Packet, Pool};
+use crate::packet::{Header, Marks, Packet, Pool};
 use crate::pcap::Tap;
 use crate::recorder::Recorder;
 use haltere_lab::plan::{AppPlan, FlowPlan};
 use haltere_lab::{Plan, Record, Routes};
-use haltere_queue::Ecn;
 use haltere_units::{ParamError, Time};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -237,10 +236,8 @@ pub(crate) fn ports(
             dst_port,
             id: 0,
             protocol,
-            ecn: Ecn::NotEct,
             dscp: 0,
-            returned: false,
-            aligned: false,
+            marks: Marks::default(),
             flags: 0,
         };
         let way = match plan.ecmp {

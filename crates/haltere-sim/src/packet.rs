@@ -5,6 +5,7 @@
 //! SYN) is kept aside by the pool, and the packet holds its number.
 
 use crate::flight::Flights;
+use crate::wire_format::ecn_bits;
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
@@ -41,16 +42,53 @@ pub(crate) struct Header {
     pub id: u16,
     /// IP protocol number.
     pub protocol: u8,
-    /// ECN field.
-    pub ecn: Ecn,
     /// DSCP.
     pub dscp: u8,
-    /// A copy that a queue turned round.
-    pub returned: bool,
-    /// TCP: the initial sequence number of its stream ends in as many zero bits as let a router read the offset.
-    pub aligned: bool,
+    /// ECN field, and what else is so or not.
+    pub marks: Marks,
     /// TCP flags; of an echo 1 where it is the answer.
     pub flags: u8,
+}
+
+/// The ECN field and two answers, in a byte of which every value means something: where a field had values that mean nothing, an
+/// `Option<Packet>` would keep its `None` there, in the middle of the packet, and be copied in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    const ECN: u8 = 3;
+    const RETURNED: u8 = 4;
+    const ALIGNED: u8 = 8;
+
+    /// The ECN field.
+    #[inline]
+    pub fn ecn(self) -> Ecn {
+        match self.0 & Marks::ECN {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+    /// The same with that ECN field.
+    #[inline]
+    pub fn with_ecn(self, ecn: Ecn) -> Marks {
+        Marks(self.0 & !Marks::ECN | ecn_bits(ecn))
+    }
+    /// It is a copy that a queue turned round.
+    #[inline]
+    pub fn is_returned(self) -> bool {
+        self.0 & Marks::RETURNED != 0
+    }
+    /// TCP: the initial sequence number of its stream ends in as many zero bits as let a router read the offset.
+    #[inline]
+    pub fn is_aligned(self) -> bool {
+        self.0 & Marks::ALIGNED != 0
+    }
+    /// The same, where that is so or not.
+    pub fn with_aligned(self, aligned: bool) -> Marks {
+        Marks(self.0 & !Marks::ALIGNED | u8::from(aligned) * Marks::ALIGNED)
+    }
 }
 
 /// True for an initial sequence number from which a router can tell the offset of a later one.
@@ -128,8 +166,7 @@ impl Packet {
         core::mem::swap(&mut h.src, &mut h.dst);
         core::mem::swap(&mut h.src_port, &mut h.dst_port);
         h.endpoint ^= 1;
-        h.ecn = Ecn::Ce;
-        h.returned = true;
+        h.marks = Marks(h.marks.with_ecn(Ecn::Ce).0 | Marks::RETURNED);
     }
 }
 
@@ -158,11 +195,11 @@ impl Pkt for Packet {
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.header.ecn
+        self.header.marks.ecn()
     }
     #[inline]
     fn set_ce(&mut self) {
-        self.header.ecn = Ecn::Ce;
+        self.header.marks = self.header.marks.with_ecn(Ecn::Ce);
     }
     fn flow(&self) -> FlowKey {
         self.header.flow()
@@ -174,11 +211,11 @@ impl Pkt for Packet {
         self.header.dscp = dscp;
     }
     fn is_returned(&self) -> bool {
-        self.header.returned
+        self.header.marks.is_returned()
     }
     /// A router can read the offset only where the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {
-        if self.header.protocol != TCP || !self.header.aligned {
+        if self.header.protocol != TCP || !self.header.marks.is_aligned() {
             return None;
         }
         if Flags(u16::from(self.header.flags)).contains(Flags::SYN) {

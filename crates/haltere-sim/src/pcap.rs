@@ -126,10 +126,10 @@ fn push_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
 
 /// Appends the headers of a packet from IP up.
 fn encode(packet: &Packet, body: &Body, framing: u32, out: &mut Vec<u8>) {
-    let Header { len, src, dst, endpoint, src_port, dst_port, id, protocol, ecn, dscp, .. } = packet.header;
+    let Header { len, src, dst, endpoint, src_port, dst_port, id, protocol, marks, dscp, .. } = packet.header;
     let payload = len - framing - IPV4_HEADER;
     let payload = u16::try_from(payload).unwrap_or_else(|_| panic!("an IP payload of {payload} bytes"));
-    let ip = Ipv4 { src: address(src), dst: address(dst), protocol, ecn, dscp, id, payload };
+    let ip = Ipv4 { src: address(src), dst: address(dst), protocol, ecn: marks.ecn(), dscp, id, payload };
     ip.encode(out);
     match body {
         Body::Tcp(segment) => encode_tcp(segment, &ip, (src_port, dst_port), out),

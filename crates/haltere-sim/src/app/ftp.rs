@@ -200,10 +200,10 @@ impl Ftp {
         // A packet of a connection that is no more finds none.
         let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
         if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
-            if h.returned {
+            if h.marks.is_returned() {
                 end.socket.on_returned(fabric.now, &segment);
             } else {
-                end.socket.on_segment(fabric.now, &segment, h.ecn);
+                end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
             }
         }
         self.go_on(fabric);

@@ -184,10 +184,10 @@ impl Multi {
         let ports = (h.src_port, h.dst_port);
         let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
         let path = self.ports.iter().position(|p| of(p) == ports);
-        if let (Some(path), Some(segment), false) = (path, fabric.pool.open_segment(&packet), h.returned)
+        if let (Some(path), Some(segment), false) = (path, fabric.pool.open_segment(&packet), h.marks.is_returned())
             && let Some(dss) = self.sent[path][from].get(h.id)
         {
-            self.ends[side].on_segment(fabric.now, path, &segment, h.ecn, &dss);
+            self.ends[side].on_segment(fabric.now, path, &segment, h.marks.ecn(), &dss);
         }
         if side == SERVER {
             self.read(fabric.now);

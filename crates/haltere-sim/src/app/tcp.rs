@@ -131,10 +131,10 @@ impl Tcp {
     pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         let Some(segment) = fabric.pool.open_segment(&packet) else { return };
         let socket = &mut self.ends[side].socket;
-        if packet.header.returned {
+        if packet.header.marks.is_returned() {
             socket.on_returned(fabric.now, &segment);
         } else {
-            socket.on_segment(fabric.now, &segment, packet.header.ecn);
+            socket.on_segment(fabric.now, &segment, packet.header.marks.ecn());
         }
         if side == SERVER {
             self.read(fabric.now);
