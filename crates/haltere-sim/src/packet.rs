@@ -87,7 +87,7 @@ impl Marks {
     }
     /// The same, where that is so or not.
     pub fn with_aligned(self, aligned: bool) -> Marks {
-        Marks(self.0 & !Marks::ALIGNED | u8::from(aligned) * Marks::ALIGNED)
+        Marks(self.0 & !Marks::ALIGNED | if aligned { Marks::ALIGNED } else { 0 })
     }
 }
 

@@ -51,14 +51,14 @@ struct Handshake {
     timeout: u64,
     most_timeout: u64,
     /// What the control is made of: made anew if the peer's segments are smaller.
-    control: Option<Box<CongestionParams>>,
+    control: CongestionParams,
     initial_window: u32,
     seed: u64,
 }
 
 /// A TCP endpoint without I/O. What every segment needs comes first.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub struct Connection {
     /// The last time heard of.
     pub(crate) clock: u64,
@@ -75,7 +75,8 @@ pub struct Connection {
     peer_scale: u8,
     pub(crate) rx: Receiver,
     pub(crate) tx: Sender,
-    hs: Handshake,
+    /// Until the connection is established.
+    hs: Option<Box<Handshake>>,
     pub(crate) returned: u64,
     pub(crate) returned_late: u64,
     /// The bytes themselves, where the world has them.
@@ -95,12 +96,12 @@ impl Connection {
     pub fn new(role: Role, tcp: &TcpParams, control: &CongestionParams, seed: u64) -> Result<Connection, ParamError> {
         tcp.check()?;
         let initial_window = tcp.mss * u64::from(tcp.initial_window);
-        let params = Box::new(control.clone());
+        let params = control.clone();
         let control = Control::new(control, &SenderContext { mss: tcp.mss, initial_window, seed })?;
         let per_packet = control.ecn() == EcnUse::PerPacket;
         let rx = Receiver::new(tcp, per_packet);
         let option = tcp.mss.as_u64() + if tcp.timestamps { 12 } else { 0 };
-        let hs = Handshake {
+        let hs = Box::new(Handshake {
             mss: option as u16,
             scale: tcp.window_scaling.then_some(rx.window.scale),
             ecn: tcp.ecn || per_packet,
@@ -113,10 +114,10 @@ impl Connection {
             most_tries: tcp.syn_retries,
             timeout: tcp.initial_rto.as_ns(),
             most_timeout: tcp.max_rto.as_ns(),
-            control: Some(params),
+            control: params,
             initial_window: tcp.initial_window,
             seed,
-        };
+        });
         let random = mix(seed);
         Ok(Connection {
             state: if role == Role::Server { State::Listen } else { State::Closed },
@@ -131,7 +132,7 @@ impl Connection {
             ts_recent: 0,
             tx: Sender::new(tcp, control),
             rx,
-            hs,
+            hs: Some(hs),
             returned: 0,
             returned_late: 0,
             clock: 0,
@@ -143,8 +144,14 @@ impl Connection {
     pub fn open(&mut self, now: Time) {
         if self.state == State::Closed {
             self.state = State::SynSent;
-            self.hs.due = true;
-            self.hs.first_at = now.as_ns();
+            self.send_syn(now);
+        }
+    }
+
+    /// A SYN or SYN-ACK is due, for the first time.
+    fn send_syn(&mut self, now: Time) {
+        if let Some(hs) = &mut self.hs {
+            (hs.due, hs.first_at) = (true, now.as_ns());
         }
     }
 
@@ -241,11 +248,14 @@ impl Connection {
                 let asks = flags.contains(Flags::ECE) && flags.contains(Flags::CWR);
                 self.take_options(now, segment, asks);
                 self.state = State::SynReceived;
-                self.hs.due = true;
-                self.hs.first_at = now.as_ns();
+                self.send_syn(now);
             }
             State::SynReceived if flags.contains(Flags::RST) => self.state = State::Reset,
-            State::SynReceived if flags.contains(Flags::SYN) => self.hs.due = true,
+            State::SynReceived if flags.contains(Flags::SYN) => {
+                if let Some(hs) = &mut self.hs {
+                    hs.due = true;
+                }
+            }
             State::SynReceived if flags.contains(Flags::ACK) && segment.ack == wire(1, self.iss) => {
                 self.establish(now, segment);
                 self.on_established(now, segment, ecn);
@@ -266,29 +276,29 @@ impl Connection {
 
     /// The peer's SYN or SYN-ACK.
     fn take_options(&mut self, now: Time, segment: &Segment, ecn: bool) {
+        let Some(hs) = &self.hs else { return };
         self.irs = segment.seq;
         self.rx.next = 1;
         self.rx.acked_up_to = 1;
-        self.ecn_ok = self.hs.ecn && ecn;
-        self.ts_ok = self.hs.timestamps && segment.timestamps.is_some();
+        self.ecn_ok = hs.ecn && ecn;
+        self.ts_ok = hs.timestamps && segment.timestamps.is_some();
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.val;
         }
-        let sack = self.hs.sack && segment.sack_permitted;
+        let sack = hs.sack && segment.sack_permitted;
         self.tx.sack_ok = sack;
         self.rx.sack_ok = sack;
         self.rx.ecn_ok = self.ecn_ok;
-        let scaled = self.hs.scale.is_some() && segment.window_scale.is_some();
+        let scaled = hs.scale.is_some() && segment.window_scale.is_some();
         self.peer_scale = if scaled { segment.window_scale.unwrap_or(0).min(14) } else { 0 };
         // RFC 6691: the option counts neither options nor headers.
         let peer = u64::from(segment.mss.unwrap_or(536)).max(64) - if self.ts_ok { 12 } else { 0 };
-        let params = self.hs.control.take();
         if peer < self.tx.mss {
             self.tx.mss = peer;
             let mss = Bytes::new(peer);
-            let initial_window = mss * u64::from(self.hs.initial_window);
-            let sender = SenderContext { mss, initial_window, seed: self.hs.seed };
-            if let Some(Ok(control)) = params.map(|p| Control::new(&p, &sender)) {
+            let initial_window = mss * u64::from(hs.initial_window);
+            let sender = SenderContext { mss, initial_window, seed: hs.seed };
+            if let Ok(control) = Control::new(&hs.control, &sender) {
                 self.tx.control = control;
                 self.tx.refresh_cwnd();
             }
@@ -300,11 +310,10 @@ impl Connection {
 
     fn establish(&mut self, now: Time, segment: &Segment) {
         self.state = State::Established;
-        self.hs.at = u64::MAX;
-        self.hs.due = false;
+        let Some(hs) = self.hs.take() else { return };
         let ns = now.as_ns();
-        let rtt = if self.hs.tries <= 1 {
-            Some(ns - self.hs.first_at)
+        let rtt = if hs.tries <= 1 {
+            Some(ns - hs.first_at)
         } else {
             let echo = segment.timestamps.filter(|_| self.ts_ok).and_then(|ts| self.echoed(now, ts.ecr));
             echo.map(|ms| (ns / 1_000_000).saturating_sub(ms).max(1) * 1_000_000)
@@ -330,12 +339,12 @@ impl Connection {
                     self.rst_due = true;
                 }
             }
-            State::SynSent | State::SynReceived if ns >= self.hs.at => {
-                self.hs.at = u64::MAX;
-                if self.hs.tries > self.hs.most_tries {
+            State::SynSent | State::SynReceived => {
+                let Some(hs) = self.hs.as_mut().filter(|hs| ns >= hs.at) else { return };
+                hs.at = u64::MAX;
+                hs.due = hs.tries <= hs.most_tries;
+                if !hs.due {
                     self.state = State::Reset;
-                } else {
-                    self.hs.due = true;
                 }
             }
             _ => {}
@@ -368,33 +377,34 @@ impl Connection {
             (segment.flags, segment.window) = (Flags::RST.with(Flags::ACK), 0);
             return Some((segment, Ecn::NotEct));
         }
-        if !core::mem::take(&mut self.hs.due) {
+        let hs = self.hs.as_mut()?;
+        if !core::mem::take(&mut hs.due) {
             return None;
         }
-        self.hs.tries += 1;
-        let wait = self.hs.timeout.saturating_mul(1 << (self.hs.tries - 1).min(20)).min(self.hs.most_timeout);
-        self.hs.at = now.as_ns().saturating_add(wait);
+        hs.tries += 1;
+        let wait = hs.timeout.saturating_mul(1 << (hs.tries - 1).min(20)).min(hs.most_timeout);
+        hs.at = now.as_ns().saturating_add(wait);
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
         if answer && self.ecn_ok {
             flags = flags.with(Flags::ECE);
-        } else if !answer && self.hs.ecn && self.hs.tries == 1 {
+        } else if !answer && hs.ecn && hs.tries == 1 {
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         let ms = (now.as_ns() / 1_000_000) as u32;
         let val = ms.wrapping_add(self.ts_offset);
         let offer = |ours: bool, agreed: bool| if answer { agreed } else { ours };
-        let timestamps = offer(self.hs.timestamps, self.ts_ok).then_some(Timestamps { val, ecr: self.ts_recent });
-        let scale = self.hs.scale.filter(|_| !answer || self.rx.window.scale > 0 || self.peer_scale > 0);
+        let timestamps = offer(hs.timestamps, self.ts_ok).then_some(Timestamps { val, ecr: self.ts_recent });
+        let scale = hs.scale.filter(|_| !answer || self.rx.window.scale > 0 || self.peer_scale > 0);
         let segment = Segment {
             seq: self.iss,
             ack: if answer { wire(1, self.irs) } else { 0 },
             window: self.rx.window.syn_window(),
             flags,
             timestamps,
-            mss: Some(self.hs.mss),
+            mss: Some(hs.mss),
             window_scale: scale,
-            sack_permitted: offer(self.hs.sack, self.rx.sack_ok),
+            sack_permitted: offer(hs.sack, self.rx.sack_ok),
             ..Segment::default()
         };
         self.rx.window.edge = self.rx.window.edge.max(1 + u64::from(segment.window));
@@ -464,7 +474,7 @@ impl Connection {
         let at = match self.state {
             State::Established => self.tx.xmit.at.min(self.tx.pacing_wake).min(self.rx.next_timeout()),
             State::Reset => u64::MAX, // given up in the handshake: its timer means nothing any more
-            _ => self.hs.at,
+            _ => self.hs.as_ref().map_or(u64::MAX, |hs| hs.at),
         };
         (at != u64::MAX).then_some(Time::from_ns(at))
     }

@@ -20,8 +20,8 @@ use haltere_units::{Dur, ParamError, Rate, Time};
 #[derive(Debug)]
 pub(crate) enum Flow {
     Tcp(Box<tcp::Tcp>),
-    Cbr(cbr::Cbr),
-    Ping(ping::Ping),
+    Cbr(Box<cbr::Cbr>),
+    Ping(Box<ping::Ping>),
     Ftp(Box<ftp::Ftp>),
     Multipath(Box<multipath::Multi>),
     /// A source of flows, which live elsewhere: see `births`.
@@ -48,12 +48,14 @@ impl Flow {
             }
             AppPlan::OnOff { tcp, rate, chunk, on, off } => {
                 on_off::OnOff::new(plan, *rate, *chunk, (*on, *off), place.seed)
-                    .and_then(|source| tcp::Tcp::new(plan, tcp, tcp::Source::OnOff(source), place))
+                    .and_then(|source| tcp::Tcp::new(plan, tcp, tcp::Source::OnOff(Box::new(source)), place))
                     .map(|tcp| Flow::Tcp(Box::new(tcp)))
             }
-            AppPlan::Cbr { rate, packet, ecn } => cbr::Cbr::new(plan, *rate, *packet, *ecn, place).map(Flow::Cbr),
+            AppPlan::Cbr { rate, packet, ecn } => {
+                cbr::Cbr::new(plan, *rate, *packet, *ecn, place).map(|cbr| Flow::Cbr(Box::new(cbr)))
+            }
             AppPlan::Ping { interval, payload, ecn } => {
-                ping::Ping::new(plan, *interval, *payload, *ecn, place).map(Flow::Ping)
+                ping::Ping::new(plan, *interval, *payload, *ecn, place).map(|ping| Flow::Ping(Box::new(ping)))
             }
             AppPlan::Multipath(multi) => {
                 multipath::Multi::new(plan, multi, place).map(|multi| Flow::Multipath(Box::new(multi)))

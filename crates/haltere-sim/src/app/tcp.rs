@@ -20,12 +20,12 @@ const SERVER: usize = 1;
 #[derive(Debug)]
 pub(crate) enum Source {
     Bulk(Bulk),
-    OnOff(OnOff),
+    OnOff(Box<OnOff>),
 }
 
-/// One end of the connection.
+/// One end of the connection. What every segment needs comes first in it, in whole cache lines.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 struct End {
     socket: Connection,
     port: Port,
