@@ -42,10 +42,18 @@ impl Bound {
 /// Packets for which an empty store keeps room.
 const SPARE: usize = 8;
 
+/// A packet that waits. It comes first, so that it is copied in the same pieces with its time and without.
+#[derive(Debug, Clone)]
+#[repr(C)]
+struct Entry<P> {
+    pkt: P,
+    came: Time,
+}
+
 /// Packets in order of arrival, with the time at which each came, bounded in packets or bytes.
 #[derive(Debug, Clone)]
 pub struct Store<P> {
-    entries: VecDeque<(Time, P)>,
+    entries: VecDeque<Entry<P>>,
     bytes: u64,
     bound: Bound,
 }
@@ -71,22 +79,23 @@ impl<P: Pkt> Store<P> {
             return Err(pkt);
         }
         self.bytes += u64::from(pkt.len());
-        self.entries.push_back((now, pkt));
+        self.entries.push_back(Entry { pkt, came: now });
         Ok(())
     }
     /// Takes the oldest packet and the time at which it came.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, P)> {
-        let (at, pkt) = self.entries.pop_front()?;
-        self.bytes -= u64::from(pkt.len());
+        // Its length is read in its place, so that the packet moves as a whole.
+        self.bytes -= u64::from(self.entries.front()?.pkt.len());
+        let Entry { pkt, came } = self.entries.pop_front()?;
         if self.entries.is_empty() && self.entries.capacity() > SPARE {
             self.entries.shrink_to(0); // of thousands of queues few are full at one time
         }
-        Some((at, pkt))
+        Some((came, pkt))
     }
     /// How long the oldest packet has waited; zero when empty.
     pub fn sojourn(&self, now: Time) -> Dur {
-        self.entries.front().map_or(Dur::ZERO, |(at, _)| now.since(*at))
+        self.entries.front().map_or(Dur::ZERO, |oldest| now.since(oldest.came))
     }
     /// True when nothing waits.
     #[inline]

@@ -216,8 +216,7 @@ impl EventQueue {
             return self.insert_aside(entry, ahead);
         }
         let bucket = (time >> self.shift) as usize & (self.heads.len() - 1);
-        let node = Node { time, seq: (entry >> 32) as u32, target: entry as u32, next: self.heads[bucket] };
-        self.heads[bucket] = self.keep(node);
+        self.heads[bucket] = self.keep(entry, self.heads[bucket]);
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
         self.in_wheel += 1;
     }
@@ -234,16 +233,19 @@ impl EventQueue {
         }
     }
     #[inline(always)]
-    fn keep(&mut self, node: Node) -> u32 {
+    fn keep(&mut self, entry: Key, next: u32) -> u32 {
         let at = self.spare;
-        let Some(place) = self.nodes.get_mut(at as usize) else { return self.keep_more(node) };
+        let Some(place) = self.nodes.get_mut(at as usize) else { return self.keep_more(entry, next) };
         self.spare = place.next;
-        *place = node;
+        // Field by field: a node built aside would be read back in larger pieces than it was written, which stalls.
+        (place.time, place.seq, place.target) = (time_of(entry), (entry >> 32) as u32, entry as u32);
+        place.next = next;
         at
     }
     #[cold]
-    fn keep_more(&mut self, node: Node) -> u32 {
-        self.nodes.push(node);
+    #[inline(never)]
+    fn keep_more(&mut self, entry: Key, next: u32) -> u32 {
+        self.nodes.push(Node { time: time_of(entry), seq: (entry >> 32) as u32, target: entry as u32, next });
         (self.nodes.len() - 1) as u32
     }
     /// Moves the clock to the next bucket that holds something, or to the first event beyond the wheel if that is earlier.

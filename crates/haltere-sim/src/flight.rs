@@ -15,10 +15,10 @@ const NONE: u32 = u32::MAX;
 
 /// A packet on the line: one cache line.
 #[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct InFlight {
-    due: Time,
     packet: Packet,
+    due: Time,
 }
 
 /// The packets in flight on one line, as places in [`Flights`].
@@ -67,7 +67,7 @@ impl Flights {
             return self.push_more(flight, due, packet);
         }
         self.free = self.next[at as usize];
-        self.places[at as usize] = InFlight { due, packet };
+        self.places[at as usize] = InFlight { packet, due };
         self.join(flight, at);
     }
     /// There was never as much in flight.
@@ -76,7 +76,7 @@ impl Flights {
     fn push_more(&mut self, flight: &mut Flight, due: Time, packet: Packet) {
         let at = self.places.len() as u32;
         assert!(at < NONE, "4 294 967 295 packets are in flight");
-        self.places.push(InFlight { due, packet });
+        self.places.push(InFlight { packet, due });
         self.next.push(NONE);
         self.join(flight, at);
     }

@@ -141,8 +141,9 @@ struct Content {
 /// The segment has timestamps.
 const TIMESTAMPS: u32 = 1 << 31;
 
-/// A packet.
+/// A packet. Aligned so that its copies, with a time or a tag before it, all fall into the same pieces.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C, align(8))]
 pub(crate) struct Packet {
     pub header: Header,
     content: Content,

@@ -352,10 +352,18 @@ impl Connection {
     }
 
     /// The next segment to send now, with its ECN codepoint; call until `None`.
-    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Segment, Ecn)> {
+        let mut segment = Segment::default();
+        self.poll_into(now, &mut segment).map(|ecn| (segment, ecn))
+    }
+
+    /// The same, written into `segment`, for who sends many: nothing is copied.
+    #[inline(always)]
+    pub fn poll_into(&mut self, now: Time, segment: &mut Segment) -> Option<Ecn> {
         if self.state != State::Established {
-            return self.poll_handshake(now);
+            let (handshake, ecn) = self.poll_handshake(now)?;
+            *segment = handshake;
+            return Some(ecn);
         }
         let what = if self.rx.old_ack.is_some() {
             Transmit::ack(self.tx.nxt)
@@ -366,14 +374,15 @@ impl Connection {
         } else {
             return None;
         };
-        Some(self.segment(now, &what))
+        Some(self.segment(now, &what, segment))
     }
 
     #[cold]
     fn poll_handshake(&mut self, now: Time) -> Option<(Segment, Ecn)> {
         if self.rst_due {
             self.rst_due = false;
-            let (mut segment, _) = self.segment(now, &Transmit::ack(self.tx.nxt));
+            let mut segment = Segment::default();
+            self.segment(now, &Transmit::ack(self.tx.nxt), &mut segment);
             (segment.flags, segment.window) = (Flags::RST.with(Flags::ACK), 0);
             return Some((segment, Ecn::NotEct));
         }
@@ -413,7 +422,7 @@ impl Connection {
 
     /// A segment, acknowledging what is here.
     #[inline]
-    fn segment(&mut self, now: Time, what: &Transmit) -> (Segment, Ecn) {
+    fn segment(&mut self, now: Time, what: &Transmit, segment: &mut Segment) -> Ecn {
         let unread = if self.rx.auto_read { 0 } else { self.rx.unread() };
         let mut flags = Flags::ACK;
         if what.push {
@@ -432,30 +441,30 @@ impl Connection {
                 flags = flags.with(Flags::CWR);
             }
         }
-        let mut segment = Segment {
-            seq: wire(what.seq, self.iss),
-            ack: wire(self.rx.next, self.irs),
-            len: what.len,
-            window: self.rx.window.advertise(self.rx.next, unread),
-            flags,
-            ..Segment::default()
-        };
+        segment.seq = wire(what.seq, self.iss);
+        segment.ack = wire(self.rx.next, self.irs);
+        segment.len = what.len;
+        segment.window = self.rx.window.advertise(self.rx.next, unread);
+        segment.flags = flags;
+        (segment.mss, segment.window_scale, segment.sack_permitted) = (None, None, false);
+        segment.timestamps = None;
         if self.ts_ok {
             let ms = (now.as_ns() / 1_000_000) as u32;
             segment.timestamps = Some(Timestamps { val: ms.wrapping_add(self.ts_offset), ecr: self.ts_recent });
         }
+        segment.sack.clear();
         if self.rx.has_blocks() {
             self.rx.fill_blocks(&mut segment.sack, self.irs, if self.ts_ok { 3 } else { 4 });
         }
         if self.rx.old_ack.is_some() {
-            self.make_old(&mut segment);
-            return (segment, ecn);
+            self.make_old(segment);
+            return ecn;
         }
         if what.len > 0 {
             self.rx.data_sent(now.as_ns());
         }
         self.rx.ack_sent();
-        (segment, ecn)
+        ecn
     }
 
     /// RFC 8257 section 3.2: the acknowledgement says what was so before the mark changed.

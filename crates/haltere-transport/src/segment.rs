@@ -54,6 +54,11 @@ impl SackBlocks {
             self.count += 1;
         }
     }
+    /// Without blocks again.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.count = 0;
+    }
     /// The blocks in order.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]

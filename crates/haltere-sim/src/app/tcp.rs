@@ -8,7 +8,7 @@ use crate::fabric::{Fabric, Port, kind};
 use crate::packet::{Header, Packet};
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::rng::Rng;
-use haltere_transport::{Connection, Info, Role};
+use haltere_transport::{Connection, Info, Role, Segment};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 
 /// The client's side, and index of its endpoint.
@@ -160,7 +160,8 @@ impl Tcp {
     #[inline]
     fn transmit(&mut self, side: usize, fabric: &mut Fabric) {
         let End { socket, alarms, port } = &mut self.ends[side];
-        while let Some((segment, ecn)) = socket.poll_transmit(fabric.now) {
+        let mut segment = Segment::default();
+        while let Some(ecn) = socket.poll_into(fabric.now, &mut segment) {
             port.send_segment(&segment, 0, ecn, fabric);
         }
         if let Some(at) = socket.next_timeout() {
