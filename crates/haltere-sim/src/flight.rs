@@ -112,3 +112,45 @@ impl Flights {
         Some(packet)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Body, Header, Marks, Pool};
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    fn packet(id: u16) -> Packet {
+        let (src_port, dst_port, marks) = (1, 2, Marks::default());
+        let (len, cursor, endpoint, src, dst, protocol, dscp, flags) = (100, 0, 0, 0, 1, 17, 0, 0);
+        let header = Header { len, cursor, endpoint, src, dst, src_port, dst_port, id, protocol, dscp, marks, flags };
+        Pool::default().take(header, &Body::Udp(0))
+    }
+
+    proptest! {
+        /// Three lines in one place deliver what a queue each would, and no more places are made than packets were under way at once.
+        #[test]
+        fn lines_share_the_place_and_keep_their_order(steps in prop::collection::vec((0usize..3, any::<bool>(), 0u64..5), 1..400)) {
+            let (mut flights, mut lines): (_, [Flight; 3]) = (Flights::default(), Default::default());
+            let mut model: [VecDeque<(Time, u16)>; 3] = Default::default();
+            let mut most = 0;
+            for (step, (line, push, late)) in steps.into_iter().enumerate() {
+                let (now, want) = (Time::from_ns(step as u64), &mut model[line]);
+                if push {
+                    let due = Time::from_ns(step as u64 + late);
+                    flights.push(&mut lines[line], due, packet(step as u16));
+                    want.push_back((due, step as u16));
+                } else {
+                    let due = want.front().is_some_and(|head| head.0 <= now);
+                    let id = if due { want.pop_front().map(|head| head.1) } else { None };
+                    prop_assert_eq!(flights.pop(&mut lines[line], now).map(|p| p.header.id), id);
+                }
+                prop_assert_eq!(flights.due(&lines[line]), model[line].front().map_or(Time::NEVER, |head| head.0));
+                prop_assert_eq!(flights.last_due(&lines[line]), model[line].back().map(|last| last.0));
+                prop_assert_eq!(lines[line].len() as usize, model[line].len());
+                most = most.max(model.iter().map(VecDeque::len).sum());
+            }
+            prop_assert_eq!(flights.places.len(), most);
+        }
+    }
+}

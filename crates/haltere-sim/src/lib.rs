@@ -15,7 +15,8 @@
 //! |---|---|
 //! | `network` | builds the network of a plan, takes events from the queue and hands them out |
 //! | `fabric` | links, packets on their paths and pending events: what applications act upon |
-//! | `link` | queue discipline, device ring, line and packets in flight, with one pending event |
+//! | `link` | queue discipline, device ring and line, with one pending event |
+//! | `flight` | the packets in flight on all lines |
 //! | `event_queue` | the pending events in order of (time, sequence number) |
 //! | `packet` | the packet and its pool |
 //! | `app` | one flow each, both ends: `tcp` with the sources `bulk` and `on_off`, `cbr`, `ping` |
@@ -26,7 +27,7 @@
 //! | `pcap`, `wire_format` | captures as pcapng files with real headers |
 //!
 //! What makes it fast: one event for a packet and a link, whatever the discipline (`link` says how); the event queue
-//! holds O(links + endpoints) entries; packets come from a pool; mechanisms are dispatched by enum.
+//! holds O(links + endpoints) entries; packets in flight lie in one place; mechanisms are dispatched by enum.
 //! What makes it exact: times are whole nanoseconds, and a line carries the fraction left over from packet to packet.
 //! Everything due at or before the plan's end happens.
 
