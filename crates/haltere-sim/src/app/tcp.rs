@@ -23,9 +23,9 @@ pub(crate) enum Source {
     OnOff(Box<OnOff>),
 }
 
-/// One end of the connection. What every segment needs comes first in it, in whole cache lines.
+/// One end of the connection.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 struct End {
     socket: Connection,
     port: Port,
