@@ -7,17 +7,16 @@
 //!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line
 //! ```
 
-use crate::packet::Packet;
 use haltere_units::Time;
 
 /// Ends a chain.
 const NONE: u32 = u32::MAX;
 
-/// A packet on the line: one cache line.
+/// A packet on the line: with the simulator's packets one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-struct InFlight {
-    packet: Packet,
+struct InFlight<P> {
+    packet: P,
     due: Time,
 }
 
@@ -45,23 +44,23 @@ impl Flight {
 
 /// The packets in flight on all lines.
 #[derive(Debug)]
-pub(crate) struct Flights {
-    places: Vec<InFlight>,
+pub(crate) struct Flights<P> {
+    places: Vec<InFlight<P>>,
     /// The place after this one: of its flight, or of those that are free.
     next: Vec<u32>,
     free: u32,
 }
 
-impl Default for Flights {
-    fn default() -> Flights {
+impl<P> Default for Flights<P> {
+    fn default() -> Flights<P> {
         Flights { places: Vec::new(), next: Vec::new(), free: NONE }
     }
 }
 
-impl Flights {
+impl<P: Copy> Flights<P> {
     /// The packet joins the end of that flight, to be delivered at `due`.
     #[inline(always)]
-    pub fn push(&mut self, flight: &mut Flight, due: Time, packet: Packet) {
+    pub fn push(&mut self, flight: &mut Flight, due: Time, packet: P) {
         let at = self.free;
         if at == NONE {
             return self.push_more(flight, due, packet);
@@ -73,7 +72,7 @@ impl Flights {
     /// There was never as much in flight.
     #[cold]
     #[inline(never)]
-    fn push_more(&mut self, flight: &mut Flight, due: Time, packet: Packet) {
+    fn push_more(&mut self, flight: &mut Flight, due: Time, packet: P) {
         let at = self.places.len() as u32;
         assert!(at < NONE, "4 294 967 295 packets are in flight");
         self.places.push(InFlight { packet, due });
@@ -102,7 +101,7 @@ impl Flights {
     }
     /// The head of that flight, if it is delivered by `now`.
     #[inline(always)]
-    pub fn pop(&mut self, flight: &mut Flight, now: Time) -> Option<Packet> {
+    pub fn pop(&mut self, flight: &mut Flight, now: Time) -> Option<P> {
         let at = flight.head;
         let head = self.places.get(at as usize).filter(|head| head.due <= now)?;
         let packet = head.packet;
@@ -116,16 +115,8 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Body, Header, Marks, Pool};
     use proptest::prelude::*;
     use std::collections::VecDeque;
-
-    fn packet(id: u16) -> Packet {
-        let (src_port, dst_port, marks) = (1, 2, Marks::default());
-        let (len, cursor, endpoint, src, dst, protocol, dscp, flags) = (100, 0, 0, 0, 1, 17, 0, 0);
-        let header = Header { len, cursor, endpoint, src, dst, src_port, dst_port, id, protocol, dscp, marks, flags };
-        Pool::default().take(header, &Body::Udp(0))
-    }
 
     proptest! {
         /// Three lines in one place deliver what a queue each would, and no more places are made than packets were under way at once.
@@ -138,12 +129,12 @@ mod tests {
                 let (now, want) = (Time::from_ns(step as u64), &mut model[line]);
                 if push {
                     let due = Time::from_ns(step as u64 + late);
-                    flights.push(&mut lines[line], due, packet(step as u16));
+                    flights.push(&mut lines[line], due, step as u16);
                     want.push_back((due, step as u16));
                 } else {
                     let due = want.front().is_some_and(|head| head.0 <= now);
                     let id = if due { want.pop_front().map(|head| head.1) } else { None };
-                    prop_assert_eq!(flights.pop(&mut lines[line], now).map(|p| p.header.id), id);
+                    prop_assert_eq!(flights.pop(&mut lines[line], now), id);
                 }
                 prop_assert_eq!(flights.due(&lines[line]), model[line].front().map_or(Time::NEVER, |head| head.0));
                 prop_assert_eq!(flights.last_due(&lines[line]), model[line].back().map(|last| last.0));

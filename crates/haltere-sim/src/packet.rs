@@ -230,7 +230,7 @@ impl Pkt for Packet {
 /// Packets in flight, the rare options of packets under way, and copies on their way back.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    pub flights: Flights,
+    pub flights: Flights<Packet>,
     rare: Vec<Rare>,
     /// Places in `rare` not in use.
     free: Vec<u32>,
