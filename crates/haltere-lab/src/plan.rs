@@ -74,6 +74,26 @@ pub struct LinkPlan {
 }
 
 impl LinkPlan {
+    /// The link from node `from` to node `to`, `n0>n1` by name, with nothing but a rate, a delay and a queue.
+    pub fn plain(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: QueueParams) -> LinkPlan {
+        LinkPlan {
+            name: format!("n{from}>n{to}"),
+            from,
+            to,
+            rate,
+            delay,
+            varying: None,
+            jitter: Dur::ZERO,
+            loss: Prob::ZERO,
+            queue,
+            ring: None,
+            handover_at_start: false,
+            burst: Bytes::ZERO,
+            mpu: Bytes::ZERO,
+            watched: false,
+            rtt: None,
+        }
+    }
     /// What the line carries from one instant to another, in bits; `None` where packets take no time.
     pub fn capacity(&self, from: Time, to: Time) -> Option<f64> {
         match &self.varying {

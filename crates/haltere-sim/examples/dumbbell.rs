@@ -10,7 +10,7 @@ use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;
-use haltere_units::{Bytes, Dur, Prob, Rate, Size, Time};
+use haltere_units::{Dur, Prob, Rate, Size, Time};
 
 fn arg<T: std::str::FromStr>(n: usize, default: &str) -> T {
     let text = std::env::args().nth(n).unwrap_or_else(|| default.into());
@@ -36,20 +36,9 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
     let (left, right) = (2 * flows, 2 * flows + 1);
     let link = |from: usize, to: usize, rate: Rate, delay: Dur, queue: QueueParams| LinkPlan {
         name: format!("{from}>{to}"),
-        from,
-        to,
-        rate: Some(rate),
-        delay,
-        jitter: Dur::ZERO,
-        loss: Prob::ZERO,
-        queue,
-        ring: None,
-        handover_at_start: false,
-        burst: Bytes::ZERO,
-        mpu: Bytes::ZERO,
-        varying: None,
         watched: from == left && to == right,
         rtt: Some(rtt),
+        ..LinkPlan::plain(from, to, Some(rate), delay, queue)
     };
     let tail = |limit| QueueParams::DropTail(drop_tail::Params { limit });
     let fast = rate.mul_f64(10.0);

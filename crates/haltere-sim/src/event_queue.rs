@@ -158,10 +158,11 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Target)> {
         if self.current.is_empty() {
-            if let Some(alone) = self.pop_alone(until) {
+            let next = self.next_bucket();
+            if let Some(alone) = self.pop_alone(next, until) {
                 return Some(alone);
             }
-            self.advance();
+            self.advance(next);
         }
         let near = self.current.last().copied().unwrap_or(Key::MAX);
         // What lies far ahead is seldom the first: the time alone decides, but for a tie.
@@ -178,10 +179,9 @@ impl EventQueue {
         self.popped(time_of(first));
         Some((Time::from_ns(time_of(first)), Target(first as u32)))
     }
-    /// The usual case: the next event is alone in its bucket.
+    /// The usual case: the next event is alone in its bucket, of that number.
     #[inline(always)]
-    fn pop_alone(&mut self, until: Time) -> Option<(Time, Target)> {
-        let tick = self.next_bucket();
+    fn pop_alone(&mut self, tick: u64, until: Time) -> Option<(Time, Target)> {
         if tick == u64::MAX {
             return None;
         }
@@ -248,11 +248,10 @@ impl EventQueue {
         self.nodes.push(Node { time: time_of(entry), seq: (entry >> 32) as u32, target: entry as u32, next });
         (self.nodes.len() - 1) as u32
     }
-    /// Moves the clock to the next bucket that holds something, or to the first event beyond the wheel if that is earlier.
+    /// Moves the clock to `next`, the next bucket that holds something, or to the first event beyond the wheel if that is earlier.
     #[inline]
-    fn advance(&mut self) {
+    fn advance(&mut self, next: u64) {
         let far = self.far_at >> self.shift;
-        let next = self.next_bucket();
         if next <= far && next != u64::MAX {
             self.tick = next;
             self.load(next as usize & (self.heads.len() - 1));

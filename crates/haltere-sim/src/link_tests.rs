@@ -211,20 +211,9 @@ fn arrivals(rng: &mut Rng, n: u16, rate_bps: f64, load: f64) -> Vec<(Time, Heade
 fn link(queue: QueueParams) -> LinkPlan {
     LinkPlan {
         name: "a>b".into(),
-        from: 0,
-        to: 1,
-        rate: Some(Rate::from_bps(9_999_991)),
-        delay: Dur::from_ms(3),
-        jitter: Dur::ZERO,
-        loss: Prob::ZERO,
-        queue,
-        ring: None,
-        handover_at_start: false,
-        burst: haltere_units::Bytes::ZERO,
-        mpu: haltere_units::Bytes::ZERO,
-        varying: None,
         watched: true,
         rtt: Some(Dur::from_ms(20)),
+        ..LinkPlan::plain(0, 1, Some(Rate::from_bps(9_999_991)), Dur::from_ms(3), queue)
     }
 }
 

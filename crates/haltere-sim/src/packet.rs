@@ -1,7 +1,7 @@
 //! A packet on its way, by value, and where the rare options of packets are kept.
 //!
-//! A packet is 56 bytes, so with the time at which it is due it fills a cache line: queues and lines hold packets one after
-//! the other in rings, and a long line is read in order of its memory. What few packets carry (SACK blocks, the options of a
+//! A packet is 56 bytes, so with a time it fills a cache line: queues hold packets one after the other in rings, and those on
+//! lines lie together in [`Flights`]. What few packets carry (SACK blocks, the options of a
 //! SYN) is kept aside by the pool, and the packet holds its number.
 
 use crate::flight::Flights;

@@ -5,7 +5,7 @@
 use haltere_lab::Plan;
 use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
 use haltere_queue::QueueParams;
-use haltere_units::{Bytes, Dur, Prob, Rate, Time};
+use haltere_units::{Bytes, Dur, Rate, Time};
 use haltere_wire::clock::{Monotonic, monotonic_ns};
 use haltere_wire::fabric::{Fabric, node_mac};
 use haltere_wire::frame::Frame;
@@ -222,23 +222,8 @@ fn print_gaps(mbps: u64, spin: Dur, stamps: &[u64], ideal: Dur) {
 
 fn ping() {
     println!("pings through a path of 5 ms each way, 100 a second for 10 s");
-    let one = |from: usize, to: usize| LinkPlan {
-        name: format!("n{from}>n{to}"),
-        from,
-        to,
-        rate: None,
-        delay: Dur::from_ms(5),
-        jitter: Dur::ZERO,
-        burst: Bytes::ZERO,
-        mpu: Bytes::ZERO,
-        varying: None,
-        loss: Prob::ZERO,
-        queue: QueueParams::default_of("fq_codel").unwrap(),
-        ring: None,
-        handover_at_start: false,
-        watched: false,
-        rtt: None,
-    };
+    let queue = QueueParams::default_of("fq_codel").unwrap();
+    let one = |from: usize, to: usize| LinkPlan::plain(from, to, None, Dur::from_ms(5), queue.clone());
     for spin in [Dur::ZERO, Dur::from_us(200)] {
         let app = AppPlan::Ping { interval: Dur::from_ms(10), payload: Bytes::new(56), ecn: false };
         let flow = FlowPlan { name: "ping".into(), group: 0, from: 0, to: 1, start: Time::ZERO, stop: None, app };

@@ -2,7 +2,7 @@
 
 use haltere_lab::plan::LinkPlan;
 use haltere_queue::QueueParams;
-use haltere_units::{Bytes, Dur, Prob, Rate};
+use haltere_units::{Dur, Rate};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -22,21 +22,5 @@ impl Write for File {
 
 /// The link from node `from` to node `to`.
 pub fn link(from: usize, to: usize, mbps: u64, delay_ms: u64, queue: QueueParams) -> LinkPlan {
-    LinkPlan {
-        name: format!("n{from}>n{to}"),
-        from,
-        to,
-        rate: Some(Rate::from_mbps(mbps)),
-        delay: Dur::from_ms(delay_ms),
-        jitter: Dur::ZERO,
-        loss: Prob::ZERO,
-        queue,
-        ring: None,
-        handover_at_start: false,
-        burst: Bytes::ZERO,
-        mpu: Bytes::ZERO,
-        varying: None,
-        watched: false,
-        rtt: None,
-    }
+    LinkPlan::plain(from, to, Some(Rate::from_mbps(mbps)), Dur::from_ms(delay_ms), queue)
 }

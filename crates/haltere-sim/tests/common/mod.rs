@@ -4,7 +4,7 @@
 use haltere_lab::Plan;
 use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
 use haltere_queue::{QueueParams, drop_tail};
-use haltere_units::{Bytes, Dur, Prob, Rate, Size, Time};
+use haltere_units::{Bytes, Dur, Rate, Size, Time};
 
 pub fn drop_tail(packets: u64) -> QueueParams {
     QueueParams::DropTail(drop_tail::Params { limit: Size::Packets(packets) })
@@ -12,23 +12,9 @@ pub fn drop_tail(packets: u64) -> QueueParams {
 
 /// One direction with a delay of 1 ms and a queue of 1000 packets.
 pub fn link(from: usize, to: usize, mbps: u64) -> LinkPlan {
-    LinkPlan {
-        name: format!("n{from}>n{to}"),
-        from,
-        to,
-        rate: Some(Rate::from_mbps(mbps)),
-        delay: Dur::from_ms(1),
-        jitter: Dur::ZERO,
-        loss: Prob::ZERO,
-        queue: drop_tail(1000),
-        ring: None,
-        handover_at_start: false,
-        burst: haltere_units::Bytes::ZERO,
-        mpu: haltere_units::Bytes::ZERO,
-        varying: None,
-        watched: from < to,
-        rtt: Some(Dur::from_ms(20)),
-    }
+    let rtt = Some(Dur::from_ms(20));
+    let plain = LinkPlan::plain(from, to, Some(Rate::from_mbps(mbps)), Dur::from_ms(1), drop_tail(1000));
+    LinkPlan { watched: from < to, rtt, ..plain }
 }
 
 /// Both directions.

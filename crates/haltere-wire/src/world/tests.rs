@@ -4,26 +4,11 @@ use haltere_congestion::CongestionParams;
 use haltere_lab::plan::{LinkPlan, Measure, TcpPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
-use haltere_units::{Bytes, Prob, Rate};
+use haltere_units::{Bytes, Rate};
 
 fn link(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: &str) -> LinkPlan {
-    LinkPlan {
-        name: format!("n{from}>n{to}"),
-        from,
-        to,
-        rate,
-        delay,
-        jitter: Dur::ZERO,
-        burst: Bytes::ZERO,
-        mpu: Bytes::ZERO,
-        varying: None,
-        loss: Prob::ZERO,
-        queue: serde_json::from_str(queue).unwrap(),
-        ring: None,
-        handover_at_start: false,
-        watched: rate.is_some(),
-        rtt: Some(Dur::from_ms(20)),
-    }
+    let plain = LinkPlan::plain(from, to, rate, delay, serde_json::from_str(queue).unwrap());
+    LinkPlan { watched: rate.is_some(), rtt: Some(Dur::from_ms(20)), ..plain }
 }
 
 /// Nodes 0 and 1 left, 4 and 5 right, bottleneck 2 to 3 at 10 Mbit/s, 10 ms each way.
