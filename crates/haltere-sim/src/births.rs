@@ -6,6 +6,7 @@
 
 use crate::app::tcp::Tcp;
 use crate::fabric::{Fabric, Port, kind};
+use crate::lookahead::fetch;
 use crate::packet::{Header, Marks, Packet};
 use haltere_lab::arrivals::{Birth, Births};
 use haltere_lab::plan::{AppPlan, ArrivalsPlan, FlowPlan};
@@ -73,6 +74,21 @@ impl Nursery {
     pub fn change(&mut self, plan: &Plan, known: usize) {
         self.sources.extend(sources(plan, known));
         self.routes = Routes::of(plan);
+    }
+    /// The slot of an endpoint, where it is one of these.
+    #[inline(always)]
+    pub fn slot(&self, endpoint: usize) -> Option<usize> {
+        (endpoint / 2).checked_sub(FIRST)
+    }
+    /// The flow in that slot, if there is one.
+    #[inline(always)]
+    pub fn tcp(&self, slot: usize) -> Option<&Tcp> {
+        self.slots.get(slot)?.as_ref().map(|short| &short.tcp)
+    }
+    /// Asks for where that flow stands.
+    #[inline(always)]
+    pub fn fetch(&self, slot: usize) {
+        fetch(self.slots.as_ptr().wrapping_add(slot));
     }
     fn source(&mut self, index: usize) -> Option<usize> {
         self.sources.iter().position(|source| source.index == index)

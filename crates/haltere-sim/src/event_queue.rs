@@ -17,6 +17,7 @@
 
 mod heap;
 
+use crate::lookahead::fetch;
 use haltere_units::Time;
 use heap::{Heap, Key};
 
@@ -63,6 +64,8 @@ const REVIEW: u32 = 4096;
 const BUCKETS: (u32, u32) = (8, 18);
 /// The least and the most buckets for each pending event, as powers of two.
 const REACH: (u32, u32) = (2, 5);
+/// How many buckets the scout is ahead of the clock at most; fewer than there are.
+const AHEAD: u64 = 64;
 /// The end of a list.
 const NIL: u32 = u32::MAX;
 
@@ -82,6 +85,8 @@ pub struct EventQueue {
     current: Vec<Key>,
     /// Its number: time >> shift.
     tick: u64,
+    /// The bucket that [`scout`](EventQueue::scout) has come to.
+    scouted: u64,
     /// A bucket is 1 << shift nanoseconds wide.
     shift: u32,
     /// The first node of each bucket.
@@ -111,6 +116,7 @@ impl Default for EventQueue {
         EventQueue {
             current: Vec::new(),
             tick: 0,
+            scouted: 0,
             shift: 10,
             heads: vec![NIL; 1 << BUCKETS.0],
             occupied: vec![0; (1 << BUCKETS.0) / 64],
@@ -200,6 +206,31 @@ impl EventQueue {
         self.in_wheel -= 1;
         self.popped(time);
         Some((Time::from_ns(time), Target(target)))
+    }
+    /// Goes ahead of the clock: the place of an event that is due soon and was not told before, if there is one near by. Its line
+    /// is asked for.
+    #[inline(always)]
+    pub(crate) fn scout(&mut self) -> Option<u32> {
+        let from = self.scouted.max(self.tick) + 1;
+        if from > self.tick + AHEAD {
+            return None;
+        }
+        let bucket = from as usize & (self.heads.len() - 1);
+        let bits = self.occupied[bucket / 64] >> (bucket % 64);
+        if bits == 0 {
+            self.scouted = from | 63;
+            return None;
+        }
+        let skip = bits.trailing_zeros();
+        self.scouted = from + u64::from(skip);
+        let place = self.heads[bucket + skip as usize];
+        fetch(self.nodes.as_ptr().wrapping_add(place as usize));
+        Some(place)
+    }
+    /// Whom the event at that place is for, if there is such a place.
+    #[inline(always)]
+    pub(crate) fn at_place(&self, place: u32) -> Option<Target> {
+        self.nodes.get(place as usize).map(|node| Target(node.target))
     }
     #[inline(always)]
     fn popped(&mut self, time: u64) {
@@ -333,7 +364,7 @@ impl EventQueue {
         self.occupied.resize((1 << buckets) / 64, 0);
         self.nodes.clear();
         (self.spare, self.in_wheel) = (NIL, 0);
-        (self.shift, self.tick) = (shift, now >> shift);
+        (self.shift, self.tick, self.scouted) = (shift, now >> shift, 0);
         for entry in all {
             self.insert(entry);
         }

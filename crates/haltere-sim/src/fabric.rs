@@ -2,6 +2,7 @@
 
 use crate::event_queue::{EventQueue, Target};
 use crate::link::Link;
+use crate::lookahead::fetch;
 use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
 use haltere_queue::Ecn;
 use haltere_transport::{Flags, Segment};
@@ -74,6 +75,13 @@ impl Fabric {
         if let Some(at) = self.links[id as usize].arrive(self.now, packet, &mut self.pool) {
             self.events.push(at, Target::new(kind::LINK, id));
         }
+    }
+    /// Asks for the two lines of a link that a packet touches.
+    #[inline(always)]
+    pub fn fetch_link(&self, id: u32) {
+        let link: *const u8 = self.links.as_ptr().wrapping_add(id as usize).cast();
+        fetch(link);
+        fetch(link.wrapping_add(64));
     }
     /// True where the packet has reached its host.
     #[inline]

@@ -7,6 +7,7 @@
 //!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line
 //! ```
 
+use crate::lookahead::fetch;
 use haltere_units::Time;
 
 /// Ends a chain.
@@ -89,6 +90,25 @@ impl<P: Copy> Flights<P> {
         }
         flight.tail = at;
         flight.len += 1;
+    }
+    /// Asks for the line of the packet so many places after the head of that flight, and gives its place; [`NONE`] where there is
+    /// none.
+    #[inline(always)]
+    pub fn fetch(&self, flight: &Flight, after: u32) -> u32 {
+        if flight.len <= after {
+            return NONE;
+        }
+        let mut place = flight.head;
+        for _ in 0..after {
+            place = self.next[place as usize];
+        }
+        fetch(self.places.as_ptr().wrapping_add(place as usize));
+        place
+    }
+    /// The packet at that place, if there is such a place.
+    #[inline(always)]
+    pub fn look(&self, place: u32) -> Option<&P> {
+        self.places.get(place as usize).map(|place| &place.packet)
     }
     /// When the head of that flight is delivered; never: nothing is in flight.
     #[inline(always)]

@@ -17,6 +17,7 @@
 //! | `fabric` | links, packets on their paths and pending events: what applications act upon |
 //! | `link` | queue discipline, device ring and line, with one pending event |
 //! | `flight` | the packets in flight on all lines |
+//! | `lookahead` | with many flows, what the next events will need is fetched before they are due |
 //! | `event_queue` | the pending events in order of (time, sequence number) |
 //! | `packet` | the packet and its pool |
 //! | `app` | one flow each, both ends: `tcp` with the sources `bulk` and `on_off`, `cbr`, `ping` |
@@ -41,6 +42,7 @@ mod fabric;
 mod flight;
 mod link;
 mod live;
+mod lookahead;
 mod network;
 mod packet;
 mod pcap;

@@ -194,6 +194,8 @@ pub(crate) struct Link {
     timed: bool,
     /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
     eager: bool,
+    /// There is a device ring under the discipline.
+    ringed: bool,
     /// Packets that arrived, and that the line took.
     arrived: u64,
     sent: u64,
@@ -230,6 +232,7 @@ impl Link {
             idle: true,
             timed: false,
             eager: false,
+            ringed: plan.ring.is_some(),
             arrived: 0,
             sent: 0,
             line: Serialisation::new(plan.rate),
@@ -351,8 +354,14 @@ impl Link {
         self.scheduled = next;
         Some(next)
     }
+    /// The packets in flight.
+    #[inline(always)]
+    pub fn flight(&self) -> &Flight {
+        &self.flight
+    }
+    #[inline(always)]
     fn is_backlogged(&self) -> bool {
-        self.waiting > 0 || self.device.as_ref().is_some_and(|d| !d.fifo.is_empty())
+        self.waiting > 0 || (self.ringed && self.device.as_ref().is_some_and(|d| !d.fifo.is_empty()))
     }
 
     /// Carries out everything that happened in the queue until `now`: dequeues and the discipline's timers.

@@ -7,6 +7,7 @@ use crate::error::RunError;
 use crate::event_queue::{EventQueue, Target};
 use crate::fabric::{DELIVER, Fabric, Port, kind};
 use crate::link::Link;
+use crate::lookahead::{CROWD, Lookahead};
 use crate::packet::{Header, Marks, Packet, Pool};
 use crate::pcap::Tap;
 use crate::recorder::Recorder;
@@ -28,6 +29,7 @@ pub(crate) struct Network<'a> {
     pub flows: Vec<Flow>,
     pub recorder: Recorder,
     pub nursery: Nursery,
+    lookahead: Lookahead,
     /// Where packets that a queue turned round go on: by (node, destination).
     ways_back: BTreeMap<(u32, u32), Option<u32>>,
     events: u64,
@@ -83,13 +85,17 @@ impl<'a> Network<'a> {
             fabric.schedule(flow.start, kind::START, index);
         }
         let nursery = Nursery::new(plan);
-        Ok(Network { plan: owned, fabric, flows, recorder, nursery, ways_back: BTreeMap::new(), events: 0 })
+        let lookahead = Lookahead::default();
+        Ok(Network { plan: owned, fabric, flows, recorder, nursery, lookahead, ways_back: BTreeMap::new(), events: 0 })
     }
     /// Everything due at or before `until` happens.
     pub fn live(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
         while let Some((now, target)) = self.fabric.events.pop(until) {
             debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
             self.fabric.now = now;
+            if self.fabric.events.len() > CROWD {
+                self.lookahead.step(target, &mut self.fabric, &self.flows, &self.nursery);
+            }
             self.handle(target);
             self.events += 1;
             if self.events.is_multiple_of(PATIENCE) {

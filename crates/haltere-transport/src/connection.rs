@@ -510,6 +510,11 @@ impl Connection {
         self.tx.control.probe(row);
     }
 
+    /// The record of the oldest segment under way, if there is one: what an acknowledgement looks at first.
+    #[inline(always)]
+    pub fn oldest(&self) -> Option<&impl Sized> {
+        self.tx.board.oldest_sent()
+    }
     /// Bytes of memory that this endpoint takes, with its heap.
     pub fn memory(&self) -> usize {
         size_of::<Connection>() + self.tx.board.heap() + self.rx.ooo.heap()

@@ -16,10 +16,11 @@ use haltere_lab::record::{FlowRecord, PingSample};
 use haltere_transport::Info;
 use haltere_units::{Dur, ParamError, Rate, Time};
 
-/// One flow.
+/// One flow. Those of TCP lie in their list themselves: mostly there are no others.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
 pub(crate) enum Flow {
-    Tcp(Box<tcp::Tcp>),
+    Tcp(tcp::Tcp),
     Cbr(Box<cbr::Cbr>),
     Ping(Box<ping::Ping>),
     Ftp(Box<ftp::Ftp>),
@@ -44,12 +45,12 @@ impl Flow {
         let flow = match &plan.app {
             AppPlan::Bulk { tcp, bytes } => {
                 let source = tcp::Source::Bulk(bulk::Bulk::new(*bytes));
-                tcp::Tcp::new(plan, tcp, source, place).map(|tcp| Flow::Tcp(Box::new(tcp)))
+                tcp::Tcp::new(plan, tcp, source, place).map(Flow::Tcp)
             }
             AppPlan::OnOff { tcp, rate, chunk, on, off } => {
                 on_off::OnOff::new(plan, *rate, *chunk, (*on, *off), place.seed)
                     .and_then(|source| tcp::Tcp::new(plan, tcp, tcp::Source::OnOff(Box::new(source)), place))
-                    .map(|tcp| Flow::Tcp(Box::new(tcp)))
+                    .map(Flow::Tcp)
             }
             AppPlan::Cbr { rate, packet, ecn } => {
                 cbr::Cbr::new(plan, *rate, *packet, *ecn, place).map(|cbr| Flow::Cbr(Box::new(cbr)))
@@ -68,6 +69,11 @@ impl Flow {
             AppPlan::Ftp(ftp) => ftp::Ftp::new(plan, ftp, place).map(|ftp| Flow::Ftp(Box::new(ftp))),
         };
         flow.map_err(|error| RunError::Param { place: format!("flow {}", plan.name), error })
+    }
+    /// The flow, where it is one of TCP.
+    #[inline(always)]
+    pub fn tcp(&self) -> Option<&tcp::Tcp> {
+        if let Flow::Tcp(tcp) = self { Some(tcp) } else { None }
     }
     /// Its start has come.
     pub fn start(&mut self, fabric: &mut Fabric) {

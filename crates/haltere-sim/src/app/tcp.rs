@@ -5,6 +5,7 @@ use super::bulk::Bulk;
 use super::on_off::OnOff;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
+use crate::lookahead::fetch_all;
 use crate::packet::{Header, Packet};
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::rng::Rng;
@@ -86,6 +87,20 @@ impl Tcp {
     pub fn is_for(&self, side: usize, header: &Header) -> bool {
         let mine = &self.ends[side].port.header;
         (mine.src_port, mine.dst_port, mine.dst) == (header.dst_port, header.src_port, header.src)
+    }
+    /// Asks for the end at `side`.
+    #[inline(always)]
+    pub fn fetch(&self, side: usize) {
+        fetch_all(&self.ends[side]);
+    }
+    /// Asks for what the end at `side` points to.
+    #[inline(always)]
+    pub fn fetch_more(&self, side: usize, fabric: &Fabric) {
+        let end = &self.ends[side];
+        end.socket.oldest().map(fetch_all);
+        if let Some(&link) = fabric.paths.get(end.port.header.cursor as usize) {
+            fabric.fetch_link(link);
+        }
     }
     pub fn start(&mut self, fabric: &mut Fabric) {
         let socket = &mut self.ends[CLIENT].socket;
