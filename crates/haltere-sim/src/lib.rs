@@ -17,6 +17,7 @@
 //! | `fabric` | links, packets on their paths and pending events: what applications act upon |
 //! | `link` | queue discipline, device ring and line, with one pending event |
 //! | `flight` | the packets in flight on all lines |
+//! | `large_pages` | where large lists lie |
 //! | `lookahead` | with many flows, what the next events will need is fetched before they are due |
 //! | `event_queue` | the pending events in order of (time, sequence number) |
 //! | `packet` | the packet and its pool |
@@ -40,6 +41,7 @@ mod error;
 pub mod event_queue;
 mod fabric;
 mod flight;
+mod large_pages;
 mod link;
 mod live;
 mod lookahead;

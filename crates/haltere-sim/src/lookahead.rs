@@ -14,9 +14,9 @@
 //!
 //! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 90 instructions an event.
 
-use crate::births::Nursery;
 use crate::app::Flow;
 use crate::app::tcp::Tcp;
+use crate::births::Nursery;
 use crate::event_queue::Target;
 use crate::fabric::{DELIVER, Fabric, kind};
 

@@ -6,6 +6,7 @@ use crate::control::{Capture, RunControl};
 use crate::error::RunError;
 use crate::event_queue::{EventQueue, Target};
 use crate::fabric::{DELIVER, Fabric, Port, kind};
+use crate::large_pages;
 use crate::link::Link;
 use crate::lookahead::{CROWD, Lookahead};
 use crate::packet::{Header, Marks, Packet, Pool};
@@ -77,7 +78,7 @@ impl<'a> Network<'a> {
         };
         let recorder = Recorder::new(plan, &mut fabric);
         let mut routes = Routes::of(plan);
-        let mut flows = Vec::with_capacity(plan.flows.len());
+        let mut flows = large_pages::list(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
             let ports = ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
             let more = path_ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
@@ -198,10 +199,11 @@ impl<'a> Network<'a> {
 /// The links of the plan.
 pub(crate) fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
     let link = |link| Link::new(link, plan.framing, plan.seed);
-    plan.links
-        .iter()
-        .map(|l| link(l).map_err(|error| RunError::Param { place: format!("link {}", l.name), error }))
-        .collect()
+    let mut links = large_pages::list(plan.links.len());
+    for plan in &plan.links {
+        links.push(link(plan).map_err(|error| RunError::Param { place: format!("link {}", plan.name), error })?);
+    }
+    Ok(links)
 }
 
 /// Adds a path to `paths`, and its end. False where there is none.
