@@ -13,25 +13,61 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Routes {
     delays: Vec<Dur>,
-    /// Of each node: the links that leave it, with the node at their end.
-    out: Vec<Vec<(usize, usize)>>,
-    /// Of each node: the links that enter it, with the node at their start.
-    into: Vec<Vec<(usize, usize)>>,
+    /// The links that leave each node, with the node at their end.
+    out: Ends,
+    /// The links that enter each node, with the node at their start.
+    into: Ends,
     found: HashMap<(usize, usize), Option<Vec<usize>>>,
     /// By node: how many links every node is away from it.
     away: HashMap<usize, Arc<[u32]>>,
 }
 
+/// The links at each node, with the node at their other end, in the order of the plan: one list for all nodes.
+#[derive(Debug, Clone)]
+struct Ends {
+    /// Where each node's links begin, and at last where they all end.
+    starts: Vec<u32>,
+    links: Vec<(u32, u32)>,
+}
+
+impl Ends {
+    /// Of so many nodes; each link is given by the node that it is for and the node at its other end.
+    fn new(nodes: usize, ends: impl Iterator<Item = (usize, usize)> + Clone) -> Ends {
+        let mut starts = vec![0; nodes + 1];
+        for (node, _) in ends.clone() {
+            starts[node + 1] += 1;
+        }
+        for node in 0..nodes {
+            starts[node + 1] += starts[node];
+        }
+        let (mut next, mut links) = (starts.clone(), vec![(0, 0); starts[nodes] as usize]);
+        for (link, (node, other)) in ends.enumerate() {
+            links[next[node] as usize] = (link as u32, other as u32);
+            next[node] += 1;
+        }
+        Ends { starts, links }
+    }
+    fn nodes(&self) -> usize {
+        self.starts.len() - 1
+    }
+    fn of(&self, node: usize) -> impl ExactSizeIterator<Item = (usize, usize)> {
+        let own = self.starts[node] as usize..self.starts[node + 1] as usize;
+        self.links[own].iter().map(|&(link, other)| (link as usize, other as usize))
+    }
+    /// The only one.
+    fn only(&self, node: usize) -> Option<(usize, usize)> {
+        let mut all = self.of(node);
+        if all.len() == 1 { all.next() } else { None }
+    }
+}
+
 impl Routes {
     /// Over these links, each given by the indices of its two nodes and its delay.
     pub fn new(nodes: usize, links: impl IntoIterator<Item = (usize, usize, Dur)>) -> Routes {
-        let (mut out, mut into) = (vec![Vec::new(); nodes], vec![Vec::new(); nodes]);
-        let mut delays = Vec::new();
-        for (i, (from, to, delay)) in links.into_iter().enumerate() {
-            out[from].push((i, to));
-            into[to].push((i, from));
-            delays.push(delay);
-        }
+        let links: Vec<_> = links.into_iter().collect();
+        let out = Ends::new(nodes, links.iter().map(|&(from, to, _)| (from, to)));
+        let into = Ends::new(nodes, links.iter().map(|&(from, to, _)| (to, from)));
+        let delays = links.into_iter().map(|(.., delay)| delay).collect();
         Routes { delays, out, into, found: HashMap::new(), away: HashMap::new() }
     }
 
@@ -46,15 +82,15 @@ impl Routes {
         let (mut head, mut tail) = (Vec::new(), Vec::new());
         // A host's only link is the only way out, and in; the bound ends a ring of such links.
         while here != there
-            && head.len() <= self.out.len()
-            && let [(link, next)] = self.out[here][..]
+            && head.len() <= self.out.nodes()
+            && let Some((link, next)) = self.out.only(here)
         {
             head.push(link);
             here = next;
         }
         while here != there
-            && tail.len() <= self.out.len()
-            && let [(link, before)] = self.into[there][..]
+            && tail.len() <= self.out.nodes()
+            && let Some((link, before)) = self.into.only(there)
         {
             tail.push(link);
             there = before;
@@ -76,8 +112,8 @@ impl Routes {
         // Nodes with one link in have their distances from those of the node before: only routers are remembered.
         let (mut goal, mut tail) = (to, Vec::new());
         while goal != from
-            && tail.len() <= self.out.len()
-            && let [(link, before)] = self.into[goal][..]
+            && tail.len() <= self.out.nodes()
+            && let Some((link, before)) = self.into.only(goal)
         {
             tail.push(link);
             goal = before;
@@ -89,9 +125,9 @@ impl Routes {
             if left == u32::MAX {
                 return None;
             }
-            let near = || self.out[here].iter().filter(|(_, next)| away[*next] == left - 1);
+            let near = || self.out.of(here).filter(|(_, next)| away[*next] == left - 1);
             let choice = mix(key ^ mix(here as u64)) % near().count() as u64;
-            let &(link, next) = near().nth(choice as usize)?;
+            let (link, next) = near().nth(choice as usize)?;
             path.push(link);
             here = next;
         }
@@ -104,13 +140,13 @@ impl Routes {
         if let Some(known) = self.away.get(&goal) {
             return known.clone();
         }
-        let mut away = vec![u32::MAX; self.out.len()];
+        let mut away = vec![u32::MAX; self.out.nodes()];
         let mut level = vec![goal];
         away[goal] = 0;
         for hops in 1.. {
             let mut further = Vec::new();
             for node in level {
-                for &(_, before) in &self.into[node] {
+                for (_, before) in self.into.of(node) {
                     if away[before] == u32::MAX {
                         away[before] = hops;
                         further.push(before);
@@ -130,14 +166,14 @@ impl Routes {
     /// Breadth first, level by level.
     fn search(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         // Of each node reached: the links to it, their delay, the last link and the node before it.
-        let mut came: Vec<Option<(usize, Dur, usize, usize)>> = vec![None; self.out.len()];
+        let mut came: Vec<Option<(usize, Dur, usize, usize)>> = vec![None; self.out.nodes()];
         let mut level = vec![(from, Dur::ZERO)];
         let mut hops = 0;
         while !level.is_empty() && came[to].is_none() {
             hops += 1;
             let mut reached = Vec::new();
             for (node, so_far) in level {
-                for &(link, next) in &self.out[node] {
+                for (link, next) in self.out.of(node) {
                     let delay = so_far.saturating_add(self.delays[link]);
                     match came[next] {
                         _ if next == from => {}

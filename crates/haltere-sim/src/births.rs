@@ -8,11 +8,11 @@ use crate::app::tcp::Tcp;
 use crate::fabric::{Fabric, Port, kind};
 use crate::lookahead::fetch;
 use crate::packet::{Header, Marks, Packet};
+use haltere_lab::Plan;
 use haltere_lab::arrivals::{Birth, Births};
 use haltere_lab::plan::{AppPlan, ArrivalsPlan, FlowPlan};
 use haltere_lab::record::Completion;
 use haltere_lab::rng::Rng;
-use haltere_lab::{Plan, Routes};
 use haltere_units::{Bytes, Dur, Time};
 use std::collections::HashMap;
 
@@ -44,7 +44,6 @@ pub(crate) struct Nursery {
     sources: Vec<Source>,
     slots: Vec<Option<Box<Short>>>,
     free: Vec<u32>,
-    routes: Routes,
     /// Where each path that was ever taken stands among the fabric's paths.
     known: HashMap<Vec<usize>, u32>,
     born: u64,
@@ -61,7 +60,6 @@ impl Nursery {
             sources: sources(plan, 0),
             slots: Vec::new(),
             free: Vec::new(),
-            routes: Routes::of(plan),
             known: HashMap::new(),
             born: 0,
             framing: plan.framing,
@@ -73,7 +71,6 @@ impl Nursery {
     /// From now on `plan` holds, which has more flows than the first `known`, and perhaps more links.
     pub fn change(&mut self, plan: &Plan, known: usize) {
         self.sources.extend(sources(plan, known));
-        self.routes = Routes::of(plan);
     }
     /// The slot of an endpoint, where it is one of these.
     #[inline(always)]
@@ -153,7 +150,8 @@ impl Nursery {
     /// The links from one node to another, and where their list begins.
     fn way(&mut self, (from, to): (usize, usize), ports: (u16, u16), fabric: &mut Fabric) -> (Vec<usize>, u32) {
         let key = header((from, to), ports, 0, 0).flow().hash(self.seed);
-        let way = if self.ecmp { self.routes.spread(from, to, key) } else { self.routes.path(from, to) };
+        let routes = &mut fabric.routes;
+        let way = if self.ecmp { routes.spread(from, to, key) } else { routes.path(from, to) };
         let way = way.unwrap_or_else(|| panic!("no way from node {from} to {to}: looked for when the run was built"));
         if let Some(&start) = self.known.get(&way) {
             return (way, start);

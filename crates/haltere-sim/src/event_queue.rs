@@ -380,6 +380,30 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
+        /// The scout tells of each pending event of the next buckets, and changes nothing.
+        #[test]
+        fn the_scout_finds_what_comes_next(times in prop::collection::vec(0u64..50_000, 1..40)) {
+            let mut queue = EventQueue::new();
+            for (i, time) in times.iter().enumerate() {
+                queue.push(Time::from_ns(*time), Target::new(0, i as u32));
+            }
+            let mut told = Vec::new();
+            for _ in 0..AHEAD {
+                told.extend(queue.scout().and_then(|place| queue.at_place(place)));
+            }
+            // Of each bucket ahead of the clock the event that went in last.
+            let mut want: Vec<(u64, usize)> = times.iter().enumerate().map(|(i, time)| (time >> queue.shift, i)).collect();
+            want.retain(|(bucket, _)| (1..=AHEAD).contains(bucket));
+            want.sort();
+            let last = want.iter().enumerate().filter(|(n, w)| want.get(n + 1).is_none_or(|next| next.0 != w.0));
+            let want: Vec<Target> = last.map(|(_, w)| Target::new(0, w.1 as u32)).collect();
+            prop_assert_eq!(told, want);
+            let mut sorted = times.clone();
+            sorted.sort();
+            for time in sorted {
+                prop_assert_eq!(queue.pop(Time::NEVER).map(|(at, _)| at.as_ns()), Some(time));
+            }
+        }
         /// The same order as the standard library's heap of (time, sequence number), whatever the mixture of steps.
         #[test]
         fn order_equals_a_binary_heap(steps in prop::collection::vec((any::<bool>(), 0u64..5_000_000, 0u32..40), 1..4000)) {

@@ -4,6 +4,7 @@ use crate::event_queue::{EventQueue, Target};
 use crate::link::Link;
 use crate::lookahead::fetch;
 use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
+use haltere_lab::Routes;
 use haltere_queue::Ecn;
 use haltere_transport::{Flags, Segment};
 use haltere_units::Time;
@@ -37,6 +38,8 @@ pub(crate) struct Fabric {
     pub pool: Pool,
     /// Paths as lists of link indices, each ended by [`DELIVER`].
     pub paths: Vec<u32>,
+    /// Where paths go.
+    pub routes: Routes,
     /// Bytes of every packet below IP.
     pub framing: u32,
     /// Client ports given out while the run goes on.

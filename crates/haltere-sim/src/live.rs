@@ -93,18 +93,19 @@ impl Live {
     }
     /// The flows that `plan` has more, and the paths that they take.
     fn join(&mut self, plan: &Plan) -> Result<Vec<Flow>, RunError> {
-        let (paths, mut routes) = (&mut self.network.fabric.paths, Routes::of(plan));
-        let before = paths.len();
+        let fabric = &mut self.network.fabric;
+        let (paths, routes) = (fabric.paths.len(), core::mem::replace(&mut fabric.routes, Routes::of(plan)));
         let more = plan.flows.iter().enumerate().skip(self.network.flows.len());
         let joined: Result<Vec<Flow>, RunError> = more
             .map(|(index, flow)| {
-                let both = ports(plan, flow, index, &mut routes, paths)?;
-                let more = path_ports(plan, flow, index, &mut routes, paths)?;
+                let both = ports(plan, flow, index, fabric)?;
+                let more = path_ports(plan, flow, index, fabric)?;
                 Flow::new(flow, Place { index, ports: both, paths: more, seed: plan.seed })
             })
             .collect();
         if joined.is_err() {
-            paths.truncate(before);
+            fabric.paths.truncate(paths);
+            fabric.routes = routes;
         }
         joined
     }

@@ -21,7 +21,7 @@ use crate::event_queue::Target;
 use crate::fabric::{DELIVER, Fabric, kind};
 
 /// From so many pending events on what they need does not fit into the caches.
-pub(crate) const CROWD: usize = 4096;
+const CROWD: usize = 4096;
 
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
@@ -56,6 +56,8 @@ pub(crate) fn fetch_all<T>(value: &T) {
 /// What was asked for at the last step.
 #[derive(Debug)]
 pub(crate) struct Lookahead {
+    /// It pays where more events than so many are pending.
+    pub crowd: usize,
     /// An event's place in the queue.
     queued: u32,
     link: u32,
@@ -70,8 +72,9 @@ pub(crate) struct Lookahead {
 
 impl Default for Lookahead {
     fn default() -> Lookahead {
-        let none = [NONE; 2];
-        Lookahead { queued: NONE, link: NONE, packets: none, points: [(NONE, NONE); 2], flows: none, ends: none }
+        let (one, two) = (NONE, [NONE; 2]);
+        let points = [(NONE, NONE); 2];
+        Lookahead { crowd: CROWD, queued: one, link: one, packets: two, points, flows: two, ends: two }
     }
 }
 
@@ -142,5 +145,44 @@ fn tcp_of<'a>(endpoint: u32, flows: &'a [Flow], nursery: &'a Nursery) -> Option<
     match nursery.slot(endpoint as usize) {
         Some(slot) => nursery.tcp(slot),
         None => flows.get(endpoint as usize / 2)?.tcp(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::network::Network;
+    use haltere_lab::{Record, Scenario};
+    use std::borrow::Cow;
+
+    const NETWORK: &str = r#"
+        duration = "300ms"
+        [topology.dumbbell]
+        pairs = 4
+        access = { rate = "1Gbit", delay = "100us" }
+        bottleneck = { rate = "50Mbit", delay = "1ms", queue = { kind = "drop_tail", limit = "30p" } }
+        [[traffic]]
+        kind = "bulk"
+        pairs = "all"
+        [[traffic]]
+        kind = "ping"
+        pairs = [1]
+        [[traffic]]
+        kind = "poisson"
+        sizes = { points = [[100, 0.5], [30000, 1]] }
+        load = 0.1
+    "#;
+
+    #[test]
+    fn a_run_is_the_same_whether_looked_ahead_or_not() {
+        let plan = Scenario::parse(NETWORK, "test.toml").and_then(|one| one.plan(1)).expect("the experiment is right");
+        let run = |crowd: usize| -> Record {
+            let mut network = Network::new(Cow::Borrowed(&plan)).expect("the network is right");
+            network.lookahead.crowd = crowd;
+            network.live(plan.end, &Default::default()).expect("it runs");
+            network.finish()
+        };
+        let without = run(usize::MAX);
+        assert!(without.completions.len() > 10 && without.flows[0].received > 0, "something happens");
+        assert_eq!(run(0), without);
     }
 }

@@ -8,7 +8,7 @@ use crate::event_queue::{EventQueue, Target};
 use crate::fabric::{DELIVER, Fabric, Port, kind};
 use crate::large_pages;
 use crate::link::Link;
-use crate::lookahead::{CROWD, Lookahead};
+use crate::lookahead::Lookahead;
 use crate::packet::{Header, Marks, Packet, Pool};
 use crate::pcap::Tap;
 use crate::recorder::Recorder;
@@ -30,7 +30,7 @@ pub(crate) struct Network<'a> {
     pub flows: Vec<Flow>,
     pub recorder: Recorder,
     pub nursery: Nursery,
-    lookahead: Lookahead,
+    pub lookahead: Lookahead,
     /// Where packets that a queue turned round go on: by (node, destination).
     ways_back: BTreeMap<(u32, u32), Option<u32>>,
     events: u64,
@@ -73,15 +73,15 @@ impl<'a> Network<'a> {
             links: links(plan)?,
             pool: Pool::default(),
             paths: Vec::new(),
+            routes: Routes::of(plan),
             framing: plan.framing,
             last_port: 0,
         };
         let recorder = Recorder::new(plan, &mut fabric);
-        let mut routes = Routes::of(plan);
         let mut flows = large_pages::list(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
-            let ports = ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
-            let more = path_ports(plan, flow, index, &mut routes, &mut fabric.paths)?;
+            let ports = ports(plan, flow, index, &mut fabric)?;
+            let more = path_ports(plan, flow, index, &mut fabric)?;
             flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed })?);
             fabric.schedule(flow.start, kind::START, index);
         }
@@ -94,7 +94,7 @@ impl<'a> Network<'a> {
         while let Some((now, target)) = self.fabric.events.pop(until) {
             debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
             self.fabric.now = now;
-            if self.fabric.events.len() > CROWD {
+            if self.fabric.events.len() > self.lookahead.crowd {
                 self.lookahead.step(target, &mut self.fabric, &self.flows, &self.nursery);
             }
             self.handle(target);
@@ -187,10 +187,10 @@ impl<'a> Network<'a> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
         let node = self.plan.links[link as usize].from as u32;
-        let (plan, paths) = (&*self.plan, &mut self.fabric.paths);
+        let Fabric { paths, routes, .. } = &mut self.fabric;
         *self.ways_back.entry((node, h.dst)).or_insert_with(|| {
             let start = paths.len() as u32;
-            let found = add_path(Routes::of(plan).path(node as usize, h.dst as usize), paths);
+            let found = add_path(routes.path(node as usize, h.dst as usize), paths);
             found.then_some(start)
         })
     }
@@ -214,13 +214,8 @@ fn add_path(path: Option<Vec<usize>>, paths: &mut Vec<u32>) -> bool {
 }
 
 /// Where both ends of a flow send from; their paths are added to `paths`.
-pub(crate) fn ports(
-    plan: &Plan,
-    flow: &FlowPlan,
-    index: usize,
-    routes: &mut Routes,
-    paths: &mut Vec<u32>,
-) -> Result<[Port; 2], RunError> {
+pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fabric) -> Result<[Port; 2], RunError> {
+    let Fabric { paths, routes, .. } = fabric;
     let (client, server) = port_numbers(index);
     let (protocol, near_port, far_port) = match flow.app {
         AppPlan::Bulk { .. }
@@ -266,13 +261,12 @@ pub(crate) fn path_ports(
     plan: &Plan,
     flow: &FlowPlan,
     index: usize,
-    routes: &mut Routes,
-    paths: &mut Vec<u32>,
+    fabric: &mut Fabric,
 ) -> Result<Vec<[Port; 2]>, RunError> {
     let AppPlan::Multipath(multi) = &flow.app else { return Ok(Vec::new()) };
     let one = |(number, path): (usize, &haltere_lab::plan::PathPlan)| {
         let flow = FlowPlan { from: path.from, to: path.to, ..flow.clone() };
-        let mut both = ports(plan, &flow, index, routes, paths)?;
+        let mut both = ports(plan, &flow, index, fabric)?;
         let (client, _) = port_numbers(index * haltere_transport::multipath::MAX_PATHS + number);
         (both[0].header.src_port, both[1].header.dst_port) = (client, client);
         Ok(both)
