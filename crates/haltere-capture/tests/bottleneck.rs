@@ -26,7 +26,7 @@ fn flow(name: &str, from: usize, to: usize, start_ms: u64, timestamps: bool) -> 
     let recv_buffer = (!timestamps).then(|| Bytes::new(1_000_000));
     let host = TcpParams { timestamps, recv_buffer, ..TcpParams::default() };
     let congestion = CongestionParams::default_of("cubic").unwrap();
-    let tcp = TcpPlan { congestion, sender: host.clone(), receiver: host };
+    let tcp = TcpPlan::alike(congestion, host);
     let start = Time::ZERO + Dur::from_ms(start_ms);
     FlowPlan { name: name.into(), group: 0, from, to, start, stop: None, app: AppPlan::Bulk { tcp, bytes: None } }
 }

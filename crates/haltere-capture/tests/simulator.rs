@@ -29,7 +29,7 @@ fn plan(classifier: &ClassifierParams) -> Plan {
     };
     let host = TcpParams { isn_zero_bits: 22, ..TcpParams::default() };
     let congestion = CongestionParams::default_of("reno").unwrap();
-    let tcp = TcpPlan { congestion, sender: host.clone(), receiver: host };
+    let tcp = TcpPlan::alike(congestion, host);
     let flow = |i: u64| FlowPlan {
         name: format!("f{i}"),
         group: 0,

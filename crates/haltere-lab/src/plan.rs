@@ -10,6 +10,7 @@ use haltere_queue::QueueParams;
 use haltere_transport::TcpParams;
 use haltere_transport::multipath::MultipathParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
+use std::sync::Arc;
 
 /// One run, explicit.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,7 +187,7 @@ pub struct ArrivalsPlan {
     /// Both endpoints of each flow.
     pub tcp: TcpPlan,
     /// Indices of the nodes between which they run, two at least.
-    pub hosts: std::sync::Arc<[usize]>,
+    pub hosts: Arc<[usize]>,
     /// When they are born and between whom.
     pub pattern: Pattern,
     /// How large they are.
@@ -265,18 +266,26 @@ pub enum Work {
     /// One file of that size.
     One(Bytes),
     /// Files drawn from these sizes, each when the last is done.
-    Loop(std::sync::Arc<[Bytes]>),
+    Loop(Arc<[Bytes]>),
 }
 
-/// Both endpoints of a TCP flow.
+/// Both endpoints of a TCP flow. The flows of one entry share their parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TcpPlan {
     /// The sender's control.
-    pub congestion: CongestionParams,
+    pub congestion: Arc<CongestionParams>,
     /// The sender's endpoint.
-    pub sender: TcpParams,
+    pub sender: Arc<TcpParams>,
     /// The receiver's endpoint.
-    pub receiver: TcpParams,
+    pub receiver: Arc<TcpParams>,
+}
+
+impl TcpPlan {
+    /// Two endpoints with the same parameters.
+    pub fn alike(congestion: impl Into<Arc<CongestionParams>>, host: impl Into<Arc<TcpParams>>) -> TcpPlan {
+        let (congestion, sender) = (congestion.into(), host.into());
+        TcpPlan { congestion, receiver: sender.clone(), sender }
+    }
 }
 
 /// A law of random spans.

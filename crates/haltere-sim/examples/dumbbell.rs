@@ -11,6 +11,7 @@ use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;
 use haltere_units::{Dur, Prob, Rate, Size, Time};
+use std::sync::Arc;
 
 fn arg<T: std::str::FromStr>(n: usize, default: &str) -> T {
     let text = std::env::args().nth(n).unwrap_or_else(|| default.into());
@@ -47,6 +48,8 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
         link(left, right, rate, trunk, tail(Size::MilliBdp(1000))),
         link(right, left, rate, trunk, tail(Size::Packets(100_000))),
     ];
+    let congestion = CongestionParams::default_of(control).unwrap_or_else(|| panic!("no control `{control}`"));
+    let (congestion, host) = (Arc::new(congestion), Arc::new(TcpParams::default()));
     let mut flow_plans = Vec::new();
     for i in 0..flows {
         // Four access hops of a tenth of the RTT each, scattered over plus and minus the spread of the whole.
@@ -56,8 +59,7 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
         for (from, to) in [(client, left), (left, client), (right, server), (server, right)] {
             links.push(link(from, to, fast, access, tail(Size::Packets(100_000))));
         }
-        let congestion = CongestionParams::default_of(control).unwrap_or_else(|| panic!("no control `{control}`"));
-        let tcp = TcpPlan { congestion, sender: TcpParams::default(), receiver: TcpParams::default() };
+        let tcp = TcpPlan::alike(congestion.clone(), host.clone());
         flow_plans.push(FlowPlan {
             name: format!("f{i}"),
             group: 0,

@@ -31,7 +31,10 @@ fn queue(text: &str) -> QueueParams {
 fn bulk(control: &str, ecn: [bool; 2], bytes: Option<u64>) -> AppPlan {
     let congestion = CongestionParams::default_of(control).expect("a control of the registry");
     let [sender, receiver] = ecn.map(|ecn| TcpParams { ecn, ..TcpParams::default() });
-    AppPlan::Bulk { tcp: TcpPlan { congestion, sender, receiver }, bytes: bytes.map(Bytes::new) }
+    AppPlan::Bulk {
+        tcp: TcpPlan { congestion: congestion.into(), sender: sender.into(), receiver: receiver.into() },
+        bytes: bytes.map(Bytes::new),
+    }
 }
 
 /// Hosts 0 and 1 send to host 3 over the router 2: 20 Mbit/s, a round trip of 20 ms.

@@ -14,11 +14,12 @@ use haltere_queue::classify::ClassifierParams;
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur, Prob, Time};
+use std::sync::Arc;
 
 fn tcp() -> TcpPlan {
     let host = TcpParams { syn_retries: 10, ..TcpParams::default() };
     let congestion = CongestionParams::default_of("reno").unwrap();
-    TcpPlan { congestion, sender: host.clone(), receiver: host }
+    TcpPlan::alike(congestion, host)
 }
 fn ftp(work: Work) -> AppPlan {
     AppPlan::Ftp(FtpPlan { tcp: tcp(), work, short: Bytes::new(16_000) })
@@ -73,7 +74,8 @@ fn every_task_of_a_list_is_done_whatever_is_lost() {
 fn a_task_whose_connection_gives_up_begins_again() {
     let mut plan = network(vec![one(1000)], Dur::from_secs(1));
     let AppPlan::Ftp(ftp) = &mut plan.flows[0].app else { panic!() };
-    ftp.tcp.sender = TcpParams { syn_retries: 0, initial_rto: Dur::from_ms(200), ..TcpParams::default() };
+    let sender = TcpParams { syn_retries: 0, initial_rto: Dur::from_ms(200), ..TcpParams::default() };
+    ftp.tcp.sender = sender.into();
     bottleneck(&mut plan).loss = Prob::new(1.0).unwrap();
     let [task] = go(&plan).tasks[..] else { panic!() };
     assert_eq!(
@@ -121,7 +123,7 @@ fn verdicts(classifier: &str, isn_zero_bits: u32) -> [f64; 5] {
     plan.measure.queues = Some(Dur::from_secs(20));
     for flow in &mut plan.flows {
         let AppPlan::Ftp(ftp) = &mut flow.app else { panic!() };
-        ftp.tcp.sender.isn_zero_bits = isn_zero_bits;
+        Arc::make_mut(&mut ftp.tcp.sender).isn_zero_bits = isn_zero_bits;
     }
     let record = go(&plan);
     assert!(record.tasks.iter().all(|task| task.end.is_some()));

@@ -16,7 +16,7 @@ const BOTTLENECK: usize = 4;
 
 fn bulk(control: &str) -> AppPlan {
     let congestion = CongestionParams::default_of(control).expect("a control of the registry");
-    let tcp = TcpPlan { congestion, sender: TcpParams::default(), receiver: TcpParams::default() };
+    let tcp = TcpPlan::alike(congestion, TcpParams::default());
     AppPlan::Bulk { tcp, bytes: None }
 }
 

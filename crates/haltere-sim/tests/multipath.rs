@@ -13,11 +13,7 @@ use haltere_units::{Bytes, Dur, Rate, Time};
 
 /// Nodes 0 and 1 are the sender's interfaces, 3 the receiver's only one, 2 a router on the second path.
 fn two_paths(rate: Option<Rate>, cut: Option<Time>) -> Plan {
-    let tcp = TcpPlan {
-        congestion: CongestionParams::default_of("cubic").unwrap(),
-        sender: TcpParams::default(),
-        receiver: TcpParams::default(),
-    };
+    let tcp = TcpPlan::alike(CongestionParams::default_of("cubic").unwrap(), TcpParams::default());
     let path = |from, cut| PathPlan { from, to: 3, join: None, leave: None, cut };
     let app = AppPlan::Multipath(Box::new(MultipathPlan {
         tcp,

@@ -19,7 +19,7 @@ use std::process::Command;
 fn tcp(control: &str, ecn: bool) -> TcpPlan {
     let congestion = CongestionParams::default_of(control).expect("a control of the registry");
     let end = TcpParams { ecn, ..TcpParams::default() };
-    TcpPlan { congestion, sender: end.clone(), receiver: end }
+    TcpPlan::alike(congestion, end)
 }
 
 fn bulk(control: &str, ecn: bool, bytes: Option<u64>) -> AppPlan {

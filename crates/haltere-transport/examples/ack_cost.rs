@@ -20,8 +20,8 @@ fn run(control: &str, window: u64, loss: u64, segments: u64) -> f64 {
         ..TcpParams::default()
     };
     let control = CongestionParams::default_of(control).expect("a control of that name");
-    let mut client = Connection::new(Role::Client, &tcp, &control, 1).expect("parameters");
-    let mut server = Connection::new(Role::Server, &tcp, &control, 2).expect("parameters");
+    let mut client = Connection::new(Role::Client, tcp.clone(), control.clone(), 1).expect("parameters");
+    let mut server = Connection::new(Role::Server, tcp.clone(), control.clone(), 2).expect("parameters");
     server.read_endless();
     client.write_endless();
     let gap = Dur::from_ns(1_200);
@@ -64,7 +64,7 @@ fn main() {
     println!("size_of Connection: {} bytes", size_of::<Connection>());
     println!("size_of Segment: {} bytes", size_of::<Segment>());
     let control = CongestionParams::default_of("cubic").expect("cubic");
-    let idle = Connection::new(Role::Client, &tcp, &control, 1).expect("parameters");
+    let idle = Connection::new(Role::Client, tcp.clone(), control.clone(), 1).expect("parameters");
     println!("idle connection with its heap: {} bytes", idle.memory());
     for control in ["reno", "cubic", "vegas", "dctcp", "bbr"] {
         for (window, loss) in [(100, 0), (4000, 0), (4000, 1000), (4000, 100)] {

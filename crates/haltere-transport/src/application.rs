@@ -2,6 +2,7 @@
 
 use crate::connection::State;
 use crate::payload::Payload;
+use crate::sender::Sender;
 use crate::seq::position;
 use crate::{Connection, Segment};
 use alloc::boxed::Box;
@@ -10,16 +11,16 @@ use haltere_units::{Bytes, Ecn, Time};
 impl Connection {
     /// The application writes up to `bytes` (lengths only); what the send buffer takes is returned.
     pub fn write(&mut self, bytes: Bytes) -> Bytes {
-        Bytes::new(self.tx.write(bytes.as_u64()))
+        Bytes::new(self.sender().write(bytes.as_u64()))
     }
     /// The application always has more to send, as much as the send buffer takes.
     pub fn write_endless(&mut self) {
-        self.tx.write_endless();
+        self.sender().write_endless();
     }
     /// The application writes these bytes; how many the send buffer took is returned. Not to be mixed with
     /// [`write`](Connection::write), which has lengths only.
     pub fn write_payload(&mut self, bytes: &[u8]) -> usize {
-        let taken = self.tx.write(bytes.len() as u64) as usize;
+        let taken = self.sender().write(bytes.len() as u64) as usize;
         self.bytes().write(&bytes[..taken]);
         taken
     }
@@ -33,7 +34,7 @@ impl Connection {
     /// [`on_segment`](Connection::on_segment); how many bytes there were is returned.
     pub fn copy_payload(&self, segment: &Segment, into: &mut [u8]) -> usize {
         let room = into.len().min(segment.len as usize);
-        let position = position(segment.seq, self.iss, self.tx.nxt);
+        let position = position(segment.seq, self.iss, self.nxt());
         self.payload.as_ref().map_or(0, |p| p.copy(position, &mut into[..room]))
     }
     /// A segment arrived with its payload.
@@ -41,7 +42,7 @@ impl Connection {
         let before = self.rx.next;
         let edge = before + self.rx.room();
         self.on_segment(now, segment, ecn);
-        let (start, una, next) = (position(segment.seq, self.irs, before), self.tx.una, self.rx.stream_end());
+        let (start, una, next) = (position(segment.seq, self.irs, before), self.una(), self.rx.stream_end());
         let bytes = self.bytes();
         bytes.acknowledged(una);
         if !payload.is_empty() && start <= edge.max(next) {
@@ -53,11 +54,11 @@ impl Connection {
     }
     /// Bytes that [`write`](Connection::write) would take now.
     pub fn writable(&self) -> Bytes {
-        Bytes::new(self.tx.writable())
+        Bytes::new(self.with_sender(Sender::writable))
     }
     /// Payload bytes written and not yet acknowledged by the peer.
     pub fn unacknowledged(&self) -> Bytes {
-        Bytes::new(self.tx.write_end.saturating_sub(self.tx.una))
+        Bytes::new(self.tx.as_ref().map_or(0, |tx| tx.write_end.saturating_sub(tx.una)))
     }
     /// Payload bytes received in order and not yet read.
     pub fn readable(&self) -> u64 {
@@ -80,7 +81,7 @@ impl Connection {
     }
     /// No more data will be written: FIN after what is in the buffer.
     pub fn close(&mut self) {
-        self.tx.close();
+        self.sender().close();
     }
     /// Ends the connection at once with a RST.
     pub fn abort(&mut self) {
@@ -97,7 +98,7 @@ impl Connection {
     }
     /// True once both sides have closed and everything is acknowledged, or after a reset.
     pub fn is_closed(&self) -> bool {
-        let done = self.tx.fin_acked() && self.is_peer_closed() && !self.rx.ack_now;
+        let done = self.tx.as_ref().is_some_and(|tx| tx.fin_acked()) && self.is_peer_closed() && !self.rx.ack_now;
         done || (self.state == State::Reset && !self.rst_due)
     }
 }

@@ -25,7 +25,7 @@ impl Bench {
         let mut p = TcpParams { mss: Bytes::new(MSS), ..TcpParams::default() };
         change(&mut p);
         let reno = CongestionParams::default_of("reno").unwrap();
-        let mut c = Connection::new(Role::Client, &p, &reno, 7).unwrap();
+        let mut c = Connection::new(Role::Client, p.clone(), reno.clone(), 7).unwrap();
         c.open(Time::ZERO);
         let (syn, _) = c.poll_transmit(Time::ZERO).unwrap();
         let ts_base = syn.timestamps.unwrap().val;
@@ -264,7 +264,7 @@ fn a_dsack_for_the_retransmission_takes_the_reduction_back() {
 fn echoes(marks: &[bool]) -> Vec<(u32, bool)> {
     let p = TcpParams { mss: Bytes::new(MSS), quick_acks: 0, timestamps: false, ..TcpParams::default() };
     let dctcp = CongestionParams::default_of("dctcp").unwrap();
-    let mut c = Connection::new(Role::Server, &p, &dctcp, 7).unwrap();
+    let mut c = Connection::new(Role::Server, p.clone(), dctcp.clone(), 7).unwrap();
     c.read_endless();
     let flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
     let syn = Segment { seq: 99, window: 60_000, flags, mss: Some(1000), sack_permitted: true, ..Segment::default() };

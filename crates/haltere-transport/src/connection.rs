@@ -7,13 +7,15 @@
 
 use crate::ack::AckIn;
 use crate::payload::Payload;
+use crate::quiet::{Origin, Quiet};
 use crate::receiver::{Arrival, Receiver};
 use crate::sender::{Sender, Transmit};
 use crate::seq::{position, wire};
 use crate::{Flags, Segment, TcpParams, Timestamps};
 use alloc::boxed::Box;
-use haltere_congestion::{CongestionControl, CongestionParams, Control, EcnUse, SenderContext};
-use haltere_units::{Bytes, Dur, Ecn, ParamError, Probe, Time};
+use alloc::sync::Arc;
+use haltere_congestion::{CongestionControl, CongestionParams, EcnUse};
+use haltere_units::{Dur, Ecn, ParamError, Probe, Time};
 
 /// Which side opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,26 +39,14 @@ pub(crate) enum State {
 /// What the handshake needs and nothing later does.
 #[derive(Debug)]
 struct Handshake {
-    mss: u16,
-    scale: Option<u8>,
-    ecn: bool,
-    timestamps: bool,
-    sack: bool,
     /// A SYN or SYN-ACK is to be sent; the timer after it; how often it was sent; when first.
     due: bool,
-    at: u64,
     tries: u32,
+    at: u64,
     first_at: u64,
-    most_tries: u32,
-    timeout: u64,
-    most_timeout: u64,
-    /// What the control is made of: made anew if the peer's segments are smaller.
-    control: CongestionParams,
-    initial_window: u32,
-    seed: u64,
 }
 
-/// A TCP endpoint without I/O. What every segment needs comes first.
+/// A TCP endpoint without I/O. What every segment of a pure receiver needs comes first; what a sender needs lies elsewhere.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
@@ -73,15 +63,20 @@ pub struct Connection {
     pub(crate) rst_due: bool,
     /// Shift of the peer's window field.
     peer_scale: u8,
+    /// The sending half, once something was written.
+    pub(crate) tx: Option<Box<Sender>>,
+    pub(crate) quiet: Quiet,
     pub(crate) rx: Receiver,
-    pub(crate) tx: Sender,
     /// Until the connection is established.
     hs: Option<Box<Handshake>>,
     pub(crate) returned: u64,
     pub(crate) returned_late: u64,
     /// The bytes themselves, where the world has them.
     pub(crate) payload: Option<Box<Payload>>,
+    pub(crate) origin: Origin,
 }
+
+const _: () = assert!(size_of::<Connection>() <= 544, "half of it was the sending half");
 
 fn mix(seed: u64) -> u64 {
     // SplitMix64 (Steele, Lea, Flood 2014).
@@ -92,32 +87,16 @@ fn mix(seed: u64) -> u64 {
 }
 
 impl Connection {
-    /// An endpoint with these parameters; `seed` gives the initial sequence number and such.
-    pub fn new(role: Role, tcp: &TcpParams, control: &CongestionParams, seed: u64) -> Result<Connection, ParamError> {
-        tcp.check()?;
-        let initial_window = tcp.mss * u64::from(tcp.initial_window);
-        let params = control.clone();
-        let control = Control::new(control, &SenderContext { mss: tcp.mss, initial_window, seed })?;
+    /// An endpoint with these parameters, which many may share; `seed` gives the initial sequence number and such.
+    pub fn new(
+        role: Role,
+        tcp: impl Into<Arc<TcpParams>>,
+        control: impl Into<Arc<CongestionParams>>,
+        seed: u64,
+    ) -> Result<Connection, ParamError> {
+        let (origin, control) = Origin::new(tcp.into(), control.into(), seed)?;
+        let tcp = &origin.tcp;
         let per_packet = control.ecn() == EcnUse::PerPacket;
-        let rx = Receiver::new(tcp, per_packet);
-        let option = tcp.mss.as_u64() + if tcp.timestamps { 12 } else { 0 };
-        let hs = Box::new(Handshake {
-            mss: option as u16,
-            scale: tcp.window_scaling.then_some(rx.window.scale),
-            ecn: tcp.ecn || per_packet,
-            timestamps: tcp.timestamps,
-            sack: tcp.sack,
-            due: false,
-            at: u64::MAX,
-            tries: 0,
-            first_at: 0,
-            most_tries: tcp.syn_retries,
-            timeout: tcp.initial_rto.as_ns(),
-            most_timeout: tcp.max_rto.as_ns(),
-            control: params,
-            initial_window: tcp.initial_window,
-            seed,
-        });
         let random = mix(seed);
         Ok(Connection {
             state: if role == Role::Server { State::Listen } else { State::Closed },
@@ -130,13 +109,15 @@ impl Connection {
             irs: 0,
             ts_offset: (random >> 32) as u32,
             ts_recent: 0,
-            tx: Sender::new(tcp, control),
-            rx,
-            hs: Some(hs),
+            tx: None,
+            quiet: Quiet::new(tcp),
+            rx: Receiver::new(tcp, per_packet),
+            hs: Some(Box::new(Handshake { due: false, tries: 0, at: u64::MAX, first_at: 0 })),
             returned: 0,
             returned_late: 0,
             clock: 0,
             payload: None,
+            origin,
         })
     }
 
@@ -146,6 +127,11 @@ impl Connection {
             self.state = State::SynSent;
             self.send_syn(now);
         }
+    }
+
+    /// It asks for ECN, or agrees to it.
+    fn asks_ecn(&self) -> bool {
+        self.origin.tcp.ecn || self.per_packet
     }
 
     /// A SYN or SYN-ACK is due, for the first time.
@@ -194,7 +180,7 @@ impl Connection {
         let a = AckIn {
             now,
             seq: start,
-            ack: position(segment.ack, self.iss, self.tx.una),
+            ack: position(segment.ack, self.iss, self.una()),
             window: u64::from(segment.window) << self.peer_scale,
             has_data: end > start,
             ece: self.ecn_ok && flags.contains(Flags::ECE),
@@ -202,7 +188,11 @@ impl Connection {
             sack: segment.sack.as_slice(),
             iss: self.iss,
         };
-        if !self.tx.on_ack(&a) {
+        let valid = match &mut self.tx {
+            None if self.quiet.on_ack(&a) => true,
+            _ => self.sender().on_ack(&a),
+        };
+        if !valid {
             self.rx.ack_now = true; // RFC 9293 section 3.10.7.4: it acknowledges what was not sent
             return;
         }
@@ -217,7 +207,7 @@ impl Connection {
                 push: flags.contains(Flags::PSH),
                 echo_ms,
             };
-            let (srtt, rto) = (self.tx.rtt.srtt(), self.tx.rtt.rto());
+            let (srtt, rto) = self.srtt_and_rto();
             self.rx.on_data(&arrival, srtt, rto);
         }
     }
@@ -234,7 +224,9 @@ impl Connection {
         if flags.contains(Flags::RST) {
             if start >= self.rx.next && start <= self.rx.next + self.rx.room() {
                 self.state = State::Reset;
-                self.tx.xmit.clear();
+                if let Some(tx) = &mut self.tx {
+                    tx.xmit.clear();
+                }
             }
         } else if flags.contains(Flags::SYN) {
             self.rx.ack_now = true; // our last acknowledgement of the handshake was lost
@@ -276,36 +268,33 @@ impl Connection {
 
     /// The peer's SYN or SYN-ACK.
     fn take_options(&mut self, now: Time, segment: &Segment, ecn: bool) {
-        let Some(hs) = &self.hs else { return };
+        let tcp = &self.origin.tcp;
         self.irs = segment.seq;
         self.rx.next = 1;
         self.rx.acked_up_to = 1;
-        self.ecn_ok = hs.ecn && ecn;
-        self.ts_ok = hs.timestamps && segment.timestamps.is_some();
+        self.ecn_ok = self.asks_ecn() && ecn;
+        self.ts_ok = tcp.timestamps && segment.timestamps.is_some();
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.val;
         }
-        let sack = hs.sack && segment.sack_permitted;
-        self.tx.sack_ok = sack;
-        self.rx.sack_ok = sack;
+        self.rx.sack_ok = tcp.sack && segment.sack_permitted;
         self.rx.ecn_ok = self.ecn_ok;
-        let scaled = hs.scale.is_some() && segment.window_scale.is_some();
+        let scaled = tcp.window_scaling && segment.window_scale.is_some();
         self.peer_scale = if scaled { segment.window_scale.unwrap_or(0).min(14) } else { 0 };
         // RFC 6691: the option counts neither options nor headers.
         let peer = u64::from(segment.mss.unwrap_or(536)).max(64) - if self.ts_ok { 12 } else { 0 };
-        if peer < self.tx.mss {
-            self.tx.mss = peer;
-            let mss = Bytes::new(peer);
-            let initial_window = mss * u64::from(hs.initial_window);
-            let sender = SenderContext { mss, initial_window, seed: hs.seed };
-            if let Ok(control) = Control::new(&hs.control, &sender) {
-                self.tx.control = control;
-                self.tx.refresh_cwnd();
+        let smaller = peer < self.rx.mss;
+        self.rx.established(now.as_ns(), peer.min(self.rx.mss), scaled);
+        self.quiet.window_end = 1 + u64::from(segment.window);
+        if let Some(tx) = &mut self.tx {
+            tx.sack_ok = self.rx.sack_ok;
+            tx.window_end = self.quiet.window_end;
+            if smaller {
+                tx.mss = peer;
+                tx.control = self.origin.control(peer);
+                tx.refresh_cwnd();
             }
         }
-        self.rx.established(now.as_ns(), self.tx.mss, scaled);
-        self.tx.window_end = 1 + u64::from(segment.window);
-        (self.tx.window_ack, self.tx.window_seq) = (1, 0);
     }
 
     fn establish(&mut self, now: Time, segment: &Segment) {
@@ -318,11 +307,11 @@ impl Connection {
             let echo = segment.timestamps.filter(|_| self.ts_ok).and_then(|ts| self.echoed(now, ts.ecr));
             echo.map(|ms| (ns / 1_000_000).saturating_sub(ms).max(1) * 1_000_000)
         };
-        if let Some(rtt) = rtt {
-            self.tx.rtt.sample_min(rtt, ns, false);
-            self.tx.rtt.sample(rtt, 1, 1);
-            self.tx.control.on_established(now, Dur::from_ns(rtt));
-            self.tx.refresh_cwnd();
+        let Some(rtt) = rtt.map(Dur::from_ns) else { return };
+        self.origin.established = Some((now, rtt));
+        match &mut self.tx {
+            Some(tx) => tx.on_established(now, rtt),
+            None => self.quiet.on_established(&self.origin.tcp, rtt),
         }
     }
 
@@ -332,9 +321,9 @@ impl Connection {
         self.clock = ns;
         match self.state {
             State::Established => {
-                let rto = self.tx.rtt.rto();
+                let (_, rto) = self.srtt_and_rto();
                 self.rx.on_timeout(ns, rto);
-                if !self.tx.on_timeout(now) {
+                if self.tx.as_mut().is_some_and(|tx| !tx.on_timeout(now)) {
                     self.state = State::Reset;
                     self.rst_due = true;
                 }
@@ -342,7 +331,7 @@ impl Connection {
             State::SynSent | State::SynReceived => {
                 let Some(hs) = self.hs.as_mut().filter(|hs| ns >= hs.at) else { return };
                 hs.at = u64::MAX;
-                hs.due = hs.tries <= hs.most_tries;
+                hs.due = hs.tries <= self.origin.tcp.syn_retries;
                 if !hs.due {
                     self.state = State::Reset;
                 }
@@ -366,11 +355,11 @@ impl Connection {
             return Some(ecn);
         }
         let what = if self.rx.old_ack.is_some() {
-            Transmit::ack(self.tx.nxt)
-        } else if let Some(data) = self.tx.poll(now) {
+            Transmit::ack(self.nxt())
+        } else if let Some(data) = self.tx.as_mut().and_then(|tx| tx.poll(now)) {
             data
         } else if self.rx.ack_now {
-            Transmit::ack(self.tx.nxt)
+            Transmit::ack(self.nxt())
         } else {
             return None;
         };
@@ -382,38 +371,41 @@ impl Connection {
         if self.rst_due {
             self.rst_due = false;
             let mut segment = Segment::default();
-            self.segment(now, &Transmit::ack(self.tx.nxt), &mut segment);
+            self.segment(now, &Transmit::ack(self.nxt()), &mut segment);
             (segment.flags, segment.window) = (Flags::RST.with(Flags::ACK), 0);
             return Some((segment, Ecn::NotEct));
         }
+        let asks_ecn = self.asks_ecn();
+        let tcp = &self.origin.tcp;
         let hs = self.hs.as_mut()?;
         if !core::mem::take(&mut hs.due) {
             return None;
         }
         hs.tries += 1;
-        let wait = hs.timeout.saturating_mul(1 << (hs.tries - 1).min(20)).min(hs.most_timeout);
+        let wait = tcp.initial_rto.as_ns().saturating_mul(1 << (hs.tries - 1).min(20)).min(tcp.max_rto.as_ns());
         hs.at = now.as_ns().saturating_add(wait);
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
         if answer && self.ecn_ok {
             flags = flags.with(Flags::ECE);
-        } else if !answer && hs.ecn && hs.tries == 1 {
+        } else if !answer && asks_ecn && hs.tries == 1 {
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         let ms = (now.as_ns() / 1_000_000) as u32;
         let val = ms.wrapping_add(self.ts_offset);
         let offer = |ours: bool, agreed: bool| if answer { agreed } else { ours };
-        let timestamps = offer(hs.timestamps, self.ts_ok).then_some(Timestamps { val, ecr: self.ts_recent });
-        let scale = hs.scale.filter(|_| !answer || self.rx.window.scale > 0 || self.peer_scale > 0);
+        let timestamps = offer(tcp.timestamps, self.ts_ok).then_some(Timestamps { val, ecr: self.ts_recent });
+        let scales = tcp.window_scaling && (!answer || self.rx.window.scale > 0 || self.peer_scale > 0);
+        let mss = tcp.mss.as_u64() + if tcp.timestamps { 12 } else { 0 };
         let segment = Segment {
             seq: self.iss,
             ack: if answer { wire(1, self.irs) } else { 0 },
             window: self.rx.window.syn_window(),
             flags,
             timestamps,
-            mss: Some(hs.mss),
-            window_scale: scale,
-            sack_permitted: offer(hs.sack, self.rx.sack_ok),
+            mss: Some(mss as u16),
+            window_scale: scales.then_some(self.rx.window.scale),
+            sack_permitted: offer(tcp.sack, self.rx.sack_ok),
             ..Segment::default()
         };
         self.rx.window.edge = self.rx.window.edge.max(1 + u64::from(segment.window));
@@ -437,7 +429,7 @@ impl Connection {
         let mut ecn = if self.ecn_ok && self.per_packet { Ecn::Ect0 } else { Ecn::NotEct };
         if self.ecn_ok && what.new && what.len > 0 {
             ecn = Ecn::Ect0;
-            if core::mem::take(&mut self.tx.rec.cwr_queued) {
+            if self.tx.as_mut().is_some_and(|tx| core::mem::take(&mut tx.rec.cwr_queued)) {
                 flags = flags.with(Flags::CWR);
             }
         }
@@ -481,7 +473,10 @@ impl Connection {
     #[inline]
     pub fn next_timeout(&self) -> Option<Time> {
         let at = match self.state {
-            State::Established => self.tx.xmit.at.min(self.tx.pacing_wake).min(self.rx.next_timeout()),
+            State::Established => {
+                let sending = self.tx.as_ref().map_or(u64::MAX, |tx| tx.xmit.at.min(tx.pacing_wake));
+                sending.min(self.rx.next_timeout())
+            }
             State::Reset => u64::MAX, // given up in the handshake: its timer means nothing any more
             _ => self.hs.as_ref().map_or(u64::MAX, |hs| hs.at),
         };
@@ -491,7 +486,8 @@ impl Connection {
     /// A data segment of ours came back from the network with a congestion mark, ahead of the receiver's echo. Counts
     /// once, and then its echo does not. True where it counts: it was in flight.
     pub fn on_returned(&mut self, now: Time, segment: &Segment) -> bool {
-        let counts = segment.len > 0 && self.tx.on_returned(now, position(segment.seq, self.iss, self.tx.una));
+        let seq = position(segment.seq, self.iss, self.una());
+        let counts = segment.len > 0 && self.tx.as_mut().is_some_and(|tx| tx.on_returned(now, seq));
         if counts {
             self.returned += 1;
         } else {
@@ -502,12 +498,12 @@ impl Connection {
 
     /// Segments sent with payload so far, retransmissions included: cheaper than [`info`](Connection::info).
     pub fn segments_sent(&self) -> u64 {
-        self.tx.segments_sent
+        self.tx.as_ref().map_or(0, |tx| tx.segments_sent)
     }
 
     /// Shows the control's inner variables.
     pub fn probe(&self, row: &mut Probe) {
-        self.tx.control.probe(row);
+        self.with_sender(|tx| tx.control.probe(row));
     }
 
     /// The record of the oldest segment under way, if there is one: what an acknowledgement looks at first.
@@ -517,6 +513,7 @@ impl Connection {
     }
     /// Bytes of memory that this endpoint takes, with its heap.
     pub fn memory(&self) -> usize {
-        size_of::<Connection>() + self.tx.board.heap() + self.rx.ooo.heap()
+        let sending = self.tx.as_ref().map_or(0, |tx| size_of::<Sender>() + tx.board.heap());
+        size_of::<Connection>() + sending + self.rx.heap()
     }
 }

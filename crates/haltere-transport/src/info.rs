@@ -3,6 +3,7 @@
 use crate::Connection;
 use crate::connection::State;
 use crate::recovery::CaState;
+use crate::sender::Sender;
 use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Dur, Rate};
 
@@ -95,7 +96,11 @@ pub struct Info {
 impl Connection {
     /// What the connection shows of itself.
     pub fn info(&self) -> Info {
-        let (tx, rx) = (&self.tx, &self.rx);
+        self.with_sender(|tx| self.info_of(tx))
+    }
+
+    fn info_of(&self, tx: &Sender) -> Info {
+        let rx = &self.rx;
         let payload = |position: u64, fin: u64| position.min(fin).saturating_sub(1);
         Info {
             cwnd: Bytes::new(tx.cwnd),

@@ -9,7 +9,8 @@
 //! It behaves as Linux 6.1 does, from the RFCs; where the two differ the head of the file says so.
 //! `connection.rs` is the handshake and the way in and out; below it the sending half (`sender.rs`, `ack.rs`,
 //! `recovery.rs`, `rack.rs`, `timers.rs`, on `scoreboard.rs`, `rtt.rs`, `rate.rs`) and the receiving half
-//! (`receiver.rs`, on `reassembly.rs`, `receive_window.rs`) know nothing of each other.
+//! (`receiver.rs`, on `reassembly.rs`, `receive_window.rs`) know nothing of each other. The sending half is made when it is
+//! first needed; `quiet.rs` stands for it until then.
 
 #![no_std]
 extern crate alloc;
@@ -23,6 +24,7 @@ mod info;
 pub mod multipath;
 mod params;
 mod payload;
+mod quiet;
 mod rack;
 mod rate;
 mod reassembly;

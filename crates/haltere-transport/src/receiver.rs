@@ -12,6 +12,7 @@ use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::segment::SackBlocks;
 use crate::seq::wire;
+use alloc::boxed::Box;
 use haltere_units::Ecn;
 
 /// Acknowledgements of its own data that Linux sends before it believes in a conversation.
@@ -38,7 +39,16 @@ pub(crate) struct Arrival {
     pub echo_ms: Option<u64>,
 }
 
-/// The receiving half of a connection.
+/// What only a stream with holes or repetitions has.
+#[derive(Debug, Default)]
+pub(crate) struct Disorder {
+    pub ooo: Reassembly,
+    dsack: Option<(u64, u64)>,
+    /// The next position when acknowledgements were counted last (see `dup_acks`).
+    compress_next: u64,
+}
+
+/// The receiving half of a connection. What every segment needs comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -72,15 +82,14 @@ pub(crate) struct Receiver {
     /// Quick acknowledgements left, and at most.
     quick: u32,
     quick_max: u32,
-    mss: u64,
+    pub mss: u64,
     ack_every: u64,
     ato_min: u64,
     pub window: ReceiveWindow,
-    pub ooo: Reassembly,
+    /// Made when the first segment comes out of order or again; then it stays.
+    disorder: Option<Box<Disorder>>,
     pub old_ack: Option<OldAck>,
-    dsack: Option<(u64, u64)>,
     ato_max: u64,
-    compress_next: u64,
     sack_delay: u64,
     merge_max: u8,
     pub duplicates: u64,
@@ -95,7 +104,7 @@ impl Receiver {
             read: 1,
             fin: u64::MAX,
             window: ReceiveWindow::new(p),
-            ooo: Reassembly::default(),
+            disorder: None,
             ack_at: u64::MAX,
             ack_now: false,
             scheduled: false,
@@ -116,10 +125,8 @@ impl Receiver {
             ato_min: p.delayed_ack_min.min(p.delayed_ack).as_ns(),
             ato_max: p.delayed_ack.as_ns(),
             last_data: 0,
-            dsack: None,
             dup_acks: 0,
             merged: 0,
-            compress_next: 0,
             compress_at: u64::MAX,
             sack_delay: p.sack_delay.as_ns(),
             merge_max: p.sack_delay_segments as u8,
@@ -131,7 +138,6 @@ impl Receiver {
     pub(crate) fn established(&mut self, now: u64, mss: u64, scaled: bool) {
         self.mss = mss;
         self.window.established(now, mss, scaled);
-        self.compress_next = self.next;
     }
 
     /// Payload waiting for the application.
@@ -178,7 +184,7 @@ impl Receiver {
             }
             self.ack_now = true; // the peer's window may be very small now
         }
-        if a.start == self.next && !a.fin && self.ooo.is_empty() && a.end - a.start <= self.room() {
+        if a.start == self.next && !a.fin && !self.has_holes() && a.end - a.start <= self.room() {
             // The usual case: in order, nothing waiting.
             self.on_received(a, rto);
             self.next = a.end;
@@ -208,23 +214,26 @@ impl Receiver {
             // An acknowledgement has room for three blocks, or two and a duplicate. Before the merged arrivals touch a third,
             // they are told: a block that is pushed out untold would be held lost by the sender. Linux tells them without
             // this arrival, which is merged anew; here with it.
-            self.ack_now |= self.merged > 0 && self.ooo.is_third(a.start, a.end);
-            if let Some((start, end)) = self.ooo.insert(a.start, a.end)
-                && self.sack_ok
+            let (merged, sack_ok) = (self.merged > 0, self.sack_ok);
+            let disorder = self.disorder();
+            let third = merged && disorder.ooo.is_third(a.start, a.end);
+            if let Some(twice) = disorder.ooo.insert(a.start, a.end)
+                && sack_ok
             {
-                self.dsack = Some((start, end));
+                disorder.dsack = Some(twice);
                 self.duplicates += 1;
             }
+            self.ack_now |= third;
             self.open_window(a.end - a.start, self.unread());
             self.consider_ack(a.now, true, srtt);
             return true;
         }
-        if a.start < self.next {
-            self.dsack = self.sack_ok.then_some((a.start, self.next));
+        if a.start < self.next && self.sack_ok {
+            self.disorder().dsack = Some((a.start, self.next));
         }
-        let had_holes = !self.ooo.is_empty();
-        self.next = if had_holes { self.ooo.advance(a.end) } else { a.end };
-        if had_holes && self.ooo.is_empty() {
+        let had_holes = self.has_holes();
+        self.next = if had_holes { self.disorder().ooo.advance(a.end) } else { a.end };
+        if had_holes && !self.has_holes() {
             self.ack_now = true; // RFC 5681 section 4.2: the hole is filled
         }
         if self.next > self.fin {
@@ -240,7 +249,7 @@ impl Receiver {
         self.duplicates += 1;
         self.enter_quick(self.quick_max);
         if self.sack_ok && end > start {
-            self.dsack = Some((start, end));
+            self.disorder().dsack = Some((start, end));
         }
         self.ack_now = true;
     }
@@ -376,7 +385,7 @@ impl Receiver {
         let quick = self.quick > 0 && self.ping_pong < PING_PONG;
         if self.ack_now || enough || quick || self.ato_max == 0 {
             self.ack_now = true;
-        } else if out_of_order && !self.ooo.is_empty() {
+        } else if out_of_order && self.has_holes() {
             self.compress(now, srtt);
         } else {
             self.delay_ack(now, srtt);
@@ -401,8 +410,8 @@ impl Receiver {
             self.ack_now = true;
             return;
         }
-        if self.compress_next != self.next {
-            self.compress_next = self.next;
+        let next = self.next;
+        if core::mem::replace(&mut self.disorder().compress_next, next) != next {
             self.dup_acks = 0;
         }
         if self.dup_acks < 3 {
@@ -452,10 +461,11 @@ impl Receiver {
         if !self.sack_ok {
             return;
         }
-        if let Some((start, end)) = self.dsack.take() {
+        let Some(disorder) = &mut self.disorder else { return };
+        if let Some((start, end)) = disorder.dsack.take() {
             blocks.push(wire(start, irs), wire(end, irs));
         }
-        for &(start, end) in self.ooo.recent() {
+        for &(start, end) in disorder.ooo.recent() {
             if blocks.as_slice().len() < most {
                 blocks.push(wire(start, irs), wire(end, irs));
             }
@@ -465,7 +475,22 @@ impl Receiver {
     /// True where the next acknowledgement carries SACK blocks.
     #[inline]
     pub(crate) fn has_blocks(&self) -> bool {
-        self.dsack.is_some() || !self.ooo.is_empty()
+        self.disorder.as_ref().is_some_and(|d| d.dsack.is_some() || !d.ooo.is_empty())
+    }
+
+    /// True where data waits for what is missing before it.
+    #[inline]
+    fn has_holes(&self) -> bool {
+        self.disorder.as_ref().is_some_and(|d| !d.ooo.is_empty())
+    }
+
+    fn disorder(&mut self) -> &mut Disorder {
+        self.disorder.get_or_insert_default()
+    }
+
+    /// Bytes of heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.disorder.as_ref().map_or(0, |d| size_of::<Disorder>() + d.ooo.heap())
     }
 }
 

@@ -8,6 +8,7 @@
 //! Model: error = sample - srtt; srtt += error / 8; mdev += (|error| - mdev) / 4; RTO = srtt + max over the round of 4 mdev.
 //! Units: ns; `srtt` is held times 8, the deviations times 4. Cost: O(1) a sample. Known problems: none.
 
+use crate::TcpParams;
 use crate::params::RtoRule;
 
 /// The window of the minimum filter: Linux's `tcp_min_rtt_wlen`.
@@ -38,17 +39,17 @@ pub(crate) struct Rtt {
 }
 
 impl Rtt {
-    pub(crate) fn new(initial_rto: u64, min_rto: u64, max_rto: u64, rule: RtoRule) -> Rtt {
+    pub(crate) fn new(p: &TcpParams) -> Rtt {
         Rtt {
             srtt8: 0,
             mdev4: 0,
             mdev4_max: 0,
             var4: 0,
             round_end: 0,
-            base_rto: initial_rto,
-            min_rto,
-            max_rto,
-            rule,
+            base_rto: p.initial_rto.as_ns(),
+            min_rto: p.min_rto.as_ns(),
+            max_rto: p.max_rto.as_ns(),
+            rule: p.rto_rule,
             backoff: 0,
             min: [(0, 0); 2],
         }
@@ -148,10 +149,11 @@ impl Rtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haltere_units::Dur;
     const MS: u64 = 1_000_000;
 
     fn rtt(rule: RtoRule, min_ms: u64) -> Rtt {
-        Rtt::new(1000 * MS, min_ms * MS, 120_000 * MS, rule)
+        Rtt::new(&TcpParams { min_rto: Dur::from_ms(min_ms), rto_rule: rule, ..TcpParams::default() })
     }
 
     #[test]

@@ -37,8 +37,9 @@ pub(crate) struct Sent {
 
 const _: () = assert!(size_of::<Sent>() == 64, "as large as a cache line");
 
-/// Segments for which a scoreboard keeps room.
+/// Segments for which a scoreboard keeps room, and by how many that grows at least.
 const SPARE: usize = 8;
+const STEP: usize = 4;
 
 /// The receiver has it.
 pub(crate) const SACKED: u16 = 1;
@@ -169,9 +170,18 @@ impl Scoreboard {
         &mut self.ring[index]
     }
 
+    /// Makes room by half: twice as much would leave a window of ten segments with 16 places.
+    #[cold]
+    fn grow(&mut self) {
+        self.ring.reserve_exact((self.ring.capacity() / 2).max(STEP));
+    }
+
     /// A new segment was sent.
     #[inline]
     pub(crate) fn push(&mut self, mut sent: Sent) {
+        if self.ring.len() == self.ring.capacity() {
+            self.grow();
+        }
         let number = self.base.wrapping_add(self.ring.len() as u32);
         self.out += u64::from(sent.len());
         sent.flags |= CHAINED;
@@ -207,7 +217,7 @@ impl Scoreboard {
         self.base = self.base.wrapping_add(1);
         self.ring.pop_front();
         if self.ring.capacity() > SPARE && self.ring.len() < self.ring.capacity() / 8 {
-            self.ring.shrink_to(self.ring.capacity() / 4); // of thousands of flows few have a large window at one time
+            self.ring.shrink_to((self.ring.capacity() / 4).max(STEP)); // of thousands of flows few have a large window at one time
         }
         Some(front)
     }

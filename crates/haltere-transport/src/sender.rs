@@ -118,8 +118,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub(crate) fn new(p: &TcpParams, control: Control) -> Sender {
-        let rtt = Rtt::new(p.initial_rto.as_ns(), p.min_rto.as_ns(), p.max_rto.as_ns(), p.rto_rule);
+    pub(crate) fn new(p: &TcpParams, mss: u64, control: Control) -> Sender {
         let owns_recovery = control.owns_recovery();
         Sender {
             una: 1,
@@ -127,7 +126,7 @@ impl Sender {
             write_end: 1,
             window_end: 1,
             cwnd: control.cwnd().as_u64(),
-            mss: p.mss.as_u64(),
+            mss,
             state: CaState::Open,
             forced: Forced::None,
             turn: Turn::None,
@@ -145,12 +144,12 @@ impl Sender {
             pacing_wake: u64::MAX,
             last_sent: 0,
             window_seq: 0,
-            window_ack: 0,
+            window_ack: 1,
             largest_window: 0,
             xmit: Xmit::new(p),
             board: Scoreboard::default(),
             delivery: Delivery::default(),
-            rtt,
+            rtt: Rtt::new(p),
             rec: Recovery::new(p),
             control,
             owns_recovery,

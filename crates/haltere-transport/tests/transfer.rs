@@ -111,8 +111,8 @@ fn bytes_arrive_as_written_through_losses_and_reordering() {
     let tcp = TcpParams::default();
     let reno = CongestionParams::default_of("reno").unwrap();
     let mut ends = [
-        Connection::new(Role::Client, &tcp, &reno, 1).unwrap(),
-        Connection::new(Role::Server, &tcp, &reno, 2).unwrap(),
+        Connection::new(Role::Client, tcp.clone(), reno.clone(), 1).unwrap(),
+        Connection::new(Role::Server, tcp.clone(), reno.clone(), 2).unwrap(),
     ];
     let (mut written, mut got, mut number) = (0, Vec::<u8>::new(), 0_u64);
     let mut wire: std::collections::BTreeMap<(Time, u64), (usize, Segment, Vec<u8>)> = Default::default();

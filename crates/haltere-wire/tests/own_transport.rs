@@ -153,7 +153,7 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
     .unwrap();
     let mut clock = Monotonic::start(Dur::ZERO).unwrap();
     let tcp = TcpParams { ecn: true, ..TcpParams::default() };
-    let connection = Connection::new(Role::Client, &tcp, &CongestionParams::default_of("cubic").unwrap(), 7).unwrap();
+    let connection = Connection::new(Role::Client, tcp, CongestionParams::default_of("cubic").unwrap(), 7).unwrap();
     let end = |node, port| End { mac: node_mac(node), address: node_address(node), port };
     let task = Task { send: bytes, receive: bytes, wrong: 0 };
     let stack = Stack::connect(connection, end(0, 40_000), end(1, 5001), task, clock.now());

@@ -11,6 +11,7 @@ use crate::scenario::traffic::{Direction, Drawn, Ends, LawSpec, Pairs, TcpSide, 
 use haltere_congestion::CongestionParams;
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur, Rate};
+use std::sync::Arc;
 
 /// The most flows of one experiment: what a machine can still hold.
 const MOST_FLOWS: u64 = 1_000_000;
@@ -253,7 +254,7 @@ impl Entry<'_> {
         let tcp = self.tcp(&ftp.side, |tcp| tcp)?;
         let plan = |tcp: &TcpPlan, work| AppPlan::Ftp(FtpPlan { tcp: tcp.clone(), work, short: ftp.short });
         if ftp.tasks.is_some() {
-            let files: std::sync::Arc<[Bytes]> = ftp.files.as_slice().into();
+            let files: Arc<[Bytes]> = ftp.files.as_slice().into();
             return Ok(tcp.iter().map(|tcp| plan(tcp, Work::Loop(files.clone()))).collect());
         }
         let dealt = ftp.files.iter().zip(tcp.iter().cycle());
@@ -283,8 +284,9 @@ impl Entry<'_> {
             self.check_tcp(side, &sender, control, &name)?;
         }
         self.check_tcp(side, &receiver, &controls[0], "congestion")?;
+        let (sender, receiver) = (Arc::new(sender), Arc::new(receiver));
         let plan = |c: &CongestionParams| TcpPlan {
-            congestion: c.clone(),
+            congestion: Arc::new(c.clone()),
             sender: sender.clone(),
             receiver: receiver.clone(),
         };

@@ -31,8 +31,9 @@ use haltere_lab::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
 use haltere_lab::record::TaskRecord;
 use haltere_lab::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
-use haltere_transport::{Connection, Role};
+use haltere_transport::{Connection, Role, TcpParams};
 use haltere_units::{Bytes, ParamError, Time};
+use std::sync::Arc;
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
@@ -125,8 +126,8 @@ pub(crate) struct Ftp {
 impl Ftp {
     pub fn new(plan: &FlowPlan, ftp: &FtpPlan, place: Place) -> Result<Ftp, ParamError> {
         // What the endpoints have to say of their parameters, they say before the run.
-        Connection::new(Role::Client, &ftp.tcp.sender, &ftp.tcp.congestion, 0)?;
-        Connection::new(Role::Server, &ftp.tcp.receiver, &ftp.tcp.congestion, 0)?;
+        Connection::new(Role::Client, ftp.tcp.sender.clone(), ftp.tcp.congestion.clone(), 0)?;
+        Connection::new(Role::Server, ftp.tcp.receiver.clone(), ftp.tcp.congestion.clone(), 0)?;
         if let Work::Loop(files) = &ftp.work
             && files.is_empty()
         {
@@ -168,12 +169,12 @@ impl Ftp {
     fn connect(&mut self, server_port: u16, bytes: Bytes, fabric: &mut Fabric) -> Pair {
         let client_port = fabric.ephemeral_port();
         let TcpPlan { sender, receiver, congestion } = &self.tcp;
-        let mut end = |side: usize, role, tcp| {
+        let mut end = |side: usize, role, tcp: &Arc<TcpParams>| {
             let mut port = self.ports[side].clone();
             let ports = [client_port, server_port];
             (port.header.src_port, port.header.dst_port) = (ports[side], ports[1 - side]);
             port.header.dscp = if bytes <= self.short { DSCP_SHORT } else { DSCP_LONG };
-            let socket = Connection::new(role, tcp, congestion, self.seeds.bits());
+            let socket = Connection::new(role, tcp.clone(), congestion.clone(), self.seeds.bits());
             End { socket: socket.expect("checked when the flow was made"), port }
         };
         let mut pair = Pair([end(CLIENT, Role::Client, sender), end(SERVER, Role::Server, receiver)]);

@@ -52,8 +52,8 @@ pub(crate) struct Tcp {
 impl Tcp {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: Source, place: Place) -> Result<Tcp, ParamError> {
         let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
-        let client = Connection::new(Role::Client, &tcp.sender, &tcp.congestion, seed("client"))?;
-        let server = Connection::new(Role::Server, &tcp.receiver, &tcp.congestion, seed("server"))?;
+        let client = Connection::new(Role::Client, tcp.sender.clone(), tcp.congestion.clone(), seed("client"))?;
+        let server = Connection::new(Role::Server, tcp.receiver.clone(), tcp.congestion.clone(), seed("server"))?;
         let [near, far] = place.ports;
         let end = |socket, port| End { socket, alarms: Alarms::default(), port };
         let limit = match plan.app {
@@ -72,8 +72,8 @@ impl Tcp {
         [near, far]: [Port; 2],
         seeds: [u64; 2],
     ) -> Result<Tcp, ParamError> {
-        let client = Connection::new(Role::Client, &tcp.sender, &tcp.congestion, seeds[0])?;
-        let server = Connection::new(Role::Server, &tcp.receiver, &tcp.congestion, seeds[1])?;
+        let client = Connection::new(Role::Client, tcp.sender.clone(), tcp.congestion.clone(), seeds[0])?;
+        let server = Connection::new(Role::Server, tcp.receiver.clone(), tcp.congestion.clone(), seeds[1])?;
         let end = |socket, port| End { socket, alarms: Alarms::default(), port };
         let ends = [end(client, near), end(server, far)];
         let (source, limit) = (Source::Bulk(Bulk::new(Some(bytes))), Some(bytes.as_u64()));

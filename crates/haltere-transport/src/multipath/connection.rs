@@ -14,6 +14,7 @@ use super::subflow::{DATA_OPTION, Dss, Subflow};
 use super::view::{MAX_PATHS, PathView, Paths};
 use crate::reassembly::Reassembly;
 use crate::{Connection, Role, Segment, TcpParams};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use haltere_congestion::{CongestionControl, CongestionParams, CouplingView, Sibling};
 use haltere_units::{Bytes, Dur, Ecn, ParamError, Time};
@@ -41,8 +42,8 @@ const PROBE: u64 = 200_000_000;
 #[derive(Debug)]
 pub struct Multipath {
     pub(super) role: Role,
-    tcp: TcpParams,
-    control: CongestionParams,
+    tcp: Arc<TcpParams>,
+    control: Arc<CongestionParams>,
     seed: u64,
     pub(super) flows: Vec<Subflow>,
     /// Subflows that may have something to send.
@@ -82,12 +83,13 @@ impl Multipath {
         params.check(tcp.mss)?;
         // The option takes its place in each full segment.
         let mss = tcp.mss.saturating_sub(Bytes::new(DSS_LEN)).max(Bytes::new(64));
-        let tcp = TcpParams { mss, nagle: false, recv_buffer: Some(params.recv_buffer), ..tcp.clone() };
-        Connection::new(role, &tcp, control, seed)?;
+        let own = TcpParams { mss, nagle: false, recv_buffer: Some(params.recv_buffer), ..tcp.clone() };
+        let (tcp, control) = (Arc::new(own), Arc::new(control.clone()));
+        Connection::new(role, tcp.clone(), control.clone(), seed)?;
         Ok(Multipath {
             role,
             tcp,
-            control: control.clone(),
+            control,
             seed,
             flows: Vec::new(),
             pending: Paths::NONE,
@@ -117,9 +119,9 @@ impl Multipath {
             return Err(ParamError::new("paths", alloc::format!("at most {MAX_PATHS}"), path + 1));
         }
         let seed = self.seed.wrapping_add((path as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let conn = Connection::new(self.role, &self.tcp, &self.control, seed)?;
-        self.coupled = conn.tx.control.is_coupled();
+        let conn = Connection::new(self.role, self.tcp.clone(), self.control.clone(), seed)?;
         let mut flow = Subflow::new(conn);
+        self.coupled = flow.conn.made_sender().control.is_coupled();
         flow.cursor = self.queue.una;
         self.flows.push(flow);
         self.correlators.add_path();
@@ -165,19 +167,19 @@ impl Multipath {
             if let Some(data) = dss.data {
                 flow.map_arrival(segment, data);
             }
-        } else if was_up && !flow.conn.tx.board.is_empty() {
-            let una = crate::seq::wire(flow.conn.tx.una, flow.conn.iss);
+        } else if was_up && !flow.conn.made_sender().board.is_empty() {
+            let una = crate::seq::wire(flow.conn.una(), flow.conn.iss);
             flow.dup_acks += u64::from(segment.ack == una);
         }
         if self.coupled {
             self.tell_siblings(path);
         }
         let flow = &mut self.flows[path];
-        let retries = flow.conn.tx.xmit.retries;
+        let retries = flow.conn.made_sender().xmit.retries;
         flow.conn.on_segment(now, segment, ecn);
         flow.trim();
         self.pending = self.pending.with(path);
-        if retries > 0 && flow.conn.tx.xmit.retries == 0 {
+        if retries > 0 && flow.conn.made_sender().xmit.retries == 0 {
             flow.cursor = self.queue.una; // it is heard of again
         }
         if !was_up && flow.conn.is_established() && self.role == Role::Client {
@@ -228,13 +230,13 @@ impl Multipath {
             return;
         }
         let flow = &mut self.flows[path];
-        let srtt = flow.conn.tx.rtt.srtt();
-        if srtt != 0 && flow.conn.tx.delivery.segments != flow.srtt_seen {
-            flow.srtt_seen = flow.conn.tx.delivery.segments;
+        let srtt = flow.conn.made_sender().rtt.srtt();
+        if srtt != 0 && flow.conn.made_sender().delivery.segments != flow.srtt_seen {
+            flow.srtt_seen = flow.conn.made_sender().delivery.segments;
             self.correlators.observe(now, path, Observation::Srtt(Dur::from_ns(srtt)));
         }
         if let Some(delay) = dss.delay {
-            let (lost, sent) = (flow.conn.tx.retransmissions, flow.conn.tx.segments_sent);
+            let (lost, sent) = (flow.conn.made_sender().retransmissions, flow.conn.made_sender().segments_sent);
             self.correlators.observe(now, path, Observation::Delay { delay, lost, sent });
         }
     }
@@ -245,7 +247,7 @@ impl Multipath {
         if !flow.gone && flow.conn.state == crate::connection::State::Reset {
             return self.lost_path(path);
         }
-        let timeouts = flow.conn.tx.xmit.timeouts;
+        let timeouts = flow.conn.made_sender().xmit.timeouts;
         if timeouts != flow.timeouts {
             flow.timeouts = timeouts;
             self.reinject_from(path);
@@ -262,7 +264,7 @@ impl Multipath {
             if i == path {
                 this = self.siblings.len();
             }
-            let tx = &flow.conn.tx;
+            let tx = flow.conn.made_sender();
             self.siblings.push(Sibling {
                 cwnd: tx.control.cwnd(),
                 srtt: Dur::from_ns(tx.rtt.srtt()),
@@ -271,7 +273,7 @@ impl Multipath {
         }
         if this != usize::MAX {
             let view = CouplingView { siblings: &self.siblings, this };
-            self.flows[path].conn.tx.control.on_coupling(&view);
+            self.flows[path].conn.sender().control.on_coupling(&view);
         }
     }
 
@@ -303,12 +305,13 @@ impl Multipath {
     fn arm_probe(&mut self, now: Time) {
         let q = &self.queue;
         // A window that is open, but not by a whole segment, blocks as well.
-        let mss = self.flows.first().map_or(0, |f| f.conn.tx.mss);
+        let mss = self.flows.first().map_or(0, |f| f.conn.rx.mss);
         let blocked = q.una == q.nxt && q.nxt < q.end && !self.new_fits(mss);
         if !(blocked || q.wants_end()) {
             self.probe_at = u64::MAX;
         } else if self.probe_at == u64::MAX {
-            let srtt = self.flows.iter().filter(|f| f.is_usable()).map(|f| f.conn.tx.rtt.srtt()).min().unwrap_or(0);
+            let srtt =
+                self.flows.iter().filter(|f| f.is_usable()).map(|f| f.conn.made_sender().rtt.srtt()).min().unwrap_or(0);
             self.probe_at = now.as_ns() + ((2 * srtt).max(PROBE) << self.probes.min(5));
         }
     }
@@ -316,9 +319,9 @@ impl Multipath {
     /// Asks the peer on every usable path: each answer says what of the stream has arrived.
     fn probe(&mut self) {
         for (path, flow) in self.flows.iter_mut().enumerate() {
-            let tx = &mut flow.conn.tx;
-            if flow.gone || !matches!(flow.conn.state, crate::connection::State::Established) || tx.nxt != tx.write_end
-            {
+            let established = flow.conn.is_established();
+            let tx = flow.conn.sender();
+            if flow.gone || !established || tx.nxt != tx.write_end {
                 continue;
             }
             tx.forced = crate::sender::Forced::WindowProbe;

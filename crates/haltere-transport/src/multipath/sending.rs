@@ -35,10 +35,10 @@ impl Multipath {
         self.views.clear();
         let ahead = self.scheduler.queues_ahead();
         for (path, flow) in self.flows.iter_mut().enumerate() {
-            let mss = flow.conn.tx.mss;
+            let mss = flow.conn.rx.mss;
             let usable = flow.is_usable();
             let ready = usable && if ahead { flow.has_room() } else { flow.is_ready(now, mss) };
-            let tx = &flow.conn.tx;
+            let tx = flow.conn.made_sender();
             let mut view = PathView::new(path);
             (view.usable, view.ready) = (usable, ready);
             view.srtt = Dur::from_ns(tx.rtt.srtt());
@@ -56,7 +56,7 @@ impl Multipath {
         if !self.views.iter().any(|v| v.usable) {
             for (view, flow) in self.views.iter_mut().zip(&mut self.flows) {
                 view.usable = !flow.gone && flow.conn.is_established();
-                view.ready = view.usable && flow.is_ready(now, flow.conn.tx.mss);
+                view.ready = view.usable && flow.is_ready(now, flow.conn.rx.mss);
             }
         }
     }
@@ -89,7 +89,7 @@ impl Multipath {
 
     /// Schedulers that give each segment to the paths of their choice at once.
     fn give(&mut self, now: Time) -> bool {
-        let mss = self.flows[0].conn.tx.mss;
+        let mss = self.flows[0].conn.rx.mss;
         if !self.new_fits(mss) || self.waits_for_more(mss) {
             return false;
         }
@@ -98,7 +98,7 @@ impl Multipath {
         let Some(first) = (0..self.views.len()).find(|&p| picks.contains(p) && self.views[p].is_open()) else {
             return false;
         };
-        let chunk = self.queue.cut(self.flows[first].conn.tx.mss, first);
+        let chunk = self.queue.cut(self.flows[first].conn.rx.mss, first);
         self.hand(first, &chunk);
         true
     }
@@ -114,7 +114,7 @@ impl Multipath {
     }
 
     fn replicate_on(&mut self, path: usize, now: Time) -> bool {
-        let mss = self.flows[path].conn.tx.mss;
+        let mss = self.flows[path].conn.rx.mss;
         let from = self.flows[path].cursor.max(self.queue.una);
         let mut index = self.queue.index_of(from);
         while let Some(chunk) = self.queue.get(index).copied() {
@@ -197,7 +197,7 @@ impl Multipath {
 
     /// The peer's window blocks the stream: the oldest chunk goes again on a path that has room and has not carried it.
     fn help_window(&mut self, now: Time) -> bool {
-        let mss = self.flows[0].conn.tx.mss;
+        let mss = self.flows[0].conn.rx.mss;
         if !self.params.opportunistic || self.queue.nxt >= self.queue.end || self.new_fits(mss) {
             return false;
         }
@@ -216,7 +216,7 @@ impl Multipath {
 
     fn penalise(&mut self, path: usize, now: Time) {
         let flow = &mut self.flows[path];
-        let tx = &mut flow.conn.tx;
+        let tx = flow.conn.sender();
         if now < flow.penalised_until || tx.state != crate::CaState::Open {
             return;
         }

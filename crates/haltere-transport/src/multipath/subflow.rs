@@ -94,7 +94,8 @@ pub(crate) struct Subflow {
 }
 
 impl Subflow {
-    pub fn new(conn: Connection) -> Subflow {
+    pub fn new(mut conn: Connection) -> Subflow {
+        conn.sender(); // its window and its control count from the start
         Subflow {
             memory: 2 * INITIAL_WINDOW * MEMORY_RECKONED,
             short_end: 0,
@@ -119,11 +120,11 @@ impl Subflow {
     }
     /// Established, and heard of since its last timeout.
     pub fn is_usable(&self) -> bool {
-        !self.gone && self.conn.is_established() && self.conn.tx.xmit.retries == 0
+        !self.gone && self.conn.is_established() && self.conn.made_sender().xmit.retries == 0
     }
     /// Nothing waits to be sent, and a segment of `len` bytes may go now. Where only pacing forbids it, it wakes up for it.
     pub fn is_ready(&mut self, now: Time, len: u64) -> bool {
-        let tx = &mut self.conn.tx;
+        let tx = self.conn.sender();
         let room = tx.nxt == tx.write_end && tx.in_flight() + len <= tx.cwnd && tx.nxt + len <= tx.window_end;
         if room && tx.paced_at > now.as_ns() {
             tx.pacing_wake = tx.paced_at;
@@ -133,7 +134,7 @@ impl Subflow {
     }
     /// The subflow's own buffer takes a segment, sent now or not, and the segment has one mapping.
     pub fn has_room(&self) -> bool {
-        let tx = &self.conn.tx;
+        let tx = self.conn.made_sender();
         // All of it fits the peer's window, or that would cut a segment in two.
         let fits = tx.write_end + tx.mss <= tx.window_end;
         let taken = tx.write_end.saturating_sub(tx.una).div_ceil(tx.mss) * MEMORY_TAKEN;
@@ -141,14 +142,14 @@ impl Subflow {
     }
     /// As Linux tunes a send buffer: twice the window where that is not filled; it never shrinks.
     pub fn tune_memory(&mut self) {
-        let tx = &self.conn.tx;
+        let tx = self.conn.made_sender();
         if tx.in_flight() + tx.mss <= tx.cwnd {
             self.memory = self.memory.max(2 * (tx.cwnd / tx.mss) * MEMORY_RECKONED);
         }
     }
     /// Writes `len` bytes that begin at `data` of the connection's stream.
     pub fn write(&mut self, data: u64, len: u32) {
-        let tx = &mut self.conn.tx;
+        let tx = self.conn.sender();
         self.sent.push_back(Map { sub: tx.write_end, len, data });
         tx.write_end += u64::from(len);
         if u64::from(len) < tx.mss {
@@ -162,14 +163,14 @@ impl Subflow {
         if segment.len == 0 {
             return None;
         }
-        let at = position(segment.seq, self.conn.iss, self.conn.tx.nxt);
+        let at = position(segment.seq, self.conn.iss, self.conn.nxt());
         let index = self.sent.partition_point(|m| m.end() <= at);
         let map = self.sent.get(index).expect("what is sent was written with its mapping");
         Some(map.data + (at - map.sub))
     }
     /// Forgets the maps of what the subflow's peer has.
     pub fn trim(&mut self) {
-        let una = self.conn.tx.una;
+        let una = self.conn.una();
         while self.sent.front().is_some_and(|m| m.end() <= una) {
             self.sent.pop_front();
         }

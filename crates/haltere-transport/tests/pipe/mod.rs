@@ -83,8 +83,9 @@ pub struct Pipe {
 
 impl Pipe {
     pub fn new(setup: Setup) -> Pipe {
-        let client = Connection::new(Role::Client, &setup.tcp[0], &setup.control, setup.seed).unwrap();
-        let server = Connection::new(Role::Server, &setup.tcp[1], &setup.control, setup.seed + 1000).unwrap();
+        let client = Connection::new(Role::Client, setup.tcp[0].clone(), setup.control.clone(), setup.seed).unwrap();
+        let server =
+            Connection::new(Role::Server, setup.tcp[1].clone(), setup.control.clone(), setup.seed + 1000).unwrap();
         Pipe {
             now: Time::ZERO,
             ends: [client, server],

@@ -5,6 +5,7 @@ use haltere_lab::plan::{LinkPlan, Measure, TcpPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Rate};
+use std::sync::Arc;
 
 fn link(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: &str) -> LinkPlan {
     let plain = LinkPlan::plain(from, to, rate, delay, serde_json::from_str(queue).unwrap());
@@ -46,7 +47,7 @@ fn dumbbell(queue: &str, flows: Vec<(usize, usize, AppPlan)>, seconds: u64) -> P
 
 fn bulk(kind: &str, bytes: Option<u64>) -> AppPlan {
     let congestion = CongestionParams::default_of(kind).unwrap();
-    let tcp = TcpPlan { congestion, sender: TcpParams::default(), receiver: TcpParams::default() };
+    let tcp = TcpPlan::alike(congestion, TcpParams::default());
     AppPlan::Bulk { tcp, bytes: bytes.map(Bytes::new) }
 }
 
@@ -114,8 +115,8 @@ fn ecn_flows_are_marked_and_lose_nothing() {
         }
         let mut app = bulk("reno", None);
         if let AppPlan::Bulk { tcp, .. } = &mut app {
-            tcp.sender.ecn = true;
-            tcp.receiver.ecn = true;
+            Arc::make_mut(&mut tcp.sender).ecn = true;
+            Arc::make_mut(&mut tcp.receiver).ecn = true;
         }
         let plan = dumbbell(r#"{ "kind": "fq_codel", "ecn": true }"#, vec![(0, 4, app)], 3);
         let outcome = run(&plan, &quick()).unwrap();
@@ -280,7 +281,7 @@ fn flows_of_one_host_must_agree_on_its_kernel() {
     in_real_time(|| {
         let mut other = bulk("reno", None);
         if let AppPlan::Bulk { tcp, .. } = &mut other {
-            tcp.sender.sack = false;
+            Arc::make_mut(&mut tcp.sender).sack = false;
         }
         let error =
             hosts(&dumbbell(FQ_CODEL, vec![(0, 4, bulk("reno", None)), (0, 5, other)], 1)).unwrap_err().to_string();
