@@ -4,6 +4,7 @@ use haltere_lab::plan::{AppPlan, Law};
 use haltere_lab::{Plan, Scenario, ScenarioError};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 const DUMBBELL: &str = r#"
     title = "Shares"
@@ -78,6 +79,18 @@ fn congestion_controls_are_dealt_out_in_turn() {
     let expected =
         [("bulk1:c1>s1", "reno"), ("bulk1:c2>s2", "vegas"), ("bulk1:c3>s3", "reno"), ("bulk1:c4>s4", "vegas")];
     assert_eq!(dealt, expected);
+}
+
+#[test]
+fn the_flows_of_an_entry_share_their_parameters() {
+    let plan = plan(DUMBBELL);
+    let tcp = |flow: usize| match &plan.flows[flow].app {
+        AppPlan::Bulk { tcp, .. } => tcp,
+        other => panic!("{other:?}"),
+    };
+    let (first, second, third) = (tcp(0), tcp(1), tcp(2));
+    assert!(Arc::ptr_eq(&first.sender, &second.sender) && Arc::ptr_eq(&first.receiver, &second.receiver));
+    assert!(Arc::ptr_eq(&first.congestion, &third.congestion), "each control stands once");
 }
 
 #[test]

@@ -147,3 +147,31 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Role, RtoRule};
+
+    #[test]
+    fn the_receiving_half_hears_the_same_estimates_from_either() {
+        let rfc = TcpParams { rto_rule: RtoRule::Rfc6298, min_rto: Dur::from_ms(1), ..TcpParams::default() };
+        for tcp in [TcpParams::default(), rfc].map(Arc::new) {
+            let control = Arc::new(CongestionParams::default_of("reno").unwrap());
+            let mut ends =
+                [Role::Client, Role::Server].map(|r| Connection::new(r, tcp.clone(), control.clone(), 1).unwrap());
+            let told = |end: &Connection| end.with_sender(|tx| (tx.rtt.srtt(), tx.rtt.rto()));
+            assert_eq!(ends[1].srtt_and_rto(), told(&ends[1]));
+            assert_eq!(ends[1].srtt_and_rto(), (0, 1_000_000_000));
+            ends[0].open(Time::ZERO);
+            for (ms, from) in [(0, 0), (30, 1), (60, 0)] {
+                let now = Time::ZERO + Dur::from_ms(ms);
+                let (segment, ecn) = ends[from].poll_transmit(now).unwrap();
+                ends[1 - from].on_segment(now + Dur::from_ms(30), &segment, ecn);
+            }
+            assert_eq!(ends[1].srtt_and_rto(), told(&ends[1]));
+            assert_eq!(ends[1].srtt_and_rto().0, 60_000_000);
+            assert!(ends[1].tx.is_none(), "nothing here needs it");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use haltere_units::{Bytes, Dur, Ecn, Rate, Time};
 use pipe::{Mishap, Pipe, Setup};
 
 /// Bytes of an end without its sending half and without holes in what it receives.
-const RECEIVER: usize = 448;
+const RECEIVER: usize = 416;
 
 fn ms(n: u64) -> Time {
     Time::from_ns(n * 1_000_000)
@@ -17,10 +17,10 @@ fn ms(n: u64) -> Time {
 fn who_only_receives_has_no_sending_half() {
     let mut p = Pipe::new(Setup::new("cubic"));
     assert!(p.ends[1].memory() <= RECEIVER, "{}", p.ends[1].memory());
-    p.ends[0].write(Bytes::new(30_000));
+    p.ends[0].write(Bytes::new(20_000));
     p.open();
     p.run_until(ms(500));
-    assert_eq!(p.ends[1].info().received, 30_000);
+    assert_eq!(p.ends[1].info().received, 20_000);
     assert!(p.ends[1].memory() <= RECEIVER, "{}", p.ends[1].memory());
     assert!(p.ends[0].memory() > 2 * RECEIVER, "{}", p.ends[0].memory());
     assert_eq!((p.ends[1].segments_sent(), p.ends[1].unacknowledged()), (0, Bytes::ZERO));
@@ -70,10 +70,12 @@ fn conversation(mut setup: Setup, turn: Time, early: bool) -> Vec<String> {
         show(&p);
     }
     assert_eq!(p.ends[server].segments_sent(), 0);
-    for _ in 0..3 {
-        p.ends[server].write(Bytes::new(100_000));
+    // What the send buffer takes tells of the window.
+    for _ in 0..12 {
+        let taken = p.ends[server].write(Bytes::new(100_000));
+        assert!(taken > Bytes::ZERO || p.ends[server].unacknowledged() > Bytes::ZERO);
         p.flush(server);
-        p.run_until(p.now + Dur::from_ms(130));
+        p.run_until(p.now + Dur::from_ms(150));
         show(&p);
     }
     for side in [client, server] {
@@ -82,7 +84,7 @@ fn conversation(mut setup: Setup, turn: Time, early: bool) -> Vec<String> {
     }
     p.run_to_close(p.now + Dur::from_secs(60)).expect("closes");
     show(&p);
-    assert!(p.ends[server].segments_sent() > 150);
+    assert!(p.ends[server].segments_sent() > 30);
     shown.extend(p.trace.take().unwrap().iter().map(|sent| format!("{sent:?}")));
     shown
 }
@@ -97,7 +99,7 @@ fn assert_same(what: &str, setup: impl Fn() -> Setup, turn: Time) {
 
 #[test]
 fn a_sending_half_made_late_is_as_one_that_was_there_with_every_control() {
-    for kind in CongestionParams::KINDS {
+    for kind in CongestionParams::NAMES {
         let setup = || {
             let mut s = Setup::new(kind);
             s.tcp.iter_mut().for_each(|tcp| tcp.ecn = true);
@@ -141,8 +143,6 @@ fn a_sending_half_made_late_knows_what_the_handshake_agreed_on() {
 
 #[test]
 fn an_acknowledgement_of_what_was_never_sent_is_answered_without_harm() {
-    let [tcp, control] = [TcpParams::default(), TcpParams::default()].map(std::sync::Arc::new).map(Some);
-    drop((tcp, control));
     let mut ends = [Role::Client, Role::Server].map(|role| {
         Connection::new(role, TcpParams::default(), CongestionParams::default_of("reno").unwrap(), 3).unwrap()
     });
