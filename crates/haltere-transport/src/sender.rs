@@ -19,6 +19,8 @@ const NO_FIN: u64 = u64::MAX;
 /// End of the stream of an application that never ends.
 const ENDLESS: u64 = u64::MAX / 2;
 
+const _: () = assert!(size_of::<Sender>() <= 1056, "a large control stands in a box");
+
 /// What may be sent besides the window's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forced {
@@ -63,8 +65,8 @@ impl Transmit {
     }
 }
 
-/// The sending half of a connection. What a pure receiver reads with every segment comes first, then what an
-/// acknowledgement of a steady flow needs.
+/// The sending half of a connection, made when it is first needed (quiet.rs). What an acknowledgement of a steady flow needs
+/// comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
