@@ -5,7 +5,8 @@
 //! at, and those that were looked at before come a step nearer to the endpoint that will receive the packet:
 //!
 //! ```text
-//!   place in the queue -> link -> first packet in flight -> point of its path -> next link, or flow -> endpoint -> what it points to
+//!   place in the queue -> link -> first packet in flight -> point of its path -> next link
+//!                                                                            -> flow -> endpoint -> sending half -> oldest segment
 //! ```
 //!
 //! Each step asks for the line that the next one reads. The event of a busy line's next packet is not yet known when it should be
@@ -47,8 +48,8 @@ pub(crate) fn fetch<T>(place: *const T) {
 #[inline(always)]
 pub(crate) fn fetch_all<T>(value: &T) {
     let start: *const u8 = (&raw const *value).cast();
-    for at in (0..size_of::<T>()).step_by(LINE) {
-        fetch(start.wrapping_add(at));
+    for line in 0..size_of::<T>() / LINE {
+        fetch(start.wrapping_add(line * LINE));
     }
     fetch(start.wrapping_add(size_of::<T>() - 1));
 }
@@ -65,16 +66,17 @@ pub(crate) struct Lookahead {
     packets: [u32; 2],
     /// Of these the point of the path at which they will be, and the endpoint to which they go.
     points: [(u32, u32); 2],
-    /// Endpoints whose flow was asked for, and whose own lines were.
+    /// Endpoints whose flow was asked for, whose own lines were, and whose sending half was.
     flows: [u32; 2],
     ends: [u32; 2],
+    halves: [u32; 2],
 }
 
 impl Default for Lookahead {
     fn default() -> Lookahead {
         let (one, two) = (NONE, [NONE; 2]);
         let points = [(NONE, NONE); 2];
-        Lookahead { crowd: CROWD, queued: one, link: one, packets: two, points, flows: two, ends: two }
+        Lookahead { crowd: CROWD, queued: one, link: one, packets: two, points, flows: two, ends: two, halves: two }
     }
 }
 
@@ -84,13 +86,17 @@ impl Lookahead {
     pub fn step(&mut self, target: Target, fabric: &mut Fabric, flows: &[Flow], nursery: &Nursery) {
         let tcp = |endpoint: u32| tcp_of(endpoint, flows, nursery);
         for lane in 0..2 {
+            if let Some(tcp) = tcp(self.halves[lane]) {
+                tcp.fetch_record(self.halves[lane] as usize % 2);
+            }
             if let Some(tcp) = tcp(self.ends[lane]) {
-                tcp.fetch_more(self.ends[lane] as usize % 2, fabric);
+                tcp.fetch_half(self.ends[lane] as usize % 2, fabric);
             }
             if let Some(tcp) = tcp(self.flows[lane]) {
                 tcp.fetch(self.flows[lane] as usize % 2);
             }
-            self.ends[lane] = core::mem::replace(&mut self.flows[lane], NONE);
+            self.halves[lane] = core::mem::replace(&mut self.ends[lane], self.flows[lane]);
+            self.flows[lane] = NONE;
             let (point, endpoint) = self.points[lane];
             match fabric.paths.get(point as usize) {
                 Some(&DELIVER) => {
@@ -142,6 +148,9 @@ fn fetch_flow(endpoint: u32, flows: &[Flow], nursery: &Nursery) {
 
 #[inline(always)]
 fn tcp_of<'a>(endpoint: u32, flows: &'a [Flow], nursery: &'a Nursery) -> Option<&'a Tcp> {
+    if endpoint == NONE {
+        return None; // the usual case
+    }
     match nursery.slot(endpoint as usize) {
         Some(slot) => nursery.tcp(slot),
         None => flows.get(endpoint as usize / 2)?.tcp(),

@@ -506,10 +506,15 @@ impl Connection {
         self.with_sender(|tx| tx.control.probe(row));
     }
 
-    /// The record of the oldest segment under way, if there is one: what an acknowledgement looks at first.
+    /// The sending half, if it is there: for who wants to have it near before the next segment arrives.
     #[inline(always)]
-    pub fn oldest(&self) -> Option<&impl Sized> {
-        self.tx.board.oldest_sent()
+    pub fn sending_half(&self) -> Option<&impl Sized> {
+        self.tx.as_deref()
+    }
+    /// The record of the oldest segment under way, if there is one: an acknowledgement looks at it first.
+    #[inline(always)]
+    pub fn oldest_record(&self) -> Option<&impl Sized> {
+        self.tx.as_ref()?.board.front()
     }
     /// Bytes of memory that this endpoint takes, with its heap.
     pub fn memory(&self) -> usize {

@@ -137,11 +137,6 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// The record of the oldest segment.
-    #[inline(always)]
-    pub(crate) fn oldest_sent(&self) -> Option<&Sent> {
-        self.ring.front()
-    }
     /// Segments not yet acknowledged cumulatively.
     #[inline]
     pub(crate) fn len(&self) -> usize {

@@ -93,13 +93,22 @@ impl Tcp {
     pub fn fetch(&self, side: usize) {
         fetch_all(&self.ends[side]);
     }
-    /// Asks for what the end at `side` points to.
+    /// Asks for the sending half of that end, and for the link into which it sends.
     #[inline(always)]
-    pub fn fetch_more(&self, side: usize, fabric: &Fabric) {
+    pub fn fetch_half(&self, side: usize, fabric: &Fabric) {
         let end = &self.ends[side];
-        end.socket.oldest().map(fetch_all);
+        if let Some(half) = end.socket.sending_half() {
+            fetch_all(half);
+        }
         if let Some(&link) = fabric.paths.get(end.port.header.cursor as usize) {
             fabric.fetch_link(link);
+        }
+    }
+    /// Asks for the record of its oldest segment.
+    #[inline(always)]
+    pub fn fetch_record(&self, side: usize) {
+        if let Some(record) = self.ends[side].socket.oldest_record() {
+            fetch_all(record);
         }
     }
     pub fn start(&mut self, fabric: &mut Fabric) {
