@@ -133,13 +133,13 @@ def completion_table(cases: Mapping[str, Case]) -> str:
     )
 
 
-def growth(cases: Mapping[str, Case]) -> dict[int, Case]:
-    """The growth curve by the number of flows."""
-    found = {int(id.split("-")[1]): case for id, case in cases.items() if id.startswith("d-")}
+def growth(cases: Mapping[str, Case], group: str = "d") -> dict[int, Case]:
+    """The growth curve by the number of flows: each with its own hosts, or (`m`) between the same."""
+    found = {int(id.split("-")[1]): case for id, case in cases.items() if id.startswith(f"{group}-")}
     return dict(sorted(found.items()))
 
 
-def memory(points: Mapping[int, Case]) -> str:
+def memory(points: Mapping[int, Case], where: str) -> str:
     """How much more memory one more flow takes: the slope of the peak from 64 flows on."""
     told = []
     for who, name in (("haltere", "Haltere"), ("ns3", "ns-3")):
@@ -150,7 +150,7 @@ def memory(points: Mapping[int, Case]) -> str:
             told.append(f"{name} {number(slope(peaks))} KiB (up to {peaks[-1][0]:,.0f} flows)")
     if not told:
         return ""
-    return f"One more flow, with its two hosts and four links, takes {', '.join(told)}: the slope of peak memory from 64 flows on."
+    return f"One more flow {where} takes {', '.join(told)}."
 
 
 def bare_table(cases: Mapping[str, Case]) -> str:
@@ -351,7 +351,7 @@ above, under (d). With 4,096 flows a third of ns-3's time goes into its routers'
 
 {growth}
 
-{memory}
+The slope of peak memory from 64 flows on, with packets under way, records and plan. {memory} {shared}
 
 ![CPU time and memory against the number of flows](images/performance-growth.png)
 
@@ -409,7 +409,8 @@ def write(results: dict[str, Any], docs: Path) -> None:
         completions=completion_table(ending),
         work=work_table(cases),
         growth=cost_table("flows", {f"{n:,}": case for n, case in points.items()}, list(COLUMNS)[1:]),
-        memory=memory(points),
+        memory=memory(points, "with its two hosts and four links"),
+        shared=memory(growth(cases, "m"), "between hosts that are there already, (m),"),
         bare=bare_table(cases),
         aims=aims(cases),
         tracing=tracing(cases),

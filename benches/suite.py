@@ -12,6 +12,8 @@ GROWTH = (4, 16, 64, 256, 1024, 4096, 10_000)
 """Numbers of flows of the growth curve."""
 GROWTH_NS3 = 4096
 """The most with which ns-3 takes part; with 10,000 flows it would take some 4.6 GB of memory."""
+SHARED = (64, 1024, 10_000)
+"""Numbers of flows between the same hosts."""
 MILLION = 1_000_000
 
 
@@ -49,6 +51,18 @@ def _growth(flows: int) -> Case:
         {"topology.dumbbell.pairs": flows},
         ns3=flows <= GROWTH_NS3,
         repeats=3 if flows <= 256 else 2,
+    )
+
+
+def _shared(flows: int) -> Case:
+    """As many flows between the same hosts: what is left is the flow's own memory."""
+    return Case(
+        f"m-{flows}",
+        f"{flows:,} DCTCP flows between the same 16 pairs of hosts",
+        "growth.toml",
+        {"traffic[0].count": flows // 16, "topology.dumbbell.bottleneck.queue.limit": "2000p"},
+        ns3=flows <= GROWTH_NS3 // 4,
+        repeats=2,
     )
 
 
@@ -99,6 +113,7 @@ CASES: tuple[Case, ...] = (
     Case("b", "16 CUBIC flows, 1 Gbit/s, 10 ms, drop tail of 1 BDP, 10 s", "dumbbell.toml"),
     Case("c", "16 DCTCP flows, 1 Gbit/s, 1 ms, step threshold, 10 s", "dctcp.toml"),
     *(_growth(flows) for flows in GROWTH),
+    *(_shared(flows) for flows in SHARED),
     Case("e-10", "16 CUBIC flows, 10 Gbit/s, 1 ms, drop tail of 1 BDP", "fast.toml"),
     Case(
         "e-100",

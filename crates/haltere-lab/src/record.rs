@@ -50,8 +50,41 @@ pub struct FlowRecord {
     pub completed: Option<Time>,
     /// The sender's endpoint at the end (TCP).
     pub sender: Option<Info>,
-    /// The sender's endpoint at the end of the warm-up (TCP).
-    pub sender_at_warmup: Option<Info>,
+    /// What the sender's endpoint had counted at the end of the warm-up (TCP).
+    pub sender_at_warmup: Option<SenderCounts>,
+}
+
+/// What an endpoint counts of what it sends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Segments sent with payload, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments retransmitted.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Recovery episodes begun by loss.
+    pub recoveries: u64,
+    /// Reductions answering an ECN echo.
+    pub ecn_reductions: u64,
+    /// Segments delivered.
+    pub delivered: u64,
+    /// Segments delivered with a CE mark (as far as the echo tells).
+    pub delivered_ce: u64,
+}
+
+impl From<&Info> for SenderCounts {
+    fn from(info: &Info) -> SenderCounts {
+        SenderCounts {
+            segments_sent: info.segments_sent,
+            retransmissions: info.retransmissions,
+            timeouts: info.timeouts,
+            recoveries: info.recoveries,
+            ecn_reductions: info.ecn_reductions,
+            delivered: info.delivered,
+            delivered_ce: info.delivered_ce,
+        }
+    }
 }
 
 /// One FTP task.

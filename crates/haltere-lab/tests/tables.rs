@@ -53,7 +53,7 @@ fn record() -> Record {
         received: 9_000_000,
         received_after_warmup: 8_000_000,
         sender: Some(info(5)),
-        sender_at_warmup: Some(info(2)),
+        sender_at_warmup: Some((&info(2)).into()),
         ..FlowRecord::default()
     };
     let link = LinkRecord { total: counters(2), after_warmup: counters(1) };

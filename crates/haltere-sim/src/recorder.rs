@@ -70,7 +70,7 @@ impl Recorder {
         self.record.links = links.iter_mut().map(link).collect();
         let flow = |flow: &Flow| FlowRecord {
             received_after_warmup: flow.received(),
-            sender_at_warmup: flow.sender(),
+            sender_at_warmup: flow.sender().as_ref().map(Into::into),
             ..FlowRecord::default()
         };
         self.record.flows = flows.iter().map(flow).collect();

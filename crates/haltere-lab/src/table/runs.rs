@@ -2,10 +2,9 @@
 
 use super::columns::{Columns, Count};
 use crate::plan::{AppPlan, FlowPlan, LinkPlan, Pattern, TcpPlan};
-use crate::record::{Completion, FlowRecord, LinkCounters, LinkRecord};
+use crate::record::{Completion, FlowRecord, LinkCounters, LinkRecord, SenderCounts};
 use crate::{Plan, Record};
 use arrow_array::RecordBatch;
-use haltere_transport::Info;
 use haltere_units::{Dur, Time};
 
 /// One row a flow.
@@ -27,33 +26,33 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
     table.count("packets_sent", "packets", both().map(|(_, r)| r.packets_sent));
     table.count("packets_received", "packets", both().map(|(_, r)| r.packets_received));
     table.count_opt("completed_ns", "ns", both().map(|(_, r)| r.completed.map(Time::as_ns)));
-    let figures: [(&str, &str, Figure); 9] = [
-        ("segments_sent", "segments", |i| i.segments_sent),
-        ("retransmissions", "segments", |i| i.retransmissions),
-        ("timeouts", "", |i| i.timeouts),
-        ("recoveries", "", |i| i.recoveries),
-        ("ecn_reductions", "", |i| i.ecn_reductions),
-        ("delivered", "segments", |i| i.delivered),
-        ("delivered_ce", "segments", |i| i.delivered_ce),
-        ("srtt_ns", "ns", |i| i.srtt.as_ns()),
-        ("min_rtt_ns", "ns", |i| i.min_rtt.as_ns()),
+    let counts: [(&str, &str, Figure); 7] = [
+        ("segments_sent", "segments", |c| c.segments_sent),
+        ("retransmissions", "segments", |c| c.retransmissions),
+        ("timeouts", "", |c| c.timeouts),
+        ("recoveries", "", |c| c.recoveries),
+        ("ecn_reductions", "", |c| c.ecn_reductions),
+        ("delivered", "segments", |c| c.delivered),
+        ("delivered_ce", "segments", |c| c.delivered_ce),
     ];
-    for (name, unit, figure) in figures {
-        table.count_opt(name, unit, both().map(|(_, r)| r.sender.as_ref().map(figure)));
+    let sender = |record: &FlowRecord| record.sender.as_ref().map(SenderCounts::from);
+    for (name, unit, figure) in counts {
+        table.count_opt(name, unit, both().map(|(_, r)| sender(r).as_ref().map(figure)));
     }
-    for (name, unit, figure) in figures.into_iter().take(7) {
-        table.count_opt(&format!("{name}_after_warmup"), unit, both().map(|(_, r)| since_warmup(r, figure)));
+    table.count_opt("srtt_ns", "ns", both().map(|(_, r)| r.sender.map(|i| i.srtt.as_ns())));
+    table.count_opt("min_rtt_ns", "ns", both().map(|(_, r)| r.sender.map(|i| i.min_rtt.as_ns())));
+    for (name, unit, figure) in counts {
+        let since = |r: &FlowRecord| {
+            let before = r.sender_at_warmup.as_ref().map_or(0, figure);
+            sender(r).map(|after| figure(&after).saturating_sub(before))
+        };
+        table.count_opt(&format!("{name}_after_warmup"), unit, both().map(|(_, r)| since(r)));
     }
     table.finish()
 }
 
 /// One figure of a TCP endpoint.
-type Figure = fn(&Info) -> u64;
-
-fn since_warmup(record: &FlowRecord, figure: Figure) -> Option<u64> {
-    let before = record.sender_at_warmup.as_ref().map_or(0, figure);
-    Some(figure(record.sender.as_ref()?).saturating_sub(before))
-}
+type Figure = fn(&SenderCounts) -> u64;
 
 fn kind(app: &AppPlan) -> &'static str {
     match app {

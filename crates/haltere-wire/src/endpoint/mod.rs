@@ -267,7 +267,7 @@ impl<'p> Agent<'p> {
     fn warm(&mut self) {
         for flow in 0..self.apps.len() {
             self.count_files(flow);
-            self.observed.flows[flow].sender_at_warmup = self.sender_info(flow);
+            self.observed.flows[flow].sender_at_warmup = self.sender_info(flow).as_ref().map(Into::into);
             // What has come so far is taken off again at the end.
             self.observed.flows[flow].received_after_warmup = self.observed.flows[flow].received;
         }
