@@ -66,10 +66,15 @@ def segment(case: Case) -> int:
     return int(tomllib.loads((SCENARIOS / case.file).read_text())["tcp"]["mss"].removesuffix("B"))
 
 
-def build() -> None:
-    """The programs of Haltere and of ns-3."""
+def build_own() -> None:
+    """Haltere's programs, as the sources are now."""
     examples = [word for name in EXAMPLE_PROGRAMS for word in ("--example", name)]
     subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "haltere-sim", *examples], cwd=ROOT, check=True)
+
+
+def build() -> None:
+    """The programs of Haltere and of ns-3."""
+    build_own()
     for one in ns3.builds(OWN_NS3):
         try:
             one.compile(WORK)
@@ -248,6 +253,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.what in ("all", "build"):
         build()
+    elif options.what == "run":
+        build_own()
     if options.what in ("all", "run"):
         run(options)
     if options.what in ("all", "report"):

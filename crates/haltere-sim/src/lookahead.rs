@@ -13,7 +13,7 @@
 //! looked at; its packets are traced from the delivery of one two before. Nothing is changed: what does not come as it was foreseen
 //! was fetched in vain.
 //!
-//! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 90 instructions an event.
+//! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 160 instructions an event.
 
 use crate::app::Flow;
 use crate::app::tcp::Tcp;
@@ -32,7 +32,7 @@ const NONE: u32 = u32::MAX;
 
 /// Asks for the line at `place`, which may be any address.
 #[inline(always)]
-#[expect(unsafe_code, reason = "there is no safe way to ask for a line of memory")]
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "there is no safe way to ask for a line of memory"))]
 pub(crate) fn fetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
