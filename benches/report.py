@@ -150,7 +150,7 @@ def memory(points: Mapping[int, Case], where: str) -> str:
             told.append(f"{name} {number(slope(peaks))} KiB (up to {peaks[-1][0]:,.0f} flows)")
     if not told:
         return ""
-    return f"One more flow {where} takes {', '.join(told)}."
+    return f"{where}: {', '.join(told)}."
 
 
 def bare_table(cases: Mapping[str, Case]) -> str:
@@ -351,7 +351,7 @@ above, under (d). With 4,096 flows a third of ns-3's time goes into its routers'
 
 {growth}
 
-The slope of peak memory from 64 flows on, with packets under way, records and plan. {memory} {shared}
+What one more flow takes, as the slope of peak memory from 64 flows on, packets under way, records and plan included. {memory} {shared}
 
 ![CPU time and memory against the number of flows](images/performance-growth.png)
 
@@ -409,8 +409,8 @@ def write(results: dict[str, Any], docs: Path) -> None:
         completions=completion_table(ending),
         work=work_table(cases),
         growth=cost_table("flows", {f"{n:,}": case for n, case in points.items()}, list(COLUMNS)[1:]),
-        memory=memory(points, "with its two hosts and four links"),
-        shared=memory(growth(cases, "m"), "between hosts that are there already, (m),"),
+        memory=memory(points, "With its two hosts and four links"),
+        shared=memory(growth(cases, "m"), "Between hosts that are there already, (m)"),
         bare=bare_table(cases),
         aims=aims(cases),
         tracing=tracing(cases),
