@@ -72,11 +72,6 @@ impl Nursery {
     pub fn change(&mut self, plan: &Plan, known: usize) {
         self.sources.extend(sources(plan, known));
     }
-    /// The slot of an endpoint, where it is one of these.
-    #[inline(always)]
-    pub fn slot(&self, endpoint: usize) -> Option<usize> {
-        (endpoint / 2).checked_sub(FIRST)
-    }
     /// The flow in that slot, if there is one.
     #[inline(always)]
     pub fn tcp(&self, slot: usize) -> Option<&Tcp> {
@@ -173,15 +168,14 @@ impl Nursery {
         }
     }
     /// The timer of an endpoint is due.
-    pub fn on_timer(&mut self, endpoint: usize, fabric: &mut Fabric) {
-        self.act(endpoint / 2 - FIRST, fabric, |tcp, fabric| tcp.on_timer(endpoint % 2, fabric));
+    pub fn on_timer(&mut self, slot: usize, side: usize, fabric: &mut Fabric) {
+        self.act(slot, fabric, |tcp, fabric| tcp.on_timer(side, fabric));
     }
     /// A packet reached an endpoint.
-    pub fn receive(&mut self, endpoint: usize, packet: Packet, fabric: &mut Fabric) {
-        let slot = endpoint / 2 - FIRST;
+    pub fn receive(&mut self, slot: usize, side: usize, packet: Packet, fabric: &mut Fabric) {
         match &self.slots[slot] {
-            Some(short) if short.tcp.is_for(endpoint % 2, &packet.header) => {
-                self.act(slot, fabric, |tcp, fabric| tcp.receive(endpoint % 2, packet, fabric));
+            Some(short) if short.tcp.is_for(side, &packet.header) => {
+                self.act(slot, fabric, |tcp, fabric| tcp.receive(side, packet, fabric));
             }
             _ => fabric.pool.give(&packet),
         }
@@ -191,6 +185,12 @@ impl Nursery {
         self.completions.extend(self.slots.iter().flatten().map(|short| short.line()));
         self.completions
     }
+}
+
+/// The slot of an endpoint, where it is one of these.
+#[inline(always)]
+pub(crate) fn slot(endpoint: usize) -> Option<usize> {
+    (endpoint / 2).checked_sub(FIRST)
 }
 
 /// The entries that give birth, those of the first `known` flows of the plan left out.

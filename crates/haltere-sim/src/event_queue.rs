@@ -380,7 +380,7 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// The scout tells of each pending event of the next buckets, and changes nothing.
+        /// The scout tells of an event of each of the next buckets that hold any, and changes nothing.
         #[test]
         fn the_scout_finds_what_comes_next(times in prop::collection::vec(0u64..50_000, 1..40)) {
             let mut queue = EventQueue::new();

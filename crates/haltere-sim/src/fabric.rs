@@ -2,7 +2,7 @@
 
 use crate::event_queue::{EventQueue, Target};
 use crate::link::Link;
-use crate::lookahead::fetch;
+use crate::lookahead::{LINE, fetch};
 use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
 use haltere_lab::Routes;
 use haltere_queue::Ecn;
@@ -84,7 +84,7 @@ impl Fabric {
     pub fn fetch_link(&self, id: u32) {
         let link: *const u8 = self.links.as_ptr().wrapping_add(id as usize).cast();
         fetch(link);
-        fetch(link.wrapping_add(64));
+        fetch(link.wrapping_add(LINE));
     }
     /// True where the packet has reached its host.
     #[inline]

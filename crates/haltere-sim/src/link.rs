@@ -194,7 +194,7 @@ pub(crate) struct Link {
     timed: bool,
     /// What the discipline does at a dequeue acts elsewhere, so no dequeue may be late.
     eager: bool,
-    /// There is a device ring under the discipline.
+    /// There is a device ring under the discipline: so told that a delivery need not read the line of the device itself.
     ringed: bool,
     /// Packets that arrived, and that the line took.
     arrived: u64,

@@ -17,7 +17,7 @@
 
 use crate::app::Flow;
 use crate::app::tcp::Tcp;
-use crate::births::Nursery;
+use crate::births::{self, Nursery};
 use crate::event_queue::Target;
 use crate::fabric::{DELIVER, Fabric, kind};
 
@@ -25,7 +25,7 @@ use crate::fabric::{DELIVER, Fabric, kind};
 const CROWD: usize = 4096;
 
 /// Bytes of a line of the cache.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Nothing is there to be looked at.
 const NONE: u32 = u32::MAX;
@@ -140,7 +140,7 @@ impl Lookahead {
 /// Asks for where the flow of an endpoint begins.
 #[inline(always)]
 fn fetch_flow(endpoint: u32, flows: &[Flow], nursery: &Nursery) {
-    match nursery.slot(endpoint as usize) {
+    match births::slot(endpoint as usize) {
         Some(slot) => nursery.fetch(slot),
         None => fetch(flows.as_ptr().wrapping_add(endpoint as usize / 2)),
     }
@@ -151,7 +151,7 @@ fn tcp_of<'a>(endpoint: u32, flows: &'a [Flow], nursery: &'a Nursery) -> Option<
     if endpoint == NONE {
         return None; // the usual case
     }
-    match nursery.slot(endpoint as usize) {
+    match births::slot(endpoint as usize) {
         Some(slot) => nursery.tcp(slot),
         None => flows.get(endpoint as usize / 2)?.tcp(),
     }

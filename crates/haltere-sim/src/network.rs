@@ -1,7 +1,7 @@
 //! A run: builds the network of a plan and lets it live until its end.
 
 use crate::app::{Flow, Place};
-use crate::births::{FIRST, Nursery};
+use crate::births::{self, FIRST, Nursery};
 use crate::control::{Capture, RunControl};
 use crate::error::RunError;
 use crate::event_queue::{EventQueue, Target};
@@ -138,8 +138,10 @@ impl<'a> Network<'a> {
                     self.hand_on(packet);
                 }
             }
-            kind::TIMER if index >= 2 * FIRST => self.nursery.on_timer(index, &mut self.fabric),
-            kind::TIMER => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
+            kind::TIMER => match births::slot(index) {
+                Some(slot) => self.nursery.on_timer(slot, index % 2, &mut self.fabric),
+                None => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
+            },
             kind::APP => match &mut self.flows[index] {
                 Flow::Births => self.nursery.bear(index, &self.plan, &mut self.fabric),
                 flow => flow.step(&mut self.fabric),
@@ -160,8 +162,8 @@ impl<'a> Network<'a> {
     fn hand_on(&mut self, packet: Packet) {
         if self.fabric.has_arrived(&packet) {
             let endpoint = packet.header.endpoint as usize;
-            if endpoint >= 2 * FIRST {
-                return self.nursery.receive(endpoint, packet, &mut self.fabric);
+            if let Some(slot) = births::slot(endpoint) {
+                return self.nursery.receive(slot, endpoint % 2, packet, &mut self.fabric);
             }
             let pings = &mut self.recorder.record.pings;
             self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric, pings);

@@ -35,18 +35,19 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
         ("delivered", "segments", |c| c.delivered),
         ("delivered_ce", "segments", |c| c.delivered_ce),
     ];
-    let sender = |record: &FlowRecord| record.sender.as_ref().map(SenderCounts::from);
+    let senders = || record.flows.iter().map(|r| r.sender.as_ref());
+    let ends: Vec<Option<SenderCounts>> = senders().map(|sender| sender.map(Into::into)).collect();
     for (name, unit, figure) in counts {
-        table.count_opt(name, unit, both().map(|(_, r)| sender(r).as_ref().map(figure)));
+        table.count_opt(name, unit, ends.iter().map(|end| end.as_ref().map(figure)));
     }
-    table.count_opt("srtt_ns", "ns", both().map(|(_, r)| r.sender.map(|i| i.srtt.as_ns())));
-    table.count_opt("min_rtt_ns", "ns", both().map(|(_, r)| r.sender.map(|i| i.min_rtt.as_ns())));
+    table.count_opt("srtt_ns", "ns", senders().map(|sender| Some(sender?.srtt.as_ns())));
+    table.count_opt("min_rtt_ns", "ns", senders().map(|sender| Some(sender?.min_rtt.as_ns())));
     for (name, unit, figure) in counts {
-        let since = |r: &FlowRecord| {
+        let since = |(end, r): (&Option<SenderCounts>, &FlowRecord)| {
             let before = r.sender_at_warmup.as_ref().map_or(0, figure);
-            sender(r).map(|after| figure(&after).saturating_sub(before))
+            Some(figure(end.as_ref()?).saturating_sub(before))
         };
-        table.count_opt(&format!("{name}_after_warmup"), unit, both().map(|(_, r)| since(r)));
+        table.count_opt(&format!("{name}_after_warmup"), unit, ends.iter().zip(&record.flows).map(since));
     }
     table.finish()
 }

@@ -9,8 +9,9 @@ use crate::lookahead::fetch_all;
 use crate::packet::{Header, Packet};
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::rng::Rng;
-use haltere_transport::{Connection, Info, Role, Segment};
+use haltere_transport::{Connection, Info, Role, Segment, TcpParams};
 use haltere_units::{Bytes, ParamError, Probe, Time};
+use std::sync::Arc;
 
 /// The client's side, and index of its endpoint.
 const CLIENT: usize = 0;
@@ -49,18 +50,23 @@ pub(crate) struct Tcp {
     pub completed: Option<Time>,
 }
 
+/// Both ends, the client's first.
+fn ends(tcp: &TcpPlan, [near, far]: [Port; 2], seeds: [u64; 2]) -> Result<[End; 2], ParamError> {
+    let end = |role, params: &Arc<TcpParams>, port, seed| {
+        let socket = Connection::new(role, params.clone(), tcp.congestion.clone(), seed)?;
+        Ok(End { socket, port, alarms: Alarms::default() })
+    };
+    Ok([end(Role::Client, &tcp.sender, near, seeds[0])?, end(Role::Server, &tcp.receiver, far, seeds[1])?])
+}
+
 impl Tcp {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: Source, place: Place) -> Result<Tcp, ParamError> {
         let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
-        let client = Connection::new(Role::Client, tcp.sender.clone(), tcp.congestion.clone(), seed("client"))?;
-        let server = Connection::new(Role::Server, tcp.receiver.clone(), tcp.congestion.clone(), seed("server"))?;
-        let [near, far] = place.ports;
-        let end = |socket, port| End { socket, alarms: Alarms::default(), port };
         let limit = match plan.app {
             AppPlan::Bulk { bytes, .. } => bytes.map(Bytes::as_u64),
             _ => None,
         };
-        let ends = [end(client, near), end(server, far)];
+        let ends = ends(tcp, place.ports, [seed("client"), seed("server")])?;
         let (stop, index) = (plan.stop, place.index);
         Ok(Tcp { index, ends, source, stop, limit, received: 0, closed: false, completed: None })
     }
@@ -69,13 +75,10 @@ impl Tcp {
         index: usize,
         tcp: &TcpPlan,
         bytes: Bytes,
-        [near, far]: [Port; 2],
+        ports: [Port; 2],
         seeds: [u64; 2],
     ) -> Result<Tcp, ParamError> {
-        let client = Connection::new(Role::Client, tcp.sender.clone(), tcp.congestion.clone(), seeds[0])?;
-        let server = Connection::new(Role::Server, tcp.receiver.clone(), tcp.congestion.clone(), seeds[1])?;
-        let end = |socket, port| End { socket, alarms: Alarms::default(), port };
-        let ends = [end(client, near), end(server, far)];
+        let ends = ends(tcp, ports, seeds)?;
         let (source, limit) = (Source::Bulk(Bulk::new(Some(bytes))), Some(bytes.as_u64()));
         Ok(Tcp { index, ends, source, stop: None, limit, received: 0, closed: false, completed: None })
     }
