@@ -16,7 +16,7 @@
 
 use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, Sorter};
 use crate::service::{Server, Service, ServiceParams};
-use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams};
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, Returns};
 use alloc::boxed::Box;
 use haltere_units::{ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
@@ -141,8 +141,8 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
             }
         }
     }
-    fn returns_at_dequeue(&self) -> bool {
-        self.queues.iter().any(|queue| queue.returns_at_dequeue())
+    fn returns(&self) -> Returns {
+        self.queues.iter().map(|queue| queue.returns()).max().unwrap_or_default()
     }
     fn keeps_flow_order(&self) -> bool {
         Classifier::<P>::is_constant_per_flow(&self.sorter) && self.queues.iter().all(|queue| queue.keeps_flow_order())

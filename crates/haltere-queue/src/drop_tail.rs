@@ -52,6 +52,10 @@ impl<P: Pkt> Qdisc<P> for DropTail<P> {
         self.store.is_empty() && self.store.fits(len)
     }
     #[inline]
+    fn upcoming(&self, n: usize) -> Option<&P> {
+        self.store.get(n)
+    }
+    #[inline]
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -168,6 +168,19 @@ pub enum MarkReason {
     Threshold,
 }
 
+/// When a discipline sends copies of packets [back](Fate::returned) to their senders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Returns {
+    /// It does not.
+    #[default]
+    Never,
+    /// In [`enqueue`](Qdisc::enqueue).
+    AtEnqueue,
+    /// In [`dequeue`](Qdisc::dequeue), too: the world must then not make up for departures later, because a returned packet acts
+    /// at once.
+    AtDequeue,
+}
+
 /// Where a discipline tells what became of packets, and where its chance comes from. The world counts.
 pub trait Fate<P> {
     /// The packet is gone.
@@ -267,16 +280,19 @@ pub trait Qdisc<P: Pkt> {
     }
     /// The time that [`next_timer`](Qdisc::next_timer) named has come.
     fn on_timer(&mut self, _now: Time) {}
-    /// True where [`dequeue`](Qdisc::dequeue) may call [`Fate::returned`]: the world must then not make up for departures
-    /// later, because a returned packet acts at once.
-    fn returns_at_dequeue(&self) -> bool {
-        false
+    /// When it may call [`Fate::returned`].
+    fn returns(&self) -> Returns {
+        Returns::Never
     }
     /// True where nothing waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued at
     /// one instant comes out as it went in and leaves no trace, and a dequeue that finds nothing leaves none either. A world
     /// may then leave out both.
     fn passes(&self, _len: u32) -> bool {
         false
+    }
+    /// The packet that will leave after `n` others, where that is easily told. A hint, for a world that gets ready for it.
+    fn upcoming(&self, _n: usize) -> Option<&P> {
+        None
     }
     /// False where packets of one flow may overtake each other, because they may wait in different queues.
     fn keeps_flow_order(&self) -> bool {

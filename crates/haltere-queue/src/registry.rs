@@ -1,7 +1,7 @@
 //! The list of disciplines. One line here makes a discipline known to experiment files, the command
 //! line, Python, the reference pages, the conformance tests and the router.
 
-use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc};
+use crate::{Backlog, Fate, LinkContext, Pkt, Qdisc, Returns};
 use alloc::boxed::Box;
 use haltere_units::{ParamError, Probe, Time};
 
@@ -46,12 +46,16 @@ macro_rules! disciplines {
             fn on_timer(&mut self, now: Time) {
                 match self { $(Queue::$variant(q) => q.on_timer(now)),+ }
             }
-            fn returns_at_dequeue(&self) -> bool {
-                match self { $(Queue::$variant(q) => q.returns_at_dequeue()),+ }
+            fn returns(&self) -> Returns {
+                match self { $(Queue::$variant(q) => q.returns()),+ }
             }
             #[inline]
             fn passes(&self, len: u32) -> bool {
                 match self { $(Queue::$variant(q) => q.passes(len)),+ }
+            }
+            #[inline]
+            fn upcoming(&self, n: usize) -> Option<&P> {
+                match self { $(Queue::$variant(q) => q.upcoming(n)),+ }
             }
             fn keeps_flow_order(&self) -> bool {
                 match self { $(Queue::$variant(q) => q.keeps_flow_order()),+ }

@@ -93,6 +93,11 @@ impl<P: Pkt> Store<P> {
         }
         Some((came, pkt))
     }
+    /// The packet that is taken after `n` others.
+    #[inline]
+    pub fn get(&self, n: usize) -> Option<&P> {
+        self.entries.get(n).map(|entry| &entry.pkt)
+    }
     /// How long the oldest packet has waited; zero when empty.
     pub fn sojourn(&self, now: Time) -> Dur {
         self.entries.front().map_or(Dur::ZERO, |oldest| now.since(oldest.came))

@@ -17,7 +17,7 @@
 //! Units: packets, bytes or ns, as `upper` is written. Cost: O(1) a packet.
 //! Known problems: marks bursts as if they were standing queues.
 
-use crate::{Backlog, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use crate::{Backlog, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Returns, Store, mark};
 use alloc::borrow::Cow;
 use alloc::format;
 use core::fmt;
@@ -269,8 +269,12 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
             }
         }
     }
-    fn returns_at_dequeue(&self) -> bool {
-        self.return_to_sender && self.measure == Measure::Delay
+    fn returns(&self) -> Returns {
+        match (self.return_to_sender, self.measure) {
+            (false, _) => Returns::Never,
+            (true, Measure::Delay) => Returns::AtDequeue,
+            (true, _) => Returns::AtEnqueue,
+        }
     }
     #[inline]
     fn backlog(&self) -> Backlog {

@@ -18,12 +18,10 @@ fn arg<T: std::str::FromStr>(n: usize, default: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("argument {n} cannot be `{text}`"))
 }
 
-/// User and system time of this process in seconds, from /proc (10 ms ticks).
+/// CPU time of this process in seconds, from /proc (nanoseconds, where the times of `stat` are ticks of 10 ms).
 fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    let ticks = |i: usize| fields.get(i).and_then(|t| t.parse::<f64>().ok()).unwrap_or(0.0);
-    (ticks(11) + ticks(12)) / 100.0
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
 /// A line of /proc/self/status in kB.

@@ -1,7 +1,7 @@
 //! What lies between the hosts: links, packets on their paths, and the events that move them.
 
 use crate::event_queue::{EventQueue, Target};
-use crate::link::Link;
+use crate::link::{Link, Next};
 use crate::lookahead::{LINE, fetch};
 use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
 use haltere_lab::Routes;
@@ -16,6 +16,8 @@ pub(crate) const DELIVER: u32 = u32::MAX;
 pub(crate) mod kind {
     /// A link's pending event; index of the link.
     pub const LINK: u32 = 0;
+    /// The delivery of a packet that was alone on its line; its place among the packets in flight.
+    pub const DELIVERY: u32 = 6;
     /// A TCP endpoint's timer; index of the endpoint (twice the flow, plus one for its far end).
     pub const TIMER: u32 = 1;
     /// An application's next step; index of the flow.
@@ -38,6 +40,8 @@ pub(crate) struct Fabric {
     pub pool: Pool,
     /// Paths as lists of link indices, each ended by [`DELIVER`].
     pub paths: Vec<u32>,
+    /// The next instant at which the counters of all links are read.
+    pub horizon: Time,
     /// Where paths go.
     pub routes: Routes,
     /// Bytes of every packet below IP.
@@ -62,8 +66,9 @@ impl Fabric {
         start
     }
     /// An event of that kind at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn schedule(&mut self, at: Time, kind: u32, index: usize) {
+        debug_assert!(at >= self.now, "at {} an event for {at}", self.now);
         self.events.push(at, Target::new(kind, index as u32));
     }
     /// The packet goes on to the next link of its path.
@@ -75,8 +80,16 @@ impl Fabric {
     pub fn pass_on(&mut self, mut packet: Packet) {
         let id = self.paths[packet.header.cursor as usize];
         packet.header.cursor += 1;
-        if let Some(at) = self.links[id as usize].arrive(self.now, packet, &mut self.pool) {
-            self.events.push(at, Target::new(kind::LINK, id));
+        let next = self.links[id as usize].arrive(self.now, packet, &mut self.pool);
+        self.follow(id, next);
+    }
+    /// What link `id` needs next becomes an event.
+    #[inline(always)]
+    pub fn follow(&mut self, id: u32, next: Next) {
+        match next {
+            Next::Nothing => {}
+            Next::Event(at) => self.schedule(at, kind::LINK, id as usize),
+            Next::Delivery(at, place) => self.schedule(at, kind::DELIVERY, place as usize),
         }
     }
     /// Asks for the two lines of a link that a packet touches.
@@ -95,9 +108,7 @@ impl Fabric {
     #[inline(always)]
     pub fn on_link(&mut self, id: usize) -> Option<Packet> {
         let (packet, next) = self.links[id].on_event(self.now, &mut self.pool);
-        if let Some(at) = next {
-            self.events.push(at, Target::new(kind::LINK, id as u32));
-        }
+        self.follow(id as u32, next);
         packet
     }
 }

@@ -7,6 +7,7 @@
 //!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line
 //! ```
 
+use crate::event_queue::Target;
 use crate::lookahead::fetch;
 use haltere_units::Time;
 
@@ -62,26 +63,50 @@ impl<P: Copy> Flights<P> {
     /// The packet joins the end of that flight, to be delivered at `due`.
     #[inline(always)]
     pub fn push(&mut self, flight: &mut Flight, due: Time, packet: P) {
+        let at = self.place(due, packet);
+        self.join(flight, at);
+    }
+    /// The packet is in flight on a line of its own; its place is returned.
+    #[inline(always)]
+    pub fn place(&mut self, due: Time, packet: P) -> u32 {
         let at = self.free;
         if at == NONE {
-            return self.push_more(flight, due, packet);
+            return self.place_more(due, packet);
         }
         self.free = self.next[at as usize];
         self.places[at as usize] = InFlight { packet, due };
-        self.join(flight, at);
+        at
     }
     /// There was never as much in flight.
     #[cold]
     #[inline(never)]
-    fn push_more(&mut self, flight: &mut Flight, due: Time, packet: P) {
+    fn place_more(&mut self, due: Time, packet: P) -> u32 {
         let at = self.places.len() as u32;
-        assert!(at < NONE, "4 294 967 295 packets are in flight");
+        assert!(at < Target::MAX_INDEX, "{} packets are in flight", Target::MAX_INDEX);
         self.places.push(InFlight { packet, due });
         self.next.push(NONE);
-        self.join(flight, at);
+        at
     }
+    /// The packet at that place goes on from there, and is delivered at `due`.
     #[inline(always)]
-    fn join(&mut self, flight: &mut Flight, at: u32) {
+    pub fn go_on(&mut self, at: u32, due: Time) {
+        self.places[at as usize].due = due;
+    }
+    /// The packet at that place, and when it is delivered.
+    #[inline(always)]
+    pub fn get_mut(&mut self, at: u32) -> (&mut P, Time) {
+        let place = &mut self.places[at as usize];
+        (&mut place.packet, place.due)
+    }
+    /// Takes the packet that was [placed](Flights::place) there.
+    #[inline(always)]
+    pub fn take(&mut self, at: u32) -> P {
+        self.next[at as usize] = core::mem::replace(&mut self.free, at);
+        self.places[at as usize].packet
+    }
+    /// The packet at that [place](Flights::place) joins the end of that flight.
+    #[inline(always)]
+    pub fn join(&mut self, flight: &mut Flight, at: u32) {
         self.next[at as usize] = NONE;
         if flight.len == 0 {
             flight.head = at;
@@ -91,19 +116,17 @@ impl<P: Copy> Flights<P> {
         flight.tail = at;
         flight.len += 1;
     }
-    /// Asks for the line of the packet so many places after the head of that flight, and gives its place; [`NONE`] where there is
-    /// none.
+    /// Asks for the line of the head of that flight, and gives its place; [`NONE`] where there is none.
     #[inline(always)]
-    pub fn fetch(&self, flight: &Flight, after: u32) -> u32 {
-        if flight.len <= after {
-            return NONE;
-        }
-        let mut place = flight.head;
-        for _ in 0..after {
-            place = self.next[place as usize];
-        }
-        fetch(self.places.as_ptr().wrapping_add(place as usize));
+    pub fn fetch_first(&self, flight: &Flight) -> u32 {
+        let place = if flight.len > 0 { flight.head } else { NONE };
+        self.fetch_place(place);
         place
+    }
+    /// Asks for the line of a place.
+    #[inline(always)]
+    pub fn fetch_place(&self, place: u32) {
+        fetch(self.places.as_ptr().wrapping_add(place as usize));
     }
     /// The packet at that place, if there is such a place.
     #[inline(always)]

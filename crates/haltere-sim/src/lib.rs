@@ -22,17 +22,19 @@
 //! | `event_queue` | the pending events in order of (time, sequence number) |
 //! | `packet` | the packet and its pool |
 //! | `app` | one flow each, both ends: `tcp` with the sources `bulk` and `on_off`, `cbr`, `ping` |
+//! | `ahead` | links that take packets ahead of time, and the events that this saves |
 //! | `alarms` | the timer of an endpoint with few entries in the event queue |
 //! | `births` | flows that are born and die while the run goes on |
 //! | `live` | a run that is watched, and changed, while it goes on |
 //! | `recorder` | samples and counters |
 //! | `pcap`, `wire_format` | captures as pcapng files with real headers |
 //!
-//! What makes it fast: one event for a packet and a link, whatever the discipline (`link` says how); the event queue
-//! holds O(links + endpoints) entries; packets in flight lie in one place; mechanisms are dispatched by enum.
+//! What makes it fast: at most one event for a packet and a link, whatever the discipline (`link` and `ahead` say how); the event
+//! queue holds O(links + endpoints) entries; packets in flight lie in one place; mechanisms are dispatched by enum.
 //! What makes it exact: times are whole nanoseconds, and a line carries the fraction left over from packet to packet.
 //! Everything due at or before the plan's end happens.
 
+mod ahead;
 mod alarms;
 mod app;
 mod births;

@@ -1,29 +1,34 @@
 //! One direction of a link: a queue discipline, a device ring under it where there is one, a line, and packets in flight.
 //!
-//! A link has at most one pending event, and a packet costs it one event whatever the discipline. Nobody outside sees
+//! A link has at most one pending event, and a packet costs one event whatever the discipline; that of a packet which is alone on
+//! the line is the packet's own and does not come back to the link. Nobody outside sees
 //! the queue between events, so the dequeues are carried out when somebody looks ([`Link::catch_up`]): before an
 //! arrival, before the packets in flight run out, before a sample. Each is carried out *as of* the instant at which the
 //! line became free, in order of time, with the discipline's own timers in between. A dequeued packet has its delivery time
 //! at once and joins the flight; the pending event is the delivery of the flight's head. A packet is delivered
-//! at or after the end of its transmission, so while something waits the flight is not empty, with two exceptions (a
-//! packet lost on the line, `handover_at_start`), for which the pending event is the end of the transmission. A
+//! at or after the end of its transmission, so while something waits the flight is not empty, with exceptions (a
+//! packet lost on the line, alone on it, or sent [ahead](crate::ahead), and `handover_at_start`), for which the pending event is that of
+//! `look_again`: the end of the transmission, where nothing allows a later one. A
 //! discipline that sends packets back at a dequeue makes its link eager: an event at the end of each transmission, too.
 //!
 //! ```text
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> deliver
 //! ```
 
-use crate::flight::Flight;
+use crate::ahead::Ahead;
+use crate::flight::{Flight, Flights};
 use crate::packet::{Packet, Pool};
 use crate::pcap::Tap;
 use haltere_lab::plan::LinkPlan;
 use haltere_lab::record::LinkCounters;
 use haltere_lab::rng::Rng;
 use haltere_lab::varying::Line;
-use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue};
+use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue, Returns};
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 use std::collections::VecDeque;
 
+#[path = "link_ahead.rs"]
+mod ahead;
 #[path = "link_change.rs"]
 mod change;
 
@@ -125,9 +130,23 @@ pub(crate) struct LinkView {
     pub ring_packets: u32,
 }
 
+/// What a link needs next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[must_use]
+pub(crate) enum Next {
+    /// No event, or the one that is pending.
+    Nothing,
+    /// Its own event at that time.
+    Event(Time),
+    /// The delivery at that time of the packet at that place of [`Flights`](crate::flight::Flights), which was alone on the line.
+    Delivery(Time, u32),
+}
+
 /// What few links have, and no packet of the others looks at.
 #[derive(Debug)]
 struct Odd {
+    /// When the line became busy last.
+    busy_since: Time,
     handover_at_start: bool,
     /// Time on the line that an idle line saves up.
     burst: Dur,
@@ -152,6 +171,7 @@ struct Odd {
 impl Odd {
     fn new(plan: &LinkPlan, seed: u64) -> Odd {
         Odd {
+            busy_since: Time::ZERO,
             handover_at_start: plan.handover_at_start,
             burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
             mpu: plan.mpu.as_u64(),
@@ -196,18 +216,22 @@ pub(crate) struct Link {
     eager: bool,
     /// There is a device ring under the discipline: so told that a delivery need not read the line of the device itself.
     ringed: bool,
-    /// Packets that arrived, and that the line took.
+    /// Packets that arrived.
     arrived: u64,
-    sent: u64,
+    /// After this time the one link that feeds this one may put packets on it ahead of time (see `ahead`); never: it may not.
+    open_from: Time,
     line: Serialisation,
     sent_bytes: u64,
-    /// When the line became busy last.
-    busy_since: Time,
+    /// Where it feeds links that take packets ahead of time: its index; else [`NO_FEEDER`].
+    feeder: u32,
     odd: Option<Box<Odd>>,
     device: Option<Box<Device>>,
     queue: Queue<Packet>,
     tally: Tally,
 }
+
+/// The [`feeder`](Link::feeder) of a link that feeds none.
+const NO_FEEDER: u32 = u32::MAX;
 
 const _: () = assert!(size_of::<Link>() == 256, "four cache lines");
 
@@ -234,10 +258,10 @@ impl Link {
             eager: false,
             ringed: plan.ring.is_some(),
             arrived: 0,
-            sent: 0,
+            open_from: Time::NEVER,
             line: Serialisation::new(plan.rate),
             sent_bytes: 0,
-            busy_since: Time::ZERO,
+            feeder: NO_FEEDER,
             odd: odd.matters().then(|| Box::new(odd)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
             queue: Queue::new(&plan.queue, &context)?,
@@ -252,7 +276,7 @@ impl Link {
     /// The discipline is new, and empty: what is fixed as long as the link has it.
     fn meet_queue(&mut self) {
         self.timed = self.queue.next_timer().is_some();
-        self.eager = self.queue.returns_at_dequeue();
+        self.eager = self.queue.returns() == Returns::AtDequeue;
         let simple = self.device.is_none() && self.varying().is_none();
         let passes = |len: &u32| simple && self.queue.passes(*len);
         // Packets mostly all pass, or none; else the limit is found by halving.
@@ -279,16 +303,16 @@ impl Link {
         self.odd.as_mut().and_then(|odd| odd.tap.take())
     }
 
-    /// A packet arrives at the queue. Where the link then needs an event, its time is returned.
+    /// A packet arrives at the queue.
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
+    pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
         if packet.header.len <= self.passing && self.waiting == 0 && self.free_at <= now {
             return self.pass(now, packet, pool);
         }
         self.join(now, packet, pool)
     }
     /// The packet goes through the discipline.
-    fn join(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
+    fn join(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
         self.catch_up(now, pool);
         self.arrived += 1;
         let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
@@ -303,24 +327,39 @@ impl Link {
             self.send_until(now, pool);
         }
         self.tally.peak_packets = self.tally.peak_packets.max(self.waiting);
-        if self.scheduled == Time::NEVER || self.eager { self.schedule(pool) } else { None }
+        if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
     }
     /// The line is free, nothing waits, and the discipline has no say: the packet goes on the line at once.
     #[inline(always)]
-    fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Option<Time> {
+    fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
+        let alone = self.is_clear(now);
         self.arrived += 1;
         self.idle = false;
         self.occupy(now);
+        if alone && self.odd.is_none() && self.feeder == NO_FEEDER {
+            return self.send_alone(now, packet, pool);
+        }
         self.transmit(now, packet, pool);
-        if self.scheduled == Time::NEVER { self.schedule(pool) } else { None }
+        if self.scheduled == Time::NEVER { self.schedule(&pool.flights) } else { Next::Nothing }
+    }
+    /// True where what the line took last has been delivered.
+    #[inline(always)]
+    fn is_clear(&self, now: Time) -> bool {
+        self.flight.len() == 0 && self.free_at + self.delay <= now
+    }
+    /// The packet is alone on the line: its delivery is an event of its own, which does not come back to this link.
+    #[inline(always)]
+    fn send_alone(&mut self, start: Time, packet: Packet, pool: &mut Pool) -> Next {
+        let due = self.serialise(start, packet.header.len);
+        Next::Delivery(due, pool.flights.place(due, packet))
     }
     /// A free line becomes busy.
     #[inline(always)]
     fn occupy(&mut self, now: Time) {
-        self.busy_since = now;
         match &mut self.odd {
             None => self.free_at = self.free_at.max(now),
             Some(odd) => {
+                odd.busy_since = now;
                 self.free_at = self.free_at.max(now.saturating_sub(odd.burst));
                 if let Some(line) = &mut odd.varying {
                     self.free_at = line.ready(self.free_at);
@@ -328,31 +367,31 @@ impl Link {
             }
         }
     }
-    /// The pending event is due: the packet that is delivered now, if any, and the time of the next event, if any.
+    /// The pending event is due: the packet that is delivered now, if any, and what the link needs next.
     #[inline(always)]
-    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Packet>, Option<Time>) {
+    pub fn on_event(&mut self, now: Time, pool: &mut Pool) -> (Option<Packet>, Next) {
         if now != self.scheduled {
-            return (None, None); // an earlier event took its place
+            return (None, Next::Nothing); // an earlier event took its place
         }
         self.scheduled = Time::NEVER;
         if self.flight.len() <= 1 || self.eager {
             self.catch_up(now, pool);
         }
         let delivered = pool.flights.pop(&mut self.flight, now);
-        (delivered, self.schedule(pool))
+        (delivered, self.schedule(&pool.flights))
     }
     /// The time of the next event, where there is one and no event as early is pending.
     #[inline(always)]
-    fn schedule(&mut self, pool: &Pool) -> Option<Time> {
-        let mut next = pool.flights.due(&self.flight);
+    fn schedule(&mut self, flights: &Flights<Packet>) -> Next {
+        let mut next = flights.due(&self.flight);
         if (next == Time::NEVER || self.eager) && self.is_backlogged() {
-            next = next.min(self.free_at);
+            next = next.min(self.look_again());
         }
         if next >= self.scheduled {
-            return None;
+            return Next::Nothing;
         }
         self.scheduled = next;
-        Some(next)
+        Next::Event(next)
     }
     /// The packets in flight.
     #[inline(always)]
@@ -393,7 +432,7 @@ impl Link {
     }
     fn drain_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
-            let start = self.free_at.max(self.busy_since);
+            let start = self.odd.as_ref().map_or(self.free_at, |odd| self.free_at.max(odd.busy_since));
             self.run_timers(start);
             match self.next_packet(start, pool) {
                 Some(packet) => self.transmit(start, packet, pool),
@@ -427,17 +466,28 @@ impl Link {
     }
     #[inline(always)]
     fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
-        let bytes = u64::from(packet.header.len);
-        self.sent += 1;
-        self.sent_bytes += bytes;
         if self.odd.is_some() {
             return self.transmit_oddly(start, packet, pool);
         }
+        let due = self.serialise(start, packet.header.len);
+        if self.feeder == NO_FEEDER {
+            pool.flights.push(&mut self.flight, due, packet);
+        } else {
+            let place = pool.flights.place(due, packet);
+            pool.ahead.push(Ahead { from: self.feeder, place });
+        }
+    }
+    /// The line takes the packet, which is delivered at the time returned.
+    #[inline(always)]
+    fn serialise(&mut self, start: Time, len: u32) -> Time {
+        let bytes = u64::from(len);
+        self.sent_bytes += bytes;
         self.free_at += self.line.next(Bytes::new(bytes));
-        pool.flights.push(&mut self.flight, self.free_at.max(start) + self.delay, packet);
+        self.free_at.max(start) + self.delay
     }
     fn transmit_oddly(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
         let Some(odd) = &mut self.odd else { return };
+        self.sent_bytes += u64::from(packet.header.len);
         let bytes = Bytes::new(u64::from(packet.header.len).max(odd.mpu));
         let (end, delay) = match &mut odd.varying {
             None => {
@@ -472,10 +522,12 @@ impl Link {
     /// The counters up to now.
     fn counters(&self, now: Time) -> LinkCounters {
         let (tally, acts) = (&self.tally, self.tally.active.acts.as_ref());
+        let gone = tally.dropped_overlimit + tally.dropped_congestion;
+        let held = self.waiting + self.device.as_ref().map_or(0, |d| d.fifo.len() as u32);
         let packet_ns = tally.balance_ns + i128::from(self.waiting) * i128::from(now.as_ns());
         LinkCounters {
             arrived: self.arrived,
-            sent: self.sent,
+            sent: self.arrived - gone - u64::from(held),
             sent_bytes: self.sent_bytes,
             dropped_overlimit: tally.dropped_overlimit,
             dropped_congestion: tally.dropped_congestion,

@@ -5,15 +5,14 @@
 //! new one through its enqueue, all at that instant: what either drops or marks meanwhile counts as ever. The
 //! new discipline has then idled since the start of the run.
 
-use super::{Link, Odd, Verdict};
+use super::{Link, Next, Odd, Verdict};
 use crate::packet::{Packet, Pool};
 use haltere_lab::plan::LinkPlan;
 use haltere_queue::{Qdisc, Queue};
 use haltere_units::Time;
 
 impl Link {
-    /// Rate, delay, jitter and loss become those of `fresh`, the link `of` that plan and seed, and the discipline where `with_queue` says so. Where the link
-    /// then needs an event, its time is returned.
+    /// Rate, delay, jitter and loss become those of `fresh`, the link `of` that plan and seed, and the discipline where `with_queue` says so.
     pub fn become_like(
         &mut self,
         fresh: Link,
@@ -21,7 +20,7 @@ impl Link {
         with_queue: bool,
         now: Time,
         pool: &mut Pool,
-    ) -> Option<Time> {
+    ) -> Next {
         let (plan, seed) = of;
         self.catch_up(now, pool);
         if self.line.rate() != fresh.line.rate() {
@@ -45,7 +44,7 @@ impl Link {
         if with_queue {
             self.replace_queue(fresh.queue, now, pool);
         }
-        self.schedule(pool)
+        self.schedule(&pool.flights)
     }
     fn replace_queue(&mut self, queue: Queue<Packet>, now: Time, pool: &mut Pool) {
         let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };

@@ -163,25 +163,39 @@ fn lazy(plan: &LinkPlan, seed: u64, arrivals: &[(Time, Header)], end: Time) -> O
     let mut link = Link::new(plan, 14, seed).expect("parameters");
     let mut pool = Pool::default();
     let mut out = Vec::new();
-    let mut pending = None;
+    let mut pending = Time::NEVER;
+    let mut alone = VecDeque::new();
     let mut arrivals = arrivals.iter().peekable();
     loop {
         let arrival = arrivals.peek().map_or(Time::NEVER, |a| a.0);
-        let event = pending.unwrap_or(Time::NEVER);
+        let delivery = alone.front().map_or(Time::NEVER, |delivery: &(Time, u32)| delivery.0);
+        let event = pending.min(delivery);
         if arrival.min(event) > end {
             return (out, link.record(end, &mut pool));
         }
         // Which of the two comes first at one instant must not matter.
-        if event < arrival || event == arrival && event.as_ns().is_multiple_of(2) {
-            let (packet, next) = link.on_event(event, &mut pool);
+        let next = if event < arrival || event == arrival && event.as_ns().is_multiple_of(2) {
+            let (packet, next) = if delivery == event {
+                (alone.pop_front().map(|(_, place)| pool.flights.take(place)), Next::Nothing)
+            } else {
+                pending = Time::NEVER;
+                link.on_event(event, &mut pool)
+            };
             out.extend(packet.map(|p| (event, p.header.id, p.header.marks.ecn())));
-            pending = next;
+            next
         } else if let Some((at, header)) = arrivals.next() {
             let packet = pool.take(*header, &Body::Udp(0));
-            if let Some(next) = link.arrive(*at, packet, &mut pool) {
-                assert_eq!(pending, None, "a second pending event");
-                pending = Some(next);
+            link.arrive(*at, packet, &mut pool)
+        } else {
+            Next::Nothing
+        };
+        match next {
+            Next::Nothing => {}
+            Next::Event(at) => {
+                assert_eq!(pending, Time::NEVER, "a second pending event");
+                pending = at;
             }
+            Next::Delivery(at, place) => alone.push_back((at, place)),
         }
     }
 }

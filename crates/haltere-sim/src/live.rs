@@ -1,7 +1,8 @@
 //! A run that is watched, and changed, while it goes on.
 //!
-//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes. One that
-//! is changed is still a function of its plans and of the instants at which they came.
+//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes, but for the number of
+//! events: links do not take packets [ahead of time](crate::ahead), as paths may join. One that is changed is still a function of its
+//! plans and of the instants at which they came.
 
 use crate::app::{Flow, Place};
 use crate::control::RunControl;
@@ -118,9 +119,8 @@ impl Live {
 
 fn replace(network: &mut Network<'_>, index: usize, link: Link, of: (&LinkPlan, u64), with_queue: bool) {
     let fabric = &mut network.fabric;
-    if let Some(at) = fabric.links[index].become_like(link, of, with_queue, fabric.now, &mut fabric.pool) {
-        fabric.schedule(at, kind::LINK, index);
-    }
+    let next = fabric.links[index].become_like(link, of, with_queue, fabric.now, &mut fabric.pool);
+    fabric.follow(index as u32, next);
 }
 
 /// Refuses a plan that a run of `old` cannot become at `now`.

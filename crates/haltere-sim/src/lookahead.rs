@@ -5,13 +5,11 @@
 //! at, and those that were looked at before come a step nearer to the endpoint that will receive the packet:
 //!
 //! ```text
-//!   place in the queue -> link -> first packet in flight -> point of its path -> next link
-//!                                                                            -> flow -> endpoint -> sending half -> oldest segment
+//!   place in the queue -> link -> first packet in flight -> point of its path -> next link, and those that it feeds
+//!                              -> packet in flight                           -> flow -> endpoint -> its parts -> oldest segment
 //! ```
 //!
-//! Each step asks for the line that the next one reads. The event of a busy line's next packet is not yet known when it should be
-//! looked at; its packets are traced from the delivery of one two before. Nothing is changed: what does not come as it was foreseen
-//! was fetched in vain.
+//! Each step asks for the line that the next one reads. Nothing is changed: what does not come as it was foreseen was fetched in vain.
 //!
 //! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 160 instructions an event.
 
@@ -20,6 +18,8 @@ use crate::app::tcp::Tcp;
 use crate::births::{self, Nursery};
 use crate::event_queue::Target;
 use crate::fabric::{DELIVER, Fabric, kind};
+use crate::link::Link;
+use haltere_queue::Qdisc;
 
 /// From so many pending events on what they need does not fit into the caches.
 const CROWD: usize = 4096;
@@ -54,86 +54,117 @@ pub(crate) fn fetch_all<T>(value: &T) {
     fetch(start.wrapping_add(size_of::<T>() - 1));
 }
 
-/// What was asked for at the last step.
+/// What was asked for at the last step, and one step before where it is an endpoint's.
 #[derive(Debug)]
 pub(crate) struct Lookahead {
     /// It pays where more events than so many are pending.
     pub crowd: usize,
     /// An event's place in the queue.
     queued: u32,
-    link: u32,
-    /// Packets in flight: the first of a link, and one of a busy line.
-    packets: [u32; 2],
-    /// Of these the point of the path at which they will be, and the endpoint to which they go.
-    points: [(u32, u32); 2],
-    /// Endpoints whose flow was asked for, whose own lines were, and whose sending half was.
-    flows: [u32; 2],
-    ends: [u32; 2],
-    halves: [u32; 2],
+    /// The event of a link whose lines were asked for, or of a packet in flight.
+    event: Option<Target>,
+    /// A packet in flight.
+    packet: u32,
+    /// The point of its path at which a packet will be, and the endpoint to which it goes.
+    point: (u32, u32),
+    /// Endpoints: whose flow was asked for, whose own lines were, and whose other parts were.
+    flow: u32,
+    end: u32,
+    parts: u32,
 }
 
 impl Default for Lookahead {
     fn default() -> Lookahead {
-        let (one, two) = (NONE, [NONE; 2]);
-        let points = [(NONE, NONE); 2];
-        Lookahead { crowd: CROWD, queued: one, link: one, packets: two, points, flows: two, ends: two, halves: two }
+        Lookahead {
+            crowd: CROWD,
+            queued: NONE,
+            event: None,
+            packet: NONE,
+            point: (NONE, NONE),
+            flow: NONE,
+            end: NONE,
+            parts: NONE,
+        }
     }
 }
 
 impl Lookahead {
-    /// One step, just before the event for `target` happens.
+    /// One step, just before an event happens.
     #[inline(never)]
-    pub fn step(&mut self, target: Target, fabric: &mut Fabric, flows: &[Flow], nursery: &Nursery) {
+    pub fn step(&mut self, fabric: &mut Fabric, flows: &[Flow], nursery: &Nursery) {
         let tcp = |endpoint: u32| tcp_of(endpoint, flows, nursery);
-        for lane in 0..2 {
-            if let Some(tcp) = tcp(self.halves[lane]) {
-                tcp.fetch_record(self.halves[lane] as usize % 2);
-            }
-            if let Some(tcp) = tcp(self.ends[lane]) {
-                tcp.fetch_half(self.ends[lane] as usize % 2, fabric);
-            }
-            if let Some(tcp) = tcp(self.flows[lane]) {
-                tcp.fetch(self.flows[lane] as usize % 2);
-            }
-            self.halves[lane] = core::mem::replace(&mut self.ends[lane], self.flows[lane]);
-            self.flows[lane] = NONE;
-            let (point, endpoint) = self.points[lane];
-            match fabric.paths.get(point as usize) {
-                Some(&DELIVER) => {
-                    fetch_flow(endpoint, flows, nursery);
-                    self.flows[lane] = endpoint;
-                }
-                Some(&link) => fabric.fetch_link(link),
-                None => {}
-            }
-            self.points[lane] = match fabric.pool.flights.look(self.packets[lane]) {
-                Some(packet) => {
-                    fetch(fabric.paths.as_ptr().wrapping_add(packet.header.cursor as usize));
-                    (packet.header.cursor, packet.header.endpoint)
-                }
-                None => (NONE, NONE),
-            };
+        if let Some(tcp) = tcp(self.parts) {
+            tcp.fetch_record(self.parts as usize % 2);
         }
-        self.packets[0] = match fabric.links.get(self.link as usize) {
-            Some(link) => fabric.pool.flights.fetch(link.flight(), 0),
+        if let Some(tcp) = tcp(self.end) {
+            tcp.fetch_parts(self.end as usize % 2, fabric);
+        }
+        if let Some(tcp) = tcp(self.flow) {
+            tcp.fetch(self.flow as usize % 2);
+        }
+        self.parts = core::mem::replace(&mut self.end, self.flow);
+        self.flow = NONE;
+        let (point, endpoint) = self.point;
+        match fabric.paths.get(point as usize) {
+            Some(&DELIVER) => {
+                fetch_flow(endpoint, flows, nursery);
+                self.flow = endpoint;
+            }
+            Some(&link) => {
+                fabric.fetch_link(link);
+                if fabric.links[link as usize].feeds() {
+                    fetch_onward(point, &fabric.links[link as usize], fabric);
+                }
+            }
+            None => {}
+        }
+        self.point = match fabric.pool.flights.look(self.packet) {
+            Some(packet) => {
+                fetch(fabric.paths.as_ptr().wrapping_add(packet.header.cursor as usize));
+                fabric.pool.fetch_rare(packet);
+                (packet.header.cursor, packet.header.endpoint)
+            }
+            None => (NONE, NONE),
+        };
+        self.packet = match self.event.map(|event| (event.kind(), event.index())) {
+            Some((kind::LINK, link)) => fabric.pool.flights.fetch_first(fabric.links[link].flight()),
+            Some((_, place)) => place as u32,
             None => NONE,
         };
-        self.packets[1] = match target.kind() {
-            kind::LINK => fabric.pool.flights.fetch(fabric.links[target.index()].flight(), 2),
-            _ => NONE,
-        };
-        self.link = NONE;
+        self.event = None;
         if let Some(target) = fabric.events.at_place(self.queued) {
             match target.kind() {
-                kind::LINK => {
-                    self.link = target.index() as u32;
-                    fabric.fetch_link(self.link);
-                }
+                kind::LINK => fabric.fetch_link(target.index() as u32),
+                kind::DELIVERY => fabric.pool.flights.fetch_place(target.index() as u32),
                 kind::TIMER => fetch_flow(target.index() as u32, flows, nursery),
                 _ => {}
             }
+            self.event = matches!(target.kind(), kind::LINK | kind::DELIVERY).then_some(target);
         }
-        self.queued = fabric.events.scout().unwrap_or(NONE);
+        self.queued = fabric.events.scout(self.queued).unwrap_or(NONE);
+    }
+}
+
+/// Asks for the links on which a feeder puts packets ahead of time: that of the packet at that point of its path, or those of the packets that wait
+/// before it, of which each step takes one.
+#[inline(always)]
+fn fetch_onward(point: u32, feeder: &Link, fabric: &Fabric) {
+    let onward = |point: u32| match fabric.paths.get(point as usize) {
+        Some(&link) if link != DELIVER => fabric.fetch_link(link),
+        _ => {}
+    };
+    if feeder.queue().backlog().packets == 0 {
+        return onward(point + 1);
+    }
+    let waiting = |n: usize| feeder.queue().upcoming(n);
+    if let Some(packet) = waiting(4) {
+        onward(packet.header.cursor);
+    }
+    if let Some(packet) = waiting(8) {
+        fetch(fabric.paths.as_ptr().wrapping_add(packet.header.cursor as usize));
+    }
+    if let Some(packet) = waiting(12) {
+        fetch_all(packet);
     }
 }
 

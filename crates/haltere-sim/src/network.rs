@@ -52,6 +52,7 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
         let at = capture.link;
         link.set_tap(Tap::new(capture, &plan.links, plan.framing), &plan.links[at], plan.seed);
     }
+    network.fabric.open_links(plan);
     network.live(plan.end, control)?;
     for link in &mut network.fabric.links {
         // What the line took until the end belongs into the file.
@@ -70,6 +71,7 @@ impl<'a> Network<'a> {
         let mut fabric = Fabric {
             now: Time::ZERO,
             events: EventQueue::new(),
+            horizon: Time::ZERO,
             links: links(plan)?,
             pool: Pool::default(),
             paths: Vec::new(),
@@ -87,6 +89,7 @@ impl<'a> Network<'a> {
         }
         let nursery = Nursery::new(plan);
         let lookahead = Lookahead::default();
+        fabric.horizon = plan.warmup.min(plan.end);
         Ok(Network { plan: owned, fabric, flows, recorder, nursery, lookahead, ways_back: BTreeMap::new(), events: 0 })
     }
     /// Everything due at or before `until` happens.
@@ -95,7 +98,7 @@ impl<'a> Network<'a> {
             debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
             self.fabric.now = now;
             if self.fabric.events.len() > self.lookahead.crowd {
-                self.lookahead.step(target, &mut self.fabric, &self.flows, &self.nursery);
+                self.lookahead.step(&mut self.fabric, &self.flows, &self.nursery);
             }
             self.handle(target);
             self.events += 1;
@@ -138,6 +141,10 @@ impl<'a> Network<'a> {
                     self.hand_on(packet);
                 }
             }
+            kind::DELIVERY => {
+                let packet = self.fabric.pool.flights.take(index as u32);
+                self.hand_on(packet);
+            }
             kind::TIMER => match births::slot(index) {
                 Some(slot) => self.nursery.on_timer(slot, index % 2, &mut self.fabric),
                 None => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
@@ -152,6 +159,9 @@ impl<'a> Network<'a> {
             },
             kind::STOP => self.flows[index].stop(&mut self.fabric),
             _ => self.recorder.on_event(index, &mut self.fabric, &self.flows),
+        }
+        if !self.fabric.pool.ahead.is_empty() {
+            self.fabric.send_ahead();
         }
         if !self.fabric.pool.returned.is_empty() {
             self.send_back();

@@ -4,7 +4,9 @@
 //! lines lie together in [`Flights`]. What few packets carry (SACK blocks, the options of a
 //! SYN) is kept aside by the pool, and the packet holds its number.
 
+use crate::ahead::Ahead;
 use crate::flight::Flights;
+use crate::lookahead::fetch;
 use crate::wire_format::ecn_bits;
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
@@ -236,6 +238,8 @@ pub(crate) struct Pool {
     free: Vec<u32>,
     /// Copies that disciplines turned round, for the network to send.
     pub returned: Vec<Packet>,
+    /// What feeders sent, for the fabric to put on the links that it comes to.
+    pub ahead: Vec<Ahead>,
 }
 
 impl Pool {
@@ -279,6 +283,13 @@ impl Pool {
                 self.rare.push(rare);
                 self.rare.len() as u32
             }
+        }
+    }
+    /// Asks for what the packet carries that is kept here, if anything is.
+    #[inline(always)]
+    pub fn fetch_rare(&self, packet: &Packet) {
+        if let Some(at) = (packet.content.more & !TIMESTAMPS).checked_sub(1) {
+            fetch(self.rare.as_ptr().wrapping_add(at as usize));
         }
     }
     /// What a packet carries.

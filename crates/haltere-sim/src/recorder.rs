@@ -20,6 +20,7 @@ pub(crate) struct Recorder {
     queues: Option<Dur>,
     flows: Option<Dur>,
     warmup: Time,
+    end: Time,
     watched: Vec<u32>,
     /// What has been written down so far. From the end of the warm-up on flows and links have records, with what was so
     /// then in the place of what was so since; at the end they become what they should be.
@@ -33,6 +34,7 @@ impl Recorder {
             queues: plan.measure.queues,
             flows: plan.measure.flows,
             warmup: plan.warmup,
+            end: plan.end,
             watched,
             record: Record::default(),
         };
@@ -65,6 +67,7 @@ impl Recorder {
         }
     }
     fn end_warmup(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
+        fabric.horizon = self.end;
         let Fabric { links, pool, now, .. } = fabric;
         let link = |link: &mut Link| LinkRecord { total: link.end_warmup(*now, pool), ..LinkRecord::default() };
         self.record.links = links.iter_mut().map(link).collect();

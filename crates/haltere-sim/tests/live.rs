@@ -55,6 +55,10 @@ fn packets(live: &mut Live, from_ms: u64) -> f64 {
         .fold((0, 0), |(sum, count), q| (sum + q.packets, count + 1));
     f64::from(sum) / f64::from(count)
 }
+/// True where both say the same of the network: a live run saves fewer events.
+fn same(live: Record, whole: &Record) -> bool {
+    Record { events: whole.events, peak_events: whole.peak_events, ..live } == *whole
+}
 fn bottleneck(record: &Record) -> LinkCounters {
     record.links[BOTTLENECK].total
 }
@@ -78,7 +82,7 @@ fn a_live_run_that_is_not_changed_gives_the_record_of_an_ordinary_one() {
         }
         assert_eq!(live.now(), plan.end);
         assert_eq!(seen, [whole.queue_series.len(), whole.flow_series.len(), whole.pings.len()], "each sample once");
-        assert!(live.finish().1 == whole, "{queue}: the records differ");
+        assert!(same(live.finish().1, &whole), "{queue}: the records differ");
     }
 }
 
@@ -226,5 +230,5 @@ fn a_plan_that_does_not_fit_is_refused_and_changes_nothing() {
         assert!(error.contains(words), "{error}");
     }
     go(&mut live, 4_000);
-    assert!(live.finish().1 == whole, "the run went on as if nothing had been asked");
+    assert!(same(live.finish().1, &whole), "the run went on as if nothing had been asked");
 }

@@ -511,6 +511,11 @@ impl Connection {
     pub fn sending_half(&self) -> Option<&impl Sized> {
         self.tx.as_deref()
     }
+    /// What the receiving half keeps of a stream with holes, if it ever had any: likewise.
+    #[inline(always)]
+    pub fn disorder(&self) -> Option<&impl Sized> {
+        self.rx.disorder.as_deref()
+    }
     /// The record of the oldest segment under way, if there is one: an acknowledgement looks at it first.
     #[inline(always)]
     pub fn oldest_record(&self) -> Option<&impl Sized> {

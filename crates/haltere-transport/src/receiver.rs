@@ -87,7 +87,7 @@ pub(crate) struct Receiver {
     ato_min: u64,
     pub window: ReceiveWindow,
     /// Made when the first segment comes out of order or again; then it stays.
-    disorder: Option<Box<Disorder>>,
+    pub disorder: Option<Box<Disorder>>,
     pub old_ack: Option<OldAck>,
     ato_max: u64,
     sack_delay: u64,

@@ -96,12 +96,15 @@ impl Tcp {
     pub fn fetch(&self, side: usize) {
         fetch_all(&self.ends[side]);
     }
-    /// Asks for the sending half of that end, and for the link into which it sends.
+    /// Asks for the parts of that end that lie elsewhere, and for the link into which it sends.
     #[inline(always)]
-    pub fn fetch_half(&self, side: usize, fabric: &Fabric) {
+    pub fn fetch_parts(&self, side: usize, fabric: &Fabric) {
         let end = &self.ends[side];
         if let Some(half) = end.socket.sending_half() {
             fetch_all(half);
+        }
+        if let Some(disorder) = end.socket.disorder() {
+            fetch_all(disorder);
         }
         if let Some(&link) = fabric.paths.get(end.port.header.cursor as usize) {
             fabric.fetch_link(link);
