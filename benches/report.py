@@ -299,7 +299,7 @@ of two runs one after the other, and what stands here is the median over the tur
 
 A *pair* is a full segment delivered to an application: a data packet that crossed the network, with its acknowledgement. A
 *packet-hop* is a packet on a line. CPU time is user and system time of the whole process, its start and the building of the
-network included. Events are as each program counts its own. Peak memory is what was resident at most (`VmHWM`); memory of a flow
+network included. Events are as each program counts its own; Haltere needs fewer than one a packet-hop ([decision 0077](decisions/0077-links-fed-by-one-link.md)). Peak memory is what was resident at most (`VmHWM`); memory of a flow
 is what became resident after the program's start (network, packets and the record of flows included) divided by the flows. In
 a cell `Haltere / ns-3` are the medians of both; one number: Haltere alone.
 
