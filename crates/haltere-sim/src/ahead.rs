@@ -9,8 +9,8 @@
 //!   feeder:  dequeue ──> line ──> [due: known] ──> open link: line, as of then ──> delivery
 //! ```
 //!
-//! What does not fit goes the usual way, and those behind it, too, until it has arrived: a packet that would wait, or that arrives after
-//! the next instant at which counters are read. So all that is recorded is as it would be, but for the number of events,
+//! A packet that would wait goes the usual way, and those behind it, too, until it has arrived. One that arrives after
+//! the next instant at which counters are read counts after that. So all that is recorded is as it would be, but for the number of events,
 //! and for the order of events at the same nanosecond, which follows the order in which they became known.
 //!
 //! A feeder without a packet in flight has an event only as late as it may: nothing that it sends after `free_at` arrives before
@@ -77,9 +77,9 @@ impl Fabric {
             let header = &mut packet.header;
             let (len, id) = (header.len, self.paths[header.cursor as usize]);
             let (id, next) = match self.links.get_mut(id as usize) {
-                Some(link) if due < self.horizon && link.will_pass(self.now, due, len) => {
+                Some(link) if link.will_pass(self.now, due, len) => {
                     header.cursor += 1;
-                    (id, link.pass_ahead(self.now, due, (place, len), &mut self.pool.flights))
+                    (id, link.pass_ahead((self.now, due, self.horizon), (place, len), &mut self.pool.flights))
                 }
                 link => {
                     if let Some(link) = link.filter(|link| link.is_open()) {

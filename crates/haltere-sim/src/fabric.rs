@@ -40,7 +40,7 @@ pub(crate) struct Fabric {
     pub pool: Pool,
     /// Paths as lists of link indices, each ended by [`DELIVER`].
     pub paths: Vec<u32>,
-    /// The next instant at which the counters of all links are read.
+    /// The next instant at which the counters of all links are read, before what happens then.
     pub horizon: Time,
     /// Where paths go.
     pub routes: Routes,

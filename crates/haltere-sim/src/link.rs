@@ -55,6 +55,9 @@ struct Tally {
     dropped_overlimit: u64,
     dropped_congestion: u64,
     peak_packets: u32,
+    /// Packets put on the line ahead of time that arrive after the next instant at which counters are read, and their bytes.
+    later_packets: u32,
+    later_bytes: u64,
     active: Active,
 }
 
@@ -224,6 +227,8 @@ pub(crate) struct Link {
     sent_bytes: u64,
     /// Where it feeds links that take packets ahead of time: its index; else [`NO_FEEDER`].
     feeder: u32,
+    /// A packet has waited here: packets come in bunches.
+    bunched: bool,
     odd: Option<Box<Odd>>,
     device: Option<Box<Device>>,
     queue: Queue<Packet>,
@@ -262,6 +267,7 @@ impl Link {
             line: Serialisation::new(plan.rate),
             sent_bytes: 0,
             feeder: NO_FEEDER,
+            bunched: false,
             odd: odd.matters().then(|| Box::new(odd)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
             queue: Queue::new(&plan.queue, &context)?,
@@ -327,6 +333,7 @@ impl Link {
             self.send_until(now, pool);
         }
         self.tally.peak_packets = self.tally.peak_packets.max(self.waiting);
+        self.bunched |= self.waiting > 0;
         if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
     }
     /// The line is free, nothing waits, and the discipline has no say: the packet goes on the line at once.
@@ -342,14 +349,16 @@ impl Link {
         self.transmit(now, packet, pool);
         if self.scheduled == Time::NEVER { self.schedule(&pool.flights) } else { Next::Nothing }
     }
-    /// True where what the line took last has been delivered.
+    /// True where what the line took last has been delivered, and nothing is likely to wait behind the packet that it takes now: that
+    /// would need an event of the link, which the delivery of a packet in its flight is.
     #[inline(always)]
     fn is_clear(&self, now: Time) -> bool {
-        self.flight.len() == 0 && self.free_at + self.delay <= now
+        !self.bunched && self.flight.len() == 0 && self.free_at + self.delay <= now
     }
     /// The packet is alone on the line: its delivery is an event of its own, which does not come back to this link.
     #[inline(always)]
     fn send_alone(&mut self, start: Time, packet: Packet, pool: &mut Pool) -> Next {
+        self.sent_bytes += u64::from(packet.header.len);
         let due = self.serialise(start, packet.header.len);
         Next::Delivery(due, pool.flights.place(due, packet))
     }
@@ -466,6 +475,7 @@ impl Link {
     }
     #[inline(always)]
     fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
+        self.sent_bytes += u64::from(packet.header.len);
         if self.odd.is_some() {
             return self.transmit_oddly(start, packet, pool);
         }
@@ -480,14 +490,11 @@ impl Link {
     /// The line takes the packet, which is delivered at the time returned.
     #[inline(always)]
     fn serialise(&mut self, start: Time, len: u32) -> Time {
-        let bytes = u64::from(len);
-        self.sent_bytes += bytes;
-        self.free_at += self.line.next(Bytes::new(bytes));
+        self.free_at += self.line.next(Bytes::new(u64::from(len)));
         self.free_at.max(start) + self.delay
     }
     fn transmit_oddly(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
         let Some(odd) = &mut self.odd else { return };
-        self.sent_bytes += u64::from(packet.header.len);
         let bytes = Bytes::new(u64::from(packet.header.len).max(odd.mpu));
         let (end, delay) = match &mut odd.varying {
             None => {

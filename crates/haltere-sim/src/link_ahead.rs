@@ -43,17 +43,23 @@ impl Link {
     pub fn will_pass(&self, now: Time, due: Time, len: u32) -> bool {
         self.open_from < now && len <= self.passing && self.waiting == 0 && self.free_at <= due
     }
-    /// The packet of that place and length [will pass](Link::will_pass) when it arrives at `due`.
+    /// The packet of that place and length [will pass](Link::will_pass) when it arrives at `due`; it counts from `horizon` on, where that
+    /// is earlier.
     #[inline(always)]
     pub fn pass_ahead(
         &mut self,
-        now: Time,
-        due: Time,
+        (now, due, horizon): (Time, Time, Time),
         (place, len): (u32, u32),
         flights: &mut Flights<Packet>,
     ) -> Next {
         let alone = self.is_clear(now);
-        self.arrived += 1;
+        if due < horizon {
+            self.arrived += 1;
+            self.sent_bytes += u64::from(len);
+        } else {
+            self.tally.later_packets += 1;
+            self.tally.later_bytes += u64::from(len);
+        }
         self.idle = false;
         self.occupy(due);
         let due = self.serialise(due, len);
@@ -63,6 +69,11 @@ impl Link {
         }
         flights.join(&mut self.flight, place);
         if self.scheduled == Time::NEVER { self.schedule(flights) } else { Next::Nothing }
+    }
+    /// The horizon is reached: what was to count later counts now.
+    pub fn count_later(&mut self) {
+        self.arrived += u64::from(core::mem::take(&mut self.tally.later_packets));
+        self.sent_bytes += core::mem::take(&mut self.tally.later_bytes);
     }
     /// What was sent from here and lies at that place goes the usual way.
     pub fn fly(&mut self, place: u32, flights: &mut Flights<Packet>) -> Next {

@@ -14,7 +14,7 @@ use crate::pcap::Tap;
 use crate::recorder::Recorder;
 use haltere_lab::plan::{AppPlan, FlowPlan};
 use haltere_lab::{Plan, Record, Routes};
-use haltere_units::{ParamError, Time};
+use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -89,7 +89,7 @@ impl<'a> Network<'a> {
         }
         let nursery = Nursery::new(plan);
         let lookahead = Lookahead::default();
-        fabric.horizon = plan.warmup.min(plan.end);
+        fabric.horizon = plan.warmup.min(plan.end + Dur::from_ns(1));
         Ok(Network { plan: owned, fabric, flows, recorder, nursery, lookahead, ways_back: BTreeMap::new(), events: 0 })
     }
     /// Everything due at or before `until` happens.
@@ -329,7 +329,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
         }
     }
     for (name, interval) in [("queues", plan.measure.queues), ("flows", plan.measure.flows)] {
-        if interval.is_some_and(haltere_units::Dur::is_zero) {
+        if interval.is_some_and(Dur::is_zero) {
             return refuse("measure".into(), name, "above zero".into(), "0ns".into());
         }
     }

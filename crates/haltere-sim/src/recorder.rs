@@ -51,6 +51,8 @@ impl Recorder {
         let interval = match what {
             WARMUP => {
                 self.end_warmup(fabric, flows);
+                fabric.links.iter_mut().for_each(Link::count_later);
+                fabric.horizon = self.end + Dur::from_ns(1); // what happens at the end is read
                 None
             }
             QUEUES => {
@@ -67,7 +69,6 @@ impl Recorder {
         }
     }
     fn end_warmup(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
-        fabric.horizon = self.end;
         let Fabric { links, pool, now, .. } = fabric;
         let link = |link: &mut Link| LinkRecord { total: link.end_warmup(*now, pool), ..LinkRecord::default() };
         self.record.links = links.iter_mut().map(link).collect();
