@@ -4,6 +4,7 @@
 //! prints the CPU time per pair (a data packet over the bottleneck and its acknowledgement), the events of a pair, the most
 //! entries in the event queue, and the memory of a flow.
 
+use cost::{cpu_seconds, resident_kb};
 use haltere_congestion::CongestionParams;
 use haltere_lab::Plan;
 use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
@@ -13,22 +14,15 @@ use haltere_transport::TcpParams;
 use haltere_units::{Dur, Prob, Rate, Size, Time};
 use std::sync::Arc;
 
+mod cost;
+
 fn arg<T: std::str::FromStr>(n: usize, default: &str) -> T {
     let text = std::env::args().nth(n).unwrap_or_else(|| default.into());
     text.parse().unwrap_or_else(|_| panic!("argument {n} cannot be `{text}`"))
 }
 
-/// CPU time of this process in seconds, from /proc (nanoseconds, where the times of `stat` are ticks of 10 ms).
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
-}
-
-/// A line of /proc/self/status in kB.
-fn status_kb(name: &str) -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|l| l.starts_with(name)).unwrap_or("");
-    line.split_whitespace().nth(1).and_then(|t| t.parse().ok()).unwrap_or(0.0)
+fn memory_kb(name: &str) -> f64 {
+    resident_kb(name).unwrap_or(0) as f64
 }
 
 fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: &str) -> Plan {
@@ -90,9 +84,9 @@ fn main() {
     let mut plan = plan(flows, rate, rtt, spread, length, &control);
     plan.links[0].queue =
         serde_json::from_str(&queue).unwrap_or_else(|e| panic!("argument 7 cannot be `{queue}`: {e}"));
-    let (cpu, memory) = (cpu_seconds(), status_kb("VmRSS"));
+    let (cpu, memory) = (cpu_seconds(), memory_kb("VmRSS"));
     let record = run(&plan, &RunControl::default()).expect("the run ends well");
-    let (cpu, memory) = (cpu_seconds() - cpu, status_kb("VmHWM") - memory);
+    let (cpu, memory) = (cpu_seconds() - cpu, memory_kb("VmHWM") - memory);
 
     let line = record.links[0].total;
     let pairs = line.sent as f64;

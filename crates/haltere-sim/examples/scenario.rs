@@ -4,6 +4,7 @@
 //! ends so. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another simulator.
 //! The benchmarks (`make bench`) start it once a measurement, so that the operating system tells CPU time and memory.
 
+use cost::{cpu_seconds, resident_kb};
 use haltere_lab::arrivals::Births;
 use haltere_lab::plan::{AppPlan, TcpPlan};
 use haltere_lab::record::{LinkCounters, Record};
@@ -13,18 +14,7 @@ use haltere_sim::{RunControl, run};
 use haltere_units::{Bytes, Size, Time};
 use serde_json::{Value, json};
 
-/// User and system time of this process in seconds.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
-}
-
-/// Memory that is resident, in kB: `VmRSS`, or at most so far: `VmHWM`, of this program alone, where the parent's `ru_maxrss`
-/// begins with its own.
-fn resident_kb(name: &str) -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    status.lines().find(|line| line.starts_with(name))?.split_whitespace().nth(1)?.parse().ok()
-}
+mod cost;
 
 /// Every link's packets, and what the watched ones did to them.
 fn links(plan: &Plan, record: &Record) -> (u64, LinkCounters) {

@@ -17,17 +17,17 @@ pub(crate) mod kind {
     /// A link's pending event; index of the link.
     pub const LINK: u32 = 0;
     /// The delivery of a packet that was alone on its line; its place among the packets in flight.
-    pub const DELIVERY: u32 = 6;
+    pub const DELIVERY: u32 = 1;
     /// A TCP endpoint's timer; index of the endpoint (twice the flow, plus one for its far end).
-    pub const TIMER: u32 = 1;
+    pub const TIMER: u32 = 2;
     /// An application's next step; index of the flow.
-    pub const APP: u32 = 2;
+    pub const APP: u32 = 3;
     /// A flow starts; index of the flow.
-    pub const START: u32 = 3;
+    pub const START: u32 = 4;
     /// A flow's application stops; index of the flow.
-    pub const STOP: u32 = 4;
+    pub const STOP: u32 = 5;
     /// The recorder: what is written down, see `recorder`.
-    pub const RECORD: u32 = 5;
+    pub const RECORD: u32 = 6;
 }
 
 /// Links, packets and pending events.
@@ -40,7 +40,7 @@ pub(crate) struct Fabric {
     pub pool: Pool,
     /// Paths as lists of link indices, each ended by [`DELIVER`].
     pub paths: Vec<u32>,
-    /// The next instant at which the counters of all links are read, before what happens then.
+    /// The next instant at which the counters of all links are read, before what happens then; the [recorder](crate::recorder) sets it.
     pub horizon: Time,
     /// Where paths go.
     pub routes: Routes,
@@ -71,7 +71,7 @@ impl Fabric {
         debug_assert!(at >= self.now, "at {} an event for {at}", self.now);
         self.events.push(at, Target::new(kind, index as u32));
     }
-    /// The packet goes on to the next link of its path.
+    /// A packet that was sent, or turned round, goes on to the next link of its path.
     pub fn forward(&mut self, packet: Packet) {
         self.pass_on(packet);
     }

@@ -312,7 +312,7 @@ impl Link {
     /// A packet arrives at the queue.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
-        if packet.header.len <= self.passing && self.waiting == 0 && self.free_at <= now {
+        if self.passes(now, packet.header.len) {
             return self.pass(now, packet, pool);
         }
         self.join(now, packet, pool)
@@ -328,7 +328,6 @@ impl Link {
             self.fill_device(now, pool);
         }
         if self.idle {
-            self.idle = false;
             self.occupy(now);
             self.send_until(now, pool);
         }
@@ -336,14 +335,18 @@ impl Link {
         self.bunched |= self.waiting > 0;
         if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
     }
-    /// The line is free, nothing waits, and the discipline has no say: the packet goes on the line at once.
+    /// True where a packet of `len` bytes finds the line free and nothing waiting at `time`, and the discipline has no say.
+    #[inline(always)]
+    fn passes(&self, time: Time, len: u32) -> bool {
+        len <= self.passing && self.waiting == 0 && self.free_at <= time
+    }
+    /// The packet [passes](Link::passes): it goes on the line at once.
     #[inline(always)]
     fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
         let alone = self.is_clear(now);
         self.arrived += 1;
-        self.idle = false;
         self.occupy(now);
-        if alone && self.odd.is_none() && self.feeder == NO_FEEDER {
+        if alone && self.is_plain() && !self.feeds() {
             return self.send_alone(now, packet, pool);
         }
         self.transmit(now, packet, pool);
@@ -365,6 +368,7 @@ impl Link {
     /// A free line becomes busy.
     #[inline(always)]
     fn occupy(&mut self, now: Time) {
+        self.idle = false;
         match &mut self.odd {
             None => self.free_at = self.free_at.max(now),
             Some(odd) => {
@@ -480,11 +484,11 @@ impl Link {
             return self.transmit_oddly(start, packet, pool);
         }
         let due = self.serialise(start, packet.header.len);
-        if self.feeder == NO_FEEDER {
-            pool.flights.push(&mut self.flight, due, packet);
-        } else {
+        if self.feeds() {
             let place = pool.flights.place(due, packet);
             pool.ahead.push(Ahead { from: self.feeder, place });
+        } else {
+            pool.flights.push(&mut self.flight, due, packet);
         }
     }
     /// The line takes the packet, which is delivered at the time returned.

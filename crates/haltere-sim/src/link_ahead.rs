@@ -8,6 +8,7 @@ use haltere_units::Time;
 
 impl Link {
     /// Only links without oddities feed others ahead of time, or are fed.
+    #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.odd.is_none()
     }
@@ -41,7 +42,7 @@ impl Link {
     /// True where a packet of `len` bytes that arrives at `due` will find the line free, nothing waiting and none before it on its way.
     #[inline(always)]
     pub fn will_pass(&self, now: Time, due: Time, len: u32) -> bool {
-        self.open_from < now && len <= self.passing && self.waiting == 0 && self.free_at <= due
+        self.open_from < now && self.passes(due, len)
     }
     /// The packet of that place and length [will pass](Link::will_pass) when it arrives at `due`; it counts from `horizon` on, where that
     /// is earlier.
@@ -60,7 +61,6 @@ impl Link {
             self.tally.later_packets += 1;
             self.tally.later_bytes += u64::from(len);
         }
-        self.idle = false;
         self.occupy(due);
         let due = self.serialise(due, len);
         flights.go_on(place, due);

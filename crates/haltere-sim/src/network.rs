@@ -71,7 +71,7 @@ impl<'a> Network<'a> {
         let mut fabric = Fabric {
             now: Time::ZERO,
             events: EventQueue::new(),
-            horizon: Time::ZERO,
+            horizon: Time::NEVER,
             links: links(plan)?,
             pool: Pool::default(),
             paths: Vec::new(),
@@ -89,7 +89,6 @@ impl<'a> Network<'a> {
         }
         let nursery = Nursery::new(plan);
         let lookahead = Lookahead::default();
-        fabric.horizon = plan.warmup.min(plan.end + Dur::from_ns(1));
         Ok(Network { plan: owned, fabric, flows, recorder, nursery, lookahead, ways_back: BTreeMap::new(), events: 0 })
     }
     /// Everything due at or before `until` happens.
