@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import measure
 import ns3
 import report
+import tuned
 from suite import CASES, SCENARIOS, Case
 
 EXAMPLE_PROGRAMS = ("scenario", "bare_loop", "dumbbell")
@@ -67,9 +68,13 @@ def segment(case: Case) -> int:
 
 
 def build_own() -> None:
-    """Haltere's programs, as the sources are now."""
+    """Haltere's programs, as the sources are now; where it can be done, also as they are after a lesson."""
     examples = [word for name in EXAMPLE_PROGRAMS for word in ("--example", name)]
     subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "haltere-sim", *examples], cwd=ROOT, check=True)
+    try:
+        tuned.build_programs(["scenario"])
+    except tuned.NoTool as missing:
+        print(f"the tuned build does not take part: {missing}", file=sys.stderr)
 
 
 def build() -> None:
@@ -109,8 +114,8 @@ def machine() -> dict[str, Any]:
     }
 
 
-def haltere_command(file: Path) -> list[str]:
-    return [str(EXAMPLES / "scenario"), str(file), "1"]
+def haltere_command(file: Path, examples: Path = EXAMPLES) -> list[str]:
+    return [str(examples / "scenario"), str(file), "1"]
 
 
 def plan(file: Path) -> Path:
@@ -153,6 +158,8 @@ def commands_of(case: Case, ns3_name: str | None) -> dict[str, list[str]]:
     """Who takes part in a case, and what each runs."""
     file = experiment(case)
     commands = {"haltere": haltere_command(file)}
+    if case.tuned and tuned.are_built(["scenario"]):
+        commands["tuned"] = haltere_command(file, tuned.EXAMPLES)
     if case.dumbbell:
         commands["dumbbell"] = [str(EXAMPLES / "dumbbell"), *case.dumbbell]
     if case.bare:

@@ -35,6 +35,8 @@ class Case:
     """Arguments of Haltere's program whose flows have the round-trip times of the bare loop's."""
     traced: bool = False
     """Haltere runs it once more with a record: the queue each millisecond, every flow each 10 ms."""
+    tuned: bool = False
+    """The build that learned from runs (`make tuned`) takes part, where it can be made."""
     usual: bool = True
     """Part of a run of the whole suite; the others take `--all`, or `--only` with their name."""
 
@@ -86,32 +88,35 @@ def _short(flows: int, *, ns3: bool = False, usual: bool = True) -> Case:
     )
 
 
-def _long(flows: int, rate: str, seconds: float, limit: int) -> Case:
-    """CUBIC flows of 10 ms beside the bare loop; no ns-3."""
-    mbit = 1000 if rate == "1Gbit" else 10_000
+def _long(flows: int, gbit: int, rtt_ms: int, seconds: float, name: str = "") -> Case:
+    """CUBIC flows over a queue of one bandwidth-delay product beside the bare loop; no ns-3."""
+    rtt, rate = f"{rtt_ms}ms", f"{gbit}Gbit"
     return Case(
-        f"h-{flows}",
-        f"{flows:,} CUBIC flows, {rate[:-4]} Gbit/s, 10 ms ± 30 %",
+        name or f"h-{flows}",
+        f"{flows:,} CUBIC flows, {gbit} Gbit/s, {rtt_ms} ms ± 30 %",
         "dumbbell.toml",
         {
             "duration": f"{seconds}s",
             "warmup": f"{seconds / 5}s",
             "topology.dumbbell.pairs": flows,
-            "topology.dumbbell.access.rate": "10Gbit" if rate == "1Gbit" else "100Gbit",
+            "topology.dumbbell.access.rate": f"{10 * gbit}Gbit",
+            "topology.dumbbell.access.delay": f"{rtt_ms / 10}ms",
             "topology.dumbbell.bottleneck.rate": rate,
-            "topology.dumbbell.bottleneck.queue.limit": f"{limit}p",
+            "topology.dumbbell.bottleneck.delay": f"{3 * rtt_ms / 10}ms",
+            "topology.dumbbell.bottleneck.queue.limit": f"{gbit * rtt_ms * 10**6 // 12_000}p",
         },
         ns3=False,
         repeats=5,
-        bare=(str(flows), str(mbit), "10000", str(seconds), "30"),
-        dumbbell=(str(flows), rate, "10ms", "30%", str(seconds), "cubic"),
+        bare=(str(flows), str(1000 * gbit), str(1000 * rtt_ms), str(seconds), "30"),
+        dumbbell=(str(flows), rate, rtt, "30%", str(seconds), "cubic"),
+        tuned=True,
     )
 
 
 CASES: tuple[Case, ...] = (
-    Case("a", "AQM laboratory, 20 CUBIC pairs both ways, FQ-CoDel, 100 s", "aqm.toml"),
-    Case("b", "16 CUBIC flows, 1 Gbit/s, 10 ms, drop tail of 1 BDP, 10 s", "dumbbell.toml"),
-    Case("c", "16 DCTCP flows, 1 Gbit/s, 1 ms, step threshold, 10 s", "dctcp.toml"),
+    Case("a", "AQM laboratory, 20 CUBIC pairs both ways, FQ-CoDel, 100 s", "aqm.toml", tuned=True),
+    Case("b", "16 CUBIC flows, 1 Gbit/s, 10 ms, drop tail of 1 BDP, 10 s", "dumbbell.toml", tuned=True),
+    Case("c", "16 DCTCP flows, 1 Gbit/s, 1 ms, step threshold, 10 s", "dctcp.toml", tuned=True),
     *(_growth(flows) for flows in GROWTH),
     *(_shared(flows) for flows in SHARED),
     Case("e-10", "16 CUBIC flows, 10 Gbit/s, 1 ms, drop tail of 1 BDP", "fast.toml"),
@@ -138,9 +143,10 @@ CASES: tuple[Case, ...] = (
     _short(300, ns3=True),
     _short(20_000),
     _short(MILLION, usual=False),
-    _long(16, "1Gbit", 10, 833),
-    _long(256, "10Gbit", 1, 8333),
-    _long(10_000, "10Gbit", 1, 8333),
+    _long(16, 1, 10, 10),
+    _long(256, 10, 10, 1),
+    _long(10_000, 10, 100, 4),
+    _long(10_000, 10, 10, 1, name="h-10000-10ms"),
     Case(
         "t",
         "16 CUBIC flows, 1 Gbit/s, 10 ms ± 30 %, 4 s, with a record and without",
