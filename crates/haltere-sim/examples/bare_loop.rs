@@ -5,7 +5,7 @@
 //! The dumbbell of the benchmarks, three links each way, and senders with a fixed window (together twice the
 //! bandwidth-delay product), one acknowledgement a packet. What a simulator must add on top is left out: congestion
 //! control, loss and recovery, timers, disciplines, routing, random numbers, records, any choice at run time. One event a
-//! packet and link, in a timing wheel whose buckets are sorted when the clock reaches them; packets are indices.
+//! packet and link, in a timing wheel whose buckets are chains of packets, sorted when the clock reaches them.
 
 use serde_json::json;
 
@@ -13,10 +13,15 @@ const DATA_BYTES: u64 = 1500;
 const ACK_BYTES: u64 = 52;
 /// Links that a packet crosses as data; as many as it crosses as acknowledgement.
 const LINKS: u8 = 3;
-const BUCKETS: usize = 1 << 14;
+/// Ends a chain.
+const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Packet {
+    /// When it arrives.
+    at: u64,
+    /// The next packet of its bucket.
+    next: u32,
     flow: u32,
     hop: u8,
 }
@@ -29,46 +34,68 @@ struct Link {
     delay: u64,
 }
 
-/// Pending arrivals: buckets of `1 << shift` picoseconds; those beyond the wheel go round more than once.
+/// Pending arrivals, by packet: buckets of `1 << shift` picoseconds; those beyond the wheel go round more than once.
 struct Wheel {
-    buckets: Vec<Vec<(u64, u32)>>,
+    /// Of each bucket the packet that came last.
+    buckets: Vec<u32>,
+    /// What is left of the bucket that the clock has reached, the earliest last.
     current: Vec<(u64, u32)>,
     tick: u64,
     shift: u32,
 }
 
 impl Wheel {
-    fn new(shift: u32) -> Wheel {
-        Wheel { buckets: vec![Vec::new(); BUCKETS], current: Vec::new(), tick: 0, shift }
+    /// Of buckets so wide that together they span at least `span` picoseconds.
+    fn new(shift: u32, span: u64) -> Wheel {
+        let buckets = (span >> shift).next_power_of_two() as usize;
+        Wheel { buckets: vec![NONE; buckets], current: Vec::new(), tick: 0, shift }
     }
 
-    fn push(&mut self, time: u64, packet: u32) {
-        let tick = time >> self.shift;
+    fn bucket(&mut self, tick: u64) -> &mut u32 {
+        let mask = self.buckets.len() - 1;
+        &mut self.buckets[tick as usize & mask]
+    }
+
+    /// The packet's arrival is pending.
+    #[inline(always)]
+    fn push(&mut self, packets: &mut [Packet], index: u32) {
+        let packet = &mut packets[index as usize];
+        let tick = packet.at >> self.shift;
         if tick > self.tick {
-            self.buckets[tick as usize % BUCKETS].push((time, packet));
+            packet.next = core::mem::replace(self.bucket(tick), index);
         } else {
-            let place = self.current.partition_point(|&(later, _)| later > time);
-            self.current.insert(place, (time, packet));
+            self.insert((packet.at, index));
         }
     }
 
-    /// The earliest; there always is one, since each packet under way has one.
-    fn pop(&mut self) -> (u64, u32) {
-        while self.current.is_empty() {
-            self.tick += 1;
-            let (tick, shift) = (self.tick, self.shift);
-            let bucket = &mut self.buckets[tick as usize % BUCKETS];
-            let mut i = 0;
-            while i < bucket.len() {
-                if bucket[i].0 >> shift == tick {
-                    self.current.push(bucket.swap_remove(i));
-                } else {
-                    i += 1;
-                }
+    /// Into the bucket that the clock has reached, which has few.
+    #[inline(always)]
+    fn insert(&mut self, one: (u64, u32)) {
+        let place = self.current.iter().rposition(|later| *later > one).map_or(0, |i| i + 1);
+        self.current.insert(place, one);
+    }
+
+    /// The earliest; there always is one, since each packet is under way.
+    #[inline(always)]
+    fn pop(&mut self, packets: &mut [Packet]) -> (u64, u32) {
+        loop {
+            if let Some(one) = self.current.pop() {
+                return one;
             }
-            self.current.sort_unstable_by(|a, b| b.cmp(a));
+            self.tick += 1;
+            let tick = self.tick;
+            let mut index = core::mem::replace(self.bucket(tick), NONE);
+            while index != NONE {
+                let packet = &mut packets[index as usize];
+                let (one, next) = ((packet.at, index), packet.next);
+                if packet.at >> self.shift == tick {
+                    self.insert(one);
+                } else {
+                    packet.next = core::mem::replace(self.bucket(tick), index);
+                }
+                index = next;
+            }
         }
-        self.current.pop().expect("not empty")
     }
 }
 
@@ -84,28 +111,28 @@ struct Network {
 }
 
 impl Network {
-    fn link_of(packet: Packet) -> usize {
-        match packet.hop {
+    fn link_of(flow: u32, hop: u8) -> usize {
+        match hop {
             1 => 0,
             4 => 1,
-            hop => 2 + 4 * packet.flow as usize + [0, 0, 1, 2, 0, 3][usize::from(hop)],
+            hop => 2 + 4 * flow as usize + [0, 0, 1, 2, 0, 3][usize::from(hop)],
         }
     }
 
     fn send(&mut self, now: u64, index: u32) {
-        let packet = self.packets[index as usize];
-        let link = &mut self.links[Network::link_of(packet)];
+        let packet = &mut self.packets[index as usize];
+        let link = &mut self.links[Network::link_of(packet.flow, packet.hop)];
         let bytes = if packet.hop < LINKS { DATA_BYTES } else { ACK_BYTES };
         link.free_at = link.free_at.max(now) + bytes * link.ps_per_byte;
-        let at = link.free_at + link.delay;
-        self.wheel.push(at, index);
+        packet.at = link.free_at + link.delay;
         self.hops += 1;
         self.trunk += u64::from(packet.hop == 1);
+        self.wheel.push(&mut self.packets, index);
     }
 
     fn run(&mut self, end: u64) {
         loop {
-            let (now, index) = self.wheel.pop();
+            let (now, index) = self.wheel.pop(&mut self.packets);
             if now > end {
                 return;
             }
@@ -130,10 +157,11 @@ fn network(flows: usize, mbit: u64, rtt: u64, spread: f64) -> Network {
         links.extend([Link { free_at: 0, ps_per_byte: (ps_per_byte / 10).max(1), delay }; 4]);
     }
     let window = (2 * rtt / (DATA_BYTES * ps_per_byte) / flows as u64).max(1) as usize;
-    let packets = (0..flows * window).map(|i| Packet { flow: (i % flows) as u32, hop: 0 }).collect();
+    let packets = (0..flows * window).map(|i| Packet { at: 0, next: NONE, flow: (i % flows) as u32, hop: 0 }).collect();
     // Six events a packet time of the trunk: a bucket is about two events wide.
     let shift = (DATA_BYTES * ps_per_byte / 3).ilog2();
-    Network { links, packets, wheel: Wheel::new(shift), acknowledged: vec![0; flows], hops: 0, trunk: 0 }
+    let wheel = Wheel::new(shift, 2 * rtt);
+    Network { links, packets, wheel, acknowledged: vec![0; flows], hops: 0, trunk: 0 }
 }
 
 fn arg<T: std::str::FromStr>(n: usize, default: &str) -> T {
