@@ -42,6 +42,8 @@ pub(crate) struct Fabric {
     pub paths: Vec<u32>,
     /// The next instant at which the counters of all links are read, before what happens then; the [recorder](crate::recorder) sets it.
     pub horizon: Time,
+    /// The first instant after the run.
+    pub over: Time,
     /// Where paths go.
     pub routes: Routes,
     /// Bytes of every packet below IP.

@@ -72,6 +72,7 @@ impl<'a> Network<'a> {
             now: Time::ZERO,
             events: EventQueue::new(),
             horizon: Time::NEVER,
+            over: plan.end.checked_add(Dur::from_ns(1)).unwrap_or(Time::NEVER),
             links: links(plan)?,
             pool: Pool::default(),
             paths: Vec::new(),

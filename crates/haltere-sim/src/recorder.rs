@@ -20,8 +20,6 @@ pub(crate) struct Recorder {
     queues: Option<Dur>,
     flows: Option<Dur>,
     warmup: Time,
-    /// The first instant after the run.
-    over: Time,
     watched: Vec<u32>,
     /// What has been written down so far. From the end of the warm-up on flows and links have records, with what was so
     /// then in the place of what was so since; at the end they become what they should be.
@@ -35,11 +33,10 @@ impl Recorder {
             queues: plan.measure.queues,
             flows: plan.measure.flows,
             warmup: plan.warmup,
-            over: plan.end.checked_add(Dur::from_ns(1)).unwrap_or(Time::NEVER),
             watched,
             record: Record::default(),
         };
-        fabric.horizon = plan.warmup.min(recorder.over);
+        fabric.horizon = plan.warmup.min(fabric.over);
         fabric.schedule(plan.warmup, kind::RECORD, WARMUP);
         for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
             if let Some(interval) = interval {
@@ -54,7 +51,7 @@ impl Recorder {
             WARMUP => {
                 self.end_warmup(fabric, flows);
                 fabric.links.iter_mut().for_each(Link::count_later);
-                fabric.horizon = self.over;
+                fabric.horizon = fabric.over;
                 None
             }
             QUEUES => {
