@@ -72,7 +72,7 @@ def build_own() -> None:
     examples = [word for name in EXAMPLE_PROGRAMS for word in ("--example", name)]
     subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "haltere-sim", *examples], cwd=ROOT, check=True)
     try:
-        tuned.build_programs(["scenario"])
+        tuned.build_tuned()
     except tuned.NoTool as missing:
         print(f"the tuned build does not take part: {missing}", file=sys.stderr)
 
@@ -158,7 +158,7 @@ def commands_of(case: Case, ns3_name: str | None) -> dict[str, list[str]]:
     """Who takes part in a case, and what each runs."""
     file = experiment(case)
     commands = {"haltere": haltere_command(file)}
-    if case.tuned and tuned.are_built(["scenario"]):
+    if case.tuned and tuned.are_built():
         commands["tuned"] = haltere_command(file, tuned.EXAMPLES)
     if case.dumbbell:
         commands["dumbbell"] = [str(EXAMPLES / "dumbbell"), *case.dumbbell]

@@ -1,6 +1,6 @@
 """A build for speed: the compiler learns from runs which way branches mostly go (profile-guided optimisation).
 
-    python benches/tuned.py        learn, and build the Python package into the environment that runs this; `make tuned` does it
+    python benches/tuned.py        learn, and build the library of the Python package that runs this; `make tuned` does it
 
 Learning builds the simulator with counters, runs it over networks that are not the benchmarks', and merges what was counted into
 `target/tuned/haltere.profdata`. Results are the same, byte for byte, as without.
@@ -12,13 +12,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 HERE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "tuned"
 EXAMPLES = HERE / "release" / "examples"
+LIBRARY = HERE / "release" / f"lib_core.{'dylib' if sys.platform == 'darwin' else 'so'}"
 PROFILE = HERE / "haltere.profdata"
+PROGRAMS = ("dumbbell", "scenario")
 
 LESSONS: Sequence[Sequence[str]] = (
     ("dumbbell", "40", "1Gbit", "20ms", "20%", "4"),
@@ -50,16 +52,13 @@ def profdata() -> str:
     )
 
 
-def build(flags: str, target: Path, *command: str) -> None:
-    """Runs a command that builds, with flags of the compiler and in a directory of its own: the usual build stays."""
+def build(flags: str, target: Path) -> None:
+    """The package's library and the programs, in a directory of their own: the usual build stays. All at once, so that what they share is compiled
+    once and has the same names: what the programs count holds for the library."""
+    command = ["cargo", "build", "--release", "--quiet", "-p", "haltere-python", "-p", "haltere-sim", "--lib"]
+    programs = [f"--example={name}" for name in PROGRAMS]
     environment = os.environ | {"RUSTFLAGS": flags, "CARGO_TARGET_DIR": str(target)}
-    subprocess.run(command, cwd=ROOT, check=True, env=environment)
-
-
-def cargo(names: Iterable[str]) -> list[str]:
-    """The command that builds these programs of the simulator."""
-    examples = [word for name in names for word in ("--example", name)]
-    return ["cargo", "build", "--release", "--quiet", "-p", "haltere-sim", *examples]
+    subprocess.run([*command, *programs], cwd=ROOT, check=True, env=environment)
 
 
 def is_learned() -> bool:
@@ -74,7 +73,7 @@ def learn() -> str:
     if not is_learned():
         counted = HERE / "counted"
         shutil.rmtree(counted, ignore_errors=True)
-        build(f"-Cprofile-generate={counted}", HERE / "learning", *cargo({lesson[0] for lesson in LESSONS}))
+        build(f"-Cprofile-generate={counted}", HERE / "learning")
         for name, *arguments in LESSONS:
             program = HERE / "learning" / "release" / "examples" / name
             subprocess.run([str(program), *arguments], check=True, stdout=subprocess.DEVNULL)
@@ -82,25 +81,30 @@ def learn() -> str:
     return f"-Cprofile-use={PROFILE}"
 
 
-def build_programs(names: Iterable[str]) -> None:
-    """These programs of the simulator, tuned, in `EXAMPLES`."""
-    build(learn(), HERE, *cargo(names))
+def build_tuned() -> None:
+    """The package's library and the programs, tuned."""
+    build(learn(), HERE)
 
 
-def are_built(names: Iterable[str]) -> bool:
-    """True where these tuned programs are there, made of the sources as they are."""
-    programs = [EXAMPLES / name for name in names]
-    return is_learned() and all(p.exists() and p.stat().st_mtime > PROFILE.stat().st_mtime for p in programs)
+def are_built() -> bool:
+    """True where the tuned library and programs are there, made of the sources as they are."""
+    made = [LIBRARY, *(EXAMPLES / name for name in PROGRAMS)]
+    return is_learned() and all(one.exists() and one.stat().st_mtime > PROFILE.stat().st_mtime for one in made)
 
 
 def main() -> None:
     try:
-        flags = learn()
+        build_tuned()
     except NoTool as missing:
         sys.exit(f"tuned: {missing}")
-    maturin = Path(sys.executable).with_name("maturin")
-    build(flags, HERE, str(maturin), "develop", "--profile", "release", "--quiet")
-    print("tuned: the package is built for speed; after a change of the sources `make setup` builds it as usual")
+    import haltere._core
+
+    # Not written over: a program that has the old one open keeps it.
+    installed = Path(haltere._core.__file__)
+    fresh = installed.with_suffix(".fresh")
+    shutil.copy(LIBRARY, fresh)
+    fresh.replace(installed)
+    print(f"tuned: {installed} is built for speed; after a change of the sources `make setup` builds it as usual")
 
 
 if __name__ == "__main__":
