@@ -181,6 +181,7 @@ def figure(outcome: Outcome, path: Path) -> bool:
         axis.set_visible(False)
     for axis, (word, rows) in zip(axes.flat, shown, strict=False):
         _panel(axis, word, rows)
+    axes.flat[0].legend(fontsize=7, frameon=False, loc="upper left")
     path.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     pyplot.close(canvas)
@@ -192,13 +193,24 @@ def _pairs(rows: Sequence[Row], word: str) -> list[Row]:
     return [row for row in found if word not in LOGARITHMIC or min(row.linux or 0, row.ours or 0) > 0]
 
 
+def _logarithmic(axis: Any, ratio: float) -> None:
+    """Both scales, with few plain numbers; `ratio`: their greatest over their least."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    for scale in (axis.xaxis, axis.yaxis):
+        scale.set_major_locator(LogLocator(subs=(1, 2, 5) if ratio < 100 else (1,), numticks=5 if ratio >= 100 else 9))
+        scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        scale.set_minor_formatter(NullFormatter())
+
+
 def _panel(axis: Any, word: str, rows: Sequence[Row]) -> None:
     kind, values = KINDS[word], [v for row in rows for v in (row.linux, row.ours) if v is not None]
     low, high = min(values), max(values)
     if word in LOGARITHMIC:
-        axis.set_xscale("log")
-        axis.set_yscale("log")
         low, high = low / 1.3, high * 1.3
+        _logarithmic(axis, high / low)
     else:
         room = 0.05 * ((high - low) or 1)
         low, high = low - room, high + room
