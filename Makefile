@@ -47,7 +47,7 @@ $(VENV)/.built: pyproject.toml $(RUST_SOURCES) | need-cargo $(VENV)/bin/maturin
 setup: need-cargo need-python $(VENV)/.built ## Make .venv and build the package into it
 	@echo "ready: $(BIN)/haltere --help"
 
-tuned: setup ## Build the package for speed: it learns from runs, some 15 % less CPU time (10 minutes, needs llvm-profdata)
+tuned: setup ## Build the package for speed: it learns from runs, about a tenth less CPU time (10 minutes, needs llvm-profdata)
 	$(BIN)/python benches/tuned.py
 
 run: setup ## The aqm-lab study, quick: tables here, figures where it says

@@ -34,6 +34,11 @@ def per_crossing_ns(run: Run) -> float:
     return float(run["cpu_s"] * 1e9 / (said["pairs"] if "pairs" in said else said["bottleneck_packets"]))
 
 
+def crossings(case: Case, who: str) -> list[float]:
+    """What a pair cost in each run of a program; none where it did not take part."""
+    return [per_crossing_ns(run) for run in case.get(who, [])]
+
+
 def flow_kib(run: Run) -> float:
     """Memory of a flow: what came to be resident after the program's start, by all flows of the run."""
     return float((run["peak_kb"] - run["said"]["start_kb"]) / run["said"]["flows"])
@@ -158,9 +163,7 @@ def bare_table(cases: Mapping[str, Case]) -> str:
     for id, case in cases.items():
         if not case.get("bare"):
             continue
-        ours, learned, dumbbell, bare = (
-            [per_crossing_ns(run) for run in case.get(who, [])] for who in ("haltere", "tuned", "dumbbell", "bare")
-        )
+        ours, learned, dumbbell, bare = (crossings(case, who) for who in ("haltere", "tuned", "dumbbell", "bare"))
         cells = [
             f"{number(Spread.of(values).median)} ({number(min(values))})" if values else "–"
             for values in (ours, learned, dumbbell, bare)
@@ -191,19 +194,19 @@ def aims(cases: Mapping[str, Case]) -> str:
     """How many of the aims beside the bare loop are reached: in ns, and as a ratio to the loop; by medians, and by the least runs."""
     told = []
     for who, name in (("haltere", "Haltere reaches"), ("tuned", "the tuned build reaches")):
-        known = {id: aim for id, aim in REFERENCE.items() if cases.get(id, {}).get(who)}
-        reached = [0, 0, 0, 0]
-        for id, (aim, wheel, *_) in known.items():
-            ours, bare = ([per_crossing_ns(run) for run in cases[id][by]] for by in (who, "bare"))
-            in_ns = (Spread.of(ours).median, min(ours))
-            beside = (ratios(ours, bare).median, min(ours) / min(bare))
-            now = [*(value <= aim for value in in_ns), *(value <= aim / wheel for value in beside)]
-            reached = [count + one for count, one in zip(reached, now, strict=True)]
+        known = [
+            (aim, aim / wheel, crossings(cases[id], who), crossings(cases[id], "bare"))
+            for id, (aim, wheel, *_) in REFERENCE.items()
+            if cases.get(id, {}).get(who)
+        ]
         if known:
-            ns, least_ns, ratio, least_ratio = reached
+            ns = sum(Spread.of(ours).median <= aim for aim, _, ours, _ in known)
+            beside = sum(ratios(ours, bare).median <= most for _, most, ours, bare in known)
+            least_ns = sum(min(ours) <= aim for aim, _, ours, _ in known)
+            least_beside = sum(min(ours) / min(bare) <= most for _, most, ours, bare in known)
             told.append(
-                f"By medians {name} {ns} of {len(known)} aims in ns and {ratio} as a ratio to a timing wheel,"
-                f" by the least of all runs {least_ns} and {least_ratio}."
+                f"By medians {name} {ns} of {len(known)} aims in ns and {beside} as a ratio to a timing wheel,"
+                f" by the least of all runs {least_ns} and {least_beside}."
             )
     return " ".join(told)
 
@@ -213,10 +216,9 @@ def tuned(cases: Mapping[str, Case]) -> str:
     rows = []
     for id, case in cases.items():
         if case.get("tuned"):
-            usual, learned = ([run["cpu_s"] for run in case[who]] for who in ("haltere", "tuned"))
-            cells = [number(Spread.of(values).median) for values in (usual, learned)]
-            theirs = times(ratio(case, "ns3", "tuned"))
-            rows.append([f"({id}) {case['title']}", times(ratios(learned, usual)), " / ".join(cells), theirs])
+            seconds = " / ".join(number(spread(case, who, "CPU, s").median) for who in ("haltere", "tuned"))
+            beside = [times(ratio(case, "tuned")), seconds, times(ratio(case, "ns3", "tuned"))]
+            rows.append([f"({id}) {case['title']}", *beside])
     if not rows:
         return ""
     head = ["scenario", "tuned over usual", "CPU, s: usual / tuned", "ns-3's CPU over tuned Haltere's"]

@@ -40,7 +40,7 @@ pub(crate) struct Fabric {
     pub pool: Pool,
     /// Paths as lists of link indices, each ended by [`DELIVER`].
     pub paths: Vec<u32>,
-    /// The next instant at which the counters of all links are read, before what happens then; the [recorder](crate::recorder) sets it.
+    /// The end of the warm-up, at which the counters of all links are read before what happens then; never, once it is past.
     pub horizon: Time,
     /// The first instant after the run.
     pub over: Time,

@@ -55,7 +55,7 @@ struct Tally {
     dropped_overlimit: u64,
     dropped_congestion: u64,
     peak_packets: u32,
-    /// Packets put on the line ahead of time that arrive after the next instant at which counters are read, and their bytes.
+    /// Packets put on the line ahead of time that arrive after the end of the warm-up, at which counters are read, and their bytes.
     later_packets: u32,
     later_bytes: u64,
     active: Active,

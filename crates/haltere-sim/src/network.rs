@@ -71,7 +71,7 @@ impl<'a> Network<'a> {
         let mut fabric = Fabric {
             now: Time::ZERO,
             events: EventQueue::new(),
-            horizon: Time::NEVER,
+            horizon: plan.warmup,
             over: plan.end.checked_add(Dur::from_ns(1)).unwrap_or(Time::NEVER),
             links: links(plan)?,
             pool: Pool::default(),

@@ -36,7 +36,6 @@ impl Recorder {
             watched,
             record: Record::default(),
         };
-        fabric.horizon = plan.warmup.min(fabric.over);
         fabric.schedule(plan.warmup, kind::RECORD, WARMUP);
         for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
             if let Some(interval) = interval {
@@ -51,7 +50,7 @@ impl Recorder {
             WARMUP => {
                 self.end_warmup(fabric, flows);
                 fabric.links.iter_mut().for_each(Link::count_later);
-                fabric.horizon = fabric.over;
+                fabric.horizon = Time::NEVER; // counters are read again when the run is over, and nothing arrives after that
                 None
             }
             QUEUES => {

@@ -195,14 +195,13 @@ def _pairs(rows: Sequence[Row], word: str) -> list[Row]:
 
 def _logarithmic(axis: Any, ratio: float) -> None:
     """Both scales, with few plain numbers; `ratio`: their greatest over their least."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from ..report import plot
 
     axis.set_xscale("log")
     axis.set_yscale("log")
     for scale in (axis.xaxis, axis.yaxis):
-        scale.set_major_locator(LogLocator(subs=(1, 2, 5) if ratio < 100 else (1,), numticks=5 if ratio >= 100 else 9))
-        scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        scale.set_minor_formatter(NullFormatter())
+        scale.set_major_formatter(plot.plain_number())
+        scale.set_minor_formatter(plot.plain_number((2, 5) if ratio < 100 else ()))
 
 
 def _panel(axis: Any, word: str, rows: Sequence[Row]) -> None:
@@ -240,4 +239,4 @@ def _panel(axis: Any, word: str, rows: Sequence[Row]) -> None:
     axis.set_title(TITLES[word] + (f" ({kind.unit})" if kind.unit else ""), fontsize=9)
     axis.set_xlabel("Linux", fontsize=8)
     axis.set_ylabel("Haltere", fontsize=8)
-    axis.tick_params(labelsize=7)
+    axis.tick_params(labelsize=7, which="both")
