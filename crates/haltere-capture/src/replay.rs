@@ -11,7 +11,7 @@
 use crate::error::{CaptureError, Watch};
 use crate::packet::{ETHERNET, Packet};
 use crate::reader::Reader;
-use haltere_lab::rng::Rng;
+use haltere_plan::rng::Rng;
 use haltere_queue::classify::{CLASSES, Class, Classifier, ClassifierParams, Sorter};
 use haltere_queue::{DropReason, Fate, FlowKey, LinkContext, MarkReason};
 use haltere_units::{Bytes, ParamError, Time};

@@ -1,6 +1,6 @@
 //! Experiment files: what they mean, and that nothing in them is ignored.
 
-use haltere_lab::plan::{AppPlan, Law};
+use haltere_lab::plan::{AppPlan, DurationDistribution};
 use haltere_lab::{Plan, Scenario, ScenarioError};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
 use serde_json::{Value, json};
@@ -144,7 +144,10 @@ fn tcp_settings_go_from_table_to_entry_to_receiver() {
     assert_eq!(names, ["on_off1:n1>n3", "on_off1:n3>n1", "on_off1:n1>n3#2", "on_off1:n3>n1#2", "ping2"]);
     let AppPlan::OnOff { tcp, rate, chunk, on, off } = &plan.flows[0].app else { panic!("{:?}", plan.flows[0]) };
     assert_eq!((*rate, *chunk), (Rate::from_mbps(20), Bytes::new(1000)));
-    assert_eq!((*on, *off), (Law::Exponential(Dur::from_secs(2)), Law::Constant(Dur::ZERO)));
+    assert_eq!(
+        (*on, *off),
+        (DurationDistribution::Exponential(Dur::from_secs(2)), DurationDistribution::Constant(Dur::ZERO))
+    );
     assert_eq!((tcp.sender.mss, tcp.sender.ack_every), (Bytes::new(1000), 2));
     assert_eq!((tcp.receiver.mss, tcp.receiver.ack_every), (Bytes::new(1000), 1));
 }

@@ -3,8 +3,8 @@
 use crate::error::{self, HaltereError, InputError, guard};
 use crate::run::{Progress, Run};
 use crate::scenario::Scenario;
-use haltere_lab::Plan;
-use haltere_lab::record::{FlowSample, PingSample, QueueSample};
+use haltere_plan::Plan;
+use haltere_plan::record::{FlowSample, PingSample, QueueSample};
 use haltere_sim::{Fresh, Live as Sim, RunControl, RunError};
 use haltere_units::{Dur, Time};
 use pyo3::prelude::*;

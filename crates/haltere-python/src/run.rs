@@ -3,7 +3,8 @@
 use crate::error::{self, guard};
 use crate::scenario::Scenario;
 use crate::tables::Table;
-use haltere_lab::{Plan, Record, table};
+use haltere_lab::table;
+use haltere_plan::{Plan, Record};
 use haltere_sim::RunControl;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -6,8 +6,8 @@
 
 use cost::{cpu_seconds, resident_kb};
 use haltere_congestion::CongestionParams;
-use haltere_lab::Plan;
-use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
+use haltere_plan::Plan;
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;

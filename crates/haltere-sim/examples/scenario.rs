@@ -5,10 +5,11 @@
 //! The benchmarks (`make bench`) start it once a measurement, so that the operating system tells CPU time and memory.
 
 use cost::{cpu_seconds, resident_kb};
-use haltere_lab::arrivals::Births;
-use haltere_lab::plan::{AppPlan, TcpPlan};
-use haltere_lab::record::{LinkCounters, Record};
-use haltere_lab::{Plan, Routes, Scenario};
+use haltere_lab::Scenario;
+use haltere_plan::arrivals::FlowArrivals;
+use haltere_plan::plan::{AppPlan, TcpPlan};
+use haltere_plan::record::{LinkCounters, Record};
+use haltere_plan::{Plan, Routes};
 use haltere_queue::{FlowKey, QueueParams, threshold::Level};
 use haltere_sim::{RunControl, run};
 use haltere_units::{Bytes, Size, Time};
@@ -151,10 +152,10 @@ fn print_plan(plan: &Plan) {
                 paths((from, to), index, usize::MAX);
             }
             AppPlan::Arrivals(arrivals) => {
-                let births = Births::new(arrivals, &flow.name, flow.start, flow.stop, plan.seed);
-                for (number, birth) in births.take_while(|birth| birth.at <= plan.end).enumerate() {
-                    let (from, to, start) = (birth.from, birth.to, birth.at.as_ns());
-                    println!("flow {from} {to} {start} {} {}", birth.bytes.as_u64(), words(&arrivals.tcp));
+                let arrivals = FlowArrivals::new(arrivals, &flow.name, flow.start, flow.stop, plan.seed);
+                for (number, arrival) in arrivals.take_while(|arrival| arrival.at <= plan.end).enumerate() {
+                    let (from, to, start) = (arrival.from, arrival.to, arrival.at.as_ns());
+                    println!("flow {from} {to} {start} {} {}", arrival.bytes.as_u64(), words(&arrivals.tcp));
                     paths((from, to), number, 2000);
                 }
             }

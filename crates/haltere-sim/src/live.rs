@@ -1,18 +1,18 @@
 //! A run that is watched, and changed, while it goes on.
 //!
 //! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes, but for the number of
-//! events: links do not take packets [ahead of time](crate::ahead), as paths may join. One that is changed is still a function of its
+//! events: links do not take packets [ahead of time](crate::net::ahead), as paths may join. One that is changed is still a function of its
 //! plans and of the instants at which they came.
 
 use crate::app::{Flow, Place};
 use crate::control::RunControl;
 use crate::error::RunError;
-use crate::fabric::kind;
-use crate::link::Link;
-use crate::network::{Network, check, links, path_ports, ports};
-use haltere_lab::plan::{FlowPlan, LinkPlan};
-use haltere_lab::record::{FlowSample, PingSample, QueueSample};
-use haltere_lab::{Plan, Record, Routes};
+use crate::net::fabric::kind;
+use crate::net::link::Link;
+use crate::run::{Network, check, links, path_ports, ports};
+use haltere_plan::plan::{FlowPlan, LinkPlan};
+use haltere_plan::record::{FlowSample, PingSample, QueueSample};
+use haltere_plan::{Plan, Record, Routes};
 use haltere_units::{ParamError, Time};
 use std::borrow::Cow;
 
@@ -83,7 +83,7 @@ impl Live {
             }
         }
         network.send_back();
-        network.nursery.change(&plan, network.flows.len());
+        network.spawned.change(&plan, network.flows.len());
         for flow in joined {
             let (index, start) = (network.flows.len(), plan.flows[network.flows.len()].start);
             network.flows.push(flow);

@@ -3,10 +3,10 @@
 //! Samples are taken at 1, 2, 3, ... intervals, the end included; nothing has happened yet at time zero.
 
 use crate::app::Flow;
-use crate::fabric::{Fabric, kind};
-use crate::link::Link;
-use haltere_lab::Plan;
-use haltere_lab::record::{FlowRecord, FlowSample, LinkRecord, QueueSample, Record};
+use crate::net::fabric::{Fabric, kind};
+use crate::net::link::Link;
+use haltere_plan::Plan;
+use haltere_plan::record::{FlowRecord, FlowSample, LinkRecord, QueueSample, Record};
 use haltere_queue::Qdisc;
 use haltere_units::{Dur, Probe, Time};
 
@@ -106,7 +106,7 @@ impl Recorder {
                 Flow::Ping(_) => continue,
                 Flow::Tcp(tcp) => tcp.probe(&mut probe),
                 Flow::Multipath(multi) => multi.sample(now, &mut self.record.path_series),
-                Flow::Births | Flow::Cbr(_) | Flow::Ftp(_) => {}
+                Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ftp(_) => {}
             }
             self.record.flow_series.push(FlowSample {
                 at: now,

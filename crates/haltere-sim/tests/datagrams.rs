@@ -3,13 +3,13 @@
 mod common;
 
 use common::{cbr, drop_tail, flow, link, ping, plan, wire};
-use haltere_lab::plan::{LinkPlan, Measure};
+use haltere_plan::plan::{LinkPlan, Measure};
 use haltere_queue::QueueParams;
 use haltere_sim::{RunControl, RunError, run};
 use haltere_units::{Dur, Prob, Rate, Time};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-fn go(plan: &haltere_lab::Plan) -> haltere_lab::Record {
+fn go(plan: &haltere_plan::Plan) -> haltere_plan::Record {
     run(plan, &RunControl::default()).expect("the run ends well")
 }
 
@@ -112,7 +112,7 @@ fn counters_after_warm_up_leave_the_warm_up_out() {
     plan.flows[0].stop = Some(Time::from_ns(4_000_000_000));
     plan.warmup = Time::from_ns(5_000_000_000);
     let record = go(&plan);
-    assert_eq!(record.links[0].after_warmup, haltere_lab::record::LinkCounters::default());
+    assert_eq!(record.links[0].after_warmup, haltere_plan::record::LinkCounters::default());
     assert_eq!(record.flows[0].received_after_warmup, 0);
     assert!(record.links[0].total.dropped_overlimit > 1000);
 }

@@ -5,9 +5,9 @@ mod common;
 
 use common::{flow, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_lab::plan::{AppPlan, TcpPlan};
-use haltere_lab::record::LinkCounters;
-use haltere_lab::{Plan, Record};
+use haltere_plan::plan::{AppPlan, TcpPlan};
+use haltere_plan::record::LinkCounters;
+use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_sim::{RunControl, run};
 use haltere_transport::{Info, TcpParams};

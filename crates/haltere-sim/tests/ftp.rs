@@ -5,9 +5,9 @@ mod common;
 
 use common::{drop_tail, flow, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_lab::plan::{AppPlan, FtpPlan, LinkPlan, TcpPlan, Work};
-use haltere_lab::record::TaskRecord;
-use haltere_lab::{Plan, Record};
+use haltere_plan::plan::{AppPlan, FtpPlan, LinkPlan, TcpPlan, Work};
+use haltere_plan::record::TaskRecord;
+use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_queue::classed;
 use haltere_queue::classify::ClassifierParams;

@@ -4,9 +4,9 @@ mod common;
 
 use common::{cbr, drop_tail, flow, ping, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_lab::plan::{AppPlan, Measure, TcpPlan};
-use haltere_lab::record::LinkCounters;
-use haltere_lab::{Plan, Record};
+use haltere_plan::plan::{AppPlan, Measure, TcpPlan};
+use haltere_plan::record::LinkCounters;
+use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_sim::{Live, RunControl, run};
 use haltere_transport::TcpParams;
@@ -184,7 +184,7 @@ fn a_ping_takes_the_new_delay() {
     other.links[BOTTLENECK].delay = Dur::from_ms(1);
     live.change(other).expect("a delay may change");
     go(&mut live, 4_000);
-    let rtt = |p: &haltere_lab::record::PingSample| p.rtt.as_secs_f64() * 1e3;
+    let rtt = |p: &haltere_plan::record::PingSample| p.rtt.as_secs_f64() * 1e3;
     let pings: Vec<f64> = live.fresh().pings.iter().map(rtt).collect();
     assert!((20.0..20.2).contains(&pings[10]) && (12.0..12.2).contains(&pings[60]), "{pings:?}");
 }

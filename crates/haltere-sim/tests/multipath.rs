@@ -4,8 +4,8 @@ mod common;
 
 use common::{flow, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_lab::plan::{AppPlan, MultipathPlan, PathPlan, TcpPlan};
-use haltere_lab::{Plan, Record};
+use haltere_plan::plan::{AppPlan, MultipathPlan, PathPlan, TcpPlan};
+use haltere_plan::{Plan, Record};
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;
 use haltere_transport::multipath::MultipathParams;

@@ -6,8 +6,8 @@ mod common;
 
 use common::{flow, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_lab::plan::{AppPlan, TcpPlan};
-use haltere_lab::{Plan, Record};
+use haltere_plan::plan::{AppPlan, TcpPlan};
+use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;
@@ -64,12 +64,12 @@ fn range(series: &[(f64, f64)], from: f64, to: f64) -> (f64, f64) {
 /// Payload delivered in each interval of 200 ms, Mbit/s, at the end of the interval.
 fn throughput(record: &Record) -> Vec<(f64, f64)> {
     let samples: Vec<_> = record.flow_series.iter().filter(|s| s.at.as_ns() % 200_000_000 == 0).collect();
-    let rate = |two: &[&haltere_lab::record::FlowSample]| (two[1].received - two[0].received) as f64 * 8.0 / 0.2e6;
+    let rate = |two: &[&haltere_plan::record::FlowSample]| (two[1].received - two[0].received) as f64 * 8.0 / 0.2e6;
     samples.windows(2).map(|two| (two[1].at.as_secs_f64(), rate(two))).collect()
 }
 /// An inner variable of the control over time.
 fn variable(record: &Record, name: &str) -> Vec<(f64, f64)> {
-    let value = |s: &haltere_lab::record::FlowSample| s.control.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+    let value = |s: &haltere_plan::record::FlowSample| s.control.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     record.flow_series.iter().filter_map(|s| Some((s.at.as_secs_f64(), value(s)?))).collect()
 }
 /// When the series passes its highest value between two times, and that value.

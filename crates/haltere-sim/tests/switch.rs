@@ -1,7 +1,8 @@
 //! A switch whose processor all packets share, and what its queue returns to senders: nothing is lost from the books,
 //! nothing is delivered twice.
 
-use haltere_lab::{Plan, Record, Scenario};
+use haltere_lab::Scenario;
+use haltere_plan::{Plan, Record};
 use haltere_sim::{RunControl, run};
 
 fn plan(text: &str) -> Plan {
@@ -29,7 +30,7 @@ fn dctcp(from: &str, to: &str, bytes: &str) -> String {
     )
 }
 /// Total counters of the link of that name.
-fn link(plan: &Plan, record: &Record, name: &str) -> haltere_lab::record::LinkCounters {
+fn link(plan: &Plan, record: &Record, name: &str) -> haltere_plan::record::LinkCounters {
     let index = plan.links.iter().position(|l| l.name == name).unwrap_or_else(|| panic!("no link {name}"));
     record.links[index].total
 }

@@ -6,8 +6,8 @@ mod common;
 
 use common::{cbr, drop_tail, flow, ping, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_lab::plan::{AppPlan, Law, TcpPlan};
-use haltere_lab::{Plan, Record};
+use haltere_plan::plan::{AppPlan, DurationDistribution, TcpPlan};
+use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_sim::{Capture, RunControl, run, run_with_captures};
 use haltere_transport::TcpParams;
@@ -102,8 +102,8 @@ fn an_on_off_source_offers_its_rate() {
         tcp: tcp("cubic", false),
         rate: Rate::from_mbps(2),
         chunk: Bytes::new(1000),
-        on: Law::Constant(Dur::from_ms(on)),
-        off: Law::Constant(Dur::from_ms(off)),
+        on: DurationDistribution::Constant(Dur::from_ms(on)),
+        off: DurationDistribution::Constant(Dur::from_ms(off)),
     };
     for (on, off, want) in [(1000, 0, 2e6), (300, 700, 0.6e6)] {
         let plan = plan(2, wire(0, 1, 10), vec![flow(0, 1, on_off(on, off))], Dur::from_secs(20));

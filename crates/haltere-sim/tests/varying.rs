@@ -1,6 +1,7 @@
 //! Links whose rate follows a trace or a schedule.
 
-use haltere_lab::{Plan, Record, Scenario};
+use haltere_lab::Scenario;
+use haltere_plan::{Plan, Record};
 use haltere_sim::{RunControl, run};
 use haltere_units::{Dur, Time};
 

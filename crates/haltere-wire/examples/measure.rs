@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p haltere-wire --example measure [forwarding|jitter|ping]...` (as root, or in `unshare -Urn`)
 
-use haltere_lab::Plan;
-use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_plan::Plan;
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use haltere_wire::clock::{Monotonic, monotonic_ns};

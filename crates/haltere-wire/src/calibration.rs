@@ -7,8 +7,8 @@
 use crate::error::WireError;
 use crate::namespace::Topology;
 use crate::world::{Control, Outcome, run_in};
-use haltere_lab::Plan;
-use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_plan::Plan;
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The one error of the wire.
 
-use haltere_lab::scenario::Fault;
+use haltere_plan::Fault;
 use std::fmt;
 use std::io;
 

@@ -15,7 +15,7 @@
 use crate::WireError;
 use crate::frame::Frame;
 use crate::link::{Link, LinkParams};
-use haltere_lab::record::{LinkCounters, LinkRecord, QueueSample};
+use haltere_plan::record::{LinkCounters, LinkRecord, QueueSample};
 use haltere_units::{Bytes, Dur, Probe, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -311,9 +311,9 @@ pub fn checksum_update(sum: u16, old: u16, new: u16) -> u16 {
 pub fn checksum(parts: &[&[u8]]) -> u16 {
     let mut total = 0u64;
     for part in parts {
-        let (words, odd) = part.as_chunks::<2>();
+        let (words, extras) = part.as_chunks::<2>();
         total += words.iter().map(|w| u64::from(u16::from_be_bytes(*w))).sum::<u64>();
-        total += odd.first().map_or(0, |&b| u64::from(b) << 8);
+        total += extras.first().map_or(0, |&b| u64::from(b) << 8);
     }
     while total > 0xffff {
         total = (total & 0xffff) + (total >> 16);

@@ -7,10 +7,10 @@
 //! The link does no I/O and asks for no time: [`Link::next`] says when [`Link::run`] wants to be called.
 
 use crate::frame::Frame;
-use haltere_lab::plan::LinkPlan;
-use haltere_lab::record::LinkCounters;
-use haltere_lab::rng::Rng;
-use haltere_lab::varying::{Line, Varying};
+use haltere_plan::plan::LinkPlan;
+use haltere_plan::record::LinkCounters;
+use haltere_plan::rng::Rng;
+use haltere_plan::varying::{Line, Varying};
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::sys;
-use haltere_lab::plan::MultipathPlan;
+use haltere_plan::plan::MultipathPlan;
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use netlink_sys::protocols::NETLINK_GENERIC;

@@ -3,7 +3,7 @@
 use crate::fabric::FabricCounters;
 use crate::port::PortCounters;
 use crate::schedule::Schedule;
-use haltere_lab::record::LinkCounters;
+use haltere_plan::record::LinkCounters;
 use haltere_queue::Backlog;
 use haltere_units::{Dur, Time};
 use serde_json::{Value, json};

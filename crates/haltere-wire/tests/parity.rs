@@ -2,7 +2,7 @@
 //! that are plain numbers, and by the router on real frames from in-memory ports in virtual time. Every discipline of the
 //! registry must decide alike: the same packets leave, at the same nanosecond, with the same marks.
 
-use haltere_lab::rng::Rng;
+use haltere_plan::rng::Rng;
 use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
 use haltere_units::{Bytes, Dur, Rate, Serialisation, Time};
 use haltere_wire::testing::{cable, ethernet, ipv4, link, run_script, tcp};

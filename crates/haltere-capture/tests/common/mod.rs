@@ -1,6 +1,6 @@
 //! What the tests of captures share: a file in memory, and a link without anything special.
 
-use haltere_lab::plan::LinkPlan;
+use haltere_plan::plan::LinkPlan;
 use haltere_queue::QueueParams;
 use haltere_units::{Dur, Rate};
 use std::io::Write;

@@ -1,12 +1,12 @@
 //! Traffic of a data centre: between which hosts, and how often.
 
 use super::flows::Entry;
-use crate::plan::{AppPlan, ArrivalsPlan, Pattern, TcpPlan};
-use crate::rng::Rng;
 use crate::scenario::arrivals::{Incast, Poisson};
-use crate::scenario::error::ScenarioError;
+use crate::scenario::error::{FaultKind, ScenarioError};
 use crate::scenario::traffic::{Ends, TcpSide};
-use crate::sizes::SizeLaw;
+use haltere_plan::plan::{AppPlan, ArrivalsPlan, Pattern, TcpPlan};
+use haltere_plan::rng::Rng;
+use haltere_plan::sizes::SizeDistribution;
 use haltere_units::{Dur, Rate};
 
 /// The shortest mean span between flows that makes sense in nanoseconds.
@@ -93,7 +93,7 @@ impl Entry<'_> {
             hosts: hosts.clone().into(),
             pattern,
             sizes: sizes.clone(),
-            most: t.flows,
+            max_flows: t.flows,
         })
     }
 
@@ -113,13 +113,13 @@ impl Entry<'_> {
         self.most(most)?;
         let (senders, interval, jitter) = (t.senders, t.interval, t.spread);
         let pattern = Pattern::Incast { to, senders, interval, jitter };
-        let sizes = SizeLaw::constant(t.bytes);
+        let sizes = SizeDistribution::constant(t.bytes);
         self.arrivals(&t.side, |tcp| ArrivalsPlan {
             tcp,
             hosts: hosts.clone().into(),
             pattern,
             sizes: sizes.clone(),
-            most,
+            max_flows: most,
         })
     }
 

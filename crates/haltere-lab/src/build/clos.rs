@@ -1,7 +1,7 @@
 //! Leaf and spine, and the fat tree.
 
 use super::{Network, both};
-use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::topology::{FatTree, LeafSpine};
 
 /// The most links of one topology, both directions together: what a machine can still hold.

@@ -2,19 +2,19 @@
 
 use super::at;
 use super::network::Network;
-use crate::plan::{AppPlan, FlowPlan, FtpPlan, Law, TcpPlan, Work};
-use crate::rng::Rng;
 use crate::scenario::Experiment;
-use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::ftp::Ftp;
-use crate::scenario::traffic::{Direction, Drawn, Ends, LawSpec, Pairs, TcpSide, Traffic};
+use crate::scenario::traffic::{Direction, DurationSpec, Ends, Pairs, RandomDuration, TcpSide, Traffic};
 use haltere_congestion::CongestionParams;
+use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan, FtpPlan, TcpPlan, Work};
+use haltere_plan::rng::Rng;
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur, Rate};
 use std::sync::Arc;
 
 /// The most flows of one experiment: what a machine can still hold.
-const MOST_FLOWS: u64 = 1_000_000;
+const MAX_FLOWS: u64 = 1_000_000;
 
 /// A flow with what error messages need.
 pub(crate) struct FlowDraft {
@@ -35,8 +35,8 @@ pub(crate) fn build(experiment: &Experiment, network: &Network, seed: u64) -> Re
         let label = entry.label(&labels)?;
         flows.extend(entry.flows(&label, seed)?);
         labels.push(label);
-        if flows.len() as u64 > MOST_FLOWS {
-            let fault = Fault::new("", "traffic", format!("at most {MOST_FLOWS} flows in all"), flows.len());
+        if flows.len() as u64 > MAX_FLOWS {
+            let fault = Fault::new("", "traffic", format!("at most {MAX_FLOWS} flows in all"), flows.len());
             return Err(fault.out_of_range());
         }
     }
@@ -79,9 +79,9 @@ impl Entry<'_> {
         };
         let count = self.count(ends);
         let total = pairs.len() as u64 * u64::from(count);
-        if total > MOST_FLOWS {
+        if total > MAX_FLOWS {
             return Err(self
-                .fault("count", format!("such that there are at most {MOST_FLOWS} flows"), total)
+                .fault("count", format!("such that there are at most {MAX_FLOWS} flows"), total)
                 .out_of_range());
         }
         let apps = self.apps()?;
@@ -103,7 +103,8 @@ impl Entry<'_> {
                 };
                 let jitter = match self.traffic {
                     Traffic::Poisson(_) | Traffic::Incast(_) => Dur::ZERO, // the flows themselves have it
-                    _ => Rng::new(seed, &format!("{name} start")).span(Law::Uniform(Dur::ZERO, ends.jitter)),
+                    _ => Rng::new(seed, &format!("{name} start"))
+                        .span(DurationDistribution::Uniform(Dur::ZERO, ends.jitter)),
                 };
                 let app = apps[turn % apps.len()].clone();
                 let start = at(ends.start.saturating_add(jitter));
@@ -204,7 +205,7 @@ impl Entry<'_> {
                 self.rate(on_off.rate)?;
                 self.payload("packet", on_off.packet, u64::from(u32::MAX))?;
                 let (on, off) = (self.law("on", &on_off.on)?, self.law("off", &on_off.off)?);
-                if on == Law::Constant(Dur::ZERO) {
+                if on == DurationDistribution::Constant(Dur::ZERO) {
                     return Err(self.fault("on", "above zero", Dur::ZERO).out_of_range());
                 }
                 let (rate, chunk) = (on_off.rate, on_off.packet);
@@ -315,28 +316,28 @@ impl Entry<'_> {
             .map_err(|e| Fault::param(format!("{}.{name}", self.place), e).out_of_range())
     }
 
-    fn law(&self, name: &str, law: &LawSpec) -> Result<Law, ScenarioError> {
+    fn law(&self, name: &str, law: &DurationSpec) -> Result<DurationDistribution, ScenarioError> {
         let drawn = match law {
-            LawSpec::Constant(span) => return Ok(Law::Constant(*span)),
-            LawSpec::Drawn(drawn) => drawn,
+            DurationSpec::Constant(span) => return Ok(DurationDistribution::Constant(*span)),
+            DurationSpec::RandomDuration(drawn) => drawn,
         };
         let fault = |key: &str, rule: &str, got: String| {
             Err(Fault::new(format!("{}.{name}", self.place), key, rule, got).out_of_range())
         };
         match drawn {
-            Drawn::Exponential(mean) if mean.is_zero() => fault("exponential", "above zero", mean.to_string()),
-            Drawn::Exponential(mean) => Ok(Law::Exponential(*mean)),
-            Drawn::Uniform([low, high]) if low >= high => {
+            RandomDuration::Exponential(mean) if mean.is_zero() => fault("exponential", "above zero", mean.to_string()),
+            RandomDuration::Exponential(mean) => Ok(DurationDistribution::Exponential(*mean)),
+            RandomDuration::Uniform([low, high]) if low >= high => {
                 fault("uniform", "the smaller span and then the larger", format!("{low} and {high}"))
             }
-            Drawn::Uniform([low, high]) => Ok(Law::Uniform(*low, *high)),
-            Drawn::Pareto(pareto) if pareto.mean.is_zero() => {
+            RandomDuration::Uniform([low, high]) => Ok(DurationDistribution::Uniform(*low, *high)),
+            RandomDuration::Pareto(pareto) if pareto.mean.is_zero() => {
                 fault("pareto", "a law with a mean above zero", "0s".into())
             }
-            Drawn::Pareto(pareto) if pareto.shape.is_nan() || pareto.shape <= 1.0 => {
+            RandomDuration::Pareto(pareto) if pareto.shape.is_nan() || pareto.shape <= 1.0 => {
                 fault("pareto", "a law with a shape above 1, so that the mean exists", pareto.shape.to_string())
             }
-            Drawn::Pareto(pareto) => Ok(Law::Pareto(pareto.mean, pareto.shape)),
+            RandomDuration::Pareto(pareto) => Ok(DurationDistribution::Pareto(pareto.mean, pareto.shape)),
         }
     }
 }

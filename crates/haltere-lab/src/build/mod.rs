@@ -6,8 +6,8 @@ mod multipath;
 mod network;
 mod verify;
 
-use crate::plan::{Measure, Plan};
 use crate::scenario::{Experiment, ScenarioError};
+use haltere_plan::plan::{Measure, Plan};
 use haltere_units::{Dur, Time};
 
 pub(crate) use network::Network;

@@ -2,9 +2,9 @@
 
 use super::at;
 use super::flows::Entry;
-use crate::plan::{AppPlan, MultipathPlan, PathPlan};
-use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::multipath::Multipath;
+use haltere_plan::plan::{AppPlan, MultipathPlan, PathPlan};
 use haltere_units::{Bytes, Dur, Rate};
 
 impl Entry<'_> {

@@ -10,13 +10,13 @@ mod two_by_two;
 mod varying;
 
 use super::flows::FlowDraft;
-use crate::plan::{AppPlan, LinkPlan};
-use crate::rng::Rng;
-use crate::routes::Routes;
 use crate::scenario::Experiment;
-use crate::scenario::error::{Fault, ScenarioError, did_you_mean, listed};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use crate::scenario::topology::{Chain, Dumbbell, Graph, Handover, Link, Topology, default_queue};
-use crate::varying::Varying;
+use haltere_plan::plan::{AppPlan, LinkPlan};
+use haltere_plan::rng::Rng;
+use haltere_plan::routes::Routes;
+use haltere_plan::varying::Varying;
 use haltere_units::{Bytes, Dur, Rate, Size};
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! A switch whose processor all packets share: two nodes with the processor as the link between them.
 
 use super::{Direction, Network, both};
-use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::topology::{Link, Processor, Switch};
 use haltere_units::{Bytes, Rate};
 

@@ -4,7 +4,7 @@
 
 use super::{Network, both, watched};
 use crate::scenario::Overrides;
-use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::topology::{Link, TwoByTwo};
 use haltere_units::{Dur, Prob, Rate};
 

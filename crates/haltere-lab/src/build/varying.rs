@@ -3,10 +3,10 @@
 use super::Network;
 use crate::scenario::Experiment;
 use crate::scenario::Overrides;
-use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::topology::{Handover, Link, Step};
 use crate::scenario::trace::TraceSpec;
-use crate::varying::{Capacity, Steps, Varying};
+use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Bytes, Dur, Rate};
 
 /// Length of a full IP packet.

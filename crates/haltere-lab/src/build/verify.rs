@@ -1,9 +1,9 @@
 //! Checks that look at more than one key, and those that the mechanisms make themselves.
 
-use crate::plan::{LinkPlan, Plan};
 use crate::scenario::Experiment;
-use crate::scenario::error::{Fault, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use haltere_congestion::{CongestionParams, Control, SenderContext};
+use haltere_plan::plan::{LinkPlan, Plan};
 use haltere_queue::{Ecn, FlowKey, LinkContext, Pkt, Queue};
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur, ParamError};

@@ -1,15 +1,15 @@
 //! Traffic of a data centre, as written in an experiment file: flows that come and go, and one flow from each host.
 
-use super::error::{Fault, ScenarioError};
+use super::error::{Fault, FaultKind, ScenarioError};
 use super::traffic::{Ends, TcpSide};
-use crate::sizes::{SizeLaw, TableFault};
+use haltere_plan::sizes::{SizeDistribution, TableFault};
 use haltere_units::{Bytes, Dur, Prob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// TCP flows that are born as a Poisson process, each between two hosts drawn anew, and are gone when all is delivered. Hosts are
+/// TCP flows that arrive as a Poisson process, each between two hosts drawn at random, and end when all is delivered. Hosts are
 /// the nodes with one link. Give `load` or `per_second`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -25,10 +25,10 @@ pub struct Poisson {
     /// The part of all hosts' links that the flows' payload fills on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Prob>,
-    /// Flows born in a second, on average.
+    /// Flows that arrive in a second, on average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
-    /// No more flows than these; where not given they are born until `stop` or the end.
+    /// The most flows that arrive. If it is not given, flows arrive until `stop` or the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
 }
@@ -117,7 +117,7 @@ pub struct SizeTable {
 
 impl SizesSpec {
     /// The law; `path` is the traffic entry, for errors.
-    pub(crate) fn law(&self, path: &str) -> Result<SizeLaw, ScenarioError> {
+    pub(crate) fn law(&self, path: &str) -> Result<SizeDistribution, ScenarioError> {
         let points = match self {
             SizesSpec::Published(name) => {
                 let text = match name {
@@ -125,11 +125,11 @@ impl SizesSpec {
                     Published::DataMining => include_str!("../sizes/data_mining.txt"),
                     Published::Cache => include_str!("../sizes/cache.txt"),
                 };
-                SizeLaw::read(text).map_err(|fault| refused(path, fault))?
+                SizeDistribution::read(text).map_err(|fault| refused(path, fault))?
             }
             SizesSpec::Table(table) => table.points.clone(),
         };
-        SizeLaw::new(&points).map_err(|fault| refused(path, fault))
+        SizeDistribution::new(&points).map_err(|fault| refused(path, fault))
     }
 }
 
@@ -155,7 +155,8 @@ fn read_file(table: &mut Map<String, Value>, path: &str, folder: &Path) -> Resul
         let got = format!("`{file}`, which cannot be read: {e}");
         Fault::new(path, "sizes", "a file of sizes in bytes and parts", got).hint(hint).out_of_range()
     })?;
-    let points = SizeLaw::read(&text).map_err(|(rule, got)| refused(path, (rule, format!("{got} of `{file}`"))))?;
+    let points =
+        SizeDistribution::read(&text).map_err(|(rule, got)| refused(path, (rule, format!("{got} of `{file}`"))))?;
     let points: Vec<Value> = points.iter().map(|point| Value::from(point.to_vec())).collect();
     table.insert("points".into(), Value::Array(points));
     Ok(())

@@ -3,7 +3,7 @@
 //! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these
 //! doc comments and defaults; they stand nowhere else.
 
-use super::error::{Fault, ScenarioError};
+use super::error::{Fault, FaultKind, ScenarioError};
 use super::precision::Precision;
 use super::sweep::Sweep;
 use super::topology::Topology;

@@ -14,16 +14,18 @@ pub(crate) mod topology;
 pub(crate) mod trace;
 pub(crate) mod traffic;
 
-pub use error::{Fault, ScenarioError};
+use error::FaultKind;
+pub use error::ScenarioError;
 pub use experiment::{Every, Experiment, MeasureSpec};
+use haltere_plan::Fault;
 pub use overrides::Overrides;
 pub use points::Point;
 pub use precision::Precision;
 pub use topology::Topology;
 pub use traffic::Traffic;
 
-use crate::plan::Plan;
 use crate::{build, schema};
+use haltere_plan::plan::Plan;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::Deref;

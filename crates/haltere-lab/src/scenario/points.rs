@@ -1,6 +1,6 @@
 //! Sweeps: a grid of points, each a scenario of its own.
 
-use super::error::{Fault, ScenarioError};
+use super::error::{Fault, FaultKind, ScenarioError};
 use super::sweep::{Grid, Settings};
 use super::{Scenario, build};
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! The table `sweep`: axes of a grid, axes that walk together, axes that count only somewhere, and what is left out.
 
-use super::error::{Fault, ScenarioError, did_you_mean, listed};
+use super::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

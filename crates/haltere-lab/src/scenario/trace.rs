@@ -3,8 +3,8 @@
 //! An experiment holds its traces: where it is read, a file's times are put in the place of its name, so that a run
 //! depends on nothing but the experiment and the seed, on any machine.
 
-use super::error::{Fault, ScenarioError};
-use crate::varying;
+use super::error::{Fault, FaultKind, ScenarioError};
+use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -27,7 +27,7 @@ pub enum Traffic {
     Ftp(Ftp),
     /// Multipath TCP: one stream over several paths.
     Multipath(Multipath),
-    /// TCP flows that are born at random, with sizes of a law, and end when all is delivered.
+    /// TCP flows that arrive as a Poisson process, with sizes drawn from a distribution. They end when all is delivered.
     Poisson(Poisson),
     /// Many hosts send to one at a time, in rounds.
     Incast(Incast),
@@ -115,10 +115,10 @@ pub struct OnOff {
     pub packet: Bytes,
     /// How long it is on.
     #[serde(default = "one_second")]
-    pub on: LawSpec,
+    pub on: DurationSpec,
     /// How long it is off; `0s`: it never stops.
     #[serde(default = "one_second")]
-    pub off: LawSpec,
+    pub off: DurationSpec,
 }
 
 /// UDP at a constant rate.
@@ -165,8 +165,8 @@ fn ping_payload() -> Bytes {
 fn a_second() -> Dur {
     Dur::from_secs(1)
 }
-fn one_second() -> LawSpec {
-    LawSpec::Constant(a_second())
+fn one_second() -> DurationSpec {
+    DurationSpec::Constant(a_second())
 }
 
 /// Between whom flows run, how many, and when.
@@ -221,7 +221,7 @@ impl Default for Ends {
 pub struct TcpSide {
     /// The congestion control. A list is dealt out in turn over the pairs and their `count`; both directions of one pair
     /// get the same.
-    pub congestion: Dealt,
+    pub congestion: Controls,
     /// Both ends use ECN, or do not; as in `[tcp]` where not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
@@ -238,7 +238,7 @@ impl Default for TcpSide {
         // Linux's default control; Reno until the registry holds it.
         let control = CongestionParams::default_of("cubic").or_else(|| CongestionParams::default_of("reno"));
         TcpSide {
-            congestion: Dealt::One(control.expect("the registry holds reno")),
+            congestion: Controls::One(control.expect("the registry holds reno")),
             ecn: None,
             tcp: Overrides::default(),
             receiver: Overrides::default(),
@@ -250,19 +250,19 @@ impl Default for TcpSide {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
-pub enum Dealt {
+pub enum Controls {
     /// One for all.
     One(CongestionParams),
     /// In turn.
-    InTurn(#[schemars(length(min = 1))] Vec<CongestionParams>),
+    RoundRobin(#[schemars(length(min = 1))] Vec<CongestionParams>),
 }
 
-impl Dealt {
+impl Controls {
     /// All that are dealt out.
     pub fn all(&self) -> &[CongestionParams] {
         match self {
-            Dealt::One(control) => std::slice::from_ref(control),
-            Dealt::InTurn(controls) => controls,
+            Controls::One(control) => std::slice::from_ref(control),
+            Controls::RoundRobin(controls) => controls,
         }
     }
 }
@@ -329,17 +329,17 @@ impl JsonSchema for Pairs {
 /// A law of spans: always the same (`"1s"`), or drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum LawSpec {
+pub enum DurationSpec {
     /// Always this long.
     Constant(Dur),
-    /// Drawn each time.
-    Drawn(Drawn),
+    /// RandomDuration each time.
+    RandomDuration(RandomDuration),
 }
 
 /// A law of random spans: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Drawn {
+pub enum RandomDuration {
     /// Exponential with this mean.
     Exponential(Dur),
     /// Uniform between two spans.

@@ -4,7 +4,7 @@
 //! `kind`, a bare zero becomes text, a table without `kind` takes the default's. After the check the typed
 //! structures read the value without failing.
 
-use crate::scenario::error::{Fault, ScenarioError, did_you_mean, listed};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! Names and descriptions of what can be written in an experiment file.
 
 use super::schema;
-use crate::scenario::error::{Fault, ScenarioError, did_you_mean, listed};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use crate::scenario::{Topology, Traffic};
 use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;

@@ -25,8 +25,8 @@ mod multipath;
 mod runs;
 mod series;
 
-use crate::{Plan, Record};
 pub use arrow_array::RecordBatch;
+use haltere_plan::{Plan, Record};
 
 use arrow_array::Array;
 use sha2::{Digest, Sha256};
@@ -41,7 +41,7 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
         ("pings", series::pings(plan, record)),
         ("tasks", runs::tasks(plan, record)),
     ];
-    if plan.flows.iter().any(|f| matches!(f.app, crate::plan::AppPlan::Arrivals(_))) {
+    if plan.flows.iter().any(|f| matches!(f.app, haltere_plan::plan::AppPlan::Arrivals(_))) {
         tables.push(("completions", runs::completions(plan, record)));
     }
     if !multipath::is_absent(record) {

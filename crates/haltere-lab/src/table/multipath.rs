@@ -1,9 +1,9 @@
 //! The tables of multipath connections.
 
 use super::columns::{Columns, Count};
-use crate::record::PathSample;
-use crate::{Plan, Record};
 use arrow_array::RecordBatch;
+use haltere_plan::record::PathSample;
+use haltere_plan::{Plan, Record};
 
 /// One row a path and sample; the last one of each path is what became of it.
 pub(super) fn paths(plan: &Plan, record: &Record) -> RecordBatch {

@@ -1,10 +1,10 @@
 //! The tables with one row a flow and one row a link.
 
 use super::columns::{Columns, Count};
-use crate::plan::{AppPlan, FlowPlan, LinkPlan, Pattern, TcpPlan};
-use crate::record::{Completion, FlowRecord, LinkCounters, LinkRecord, SenderCounts};
-use crate::{Plan, Record};
 use arrow_array::RecordBatch;
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Pattern, TcpPlan};
+use haltere_plan::record::{Completion, FlowRecord, LinkCounters, LinkRecord, SenderCounts};
+use haltere_plan::{Plan, Record};
 use haltere_units::{Dur, Time};
 
 /// One row a flow.
@@ -109,7 +109,7 @@ pub(super) fn tasks(plan: &Plan, record: &Record) -> RecordBatch {
     table.finish()
 }
 
-/// One row a flow that was born while the run went on.
+/// One row for each flow that started during the run.
 pub(super) fn completions(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.completions.iter();

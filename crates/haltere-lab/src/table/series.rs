@@ -1,9 +1,9 @@
 //! The tables with one row a sample.
 
 use super::columns::{Columns, Count};
-use crate::record::{FlowSample, QueueSample};
-use crate::{Plan, Record};
 use arrow_array::RecordBatch;
+use haltere_plan::record::{FlowSample, QueueSample};
+use haltere_plan::{Plan, Record};
 use haltere_transport::Info;
 use haltere_units::Bytes;
 

@@ -2,9 +2,9 @@
 //! Model: a packet at the start and then one every `packet / rate`, exactly and without drift, until `stop`.
 
 use super::{Place, is_over, payload, positive_rate};
-use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Packet, UDP_HEADER};
-use haltere_lab::plan::FlowPlan;
+use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::packet::{Body, Packet, UDP_HEADER};
+use haltere_plan::plan::FlowPlan;
 use haltere_queue::Ecn;
 use haltere_units::{Bytes, ParamError, Rate, Serialisation, Time};
 

@@ -24,12 +24,12 @@
 //! acknowledgements) is forgotten, and packets of old connections are not answered with RST.
 
 use super::Place;
-use crate::alarms::Alarms;
-use crate::fabric::{Fabric, Port, kind};
-use crate::packet::Packet;
-use haltere_lab::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
-use haltere_lab::record::TaskRecord;
-use haltere_lab::rng::Rng;
+use crate::engine::timer::Alarms;
+use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::packet::Packet;
+use haltere_plan::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
+use haltere_plan::record::TaskRecord;
+use haltere_plan::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
 use haltere_transport::{Connection, Role, TcpParams};
 use haltere_units::{Bytes, ParamError, Time};

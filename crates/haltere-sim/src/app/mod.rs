@@ -1,5 +1,6 @@
 //! What runs on the hosts: one flow each, both of its ends.
 
+pub(crate) mod arrivals;
 pub(crate) mod bulk;
 pub(crate) mod cbr;
 pub(crate) mod ftp;
@@ -9,10 +10,10 @@ pub(crate) mod ping;
 pub(crate) mod tcp;
 
 use crate::error::RunError;
-use crate::fabric::{Fabric, Port};
-use crate::packet::Packet;
-use haltere_lab::plan::{AppPlan, FlowPlan, Law};
-use haltere_lab::record::{FlowRecord, PingSample};
+use crate::net::fabric::{Fabric, Port};
+use crate::net::packet::Packet;
+use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan};
+use haltere_plan::record::{FlowRecord, PingSample};
 use haltere_transport::Info;
 use haltere_units::{Dur, ParamError, Rate, Time};
 
@@ -25,8 +26,8 @@ pub(crate) enum Flow {
     Ping(Box<ping::Ping>),
     Ftp(Box<ftp::Ftp>),
     Multipath(Box<multipath::Multi>),
-    /// A source of flows, which live elsewhere: see `births`.
-    Births,
+    /// An arrival process; its flows are in [`arrivals::SpawnedFlows`].
+    FlowArrivals,
 }
 
 /// Where both ends of a flow send from, its place in the plan, and the run's seed.
@@ -64,7 +65,7 @@ impl Flow {
             AppPlan::Arrivals(arrivals) => {
                 let bytes = haltere_units::Bytes::new(1);
                 // Built to hear what it says of its parameters.
-                tcp::Tcp::limited(0, &arrivals.tcp, bytes, place.ports, [0; 2]).map(|_| Flow::Births)
+                tcp::Tcp::limited(0, &arrivals.tcp, bytes, place.ports, [0; 2]).map(|_| Flow::FlowArrivals)
             }
             AppPlan::Ftp(ftp) => ftp::Ftp::new(plan, ftp, place).map(|ftp| Flow::Ftp(Box::new(ftp))),
         };
@@ -82,7 +83,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
             Flow::Ftp(ftp) => ftp.start(fabric),
-            Flow::Births => {}
+            Flow::FlowArrivals => {}
             Flow::Multipath(multi) => multi.start(fabric),
         }
     }
@@ -93,7 +94,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
             Flow::Multipath(multi) => multi.step(fabric),
-            Flow::Births => {}
+            Flow::FlowArrivals => {}
             Flow::Ftp(_) => {} // it goes on when something arrives or a timer fires
         }
     }
@@ -102,7 +103,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => tcp.stop(fabric),
             Flow::Multipath(multi) => multi.stop(fabric),
-            Flow::Births | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
+            Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
         }
     }
     /// The timer of the endpoint at `side` (0 near, 1 far) is due.
@@ -112,7 +113,7 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.on_timer(side, fabric),
             Flow::Ftp(ftp) => ftp.on_timer(side, fabric),
             Flow::Multipath(multi) => multi.on_timer(side, fabric),
-            Flow::Births | Flow::Cbr(_) | Flow::Ping(_) => {}
+            Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ping(_) => {}
         }
     }
     /// A packet reached the endpoint at `side` (0 near, 1 far).
@@ -123,7 +124,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),
             Flow::Ping(ping) => ping.receive(side, packet, fabric, pings),
             Flow::Ftp(ftp) => ftp.receive(side, packet, fabric),
-            Flow::Births => fabric.pool.give(&packet),
+            Flow::FlowArrivals => fabric.pool.give(&packet),
             Flow::Multipath(multi) => multi.receive(side, packet, fabric),
         }
     }
@@ -132,7 +133,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => tcp.received(),
             Flow::Cbr(cbr) => cbr.received,
-            Flow::Births | Flow::Ping(_) => 0,
+            Flow::FlowArrivals | Flow::Ping(_) => 0,
             Flow::Ftp(ftp) => ftp.received,
             Flow::Multipath(multi) => multi.received,
         }
@@ -142,7 +143,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => Some(tcp.sender()),
             Flow::Multipath(multi) => Some(multi.sender()),
-            Flow::Births | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
+            Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
         }
     }
     /// What became of it; what was when the warm-up ended is the recorder's to add.
@@ -157,7 +158,7 @@ impl Flow {
             Flow::Ping(ping) => {
                 (record.packets_sent, record.packets_received) = (ping.requests, ping.replies);
             }
-            Flow::Births | Flow::Ftp(_) => {} // its tasks have records of their own
+            Flow::FlowArrivals | Flow::Ftp(_) => {} // its tasks have records of their own
         }
         record
     }
@@ -184,10 +185,12 @@ fn payload(name: &'static str, bytes: haltere_units::Bytes, least: u64) -> Resul
 }
 
 /// The mean of a law.
-fn mean(law: Law) -> Dur {
+fn mean(law: DurationDistribution) -> Dur {
     match law {
-        Law::Constant(span) | Law::Exponential(span) | Law::Pareto(span, _) => span,
-        Law::Uniform(low, high) => Dur::from_ns(low.as_ns() / 2 + high.as_ns() / 2),
+        DurationDistribution::Constant(span)
+        | DurationDistribution::Exponential(span)
+        | DurationDistribution::Pareto(span, _) => span,
+        DurationDistribution::Uniform(low, high) => Dur::from_ns(low.as_ns() / 2 + high.as_ns() / 2),
     }
 }
 

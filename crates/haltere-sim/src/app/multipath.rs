@@ -4,12 +4,12 @@
 //! has sent by the packet's identification, and the other end looks it up when the packet arrives.
 
 use super::Place;
-use crate::alarms::Alarms;
-use crate::fabric::{Fabric, Port, kind};
-use crate::packet::Packet;
-use haltere_lab::plan::{FlowPlan, MultipathPlan, PathPlan};
-use haltere_lab::record::{PathSample, PingSample, Record};
-use haltere_lab::rng::Rng;
+use crate::engine::timer::Alarms;
+use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::packet::Packet;
+use haltere_plan::plan::{FlowPlan, MultipathPlan, PathPlan};
+use haltere_plan::record::{PathSample, PingSample, Record};
+use haltere_plan::rng::Rng;
 use haltere_transport::multipath::{Dss, Multipath};
 use haltere_transport::{Info, Role};
 use haltere_units::{Bytes, Dur, ParamError, Time};

@@ -6,8 +6,8 @@
 //! than the whole buffer goes in parts.
 
 use super::{mean, positive_rate, positive_span};
-use haltere_lab::plan::{FlowPlan, Law};
-use haltere_lab::rng::Rng;
+use haltere_plan::plan::{DurationDistribution, FlowPlan};
+use haltere_plan::rng::Rng;
 use haltere_transport::Connection;
 use haltere_units::{Bytes, Dur, ParamError, Rate, Serialisation, Time};
 
@@ -24,8 +24,8 @@ enum Next {
 pub(crate) struct OnOff {
     chunk: u64,
     clock: Serialisation,
-    on: Law,
-    off: Law,
+    on: DurationDistribution,
+    off: DurationDistribution,
     rng: Rng,
     next: Next,
     on_until: Time,
@@ -39,7 +39,7 @@ impl OnOff {
         plan: &FlowPlan,
         rate: Rate,
         chunk: Bytes,
-        (on, off): (Law, Law),
+        (on, off): (DurationDistribution, DurationDistribution),
         seed: u64,
     ) -> Result<Self, ParamError> {
         if chunk == Bytes::ZERO {

@@ -2,10 +2,10 @@
 //! Source: RFC 792. The answer carries the request's ECN setting, as Linux copies the type-of-service octet.
 
 use super::{Place, is_over, payload, positive_span};
-use crate::fabric::{Fabric, Port, kind};
-use crate::packet::{Body, Echo, Packet, UDP_HEADER};
-use haltere_lab::plan::FlowPlan;
-use haltere_lab::record::PingSample;
+use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::packet::{Body, Echo, Packet, UDP_HEADER};
+use haltere_plan::plan::FlowPlan;
+use haltere_plan::record::PingSample;
 use haltere_queue::Ecn;
 use haltere_units::{Bytes, Dur, ParamError, Time};
 

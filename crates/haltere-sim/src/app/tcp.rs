@@ -3,12 +3,12 @@
 use super::Place;
 use super::bulk::Bulk;
 use super::on_off::OnOff;
-use crate::alarms::Alarms;
-use crate::fabric::{Fabric, Port, kind};
-use crate::lookahead::fetch_all;
-use crate::packet::{Header, Packet};
-use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
-use haltere_lab::rng::Rng;
+use crate::engine::prefetch::fetch_all;
+use crate::engine::timer::Alarms;
+use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::packet::{Header, Packet};
+use haltere_plan::plan::{AppPlan, FlowPlan, TcpPlan};
+use haltere_plan::rng::Rng;
 use haltere_transport::{Connection, Info, Role, Segment, TcpParams};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Small plans for the tests.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use haltere_lab::Plan;
-use haltere_lab::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_plan::Plan;
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
 

@@ -3,8 +3,8 @@
 use super::{Context, Side};
 use crate::error::WireError;
 use crate::namespace::{Namespace, node_address};
-use haltere_lab::plan::{AppPlan, FlowPlan};
-use haltere_lab::record::FlowRecord;
+use haltere_plan::plan::{AppPlan, FlowPlan};
+use haltere_plan::record::FlowRecord;
 use haltere_units::{Bytes, Serialisation, Time};
 use nix::sys::epoll::EpollFlags;
 use std::io;

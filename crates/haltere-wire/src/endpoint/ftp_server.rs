@@ -4,8 +4,8 @@
 
 use crate::error::WireError;
 use crate::namespace::Topology;
-use haltere_lab::Plan;
-use haltere_lab::plan::AppPlan;
+use haltere_plan::Plan;
+use haltere_plan::plan::AppPlan;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};

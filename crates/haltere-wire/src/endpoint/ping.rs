@@ -6,8 +6,8 @@ use super::{Context, Side, datagram::set_ecn};
 use crate::error::WireError;
 use crate::frame::checksum;
 use crate::namespace::{Namespace, node_address};
-use haltere_lab::plan::{AppPlan, FlowPlan};
-use haltere_lab::record::{FlowRecord, PingSample};
+use haltere_plan::plan::{AppPlan, FlowPlan};
+use haltere_plan::record::{FlowRecord, PingSample};
 use haltere_units::{Dur, Time};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{

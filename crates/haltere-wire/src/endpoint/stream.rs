@@ -5,9 +5,9 @@ use crate::error::WireError;
 use crate::kernel_tcp::congestion_names;
 use crate::namespace::{Namespace, node_address};
 use crate::sys;
-use haltere_lab::plan::{AppPlan, FlowPlan, Law, TcpPlan};
-use haltere_lab::record::FlowRecord;
-use haltere_lab::rng::Rng;
+use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan, TcpPlan};
+use haltere_plan::record::FlowRecord;
+use haltere_plan::rng::Rng;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
@@ -36,8 +36,8 @@ const ALWAYS: Dur = Dur::from_secs(1 << 30);
 struct Source {
     chunk: u64,
     every: Dur,
-    on: Law,
-    off: Law,
+    on: DurationDistribution,
+    off: DurationDistribution,
     on_until: Time,
     chance: Rng,
 }
@@ -238,7 +238,7 @@ fn parts(flow: &FlowPlan, chance: Rng) -> Result<(&TcpPlan, Option<u64>, Option<
         AppPlan::Multipath(plan) => {
             let steady = |rate| {
                 let (every, chunk) = (interval(rate, plan.packet), plan.packet.as_u64());
-                let (on, off) = (Law::Constant(ALWAYS), Law::Constant(Dur::ZERO));
+                let (on, off) = (DurationDistribution::Constant(ALWAYS), DurationDistribution::Constant(Dur::ZERO));
                 Source { chunk, every, on, off, on_until: Time::ZERO, chance }
             };
             Ok((&plan.tcp, plan.bytes.map(Bytes::as_u64), plan.rate.map(steady)))

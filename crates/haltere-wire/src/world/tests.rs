@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{in_real_time, privileged};
 use haltere_congestion::CongestionParams;
-use haltere_lab::plan::{LinkPlan, Measure, TcpPlan};
+use haltere_plan::plan::{LinkPlan, Measure, TcpPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Rate};
@@ -167,7 +167,7 @@ fn an_on_off_source_writes_what_it_should() {
             return;
         }
         let AppPlan::Bulk { tcp, .. } = bulk("reno", None) else { unreachable!() };
-        let half = haltere_lab::plan::Law::Constant(Dur::from_ms(250));
+        let half = haltere_plan::plan::DurationDistribution::Constant(Dur::from_ms(250));
         let app = AppPlan::OnOff { tcp, rate: Rate::from_mbps(4), chunk: Bytes::new(1000), on: half, off: half };
         let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 5, app)], 3), &quick()).unwrap();
         // Six times 250 ms of 500 kB/s, less what is under way.
@@ -331,7 +331,7 @@ fn multipath(scheduler: &str) -> AppPlan {
         opportunistic: false,
         ..MultipathParams::default()
     };
-    AppPlan::Multipath(Box::new(haltere_lab::plan::MultipathPlan {
+    AppPlan::Multipath(Box::new(haltere_plan::plan::MultipathPlan {
         tcp,
         multipath,
         paths: paths.into(),

@@ -14,51 +14,25 @@
 //! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 160 instructions an event.
 
 use crate::app::Flow;
+use crate::app::arrivals::{self, SpawnedFlows};
 use crate::app::tcp::Tcp;
-use crate::births::{self, Nursery};
-use crate::event_queue::Target;
-use crate::fabric::{DELIVER, Fabric, kind};
-use crate::link::Link;
+use crate::engine::event_queue::Target;
+use crate::engine::prefetch::{fetch, fetch_all};
+use crate::net::fabric::{DELIVER, Fabric, kind};
+use crate::net::link::Link;
 use haltere_queue::Qdisc;
 
 /// From so many pending events on what they need does not fit into the caches.
-const CROWD: usize = 4096;
-
-/// Bytes of a line of the cache.
-pub(crate) const LINE: usize = 64;
+const MIN_PENDING: usize = 4096;
 
 /// Nothing is there to be looked at.
 const NONE: u32 = u32::MAX;
 
-/// Asks for the line at `place`, which may be any address.
-#[inline(always)]
-#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "there is no safe way to ask for a line of memory"))]
-pub(crate) fn fetch<T>(place: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
-    unsafe {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(place.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
-}
-
-/// Asks for all lines of a value.
-#[inline(always)]
-pub(crate) fn fetch_all<T>(value: &T) {
-    let start: *const u8 = (&raw const *value).cast();
-    for line in 0..size_of::<T>() / LINE {
-        fetch(start.wrapping_add(line * LINE));
-    }
-    fetch(start.wrapping_add(size_of::<T>() - 1));
-}
-
 /// What was asked for at the last step, and one step before where it is an endpoint's.
 #[derive(Debug)]
-pub(crate) struct Lookahead {
+pub(crate) struct Prefetcher {
     /// It pays where more events than so many are pending.
-    pub crowd: usize,
+    pub min_pending: usize,
     /// An event's place in the queue.
     queued: u32,
     /// The event of a link whose lines were asked for, or of a packet in flight.
@@ -73,10 +47,10 @@ pub(crate) struct Lookahead {
     parts: u32,
 }
 
-impl Default for Lookahead {
-    fn default() -> Lookahead {
-        Lookahead {
-            crowd: CROWD,
+impl Default for Prefetcher {
+    fn default() -> Prefetcher {
+        Prefetcher {
+            min_pending: MIN_PENDING,
             queued: NONE,
             event: None,
             packet: NONE,
@@ -88,11 +62,11 @@ impl Default for Lookahead {
     }
 }
 
-impl Lookahead {
+impl Prefetcher {
     /// One step, just before an event happens.
     #[inline(never)]
-    pub fn step(&mut self, fabric: &mut Fabric, flows: &[Flow], nursery: &Nursery) {
-        let tcp = |endpoint: u32| tcp_of(endpoint, flows, nursery);
+    pub fn step(&mut self, fabric: &mut Fabric, flows: &[Flow], spawned: &SpawnedFlows) {
+        let tcp = |endpoint: u32| tcp_of(endpoint, flows, spawned);
         if let Some(tcp) = tcp(self.parts) {
             tcp.fetch_record(self.parts as usize % 2);
         }
@@ -107,7 +81,7 @@ impl Lookahead {
         let (point, endpoint) = self.point;
         match fabric.paths.get(point as usize) {
             Some(&DELIVER) => {
-                fetch_flow(endpoint, flows, nursery);
+                fetch_flow(endpoint, flows, spawned);
                 self.flow = endpoint;
             }
             Some(&link) => {
@@ -136,7 +110,7 @@ impl Lookahead {
             match target.kind() {
                 kind::LINK => fabric.fetch_link(target.index() as u32),
                 kind::DELIVERY => fabric.pool.flights.fetch_place(target.index() as u32),
-                kind::TIMER => fetch_flow(target.index() as u32, flows, nursery),
+                kind::TIMER => fetch_flow(target.index() as u32, flows, spawned),
                 _ => {}
             }
             self.event = matches!(target.kind(), kind::LINK | kind::DELIVERY).then_some(target);
@@ -170,28 +144,29 @@ fn fetch_onward(point: u32, feeder: &Link, fabric: &Fabric) {
 
 /// Asks for where the flow of an endpoint begins.
 #[inline(always)]
-fn fetch_flow(endpoint: u32, flows: &[Flow], nursery: &Nursery) {
-    match births::slot(endpoint as usize) {
-        Some(slot) => nursery.fetch(slot),
+fn fetch_flow(endpoint: u32, flows: &[Flow], spawned: &SpawnedFlows) {
+    match arrivals::slot(endpoint as usize) {
+        Some(slot) => spawned.fetch(slot),
         None => fetch(flows.as_ptr().wrapping_add(endpoint as usize / 2)),
     }
 }
 
 #[inline(always)]
-fn tcp_of<'a>(endpoint: u32, flows: &'a [Flow], nursery: &'a Nursery) -> Option<&'a Tcp> {
+fn tcp_of<'a>(endpoint: u32, flows: &'a [Flow], spawned: &'a SpawnedFlows) -> Option<&'a Tcp> {
     if endpoint == NONE {
         return None; // the usual case
     }
-    match births::slot(endpoint as usize) {
-        Some(slot) => nursery.tcp(slot),
+    match arrivals::slot(endpoint as usize) {
+        Some(slot) => spawned.tcp(slot),
         None => flows.get(endpoint as usize / 2)?.tcp(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::network::Network;
-    use haltere_lab::{Record, Scenario};
+    use crate::run::Network;
+    use haltere_lab::Scenario;
+    use haltere_plan::Record;
     use std::borrow::Cow;
 
     const NETWORK: &str = r#"
@@ -215,9 +190,9 @@ mod tests {
     #[test]
     fn a_run_is_the_same_whether_looked_ahead_or_not() {
         let plan = Scenario::parse(NETWORK, "test.toml").and_then(|one| one.plan(1)).expect("the experiment is right");
-        let run = |crowd: usize| -> Record {
+        let run = |min_pending: usize| -> Record {
             let mut network = Network::new(Cow::Borrowed(&plan)).expect("the network is right");
-            network.lookahead.crowd = crowd;
+            network.prefetcher.min_pending = min_pending;
             network.live(plan.end, &Default::default()).expect("it runs");
             network.finish()
         };

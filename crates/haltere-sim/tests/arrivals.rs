@@ -1,8 +1,9 @@
 //! Flows that are born and die while a run goes on.
 
-use haltere_lab::plan::{AppPlan, Pattern};
-use haltere_lab::record::Record;
-use haltere_lab::{Plan, Scenario};
+use haltere_lab::Scenario;
+use haltere_plan::Plan;
+use haltere_plan::plan::{AppPlan, Pattern};
+use haltere_plan::record::Record;
 use haltere_sim::{RunControl, run};
 use haltere_units::Time;
 

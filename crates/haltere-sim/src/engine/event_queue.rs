@@ -17,7 +17,7 @@
 
 mod heap;
 
-use crate::lookahead::fetch;
+use crate::engine::prefetch::fetch;
 use haltere_units::Time;
 use heap::{Heap, Key};
 

@@ -4,11 +4,11 @@
 //! the file, as with a real capture), otherwise raw IP. Timestamps are nanoseconds of virtual time at which transmission
 //! starts. Payload bytes are zeros.
 
+use crate::capture::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
 use crate::control::Capture;
 use crate::error::RunError;
-use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, address};
-use crate::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
-use haltere_lab::plan::LinkPlan;
+use crate::net::packet::{Body, Header, IPV4_HEADER, Packet, Pool, address};
+use haltere_plan::plan::LinkPlan;
 use haltere_units::Time;
 use std::io::Write;
 

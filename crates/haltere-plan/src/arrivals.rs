@@ -1,13 +1,13 @@
-//! Flows that are born while a run goes on: when, between whom and how large, as a function of plan and seed.
+//! Flows that are spawned while a run goes on: when, between whom and how large, as a function of plan and seed.
 
-use crate::plan::{ArrivalsPlan, Law, Pattern};
+use crate::plan::{ArrivalsPlan, DurationDistribution, Pattern};
 use crate::rng::Rng;
 use haltere_units::{Bytes, Dur, Time};
 use std::collections::VecDeque;
 
 /// A flow that begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Birth {
+pub struct FlowArrival {
     /// When.
     pub at: Time,
     /// Index of the node that sends.
@@ -20,31 +20,31 @@ pub struct Birth {
 
 /// The flows of one traffic entry in order of time.
 #[derive(Debug)]
-pub struct Births {
+pub struct FlowArrivals {
     plan: Box<ArrivalsPlan>,
     stop: Option<Time>,
     now: Time,
     gaps: Rng,
     ends: Rng,
     sizes: Rng,
-    born: u64,
+    spawned: u64,
     /// Of a round of an incast: flows that are yet to begin.
-    round: VecDeque<Birth>,
+    round: VecDeque<FlowArrival>,
     rounds: u64,
 }
 
-impl Births {
+impl FlowArrivals {
     /// The flows of that plan from `start` on; `name` is the entry's, for its streams of randomness.
-    pub fn new(plan: &ArrivalsPlan, name: &str, start: Time, stop: Option<Time>, seed: u64) -> Births {
+    pub fn new(plan: &ArrivalsPlan, name: &str, start: Time, stop: Option<Time>, seed: u64) -> FlowArrivals {
         let stream = |what: &str| Rng::new(seed, &format!("{name}/{what}"));
-        Births {
+        FlowArrivals {
             plan: Box::new(plan.clone()),
             stop,
             now: start,
             gaps: stream("gaps"),
             ends: stream("ends"),
             sizes: stream("sizes"),
-            born: 0,
+            spawned: 0,
             round: VecDeque::new(),
             rounds: 0,
         }
@@ -65,28 +65,28 @@ impl Births {
         let to = to.unwrap_or_else(|| self.plan.hosts[self.ends.below(self.plan.hosts.len() as u64) as usize]);
         let mut others: Vec<usize> = self.plan.hosts.iter().copied().filter(|host| *host != to).collect();
         self.ends.shuffle(&mut others);
-        let mut flows: Vec<Birth> = Vec::new();
+        let mut flows: Vec<FlowArrival> = Vec::new();
         for &from in others.iter().cycle().take(senders as usize) {
-            let at = at + self.gaps.span(Law::Uniform(Dur::ZERO, jitter));
+            let at = at + self.gaps.span(DurationDistribution::Uniform(Dur::ZERO, jitter));
             let bytes = self.size();
-            flows.push(Birth { at, from, to, bytes });
+            flows.push(FlowArrival { at, from, to, bytes });
         }
         flows.sort_by_key(|flow| flow.at);
         self.round.extend(flows);
     }
 }
 
-impl Iterator for Births {
-    type Item = Birth;
-    fn next(&mut self) -> Option<Birth> {
-        if self.plan.most.is_some_and(|most| self.born >= most) {
+impl Iterator for FlowArrivals {
+    type Item = FlowArrival;
+    fn next(&mut self) -> Option<FlowArrival> {
+        if self.plan.max_flows.is_some_and(|most| self.spawned >= most) {
             return None;
         }
-        let birth = match self.plan.pattern {
+        let arrival = match self.plan.pattern {
             Pattern::Poisson { gap } => {
-                self.now += self.gaps.span(Law::Exponential(gap));
+                self.now += self.gaps.span(DurationDistribution::Exponential(gap));
                 let (from, to) = self.pair();
-                Birth { at: self.now, from, to, bytes: self.size() }
+                FlowArrival { at: self.now, from, to, bytes: self.size() }
             }
             Pattern::Incast { to, senders, interval, jitter } => {
                 if self.round.is_empty() {
@@ -95,7 +95,7 @@ impl Iterator for Births {
                 self.round.pop_front()?
             }
         };
-        self.born += 1;
-        self.stop.is_none_or(|stop| birth.at < stop).then_some(birth)
+        self.spawned += 1;
+        self.stop.is_none_or(|stop| arrival.at < stop).then_some(arrival)
     }
 }

@@ -1,8 +1,8 @@
 //! A link that draws its queue's dequeues lazily does the same as one that acts on every instant.
 
 use super::*;
-use crate::packet::{Body, Header, Marks};
-use haltere_lab::varying::{self, Capacity, Varying};
+use crate::net::packet::{Body, Header, Marks};
+use haltere_plan::varying::{self, Capacity, Varying};
 use haltere_queue::{Ecn, QueueParams};
 use haltere_units::{Prob, Rate};
 
@@ -47,7 +47,7 @@ impl Eager {
             out: Vec::new(),
             waiting: 0,
             tally: Tally {
-                active: Active { seed: Rng::seed(seed, &format!("{}/queue", plan.name)), acts: None },
+                active: Active { seed: Rng::seed(seed, &format!("{}/queue", plan.name)), signals: None },
                 ..Tally::default()
             },
             counters: LinkCounters::default(),
@@ -62,7 +62,7 @@ impl Eager {
     }
     fn dequeue(&mut self, now: Time) -> Option<Packet> {
         let Eager { queue, waiting, pool, tally, .. } = self;
-        let mut verdict = Verdict { now, waiting, tally, pool };
+        let mut verdict = QueueFate { now, waiting, tally, pool };
         let packet = queue.dequeue(now, &mut verdict)?;
         verdict.left();
         Some(packet)
@@ -109,7 +109,7 @@ impl Eager {
     fn arrive(&mut self, now: Time, packet: Packet) {
         let Eager { queue, waiting, pool, tally, .. } = self;
         self.counters.arrived += 1;
-        let mut verdict = Verdict { now, waiting, tally, pool };
+        let mut verdict = QueueFate { now, waiting, tally, pool };
         verdict.came();
         queue.enqueue(now, packet, &mut verdict);
         self.fill(now);
@@ -136,13 +136,13 @@ impl Eager {
             if now > end {
                 self.pass_time(end);
                 self.out.retain(|o| o.0 <= end);
-                let (tally, acts) = (&self.tally, self.tally.active.acts.as_ref());
+                let (tally, signals) = (&self.tally, self.tally.active.signals.as_ref());
                 let counters = LinkCounters {
                     packet_ns: self.packet_ns,
                     dropped_overlimit: tally.dropped_overlimit,
                     dropped_congestion: tally.dropped_congestion,
-                    marked: acts.map_or(0, |acts| acts.marked),
-                    returned: acts.map_or(0, |acts| acts.returned),
+                    marked: signals.map_or(0, |signals| signals.marked),
+                    returned: signals.map_or(0, |signals| signals.returned),
                     ..self.counters
                 };
                 return (self.out, counters);

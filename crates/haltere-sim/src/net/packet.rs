@@ -4,10 +4,10 @@
 //! lines lie together in [`Flights`]. What few packets carry (SACK blocks, the options of a
 //! SYN) is kept aside by the pool, and the packet holds its number.
 
-use crate::ahead::Ahead;
-use crate::flight::Flights;
-use crate::lookahead::fetch;
-use crate::wire_format::ecn_bits;
+use crate::capture::wire_format::ecn_bits;
+use crate::engine::prefetch::fetch;
+use crate::net::ahead::Ahead;
+use crate::net::flight::Flights;
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;

@@ -1,26 +1,26 @@
 //! A run: builds the network of a plan and lets it live until its end.
 
+use crate::app::arrivals::{self, FIRST, SpawnedFlows};
 use crate::app::{Flow, Place};
-use crate::births::{self, FIRST, Nursery};
+use crate::capture::pcap::Tap;
 use crate::control::{Capture, RunControl};
+use crate::engine::event_queue::{EventQueue, Target};
+use crate::engine::large_pages;
 use crate::error::RunError;
-use crate::event_queue::{EventQueue, Target};
-use crate::fabric::{DELIVER, Fabric, Port, kind};
-use crate::large_pages;
-use crate::link::Link;
-use crate::lookahead::Lookahead;
-use crate::packet::{Header, Marks, Packet, Pool};
-use crate::pcap::Tap;
+use crate::net::fabric::{DELIVER, Fabric, Port, kind};
+use crate::net::link::Link;
+use crate::net::packet::{Header, Marks, Packet, Pool};
+use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
-use haltere_lab::plan::{AppPlan, FlowPlan};
-use haltere_lab::{Plan, Record, Routes};
+use haltere_plan::plan::{AppPlan, FlowPlan};
+use haltere_plan::{Plan, Record, Routes};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// Events between two looks at the caller's wishes.
-const PATIENCE: u64 = 1024;
+const EVENTS_PER_POLL: u64 = 1024;
 
 /// Everything that lives during a run.
 #[derive(Debug)]
@@ -29,10 +29,10 @@ pub(crate) struct Network<'a> {
     pub fabric: Fabric,
     pub flows: Vec<Flow>,
     pub recorder: Recorder,
-    pub nursery: Nursery,
-    pub lookahead: Lookahead,
+    pub spawned: SpawnedFlows,
+    pub prefetcher: Prefetcher,
     /// Where packets that a queue turned round go on: by (node, destination).
-    ways_back: BTreeMap<(u32, u32), Option<u32>>,
+    return_paths: BTreeMap<(u32, u32), Option<u32>>,
     events: u64,
 }
 
@@ -88,32 +88,41 @@ impl<'a> Network<'a> {
             flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed })?);
             fabric.schedule(flow.start, kind::START, index);
         }
-        let nursery = Nursery::new(plan);
-        let lookahead = Lookahead::default();
-        Ok(Network { plan: owned, fabric, flows, recorder, nursery, lookahead, ways_back: BTreeMap::new(), events: 0 })
+        let spawned = SpawnedFlows::new(plan);
+        let prefetcher = Prefetcher::default();
+        Ok(Network {
+            plan: owned,
+            fabric,
+            flows,
+            recorder,
+            spawned,
+            prefetcher,
+            return_paths: BTreeMap::new(),
+            events: 0,
+        })
     }
     /// Everything due at or before `until` happens.
     pub fn live(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
         while let Some((now, target)) = self.fabric.events.pop(until) {
             debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
             self.fabric.now = now;
-            if self.fabric.events.len() > self.lookahead.crowd {
-                self.lookahead.step(&mut self.fabric, &self.flows, &self.nursery);
+            if self.fabric.events.len() > self.prefetcher.min_pending {
+                self.prefetcher.step(&mut self.fabric, &self.flows, &self.spawned);
             }
             self.handle(target);
             self.events += 1;
-            if self.events.is_multiple_of(PATIENCE) {
-                self.look_up(control)?;
+            if self.events.is_multiple_of(EVENTS_PER_POLL) {
+                self.poll_cancellation(control)?;
             }
         }
         self.fabric.now = until;
-        self.look_up(control)
+        self.poll_cancellation(control)
     }
     /// The run is over: what came of it.
     pub fn finish(self) -> Record {
-        let Network { plan, mut fabric, mut flows, recorder, nursery, events, .. } = self;
+        let Network { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
         let warmup = plan.warmup;
-        let mut record = Record { events, completions: nursery.finish(), ..recorder.finish(&mut fabric, &mut flows) };
+        let mut record = Record { events, completions: spawned.finish(), ..recorder.finish(&mut fabric, &mut flows) };
         for flow in record.completions.iter().filter(|flow| flow.end != Time::NEVER) {
             // What a source delivered is what its flows that ended did.
             let source = &mut record.flows[flow.flow as usize];
@@ -122,7 +131,7 @@ impl<'a> Network<'a> {
         }
         record
     }
-    fn look_up(&self, control: &RunControl) -> Result<(), RunError> {
+    fn poll_cancellation(&self, control: &RunControl) -> Result<(), RunError> {
         let at = self.fabric.now;
         if let Some(progress) = control.progress {
             progress.store(at.as_ns(), Ordering::Relaxed);
@@ -145,16 +154,16 @@ impl<'a> Network<'a> {
                 let packet = self.fabric.pool.flights.take(index as u32);
                 self.hand_on(packet);
             }
-            kind::TIMER => match births::slot(index) {
-                Some(slot) => self.nursery.on_timer(slot, index % 2, &mut self.fabric),
+            kind::TIMER => match arrivals::slot(index) {
+                Some(slot) => self.spawned.on_timer(slot, index % 2, &mut self.fabric),
                 None => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
             },
             kind::APP => match &mut self.flows[index] {
-                Flow::Births => self.nursery.bear(index, &self.plan, &mut self.fabric),
+                Flow::FlowArrivals => self.spawned.spawn(index, &self.plan, &mut self.fabric),
                 flow => flow.step(&mut self.fabric),
             },
             kind::START => match &mut self.flows[index] {
-                Flow::Births => self.nursery.start(index, &mut self.fabric),
+                Flow::FlowArrivals => self.spawned.start(index, &mut self.fabric),
                 flow => flow.start(&mut self.fabric),
             },
             kind::STOP => self.flows[index].stop(&mut self.fabric),
@@ -172,8 +181,8 @@ impl<'a> Network<'a> {
     fn hand_on(&mut self, packet: Packet) {
         if self.fabric.has_arrived(&packet) {
             let endpoint = packet.header.endpoint as usize;
-            if let Some(slot) = births::slot(endpoint) {
-                return self.nursery.receive(slot, endpoint % 2, packet, &mut self.fabric);
+            if let Some(slot) = arrivals::slot(endpoint) {
+                return self.spawned.receive(slot, endpoint % 2, packet, &mut self.fabric);
             }
             let pings = &mut self.recorder.record.pings;
             self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric, pings);
@@ -185,7 +194,7 @@ impl<'a> Network<'a> {
     #[cold]
     pub fn send_back(&mut self) {
         while let Some(mut packet) = self.fabric.pool.returned.pop() {
-            match self.way_back(&packet) {
+            match self.return_path(&packet) {
                 Some(cursor) => {
                     packet.header.cursor = cursor;
                     self.hand_on(packet);
@@ -195,12 +204,12 @@ impl<'a> Network<'a> {
         }
     }
     /// The path from the node at which `packet` was turned round: its cursor still says which link that was.
-    fn way_back(&mut self, packet: &Packet) -> Option<u32> {
+    fn return_path(&mut self, packet: &Packet) -> Option<u32> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
         let node = self.plan.links[link as usize].from as u32;
         let Fabric { paths, routes, .. } = &mut self.fabric;
-        *self.ways_back.entry((node, h.dst)).or_insert_with(|| {
+        *self.return_paths.entry((node, h.dst)).or_insert_with(|| {
             let start = paths.len() as u32;
             let found = add_path(routes.path(node as usize, h.dst as usize), paths);
             found.then_some(start)
@@ -276,7 +285,7 @@ pub(crate) fn path_ports(
     fabric: &mut Fabric,
 ) -> Result<Vec<[Port; 2]>, RunError> {
     let AppPlan::Multipath(multi) = &flow.app else { return Ok(Vec::new()) };
-    let one = |(number, path): (usize, &haltere_lab::plan::PathPlan)| {
+    let one = |(number, path): (usize, &haltere_plan::plan::PathPlan)| {
         let flow = FlowPlan { from: path.from, to: path.to, ..flow.clone() };
         let mut both = ports(plan, &flow, index, fabric)?;
         let (client, _) = port_numbers(index * haltere_transport::multipath::MAX_PATHS + number);

@@ -1,18 +1,18 @@
-//! Flows that are born and die while a run goes on.
+//! Flows that start and end during a run.
 //!
-//! What a flow is made of stands in a slot from its birth until both its ends have closed; then only its line in the record
+//! A flow occupies a slot from its start until both its ends have closed; then only its line in the record
 //! is left. Endpoints of slots are numbered from [`FIRST`] up, so they need no place in the plan. A packet or a timer of a
 //! flow that is gone finds its slot empty, or another flow there with other ports.
 
 use crate::app::tcp::Tcp;
-use crate::fabric::{Fabric, Port, kind};
-use crate::lookahead::fetch;
-use crate::packet::{Header, Marks, Packet};
-use haltere_lab::Plan;
-use haltere_lab::arrivals::{Birth, Births};
-use haltere_lab::plan::{AppPlan, ArrivalsPlan, FlowPlan};
-use haltere_lab::record::Completion;
-use haltere_lab::rng::Rng;
+use crate::engine::prefetch::fetch;
+use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::packet::{Header, Marks, Packet};
+use haltere_plan::Plan;
+use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
+use haltere_plan::plan::{AppPlan, ArrivalsPlan, FlowPlan};
+use haltere_plan::record::Completion;
+use haltere_plan::rng::Rng;
 use haltere_units::{Bytes, Dur, Time};
 use std::collections::HashMap;
 
@@ -21,32 +21,32 @@ pub(crate) const FIRST: usize = 1 << 27;
 
 /// A flow in its slot.
 #[derive(Debug)]
-struct Short {
+struct SpawnedFlow {
     tcp: Tcp,
     completion: Completion,
 }
 
-/// One traffic entry that gives birth to flows.
+/// One traffic entry whose flows arrive during the run.
 #[derive(Debug)]
 struct Source {
     /// Index of its flow in the plan.
     index: usize,
-    births: Births,
-    next: Option<Birth>,
+    arrivals: FlowArrivals,
+    next: Option<FlowArrival>,
     plan: Box<ArrivalsPlan>,
     name: String,
-    born: u64,
+    spawned: u64,
 }
 
-/// All flows that are born while the run goes on.
+/// All flows that arrive during the run.
 #[derive(Debug)]
-pub(crate) struct Nursery {
+pub(crate) struct SpawnedFlows {
     sources: Vec<Source>,
-    slots: Vec<Option<Box<Short>>>,
+    slots: Vec<Option<Box<SpawnedFlow>>>,
     free: Vec<u32>,
     /// Where each path that was ever taken stands among the fabric's paths.
     known: HashMap<Vec<usize>, u32>,
-    born: u64,
+    spawned: u64,
     framing: u32,
     seed: u64,
     ecmp: bool,
@@ -54,14 +54,14 @@ pub(crate) struct Nursery {
     pub completions: Vec<Completion>,
 }
 
-impl Nursery {
-    pub fn new(plan: &Plan) -> Nursery {
-        Nursery {
+impl SpawnedFlows {
+    pub fn new(plan: &Plan) -> SpawnedFlows {
+        SpawnedFlows {
             sources: sources(plan, 0),
             slots: Vec::new(),
             free: Vec::new(),
             known: HashMap::new(),
-            born: 0,
+            spawned: 0,
             framing: plan.framing,
             seed: plan.seed,
             ecmp: plan.ecmp,
@@ -75,7 +75,7 @@ impl Nursery {
     /// The flow in that slot, if there is one.
     #[inline(always)]
     pub fn tcp(&self, slot: usize) -> Option<&Tcp> {
-        self.slots.get(slot)?.as_ref().map(|short| &short.tcp)
+        self.slots.get(slot)?.as_ref().map(|flow| &flow.tcp)
     }
     /// Asks for where that flow stands.
     #[inline(always)]
@@ -90,18 +90,18 @@ impl Nursery {
         let Some(at) = self.source(index) else { return };
         self.wait(at, fabric);
     }
-    /// Sets the time of the next birth.
+    /// Schedules the next arrival.
     fn wait(&mut self, at: usize, fabric: &mut Fabric) {
         let source = &mut self.sources[at];
-        source.next = source.births.next();
-        if let Some(birth) = source.next {
-            fabric.schedule(birth.at, kind::APP, source.index);
+        source.next = source.arrivals.next();
+        if let Some(arrival) = source.next {
+            fabric.schedule(arrival.at, kind::APP, source.index);
         }
     }
-    /// The next flow of the entry at `index` of the plan is born.
-    pub fn bear(&mut self, index: usize, plan: &Plan, fabric: &mut Fabric) {
+    /// Starts the next flow of the entry at `index` of the plan.
+    pub fn spawn(&mut self, index: usize, plan: &Plan, fabric: &mut Fabric) {
         let Some(at) = self.source(index) else { return };
-        let Some(birth) = self.sources[at].next.take() else { return };
+        let Some(arrival) = self.sources[at].next.take() else { return };
         let slot = match self.free.pop() {
             Some(slot) => slot as usize,
             None => {
@@ -110,40 +110,47 @@ impl Nursery {
             }
         };
         assert!(slot < FIRST, "more flows at a time than there are numbers");
-        self.slots[slot] = Some(self.short(at, birth, slot, plan, fabric));
+        self.slots[slot] = Some(self.new_flow(at, arrival, slot, plan, fabric));
         self.wait(at, fabric);
         self.act(slot, fabric, |tcp, fabric| tcp.start(fabric));
     }
-    fn short(&mut self, at: usize, birth: Birth, slot: usize, plan: &Plan, fabric: &mut Fabric) -> Box<Short> {
-        let (ends, number) = ((birth.from, birth.to), self.born);
-        self.born += 1;
+    fn new_flow(
+        &mut self,
+        at: usize,
+        arrival: FlowArrival,
+        slot: usize,
+        plan: &Plan,
+        fabric: &mut Fabric,
+    ) -> Box<SpawnedFlow> {
+        let (ends, number) = ((arrival.from, arrival.to), self.spawned);
+        self.spawned += 1;
         let ports = port_numbers(number);
-        let (there, near) = self.way(ends, ports, fabric);
-        let (back, far) = self.way((birth.to, birth.from), (ports.1, ports.0), fabric);
+        let (there, near) = self.path(ends, ports, fabric);
+        let (back, far) = self.path((arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
         let near = Port { header: header(ends, ports, near, endpoint + 1) };
-        let far = Port { header: header((birth.to, birth.from), (ports.1, ports.0), far, endpoint) };
+        let far = Port { header: header((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint) };
         let source = &mut self.sources[at];
-        source.born += 1;
-        let mut chance = Rng::new(self.seed, &format!("{}/{}", source.name, source.born));
+        source.spawned += 1;
+        let mut chance = Rng::new(self.seed, &format!("{}/{}", source.name, source.spawned));
         let tcp = &source.plan.tcp;
         let mss = tcp.sender.mss.min(tcp.receiver.mss);
         let completion = Completion {
             flow: source.index as u32,
-            from: birth.from as u32,
-            to: birth.to as u32,
+            from: arrival.from as u32,
+            to: arrival.to as u32,
             retransmissions: 0,
-            bytes: birth.bytes.as_u64(),
+            bytes: arrival.bytes.as_u64(),
             start: fabric.now,
             end: Time::NEVER,
-            ideal: ideal(plan, (&there, &back), birth.bytes, mss, self.framing),
+            ideal: ideal(plan, (&there, &back), arrival.bytes, mss, self.framing),
         };
         let seeds = [chance.bits(), chance.bits()];
-        let tcp = Tcp::limited(FIRST + slot, tcp, birth.bytes, [near, far], seeds);
-        Box::new(Short { tcp: tcp.expect("the parameters were checked when the run was built"), completion })
+        let tcp = Tcp::limited(FIRST + slot, tcp, arrival.bytes, [near, far], seeds);
+        Box::new(SpawnedFlow { tcp: tcp.expect("the parameters were checked when the run was built"), completion })
     }
     /// The links from one node to another, and where their list begins.
-    fn way(&mut self, (from, to): (usize, usize), ports: (u16, u16), fabric: &mut Fabric) -> (Vec<usize>, u32) {
+    fn path(&mut self, (from, to): (usize, usize), ports: (u16, u16), fabric: &mut Fabric) -> (Vec<usize>, u32) {
         let key = header((from, to), ports, 0, 0).flow().hash(self.seed);
         let routes = &mut fabric.routes;
         let way = if self.ecmp { routes.spread(from, to, key) } else { routes.path(from, to) };
@@ -155,15 +162,15 @@ impl Nursery {
         self.known.insert(way.clone(), start);
         (way, start)
     }
-    /// Lets the flow in a slot act, and buries it where it is done.
+    /// Lets the flow in a slot act, and frees the slot if the flow is over.
     #[inline]
     fn act(&mut self, slot: usize, fabric: &mut Fabric, act: impl FnOnce(&mut Tcp, &mut Fabric)) {
-        let Some(short) = &mut self.slots[slot] else { return };
-        act(&mut short.tcp, fabric);
-        if short.tcp.is_over()
-            && let Some(short) = self.slots[slot].take()
+        let Some(flow) = &mut self.slots[slot] else { return };
+        act(&mut flow.tcp, fabric);
+        if flow.tcp.is_over()
+            && let Some(flow) = self.slots[slot].take()
         {
-            self.completions.push(short.line());
+            self.completions.push(flow.line());
             self.free.push(slot as u32);
         }
     }
@@ -174,7 +181,7 @@ impl Nursery {
     /// A packet reached an endpoint.
     pub fn receive(&mut self, slot: usize, side: usize, packet: Packet, fabric: &mut Fabric) {
         match &self.slots[slot] {
-            Some(short) if short.tcp.is_for(side, &packet.header) => {
+            Some(flow) if flow.tcp.is_for(side, &packet.header) => {
                 self.act(slot, fabric, |tcp, fabric| tcp.receive(side, packet, fabric));
             }
             _ => fabric.pool.give(&packet),
@@ -182,7 +189,7 @@ impl Nursery {
     }
     /// The run is over: all flows, those last that did not end.
     pub fn finish(mut self) -> Vec<Completion> {
-        self.completions.extend(self.slots.iter().flatten().map(|short| short.line()));
+        self.completions.extend(self.slots.iter().flatten().map(|flow| flow.line()));
         self.completions
     }
 }
@@ -193,17 +200,17 @@ pub(crate) fn slot(endpoint: usize) -> Option<usize> {
     (endpoint / 2).checked_sub(FIRST)
 }
 
-/// The entries that give birth, those of the first `known` flows of the plan left out.
+/// The entries whose flows arrive during the run, those of the first `known` flows of the plan left out.
 fn sources(plan: &Plan, known: usize) -> Vec<Source> {
     let source = |(index, flow): (usize, &FlowPlan)| {
-        let AppPlan::Arrivals(arrivals) = &flow.app else { return None };
-        let births = Births::new(arrivals, &flow.name, flow.start, flow.stop, plan.seed);
-        Some(Source { index, births, next: None, plan: arrivals.clone(), name: flow.name.clone(), born: 0 })
+        let AppPlan::Arrivals(arrivals_plan) = &flow.app else { return None };
+        let arrivals = FlowArrivals::new(arrivals_plan, &flow.name, flow.start, flow.stop, plan.seed);
+        Some(Source { index, arrivals, next: None, plan: arrivals_plan.clone(), name: flow.name.clone(), spawned: 0 })
     };
     plan.flows.iter().enumerate().skip(known).filter_map(source).collect()
 }
 
-impl Short {
+impl SpawnedFlow {
     fn line(&self) -> Completion {
         let retransmissions = self.tcp.sender().retransmissions as u32;
         Completion { end: self.tcp.completed.unwrap_or(Time::NEVER), retransmissions, ..self.completion }

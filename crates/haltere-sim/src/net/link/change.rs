@@ -5,9 +5,9 @@
 //! new one through its enqueue, all at that instant: what either drops or marks meanwhile counts as ever. The
 //! new discipline has then idled since the start of the run.
 
-use super::{Link, Next, Odd, Verdict};
-use crate::packet::{Packet, Pool};
-use haltere_lab::plan::LinkPlan;
+use super::{Extras, Link, Next, QueueFate};
+use crate::net::packet::{Packet, Pool};
+use haltere_plan::plan::LinkPlan;
 use haltere_queue::{Qdisc, Queue};
 use haltere_units::Time;
 
@@ -28,17 +28,17 @@ impl Link {
         }
         self.delay = fresh.delay;
         let last = pool.flights.last_due(&self.flight).unwrap_or(Time::ZERO);
-        let changed = Odd::new(plan, seed);
-        let odd = match &mut self.odd {
-            Some(odd) => {
-                (odd.burst, odd.jitter, odd.loss, odd.varying) =
+        let changed = Extras::new(plan, seed);
+        let extras = match &mut self.extras {
+            Some(extras) => {
+                (extras.burst, extras.jitter, extras.loss, extras.varying) =
                     (changed.burst, changed.jitter, changed.loss, changed.varying);
-                odd
+                extras
             }
             none => none.insert(Box::new(changed)),
         };
-        (odd.ordered, odd.last_due) = (true, odd.last_due.max(last));
-        if odd.varying.is_some() {
+        (extras.ordered, extras.last_due) = (true, extras.last_due.max(last));
+        if extras.varying.is_some() {
             self.passing = 0;
         }
         if with_queue {
@@ -47,13 +47,13 @@ impl Link {
         self.schedule(&pool.flights)
     }
     fn replace_queue(&mut self, queue: Queue<Packet>, now: Time, pool: &mut Pool) {
-        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
+        let mut verdict = QueueFate { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
         let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut verdict)).collect();
         assert_eq!(self.queue.backlog().packets, 0, "a discipline keeps packets although the link can send");
         self.queue = queue;
-        self.meet_queue();
+        self.cache_queue_properties();
         self.run_timers(now);
-        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
+        let mut verdict = QueueFate { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
         for packet in moved {
             self.queue.enqueue(now, packet, &mut verdict);
         }

@@ -16,9 +16,9 @@
 //! A feeder without a packet in flight has an event only as late as it may: nothing that it sends after `free_at` arrives before
 //! `free_at + delay`. What it sends meanwhile it sends when the next packet arrives.
 
-use crate::fabric::{DELIVER, Fabric};
-use haltere_lab::Plan;
-use haltere_lab::plan::AppPlan;
+use crate::net::fabric::{DELIVER, Fabric};
+use haltere_plan::Plan;
+use haltere_plan::plan::AppPlan;
 use haltere_units::Time;
 
 /// A packet that a feeder put on its line.
@@ -96,8 +96,9 @@ impl Fabric {
 
 #[cfg(test)]
 mod tests {
-    use crate::network::Network;
-    use haltere_lab::{Record, Scenario};
+    use crate::run::Network;
+    use haltere_lab::Scenario;
+    use haltere_plan::Record;
     use std::borrow::Cow;
 
     /// Both ways, with odd delays, so that hardly any two events fall on one nanosecond.

@@ -21,7 +21,7 @@ pub struct Record {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
-    /// Flows that were born while the run went on, in order of their end; at last those that did not end.
+    /// Flows that started during the run, in order of their end; at last those that did not end.
     pub completions: Vec<Completion>,
     /// Samples of the paths of multipath connections, in order of time, the end included.
     pub path_series: Vec<PathSample>,
@@ -104,10 +104,10 @@ pub struct TaskRecord {
     pub failures: u32,
 }
 
-/// A flow that was born while the run went on.
+/// A flow that started during the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Completion {
-    /// Index of the entry of the plan that gave birth to it.
+    /// Index of its entry in the plan.
     pub flow: u32,
     /// Index of the node that sent.
     pub from: u32,

@@ -3,7 +3,7 @@
 //! A world needs nothing else: node and link indices, resolved queue limits, start times with their
 //! jitter drawn. Worlds do not read scenarios.
 
-use crate::sizes::SizeLaw;
+use crate::sizes::SizeDistribution;
 use crate::varying::{Capacity, Varying};
 use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;
@@ -150,9 +150,9 @@ pub enum AppPlan {
         /// Bytes of one write.
         chunk: Bytes,
         /// How long it is on.
-        on: Law,
+        on: DurationDistribution,
         /// How long it is off.
-        off: Law,
+        off: DurationDistribution,
     },
     /// UDP at a constant rate.
     Cbr {
@@ -176,27 +176,27 @@ pub enum AppPlan {
     Ftp(FtpPlan),
     /// A stream over several paths.
     Multipath(Box<MultipathPlan>),
-    /// TCP flows of limited size between several hosts, born and gone while the run goes on; the flow's own ends count for
+    /// TCP flows of limited size between several hosts, which start and end during the run; the flow's own ends count for
     /// nothing.
     Arrivals(Box<ArrivalsPlan>),
 }
 
-/// TCP flows that are born while the run goes on.
+/// TCP flows that start during the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrivalsPlan {
     /// Both endpoints of each flow.
     pub tcp: TcpPlan,
     /// Indices of the nodes between which they run, two at least.
     pub hosts: Arc<[usize]>,
-    /// When they are born and between whom.
+    /// When they start and between whom.
     pub pattern: Pattern,
     /// How large they are.
-    pub sizes: SizeLaw,
+    pub sizes: SizeDistribution,
     /// No more than so many; `None`: until the entry stops.
-    pub most: Option<u64>,
+    pub max_flows: Option<u64>,
 }
 
-/// When flows are born, and between whom.
+/// When flows start, and between whom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pattern {
     /// After spans drawn from an exponential law with this mean, each between two hosts drawn anew.
@@ -290,7 +290,7 @@ impl TcpPlan {
 
 /// A law of random spans.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Law {
+pub enum DurationDistribution {
     /// Always this long.
     Constant(Dur),
     /// Exponential with this mean.

@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 /// A law of flow sizes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SizeLaw(Arc<[(f64, f64)]>);
+pub struct SizeDistribution(Arc<[(f64, f64)]>);
 
 /// A rule that a table breaks, and what was there.
 pub type TableFault = (String, String);
 
-impl SizeLaw {
+impl SizeDistribution {
     /// Always this size.
-    pub fn constant(bytes: Bytes) -> SizeLaw {
-        SizeLaw([(bytes.as_f64(), 1.0)].into())
+    pub fn constant(bytes: Bytes) -> SizeDistribution {
+        SizeDistribution([(bytes.as_f64(), 1.0)].into())
     }
     /// The law of these points: sizes in bytes and the parts of the flows that are at most so large.
-    pub fn new(points: &[[f64; 2]]) -> Result<SizeLaw, TableFault> {
+    pub fn new(points: &[[f64; 2]]) -> Result<SizeDistribution, TableFault> {
         let mut last = (0.0, 0.0);
         for (i, &[bytes, part]) in points.iter().enumerate() {
             let line = format!("{bytes} and {part} as point {}", i + 1);
@@ -37,7 +37,7 @@ impl SizeLaw {
                 format!("{} points that end at {}", points.len(), last.1),
             ));
         }
-        Ok(SizeLaw(points.iter().map(|&[bytes, part]| (bytes, part)).collect()))
+        Ok(SizeDistribution(points.iter().map(|&[bytes, part]| (bytes, part)).collect()))
     }
     /// The points of a table: two numbers a line; what follows `#` does not count.
     pub fn read(text: &str) -> Result<Vec<[f64; 2]>, TableFault> {
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn sizes_are_spread_evenly_between_points() {
-        let law = SizeLaw::new(&[[10.0, 0.5], [20.0, 1.0]]).unwrap();
+        let law = SizeDistribution::new(&[[10.0, 0.5], [20.0, 1.0]]).unwrap();
         let at = |u| law.quantile(u).as_u64();
         assert_eq!([at(0.0), at(0.3), at(0.5), at(0.75), at(1.0)], [10, 10, 10, 15, 20]);
         assert_eq!(law.mean(), 12.5);
@@ -88,7 +88,7 @@ mod tests {
             include_str!("sizes/data_mining.txt"),
             include_str!("sizes/cache.txt"),
         ] {
-            let law = SizeLaw::new(&SizeLaw::read(text).unwrap()).unwrap();
+            let law = SizeDistribution::new(&SizeDistribution::read(text).unwrap()).unwrap();
             let n = 100_000;
             let sum: f64 = (0..n).map(|i| law.quantile((f64::from(i) + 0.5) / f64::from(n)).as_f64()).sum();
             // Even steps, so no error of chance; sizes are cut to whole bytes.
@@ -97,10 +97,10 @@ mod tests {
     }
     #[test]
     fn a_wrong_table_is_told_with_its_point() {
-        let fault = |points: &[[f64; 2]]| SizeLaw::new(points).unwrap_err();
+        let fault = |points: &[[f64; 2]]| SizeDistribution::new(points).unwrap_err();
         assert_eq!(fault(&[[10.0, 0.5], [5.0, 1.0]]).1, "5 and 1 as point 2");
         assert_eq!(fault(&[[10.0, 0.5], [15.0, 0.4]]).0, "parts from 0 to 1, in order");
         assert_eq!(fault(&[[10.0, 0.5]]).1, "1 points that end at 0.5");
-        assert_eq!(SizeLaw::read("1 0.5\n2 x\n").unwrap_err().1, "`2 x` in line 2");
+        assert_eq!(SizeDistribution::read("1 0.5\n2 x\n").unwrap_err().1, "`2 x` in line 2");
     }
 }

@@ -7,8 +7,8 @@
 //!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line
 //! ```
 
-use crate::event_queue::Target;
-use crate::lookahead::fetch;
+use crate::engine::event_queue::Target;
+use crate::engine::prefetch::fetch;
 use haltere_units::Time;
 
 /// Ends a chain.

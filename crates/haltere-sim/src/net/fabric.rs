@@ -1,10 +1,10 @@
 //! What lies between the hosts: links, packets on their paths, and the events that move them.
 
-use crate::event_queue::{EventQueue, Target};
-use crate::link::{Link, Next};
-use crate::lookahead::{LINE, fetch};
-use crate::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
-use haltere_lab::Routes;
+use crate::engine::event_queue::{EventQueue, Target};
+use crate::engine::prefetch::{LINE, fetch};
+use crate::net::link::{Link, Next};
+use crate::net::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
+use haltere_plan::Routes;
 use haltere_queue::Ecn;
 use haltere_transport::{Flags, Segment};
 use haltere_units::Time;

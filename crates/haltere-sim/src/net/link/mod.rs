@@ -7,7 +7,7 @@
 //! line became free, in order of time, with the discipline's own timers in between. A dequeued packet has its delivery time
 //! at once and joins the flight; the pending event is the delivery of the flight's head. A packet is delivered
 //! at or after the end of its transmission, so while something waits the flight is not empty, with exceptions (a
-//! packet lost on the line, alone on it, or sent [ahead](crate::ahead), and `handover_at_start`), for which the pending event is that of
+//! packet lost on the line, alone on it, or sent [ahead](crate::net::ahead), and `handover_at_start`), for which the pending event is that of
 //! `look_again`: the end of the transmission, where nothing allows a later one. A
 //! discipline that sends packets back at a dequeue makes its link eager: an event at the end of each transmission, too.
 //!
@@ -15,21 +15,19 @@
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> deliver
 //! ```
 
-use crate::ahead::Ahead;
-use crate::flight::{Flight, Flights};
-use crate::packet::{Packet, Pool};
-use crate::pcap::Tap;
-use haltere_lab::plan::LinkPlan;
-use haltere_lab::record::LinkCounters;
-use haltere_lab::rng::Rng;
-use haltere_lab::varying::Line;
+use crate::capture::pcap::Tap;
+use crate::net::ahead::Ahead;
+use crate::net::flight::{Flight, Flights};
+use crate::net::packet::{Packet, Pool};
+use haltere_plan::plan::LinkPlan;
+use haltere_plan::record::LinkCounters;
+use haltere_plan::rng::Rng;
+use haltere_plan::varying::Line;
 use haltere_queue::{DropReason, Fate, LinkContext, MarkReason, Qdisc, Queue, Returns};
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 use std::collections::VecDeque;
 
-#[path = "link_ahead.rs"]
 mod ahead;
-#[path = "link_change.rs"]
 mod change;
 
 /// Length of a full IP packet, for queue sizes in bandwidth-delay products.
@@ -66,32 +64,32 @@ struct Tally {
 struct Active {
     /// Seed of its stream of randomness.
     seed: u64,
-    acts: Option<Box<Acts>>,
+    signals: Option<Box<Signals>>,
 }
 
 #[derive(Debug)]
-struct Acts {
+struct Signals {
     rng: Rng,
     marked: u64,
     returned: u64,
 }
 
 impl Active {
-    fn get(&mut self) -> &mut Acts {
+    fn get(&mut self) -> &mut Signals {
         let seed = self.seed;
-        self.acts.get_or_insert_with(|| Box::new(Acts { rng: Rng::from_seed(seed), marked: 0, returned: 0 }))
+        self.signals.get_or_insert_with(|| Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0 }))
     }
 }
 
 /// Where the discipline tells what became of packets.
-struct Verdict<'a> {
+struct QueueFate<'a> {
     now: Time,
     waiting: &'a mut u32,
     tally: &'a mut Tally,
     pool: &'a mut Pool,
 }
 
-impl Verdict<'_> {
+impl QueueFate<'_> {
     #[inline]
     fn came(&mut self) {
         *self.waiting += 1;
@@ -104,7 +102,7 @@ impl Verdict<'_> {
     }
 }
 
-impl Fate<Packet> for Verdict<'_> {
+impl Fate<Packet> for QueueFate<'_> {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         match reason {
             DropReason::Overlimit => self.tally.dropped_overlimit += 1,
@@ -141,13 +139,13 @@ pub(crate) enum Next {
     Nothing,
     /// Its own event at that time.
     Event(Time),
-    /// The delivery at that time of the packet at that place of [`Flights`](crate::flight::Flights), which was alone on the line.
+    /// The delivery at that time of the packet at that place of [`Flights`](crate::net::flight::Flights), which was alone on the line.
     Delivery(Time, u32),
 }
 
 /// What few links have, and no packet of the others looks at.
 #[derive(Debug)]
-struct Odd {
+struct Extras {
     /// When the line became busy last.
     busy_since: Time,
     handover_at_start: bool,
@@ -171,9 +169,9 @@ struct Odd {
     tap: Option<Box<Tap>>,
 }
 
-impl Odd {
-    fn new(plan: &LinkPlan, seed: u64) -> Odd {
-        Odd {
+impl Extras {
+    fn new(plan: &LinkPlan, seed: u64) -> Extras {
+        Extras {
             busy_since: Time::ZERO,
             handover_at_start: plan.handover_at_start,
             burst: plan.rate.map_or(Dur::ZERO, |rate| rate.time_for(plan.burst)),
@@ -229,7 +227,7 @@ pub(crate) struct Link {
     feeder: u32,
     /// A packet has waited here: packets come in bunches.
     bunched: bool,
-    odd: Option<Box<Odd>>,
+    extras: Option<Box<Extras>>,
     device: Option<Box<Device>>,
     queue: Queue<Packet>,
     tally: Tally,
@@ -250,7 +248,7 @@ impl Link {
             packet: Bytes::new(u64::from(FULL_PACKET + framing)),
             seed: hash.bits(),
         };
-        let odd = Odd::new(plan, seed);
+        let extras = Extras::new(plan, seed);
         let mut link = Link {
             scheduled: Time::NEVER,
             free_at: Time::ZERO,
@@ -268,19 +266,19 @@ impl Link {
             sent_bytes: 0,
             feeder: NO_FEEDER,
             bunched: false,
-            odd: odd.matters().then(|| Box::new(odd)),
+            extras: extras.matters().then(|| Box::new(extras)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
             queue: Queue::new(&plan.queue, &context)?,
             tally: Tally {
-                active: Active { seed: Rng::seed(seed, &format!("{}/queue", plan.name)), acts: None },
+                active: Active { seed: Rng::seed(seed, &format!("{}/queue", plan.name)), signals: None },
                 ..Tally::default()
             },
         };
-        link.meet_queue();
+        link.cache_queue_properties();
         Ok(link)
     }
     /// The discipline is new, and empty: what is fixed as long as the link has it.
-    fn meet_queue(&mut self) {
+    fn cache_queue_properties(&mut self) {
         self.timed = self.queue.next_timer().is_some();
         self.eager = self.queue.returns() == Returns::AtDequeue;
         let simple = self.device.is_none() && self.varying().is_none();
@@ -298,15 +296,15 @@ impl Link {
         };
     }
     fn varying(&self) -> Option<&Line> {
-        self.odd.as_ref().and_then(|odd| odd.varying.as_ref())
+        self.extras.as_ref().and_then(|extras| extras.varying.as_ref())
     }
     /// Writes every packet that the line takes to `tap`; plan and seed are the link's.
     pub fn set_tap(&mut self, tap: Tap, plan: &LinkPlan, seed: u64) {
-        self.odd.get_or_insert_with(|| Box::new(Odd::new(plan, seed))).tap = Some(Box::new(tap));
+        self.extras.get_or_insert_with(|| Box::new(Extras::new(plan, seed))).tap = Some(Box::new(tap));
     }
     /// The tap, to be closed.
     pub fn take_tap(&mut self) -> Option<Box<Tap>> {
-        self.odd.as_mut().and_then(|odd| odd.tap.take())
+        self.extras.as_mut().and_then(|extras| extras.tap.take())
     }
 
     /// A packet arrives at the queue.
@@ -321,7 +319,7 @@ impl Link {
     fn join(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
         self.catch_up(now, pool);
         self.arrived += 1;
-        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
+        let mut verdict = QueueFate { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
         verdict.came();
         self.queue.enqueue(now, packet, &mut verdict);
         if self.device.is_some() {
@@ -369,12 +367,12 @@ impl Link {
     #[inline(always)]
     fn occupy(&mut self, now: Time) {
         self.idle = false;
-        match &mut self.odd {
+        match &mut self.extras {
             None => self.free_at = self.free_at.max(now),
-            Some(odd) => {
-                odd.busy_since = now;
-                self.free_at = self.free_at.max(now.saturating_sub(odd.burst));
-                if let Some(line) = &mut odd.varying {
+            Some(extras) => {
+                extras.busy_since = now;
+                self.free_at = self.free_at.max(now.saturating_sub(extras.burst));
+                if let Some(line) = &mut extras.varying {
                     self.free_at = line.ready(self.free_at);
                 }
             }
@@ -445,7 +443,7 @@ impl Link {
     }
     fn drain_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
-            let start = self.odd.as_ref().map_or(self.free_at, |odd| self.free_at.max(odd.busy_since));
+            let start = self.extras.as_ref().map_or(self.free_at, |extras| self.free_at.max(extras.busy_since));
             self.run_timers(start);
             match self.next_packet(start, pool) {
                 Some(packet) => self.transmit(start, packet, pool),
@@ -463,7 +461,7 @@ impl Link {
     }
     #[inline]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
-        let mut verdict = Verdict { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
+        let mut verdict = QueueFate { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
         let packet = self.queue.dequeue(now, &mut verdict)?;
         verdict.left();
         Some(packet)
@@ -480,8 +478,8 @@ impl Link {
     #[inline(always)]
     fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
         self.sent_bytes += u64::from(packet.header.len);
-        if self.odd.is_some() {
-            return self.transmit_oddly(start, packet, pool);
+        if self.extras.is_some() {
+            return self.transmit_slow_path(start, packet, pool);
         }
         let due = self.serialise(start, packet.header.len);
         if self.feeds() {
@@ -497,10 +495,10 @@ impl Link {
         self.free_at += self.line.next(Bytes::new(u64::from(len)));
         self.free_at.max(start) + self.delay
     }
-    fn transmit_oddly(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
-        let Some(odd) = &mut self.odd else { return };
-        let bytes = Bytes::new(u64::from(packet.header.len).max(odd.mpu));
-        let (end, delay) = match &mut odd.varying {
+    fn transmit_slow_path(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
+        let Some(extras) = &mut self.extras else { return };
+        let bytes = Bytes::new(u64::from(packet.header.len).max(extras.mpu));
+        let (end, delay) = match &mut extras.varying {
             None => {
                 self.free_at += self.line.next(bytes);
                 (self.free_at, self.delay)
@@ -508,31 +506,31 @@ impl Link {
             Some(line) => {
                 let end = line.send(self.free_at, bytes);
                 self.free_at = line.ready(end);
-                let leaves = if odd.handover_at_start { start } else { end };
+                let leaves = if extras.handover_at_start { start } else { end };
                 // A packet that the line never carries is under way for ever.
                 (end, line.delay(leaves).min(Time::NEVER.since(leaves)))
             }
         };
-        if let Some(tap) = &mut odd.tap {
+        if let Some(tap) = &mut extras.tap {
             tap.write(start, &packet, pool);
         }
-        if odd.loss > 0.0 && odd.loss_rng.uniform() < odd.loss {
-            odd.lost += 1;
+        if extras.loss > 0.0 && extras.loss_rng.uniform() < extras.loss {
+            extras.lost += 1;
             pool.give(&packet);
             return;
         }
-        let leaves = if odd.handover_at_start { start } else { end.max(start) };
+        let leaves = if extras.handover_at_start { start } else { end.max(start) };
         let mut due = leaves + delay;
-        if odd.ordered {
-            odd.last_due = odd.last_due.max(due + odd.jitter.mul_f64(odd.jitter_rng.uniform()));
-            due = odd.last_due;
+        if extras.ordered {
+            extras.last_due = extras.last_due.max(due + extras.jitter.mul_f64(extras.jitter_rng.uniform()));
+            due = extras.last_due;
         }
         pool.flights.push(&mut self.flight, due, packet);
     }
 
     /// The counters up to now.
     fn counters(&self, now: Time) -> LinkCounters {
-        let (tally, acts) = (&self.tally, self.tally.active.acts.as_ref());
+        let (tally, signals) = (&self.tally, self.tally.active.signals.as_ref());
         let gone = tally.dropped_overlimit + tally.dropped_congestion;
         let held = self.waiting + self.device.as_ref().map_or(0, |d| d.fifo.len() as u32);
         let packet_ns = tally.balance_ns + i128::from(self.waiting) * i128::from(now.as_ns());
@@ -542,9 +540,9 @@ impl Link {
             sent_bytes: self.sent_bytes,
             dropped_overlimit: tally.dropped_overlimit,
             dropped_congestion: tally.dropped_congestion,
-            marked: acts.map_or(0, |acts| acts.marked),
-            returned: acts.map_or(0, |acts| acts.returned),
-            lost: self.odd.as_ref().map_or(0, |odd| odd.lost),
+            marked: signals.map_or(0, |signals| signals.marked),
+            returned: signals.map_or(0, |signals| signals.returned),
+            lost: self.extras.as_ref().map_or(0, |extras| extras.lost),
             packet_ns: u128::try_from(packet_ns)
                 .unwrap_or_else(|_| panic!("negative waiting time: {packet_ns} ns for {} packets", self.waiting)),
             peak_packets: tally.peak_packets,
@@ -580,5 +578,4 @@ impl Link {
 }
 
 #[cfg(test)]
-#[path = "link_tests.rs"]
 mod tests;

@@ -1,8 +1,8 @@
-//! A link that takes packets ahead of time, and the link that feeds it: see [`ahead`](crate::ahead).
+//! A link that takes packets ahead of time, and the link that feeds it: see [`ahead`](crate::net::ahead).
 
 use super::{Link, NO_FEEDER, Next};
-use crate::flight::Flights;
-use crate::packet::Packet;
+use crate::net::flight::Flights;
+use crate::net::packet::Packet;
 use haltere_queue::{Qdisc, Returns};
 use haltere_units::Time;
 
@@ -10,7 +10,7 @@ impl Link {
     /// Only links without oddities feed others ahead of time, or are fed.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        self.odd.is_none()
+        self.extras.is_none()
     }
     /// True where an empty line takes a packet without asking the discipline.
     pub fn lets_pass(&self) -> bool {

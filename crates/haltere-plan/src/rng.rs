@@ -4,7 +4,7 @@
 //! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer arithmetic
 //! and `libm` only, so the same numbers come out on every platform.
 
-use crate::plan::Law;
+use crate::plan::DurationDistribution;
 use haltere_units::Dur;
 
 /// A stream of random numbers.
@@ -83,12 +83,12 @@ impl Rng {
         }
     }
     /// A span drawn from `law`.
-    pub fn span(&mut self, law: Law) -> Dur {
+    pub fn span(&mut self, law: DurationDistribution) -> Dur {
         match law {
-            Law::Constant(span) => span,
-            Law::Exponential(mean) => mean.mul_f64(-libm::log(1.0 - self.uniform())),
-            Law::Uniform(low, high) => low + high.saturating_sub(low).mul_f64(self.uniform()),
-            Law::Pareto(mean, shape) => {
+            DurationDistribution::Constant(span) => span,
+            DurationDistribution::Exponential(mean) => mean.mul_f64(-libm::log(1.0 - self.uniform())),
+            DurationDistribution::Uniform(low, high) => low + high.saturating_sub(low).mul_f64(self.uniform()),
+            DurationDistribution::Pareto(mean, shape) => {
                 // Mean = scale * shape / (shape - 1) for shape > 1.
                 let scale = (shape - 1.0) / shape;
                 mean.mul_f64(scale * libm::pow(1.0 - self.uniform(), -1.0 / shape))
@@ -140,10 +140,10 @@ mod tests {
         let mut rng = Rng::new(7, "laws");
         let mean = Dur::from_ms(10);
         let laws = [
-            Law::Constant(mean),
-            Law::Exponential(mean),
-            Law::Uniform(Dur::from_ms(5), Dur::from_ms(15)),
-            Law::Pareto(mean, 3.0),
+            DurationDistribution::Constant(mean),
+            DurationDistribution::Exponential(mean),
+            DurationDistribution::Uniform(Dur::from_ms(5), Dur::from_ms(15)),
+            DurationDistribution::Pareto(mean, 3.0),
         ];
         for law in laws {
             let n = 200_000;

@@ -1,0 +1,7 @@
+//! What lies between the hosts: packets, links, and the paths over them.
+
+pub(crate) mod ahead;
+pub(crate) mod fabric;
+pub(crate) mod flight;
+pub(crate) mod link;
+pub(crate) mod packet;
