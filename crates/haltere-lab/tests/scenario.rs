@@ -1,7 +1,8 @@
 //! Experiment files: what they mean, and that nothing in them is ignored.
 
-use haltere_lab::plan::{AppPlan, DurationDistribution};
-use haltere_lab::{Plan, Scenario, ScenarioError};
+use haltere_lab::{Scenario, ScenarioError};
+use haltere_plan::Plan;
+use haltere_plan::plan::{AppPlan, DurationDistribution};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, UInt64Type};
-use haltere_lab::record::{FlowRecord, FlowSample, LinkCounters, LinkRecord, PingSample, QueueSample};
-use haltere_lab::{Plan, Record, Scenario, table};
+use haltere_lab::{Scenario, table};
+use haltere_plan::record::{FlowRecord, FlowSample, LinkCounters, LinkRecord, PingSample, QueueSample};
+use haltere_plan::{Plan, Record};
 use haltere_transport::Info;
 use haltere_units::{Bytes, Dur, Time};
 

@@ -10,6 +10,13 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeDistribution(Arc<[(f64, f64)]>);
 
+/// Web search, as a table: Alizadeh et al., "Data Center TCP", SIGCOMM 2010.
+pub const WEB_SEARCH: &str = include_str!("sizes/web_search.txt");
+/// Data mining, as a table: Greenberg et al., "VL2", SIGCOMM 2009.
+pub const DATA_MINING: &str = include_str!("sizes/data_mining.txt");
+/// Key-value cache, as a table: the file's head names the source.
+pub const CACHE: &str = include_str!("sizes/cache.txt");
+
 /// A rule that a table breaks, and what was there.
 pub type TableFault = (String, String);
 
@@ -83,11 +90,7 @@ mod tests {
     }
     #[test]
     fn draws_have_the_mean_of_the_law() {
-        for text in [
-            include_str!("sizes/web_search.txt"),
-            include_str!("sizes/data_mining.txt"),
-            include_str!("sizes/cache.txt"),
-        ] {
+        for text in [WEB_SEARCH, DATA_MINING, CACHE] {
             let law = SizeDistribution::new(&SizeDistribution::read(text).unwrap()).unwrap();
             let n = 100_000;
             let sum: f64 = (0..n).map(|i| law.quantile((f64::from(i) + 0.5) / f64::from(n)).as_f64()).sum();

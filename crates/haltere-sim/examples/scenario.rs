@@ -151,11 +151,11 @@ fn print_plan(plan: &Plan) {
                 println!("flow {from} {to} {start} {} {}", bytes.map_or(0, Bytes::as_u64), words(tcp));
                 paths((from, to), index, usize::MAX);
             }
-            AppPlan::Arrivals(arrivals) => {
-                let arrivals = FlowArrivals::new(arrivals, &flow.name, flow.start, flow.stop, plan.seed);
+            AppPlan::Arrivals(process) => {
+                let arrivals = FlowArrivals::new(process, &flow.name, flow.start, flow.stop, plan.seed);
                 for (number, arrival) in arrivals.take_while(|arrival| arrival.at <= plan.end).enumerate() {
                     let (from, to, start) = (arrival.from, arrival.to, arrival.at.as_ns());
-                    println!("flow {from} {to} {start} {} {}", arrival.bytes.as_u64(), words(&arrivals.tcp));
+                    println!("flow {from} {to} {start} {} {}", arrival.bytes.as_u64(), words(&process.tcp));
                     paths((from, to), number, 2000);
                 }
             }

@@ -106,7 +106,7 @@ impl Recorder {
                 Flow::Ping(_) => continue,
                 Flow::Tcp(tcp) => tcp.probe(&mut probe),
                 Flow::Multipath(multi) => multi.sample(now, &mut self.record.path_series),
-                Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ftp(_) => {}
+                Flow::Arrivals | Flow::Cbr(_) | Flow::Ftp(_) => {}
             }
             self.record.flow_series.push(FlowSample {
                 at: now,

@@ -159,11 +159,11 @@ impl<'a> Network<'a> {
                 None => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
             },
             kind::APP => match &mut self.flows[index] {
-                Flow::FlowArrivals => self.spawned.spawn(index, &self.plan, &mut self.fabric),
+                Flow::Arrivals => self.spawned.spawn(index, &self.plan, &mut self.fabric),
                 flow => flow.step(&mut self.fabric),
             },
             kind::START => match &mut self.flows[index] {
-                Flow::FlowArrivals => self.spawned.start(index, &mut self.fabric),
+                Flow::Arrivals => self.spawned.start(index, &mut self.fabric),
                 flow => flow.start(&mut self.fabric),
             },
             kind::STOP => self.flows[index].stop(&mut self.fabric),

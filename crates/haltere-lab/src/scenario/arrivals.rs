@@ -2,7 +2,7 @@
 
 use super::error::{Fault, FaultKind, ScenarioError};
 use super::traffic::{Ends, TcpSide};
-use haltere_plan::sizes::{SizeDistribution, TableFault};
+use haltere_plan::sizes::{self, SizeDistribution, TableFault};
 use haltere_units::{Bytes, Dur, Prob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,9 +121,9 @@ impl SizesSpec {
         let points = match self {
             SizesSpec::Published(name) => {
                 let text = match name {
-                    Published::WebSearch => include_str!("../sizes/web_search.txt"),
-                    Published::DataMining => include_str!("../sizes/data_mining.txt"),
-                    Published::Cache => include_str!("../sizes/cache.txt"),
+                    Published::WebSearch => sizes::WEB_SEARCH,
+                    Published::DataMining => sizes::DATA_MINING,
+                    Published::Cache => sizes::CACHE,
                 };
                 SizeDistribution::read(text).map_err(|fault| refused(path, fault))?
             }

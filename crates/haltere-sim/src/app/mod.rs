@@ -27,7 +27,7 @@ pub(crate) enum Flow {
     Ftp(Box<ftp::Ftp>),
     Multipath(Box<multipath::Multi>),
     /// An arrival process; its flows are in [`arrivals::SpawnedFlows`].
-    FlowArrivals,
+    Arrivals,
 }
 
 /// Where both ends of a flow send from, its place in the plan, and the run's seed.
@@ -65,7 +65,7 @@ impl Flow {
             AppPlan::Arrivals(arrivals) => {
                 let bytes = haltere_units::Bytes::new(1);
                 // Built to hear what it says of its parameters.
-                tcp::Tcp::limited(0, &arrivals.tcp, bytes, place.ports, [0; 2]).map(|_| Flow::FlowArrivals)
+                tcp::Tcp::limited(0, &arrivals.tcp, bytes, place.ports, [0; 2]).map(|_| Flow::Arrivals)
             }
             AppPlan::Ftp(ftp) => ftp::Ftp::new(plan, ftp, place).map(|ftp| Flow::Ftp(Box::new(ftp))),
         };
@@ -83,7 +83,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
             Flow::Ftp(ftp) => ftp.start(fabric),
-            Flow::FlowArrivals => {}
+            Flow::Arrivals => {}
             Flow::Multipath(multi) => multi.start(fabric),
         }
     }
@@ -94,7 +94,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.step(fabric),
             Flow::Ping(ping) => ping.step(fabric),
             Flow::Multipath(multi) => multi.step(fabric),
-            Flow::FlowArrivals => {}
+            Flow::Arrivals => {}
             Flow::Ftp(_) => {} // it goes on when something arrives or a timer fires
         }
     }
@@ -103,7 +103,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => tcp.stop(fabric),
             Flow::Multipath(multi) => multi.stop(fabric),
-            Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
+            Flow::Arrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
         }
     }
     /// The timer of the endpoint at `side` (0 near, 1 far) is due.
@@ -113,7 +113,7 @@ impl Flow {
             Flow::Tcp(tcp) => tcp.on_timer(side, fabric),
             Flow::Ftp(ftp) => ftp.on_timer(side, fabric),
             Flow::Multipath(multi) => multi.on_timer(side, fabric),
-            Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ping(_) => {}
+            Flow::Arrivals | Flow::Cbr(_) | Flow::Ping(_) => {}
         }
     }
     /// A packet reached the endpoint at `side` (0 near, 1 far).
@@ -124,7 +124,7 @@ impl Flow {
             Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),
             Flow::Ping(ping) => ping.receive(side, packet, fabric, pings),
             Flow::Ftp(ftp) => ftp.receive(side, packet, fabric),
-            Flow::FlowArrivals => fabric.pool.give(&packet),
+            Flow::Arrivals => fabric.pool.give(&packet),
             Flow::Multipath(multi) => multi.receive(side, packet, fabric),
         }
     }
@@ -133,7 +133,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => tcp.received(),
             Flow::Cbr(cbr) => cbr.received,
-            Flow::FlowArrivals | Flow::Ping(_) => 0,
+            Flow::Arrivals | Flow::Ping(_) => 0,
             Flow::Ftp(ftp) => ftp.received,
             Flow::Multipath(multi) => multi.received,
         }
@@ -143,7 +143,7 @@ impl Flow {
         match self {
             Flow::Tcp(tcp) => Some(tcp.sender()),
             Flow::Multipath(multi) => Some(multi.sender()),
-            Flow::FlowArrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
+            Flow::Arrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
         }
     }
     /// What became of it; what was when the warm-up ended is the recorder's to add.
@@ -158,7 +158,7 @@ impl Flow {
             Flow::Ping(ping) => {
                 (record.packets_sent, record.packets_received) = (ping.requests, ping.replies);
             }
-            Flow::FlowArrivals | Flow::Ftp(_) => {} // its tasks have records of their own
+            Flow::Arrivals | Flow::Ftp(_) => {} // its tasks have records of their own
         }
         record
     }
