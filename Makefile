@@ -23,7 +23,7 @@ endif
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
-.PHONY: help setup tuned run test test-rust test-python lint format bench bench-all bench-ns3 bench-check bench-controls docs clean need-cargo need-python
+.PHONY: help setup tuned run test test-rust test-python lint lint-words format bench bench-all bench-ns3 bench-check bench-controls docs clean need-cargo need-python
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -61,17 +61,26 @@ test-rust: need-cargo
 test-python: setup
 	$(BIN)/python -m pytest -q
 
-lint: setup ## rustfmt, clippy, ruff, mypy
+# What codespell reads: documents and code, not measurements.
+SPELLED := README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md Makefile bpf crates docs p4 papers python tests tools validation \
+  $(wildcard benches/*.py benches/*.md fuzz/*.toml fuzz/fuzz_targets/*.rs)
+
+lint: setup lint-words ## rustfmt, clippy, ruff, mypy, words, spelling, links
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests/python
-	$(BIN)/ruff format --check python tests/python
+	$(BIN)/ruff check python tests/python tools
+	$(BIN)/ruff format --check python tests/python tools
 	$(BIN)/mypy
+
+lint-words: setup ## The documents alone: words to avoid, spelling, links
+	$(BIN)/python tools/lint/words.py
+	$(BIN)/python tools/lint/links.py
+	$(BIN)/codespell $(SPELLED)
 
 format: setup ## Format everything
 	cargo fmt --all
-	$(BIN)/ruff check --fix --quiet python tests/python
-	$(BIN)/ruff format --quiet python tests/python
+	$(BIN)/ruff check --fix --quiet python tests/python tools
+	$(BIN)/ruff format --quiet python tests/python tools
 
 bench: setup ## Haltere beside ns-3 and a bare loop: results, docs/performance.md and its figure
 	$(BIN)/python benches/bench.py

@@ -144,18 +144,23 @@ def growth(cases: Mapping[str, Case], group: str = "d") -> dict[int, Case]:
     return dict(sorted(found.items()))
 
 
-def memory(points: Mapping[int, Case], where: str) -> str:
+def memory(cases: Mapping[str, Case]) -> str:
     """How much more memory one more flow takes: the slope of the peak from 64 flows on."""
-    told = []
-    for who, name in (("haltere", "Haltere"), ("ns3", "ns-3")):
-        peaks = [
-            (float(n), spread(c, who, "peak MB").median * 1024) for n, c in points.items() if n >= 64 and c.get(who)
-        ]
-        if len(peaks) > 1:
-            told.append(f"{name} {number(slope(peaks))} KiB (up to {peaks[-1][0]:,.0f} flows)")
-    if not told:
+    rows = []
+    for group, where in (("d", "with its two hosts and four links"), ("m", "between existing hosts, (m)")):
+        cells = []
+        for who in ("haltere", "ns3"):
+            known = [(n, case) for n, case in growth(cases, group).items() if n >= 64 and case.get(who)]
+            peaks = [(float(n), spread(case, who, "peak MB").median * 1024) for n, case in known]
+            cells.append(f"{number(slope(peaks))} (up to {peaks[-1][0]:,.0f} flows)" if len(peaks) > 1 else "–")
+        if cells != ["–", "–"]:
+            rows.append([where, *cells])
+    if not rows:
         return ""
-    return f"{where}: {', '.join(told)}."
+    return (
+        "One more flow takes this much memory. It is the slope of peak memory from 64 flows on, and includes packets in flight, records and"
+        f" the plan.\n\n{table(['one more flow', 'Haltere, KiB', 'ns-3, KiB'], rows)}"
+    )
 
 
 def bare_table(cases: Mapping[str, Case]) -> str:
@@ -192,27 +197,35 @@ def bare_table(cases: Mapping[str, Case]) -> str:
 
 def aims(cases: Mapping[str, Case]) -> str:
     """How many of the aims beside the bare loop are reached: in ns, and as a ratio to the loop; by medians, and by the least runs."""
-    told = []
-    for who, name in (("haltere", "Haltere reaches"), ("tuned", "the tuned build reaches")):
+    rows = []
+    for who, name in (("haltere", "Haltere"), ("tuned", "tuned")):
         known = [
             (aim, aim / wheel, crossings(cases[id], who), crossings(cases[id], "bare"))
             for id, (aim, wheel, *_) in REFERENCE.items()
             if cases.get(id, {}).get(who)
         ]
         if known:
-            ns = sum(Spread.of(ours).median <= aim for aim, _, ours, _ in known)
-            beside = sum(ratios(ours, bare).median <= most for _, most, ours, bare in known)
-            least_ns = sum(min(ours) <= aim for aim, _, ours, _ in known)
-            least_beside = sum(min(ours) / min(bare) <= most for _, most, ours, bare in known)
-            told.append(
-                f"By medians {name} {ns} of {len(known)} aims in ns and {beside} as a ratio to a timing wheel,"
-                f" by the least of all runs {least_ns} and {least_beside}."
-            )
-    return " ".join(told)
+            reached = [
+                sum(Spread.of(ours).median <= aim for aim, _, ours, _ in known),
+                sum(ratios(ours, bare).median <= most for _, most, ours, bare in known),
+                sum(min(ours) <= aim for aim, _, ours, _ in known),
+                sum(min(ours) / min(bare) <= most for _, most, ours, bare in known),
+            ]
+            rows.append([name, *(f"{count} of {len(known)}" for count in reached)])
+    if not rows:
+        return ""
+    head = [
+        "build",
+        "medians: time",
+        "medians: ratio to a wheel",
+        "least of all runs: time",
+        "least of all runs: ratio to a wheel",
+    ]
+    return f"**Aims reached**, as a time and as a ratio to a timing wheel:\n\n{table(head, rows)}"
 
 
 def tuned(cases: Mapping[str, Case]) -> str:
-    """What learning from runs is worth."""
+    """What the profile-guided build saves."""
     rows = []
     for id, case in cases.items():
         if case.get("tuned"):
@@ -222,7 +235,7 @@ def tuned(cases: Mapping[str, Case]) -> str:
     if not rows:
         return ""
     head = ["scenario", "tuned over usual", "CPU, s: usual / tuned", "ns-3's CPU over tuned Haltere's"]
-    return f"## Tuned\n\n{TUNED}\n{table(head, rows)}\n\n"
+    return f"## The profile-guided build\n\n{table(head, rows)}\n\n{TUNED}\n"
 
 
 def tracing(cases: Mapping[str, Case]) -> str:
@@ -231,10 +244,10 @@ def tracing(cases: Mapping[str, Case]) -> str:
     if not case or not case.get("traced"):
         return ""
     return (
-        "## With a record\n\n"
-        "The network of (b), 4 s of it, with a record of the bottleneck's queue each millisecond and of all flows each 10 ms, kept in memory,"
-        f" beside the same run without: {times(ratio(case, 'traced'))} times the CPU time, turns: {len(case['traced'])}, each ratio of two"
-        " runs one after the other.\n\n"
+        "## Cost of a record\n\n"
+        f"A record costs {times(ratio(case, 'traced'))} times the CPU time of the same run without a record, in {len(case['traced'])} turns."
+        " The run is 4 s of the network of (b). The record has the bottleneck's queue each millisecond and all flows each 10 ms, in"
+        " memory.\n\n"
     )
 
 
@@ -264,21 +277,38 @@ def figure(points: Mapping[int, Case], file: Path) -> None:
 def verdict(cases: Mapping[str, Case], chosen: str | None) -> str:
     """Scenarios a to c against the aim."""
     known = {id: ratio(cases[id]) for id in "abc" if id in cases and cases[id].get("ns3")}
+    aim = f"The aim for scenarios (a) to (c) is {TARGET} times less CPU time than ns-3"
     if not known:
-        return f"The aim for (a) to (c) is {TARGET} times less CPU than ns-3; it was not run with them."
-    said = [f"({id}) {number(r.median)}" for id, r in known.items() if r]
+        return f"{aim}. ns-3 was not run with them."
+    medians = [f"({id}) {number(r.median)}" for id, r in known.items() if r]
     missed = [f"({id})" for id, r in known.items() if r and r.median < TARGET]
-    outcome = (
-        f"{' and '.join(missed)} {'is' if len(missed) == 1 else 'are'} below it"
-        if missed
-        else f"{'it is' if len(known) == 1 else 'all are'} above it"
-    )
-    text = f"The aim for (a) to (c) is {TARGET} times less CPU than ns-3: {', '.join(said)}; {outcome}."
+    outcome = "is missed in " + " and ".join(missed) if missed else "is reached"
+    text = f"{aim}.\nIt {outcome}: {', '.join(medians)}."
     if chosen == "optimized":
-        return f"{text} ns-3 is the build `optimized`: without logging and asserts, `-O3 -march=native`."
+        return f"{text}\nThe build of ns-3 is `optimized`: without logging and asserts, `-O3 -march=native`."
     return (
-        f"{text} That is against the build `{chosen}`, the fastest that was here. One compiled without logging (`make bench-ns3`) is"
-        " faster; against it these ratios are yet to be measured, and will be smaller."
+        f"{text}\nThe build of ns-3 is `{chosen}`, the fastest that was found. A build without logging (`make bench-ns3`) is"
+        " faster. Ratios to it are not measured yet. They will be smaller."
+    )
+
+
+def summary(cases: Mapping[str, Case]) -> str:
+    """The ratios of CPU time and of peak memory: a table of scenarios a to c, and the range over all that ns-3 ran too."""
+    both = {id: case for id, case in cases.items() if case.get("ns3")}
+    if not both:
+        return ""
+    cpu = {id: times(ratio(case)) for id, case in both.items()}
+    medians = [found.median for case in both.values() if (found := ratio(case))]
+    peaks = {
+        id: spread(case, "ns3", "peak MB").median / spread(case, "haltere", "peak MB").median
+        for id, case in both.items()
+    }
+    rows = [[f"({id}) {both[id]['title']}", cpu[id], number(peaks[id])] for id in "abc" if id in both]
+    head = ["scenario", "ns-3's CPU time over Haltere's", "ns-3's peak memory over Haltere's"]
+    return (
+        f"{table(head, rows)}\n\n"
+        f"Both programs ran {len(both)} scenarios. ns-3 took {number(min(medians))} to {number(max(medians))} times the CPU time of Haltere, and"
+        f" {number(min(peaks.values()))} to {number(max(peaks.values()))} times its peak memory."
     )
 
 
@@ -292,10 +322,10 @@ def builds(results: dict[str, Any]) -> str:
         "build",
         "what it is",
         "our program",
-        "checks for logging in its Internet library",
-        "CPU s of one second of (c)",
+        "calls that check for logging in its Internet library",
+        "CPU time of one second of (c), s",
     ]
-    return table(head, rows) if rows else "None was here."
+    return table(head, rows) if rows else "No build was found."
 
 
 def machine(results: dict[str, Any]) -> str:
@@ -308,43 +338,55 @@ def machine(results: dict[str, Any]) -> str:
         if that and that != here:
             others.setdefault(tuple(that.values()), []).append(f"({id})")
 
-    def told(commit: str, changed: bool, load: float, date: str) -> str:
-        return f"Haltere at {commit}{', with changes not committed' if changed else ''}, {date}, load average {load} at the start"
+    def told(commit: str, changed: bool, load: float, date: str) -> list[str]:
+        return [f"{commit}{', with changes not committed' if changed else ''}", date, str(load)]
 
-    text = (
-        f"{m['cpu']}, {m['cores']} cores, {m['system']}, Linux {m['kernel']}; {m['rustc']}; {m['gcc']}. {told(**here)}."
+    rows = [["the other cases", *told(**here)]] if others else [["all cases", *told(**here)]]
+    rows += [[", ".join(ids), *told(*that)] for that, ids in others.items()]
+    text = f"{m['cpu']}, {m['cores']} cores, {m['system']}, Linux {m['kernel']}; {m['rustc']}; {m['gcc']}.\n\n" + table(
+        ["cases", "Haltere at commit", "date", "load average at the start"], rows
     )
-    for that, ids in others.items():
-        text += f" Measured at another time: {', '.join(ids)}: {told(*that)}."
     if max([m["load"], *(that["load"] for that in when.values() if that)]) > m["cores"] / 2:
         text += (
-            "\n\nWhere the load was above half the cores, other work kept this machine busy: CPU times are longer than on an idle one, on both sides;"
-            " runs in turn keep the ratios, with more spread."
+            "\n\nIf the load was above half the cores, other work kept this machine busy. CPU times of both programs are then longer than on an"
+            " idle machine. Ratios remain valid, because the programs run in turn, but they vary more."
         )
     return text
 
 
 TUNED = """\
-`make tuned` builds the package once more after it has run: the compiler learns which way branches mostly go (profile-guided optimisation), from networks that
-are not those of this page ([tuned.py](../benches/tuned.py), [decision 0078](decisions/0078-a-build-that-learned-from-runs.md)). Results are the same, byte for byte.
-Everything else on this page is the usual build, but for the columns that say *tuned*; ns-3 did not learn from runs.
+`make tuned` makes a profile-guided build. It builds the package, runs it, and builds it again. From the runs the compiler learns which direction
+each branch usually takes. The networks of these runs are not those of this page ([tuned.py](../benches/tuned.py),
+[decision 0078](decisions/0078-a-build-that-learned-from-runs.md)). Results are the same, byte for byte. Columns with *tuned* show this
+build. All other columns on this page show the usual build. The build of ns-3 is not profile-guided.
 """
 
 
 PAGE = """\
-<!-- Written by `make bench` from benches/results.json; the words stand in benches/report.py. -->
+<!-- Written by `make bench` from benches/results.json; the text is in benches/report.py. -->
 
 # Performance
 
-Haltere and ns-3 run the same scenarios in turn on one machine: A B, B A, A B. The figures that travel are the ratios: each is
-of two runs one after the other, and what stands here is the median over the turns, with the least and the most in brackets.
+This page compares the CPU time and memory of Haltere and ns-3 on the same scenarios.
 {verdict}
 
-A *pair* is a full segment delivered to an application: a data packet that crossed the network, with its acknowledgement. A
-*packet-hop* is a packet on a line. CPU time is user and system time of the whole process, its start and the building of the
-network included. Events are as each program counts its own; Haltere needs fewer than one a packet-hop ([decision 0077](decisions/0077-links-fed-by-one-link.md)). Peak memory is what was resident at most (`VmHWM`); memory of a flow
-is what became resident after the program's start (network, packets and the record of flows included) divided by the flows. In
-a cell `Haltere / ns-3` are the medians of both; one number: Haltere alone.
+{summary}
+
+Each ratio of CPU time is the median over all turns, with the least and the most in brackets. A ratio compares two runs, one directly after the
+other. The programs run in turn on one machine: A B, B A, A B. So load on the machine changes the times more than the ratios. Use the
+ratios for your own machine, not the times. A ratio of peak memory is the ratio of the medians.
+
+## Terms of the tables
+
+- A **cell** with two numbers has the medians of Haltere / ns-3. A cell with one number is Haltere alone.
+- A **pair** is a full segment delivered to an application: a data packet that crossed the network, with its acknowledgement.
+- A **packet-hop** is one packet on one link.
+- **CPU time** is user and system time of the whole process. It includes start-up and the construction of the network.
+- **Events** are counted by each program in its own way. Haltere needs less than one event per packet-hop
+  ([decision 0077](decisions/0077-links-fed-by-one-link.md)).
+- **Peak memory** is the maximum resident memory (`VmHWM`).
+- **Memory of a flow** is the memory that became resident after the program's start, divided by the number of flows. It includes the
+  network, the packets and the record of flows.
 
 ## Long flows
 
@@ -354,89 +396,126 @@ a cell `Haltere / ns-3` are the medians of both; one number: Haltere alone.
 
 {fabric}
 
-128 hosts at 10 Gbit/s, DCTCP, step threshold. Permutation: each host sends to one other without end. Incast: every 2 ms 64 hosts send
-32 kB each to one host. Flows are spread over equal paths by a hash of addresses and ports; Haltere's plan tells ns-3 the path of each
-flow, there and back, and the suite checks for the permutations that both used the same links.
+- **Network.** 128 hosts at 10 Gbit/s, DCTCP, step threshold.
+- **Permutation.** Each host sends to one other host for the whole run.
+- **Incast.** Every 2 ms, 64 hosts send 32 kB each to one host.
+- **Paths.** A hash of addresses and ports spreads the flows over equal paths. Haltere's plan gives ns-3 the path of each flow in both
+  directions. For the permutations the suite checks that both programs used the same links.
 
 ## Short flows
 
 {short}
 
-Poisson arrivals over 9 leaves and 4 spines, 144 hosts at 10 Gbit/s, DCTCP, sizes of the web-search law (1.7 MB on average). Flows
-are born and die; the memory of a flow is over all that there were. How long they took, in the first run of each:
-
-{completions}
-
-The ideal of a flow is what it would take alone on its path: handshake, propagation, and its bytes on the slowest link.
-
-## The same work
-
-Both run the same plan: Haltere reads the experiment file (`benches/scenarios`), draws round-trip times, starts, sizes and paths, and
-prints nodes, links and flows; ns-3 builds exactly these (`benches/ns3/plan.cc`). Both have segments of the same size, the same
-fixed buffers, an initial window of 10, SACK, an acknowledgement for every second segment or after the same delay, the same least
-retransmission timeout (200 ms and 40 ms; 5 ms and 1 ms in the data centre), the same queues with the same limits, and no recording.
-What they then carried, in the first run of each, `Haltere / ns-3`:
-
-{work}
-
-What differs. Haltere's TCP follows Linux: it also runs RACK, tail loss probes, F-RTO and undo, which ns-3 has not; its CUBIC
-and the end of its slow start are not ns-3's, so losses differ, most in (a) ([validation](validation.md) holds Haltere's beside Linux's).
-ns-3's packets carry real headers, Haltere's do not: it writes them only where a capture is asked for. For ns-3 we chose what
-makes it fast: the device's own queue where it is drop-tail, no queue disc above it; a queue disc of few lines for the step,
-where its examples take RED; routes in a hash table, since its own tables are read from end to end for each packet (where a destination
-has several next hops, by addresses and the server's port, which are read from the packet); IPv6 off; the strong end system model; no tracing, no checksums, and it need not tear itself down.
+Flows arrive as a Poisson process over 9 leaves and 4 spines. There are 144 hosts at 10 Gbit/s, with DCTCP. Sizes follow the web-search
+distribution (1.7 MB on average). The memory of a flow is divided by all flows that arrived, not by those active at one time.
+[Flow completion times](#flow-completion-times) are at the end of the page.
 
 ## Growth
 
-DCTCP flows over one link of 10 Gbit/s, 200 ms; only their number differs. Building the network is in the CPU time. What each delivered stands
-above, under (d). With 4,096 flows a third of ns-3's time goes into its routers' lists of packet handlers, which have a few for each device
-(`Node::ReceiveFromDevice` and `TrafficControlLayer::Receive`, by `perf record`); these we left as they are.
-
 {growth}
 
-What one more flow takes, as the slope of peak memory from 64 flows on, packets under way, records and plan included. {memory} {shared}
+These are DCTCP flows over one link of 10 Gbit/s for 200 ms. Only the number of flows differs. CPU time includes the construction of the network.
+The table of [work done](#work-done) has the bytes delivered, in the rows (d).
+
+With 4,096 flows, a third of ns-3's time goes into its routers' lists of packet handlers. These lists have a few entries for each device
+(`Node::ReceiveFromDevice` and `TrafficControlLayer::Receive`, by `perf record`). We left them unchanged.
+
+{memory}
 
 ![CPU time and memory against the number of flows](images/performance-growth.png)
 
 ## Beside a bare event loop
 
-How far above the floor, as medians and, in brackets, the least of all runs (this machine is a share of a larger one: for seconds or minutes everything
-takes up to twice as long, what runs through more code most): (b) at more sizes, and a loop that does nothing but move packets over the same links
-(`crates/haltere-sim/examples/bare_loop.rs`: a timing wheel, fixed windows, no loss, no timers, no TCP). Here a pair is a data packet over
-the bottleneck with its acknowledgement, on both sides; the loop acknowledges every packet, so a pair of it is six packet-hops;
-Haltere's receivers do as Linux's, mostly every second, so a pair of Haltere's is some five.
-
 {bare}
 
-{aims} *Haltere* runs the experiment file, whose round-trip times are drawn with the seed, with the settings of (b). *Haltere, the loop's RTTs*
-is `crates/haltere-sim/examples/dumbbell.rs`: the very round-trip times of the loop, and Haltere's own defaults (buffers that grow, Linux's quick
-acknowledgements). *Other loops* and *htsim* were measured elsewhere on this class of machine: loops without TCP over the same
-links, a timing wheel and a heap of the links' heads; and htsim with a simple TCP without SACK. They had 104, 65 and 16 packets of a flow
-under way, in twice the bandwidth-delay product, as the flows of the first three rows have pipe and queue for. *Aim over a wheel* is what the
-aim makes of the wheel measured with it; how fast the machine is at the time matters to a ratio less than to its two times. The last row is harder: the pipe
-holds less than a packet of each flow, a quarter of all packets are lost, and the flows live from one retransmission timeout to the next.
+This table shows how far Haltere is above the least possible cost. The bare loop only moves packets over the same links
+(`crates/haltere-sim/examples/bare_loop.rs`). It has a timing wheel and fixed windows. It has no loss, no timers and no TCP.
 
-{tuned}{tracing}## Which ns-3
+**How to read it.** A figure is a median, with the least of all runs in brackets. The machine is a share of a larger one. For seconds or minutes
+everything on it takes up to twice as long. Programs that execute more code suffer most. Here a pair is a data packet over the
+bottleneck with its acknowledgement, on both sides. The loop acknowledges every packet, so its pair is six packet-hops. Haltere's receivers behave as
+Linux's and usually acknowledge every second packet, so its pair is about five.
+
+{aims}
+
+| column | meaning |
+| --- | --- |
+| Haltere | the experiment file with the settings of (b); its round-trip times are drawn with the seed |
+| tuned | the same with the profile-guided build |
+| Haltere, the loop's RTTs | `crates/haltere-sim/examples/dumbbell.rs`: exactly the round-trip times of the loop, and Haltere's own defaults (buffers that grow, Linux's quick acknowledgements) |
+| other loops | two loops without TCP over the same links: a timing wheel, and a heap of the links' heads |
+| htsim | htsim with a simple TCP without SACK |
+| aim over a wheel | the aim divided by the time of the timing wheel in *other loops* |
+
+*Other loops* and *htsim* were measured elsewhere, on this class of machine. They had 104, 65 and 16 packets of a flow in flight, in twice the
+bandwidth-delay product. The flows of the first three rows have the same room in link and queue. The speed of the machine changes a ratio
+less than its two times.
+
+The last row is harder. The link holds less than one packet of each flow. A quarter of all packets are lost, and the flows depend on retransmission
+timeouts.
+
+{tuned}{tracing}## The same work
+
+Both programs run the same plan. Haltere reads the experiment file (`benches/scenarios`) and draws round-trip times, starts, sizes and paths. It
+prints nodes, links and flows. ns-3 builds exactly these (`benches/ns3/plan.cc`). Both programs have the same:
+
+- segment size, fixed buffers, initial window (10), and SACK;
+- acknowledgements: for every second segment, or after the same delay;
+- minimum retransmission timeout and delay: 200 ms and 40 ms; 5 ms and 1 ms in the data centre;
+- queues with the same limits;
+- no recording.
+
+**Differences of TCP.** Haltere's TCP follows Linux. It also has RACK, tail loss probes, F-RTO and undo, which ns-3 lacks. CUBIC and the end of
+slow start differ between the two. So losses differ, most in (a). [Validation](validation.md) compares Haltere with Linux.
+
+**Differences of packets.** ns-3's packets carry real headers. Haltere writes headers only for a capture.
+
+**Choices that make ns-3 fast.**
+- A drop-tail queue is the device's own queue, with no queue disc above it.
+- The step threshold is a queue disc of few lines. The examples of ns-3 use RED.
+- Routes are in a hash table, because ns-3 searches its own tables from end to end for each packet. If a destination has
+  several next hops, the key is the addresses and the server's port, which are read from the packet.
+- IPv6 is off, and the strong end system model is on.
+- There is no tracing and no checksums, and the program ends without destroying its objects.
+
+The [table of work done](#work-done) shows what both then carried.
+
+## Which ns-3
 
 {builds}
 
-Each is tried first on one second of scenario (c); the fastest takes part. That logging is compiled out is checked in the library
-itself, by counting calls of `LogComponent::IsEnabled`.
+Each build first runs one second of scenario (c). The fastest takes part. The suite checks in the library itself that logging is compiled out:
+it counts calls of `LogComponent::IsEnabled`.
 
-## The machine, and how to run it again
-
-{machine}
+## How to run it again
 
 ```
 make bench-ns3     # once: ns-3 from Debian's source package, optimised
 make bench         # the usual cases; writes benches/results.json, this page and its figure
-make bench-all     # the long ones, too: a million flows
-.venv/bin/python benches/bench.py run --only a,b     # some of it; then: benches/bench.py report
-make bench-check   # instructions of a pair of (b) beside the committed count, under Valgrind's callgrind
+make bench-all     # the long cases too: a million flows
+.venv/bin/python benches/bench.py run --only a,b     # some cases; then: benches/bench.py report
+make bench-check   # instructions of a pair of (b) compared with the committed count, under Valgrind's callgrind
 ```
 
-Without ns-3 the rest runs, and says how to get it. Haltere is compiled with `cargo build --release` (the workspace's profile: fat LTO,
-one codegen unit, for any x86-64), not for this machine alone.
+Without ns-3 the other programs run, and a message says how to get ns-3. Haltere is compiled with `cargo build --release` (the workspace's
+profile: fat LTO, one codegen unit) for any x86-64, not for this machine alone.
+
+## The machine
+
+{machine}
+
+## Work done
+
+The first run of each scenario, `Haltere / ns-3`:
+
+{work}
+
+## Flow completion times
+
+The first run of each scenario. The ideal time of a flow is its time alone on its path: the handshake, the propagation, and its bytes on the slowest
+link.
+
+{completions}
 """
 
 
@@ -450,14 +529,14 @@ def write(results: dict[str, Any], docs: Path) -> None:
     ending = {id: case for id, case in cases.items() if id.startswith("g-") or id.endswith("incast")}
     page = PAGE.format(
         verdict=verdict(cases, results["ns3"]["chosen"]),
+        summary=summary(cases),
         cost=cost_table("scenario", titled("a", "b", "c", "e"), list(COLUMNS)[:-1]),
         fabric=cost_table("scenario", titled("f"), list(COLUMNS)),
         short=cost_table("scenario", titled("g"), list(COLUMNS)),
         completions=completion_table(ending),
         work=work_table(cases),
         growth=cost_table("flows", {f"{n:,}": case for n, case in points.items()}, list(COLUMNS)[1:]),
-        memory=memory(points, "With its two hosts and four links"),
-        shared=memory(growth(cases, "m"), "Between hosts that are there already, (m)"),
+        memory=memory(cases),
         bare=bare_table(cases),
         aims=aims(cases),
         tuned=tuned(cases),

@@ -72,9 +72,9 @@ def test_the_aim_is_missed_where_it_is_missed() -> None:
     def case(factor: float) -> dict[str, object]:
         return {"segment": 1000, "haltere": [a_run(1.0, 1_000_000)], "ns3": [a_run(factor, 1_000_000)]}
 
-    assert "(a) 26.0, (b) 30.0; all are above it." in report.verdict({"a": case(26), "b": case(30)}, "optimized")
-    assert "(b) is below it." in report.verdict({"a": case(26), "b": case(24)}, "optimized")
-    assert "yet to be measured" in report.verdict({"a": case(26)}, "debian")
+    assert "It is reached: (a) 26.0, (b) 30.0." in report.verdict({"a": case(26), "b": case(30)}, "optimized")
+    assert "It is missed in (b): (a) 26.0, (b) 24.0." in report.verdict({"a": case(26), "b": case(24)}, "optimized")
+    assert "not measured yet" in report.verdict({"a": case(26)}, "debian")
 
 
 def test_runs_added_later_follow_those_that_are_there() -> None:
