@@ -10,30 +10,45 @@
 #![no_std]
 extern crate alloc;
 
+haltere_units::registry! {
+    /// A congestion control with its parameters, told apart by `kind`.
+    params CongestionParams;
+    /// Any control of the registry. Dispatch is by enum: there is no virtual call per acknowledgement. A control that is much
+    /// larger than the rest is boxed, so that other connections do not pay for its size.
+    any Control;
+    match each_control;
+
+    reno => Reno;
+    cubic => Cubic;
+    vegas => Vegas;
+    dctcp => Dctcp;
+    bbr => Bbr, boxed;
+    bbr3 => Bbr3, boxed;
+    lia => Lia;
+    olia => Olia;
+    balia => Balia;
+}
+
+impl Control {
+    /// The control of these parameters for that sender.
+    pub fn new(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
+        Ok(each_control!(new p in params => (p, sender)?))
+    }
+}
+
 mod coupled;
 mod coupling;
+mod dispatch;
 mod event;
 mod random;
-mod registry;
 mod slow_start;
 mod window;
 
-pub mod balia;
-pub mod bbr;
-pub mod bbr3;
-pub mod cubic;
-pub mod dctcp;
-pub mod lia;
-pub mod olia;
-pub mod reno;
-pub mod vegas;
-
 pub use coupling::{CouplingView, Sibling};
 pub use event::{AckEvent, LossEvent, LossKind, RateSample, RestartEvent, RtoEvent};
-pub use registry::{CongestionParams, Control};
 pub use slow_start::Hystart;
 
-use haltere_units::{Bytes, Dur, Probe, Rate, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
 /// What a control may know of the connection that it steers.
 #[derive(Debug, Clone, Copy, PartialEq)]

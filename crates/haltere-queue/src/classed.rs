@@ -14,8 +14,8 @@
 //! Known problems: a classifier that moves a flow from one class to the other lets its packets overtake each other (see
 //! [`Qdisc::keeps_flow_order`]); within a class they keep their order. Inner variables of the class queues are not shown.
 
-use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, Sorter};
-use crate::service::{Server, Service, ServiceParams};
+use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, FlowClassifier};
+use crate::service::{ClassService, Service, ServiceParams};
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, Returns};
 use alloc::boxed::Box;
 use haltere_units::{ParamError, Probe, Size, Time};
@@ -57,8 +57,8 @@ impl Default for Params {
 /// The discipline.
 #[derive(Debug, Clone)]
 pub struct Classed<P> {
-    sorter: Sorter,
-    server: Server,
+    classifier: Classifier,
+    service: Service,
     /// The queues by [`Class::index`].
     queues: [Box<Queue<P>>; CLASSES],
     /// The queue was asked for a packet since its last arrival and had none: it knows that it idles.
@@ -74,8 +74,8 @@ impl<P: Pkt> Classed<P> {
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         let queue = |params| Queue::new(params, link).map(Box::new);
         Ok(Classed {
-            sorter: Sorter::new(&params.classifier, link)?,
-            server: Server::new(&params.service, link)?,
+            classifier: Classifier::new(&params.classifier, link)?,
+            service: Service::new(&params.service, link)?,
             queues: [queue(&params.short)?, queue(&params.long)?],
             told_idle: [false; CLASSES],
             limit: params.limit.map_or(Ok(Bound::NONE), |limit| Bound::new(link.resolve(limit)))?,
@@ -84,7 +84,7 @@ impl<P: Pkt> Classed<P> {
         })
     }
     fn class_of(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
-        let class = self.sorter.classify(now, pkt, fate);
+        let class = self.classifier.classify(now, pkt, fate);
         if let Some(truth) = Class::of_mark(pkt.dscp()) {
             self.verdicts[truth.index()][class.index()] += 1;
         }
@@ -117,9 +117,9 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
     }
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
         let mut waiting = self.waiting(now, fate);
-        while let Some(class) = self.server.pick(waiting) {
+        while let Some(class) = self.service.pick(waiting) {
             if let Some(pkt) = self.queues[class].dequeue(now, fate) {
-                self.server.sent(class, pkt.len(), waiting);
+                self.service.sent(class, pkt.len(), waiting);
                 return Some(pkt);
             }
             self.told_idle[class] = true; // its discipline dropped all that it had
@@ -145,7 +145,7 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
         self.queues.iter().map(|queue| queue.returns()).max().unwrap_or_default()
     }
     fn keeps_flow_order(&self) -> bool {
-        Classifier::<P>::is_constant_per_flow(&self.sorter) && self.queues.iter().all(|queue| queue.keeps_flow_order())
+        FlowClassifier::<P>::is_constant_per_flow(&self.classifier) && self.queues.iter().all(|queue| queue.keeps_flow_order())
     }
     fn probe(&self, row: &mut Probe) {
         let [short, long] = self.queues.each_ref().map(|queue| queue.backlog());
@@ -156,7 +156,7 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
         row.push("short_misses", "packets", short_misses);
         row.push("long_hits", "packets", long_hits);
         row.push("long_misses", "packets", long_misses);
-        Classifier::<P>::probe(&self.sorter, row);
+        FlowClassifier::<P>::probe(&self.classifier, row);
     }
 }
 

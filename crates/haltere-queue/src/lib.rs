@@ -56,31 +56,47 @@ extern crate alloc;
 #[cfg(test)]
 extern crate self as haltere_queue;
 
-mod registry;
+haltere_units::registry! {
+    /// A queue discipline with its parameters, told apart by `kind`.
+    params QueueParams;
+    /// Any discipline of the registry. Dispatch is by enum: there is no virtual call per packet. The large disciplines are
+    /// boxed; drop tail, which thousands of links have, is not.
+    any Queue<P>;
+    match each_discipline;
+
+    drop_tail => DropTail<P>;
+    pfifo_fast => PfifoFast<P>, boxed;
+    red => Red<P>, boxed;
+    codel => Codel<P>, boxed;
+    fq_codel => FqCodel<P>, boxed;
+    pie => Pie<P>, boxed;
+    threshold => Threshold<P>, boxed;
+    classed => Classed<P>, boxed;
+    rafle => Rafle<P>, boxed;
+}
+
+impl<P: Pkt> Queue<P> {
+    /// The discipline of these parameters on that link.
+    pub fn new(params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
+        Ok(each_discipline!(new p in params => (p, link)?))
+    }
+}
+
+mod dispatch;
 mod store;
 
-pub mod classed;
 pub mod classify;
-pub mod codel;
-pub mod drop_tail;
-pub mod fq_codel;
-pub mod pfifo_fast;
-pub mod pie;
-pub mod rafle;
-pub mod red;
 pub mod service;
-pub mod threshold;
 
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod testing;
 
-pub use registry::{Queue, QueueParams};
 pub use store::{Bound, Store};
 
 pub use haltere_units::Ecn;
 
-use haltere_units::{Bytes, Dur, Probe, Rate, Size, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
 
 /// Which flow a packet belongs to. IPv4 addresses stand in the low 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -21,6 +21,8 @@ mod time;
 
 pub use ecn::Ecn;
 pub use error::{ParamError, UnitError};
+#[doc(hidden)]
+pub use alloc::boxed::Box as Boxed;
 pub use prob::Prob;
 pub use probe::Probe;
 pub use rate::{Rate, Serialisation};

@@ -4,7 +4,7 @@
 //! Model: the class is the mark's. Units: none. Cost: O(1) a packet, no state.
 //! Known problems: it must trust the senders. Packets without a mark are called short and counted as `unseen`.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{ParamError, Probe, Time};
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ impl Ideal {
     }
 }
 
-impl<P: Pkt> Classifier<P> for Ideal {
+impl<P: Pkt> FlowClassifier<P> for Ideal {
     #[inline]
     fn classify(&mut self, _now: Time, pkt: &P, _fate: &mut impl Fate<P>) -> Class {
         let mark = Class::of_mark(pkt.dscp());

@@ -7,7 +7,7 @@
 //! `timeout`, and at each `timeout` one pass over all of them.
 //! Known problems: state for every flow, which is what RAFLE does without.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, FlowKey, LinkContext, Pkt};
 use alloc::collections::BTreeMap;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
@@ -69,7 +69,7 @@ impl Las {
     }
 }
 
-impl<P: Pkt> Classifier<P> for Las {
+impl<P: Pkt> FlowClassifier<P> for Las {
     fn classify(&mut self, now: Time, pkt: &P, _fate: &mut impl Fate<P>) -> Class {
         if now.since(self.swept) > self.timeout {
             self.sweep(now);

@@ -10,7 +10,7 @@
 //! called short, and a short flow that sends a burst is called long at its end. A packet counts as forwarded when it is
 //! classified, also where its queue drops it afterwards.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, FlowKey, LinkContext, Pkt};
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Time};
@@ -96,7 +96,7 @@ impl Rafle {
     }
 }
 
-impl<P: Pkt> Classifier<P> for Rafle {
+impl<P: Pkt> FlowClassifier<P> for Rafle {
     #[inline]
     fn classify(&mut self, _now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
         let id = self.key.of(pkt.flow());
@@ -104,6 +104,9 @@ impl<P: Pkt> Classifier<P> for Rafle {
         let hits = (0..self.draws).filter(|_| self.memory.get(fate.below(self.n) as usize) == Some(&id)).count();
         self.remember(id);
         if hits > 0 { Class::Long } else { Class::Short }
+    }
+    fn is_random(&self) -> bool {
+        true
     }
 }
 

@@ -8,7 +8,7 @@
 //! Known problems: it needs changed senders and weakens the sequence number against guessing. Packets that do not tell
 //! their offset (other senders, other protocols) are called short and counted as `unseen`.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use schemars::JsonSchema;
@@ -45,7 +45,7 @@ impl Run2c {
     }
 }
 
-impl<P: Pkt> Classifier<P> for Run2c {
+impl<P: Pkt> FlowClassifier<P> for Run2c {
     #[inline]
     fn classify(&mut self, _now: Time, pkt: &P, _fate: &mut impl Fate<P>) -> Class {
         match pkt.stream_offset() {
@@ -82,7 +82,7 @@ mod tests {
         let mut c = Run2c::new(&Params::default(), &link()).unwrap();
         assert_eq!(class(&mut c, None), Class::Short);
         let mut row = Probe::new();
-        Classifier::<TestPkt>::probe(&c, &mut row);
+        FlowClassifier::<TestPkt>::probe(&c, &mut row);
         assert_eq!(row.get("unseen"), Some(1.0));
     }
     #[test]

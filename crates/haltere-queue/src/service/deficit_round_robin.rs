@@ -5,7 +5,7 @@
 //! Model: at its turn a class gets `quantum` bytes more; what it sends is taken off; a class without packets saves nothing.
 //! Units: bytes on the link. Cost: O(1 + overdraft / quantum) a packet. Known problems: none.
 
-use super::Service;
+use super::ClassService;
 use crate::LinkContext;
 use crate::classify::CLASSES;
 use haltere_units::{Bytes, ParamError};
@@ -43,7 +43,7 @@ impl DeficitRoundRobin {
     }
 }
 
-impl Service for DeficitRoundRobin {
+impl ClassService for DeficitRoundRobin {
     #[inline]
     fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize> {
         if !waiting.contains(&true) {

@@ -3,7 +3,7 @@
 //! Model: short first; after `guard` short packets in a row while a long one waited, one long packet goes.
 //! Units: packets. Cost: O(1) a packet. Known problems: without the guard short packets at the line's rate starve the long.
 
-use super::Service;
+use super::ClassService;
 use crate::LinkContext;
 use crate::classify::{CLASSES, Class};
 use haltere_units::ParamError;
@@ -39,7 +39,7 @@ impl Priority {
     }
 }
 
-impl Service for Priority {
+impl ClassService for Priority {
     #[inline]
     fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize> {
         let starving = waiting[LONG] && self.run >= self.guard;

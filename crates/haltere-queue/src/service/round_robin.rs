@@ -3,7 +3,7 @@
 //! Model: the class after the one served last is served next, where a packet waits there.
 //! Units: packets. Cost: O(1) a packet. Known problems: a class of large packets gets more bytes.
 
-use super::Service;
+use super::ClassService;
 use crate::LinkContext;
 use crate::classify::CLASSES;
 use haltere_units::ParamError;
@@ -29,7 +29,7 @@ impl RoundRobin {
     }
 }
 
-impl Service for RoundRobin {
+impl ClassService for RoundRobin {
     #[inline]
     fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize> {
         (0..CLASSES).map(|i| (self.turn + i) % CLASSES).find(|&class| waiting[class])

@@ -70,54 +70,63 @@ pub trait PathCorrelator {
     fn due(&self) -> Time;
     /// Relates all pairs of `paths` paths.
     fn relate(&mut self, now: Time, paths: usize) -> Relations;
+    /// True if it pairs the samples of two paths by their order. Samples that are evenly spaced in time then serve it best.
+    fn pairs_by_order(&self) -> bool {
+        true
+    }
+    /// True if its relations have a coefficient once it knows enough of both paths.
+    fn has_coefficient(&self) -> bool {
+        true
+    }
+    /// How long a new path needs until its first relation, if it gets a sample every `spacing`.
+    fn settling(&self, spacing: Dur) -> Dur;
 }
 
-macro_rules! correlators {
-    ($($variant:ident, $module:ident);+ $(;)?) => {
-        $(pub mod $module;)+
+haltere_units::registry! {
+    /// A path correlator with its parameters, told apart by `kind`.
+    params CorrelatorParams;
+    /// Any correlator of the registry.
+    any Correlator;
+    match each_correlator;
 
-        haltere_units::params_registry! {
-            /// A correlator with its parameters, told apart by `kind`.
-            pub enum CorrelatorParams { $($variant($module::Params) = $module),+ }
-        }
-
-        impl CorrelatorParams {
-            /// The first parameter that breaks its rule, as an error.
-            pub fn check(&self) -> Result<(), ParamError> {
-                match self { $(CorrelatorParams::$variant(p) => p.check()),+ }
-            }
-        }
-
-        /// Any correlator of the registry.
-        #[derive(Debug, Clone)]
-        #[expect(missing_docs, reason = "each variant is the correlator of that name")]
-        pub enum Correlator { $($variant($module::$variant)),+ }
-
-        impl Correlator {
-            /// The correlator of these parameters, which have been checked.
-            pub fn new(params: &CorrelatorParams) -> Correlator {
-                match params { $(CorrelatorParams::$variant(p) => Correlator::$variant($module::$variant::new(p))),+ }
-            }
-        }
-
-        impl PathCorrelator for Correlator {
-            fn observe(&mut self, now: Time, path: usize, what: Observation) {
-                match self { $(Correlator::$variant(c) => c.observe(now, path, what)),+ }
-            }
-            fn due(&self) -> Time {
-                match self { $(Correlator::$variant(c) => c.due()),+ }
-            }
-            fn relate(&mut self, now: Time, paths: usize) -> Relations {
-                match self { $(Correlator::$variant(c) => c.relate(now, paths)),+ }
-            }
-        }
-    };
+    red_cpi => RedCpi;
+    mscm => Mscm;
+    sbd => Sbd;
 }
 
-correlators! {
-    RedCpi, red_cpi;
-    Mscm, mscm;
-    Sbd, sbd;
+impl CorrelatorParams {
+    /// The first parameter that breaks its rule, as an error.
+    pub fn check(&self) -> Result<(), ParamError> {
+        each_correlator!(params p in self => p.check())
+    }
+}
+
+impl Correlator {
+    /// The correlator of these parameters, which have been checked.
+    pub fn new(params: &CorrelatorParams) -> Correlator {
+        each_correlator!(new p in params => (p))
+    }
+}
+
+impl PathCorrelator for Correlator {
+    fn observe(&mut self, now: Time, path: usize, what: Observation) {
+        each_correlator!(self, c => c.observe(now, path, what))
+    }
+    fn due(&self) -> Time {
+        each_correlator!(self, c => c.due())
+    }
+    fn relate(&mut self, now: Time, paths: usize) -> Relations {
+        each_correlator!(self, c => c.relate(now, paths))
+    }
+    fn pairs_by_order(&self) -> bool {
+        each_correlator!(self, c => c.pairs_by_order())
+    }
+    fn has_coefficient(&self) -> bool {
+        each_correlator!(self, c => c.has_coefficient())
+    }
+    fn settling(&self, spacing: Dur) -> Dur {
+        each_correlator!(self, c => c.settling(spacing))
+    }
 }
 
 /// The least of a correlator's interval, so that looking at the paths stays cheap beside sending.

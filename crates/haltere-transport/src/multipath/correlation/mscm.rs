@@ -77,6 +77,10 @@ impl PathCorrelator for Mscm {
     fn due(&self) -> Time {
         self.due
     }
+    /// A full window.
+    fn settling(&self, spacing: Dur) -> Dur {
+        spacing * u64::from(self.params.window)
+    }
     fn relate(&mut self, now: Time, paths: usize) -> Relations {
         self.due = now + self.params.interval;
         let mut relations = Relations::default();

@@ -155,6 +155,10 @@ impl PathCorrelator for RedCpi {
     fn due(&self) -> Time {
         self.due
     }
+    /// A full window.
+    fn settling(&self, spacing: Dur) -> Dur {
+        spacing * u64::from(self.params.window)
+    }
     fn relate(&mut self, now: Time, paths: usize) -> Relations {
         self.due = now + self.params.interval;
         let mut relations = Relations::default();

@@ -243,6 +243,16 @@ impl PathCorrelator for Sbd {
     fn due(&self) -> Time {
         self.due
     }
+    fn pairs_by_order(&self) -> bool {
+        false
+    }
+    fn has_coefficient(&self) -> bool {
+        false
+    }
+    /// M base intervals, however often it gets samples.
+    fn settling(&self, _spacing: Dur) -> Dur {
+        self.params.interval * u64::from(self.params.m)
+    }
     fn relate(&mut self, now: Time, _paths: usize) -> Relations {
         self.due = now + self.params.interval;
         self.paths.iter_mut().for_each(|path| path.end_interval(&self.params));
