@@ -36,6 +36,7 @@ impl Control {
     }
 }
 
+mod bbr_core;
 mod coupled;
 mod coupling;
 mod dispatch;
