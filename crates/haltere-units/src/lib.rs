@@ -19,10 +19,10 @@ mod registry;
 mod size;
 mod time;
 
-pub use ecn::Ecn;
-pub use error::{ParamError, UnitError};
 #[doc(hidden)]
 pub use alloc::boxed::Box as Boxed;
+pub use ecn::Ecn;
+pub use error::{ParamError, UnitError};
 pub use prob::Prob;
 pub use probe::Probe;
 pub use rate::{Rate, Serialisation};

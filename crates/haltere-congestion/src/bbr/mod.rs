@@ -1,8 +1,7 @@
 //! BBR: the window and the rate follow a model of the path, not its losses.
-//! Source: Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
-//! draft-cardwell-iccrg-bbr-congestion-control-00; the version that Linux ships (with aggregation and policers).
-//! Model: BtlBw = max of the delivery rate over 10 rounds; RTprop = min of the RTT over 10 s;
-//! pacing rate = gain BtlBw; cwnd = gain BtlBw RTprop + what aggregates.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: BtlBw = max of the delivery rate over 10 rounds; RTprop = min of the RTT over 10 s; pacing rate = gain BtlBw;
+//! cwnd = gain BtlBw RTprop + the excess of aggregated acknowledgements. [`Core`] holds what version 3 shares.
 //!
 //! ```text
 //!   Startup (2.89) --bandwidth grew < 25 % in 3 rounds--> Drain (1/2.89) --in flight <= BDP--> ProbeBW
@@ -12,12 +11,7 @@
 //!                                                 +-------------------------------------------------+
 //! ```
 //!
-//! Deviations: none from Linux that show, but: the delivered bytes are divided by nanoseconds exactly; a lone segment
-//! whose acknowledgement may be delayed counts for RTprop when the old one has expired.
-//! Linux as against the paper: pacing 1 % under the model; three bursts of segments more in the window; packet
-//! conservation in the first round of recovery; the excess of aggregated acknowledgements is added to the window.
 //! Units: windows in segments, rates in payload bit/s. Cost: O(1) an acknowledgement.
-//! Known problems: over shallow buffers several flows lose much and push loss-based ones aside; ignores ECN.
 
 mod aggregation;
 mod drain;
@@ -36,16 +30,27 @@ use probe_bw::Cycle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The window and the rate follow a model of the path (BBR version 1, as in Linux).
+/// The window and the rate follow a model of the path, not its losses (BBR version 1, as in Linux).
+///
+/// The model is the largest delivery rate of 10 rounds and the least round-trip time of 10 s.
+///
+/// Source: Cardwell, Cheng, Gunn, Yeganeh and Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5),
+/// 2016. draft-cardwell-iccrg-bbr-congestion-control-00. Linux's version, which adds aggregation and policers.
+///
+/// Deviations: two from Linux, neither of which shows in results. Delivered bytes are divided by nanoseconds exactly. A
+/// lone segment whose acknowledgement may be delayed counts for RTprop if the old value has expired. Linux itself
+/// differs from the paper: it paces 1 % below the model, keeps room for three bursts of segments in the window,
+/// conserves packets in the first round of recovery, and adds the excess of aggregated acknowledgements to the window.
+///
+/// Known problems: over shallow buffers several flows lose much and displace loss-based flows. It ignores ECN.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How long a least round-trip time is believed before the queue is drained to measure it again. Over zero.
-    /// Default 10 s.
+    /// Age at which the least round-trip time is measured again with a drained queue, above 0. The default is Linux's.
     pub probe_rtt_interval: Dur,
-    /// How long the window stays at four segments to measure it. Default 200 ms.
+    /// How long the window stays at four segments for that. The default is Linux's.
     pub probe_rtt_duration: Dur,
-    /// Look for a token-bucket policer and then send at the rate that it lets pass (long-term bandwidth). Default true.
+    /// True: look for a token-bucket policer, and then send at the rate that it passes (long-term bandwidth), as Linux.
     pub detect_policer: bool,
 }
 
@@ -300,7 +305,11 @@ mod tests {
         p.bbr.on_loss(&LossEvent::at(p.now, LossKind::Loss));
         assert_eq!(p.bbr.core.cwnd, 10 + 10, "in flight and delivered");
         p.step(10, 0, false);
-        assert!(p.bbr.core.cwnd >= before.min(p.bbr.core.prior_cwnd) && p.bbr.core.prior_cwnd == before, "{}", p.bbr.core.cwnd);
+        assert!(
+            p.bbr.core.cwnd >= before.min(p.bbr.core.prior_cwnd) && p.bbr.core.prior_cwnd == before,
+            "{}",
+            p.bbr.core.cwnd
+        );
     }
 
     #[test]

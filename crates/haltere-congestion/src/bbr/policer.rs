@@ -29,12 +29,12 @@ pub(super) struct Policer {
     start: Time,
     start_delivered: u64,
     start_lost: u64,
-    /// Segments held lost in all.
+    /// Segments marked lost in all.
     pub lost: u64,
 }
 
 impl Policer {
-    /// The policer's rate where there is one.
+    /// The policer's rate, if there is one.
     pub fn rate(&self) -> Option<Rate> {
         self.believed.then_some(self.bw)
     }

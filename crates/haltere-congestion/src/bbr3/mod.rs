@@ -1,7 +1,8 @@
 //! BBR version 3: BBR with bounds that losses (and marks) set.
-//! Source: draft-ietf-ccwg-bbr (Cardwell, Swett, Beshay); the ECN response from Google's published version 3.
-//! Model: as `bbr`, and: inflight_longterm, the flight that the path was seen to hold with at most 2 % loss;
-//! bw_shortterm and inflight_shortterm, lowered by the factor 0.7 in rounds with loss between probes.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: as `bbr`, with which it shares [`Core`], and: inflight_longterm, the flight that the path was seen to hold
+//! with at most 2 % loss; bw_shortterm and inflight_shortterm, lowered by the factor 0.7 in rounds with loss between
+//! probes.
 //!
 //! ```text
 //!   Startup (2.77) --no growth in 3 rounds, or much loss--> Drain (0.5) --in flight <= BDP--+
@@ -13,11 +14,7 @@
 //!   any of them --RTprop not renewed for 5 s--> ProbeRTT (half a BDP for 200 ms) --> CRUISE (or Startup)
 //! ```
 //!
-//! Deviations: loss rates are judged at acknowledgements (rate sample), not at each lost segment (draft §5.5.10.2, which
-//! finds the flight at the loss more exactly); a burst of loss is one acknowledgement with losses, where the draft counts
-//! gaps (§5.3.1.3).
 //! Units: windows in segments, rates in payload bit/s. Cost: O(1) an acknowledgement.
-//! Known problems: a draft; the constants still move.
 
 mod bounds;
 mod drain;
@@ -36,17 +33,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use startup::FullPipe;
 
-/// BBR with bounds that losses set (BBR version 3, draft-ietf-ccwg-bbr).
+/// BBR with bounds on its flight and rate that losses set (BBR version 3).
+///
+/// Source: draft-ietf-ccwg-bbr (Cardwell, Swett, Beshay). The ECN response is from Google's published version 3.
+///
+/// Deviations: loss rates are judged once per acknowledgement (rate sample). The draft judges each lost segment and so
+/// finds the flight at the loss more exactly (section 5.5.10.2). A burst of loss is one acknowledgement with losses;
+/// the draft counts gaps (section 5.3.1.3).
+///
+/// Known problems: it is a draft, and its constants still change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How long a least round-trip time is believed before the flight is halved to measure it again. Over zero. Default
-    /// 5 s (draft §2.13).
+    /// Age at which the least round-trip time is measured again with half the flight, above 0. The default is the
+    /// draft's (section 2.13).
     pub probe_rtt_interval: Dur,
-    /// How long the flight stays halved. Default 200 ms (draft §2.13).
+    /// How long the flight stays halved. The default is the draft's (section 2.13).
     pub probe_rtt_duration: Dur,
-    /// Answer CE marks as DCTCP does, by a third of the marked share (Google's version 3). Default false: the draft
-    /// knows no ECN.
+    /// True: answer CE marks as DCTCP does, by a third of the marked share (Google's version 3). The draft has no ECN.
     pub ecn: bool,
 }
 

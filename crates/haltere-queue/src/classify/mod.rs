@@ -1,14 +1,14 @@
 //! Flow classifiers: which of two classes, short or long, each packet belongs to.
 //!
-//! A classifier sees one packet at a time and may keep state; like a discipline it is handed time and chance. It stands
-//! before any [service](crate::service) and any disciplines in [`classed`](crate::classed), or alone before a capture.
+//! A classifier sees one packet at a time and may keep state. Like a discipline it takes time and random numbers as arguments.
+//! It stands before a [service](crate::service) and two disciplines in [`classed`](crate::classed), or classifies a capture.
 //!
-//! | module | calls a packet long when | what it needs |
+//! | module | calls a packet long if | needs |
 //! |---|---|---|
 //! | [`rafle`] | a random one of the last N packets is of its flow | N flow ids |
-//! | [`run2c`] | its byte offset in the stream has passed a threshold | senders whose sequence numbers tell the offset |
-//! | [`las`] | its flow has been served more than a threshold | state for every flow |
-//! | [`ideal`] | its sender says so | senders that mark |
+//! | [`run2c`] | its byte offset in the stream has passed a threshold | senders whose sequence numbers show the offset |
+//! | [`las`] | its flow has sent more than a threshold | state for every flow |
+//! | [`ideal`] | its sender marked it as long | senders that mark |
 
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{ParamError, Probe, Time};

@@ -1,4 +1,4 @@
-//! Schedulers: which paths carry a segment. One line in `schedulers!` makes one known everywhere.
+//! Path schedulers: which paths carry a segment. One line in the registry below makes one known everywhere.
 
 use super::correlation::Relations;
 use super::view::{PathView, Paths, SegView};
@@ -6,18 +6,18 @@ use haltere_units::{ParamError, Time};
 
 /// Chooses the paths of each segment.
 pub trait PathScheduler {
-    /// The paths that shall carry this segment, none to wait. Only those that are usable and ready can take it now. One that
-    /// [`replicates`](PathScheduler::replicates) is asked again for each path when that has room, with what carried the segment so far.
+    /// The paths that are to carry this segment; none to wait. Only paths that are usable and ready can take it now. A scheduler
+    /// that [`replicates`](PathScheduler::replicates) is asked again for each path once that has room.
     fn pick(&mut self, now: Time, paths: &[PathView], seg: &SegView) -> Paths;
-    /// True where segments go on several paths: each path then runs through the stream at its own pace.
+    /// True if segments go on several paths: each path then runs through the stream at its own pace.
     fn replicates(&self) -> bool {
         false
     }
-    /// True where a path is given more than its window lets it send now: it waits in the subflow's own buffer.
+    /// True if a path is given more than its window lets it send now: the rest waits in the subflow's own buffer.
     fn queues_ahead(&self) -> bool {
         false
     }
-    /// The first correlator has looked at the paths again.
+    /// The first correlator has new relations.
     fn on_relations(&mut self, _relations: &Relations) {}
 }
 
