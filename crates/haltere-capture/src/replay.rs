@@ -12,7 +12,7 @@ use crate::error::{CaptureError, Watch};
 use crate::packet::{ETHERNET, Packet};
 use crate::reader::Reader;
 use haltere_plan::rng::Rng;
-use haltere_queue::classify::{CLASSES, Class, Classifier, ClassifierParams, Sorter};
+use haltere_queue::classify::{CLASSES, Class, Classifier, ClassifierParams, FlowClassifier};
 use haltere_queue::{DropReason, Fate, FlowKey, LinkContext, MarkReason};
 use haltere_units::{Bytes, ParamError, Time};
 use serde::Serialize;
@@ -52,9 +52,12 @@ impl Options {
         }
         Ok(())
     }
-    /// How often this one is replayed: what draws nothing, once.
-    fn replays(&self, classifier: &ClassifierParams) -> u32 {
-        if matches!(classifier, ClassifierParams::Rafle(_)) { self.draws } else { 1 }
+    /// The classifier of these parameters, and how often it is replayed: once if it draws no random numbers.
+    fn replayed(&self, params: &ClassifierParams) -> Result<(Classifier, u32), ParamError> {
+        let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: self.seed };
+        let classifier = Classifier::new(params, &link)?;
+        let replays = if FlowClassifier::<Packet>::is_random(&classifier) { self.draws } else { 1 };
+        Ok((classifier, replays))
     }
 }
 
@@ -162,8 +165,10 @@ impl<P> Fate<P> for Chance {
 
 /// Classifies every packet of a capture.
 pub fn classify(input: impl Read, options: &Options, watch: Watch<'_>) -> Result<Report, CaptureError> {
-    let replays: u32 = options.classifiers.iter().map(|classifier| options.replays(classifier)).sum();
-    let chances = (0..replays).map(|i| Chance(Rng::new(options.seed, &format!("capture/{i}"))));
+    options.check()?;
+    let replays: Result<Vec<u32>, ParamError> =
+        options.classifiers.iter().map(|params| options.replayed(params).map(|(_, replays)| replays)).collect();
+    let chances = (0..replays?.iter().sum()).map(|i| Chance(Rng::new(options.seed, &format!("capture/{i}"))));
     classify_with(input, options, watch, chances.collect(), |_, _| {})
 }
 
@@ -194,8 +199,9 @@ pub fn classify_with<C: Fate<Packet>>(
 
 /// One replay of one classifier.
 struct Run<C> {
-    classifier: usize,
-    sorter: Sorter,
+    /// Which classifier it is, and the classifier.
+    index: usize,
+    classifier: Classifier,
     chance: C,
 }
 
@@ -217,14 +223,15 @@ struct Replay<C> {
 
 impl<C: Fate<Packet>> Replay<C> {
     fn new(options: &Options, chances: Vec<C>) -> Result<Replay<C>, ParamError> {
-        let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: options.seed };
-        let replays: Vec<u32> = options.classifiers.iter().map(|classifier| options.replays(classifier)).collect();
         let mut runs = Vec::with_capacity(chances.len());
+        let mut replays = Vec::with_capacity(options.classifiers.len());
         let mut chances = chances.into_iter();
-        for (classifier, (params, &replays)) in options.classifiers.iter().zip(&replays).enumerate() {
-            for chance in chances.by_ref().take(replays as usize) {
-                runs.push(Run { classifier, sorter: Sorter::new(params, &link)?, chance });
+        for (index, params) in options.classifiers.iter().enumerate() {
+            let (classifier, count) = options.replayed(params)?;
+            for chance in chances.by_ref().take(count as usize) {
+                runs.push(Run { index, classifier: classifier.clone(), chance });
             }
+            replays.push(count);
         }
         assert_eq!(runs.len(), replays.iter().sum::<u32>() as usize, "one stream of chance a replay");
         Ok(Replay {
@@ -266,9 +273,9 @@ impl<C: Fate<Packet>> Replay<C> {
         self.without_offset += u64::from(place.is_some() && packet.offset.is_none());
         self.marked += u64::from(Class::of_mark(packet.class >> 2).is_some());
         self.classes.clear();
-        for Run { classifier, sorter, chance } in &mut self.runs {
-            let class = sorter.classify(at, &packet, chance);
-            flow.long[*classifier] += u64::from(class == Class::Long);
+        for Run { index, classifier, chance } in &mut self.runs {
+            let class = classifier.classify(at, &packet, chance);
+            flow.long[*index] += u64::from(class == Class::Long);
             self.classes.push(class);
         }
         Some(&self.classes)

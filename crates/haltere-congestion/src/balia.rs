@@ -1,31 +1,22 @@
 //! BALIA: balanced linked adaptation of the subflows of a multipath connection.
-//! Source: Q. Peng, A. Walid, J. Hwang, S. Low, "Multipath TCP: Analysis, Design, and Implementation", ToN 24 (2016), and
-//! draft-walid-mptcp-congestion-control-04 (section 2).
-//! Model: x_r = w_r / rtt_r, a_r = max x_k / x_r; for each segment acknowledged on path r
-//! w_r += (x_r / rtt_r) / (sum x_k)^2 * (1 + a_r) / 2 * (4 + a_r) / 5; on loss w_r -= w_r / 2 * min(a_r, 1.5).
-//! Slow start and timeouts are Reno's. Alone, or with one subflow, it is Reno.
-//! Deviations: none.
-//! Units: segments and seconds within, bytes at the door. Cost: O(subflows) an acknowledgement. Known problems: none.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: x_r = w_r / rtt_r, a_r = max x_k / x_r. For each segment acknowledged on path r w_r += (x_r / rtt_r) / (sum
+//! x_k)^2 * (1 + a_r) / 2 * (4 + a_r) / 5. On loss w_r -= w_r / 2 * min(a_r, 1.5). Slow start and timeouts are Reno's.
+//! With one subflow, or outside a multipath connection, it is Reno.
+//! Units: segments and seconds within, bytes in the interface. Cost: O(subflows) an acknowledgement.
 
-use crate::Hystart;
-use crate::coupled::{Coupled, Rule};
+use crate::coupled::{Coupled, Rule, coupled_params};
 use crate::coupling::CouplingView;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Balanced linked adaptation (Peng et al. 2016).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How the first slow start ends before a loss: `off`, `hystart++` (RFC 9406) or `classic` (as in Linux's CUBIC).
-    /// Default `off`: the draft knows none.
-    pub hystart: Hystart,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { hystart: Hystart::Off }
-    }
+coupled_params! {
+    /// Balanced linked adaptation: a compromise between LIA's responsiveness and OLIA's fairness to other flows.
+    ///
+    /// Source: Q. Peng, A. Walid, J. Hwang and S. Low, "Multipath TCP: Analysis, Design, and Implementation", IEEE/ACM
+    /// Transactions on Networking 24, 2016. draft-walid-mptcp-congestion-control-04 (section 2).
+    ///
+    /// Deviations: none.
+    ///
+    /// Known problems: none.
 }
 
 /// The control of one subflow.
@@ -50,9 +41,6 @@ fn linked(view: &CouplingView<'_>, mss: f64) -> Option<(f64, f64)> {
 
 impl Rule for Balanced {
     type Params = Params;
-    fn hystart(params: &Params) -> Hystart {
-        params.hystart
-    }
     fn learn(&mut self, view: &CouplingView<'_>, mss: f64) {
         self.linked = linked(view, mss);
     }

@@ -1,7 +1,7 @@
-//! What the coupled controls LIA, OLIA and BALIA have in common: Reno but for the growth, which depends on the siblings.
+//! What the coupled controls LIA, OLIA and BALIA share: they are Reno except for the growth, which depends on the siblings.
 //!
-//! A coupled control is a [`Rule`] under [`Coupled`]: what it learns of its siblings, what a segment acknowledged then earns, and
-//! where it differs from Reno in what a loss costs.
+//! A coupled control is a [`Rule`] under [`Coupled`]: what it learns of its siblings, how much a segment acknowledged adds to the
+//! window, and the window after a loss if that is not Reno's. All have the same parameters, which [`coupled_params!`] makes.
 
 use crate::coupling::{CouplingView, Credit};
 use crate::slow_start::{Hystart, SlowStart};
@@ -9,12 +9,40 @@ use crate::window::Window;
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext, reno};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 
-/// What tells one coupled control from another. The defaults are Reno's.
+/// The parameters of a coupled control, under the description of that control.
+macro_rules! coupled_params {
+    ($(#[$about:meta])+) => {
+        $(#[$about])+
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Params {
+            /// How the first slow start ends before a loss. The source has no such rule.
+            pub hystart: crate::Hystart,
+        }
+        impl Default for Params {
+            fn default() -> Params {
+                Params { hystart: crate::Hystart::Off }
+            }
+        }
+        impl crate::coupled::CoupledParams for Params {
+            fn hystart(&self) -> crate::Hystart {
+                self.hystart
+            }
+        }
+    };
+}
+pub(crate) use coupled_params;
+
+/// What [`coupled_params!`] gives to [`Coupled`].
+pub trait CoupledParams {
+    /// How the first slow start ends.
+    fn hystart(&self) -> Hystart;
+}
+
+/// What distinguishes one coupled control from another. The defaults are Reno's.
 pub trait Rule: Default {
     /// Its parameters.
-    type Params;
-    /// How the first slow start ends.
-    fn hystart(params: &Self::Params) -> Hystart;
+    type Params: CoupledParams;
     /// What the siblings are now; `mss` in bytes.
     fn learn(&mut self, view: &CouplingView<'_>, mss: f64);
     /// Segments that the window grows by for each segment acknowledged above the threshold; `alone` is Reno's growth.
@@ -27,7 +55,7 @@ pub trait Rule: Default {
     fn on_delivered(&mut self, _bytes: Bytes) {}
     /// A loss, or a timeout.
     fn on_lost(&mut self) {}
-    /// Bytes between the last two losses or since the last, where the siblings are to know.
+    /// Bytes between the last two losses or since the last, if the siblings need to know.
     fn between_losses(&self) -> Bytes {
         Bytes::ZERO
     }
@@ -47,7 +75,7 @@ impl<R: Rule> Coupled<R> {
     /// A sender at its initial window.
     pub fn new(params: &R::Params, sender: &SenderContext) -> Result<Coupled<R>, ParamError> {
         let mss = sender.mss.as_u64().max(1) as f64;
-        let (window, slow_start) = (Window::new(sender), SlowStart::new(R::hystart(params)));
+        let (window, slow_start) = (Window::new(sender), SlowStart::new(params.hystart()));
         Ok(Coupled { window, slow_start, mss, credit: Credit::default(), rule: R::default() })
     }
 }

@@ -1,4 +1,4 @@
-//! What a coupled control may know of its siblings, and the growth that LIA, OLIA and BALIA share.
+//! What a coupled control knows of its siblings, and the credit by which LIA, OLIA and BALIA grow.
 
 use crate::window::Window;
 use haltere_units::{Bytes, Dur};
@@ -10,11 +10,11 @@ pub struct Sibling {
     pub cwnd: Bytes,
     /// Its smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,
-    /// What its control says of [`bytes_between_losses`](crate::CongestionControl::bytes_between_losses).
+    /// Its control's [`bytes_between_losses`](crate::CongestionControl::bytes_between_losses).
     pub between_losses: Bytes,
 }
 
-/// All subflows that carry data, and which of them is meant.
+/// All subflows that carry data, and the one that is told.
 #[derive(Debug, Clone, Copy)]
 pub struct CouplingView<'a> {
     /// The subflows.
@@ -36,7 +36,7 @@ impl CouplingView<'_> {
     }
 }
 
-/// Parts of a segment that the window has earned or lost.
+/// Parts of a segment by which the window is still to grow or shrink.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Credit(f64);
 
@@ -50,7 +50,7 @@ impl Credit {
             window.set_cwnd(window.cwnd.saturating_add_signed(whole).max(2));
         }
     }
-    /// Forgets what was saved up.
+    /// Drops the parts.
     pub fn clear(&mut self) {
         self.0 = 0.0;
     }

@@ -1,7 +1,7 @@
 //! CUBIC: the window follows a cubic function of the time since the last reduction.
-//! Source: RFC 9438 (sections 4.1 to 4.10).
-//! Model: W_cubic(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd_epoch) / C); on loss W_max = cwnd and
-//! cwnd = beta cwnd; never slower than a Reno that reduces by the same beta (W_est).
+//! Source, deviations and known problems: see [`Params`].
+//! Model: W_cubic(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd_epoch) / C). On loss W_max = cwnd and cwnd = beta
+//! cwnd. The window is never smaller than that of a Reno that reduces by the same beta (W_est).
 //!
 //! ```text
 //!   W_max ........ ______....../      concave up to W_max, then convex: it probes for more
@@ -10,23 +10,8 @@
 //!   beta W_max/
 //! ```
 //!
-//! Deviations, all as Linux where the RFC leaves room or where they show in the window:
-//! * Whole segments. The target is rounded towards W_max and the pace (`cnt`: segments to acknowledge for one more) is
-//!   a whole number, so around W_max the window stands still a little longer.
-//! * W_cubic is read at t + the least RTT, not t + the current RTT; the pace is computed again when the window
-//!   changed or 1/32 s have passed.
-//! * The pace is at least 2, which is the RFC's clamp of the target to 1.5 cwnd (§4.2).
-//! * Before any W_max is known (after slow start without a loss, after a timeout) the window grows by at least 5 % a
-//!   round trip; the RFC would begin with the flat part of the cubic (§4.8).
-//! * `reno_friendly = "linux"` keeps alpha at 8/15 and never sets it to 1 (the RFC's SHOULD in §4.3).
-//! * RTT samples within one second of a reduction do not count for the least RTT.
-//! * A reduction that was spurious gives back window and threshold, not W_max and K (§4.9 would).
-//! * The threshold after a loss is beta cwnd, not beta FlightSize (see `reno`).
-//!
-//! Beyond Linux: time in which the window was not the limit is taken out of t (RFC 9438 §4.2, MUST), not only idle time.
 //! Linux's beta is 717/1024 = 0.7002 and its C 410/1024 = 0.4004.
-//! Units: segments and seconds within, bytes at the door. Cost: O(1) an acknowledgement.
-//! Known problems: unfair to Reno over large bandwidth-delay products, by intent.
+//! Units: segments and seconds within, bytes in the interface. Cost: O(1) an acknowledgement.
 
 use crate::slow_start::{Hystart, SlowStart};
 use crate::window::Window;
@@ -36,25 +21,40 @@ use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The window follows a cubic function of the time since the last reduction (RFC 9438).
+/// The window follows a cubic function of the time since the last reduction: Linux's default control.
+///
+/// Source: RFC 9438 (sections 4.1 to 4.10).
+///
+/// Deviations: most are Linux's, in places that the RFC leaves open or that show in the window. The window is in whole
+/// segments: the target is rounded towards W_max, and the pace (segments to acknowledge for one more) is a whole
+/// number. W_cubic is read at t plus the least RTT, not the current RTT. The pace is computed again if the window
+/// changed or after 1/32 s. It is at least 2, which is the RFC's limit of the target to 1.5 cwnd (section 4.2). Before
+/// any W_max is known the window grows by at least 5 % a round trip; the RFC would begin with the flat part of the
+/// cubic (section 4.8). `reno_friendly = "linux"` never sets alpha to 1, which RFC 9438 section 4.3 recommends. RTT
+/// samples within one second of a reduction do not count for the least RTT. A spurious reduction gives back window and
+/// threshold, not W_max and K (section 4.9 would). The threshold after a loss is beta cwnd, not beta FlightSize. One
+/// deviation from Linux: time in which the window was not the limit is taken out of t, as RFC 9438 section 4.2 demands;
+/// Linux takes out idle time only.
+///
+/// Known problems: it is unfair to Reno over large bandwidth-delay products, by intent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// C, in segments per cubed second: how fast the window grows on long paths. Over 0. Default 0.4 (RFC 9438 §5).
+    /// C, in segments per cubed second, above 0: how fast the window grows on long paths. The default is RFC 9438's
+    /// (section 5).
     pub c: f64,
-    /// beta: what is left of the window after a reduction. From 0.1 to 0.99. Default 0.7 (RFC 9438 §4.6); Linux has
-    /// 717/1024.
+    /// beta, from 0.1 to 0.99: the part of the window that is left after a reduction. The default is RFC 9438's
+    /// (section 4.6); Linux has 717/1024.
     pub beta: f64,
-    /// Give up room faster when the window falls from one loss to the next (RFC 9438 §4.7). Default true.
+    /// True: release more of the window if it falls from one loss to the next (RFC 9438 section 4.7).
     pub fast_convergence: bool,
-    /// The Reno-friendly region: `rfc9438`, `linux` or `off`. Default `rfc9438`.
+    /// How the window keeps up with Reno's if Reno's is larger.
     pub reno_friendly: RenoFriendly,
-    /// How the first slow start ends before a loss: `hystart++` (RFC 9406), `classic` (as Linux) or `off`. Default
-    /// `hystart++` (RFC 9438 §4.10).
+    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has `classic`.
     pub hystart: Hystart,
 }
 
-/// How CUBIC keeps up with Reno where Reno is faster.
+/// How CUBIC keeps up with Reno if Reno's window is larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RenoFriendly {
@@ -127,11 +127,13 @@ impl Cubic {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Cubic, ParamError> {
         if !(params.c > 0.0 && params.c.is_finite()) {
-            return Err(ParamError::new("c", "a number over 0", params.c).hint("RFC 9438 has 0.4"));
+            return Err(ParamError::new("c", "above 0", params.c).default_is(Params::default().c));
         }
         if !(0.1..=0.99).contains(&params.beta) {
-            return Err(ParamError::new("beta", "a number from 0.1 to 0.99", params.beta)
-                .hint(format!("it is what is left of the window: RFC 9438 has {}", Params::default().beta)));
+            return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).hint(format!(
+                "it is the part of the window that is left; the default is `{}`",
+                Params::default().beta
+            )));
         }
         Ok(Cubic {
             params: params.clone(),
@@ -168,7 +170,7 @@ impl Cubic {
     fn begin(&self, now: Time) -> Epoch {
         let cwnd = self.window.cwnd;
         let origin = self.w_max.max(cwnd);
-        // Equation 2; zero where the window is above W_max already.
+        // Equation 2; zero if the window is above W_max already.
         let k_s = libm::cbrt((origin - cwnd) as f64 / self.params.c);
         Epoch { start: now, k_s, origin, w_est: cwnd, acked: 0, cnt: 0, last_cwnd: 0, last_update: now }
     }
@@ -422,7 +424,7 @@ mod tests {
         let error = Cubic::new(&Params { beta: 1.0, ..Params::default() }, &sender).unwrap_err();
         assert_eq!(
             alloc::string::ToString::to_string(&error),
-            "beta must be a number from 0.1 to 0.99, got 1; it is what is left of the window: RFC 9438 has 0.7"
+            "beta must be from 0.1 to 0.99, got 1; it is the part of the window that is left; the default is `0.7`"
         );
         assert!(Cubic::new(&Params { c: 0.0, ..Params::default() }, &sender).is_err());
     }

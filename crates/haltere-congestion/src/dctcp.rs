@@ -1,14 +1,10 @@
 //! DCTCP: the window is reduced by the share of marked packets.
-//! Source: RFC 8257 (sections 3.3 to 3.5); Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010.
-//! Model: once a window M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M; on an echo, once a window,
-//! cwnd = cwnd (1 - alpha / 2); on loss as Reno.
-//! Deviations, all as Linux: alpha is an integer in 1/1024 that falls by at least one step and so reaches zero; what the
-//! acknowledgement that ends the window delivers counts for the next one (the RFC counts it in, §3.3 step 3);
-//! alpha begins at 1 (RFC 8257 §4.2). Bytes are counted, as the RFC says, where Linux counts packets.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: once a window M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M. On an echo, once a window,
+//! cwnd = cwnd (1 - alpha / 2). On loss as Reno.
 //! Returned packets (a switch sends the marked packet back) count as marked in the current window, before the
-//! receiver's echo; the transport sees to it that the echo does not count again.
+//! receiver's echo. The transport ensures that the echo does not count again.
 //! Units: segments and bytes. Cost: O(1) an acknowledgement.
-//! Known problems: starves next to controls that ignore marks, and starves those that halve at every mark.
 
 use crate::reno;
 use crate::window::Window;
@@ -17,13 +13,23 @@ use haltere_units::{Bytes, ParamError, Prob, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The window is reduced by the share of marked packets (RFC 8257).
+/// The window is reduced by the share of marked packets, for data centres whose switches mark early.
+///
+/// Source: RFC 8257 (sections 3.3 to 3.5). Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010.
+///
+/// Deviations: most are Linux's. alpha is an integer in 1/1024 that falls by at least one step and so reaches zero.
+/// Data that the acknowledgement at a window's end delivers counts for the next window; RFC 8257 section 3.3 step 3
+/// counts it in. Bytes are counted, as in the RFC; Linux counts packets. Packets that a switch returns count as marked,
+/// which the RFC does not know.
+///
+/// Known problems: beside controls that ignore marks it starves. It starves controls that halve at every mark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// g: the weight of the newest window in alpha. Over 0 and at most 1. Default 1/16 (RFC 8257 §4.2).
+    /// g, above 0 and at most 1: the weight of the newest window in alpha. The default is RFC 8257's (section 4.2).
     pub g: Prob,
-    /// alpha before the first window is judged: 1 halves at the first echo. Default 1 (RFC 8257 §4.2).
+    /// alpha before the first window ends. With 1 the first echo halves the window. The default is RFC 8257's (section
+    /// 4.2).
     pub alpha: Prob,
 }
 
@@ -55,7 +61,7 @@ impl Dctcp {
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Dctcp, ParamError> {
         let g = params.g.as_f64();
         if g <= 0.0 {
-            return Err(ParamError::new("g", "over 0 and at most 1", g).hint("RFC 8257 has 0.0625"));
+            return Err(ParamError::new("g", "above 0 and at most 1", g).default_is(Params::default().g));
         }
         let alpha = libm::round(params.alpha.as_f64() * ALPHA_ONE as f64) as u64;
         Ok(Dctcp { g, window: Window::new(sender), alpha, window_end: None, bytes_acked: 0, bytes_marked: 0 })

@@ -1,4 +1,4 @@
-//! What the transport tells a congestion control.
+//! Events that the transport reports to a congestion control.
 //!
 //! The events carry everything that a modern control needs (delivery rate samples, rounds, ECN counts,
 //! bytes in flight, whether the window was the limit) from the first day; they are non-exhaustive
@@ -16,7 +16,7 @@ pub struct AckEvent {
     pub acked: Bytes,
     /// Bytes newly known to be delivered, cumulatively or selectively.
     pub delivered: Bytes,
-    /// Bytes newly held to be lost.
+    /// Bytes newly marked lost.
     pub lost: Bytes,
     /// Bytes of `delivered` that the receiver says arrived with CE (per-packet echo; with the classic echo, all of
     /// `delivered` while the echo lasts).
@@ -50,7 +50,7 @@ pub struct AckEvent {
     pub in_rto_recovery: bool,
     /// The earliest time at which pacing lets the next segment leave; [`Time::ZERO`] without pacing.
     pub next_departure: Time,
-    /// The delivery rate sample, where one could be taken.
+    /// The delivery rate sample, if one could be taken.
     pub rate: Option<RateSample>,
 }
 
@@ -73,9 +73,9 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Bytes delivered in all now.
     pub total_delivered: u64,
-    /// Bytes held lost over the sample's flight.
+    /// Bytes marked lost over the sample's flight.
     pub lost: Bytes,
-    /// Bytes held lost in all.
+    /// Bytes marked lost in all.
     pub total_lost: u64,
     /// Bytes in flight when the sampled segment was sent.
     pub tx_in_flight: Bytes,
@@ -96,7 +96,7 @@ impl RateSample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LossKind {
-    /// A segment was held lost (RACK, duplicate acknowledgements).
+    /// A segment was marked lost (RACK, duplicate acknowledgements).
     Loss,
     /// The receiver echoed congestion (RFC 3168).
     Ecn,
@@ -112,7 +112,7 @@ pub struct LossEvent {
     pub kind: LossKind,
     /// Bytes in flight, lost ones left out.
     pub in_flight: Bytes,
-    /// Bytes held lost so far in this episode.
+    /// Bytes marked lost so far in this episode.
     pub lost: Bytes,
     /// First byte not yet sent: the episode ends when it is acknowledged.
     pub snd_nxt: u64,
@@ -131,9 +131,9 @@ impl LossEvent {
 pub struct RtoEvent {
     /// Now.
     pub now: Time,
-    /// Bytes in flight before everything was held lost.
+    /// Bytes in flight before everything was marked lost.
     pub in_flight: Bytes,
-    /// The first timeout of this episode: only then is the threshold lowered (RFC 5681 section 3.1). False also where
+    /// The first timeout of this episode: only then is the threshold lowered (RFC 5681 section 3.1). False also if
     /// fast recovery has lowered it for the same data.
     pub first: bool,
     /// Bytes that still count as in flight now (with RACK, what was sent less than a round trip ago); usually none.

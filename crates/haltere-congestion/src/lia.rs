@@ -1,32 +1,22 @@
 //! LIA: linked increases of the subflows of a multipath connection.
-//! Source: RFC 6356 (section 3, equations 1 and 2).
-//! Model: w_i the windows, r_i the smoothed round-trip times; for each segment acknowledged on path i
-//! w_i += min(alpha / w_total, 1 / w_i), alpha = w_total * max(w_i / r_i^2) / (sum w_i / r_i)^2.
-//! Slow start, the reaction to loss and timeouts are Reno's. Alone, or with one subflow, it is Reno.
-//! Deviations: alpha is computed at each acknowledgement, not once a window.
-//! Units: segments and seconds within, bytes at the door. Cost: O(subflows) an acknowledgement.
-//! Known problems: uses worse paths more than the optimum does, and takes from others without gaining (Khalili et al.,
-//! CoNEXT 2012), which OLIA mends.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: w_i the windows, r_i the smoothed round-trip times. For each segment acknowledged on path i w_i += min(alpha
+//! / w_total, 1 / w_i), alpha = w_total * max(w_i / r_i^2) / (sum w_i / r_i)^2. Slow start, the reaction to loss and
+//! timeouts are Reno's. With one subflow, or outside a multipath connection, it is Reno.
+//! Units: segments and seconds within, bytes in the interface. Cost: O(subflows) an acknowledgement.
 
-use crate::Hystart;
-use crate::coupled::{Coupled, Rule};
+use crate::coupled::{Coupled, Rule, coupled_params};
 use crate::coupling::CouplingView;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Linked increases (RFC 6356).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How the first slow start ends before a loss: `off`, `hystart++` (RFC 9406) or `classic` (as in Linux's CUBIC).
-    /// Default `off`: RFC 6356 knows none.
-    pub hystart: Hystart,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { hystart: Hystart::Off }
-    }
+coupled_params! {
+    /// Linked increases: the subflows of a multipath connection grow together as fast as one flow on the best path.
+    ///
+    /// Source: RFC 6356 (section 3, equations 1 and 2).
+    ///
+    /// Deviations: alpha is computed at each acknowledgement, not once a window.
+    ///
+    /// Known problems: it uses worse paths more than the optimum does, and takes from other flows without gain for
+    /// itself (Khalili et al., CoNEXT 2012). OLIA avoids this.
 }
 
 /// The control of one subflow.
@@ -48,9 +38,6 @@ fn linked(view: &CouplingView<'_>, mss: f64) -> Option<f64> {
 
 impl Rule for Linked {
     type Params = Params;
-    fn hystart(params: &Params) -> Hystart {
-        params.hystart
-    }
     fn learn(&mut self, view: &CouplingView<'_>, mss: f64) {
         self.per_segment = linked(view, mss);
     }

@@ -1,41 +1,57 @@
-//! Congestion controls: pure state machines that say how much a sender may have in flight, and how fast.
+//! Congestion controls: pure state machines that set how much a sender may have in flight, and how fast it sends.
 //!
-//! The transport tells a control what happened through events; the control answers through
+//! The transport reports what happened by events. The control answers by
 //! [`cwnd`](CongestionControl::cwnd), [`ssthresh`](CongestionControl::ssthresh) and
-//! [`pacing_rate`](CongestionControl::pacing_rate). It knows neither sequence numbers' encoding nor the
-//! world. Loss recovery (RACK-TLP, PRR) is the transport's: it asks for a reduction once per episode.
+//! [`pacing_rate`](CongestionControl::pacing_rate). It knows neither the encoding of sequence numbers nor the
+//! world. Loss recovery (RACK-TLP, PRR) belongs to the transport: it asks for one reduction per episode.
 //!
-//! Each control is one file; `registry.rs` lists them.
+//! Each control is one file, and one line in the registry below.
 
 #![no_std]
 extern crate alloc;
 
+haltere_units::registry! {
+    /// A congestion control with its parameters, told apart by `kind`.
+    params CongestionParams;
+    /// Any control of the registry. Dispatch is by enum: there is no virtual call per acknowledgement. A control that is much
+    /// larger than the rest is boxed, so that other connections do not pay for its size.
+    any Control;
+    match each_control;
+
+    reno => Reno;
+    cubic => Cubic;
+    vegas => Vegas;
+    dctcp => Dctcp;
+    bbr => Bbr, boxed;
+    bbr3 => Bbr3, boxed;
+    lia => Lia;
+    olia => Olia;
+    balia => Balia;
+}
+
+impl Control {
+    /// The control of these parameters for that sender.
+    pub fn new(params: &CongestionParams, sender: &SenderContext) -> Result<Control, ParamError> {
+        Ok(each_control!(new p in params => (p, sender)?))
+    }
+}
+
+mod bbr_core;
 mod coupled;
 mod coupling;
+mod dispatch;
 mod event;
 mod random;
-mod registry;
 mod slow_start;
 mod window;
 
-pub mod balia;
-pub mod bbr;
-pub mod bbr3;
-pub mod cubic;
-pub mod dctcp;
-pub mod lia;
-pub mod olia;
-pub mod reno;
-pub mod vegas;
-
 pub use coupling::{CouplingView, Sibling};
 pub use event::{AckEvent, LossEvent, LossKind, RateSample, RestartEvent, RtoEvent};
-pub use registry::{CongestionParams, Control};
 pub use slow_start::Hystart;
 
-use haltere_units::{Bytes, Dur, Probe, Rate, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
-/// What a control may know of the connection that it steers.
+/// What a control knows of its connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SenderContext {
     /// Payload bytes of a full segment.
@@ -46,7 +62,7 @@ pub struct SenderContext {
     pub seed: u64,
 }
 
-/// How a control wants ECN to be used.
+/// How a control uses ECN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EcnUse {
     /// RFC 3168: the receiver echoes until CWR; the sender reduces once per window.
@@ -60,9 +76,9 @@ pub enum EcnUse {
 ///
 /// Windows are in bytes; a sender may send a full segment while bytes in flight plus one segment fit.
 ///
-/// The order for one acknowledgement: [`on_ack`](CongestionControl::on_ack) first, with `in_recovery` already true where
-/// this acknowledgement begins an episode (so the window does not grow by it); then, if one begins,
-/// [`on_loss`](CongestionControl::on_loss). So DCTCP reduces by an alpha that knows the window that has just ended, as in Linux.
+/// For one acknowledgement [`on_ack`](CongestionControl::on_ack) comes first. Its `in_recovery` is already true if this
+/// acknowledgement begins an episode, so the window does not grow by it. Then, if one begins, comes
+/// [`on_loss`](CongestionControl::on_loss). So DCTCP reduces by an alpha that includes the window that has just ended, as in Linux.
 pub trait CongestionControl {
     /// Data was newly acknowledged, cumulatively or selectively.
     fn on_ack(&mut self, ev: &AckEvent);
@@ -74,24 +90,24 @@ pub trait CongestionControl {
     fn on_recovered(&mut self, _now: Time) {}
     /// The connection is established; the handshake measured this round-trip time.
     fn on_established(&mut self, _now: Time, _rtt: Dur) {}
-    /// A switch sent back a marked packet that carried so many payload bytes: they count as marked now. The
-    /// transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control knows of such
-    /// packets, and the transport answers as it does an echo, with one reduction a window.
+    /// A switch returned a marked packet that carried so many payload bytes: they count as marked now. The
+    /// transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports such
+    /// packets, and the transport answers as to an echo, with one reduction a window.
     fn on_returned(&mut self, _now: Time, _bytes: Bytes) -> bool {
         false
     }
-    /// The last reduction answered a loss that was none (Eifel, DSACK): put back what it took.
+    /// The last reduction was spurious (Eifel, DSACK): restore the window.
     fn on_spurious(&mut self, _now: Time) {}
     /// The first transmission after an idle time, before it is sent.
     fn on_restart(&mut self, _ev: &RestartEvent) {}
-    /// What the other subflows of a multipath connection are doing, before each [`on_ack`](CongestionControl::on_ack) and
-    /// [`on_loss`](CongestionControl::on_loss); only where [`is_coupled`](CongestionControl::is_coupled).
+    /// The state of the other subflows of a multipath connection, before each [`on_ack`](CongestionControl::on_ack) and
+    /// [`on_loss`](CongestionControl::on_loss), if [`is_coupled`](CongestionControl::is_coupled).
     fn on_coupling(&mut self, _view: &CouplingView<'_>) {}
-    /// True where the control wants to know its siblings.
+    /// True if the control depends on its siblings.
     fn is_coupled(&self) -> bool {
         false
     }
-    /// Bytes that count for this path when a coupled control looks for the best one (OLIA); 0 where the control keeps none.
+    /// Bytes between losses, by which a coupled control ranks this path (OLIA); 0 if the control does not count them.
     fn bytes_between_losses(&self) -> Bytes {
         Bytes::ZERO
     }
@@ -103,12 +119,12 @@ pub trait CongestionControl {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
-    /// True where the control sets its window during recovery itself (BBR); otherwise the transport
+    /// True if the control sets its window during recovery itself (BBR); otherwise the transport
     /// applies proportional rate reduction (RFC 6937) towards [`ssthresh`](CongestionControl::ssthresh).
     fn owns_recovery(&self) -> bool {
         false
     }
-    /// How ECN is to be used.
+    /// How the control uses ECN.
     fn ecn(&self) -> EcnUse {
         EcnUse::Classic
     }

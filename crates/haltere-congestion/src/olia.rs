@@ -1,36 +1,26 @@
 //! OLIA: opportunistic linked increases of the subflows of a multipath connection.
-//! Source: R. Khalili, N. Gast, M. Popovic, J.-Y. Le Boudec, "MPTCP is not Pareto-optimal", CoNEXT 2012, and
-//! draft-khalili-mptcp-congestion-control-05 (section 3).
-//! Model: w_r windows, rtt_r round-trip times; for each segment acknowledged on path r
-//! w_r += (w_r / rtt_r^2) / (sum w_p / rtt_p)^2 + alpha_r / w_r.
-//! Best paths B have the largest l_r^2 / rtt_r, l_r the bytes between the last two losses or since the last, whichever is
-//! more; M are those with the largest window. The paths in B but not in M ("collected") share 1/n, those in M give
-//! it up: alpha_r = 1 / (n |collected|), -1 / (n |M|), else 0. Slow start and losses are Reno's, but the threshold
-//! after a loss is not below one segment.
-//! Deviations: l_r^2 / rtt_r as the draft has it (the paper: l_r / rtt_r^2).
-//! Units: segments and seconds within, bytes at the door. Cost: O(subflows) an acknowledgement.
-//! Known problems: slow to find free capacity on a path with a small window (Peng et al. 2016), which BALIA mends.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: w_r windows, rtt_r round-trip times. For each segment acknowledged on path r w_r += (w_r / rtt_r^2) / (sum
+//! w_p / rtt_p)^2 + alpha_r / w_r. Best paths B have the largest l_r^2 / rtt_r, with l_r the bytes between the last two
+//! losses or since the last, whichever is more. M are the paths with the largest window. The paths in B but not in M
+//! ("collected") share 1/n, which those in M give up: alpha_r = 1 / (n |collected|), -1 / (n |M|), else 0. Slow start
+//! and losses are Reno's, but the threshold after a loss is at least one segment.
+//! Units: segments and seconds within, bytes in the interface. Cost: O(subflows) an acknowledgement.
 
-use crate::Hystart;
-use crate::coupled::{Coupled, Rule};
+use crate::coupled::{Coupled, Rule, coupled_params};
 use crate::coupling::CouplingView;
 use haltere_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Opportunistic linked increases (Khalili et al. 2012).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How the first slow start ends before a loss: `off`, `hystart++` (RFC 9406) or `classic` (as in Linux's CUBIC).
-    /// Default `off`: the draft knows none.
-    pub hystart: Hystart,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { hystart: Hystart::Off }
-    }
+coupled_params! {
+    /// Opportunistic linked increases: as LIA, and windows move from paths with large windows to the best paths.
+    ///
+    /// Source: R. Khalili, N. Gast, M. Popovic and J.-Y. Le Boudec, "MPTCP is not Pareto-optimal", CoNEXT 2012.
+    /// draft-khalili-mptcp-congestion-control-05 (section 3).
+    ///
+    /// Deviations: a path's quality is l_r^2 / rtt_r as in the draft; the paper has l_r / rtt_r^2.
+    ///
+    /// Known problems: it finds free capacity slowly on a path with a small window (Peng et al. 2016). BALIA avoids
+    /// this.
 }
 
 /// The control of one subflow.
@@ -80,9 +70,6 @@ fn growth(view: &CouplingView<'_>, mss: f64) -> Option<f64> {
 
 impl Rule for Opportunistic {
     type Params = Params;
-    fn hystart(params: &Params) -> Hystart {
-        params.hystart
-    }
     fn learn(&mut self, view: &CouplingView<'_>, mss: f64) {
         self.per_segment = growth(view, mss);
     }

@@ -1,12 +1,8 @@
 //! Reno: additive increase, multiplicative decrease.
-//! Source: RFC 5681 (section 3.1), RFC 6582 and RFC 6675 (recovery, which is the transport's), RFC 3465 (byte counting).
-//! Model: slow start, below ssthresh: cwnd += 1 for each segment acknowledged; congestion avoidance: cwnd += 1 for
-//! each window acknowledged; on loss ssthresh = max(cwnd / 2, 2); after a timeout cwnd = 1.
-//! Deviations, all as Linux: the threshold is half of cwnd, where RFC 5681 equation 4 takes half of FlightSize (equal for
-//! a sender that its window limits; growth stops when it does not, RFC 7661); no limit L = 2 on the growth by one
-//! acknowledgement in slow start (RFC 3465 §2.3); windows are whole segments.
-//! Units: segments within, bytes at the door. Cost: O(1) an acknowledgement.
-//! Known problems: slow on long fat paths (RFC 9438 section 1).
+//! Source, deviations and known problems: see [`Params`].
+//! Model: slow start, below ssthresh: cwnd += 1 for each segment acknowledged. Congestion avoidance: cwnd += 1 for each
+//! window acknowledged. On loss ssthresh = max(cwnd / 2, 2). After a timeout cwnd = 1.
+//! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement.
 
 use crate::slow_start::{Hystart, SlowStart};
 use crate::window::Window;
@@ -15,15 +11,22 @@ use haltere_units::{Bytes, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Additive increase, multiplicative decrease (RFC 5681).
+/// Additive increase, multiplicative decrease: one segment more each round trip, half the window after a loss.
+///
+/// Source: RFC 5681 (section 3.1) and RFC 3465 (byte counting). Recovery by RFC 6582 and RFC 6675 belongs to the
+/// transport.
+///
+/// Deviations: these are Linux's. The threshold is half of cwnd; RFC 5681 equation 4 takes half of FlightSize. The two
+/// are equal if the window limits the sender, and the window grows only then (RFC 7661). In slow start one
+/// acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows are whole segments.
+///
+/// Known problems: it is slow on paths with a large bandwidth-delay product (RFC 9438 section 1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// How the first slow start ends before a loss: `off`, `hystart++` (RFC 9406) or `classic` (as in Linux's CUBIC).
-    /// Default `off`: RFC 5681 knows none.
+    /// How the first slow start ends before a loss. RFC 5681 has no such rule.
     pub hystart: Hystart,
-    /// What an acknowledgement counts for: `bytes`, all that it acknowledges (RFC 3465, Linux), or `acks`, one segment
-    /// however many it acknowledges (RFC 5681 equation 3, ns-3). Default `bytes`.
+    /// What an acknowledgement counts for. The default is RFC 3465's and Linux's.
     pub counting: Counting,
 }
 

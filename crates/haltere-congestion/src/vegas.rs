@@ -1,33 +1,41 @@
-//! Vegas: the window follows the number of own packets in the queue.
-//! Source: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8), 1995;
-//! Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM 1994.
-//! Model: once a round trip diff = cwnd (RTT - baseRTT) / baseRTT, the packets waiting in the queue, with RTT the least
-//! of the round. In congestion avoidance diff < alpha: cwnd += 1; diff > beta: cwnd -= 1. In slow start diff > gamma ends it
+//! Vegas: the window follows the number of the flow's own packets in the queue.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: once a round trip diff = cwnd (RTT - baseRTT) / baseRTT, the packets in the queue, with RTT the least of the
+//! round. In congestion avoidance diff < alpha: cwnd += 1; diff > beta: cwnd -= 1. In slow start diff > gamma ends it
 //! with cwnd = min(cwnd, cwnd baseRTT / RTT + 1).
-//! Deviations, all as Linux: diff is divided by baseRTT where the paper divides by RTT; slow start doubles every round
-//! trip, not every other; retransmission is the transport's, not Vegas's own; alpha and beta are 2 and 4
-//! (paper: 2 and 4 or 1 and 3). On loss, in recovery and in rounds with fewer than three samples it is Reno.
-//! Units: segments within, bytes at the door. Cost: O(1) an acknowledgement.
-//! Doubt: with one flow on an idle path Linux 6.1 was measured to miss the end of slow start by gamma, which turns on the
-//! phase of a single RTT sample; here it is taken. Both rest at the same window.
-//! Known problems: yields to every control that fills the queue; a base RTT that was measured in a queue is too large.
+//! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement.
+//! Doubt: with one flow on an idle path Linux 6.1 was measured to miss the end of slow start by gamma, which depends on
+//! the phase of a single RTT sample; here it is taken. Both end at the same window.
 
 use crate::reno;
 use crate::window::Window;
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use alloc::format;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The window follows the number of own packets in the queue (Brakmo and Peterson 1995).
+/// The window keeps a few of the flow's own packets in the queue, as the round-trip time shows.
+///
+/// Source: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13(8),
+/// 1995. Brakmo, O'Malley and Peterson, "TCP Vegas: new techniques for congestion detection and avoidance", SIGCOMM
+/// 1994.
+///
+/// Deviations: these are Linux's. diff is divided by baseRTT; the paper divides by RTT. Slow start doubles every round
+/// trip, not every other. Retransmission is the transport's, not Vegas's own. alpha and beta are 2 and 4 (paper: 2 and
+/// 4, or 1 and 3). On loss, in recovery, and in rounds with fewer than three samples it is Reno.
+///
+/// Known problems: it yields to every control that fills the queue. A base RTT that was measured in a queue is too
+/// large.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Fewer own packets than this in the queue: the window grows. Default 2 packets (Linux).
+    /// The window grows if fewer own packets than this are in the queue. In packets; the default is Linux's.
     pub alpha: u32,
-    /// More own packets than this in the queue: the window shrinks. At least alpha. Default 4 packets (Linux).
+    /// The window shrinks if more own packets than this are in the queue, at least `alpha`. In packets; the default is
+    /// Linux's.
     pub beta: u32,
-    /// More own packets than this in the queue end slow start. Default 1 packet (Linux).
+    /// Slow start ends if more own packets than this are in the queue. In packets; the default is Linux's.
     pub gamma: u32,
 }
 
@@ -59,7 +67,7 @@ impl Vegas {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Vegas, ParamError> {
         if params.beta < params.alpha {
-            return Err(ParamError::new("beta", "at least alpha", params.beta));
+            return Err(ParamError::new("beta", format!("at least alpha ({})", params.alpha), params.beta));
         }
         Ok(Vegas {
             params: params.clone(),

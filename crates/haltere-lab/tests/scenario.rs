@@ -327,7 +327,7 @@ fn a_graph_takes_the_path_of_fewest_links_and_least_delay() {
 
 #[test]
 fn every_name_can_be_described_and_every_parameter_has_a_meaning() {
-    for kind in haltere_lab::schema::KINDS {
+    for kind in haltere_lab::schema::kinds() {
         for name in haltere_lab::schema::names(kind).unwrap() {
             let told = haltere_lab::schema::describe(name).unwrap_or_else(|e| panic!("{e}"));
             assert!(!told["summary"].as_str().unwrap_or("").is_empty(), "{name} has no summary");

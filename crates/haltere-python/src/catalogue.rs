@@ -13,14 +13,17 @@ pub(crate) fn schema() -> String {
 /// The kinds of names: what `names` takes.
 #[pyfunction]
 pub(crate) fn kinds() -> Vec<&'static str> {
-    lab::KINDS.to_vec()
+    lab::kinds().collect()
 }
 
 /// The names of a kind, such as those of all queue disciplines.
 #[pyfunction]
 pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
     let names = lab::names(kind).map(<[_]>::to_vec);
-    names.ok_or_else(|| InputError::new_err(format!("kind must be one of `{}`, got `{kind}`", lab::KINDS.join("`, `"))))
+    names.ok_or_else(|| {
+        let kinds: Vec<_> = lab::kinds().collect();
+        InputError::new_err(format!("kind must be one of `{}`, got `{kind}`", kinds.join("`, `")))
+    })
 }
 
 /// What a name stands for, with its parameters, as JSON.

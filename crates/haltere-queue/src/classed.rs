@@ -1,6 +1,5 @@
 //! Classed: a classifier, a queue for each of its two classes under any discipline, and a service between them.
-//! Source: the router of the RAFLE study (S. S. Mussi, M. R. N. Ribeiro, SBRC 2013, section 3): classifier, two queues,
-//! round robin or strict priority. Deviations: none; the shared `limit` and the marking are ours.
+//! Source, deviations and known problems: see [`Params`].
 //! Model:
 //!
 //! ```text
@@ -11,32 +10,42 @@
 //! ```
 //!
 //! Units: packets and bytes as the limits are written. Cost: that of the parts.
-//! Known problems: a classifier that moves a flow from one class to the other lets its packets overtake each other (see
-//! [`Qdisc::keeps_flow_order`]); within a class they keep their order. Inner variables of the class queues are not shown.
 
-use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, Sorter};
-use crate::service::{Server, Service, ServiceParams};
+use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, FlowClassifier};
+use crate::service::{ClassService, Service, ServiceParams};
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, Returns};
 use alloc::boxed::Box;
 use haltere_units::{ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Two queues, one for packets of short flows and one for those of long flows.
+/// Two queues, one for packets of short flows and one for packets of long flows.
+///
+/// A classifier selects the queue of each packet. A service selects the queue that the link serves next. Each queue has
+/// a discipline of its own.
+///
+/// Source: the router of the RAFLE study (S. S. Mussi and M. R. N. Ribeiro, SBRC 2013, section 3): classifier, two
+/// queues, round robin or strict priority.
+///
+/// Deviations: the shared `limit` and `remark` are additions.
+///
+/// Known problems: packets of one flow overtake each other if the classifier moves the flow to the other class. Within
+/// a class they keep their order. The inner variables of the class queues are not in the results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What tells short from long. Default `rafle`.
+    /// Classifier that separates short from long flows.
     pub classifier: ClassifierParams,
-    /// Which queue is served next. Default `round_robin`.
+    /// Service that selects the next queue.
     pub service: ServiceParams,
-    /// The discipline of the short flows' queue. Default drop tail of 1000 packets.
+    /// Discipline of the short flows' queue.
     pub short: Box<QueueParams>,
-    /// The discipline of the long flows' queue. Default drop tail of 1000 packets.
+    /// Discipline of the long flows' queue.
     pub long: Box<QueueParams>,
-    /// What both queues together may hold: a packet beyond it is dropped before it is classified. Default none.
+    /// Packet or byte limit of both queues together, above 0. A packet beyond it is dropped before it is classified.
+    /// Left out: only the queues' own limits count.
     pub limit: Option<Size>,
-    /// True: write the class into the packet's DSCP (AF11 short, CS1 long), for routers behind. Default false.
+    /// True: write the class into the packet's DSCP (AF11 short, CS1 long), for routers behind this one.
     pub remark: bool,
 }
 
@@ -57,15 +66,15 @@ impl Default for Params {
 /// The discipline.
 #[derive(Debug, Clone)]
 pub struct Classed<P> {
-    sorter: Sorter,
-    server: Server,
+    classifier: Classifier,
+    service: Service,
     /// The queues by [`Class::index`].
     queues: [Box<Queue<P>>; CLASSES],
-    /// The queue was asked for a packet since its last arrival and had none: it knows that it idles.
+    /// The queue had no packet at a dequeue since its last arrival: its discipline knows that it idles.
     told_idle: [bool; CLASSES],
     limit: Bound,
     remark: bool,
-    /// Packets by what their sender's mark says (short, long) and what the classifier said.
+    /// Packets by their sender's mark (short, long) and by the classifier's class.
     verdicts: [[u64; CLASSES]; CLASSES],
 }
 
@@ -74,8 +83,8 @@ impl<P: Pkt> Classed<P> {
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         let queue = |params| Queue::new(params, link).map(Box::new);
         Ok(Classed {
-            sorter: Sorter::new(&params.classifier, link)?,
-            server: Server::new(&params.service, link)?,
+            classifier: Classifier::new(&params.classifier, link)?,
+            service: Service::new(&params.service, link)?,
             queues: [queue(&params.short)?, queue(&params.long)?],
             told_idle: [false; CLASSES],
             limit: params.limit.map_or(Ok(Bound::NONE), |limit| Bound::new(link.resolve(limit)))?,
@@ -84,13 +93,13 @@ impl<P: Pkt> Classed<P> {
         })
     }
     fn class_of(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
-        let class = self.sorter.classify(now, pkt, fate);
+        let class = self.classifier.classify(now, pkt, fate);
         if let Some(truth) = Class::of_mark(pkt.dscp()) {
             self.verdicts[truth.index()][class.index()] += 1;
         }
         class
     }
-    /// Which queues hold packets. One that ran empty is asked once more, so that its discipline knows when it idles.
+    /// Which queues hold packets. One that ran empty gets one more dequeue, so that its discipline knows when it idles.
     fn waiting(&mut self, now: Time, fate: &mut impl Fate<P>) -> [bool; CLASSES] {
         for (queue, told) in self.queues.iter_mut().zip(&mut self.told_idle) {
             if !*told && queue.backlog().packets == 0 {
@@ -117,9 +126,9 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
     }
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
         let mut waiting = self.waiting(now, fate);
-        while let Some(class) = self.server.pick(waiting) {
+        while let Some(class) = self.service.pick(waiting) {
             if let Some(pkt) = self.queues[class].dequeue(now, fate) {
-                self.server.sent(class, pkt.len(), waiting);
+                self.service.sent(class, pkt.len(), waiting);
                 return Some(pkt);
             }
             self.told_idle[class] = true; // its discipline dropped all that it had
@@ -145,7 +154,8 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
         self.queues.iter().map(|queue| queue.returns()).max().unwrap_or_default()
     }
     fn keeps_flow_order(&self) -> bool {
-        Classifier::<P>::is_constant_per_flow(&self.sorter) && self.queues.iter().all(|queue| queue.keeps_flow_order())
+        FlowClassifier::<P>::is_constant_per_flow(&self.classifier)
+            && self.queues.iter().all(|queue| queue.keeps_flow_order())
     }
     fn probe(&self, row: &mut Probe) {
         let [short, long] = self.queues.each_ref().map(|queue| queue.backlog());
@@ -156,7 +166,7 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
         row.push("short_misses", "packets", short_misses);
         row.push("long_hits", "packets", long_hits);
         row.push("long_misses", "packets", long_misses);
-        Classifier::<P>::probe(&self.sorter, row);
+        FlowClassifier::<P>::probe(&self.classifier, row);
     }
 }
 
@@ -172,7 +182,7 @@ mod tests {
     const S: u8 = DSCP_SHORT;
     const L: u8 = DSCP_LONG;
 
-    /// Sorted by the sender's mark.
+    /// Classified by the sender's mark.
     fn marked() -> Params {
         Params { classifier: ClassifierParams::Ideal(ideal::Params {}), ..Params::default() }
     }
@@ -261,7 +271,7 @@ mod tests {
         assert_eq!(marks, [(0, DSCP_SHORT), (1, DSCP_LONG)]);
     }
     #[test]
-    fn order_within_a_flow_is_promised_only_where_its_class_is_constant() {
+    fn order_within_a_flow_is_promised_only_if_its_class_is_constant() {
         assert!(queue(&marked()).0.keeps_flow_order());
         assert!(!queue(&Params::default()).0.keeps_flow_order());
     }

@@ -1,11 +1,8 @@
-//! CoDel: controlled-delay active queue management.
-//! Source: RFC 8289 (pseudocode of section 5). The state machine is shared with `fq_codel`.
-//! Deviations, as Linux has them: a packet is marked instead of dropped where `ecn` is on; `ce_threshold`;
-//! the control law's square root by one fixed-point Newton step (`root = "newton"`, see [`Root`]). Where Linux
-//! counts in units of 1024 ns, this counts in ns, and a time limit is passed at `>=` as in the RFC, not `>`.
-//! Model: the queue is bad when every packet of the last `interval` waited at least `target`. Then packets are
-//! dropped as they leave, the n-th one `interval / sqrt(n)` after the one before, until one waits less.
-//! A new episode soon after the last one goes on from its rate: n starts at the drops of that episode.
+//! CoDel: controlled-delay active queue management. The state machine is shared with `fq_codel`.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: the queue is bad if every packet of the last `interval` waited at least `target`. Then packets are dropped as
+//! they leave, the n-th one `interval / sqrt(n)` after the one before, until one waits less. An episode that begins
+//! soon after the last one goes on from its rate: n starts at the drops of that episode.
 //!
 //! ```text
 //!             sojourn >= target and more than one MTU waits, for one interval: drop
@@ -15,22 +12,21 @@
 //! ```
 //!
 //! Units: time ns, queue bytes. Cost: O(1) a packet (each drop is paid by its enqueue).
-//! Known problems: slow to act against traffic that does not respond; one interval of slow start passes unhindered.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A new episode goes on from the last one's rate where it starts within this many intervals (RFC 8289 section 5.5).
+/// A new episode goes on from the last one's rate if it starts within this many intervals (RFC 8289 section 5.5).
 const RESUME_INTERVALS: u64 = 16;
 
 /// How the control law takes `1 / sqrt(count)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Root {
-    /// One Newton step for each drop from the value before, in 16 bits, as Linux does: 29 % too small at count 2 (the
-    /// third drop comes after half an interval), 2.5 % at 3 and 4, under 0.4 % from 10 on; when an episode resumes,
+    /// One Newton step for each drop from the value before, in 16 bits, as in Linux. The result is 29 % too small at count 2
+    /// (the third drop comes after half an interval), 2.5 % at 3 and 4, and under 0.4 % from 10 on. If an episode resumes,
     /// its first drops come closer together.
     #[default]
     Newton,
@@ -38,24 +34,36 @@ pub enum Root {
     Exact,
 }
 
-/// Drops as packets leave, so that standing queues drain and bursts pass.
+/// Drops packets as they leave if all packets have waited too long for too long.
+///
+/// The delay is bad if every packet of the last `interval` waited at least `target`. Then drops follow each other
+/// faster and faster, until one packet waits less. Short bursts pass.
+///
+/// Source: RFC 8289 (pseudocode of section 5).
+///
+/// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition. The
+/// control law takes its square root by one fixed-point Newton step (`root = "newton"`). Other than Linux, times count
+/// in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC.
+///
+/// Known problems: it acts slowly against traffic that does not respond. One interval of slow start passes unhindered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold; what arrives beyond is dropped. Default 1000 packets (tc-codel(8)).
+    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
+    /// (tc-codel(8)).
     pub limit: Size,
-    /// The standing delay that is acceptable. Above zero. Default 5 ms (RFC 8289 section 4.3).
+    /// Standing delay that is acceptable, above 0. The default is RFC 8289's (section 4.3).
     pub target: Dur,
-    /// How long the delay may stay above `target`; about the largest usual round-trip time. At least `target`.
-    /// Default 100 ms (RFC 8289 section 4.3).
+    /// How long the delay may stay above `target`, at least `target`. About the largest usual round-trip time; the
+    /// default is RFC 8289's (section 4.3).
     pub interval: Dur,
-    /// True: mark packets that are ECN-capable instead of dropping them. Default false (tc-codel(8)).
+    /// True: mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// Mark every ECN-capable packet that waited longer than this, whatever the state. Default none (tc-codel(8)).
+    /// Mark every ECN-capable packet that waited longer than this, in any state. Left out: no such mark.
     pub ce_threshold: Option<Dur>,
-    /// Never drop while at most this much waits. Default the link's full packet (RFC 8289 section 5.3).
+    /// Never drop while at most this much waits. Left out: the link's full packet (RFC 8289 section 5.3).
     pub mtu: Option<Bytes>,
-    /// How the control law takes its square root. Default `newton`, as Linux.
+    /// How the control law takes its square root. The default is Linux's way.
     pub root: Root,
 }
 
@@ -88,7 +96,7 @@ impl Config {
     /// The parameters, checked.
     pub(crate) fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
         if params.target.is_zero() {
-            return Err(ParamError::new("target", "above 0", params.target).hint("the default is `5ms`"));
+            return Err(ParamError::new("target", "above 0", params.target).default_is(Params::default().target));
         }
         if params.interval < params.target {
             return Err(ParamError::new(
@@ -96,7 +104,7 @@ impl Config {
                 alloc::format!("at least target ({})", params.target),
                 params.interval,
             )
-            .hint("the default is `100ms`"));
+            .default_is(Params::default().interval));
         }
         Ok(Config {
             target: params.target,
@@ -109,9 +117,9 @@ impl Config {
     }
 }
 
-/// Where the state machine takes packets from, and how much waits where it takes them.
+/// The queue from which the state machine takes packets.
 pub(crate) trait Source<P> {
-    /// The oldest packet and the time at which it came.
+    /// The oldest packet and the time at which it arrived.
     fn pop(&mut self) -> Option<(Time, P)>;
     /// The bytes that still wait.
     fn bytes(&self) -> u64;
@@ -186,7 +194,7 @@ impl Vars {
         Some(pkt)
     }
 
-    /// RFC 8289 §5.6: takes a packet and tells whether the delay has been above target for one interval.
+    /// RFC 8289 §5.6: takes a packet, and true if the delay has been above target for one interval.
     #[inline]
     fn take<P: Pkt>(&mut self, config: &Config, source: &mut impl Source<P>, now: Time) -> (Option<P>, bool) {
         let Some((at, pkt)) = source.pop() else {

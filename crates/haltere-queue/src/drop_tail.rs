@@ -1,19 +1,25 @@
-//! Drop tail: one first-in first-out queue that drops what arrives when it is full.
-//! Source: RFC 7567 section 1.1 (as the practice that active queue management replaces). Deviations: none.
-//! Model: a packet is kept while the limit, in packets or bytes, allows it.
-//! Units: packets or bytes as the limit is written. Cost: O(1) a packet.
-//! Known problems: full queues and lockout, which is why the others exist.
+//! Drop tail: one first-in first-out queue with a limit.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: a packet is kept if the limit, in packets or bytes, allows it.
+//! Units: packets or bytes, as the limit is written. Cost: O(1) a packet.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use haltere_units::{ParamError, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// First in, first out; what arrives at a full queue is dropped.
+/// First in, first out: a packet that arrives at a full queue is dropped.
+///
+/// Source: RFC 7567 section 1.1, which describes it as the practice that active queue management replaces.
+///
+/// Deviations: none.
+///
+/// Known problems: long-lived flows keep the queue full, so every packet waits long. A few flows can lock out the
+/// others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold. Default 1000 packets: Linux's `txqueuelen`.
+    /// Packet or byte limit, above 0. The default is Linux's `txqueuelen`.
     pub limit: Size,
 }
 
@@ -101,13 +107,13 @@ mod tests {
         let error = DropTail::<TestPkt>::new(&Params { limit: Size::MilliBdp(1000) }, &link).unwrap_err();
         assert_eq!(
             alloc::format!("{error}"),
-            "limit must be in packets or bytes where the link has no rate or RTT, got 1bdp; write for example `100p`"
+            "limit must be in packets or bytes if the link has no rate or RTT, got 1bdp; write for example `100p`"
         );
     }
 
     #[test]
-    fn a_limit_of_nothing_is_refused() {
+    fn a_limit_of_zero_is_refused() {
         let error = DropTail::<TestPkt>::new(&Params { limit: Size::Packets(0) }, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "limit must be more than nothing, got 0p");
+        assert_eq!(alloc::format!("{error}"), "limit must be above 0, got 0p");
     }
 }

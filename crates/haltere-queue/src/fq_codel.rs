@@ -1,9 +1,7 @@
-//! FQ-CoDel: fair queuing by flow, each flow's queue under CoDel.
-//! Source: RFC 8290. Deviations, as Linux has them: CoDel's test for one MTU looks at all that waits, not at the
-//! flow's own queue; a drop for overflow takes up to `drop_batch` packets, or half of the fattest queue, at once, and
-//! counts as drops of its CoDel state; `memory_limit` counts packet lengths (Linux: buffer memory, about half more).
-//! Model: a seeded hash puts each flow into one of `flows` queues, served by deficit round robin with `quantum`
-//! bytes a turn. A queue that was empty goes to the list of new flows, which is served first and once.
+//! FQ-CoDel: fair queuing by flow, with CoDel in each flow's queue.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: a seeded hash puts each flow into one of `flows` queues. Deficit round robin serves them with `quantum` bytes
+//! a turn. A queue that was empty enters the list of new flows, which is served first and once.
 //!
 //! ```text
 //!           arrival           deficit spent, or empty (while old flows wait)
@@ -13,8 +11,8 @@
 //!                            empty when its turn comes
 //! ```
 //!
-//! Units: time ns, queues bytes. Cost: O(1) a packet; a drop for overflow looks at every queue's length once a batch.
-//! Known problems: flows whose hashes collide share one queue; many short queues make overflow drops dear.
+//! Units: time ns, queues bytes. Cost: O(1) a packet. A drop for overflow compares the lengths of all queues once a
+//! batch.
 
 use crate::codel::{Config, Root, Source, Vars};
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store, codel};
@@ -23,30 +21,43 @@ use haltere_units::{Bytes, Dur, ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Fair queuing by flow, with CoDel in each queue.
+/// Fair queuing by flow, with CoDel in each flow's queue.
+///
+/// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow that
+/// was idle is served first.
+///
+/// Source: RFC 8290.
+///
+/// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's own. A
+/// drop for overflow takes up to `drop_batch` packets, or half of the longest queue, at once; they count as drops of
+/// that queue's CoDel state. Other than Linux, `memory_limit` counts packet lengths; Linux counts buffer memory, about
+/// half more.
+///
+/// Known problems: flows whose hashes collide share one queue. Drops for overflow cost much if there are many short
+/// queues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What all queues together may hold; beyond it the fattest queue loses packets from its head.
-    /// Default 10240 packets (RFC 8290 section 5.2.3).
+    /// Packet or byte limit of all queues together, above 0. Beyond it the longest queue loses packets from its head.
+    /// The default is RFC 8290's (section 5.2.3).
     pub limit: Size,
-    /// How many bytes all queues together may hold besides. Above zero. Default 33554432 B = 32 MiB (tc-fq_codel(8)).
+    /// Byte limit of all queues together, besides `limit`, above 0. The default is Linux's (tc-fq_codel(8)).
     pub memory_limit: Bytes,
-    /// Queues that flows are hashed into, 1 to 65536. Default 1024 (RFC 8290 section 5.2.4).
+    /// Queues that flows are hashed into, from 1 to 65536. The default is RFC 8290's (section 5.2.4).
     pub flows: u32,
-    /// Bytes that a flow may send in its turn. Above zero. Default the link's full packet (RFC 8290 section 5.2.5).
+    /// Bytes that a flow may send in its turn, above 0. Left out: the link's full packet (RFC 8290 section 5.2.5).
     pub quantum: Option<Bytes>,
-    /// Packets that one overflow drops at most, 1 or more. Default 64 (tc-fq_codel(8)).
+    /// Packets that one overflow drops at most, at least 1. The default is Linux's (tc-fq_codel(8)).
     pub drop_batch: u32,
-    /// CoDel's acceptable standing delay. Above zero. Default 5 ms (RFC 8290 section 5.2.2).
+    /// CoDel's acceptable standing delay, above 0. The default is RFC 8290's (section 5.2.2).
     pub target: Dur,
-    /// How long the delay may stay above `target`. At least `target`. Default 100 ms (RFC 8290 section 5.2.1).
+    /// How long the delay may stay above `target`, at least `target`. The default is RFC 8290's (section 5.2.1).
     pub interval: Dur,
-    /// True: mark packets that are ECN-capable instead of dropping them. Default true (tc-fq_codel(8)).
+    /// True: mark ECN-capable packets instead of dropping them. The default is Linux's (tc-fq_codel(8)).
     pub ecn: bool,
-    /// Mark every ECN-capable packet that waited longer than this. Default none (RFC 8290 section 5.2.7).
+    /// Mark every ECN-capable packet that waited longer than this (RFC 8290 section 5.2.7). Left out: no such mark.
     pub ce_threshold: Option<Dur>,
-    /// How CoDel's control law takes its square root. Default `newton`, as Linux.
+    /// How CoDel's control law takes its square root. The default is Linux's way.
     pub root: Root,
 }
 
@@ -142,13 +153,14 @@ impl<P: Pkt> FqCodel<P> {
             ..codel::Params::default()
         };
         if !(1..=65_536).contains(&params.flows) {
-            return Err(ParamError::new("flows", "from 1 to 65536", params.flows).hint("the default is 1024"));
+            return Err(ParamError::new("flows", "from 1 to 65536", params.flows).default_is(Params::default().flows));
         }
         if params.drop_batch == 0 {
-            return Err(ParamError::new("drop_batch", "at least 1", 0).hint("the default is 64"));
+            return Err(ParamError::new("drop_batch", "at least 1", 0).default_is(Params::default().drop_batch));
         }
         if params.memory_limit == Bytes::ZERO {
-            return Err(ParamError::new("memory_limit", "above 0", params.memory_limit).hint("the default is `32MiB`"));
+            return Err(ParamError::new("memory_limit", "above 0", params.memory_limit)
+                .default_is(Params::default().memory_limit));
         }
         let quantum = params.quantum.unwrap_or(link.packet);
         if !(1..=1 << 30).contains(&quantum.as_u64()) {

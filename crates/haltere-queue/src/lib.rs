@@ -1,25 +1,25 @@
 //! Queue disciplines: pure state machines that decide what a link sends next and what it drops or marks.
 //!
-//! A world (the simulator, the wire) owns time, packets and chance and hands them in: `now` is always
-//! an argument, a packet is anything that is [`Pkt`], and what becomes of a packet that is not kept is
-//! told through [`Fate`]. So the same compiled discipline runs in every world.
+//! A world (the simulator, the wire) owns time, packets and random numbers and passes them in. `now` is always
+//! an argument. A packet is anything that is [`Pkt`]. A discipline gives packets that it does not keep to [`Fate`].
+//! So the same compiled discipline runs in every world.
 //!
-//! | module | tells congestion by |
+//! | module | signals congestion by |
 //! |---|---|
 //! | [`drop_tail`] | a full queue |
-//! | [`pfifo_fast`] | a full queue, one for each of three bands of priority |
-//! | [`red`] | the average queue, at arrival (with ARED) |
-//! | [`codel`] | how long packets wait, at departure |
+//! | [`pfifo_fast`] | a full queue, one for each of three priority bands |
+//! | [`red`] | the average queue, at arrival (RED and ARED) |
+//! | [`codel`] | the sojourn time, at departure |
 //! | [`fq_codel`] | the same for each flow, flows served in turn |
 //! | [`pie`] | a controller on the delay, at arrival |
-//! | [`threshold`] | the queue as it is now (DCTCP), with hysteresis and returned packets |
-//! | [`classed`] | what its two class queues do: a [classifier](classify), a [service](service), any disciplines |
+//! | [`threshold`] | the instantaneous queue (DCTCP), with hysteresis and returned packets |
+//! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
 //! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
 //!
 //! Each discipline is one file: its parameters (set by the user; name, unit, default, range and source stand there and
-//! nowhere else), its state, and below them its tests. [`QueueParams`] and [`Queue`] hold any of them; one line in
-//! `registry.rs` makes a discipline known everywhere. To add one: write `src/NAME.rs` with `Params` and the discipline,
-//! its name in camel case; add the module here and the line in the registry; `cargo test` holds it to the contract.
+//! nowhere else), its state, and below them its tests. [`QueueParams`] and [`Queue`] hold any of them. One line in the
+//! registry below makes a discipline known everywhere. To add one, write `src/NAME.rs` with `Params` and the discipline,
+//! its name in camel case, and add the line; `cargo test` checks the contract.
 //!
 //! ```
 //! use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
@@ -56,33 +56,49 @@ extern crate alloc;
 #[cfg(test)]
 extern crate self as haltere_queue;
 
-mod registry;
+haltere_units::registry! {
+    /// A queue discipline with its parameters, told apart by `kind`.
+    params QueueParams;
+    /// Any discipline of the registry. Dispatch is by enum: there is no virtual call per packet. The large disciplines are
+    /// boxed; drop tail, which thousands of links have, is not.
+    any Queue<P>;
+    match each_discipline;
+
+    drop_tail => DropTail<P>;
+    pfifo_fast => PfifoFast<P>, boxed;
+    red => Red<P>, boxed;
+    codel => Codel<P>, boxed;
+    fq_codel => FqCodel<P>, boxed;
+    pie => Pie<P>, boxed;
+    threshold => Threshold<P>, boxed;
+    classed => Classed<P>, boxed;
+    rafle => Rafle<P>, boxed;
+}
+
+impl<P: Pkt> Queue<P> {
+    /// The discipline of these parameters on that link.
+    pub fn new(params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
+        Ok(each_discipline!(new p in params => (p, link)?))
+    }
+}
+
+mod dispatch;
 mod store;
 
-pub mod classed;
 pub mod classify;
-pub mod codel;
-pub mod drop_tail;
-pub mod fq_codel;
-pub mod pfifo_fast;
-pub mod pie;
-pub mod rafle;
-pub mod red;
 pub mod service;
-pub mod threshold;
 
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod testing;
 
-pub use registry::{Queue, QueueParams};
 pub use store::{Bound, Store};
 
 pub use haltere_units::Ecn;
 
-use haltere_units::{Bytes, Dur, Probe, Rate, Size, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
 
-/// Which flow a packet belongs to. IPv4 addresses stand in the low 32 bits.
+/// The flow of a packet. IPv4 addresses are in the low 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FlowKey {
     /// Source address.
@@ -136,13 +152,13 @@ pub trait Pkt {
     fn dscp(&self) -> u8 {
         0
     }
-    /// Sets the DSCP, where the packet has one.
+    /// Sets the DSCP, if the packet has one.
     fn set_dscp(&mut self, _dscp: u8) {}
     /// True for a copy that a discipline [returned](Fate::returned) to its sender: it is not returned again.
     fn is_returned(&self) -> bool {
         false
     }
-    /// Where the packet's first payload byte lies in its stream, as far as the header tells.
+    /// Offset of the packet's first payload byte in its stream, if the header shows it.
     fn stream_offset(&self) -> Option<u64> {
         None
     }
@@ -154,7 +170,7 @@ pub trait Pkt {
 pub enum DropReason {
     /// The queue was at its limit.
     Overlimit,
-    /// The discipline dropped to tell congestion.
+    /// The discipline dropped it to signal congestion.
     Congestion,
 }
 
@@ -162,7 +178,7 @@ pub enum DropReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MarkReason {
-    /// The discipline would have dropped it to tell congestion.
+    /// The discipline would have dropped it to signal congestion.
     Congestion,
     /// A fixed threshold was reached (`ce_threshold`, step marking).
     Threshold,
@@ -176,18 +192,18 @@ pub enum Returns {
     Never,
     /// In [`enqueue`](Qdisc::enqueue).
     AtEnqueue,
-    /// In [`dequeue`](Qdisc::dequeue), too: the world must then not make up for departures later, because a returned packet acts
+    /// In [`dequeue`](Qdisc::dequeue), too. The world must then not carry out departures later, because a returned packet acts
     /// at once.
     AtDequeue,
 }
 
-/// Where a discipline tells what became of packets, and where its chance comes from. The world counts.
+/// Receives the packets that a discipline drops, marks or returns, and gives it random numbers. The world counts.
 pub trait Fate<P> {
     /// The packet is gone.
     fn dropped(&mut self, pkt: P, reason: DropReason);
     /// The packet's ECN field was set to CE by this discipline.
     fn marked(&mut self, pkt: &P, reason: MarkReason);
-    /// A copy of the packet is to be turned round and sent back to its sender, CE set; the packet itself goes on.
+    /// A copy of the packet is to return to its sender with CE set; the packet itself goes on.
     fn returned(&mut self, _pkt: &P) {}
     /// 64 random bits from the stream of this component.
     fn random(&mut self) -> u64;
@@ -201,7 +217,7 @@ pub trait Fate<P> {
     }
 }
 
-/// Marks the packet where its ECN field allows it, and tells so; false where the packet must be dropped instead.
+/// Marks the packet and reports it, if its ECN field allows it; false if the packet must be dropped instead.
 #[inline]
 fn mark<P: Pkt>(pkt: &mut P, reason: MarkReason, fate: &mut impl Fate<P>) -> bool {
     let capable = pkt.ecn().is_capable();
@@ -212,7 +228,7 @@ fn mark<P: Pkt>(pkt: &mut P, reason: MarkReason, fate: &mut impl Fate<P>) -> boo
     capable
 }
 
-/// What waits in a queue.
+/// Packets and bytes that wait in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Packets waiting.
@@ -236,10 +252,10 @@ impl Backlog {
     }
 }
 
-/// What a discipline may know of the link that it serves, for parameters that follow from it.
+/// What a discipline knows of its link, for parameters that follow from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkContext {
-    /// The link's rate; `None` where packets take no time.
+    /// The link's rate; `None` if packets take no time.
     pub rate: Option<Rate>,
     /// The round-trip time without queues of the flows that cross the link, for `bdp` and thresholds.
     pub rtt: Option<Dur>,
@@ -250,7 +266,7 @@ pub struct LinkContext {
 }
 
 impl LinkContext {
-    /// `size` in packets or bytes where this link lets it be told, otherwise as it is.
+    /// `size` in packets or bytes if this link's rate and round-trip time are known, otherwise as it is.
     pub fn resolve(&self, size: Size) -> Size {
         size.resolve(self.rate, self.rtt, self.packet).unwrap_or(size)
     }
@@ -258,43 +274,45 @@ impl LinkContext {
 
 /// A queue discipline.
 ///
-/// The world calls [`enqueue`](Qdisc::enqueue) when a packet arrives, [`dequeue`](Qdisc::dequeue) when the link can send
-/// (also when nothing may be waiting: idle time starts at the call that finds nothing) and
-/// [`on_timer`](Qdisc::on_timer) when [`next_timer`](Qdisc::next_timer) has come, with `now` never going back from call to
-/// call. Only the order of the calls and their `now` count: a world may make up for departures later, before
-/// the next arrival or timer. Contract, held by the conformance tests over every registry entry: what came
-/// in is out, dropped, or waiting; packets of one flow (and one priority) keep their order, where
-/// [`keeps_flow_order`](Qdisc::keeps_flow_order) says so; only packets that are
-/// ECN-capable are marked; the same calls with the same chance give the same verdicts.
+/// The world calls [`enqueue`](Qdisc::enqueue) when a packet arrives and [`dequeue`](Qdisc::dequeue) when the link can send, even
+/// if the queue may be empty: idle time starts at the call that finds no packet. It calls [`on_timer`](Qdisc::on_timer) at the
+/// time of [`next_timer`](Qdisc::next_timer). `now` never goes back from call to call. Only the order of the calls and their
+/// `now` count: a world may carry out departures later, before the next arrival or timer.
+///
+/// Contract, which the conformance tests check for every registry entry:
+/// * Each packet that came in is out, dropped, or waiting.
+/// * Packets of one flow (and one priority) keep their order, if [`keeps_flow_order`](Qdisc::keeps_flow_order) is true.
+/// * Only ECN-capable packets are marked.
+/// * The same calls with the same random numbers give the same results.
 pub trait Qdisc<P: Pkt> {
     /// A packet arrives: it is kept, or given to `fate`.
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>);
-    /// The link can send: the next packet, or `None` when nothing waits (any more, after drops on the way).
+    /// The link can send: the next packet, or `None` if none is left after drops.
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
-    /// What waits now.
+    /// Packets and bytes that wait now.
     fn backlog(&self) -> Backlog;
-    /// When [`on_timer`](Qdisc::on_timer) wants to be called next, if ever. A discipline with a timer names a time from the
+    /// When [`on_timer`](Qdisc::on_timer) is to be called next, if ever. A discipline with a timer gives a time from the
     /// start.
     fn next_timer(&self) -> Option<Time> {
         None
     }
-    /// The time that [`next_timer`](Qdisc::next_timer) named has come.
+    /// The time of [`next_timer`](Qdisc::next_timer) has come.
     fn on_timer(&mut self, _now: Time) {}
     /// When it may call [`Fate::returned`].
     fn returns(&self) -> Returns {
         Returns::Never
     }
-    /// True where nothing waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued at
-    /// one instant comes out as it went in and leaves no trace, and a dequeue that finds nothing leaves none either. A world
+    /// True if no packet waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued at
+    /// one instant comes out as it went in and leaves no trace, and a dequeue of an empty queue leaves none either. A world
     /// may then leave out both.
     fn passes(&self, _len: u32) -> bool {
         false
     }
-    /// The packet that will leave after `n` others, where that is easily told. A hint, for a world that gets ready for it.
+    /// The packet that will leave after `n` others, if that is known at once. A hint, for a world that prefetches it.
     fn upcoming(&self, _n: usize) -> Option<&P> {
         None
     }
-    /// False where packets of one flow may overtake each other, because they may wait in different queues.
+    /// False if packets of one flow may overtake each other, because they may wait in different queues.
     fn keeps_flow_order(&self) -> bool {
         true
     }

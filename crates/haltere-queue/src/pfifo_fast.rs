@@ -1,10 +1,8 @@
-//! Three first-in first-out bands by priority: Linux's default discipline.
-//! Source: tc-pfifo_fast(8); band map from Linux's `prio2band`. Deviations: a place is free again as soon as its packet
-//! is sent; `release_batch = 16` gives Linux's ring, which frees places sixteen at a time.
-//! Model: a packet's priority, 0 to 15, picks its band; the link always serves the lowest band that holds
-//! a packet (band 0 first), so a busy band 0 starves the others. A band drops what arrives when it is full.
-//! Units: packets or bytes as the limit is written. Cost: O(1) a packet.
-//! Known problems: as drop tail; TCP without a set priority lies in band 1 with everything else.
+//! pfifo_fast: three first-in first-out bands by priority, Linux's default discipline for many years.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: a packet's priority, 0 to 15, selects its band. The link serves the lowest band that holds a packet, so a
+//! busy band 0 starves the others. A full band drops what arrives.
+//! Units: packets or bytes, as the limit is written. Cost: O(1) a packet.
 
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use core::array;
@@ -16,18 +14,25 @@ use serde::{Deserialize, Serialize};
 const PRIO2BAND: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 const BANDS: usize = 3;
 
-/// Three bands by priority; the first that holds a packet is served.
+/// Three first-in first-out bands by priority: the link serves the lowest band that holds a packet.
+///
+/// Source: tc-pfifo_fast(8). The band of each priority is Linux's `prio2band`.
+///
+/// Deviations: a place is free again as soon as its packet is sent. `release_batch = 16` gives Linux's ring, which
+/// frees places sixteen at a time.
+///
+/// Known problems: those of drop tail. TCP without a set priority shares band 1 with all other traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What each band may hold, as in Linux, where `txqueuelen` bounds each band by itself. More than nothing.
-    /// Default 1000 packets: Linux's `txqueuelen`.
+    /// Packet or byte limit of each band, above 0. Linux's `txqueuelen` limits each band by itself, too; the default is
+    /// Linux's.
     pub limit: Size,
-    /// True: the three bands share one `limit`, as in ns-3. Default false, as in Linux.
+    /// True: the three bands share one `limit`, as in ns-3. False: each has its own, as in Linux.
     pub shared_limit: bool,
-    /// Places that a band frees at a time after their packets were sent, 1 or more. Default 1. Linux's ring (since 4.16) frees
-    /// 16 at a time where it has at least 32 places, and what is left at its end, so it drops before `limit` is
-    /// reached. Above 1 only where `limit` is in packets and not shared.
+    /// Places that a band frees at a time after their packets were sent, at least 1. Linux's ring (since 4.16) frees 16
+    /// at a time if it has at least 32 places. It also frees the rest at its end. So it drops before `limit` is
+    /// reached. A value above 1 needs a `limit` in packets that is not shared.
     pub release_batch: u32,
 }
 
@@ -67,7 +72,7 @@ impl Ring {
 pub struct PfifoFast<P> {
     bands: [Store<P>; BANDS],
     rings: [Ring; BANDS],
-    /// Places of a ring and how many it frees at a time; none where each place is free at once.
+    /// Places of a ring and how many it frees at a time; none if each place is free at once.
     ring: Option<(u32, u32)>,
     bound: Bound,
     shared: bool,
@@ -80,13 +85,17 @@ impl<P: Pkt> PfifoFast<P> {
         let limit = link.resolve(params.limit);
         let bound = Bound::new(limit)?;
         let ring = match (params.release_batch, limit) {
-            (0, _) => return Err(ParamError::new("release_batch", "1 or more", 0)),
+            (0, _) => {
+                return Err(
+                    ParamError::new("release_batch", "at least 1", 0).default_is(Params::default().release_batch)
+                );
+            }
             (1, _) => None,
             (batch, Size::Packets(places)) if !params.shared_limit => {
                 Some((u32::try_from(places).unwrap_or(u32::MAX), batch))
             }
             (batch, _) => {
-                return Err(ParamError::new("release_batch", "1 where `limit` is in bytes or shared", batch));
+                return Err(ParamError::new("release_batch", "1 if `limit` is in bytes or shared", batch));
             }
         };
         let bands = array::from_fn(|_| Store::unbounded());
@@ -99,7 +108,7 @@ impl<P: Pkt> PfifoFast<P> {
             total: Backlog::default(),
         })
     }
-    /// What counts against the limit of that band.
+    /// Packets and bytes that count against the limit of that band.
     #[inline]
     fn counted(&self, band: usize) -> Backlog {
         if self.shared {

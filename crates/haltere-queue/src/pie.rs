@@ -1,14 +1,9 @@
 //! PIE: proportional integral controller enhanced.
-//! Source: RFC 8033. Deviations, as Linux has them: the delay is told by the time that the last packet sent had waited
-//! (RFC 8033 section 5.2 allows it; `dq_rate_estimator` gives the RFC's other way), and is the latest one where
-//! the RFC's early drop looks at the last update's; the burst allowance runs down with the time between
-//! departures, not with updates. The probability stays at most 1, as in the RFC (Linux lets it run on).
-//! Model: every `tupdate`, with d the queueing delay,
-//! `p <- p + alpha (d - target) + beta (d - d_old)`, alpha and beta scaled down while p is small; each arrival is
-//! dropped (or marked) with probability p, spread by derandomisation: never before the sum of p since the last drop
-//! is 0.85, always when it is 8.5.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: every `tupdate`, with d the queueing delay, `p <- p + alpha (d - target) + beta (d - d_old)`. Alpha and beta
+//! are scaled down while p is small. Each arrival is dropped (or marked) with probability p. Derandomisation spreads
+//! the drops: never before the sum of p since the last drop is 0.85, always when it is 8.5.
 //! Units: time ns, queue bytes. Cost: O(1) a packet, and one step a `tupdate`.
-//! Known problems: after an idle time the delay is that of the last packet sent until the next one leaves.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use haltere_units::{Dur, ParamError, Prob, Probe, Size, Time};
@@ -24,34 +19,45 @@ const MAX_STEP: f64 = 0.02;
 /// What an idle update leaves of p (RFC 8033 section 4.2: "98%"; Linux 1 - 1/64).
 const IDLE_DECAY: f64 = 1.0 - 1.0 / 64.0;
 
-/// Drops or marks arrivals with a probability that a controller sets to hold the delay.
+/// Drops or marks arrivals with a probability that a controller sets to hold the delay at `target`.
+///
+/// Source: RFC 8033.
+///
+/// Deviations: these are Linux's. The delay is the waiting time of the last packet sent, which RFC 8033 section 5.2
+/// allows; `dq_rate_estimator` gives the RFC's other way. The early drop uses the latest delay, the RFC's the one of
+/// the last update. The burst allowance runs down with the time between departures, not with updates. Other than in
+/// Linux the probability stays at most 1, as in the RFC.
+///
+/// Known problems: after an idle time the delay is that of the last packet sent, until the next one leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold; what arrives beyond is dropped. Default 1000 packets (tc-pie(8)).
+    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
+    /// (tc-pie(8)).
     pub limit: Size,
-    /// The delay to hold. Above zero. Default 15 ms (RFC 8033 section 4.1: QDELAY_REF).
+    /// Delay to hold, above 0. The default is RFC 8033's QDELAY_REF (section 4.1).
     pub target: Dur,
-    /// How often the probability is set anew. Above zero. Default 15 ms (RFC 8033 section 4.2: T_UPDATE). A Linux
-    /// kernel with HZ=250 rounds this up to 16 ms; the aqm-lab study of ns-3 has 30 ms.
+    /// Time between two updates of the probability, above 0. The default is RFC 8033's T_UPDATE (section 4.2). A Linux
+    /// kernel with HZ=250 rounds it up to 16 ms; the aqm-lab study of ns-3 has 30 ms.
     pub tupdate: Dur,
-    /// Gain on the distance from `target`, in 1/s. 0 to 2. Default 0.125 (RFC 8033 section 4.2; tc-pie(8) writes 2, in 1/16).
+    /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8)
+    /// writes sixteenths.
     pub alpha: f64,
-    /// Gain on the change of the delay, in 1/s. 0 to 2. Default 1.25 (RFC 8033 section 4.2; tc-pie(8) writes 20, in 1/16).
+    /// Gain on the change of the delay, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8) writes
+    /// sixteenths.
     pub beta: f64,
-    /// How long a burst after an uncongested time passes unhindered. Default 150 ms (RFC 8033 section 4.4: MAX_BURST).
+    /// How long a burst after an uncongested time passes unhindered. The default is RFC 8033's MAX_BURST (section 4.4).
     pub max_burst: Dur,
-    /// True: mark packets that are ECN-capable instead of dropping them while p is at most `ecn_threshold`.
-    /// Default false (tc-pie(8)).
+    /// True: mark ECN-capable packets instead of dropping them while p is at most `ecn_threshold`.
     pub ecn: bool,
-    /// Above this p even ECN-capable packets are dropped. Default 10 % (RFC 8033 section 5.1: MARK_ECNTH).
+    /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1).
     pub ecn_threshold: Prob,
-    /// True: a packet's probability is scaled by its length over a full packet's. Default false (tc-pie(8)).
+    /// True: a packet's probability is scaled by its length over a full packet's.
     pub bytemode: bool,
-    /// True: the delay is what waits over an estimate of the departure rate (RFC 8033 section 4.3). Default false:
-    /// the waiting time of the last packet sent (tc-pie(8)).
+    /// True: the delay is the backlog over an estimate of the departure rate (RFC 8033 section 4.3). False: the waiting
+    /// time of the last packet sent, as in Linux.
     pub dq_rate_estimator: bool,
-    /// True: drops are spread by derandomisation (RFC 8033 section 5.4). Default true, as Linux.
+    /// True: drops are spread by derandomisation (RFC 8033 section 5.4), as in Linux.
     pub derandomisation: bool,
 }
 
@@ -92,7 +98,7 @@ struct Vars {
     dq_count: Option<u64>,
     /// The departure rate in byte/s; 0 before the first measurement.
     avg_dq_rate: f64,
-    /// When p is set anew.
+    /// When p is updated next.
     update_at: Time,
 }
 
@@ -109,14 +115,17 @@ pub struct Pie<P> {
 impl<P: Pkt> Pie<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        for (name, value) in [("target", params.target), ("tupdate", params.tupdate)] {
+        let usual = Params::default();
+        for (name, value, default) in
+            [("target", params.target, usual.target), ("tupdate", params.tupdate, usual.tupdate)]
+        {
             if value.is_zero() {
-                return Err(ParamError::new(name, "above 0", value).hint("the default is `15ms`"));
+                return Err(ParamError::new(name, "above 0", value).default_is(default));
             }
         }
-        for (name, value, default) in [("alpha", params.alpha, "0.125"), ("beta", params.beta, "1.25")] {
+        for (name, value, default) in [("alpha", params.alpha, usual.alpha), ("beta", params.beta, usual.beta)] {
             if !(0.0..=2.0).contains(&value) {
-                let hint = alloc::format!("the default is {default}; tc's numbers are in sixteenths");
+                let hint = alloc::format!("the default is `{default}`; tc's numbers are in sixteenths");
                 return Err(ParamError::new(name, "from 0 to 2", value).hint(hint));
             }
         }
@@ -135,7 +144,7 @@ impl<P: Pkt> Pie<P> {
         Ok(Pie { params: params.clone(), mtu: link.packet.as_u64(), vars, store })
     }
 
-    /// RFC 8033 §5.1 and §5.4: true where the packet is to be dropped or marked.
+    /// RFC 8033 §5.1 and §5.4: true if the packet is to be dropped or marked.
     #[inline]
     fn drop_early(&mut self, len: u32, fate: &mut impl Fate<P>) -> bool {
         let vars = &mut self.vars;
@@ -214,7 +223,7 @@ impl<P: Pkt> Pie<P> {
             step += MAX_STEP;
         }
         vars.drop_prob = (vars.drop_prob + step).clamp(0.0, 1.0);
-        // Linux: a delay of zero over a queue that is not empty tells only that it is short.
+        // Linux: a delay of zero over a queue that is not empty shows only that it is short.
         if vars.qdelay.is_zero() && vars.qdelay_old.is_zero() && backlog == 0 {
             vars.drop_prob *= IDLE_DECAY;
         }
@@ -477,7 +486,7 @@ mod tests {
         let error = Pie::<TestPkt>::new(&Params { beta: 20.0, ..Params::default() }, &link()).unwrap_err();
         assert_eq!(
             alloc::format!("{error}"),
-            "beta must be from 0 to 2, got 20; the default is 1.25; tc's numbers are in sixteenths"
+            "beta must be from 0 to 2, got 20; the default is `1.25`; tc's numbers are in sixteenths"
         );
     }
 }

@@ -1,7 +1,8 @@
 //! RAFLE's router in one line: [`classed`](crate::classed) with the classifier [`rafle`](crate::classify::rafle).
-//! Source: S. S. Mussi, M. R. N. Ribeiro, SBRC 2013. Deviations: see the two.
-//! Model: `{ kind = "rafle", n = 40 }` is `{ kind = "classed", classifier = { kind = "rafle", n = 40 } }`, both queues under
-//! drop tail. Units and cost: theirs. Known problems: theirs.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: `{ kind = "rafle", n = 40 }` is `{ kind = "classed", classifier = { kind = "rafle", n = 40 } }`, with both
+//! queues under drop tail.
+//! Units and cost: those of the two.
 
 use crate::classed::{self, Classed};
 use crate::classify::{ClassifierParams, rafle};
@@ -13,19 +14,27 @@ use haltere_units::{ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Short flows apart from long ones, told by a sample of the last packets.
+/// Two queues, for short and for long flows, separated by the classifier `rafle`: RAFLE's router.
+///
+/// It is short for `classed` with the classifier `rafle`, both queues under drop tail.
+///
+/// Source: S. S. Mussi and M. R. N. Ribeiro, SBRC 2013.
+///
+/// Deviations: those of `classed` and of the classifier `rafle`.
+///
+/// Known problems: those of `classed` and of the classifier `rafle`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Packets remembered, 1 to 1048576. Default 40 (the paper's choice from its table 1).
+    /// Packets remembered, from 1 to 1048576. The default is the paper's choice (table 1).
     pub n: u32,
-    /// What makes two packets one flow. Default `addresses_and_ports`, the paper's twelve bytes.
+    /// Header fields that make two packets one flow. The default is the paper's twelve bytes.
     pub key: rafle::Key,
-    /// Places drawn for each packet, 1 to 1000: one hit is enough for `long`. Default 1 (the paper).
+    /// Places drawn for each packet, from 1 to 1000. One hit is enough for `long`. The default is the paper's.
     pub draws: u32,
-    /// Which queue is served next. Default `round_robin`.
+    /// Service that selects the next queue.
     pub service: ServiceParams,
-    /// What both queues together may hold: a packet beyond it is dropped before it is classified. Default 1000 packets.
+    /// Packet or byte limit of both queues together, above 0. A packet beyond it is dropped before it is classified.
     pub limit: Size,
 }
 

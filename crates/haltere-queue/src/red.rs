@@ -1,18 +1,14 @@
-//! RED: random early detection, and ARED, which adapts its maximum probability.
-//! Source: Floyd & Jacobson 1993; `gentle`: Floyd 2000; `adaptive`: Floyd, Gummadi & Shenker 2001.
-//! Deviations: as in Linux, the count restarts at -1 above `max` (the paper: 0), and the default decay of the average
-//! over idle time is Linux's, see [`IdleDecay`]. The adaptation runs by a timer as in the paper and in Linux
-//! (ns-3 runs it at the first arrival that is late enough).
-//! Model: at each arrival, before the packet is queued, `avg <- avg + w (q - avg)`, with q what waits in bytes or
-//! packets. Below `min` nothing happens; from `min` on the probability of a mark or drop is
-//! `p_b = max_p (avg - min) / (max - min)`, and marks are spread: the gap between two is uniform from 1 to `1 / p_b`
-//! packets (method 2 of the paper). From `max` on every packet is marked or dropped; `gentle` instead lets the
-//! probability rise from `max_p` to 1 between `max` and twice `max`.
-//! ARED: every 0.5 s, `avg` above `min + 0.6 (max - min)`: `max_p += min(0.01, max_p / 4)`; below
-//! `min + 0.4 (max - min)`: `max_p *= 0.9`; kept from about 0.01 to 0.5.
+//! RED: random early detection, and ARED, which adapts its maximum probability. Not the path scheduler of the same
+//! name.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: at each arrival, before the packet is queued, `avg <- avg + w (q - avg)`, with q the backlog in bytes or
+//! packets. Below `min` nothing happens. From `min` on the probability of a mark or drop is `p_b = max_p (avg - min) /
+//! (max - min)`. Marks are spread: the gap between two is uniform from 1 to `1 / p_b` packets (method 2 of the paper).
+//! From `max` on every packet is marked or dropped; with `gentle` the probability rises from `max_p` to 1 between `max`
+//! and twice `max`.
+//! ARED: every 0.5 s, `avg` above `min + 0.6 (max - min)`: `max_p += min(0.01, max_p / 4)`; below `min + 0.4 (max -
+//! min)`: `max_p *= 0.9`; kept from about 0.01 to 0.5.
 //! Units: the average in bytes or packets, as `min` and `max` are written. Cost: O(1) a packet.
-//! Known problems: the average lags bursts; the right thresholds depend on rate and flows; with a hard threshold
-//! (`max` = `min` + 1 byte) it is a step on the average.
 
 mod config;
 mod tc;
@@ -30,63 +26,78 @@ const ADAPT_BOUNDS: (f64, f64) = (0.01, 0.5);
 /// ARED's decrease (Floyd 2001 section 4.2).
 const ADAPT_BETA: f64 = 0.9;
 
-/// How the average decays while nothing waits.
+/// How the average decays while the queue is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// As Linux and tc do: by a table of halvings, about 22 times more slowly than the paper (it halves where the paper
-    /// would divide by e, and tc's time unit is 15.6 times the kernel's).
+    /// As Linux and tc: by a table of halvings, about 22 times more slowly than the paper. It halves each time that the paper
+    /// divides by e, and tc's time unit is 15.6 times the kernel's.
     #[default]
     Linux,
-    /// As the paper and ns-3: `(1 - w)` for each packet of `avpkt` that could have been sent.
+    /// As the paper and ns-3: by `(1 - w)` for each packet of `avpkt` that could have been sent.
     Paper,
 }
 
-/// Marks or drops at random as the average queue grows; `adaptive` tunes how often.
+/// The RED queue discipline (random early detection): marks or drops at random as the average queue grows.
+///
+/// With `adaptive` it is ARED, which tunes the probability.
+///
+/// Source: Floyd and Jacobson 1993. `gentle` is from Floyd 2000, `adaptive` from Floyd, Gummadi and Shenker 2001.
+///
+/// Deviations: these are Linux's. The count restarts at -1 above `max` (the paper: 0). The average decays over idle
+/// time by Linux's table (`idle`). The adaptation runs by a timer, as in the paper and in Linux; ns-3 adapts at the
+/// first arrival that is late enough.
+///
+/// Known problems: the average lags behind bursts. The right thresholds depend on the rate and the number of flows.
+/// With a hard threshold (`max` = `min` + 1 byte) the probability is a step function of the average.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold; what arrives beyond is dropped. Default 1000 packets.
+    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
     pub limit: Size,
-    /// Average queue at which marking starts, in packets or bytes (which decides how the queue is averaged).
-    /// Above zero. Default a third of `max` (tc-red(8)), or by `target_delay` where `adaptive` is on.
+    /// Average queue at which marking starts, above 0, in packets or bytes. The unit decides how the queue is averaged.
+    /// Left out: a third of `max` (tc-red(8)); with `adaptive` it follows from `target_delay`.
     pub min: Option<Size>,
-    /// Average queue at which the probability is `probability`; above `min`, in the same unit.
-    /// Default a quarter of `limit` (tc-red(8)), or three times `min` where `adaptive` is on.
+    /// Average queue at which the probability is `probability`, above `min`, in the same unit. Left out: a quarter of
+    /// `limit` (tc-red(8)); with `adaptive` three times `min`.
     pub max: Option<Size>,
-    /// Probability at `max`: the paper's max_p, ns-3's `1 / LInterm`. Above 0. Default 0.02 (tc-red(8)).
+    /// Probability at `max`, above 0: the paper's max_p, ns-3's `1 / LInterm`. The default is Linux's (tc-red(8)).
     pub probability: Prob,
-    /// Length of an average packet. Above zero. Default 1000 B (tc-red(8)).
+    /// Length of an average packet, above 0. The default is Linux's (tc-red(8)).
     pub avpkt: Bytes,
-    /// Packets that may arrive at once before marking starts; sets the weight of the average to the largest power of
-    /// one half that allows it (tc's Wlog). Default `(2 min + max) / (3 avpkt)` (tc-red(8)). Not with `weight`.
+    /// Packets that may arrive at once before marking starts. The weight of the average becomes the largest power of
+    /// one half that allows it (tc's Wlog). Not together with `weight`. Left out: `(2 min + max) / (3 avpkt)`
+    /// (tc-red(8)).
     pub burst: Option<u32>,
-    /// Weight of the average itself, above 0 to 1: the paper's w_q, ns-3's `QW`. Default by `burst`.
+    /// Weight of the average itself, above 0 and at most 1: the paper's w_q, ns-3's `QW`. Left out: it follows from
+    /// `burst`.
     pub weight: Option<f64>,
-    /// Rate that tells how many packets an idle time stands for. Above zero. Default the link's rate, or 10 Mbit/s where
-    /// it has none (tc-red(8): always 10 Mbit/s).
+    /// Rate that tells how many packets an idle time stands for, above 0. Left out: the link's rate, or 10 Mbit/s if it
+    /// has none. (tc-red(8) takes 10 Mbit/s always.)
     pub bandwidth: Option<Rate>,
-    /// How the average decays while nothing waits. Default `linux`; `linux` with `weight` takes the power of one half
-    /// next to it for the table.
+    /// How the average decays while the queue is empty. `linux` together with `weight` takes the nearest power of one
+    /// half for its table.
     pub idle: IdleDecay,
-    /// True: mark packets that are ECN-capable instead of dropping them. Default false (tc-red(8)).
+    /// True: mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// With `ecn`: drop even ECN-capable packets above `max`. Default false (tc-red(8)).
+    /// With `ecn`: drop even ECN-capable packets above `max`.
     pub harddrop: bool,
-    /// With `ecn`: keep packets that are not ECN-capable instead of dropping them early. Default false (tc-red(8)).
+    /// With `ecn`: keep packets that are not ECN-capable instead of dropping them early.
     pub nodrop: bool,
-    /// True: the probability rises from `probability` at `max` to 1 at twice `max` (Floyd 2000). Default false, as Linux.
+    /// True: the probability rises from `probability` at `max` to 1 at twice `max` (Floyd 2000). Linux does not have
+    /// it.
     pub gentle: bool,
-    /// True: marks are more than `1 / p_b` and at most `2 / p_b` packets apart, as ns-3's `Wait`. Default false.
+    /// True: marks are more than `1 / p_b` and at most `2 / p_b` packets apart, as with ns-3's `Wait`.
     pub wait: bool,
-    /// True: the probability is scaled by packet length over `avpkt` (the paper's byte mode). Default false.
+    /// True: the probability is scaled by packet length over `avpkt` (the paper's byte mode).
     pub bytemode: bool,
-    /// True: ARED, max_p is adapted every 0.5 s to hold the average halfway between `min` and `max` (tc: `adaptative`).
-    /// Where neither `min` nor `max` is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)`,
-    /// `max` three times that, and the weight, where not given, `1 - exp(-1 / rate)` with the rate in packets/s
-    /// (Floyd 2001 section 5). Default false.
+    /// True: ARED (tc: `adaptative`). Every 0.5 s max_p is adapted to hold the average halfway between `min` and `max`.
+    /// If neither is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)` and `max` three
+    /// times that. The weight, if not given, is then `1 - exp(-1 / rate)`, with the rate in packets/s (Floyd 2001
+    /// section 5).
     pub adaptive: bool,
-    /// Average delay that the automatic thresholds aim at. Above zero. Default 5 ms (ns-3; Floyd 2001 section 5).
+    /// Average delay at which the automatic thresholds aim, above 0. The default is ns-3's and the paper's (Floyd 2001
+    /// section 5).
     pub target_delay: Dur,
 }
 
@@ -119,23 +130,23 @@ impl Default for Params {
 struct Vars {
     /// The average queue, in packets or bytes.
     avg: f64,
-    /// Packets since the last mark or drop; -1 outside the region where chance decides.
+    /// Packets since the last mark or drop; -1 outside the region of random marks.
     count: i64,
     /// Where between 0 and 1 the next mark lies.
     r: f64,
     /// Probability at `max`.
     max_p: f64,
-    /// Since when nothing waits.
+    /// Since when the queue is empty.
     idle_since: Option<Time>,
     /// When ARED adapts next.
     adapt_at: Option<Time>,
 }
 
-/// What is to become of an arriving packet.
+/// What happens to an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Keep,
-    /// Chance decided to tell congestion.
+    /// A random draw decided to signal congestion.
     Early,
     /// The average is past the last threshold.
     Forced,
@@ -257,7 +268,7 @@ impl<P: Pkt> Qdisc<P> for Red<P> {
         self.update_average(now);
         let verdict = self.verdict(pkt.len(), fate);
         let fits = self.store.fits(pkt.len());
-        // A packet for which there is no room is not marked first: it is dropped for the one reason or the other.
+        // A packet that does not fit is not marked first: it is dropped for one reason or the other.
         if !fits && (verdict == Verdict::Keep || self.config.ecn) {
             return fate.dropped(pkt, DropReason::Overlimit);
         }

@@ -4,7 +4,7 @@ use crate::{Backlog, Pkt};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, ParamError, Size, Time};
 
-/// A bound on what may wait, in packets or bytes.
+/// A limit in packets or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
     max_packets: u64,
@@ -21,18 +21,18 @@ impl Bound {
             Size::Packets(n) if n > 0 => Ok(Bound { max_packets: n, ..Bound::NONE }),
             Size::Bytes(n) if n > 0 => Ok(Bound { max_bytes: n, ..Bound::NONE }),
             Size::MilliBdp(n) if n > 0 => {
-                Err(ParamError::new("limit", "in packets or bytes where the link has no rate or RTT", limit)
+                Err(ParamError::new("limit", "in packets or bytes if the link has no rate or RTT", limit)
                     .hint("write for example `100p`"))
             }
-            _ => Err(ParamError::new("limit", "more than nothing", limit)),
+            _ => Err(ParamError::new("limit", "above 0", limit)),
         }
     }
-    /// True where a packet of `len` bytes would still fit beside that backlog.
+    /// True if a packet of `len` bytes fits beside that backlog.
     #[inline]
     pub fn fits(&self, backlog: Backlog, len: u32) -> bool {
         u64::from(backlog.packets) < self.max_packets && backlog.bytes + u64::from(len) <= self.max_bytes
     }
-    /// True where that backlog is more than the bound allows.
+    /// True if that backlog is above the limit.
     #[inline]
     pub fn is_exceeded(&self, backlog: Backlog) -> bool {
         u64::from(backlog.packets) > self.max_packets || backlog.bytes > self.max_bytes
@@ -50,7 +50,7 @@ struct Entry<P> {
     came: Time,
 }
 
-/// Packets in order of arrival, with the time at which each came, bounded in packets or bytes.
+/// Packets in order of arrival, each with its time of arrival, limited in packets or bytes.
 #[derive(Debug, Clone)]
 pub struct Store<P> {
     entries: VecDeque<Entry<P>>,
@@ -63,16 +63,16 @@ impl<P: Pkt> Store<P> {
     pub fn new(limit: Size) -> Result<Store<P>, ParamError> {
         Ok(Store { bound: Bound::new(limit)?, ..Store::unbounded() })
     }
-    /// A store without bound, for disciplines that hold one limit over several stores.
+    /// A store without a limit, for disciplines that have one limit over several stores.
     pub fn unbounded() -> Store<P> {
         Store { entries: VecDeque::new(), bytes: 0, bound: Bound::NONE }
     }
-    /// True where a packet of `len` bytes would still fit.
+    /// True if a packet of `len` bytes fits.
     #[inline]
     pub fn fits(&self, len: u32) -> bool {
         self.bound.fits(self.backlog(), len)
     }
-    /// Appends the packet, or gives it back where it does not fit.
+    /// Appends the packet, or gives it back if it does not fit.
     #[inline]
     pub fn push(&mut self, now: Time, pkt: P) -> Result<(), P> {
         if !self.fits(pkt.len()) {
@@ -82,7 +82,7 @@ impl<P: Pkt> Store<P> {
         self.entries.push_back(Entry { pkt, came: now });
         Ok(())
     }
-    /// Takes the oldest packet and the time at which it came.
+    /// Takes the oldest packet and its time of arrival.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, P)> {
         // Its length is read in its place, so that the packet moves as a whole.
@@ -102,12 +102,12 @@ impl<P: Pkt> Store<P> {
     pub fn sojourn(&self, now: Time) -> Dur {
         self.entries.front().map_or(Dur::ZERO, |oldest| now.since(oldest.came))
     }
-    /// True when nothing waits.
+    /// True if it holds no packet.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
-    /// What waits.
+    /// Packets and bytes in the store.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         Backlog { packets: self.entries.len() as u32, bytes: self.bytes }

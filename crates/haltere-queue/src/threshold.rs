@@ -1,9 +1,8 @@
-//! Threshold marking on the queue as it is now: DCTCP's step, with an optional second threshold (hysteresis) and
-//! optional return of a marked copy to the sender.
-//! Source: Alizadeh et al. 2010 section 3.1 and RFC 8257 section 3.1 (one threshold, K = 0.17 C RTT); Silva, Nacif & Vieira,
-//! "Data Center TCP com Histerese em Switches P4" (the second threshold and the returned packets). Deviations: none known.
-//! Model: q is what a packet finds waiting when it arrives, or, where the thresholds are durations, how long it has
-//! waited when it leaves.
+//! Threshold marking on the instantaneous queue: DCTCP's step, with an optional second threshold (hysteresis) and an
+//! optional copy of each marked packet that returns to the sender.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: q is the backlog that a packet finds when it arrives. If the thresholds are durations, q is how long the
+//! packet has waited when it leaves.
 //!
 //! ```text
 //!            q >= upper: mark                       between: mark
@@ -13,9 +12,8 @@
 //!    between: pass
 //! ```
 //!
-//! Without a lower threshold both are one, and nothing is remembered.
+//! Without a lower threshold the two are equal, and the state does not matter.
 //! Units: packets, bytes or ns, as `upper` is written. Cost: O(1) a packet.
-//! Known problems: marks bursts as if they were standing queues.
 
 use crate::{Backlog, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Returns, Store, mark};
 use alloc::borrow::Cow;
@@ -34,9 +32,9 @@ const AUTO_SHARE: f64 = 0.17;
 pub enum Level {
     /// DCTCP's `0.17 C RTT` in whole packets, from the link's rate and round-trip time.
     Auto,
-    /// What waits.
+    /// The backlog.
     Size(Size),
-    /// How long a packet has waited.
+    /// The sojourn time of a packet.
     Delay(Dur),
 }
 
@@ -87,28 +85,39 @@ impl JsonSchema for Level {
     }
 }
 
-/// Marks while the queue is at or above a threshold, or between two once the upper was reached.
+/// Marks packets while the instantaneous queue is above a threshold, as DCTCP wants it.
+///
+/// With a second, lower threshold marking goes on until the queue falls below it (hysteresis). It may also return a
+/// copy of each packet that meets congestion to its sender.
+///
+/// Source: Alizadeh et al. 2010 section 3.1 and RFC 8257 section 3.1 for one threshold (K = 0.17 C RTT). Silva, Nacif
+/// and Vieira, "Data Center TCP com Histerese em Switches P4", for the second threshold and the returned packets.
+///
+/// Deviations: none known.
+///
+/// Known problems: it marks bursts as if they were standing queues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What the queue may hold; what arrives beyond is dropped. Default 1000 packets.
+    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
     pub limit: Size,
-    /// Level from which on packets are marked: packets, bytes, a delay, or `auto`, which is 0.17 times the link's rate
-    /// times its round-trip time in whole packets (Alizadeh et al. 2010 section 3.4). Above zero. Default `auto`.
+    /// Level from which on packets are marked, above 0: packets, bytes, a delay, or `auto`. `auto` is 0.17 times the
+    /// link's rate times its round-trip time, in whole packets (Alizadeh et al. 2010 section 3.4).
     pub upper: Level,
-    /// Level below which marking ends once it began; between the two it goes on. In the unit of `upper`, above
-    /// zero and at most `upper`. Default `upper` itself: one threshold. Not with `lower_fraction`.
+    /// Level below which marking ends once it began, above 0 and at most `upper`, in the unit of `upper`. Between the
+    /// two marking goes on. Not together with `lower_fraction`. Left out: equal to `upper`.
     pub lower: Option<Level>,
-    /// The same as how far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1; the study's is 0.15.
-    /// Default none.
+    /// How far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1. The study's value is 0.15.
+    /// Left out: `lower` counts.
     pub lower_fraction: Option<f64>,
-    /// True: a copy of each ECN-capable packet that meets congestion goes back to its sender with CE set, unless the packet
-    /// is marked already or is such a copy itself. Others have no sender that would know what it means. Default false.
+    /// True: a copy of each ECN-capable packet that meets congestion returns to its sender with CE set. A packet that
+    /// is marked already, or is such a copy, is not returned. Senders of other packets would not know what it means.
     pub return_to_sender: bool,
-    /// True: packets that meet congestion are marked on their way. Default true, but false with `return_to_sender`.
+    /// True: packets that meet congestion are marked on their way. Left out: true without `return_to_sender`, false
+    /// with it.
     pub mark: Option<bool>,
-    /// True: packets that should be marked but are not ECN-capable are dropped, as RED with a hard threshold does.
-    /// Default false: they pass.
+    /// True: packets that should be marked but are not ECN-capable are dropped, as by RED with a hard threshold. False:
+    /// they pass.
     pub drop: bool,
 }
 
@@ -126,7 +135,7 @@ impl Default for Params {
     }
 }
 
-/// What is held against the thresholds.
+/// The quantity that is compared with the thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
     Packets,
@@ -138,7 +147,7 @@ enum Measure {
 /// A level on this link, as a number in the unit of its measure.
 fn level(name: &'static str, level: Level, link: &LinkContext) -> Result<(Measure, f64), ParamError> {
     let unknown = || {
-        ParamError::new(name, "in packets, bytes or as a delay where the link has no rate or RTT", level)
+        ParamError::new(name, "in packets, bytes or as a delay if the link has no rate or RTT", level)
             .hint("write for example `42p`")
     };
     let (measure, value) = match level {
@@ -157,7 +166,7 @@ fn level(name: &'static str, level: Level, link: &LinkContext) -> Result<(Measur
     Ok((measure, value))
 }
 
-/// The lower threshold, by whichever way it is given.
+/// The lower threshold, from `lower` or `lower_fraction`.
 fn lower(params: &Params, measure: Measure, upper: f64, link: &LinkContext) -> Result<f64, ParamError> {
     match (params.lower, params.lower_fraction) {
         (None, None) => Ok(upper),
@@ -218,21 +227,21 @@ impl<P: Pkt> Threshold<P> {
         })
     }
 
-    /// Takes note of the queue; true where the packet that meets it meets congestion.
+    /// Updates the state by the queue `q`; true if the packet meets congestion.
     #[inline]
     fn is_congested(&mut self, q: f64) -> bool {
         self.congested = q >= self.upper || (self.congested && q >= self.lower);
         self.congested
     }
 
-    /// Tells congestion on a packet; `None` where it was dropped for it.
+    /// Signals congestion on a packet; `None` if it was dropped.
     #[inline]
-    fn tell(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
+    fn signal(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
         if self.return_to_sender && matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1) && !pkt.is_returned() {
             fate.returned(&pkt);
         }
-        let told = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
-        if self.drop && self.mark && !told {
+        let marked = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
+        if self.drop && self.mark && !marked {
             fate.dropped(pkt, DropReason::Congestion);
             return None;
         }
@@ -252,7 +261,7 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
             Measure::Bytes => self.is_congested(bytes as f64),
             Measure::Delay => false,
         };
-        let kept = if congested { self.tell(pkt, fate) } else { Some(pkt) };
+        let kept = if congested { self.signal(pkt, fate) } else { Some(pkt) };
         if kept.is_some_and(|pkt| self.store.push(now, pkt).is_err()) {
             unreachable!("the packet fitted");
         }
@@ -264,7 +273,7 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
             if self.measure != Measure::Delay || !self.is_congested(now.since(at).as_ns() as f64) {
                 return Some(pkt);
             }
-            if let Some(pkt) = self.tell(pkt, fate) {
+            if let Some(pkt) = self.signal(pkt, fate) {
                 return Some(pkt);
             }
         }
@@ -362,7 +371,7 @@ mod tests {
         let error = Threshold::<TestPkt>::new(&Params::default(), &link).unwrap_err();
         assert_eq!(
             format!("{error}"),
-            "upper must be in packets, bytes or as a delay where the link has no rate or RTT, got auto; write for example `42p`"
+            "upper must be in packets, bytes or as a delay if the link has no rate or RTT, got auto; write for example `42p`"
         );
     }
 

@@ -7,6 +7,8 @@ mod common;
 mod world;
 
 use common::{Recorder, TestPkt, link};
+use haltere_queue::classify::ClassifierParams;
+use haltere_queue::service::ServiceParams;
 use haltere_queue::{Ecn, Qdisc, Queue, QueueParams};
 use haltere_units::{Dur, Probe, Rate, Time};
 use proptest::prelude::*;
@@ -263,14 +265,38 @@ fn properties(schema: &Value, see: &mut impl FnMut(&str, &Value)) {
     }
 }
 
+/// The tables of the mechanisms of a registry.
+fn mechanisms<T: schemars::JsonSchema>() -> Vec<Value> {
+    let schema = serde_json::to_value(schemars::schema_for!(T)).unwrap();
+    schema["oneOf"].as_array().expect("one table a mechanism").clone()
+}
+
 #[test]
-fn the_schema_describes_every_parameter() {
+fn every_mechanism_names_its_source_and_every_parameter_its_meaning() {
+    let all = [mechanisms::<QueueParams>(), mechanisms::<ClassifierParams>(), mechanisms::<ServiceParams>()];
+    for mechanism in all.iter().flatten() {
+        let text = mechanism["description"].as_str().unwrap_or("");
+        for part in ["\n\nSource: ", "\n\nDeviations: ", "\n\nKnown problems: "] {
+            assert!(text.contains(part), "no `{}` in the description of Params: {text}", part.trim());
+        }
+        for (name, parameter) in mechanism["properties"].as_object().unwrap().iter().filter(|(name, _)| *name != "kind")
+        {
+            let text = parameter["description"].as_str().unwrap_or("");
+            assert!(text.len() > 10, "{name} has no description");
+            // The value stands in `impl Default` alone, from which the schema has it.
+            assert!(!text.contains("Default "), "{name} repeats its default: {text}");
+            let has_default = parameter.get("default").is_some_and(|value| !value.is_null());
+            assert!(has_default || text.contains("Left out: "), "{name} says nothing of being left out: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_schema_has_every_parameter() {
     let schema = serde_json::to_value(schemars::schema_for!(QueueParams)).unwrap();
     let mut seen = HashSet::new();
-    properties(&schema, &mut |name, property| {
+    properties(&schema, &mut |name, _| {
         seen.insert(name.to_string());
-        let text = property["description"].as_str().unwrap_or("");
-        assert!(name == "kind" || text.len() > 20, "{name} has no description: {property}");
     });
     for params in all_params() {
         let Value::Object(fields) = serde_json::to_value(&params).unwrap() else { panic!("not an object") };

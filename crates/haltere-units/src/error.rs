@@ -56,6 +56,10 @@ impl ParamError {
     pub fn hint(self, hint: impl Into<String>) -> ParamError {
         ParamError { hint: hint.into(), ..self }
     }
+    /// The same with the default as the hint. The value comes from `Params::default()`, where alone it stands.
+    pub fn default_is(self, value: impl fmt::Display) -> ParamError {
+        self.hint(alloc::format!("the default is `{value}`"))
+    }
 }
 
 impl fmt::Display for ParamError {

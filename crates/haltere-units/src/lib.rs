@@ -19,6 +19,8 @@ mod registry;
 mod size;
 mod time;
 
+#[doc(hidden)]
+pub use alloc::boxed::Box as Boxed;
 pub use ecn::Ecn;
 pub use error::{ParamError, UnitError};
 pub use prob::Prob;

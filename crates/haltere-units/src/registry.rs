@@ -1,11 +1,88 @@
-//! The macro behind every registry of mechanisms.
+//! The macros behind every registry of mechanisms.
 
-/// Makes the params enum of a registry: one variant per mechanism, told apart by `kind`.
+/// Makes a registry of mechanisms: one line an entry, from which everything else follows.
+///
+/// ```text
+/// haltere_units::registry! {
+///     /// A queue discipline with its parameters, told apart by `kind`.
+///     params QueueParams;
+///     /// Any discipline of the registry.
+///     any Queue<P>;
+///     match each_discipline;
+///
+///     drop_tail => DropTail<P>;
+///     red => Red<P>, boxed;
+/// }
+/// ```
+///
+/// The line `red => Red<P>, boxed;` declares the module `red` (the file `red.rs`), which holds `Params` and the mechanism `Red<P>`.
+/// The module's name is the mechanism's name everywhere: in experiment files, on the command line, in the reference.
+/// `boxed` keeps a large mechanism that few own from making the enum large. The macro gives
+///
+/// * the modules;
+/// * the enum of parameters by [`params_registry!`](crate::params_registry): serde tag, JSON Schema, `NAMES`, `kind`, `default_of`;
+/// * the enum of mechanisms, one variant each;
+/// * a macro (here `each_discipline!`) that matches over either enum, for the modules declared below:
+///   `each_discipline!(self, q => q.backlog())` asks the mechanism, `each_discipline!(params p in self => p.check())` its parameters,
+///   and `each_discipline!(new p in params => (p, link)?)` calls its constructor.
+#[macro_export]
+macro_rules! registry {
+    (@mechanism $module:ident $variant:ident ($($generic:ident)?)) => { $module::$variant$(<$generic>)? };
+    (@mechanism $module:ident $variant:ident ($($generic:ident)?) boxed) => { $crate::Boxed<$module::$variant$(<$generic>)?> };
+    // `$d` is a dollar sign, for the variables of the macro that is made.
+    (@match ($d:tt) $each:ident $params:ident $any:ident $($module:ident $variant:ident),+) => {
+        macro_rules! $each {
+            (new $d p:ident in $d params:expr => $d ($d arguments:tt)+) => {
+                match $d params { $($params::$variant($d p) => $any::$variant($module::$variant::new $d ($d arguments)+.into())),+ }
+            };
+            (params $d p:ident in $d params:expr => $d body:expr) => {
+                match $d params { $($params::$variant($d p) => $d body),+ }
+            };
+            ($d any:expr, $d m:ident => $d body:expr) => {
+                match $d any { $($any::$variant($d m) => $d body),+ }
+            };
+        }
+    };
+    (
+        $(#[$params_doc:meta])* params $params:ident;
+        $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
+        match $each:ident;
+        $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
+    ) => {
+        $(pub mod $module;)+
+
+        $crate::params_registry! {
+            $(#[$params_doc])*
+            pub enum $params { $($variant($module::Params) = $module),+ }
+        }
+
+        $(#[$any_doc])*
+        #[expect(missing_docs, reason = "each variant is the mechanism of that name")]
+        pub enum $any $(<$p>)? {
+            $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?))),+
+        }
+        // Derives take no variants whose type is a macro's.
+        impl$(<$p: Clone>)? Clone for $any$(<$p>)? {
+            fn clone(&self) -> Self {
+                match self { $($any::$variant(m) => $any::$variant(m.clone())),+ }
+            }
+        }
+        impl$(<$p: core::fmt::Debug>)? core::fmt::Debug for $any$(<$p>)? {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self { $($any::$variant(m) => f.debug_tuple(stringify!($variant)).field(m).finish()),+ }
+            }
+        }
+
+        $crate::registry! { @match ($) $each $params $any $($module $variant),+ }
+    };
+}
+
+/// Makes the enum of parameters of a registry: one variant a mechanism, told apart by `kind`.
 ///
 /// `params_registry! { /// doc  pub enum QueueParams { DropTail(drop_tail::Params) = drop_tail, ... } }`
 /// gives the enum with serde (internally tagged by `kind`), a JSON Schema, `NAMES`, `kind()` and
-/// `default_of(name)`. The name is the variant in snake case, which is also the module's name. Every `Params` is `Default + Clone + PartialEq + Debug + Serialize + Deserialize +
-/// JsonSchema`, with `#[serde(default, deny_unknown_fields)]`.
+/// `default_of(name)`. The name is the variant in snake case, which is also the module's name. Every `Params` is
+/// `Default + Clone + PartialEq + Debug + Serialize + Deserialize + JsonSchema`, with `#[serde(default, deny_unknown_fields)]`.
 #[macro_export]
 macro_rules! params_registry {
     ($(#[$doc:meta])* pub enum $name:ident { $($variant:ident($params:path) = $kind:ident),+ $(,)? }) => {

@@ -4,9 +4,7 @@ use super::{Chosen, Fault, Options, Pair, Passed, Report, Series, SideBySide, So
 use crate::packet::{Tcp, reversed};
 use crate::samples::Track;
 use haltere_queue::FlowKey;
-use haltere_transport::multipath::correlation::{
-    Correlator, CorrelatorParams, Observation, PathCorrelator, red_cpi::Sampling,
-};
+use haltere_transport::multipath::correlation::{Correlator, CorrelatorParams, Observation, PathCorrelator};
 use haltere_units::{Dur, Time};
 use std::collections::HashMap;
 use std::io::Read;
@@ -21,26 +19,17 @@ const POINTS: u64 = 1500;
 /// One method at work.
 struct Method {
     correlator: Correlator,
-    /// Takes steps and not measurements.
+    /// It gets one sample a step, not each measurement.
     stepped: bool,
-    /// Silence after a flow's begin, in ns.
+    /// What it says of a flow counts this long after the flow's first segment, in ns.
     settle_ns: u64,
 }
 
 impl Method {
     fn new(params: &CorrelatorParams, every: Dur) -> Method {
-        let mut params = params.clone();
-        // In a capture there is no scheduler that looks at paths.
-        if let CorrelatorParams::RedCpi(red) = &mut params {
-            red.sampling = Sampling::Measurement;
-        }
-        let settle = match &params {
-            CorrelatorParams::RedCpi(p) => every.as_ns() * u64::from(p.window),
-            CorrelatorParams::Mscm(p) => every.as_ns() * u64::from(p.window),
-            CorrelatorParams::Sbd(p) => p.interval.as_ns() * u64::from(p.m),
-        };
-        let stepped = every != Dur::ZERO && !matches!(params, CorrelatorParams::Sbd(_));
-        Method { correlator: Correlator::new(&params), stepped, settle_ns: settle }
+        let correlator = Correlator::new(params);
+        let stepped = every != Dur::ZERO && correlator.pairs_by_order();
+        Method { stepped, settle_ns: correlator.settling(every).as_ns(), correlator }
     }
 }
 
@@ -55,7 +44,7 @@ struct Followed {
     series: Series,
 }
 
-struct Follow<'a> {
+struct Follow {
     flows: Vec<Followed>,
     index: HashMap<(usize, FlowKey), usize>,
     methods: Vec<Method>,
@@ -65,7 +54,6 @@ struct Follow<'a> {
     next_point: u64,
     point_ns: u64,
     log: Vec<Told>,
-    options: &'a Options,
 }
 
 /// Follows the chosen flows; flows, counts and duration of the report are the caller's.
@@ -83,8 +71,8 @@ pub(super) fn follow<R: Read>(
     Ok(follow.report())
 }
 
-impl<'a> Follow<'a> {
-    fn new(options: &'a Options, chosen: &[Chosen]) -> Follow<'a> {
+impl Follow {
+    fn new(options: &Options, chosen: &[Chosen]) -> Follow {
         let zero_ns = chosen.iter().map(|flow| flow.from_ns).min().unwrap_or(0);
         let end_ns = chosen.iter().map(|flow| flow.to_ns).max().unwrap_or(0);
         let every_ns = options.every.as_ns();
@@ -106,7 +94,6 @@ impl<'a> Follow<'a> {
             next_point: 0,
             point_ns: (end_ns.saturating_sub(zero_ns) / POINTS).max(1_000_000),
             log: vec![],
-            options,
         }
     }
     /// What is due before `at_ns`: steps, points of the series, correlations.
@@ -165,7 +152,7 @@ impl<'a> Follow<'a> {
             }
             let relations = method.correlator.relate(Time::from_ns(at), paths);
             let settle = method.settle_ns;
-            let has_coefficient = !matches!(self.options.methods[m], CorrelatorParams::Sbd(_));
+            let has_coefficient = method.correlator.has_coefficient();
             for b in 1..paths {
                 for a in 0..b {
                     let relation = relations.get(a, b);
@@ -238,7 +225,10 @@ impl<'a> Follow<'a> {
 fn observe(method: &mut Method, at: u64, flow: usize, smoothed: f64, delay: f64, (lost, sent): (u64, u64)) {
     let now = Time::from_ns(at);
     let ns = |value: f64| Dur::from_ns(value.max(0.0) as u64);
-    method.correlator.observe(now, flow, Observation::Srtt(ns(smoothed)));
+    let srtt = ns(smoothed);
+    method.correlator.observe(now, flow, Observation::Srtt(srtt));
+    // In a capture no scheduler looks at paths: each measurement is the opportunity to take a sample.
+    method.correlator.observe(now, flow, Observation::Opportunity { srtt, ready: true });
     method.correlator.observe(now, flow, Observation::Delay { delay: ns(delay), lost, sent });
 }
 

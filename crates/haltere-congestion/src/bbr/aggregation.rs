@@ -50,26 +50,26 @@ impl Bbr {
             return;
         }
         let now = ack.ev.now;
-        if self.round_start {
+        if self.core.round_start {
             self.aggregation.next_round();
         }
-        let mut expected = self.bw().bytes_in(now.since(self.aggregation.epoch)).as_u64() / self.mss;
+        let mut expected = self.bw().bytes_in(now.since(self.aggregation.epoch)).as_u64() / self.core.mss;
         let a = &mut self.aggregation;
         if a.epoch_acked <= expected || a.epoch_acked + ack.acked >= EPOCH_SEGMENTS {
             a.restart(now);
             expected = 0;
         }
         a.epoch_acked += ack.acked;
-        let extra = a.epoch_acked.saturating_sub(expected).min(self.cwnd);
+        let extra = a.epoch_acked.saturating_sub(expected).min(self.core.cwnd);
         a.extra[a.half] = a.extra[a.half].max(extra);
     }
 
     /// Segments to add to the window.
     pub(super) fn aggregation_cwnd(&self) -> u64 {
-        if !self.full_pipe.reached {
+        if !self.core.filled {
             return 0;
         }
-        let most = self.bw().bytes_in(MAX_EXTRA).as_u64() / self.mss;
+        let most = self.bw().bytes_in(MAX_EXTRA).as_u64() / self.core.mss;
         self.aggregation.extra_acked().min(most)
     }
 }

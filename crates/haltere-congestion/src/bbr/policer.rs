@@ -29,12 +29,12 @@ pub(super) struct Policer {
     start: Time,
     start_delivered: u64,
     start_lost: u64,
-    /// Segments held lost in all.
+    /// Segments marked lost in all.
     pub lost: u64,
 }
 
 impl Policer {
-    /// The policer's rate where there is one.
+    /// The policer's rate, if there is one.
     pub fn rate(&self) -> Option<Rate> {
         self.believed.then_some(self.bw)
     }
@@ -72,12 +72,12 @@ impl Bbr {
     pub(super) fn timeout_in_policer(&mut self, now: Time) {
         if self.params.detect_policer && !self.policer.believed && !self.policer.sampling {
             self.policer.sampling = true;
-            self.policer.begin(now, self.delivered);
+            self.policer.begin(now, self.core.delivered);
         }
     }
 
     fn step_policer(&mut self, now: Time, losses: bool, app_limited: bool) {
-        let delivered = self.delivered;
+        let delivered = self.core.delivered;
         if self.policer.believed {
             return self.doubt_policer(now);
         }
@@ -93,7 +93,7 @@ impl Bbr {
         if app_limited {
             return p.reset();
         }
-        p.rounds += u32::from(self.round_start);
+        p.rounds += u32::from(self.core.round_start);
         if p.rounds < MIN_ROUNDS {
             return;
         }
@@ -103,14 +103,14 @@ impl Bbr {
         let (lost, passed) = (p.lost - p.start_lost, delivered - p.start_delivered);
         let span = now.since(p.start);
         if losses && passed > 0 && lost * 256 >= LOSS_THRESH * passed && span >= Dur::from_ms(1) {
-            let bw = Rate::of(Bytes::new(passed * self.mss), span);
+            let bw = Rate::of(Bytes::new(passed * self.core.mss), span);
             self.policer.interval_done(now, delivered, bw);
         }
     }
 
     /// After 48 rounds look whether the path carries more now.
     fn doubt_policer(&mut self, now: Time) {
-        if self.mode == Mode::ProbeBw && self.round_start {
+        if self.mode == Mode::ProbeBw && self.core.round_start {
             self.policer.rounds += 1;
             if self.policer.rounds >= BELIEVED_ROUNDS {
                 self.policer.reset();

@@ -3,6 +3,7 @@
 use super::probe_bw::AckPhase;
 use super::{Ack, Bbr3, State};
 use crate::RateSample;
+use crate::bbr_core::MIN_CWND;
 use haltere_units::Rate;
 
 /// LossThresh: the loss rate that a probe may cause, in percent.
@@ -93,7 +94,7 @@ impl Bounds {
     pub fn with_headroom(&self) -> Option<u64> {
         self.inflight_long.map(|bound| {
             let headroom = (bound * HEADROOM_PERCENT / 100).max(1);
-            bound.saturating_sub(headroom).max(super::MIN_CWND)
+            bound.saturating_sub(headroom).max(MIN_CWND)
         })
     }
 
@@ -126,7 +127,7 @@ impl Bbr3 {
         }
         let Some(rate) = ack.rate else { return };
         b.bw_latest = b.bw_latest.max(Rate::of(rate.delivered, rate.interval));
-        b.inflight_latest = b.inflight_latest.max(rate.delivered.as_u64() / self.mss);
+        b.inflight_latest = b.inflight_latest.max(rate.delivered.as_u64() / self.core.mss);
         if rate.prior_delivered >= b.loss_round_delivered {
             b.loss_round_delivered = rate.total_delivered;
             b.loss_round_start = true;
@@ -138,7 +139,7 @@ impl Bbr3 {
     pub(super) fn advance_signals(&mut self, ack: &Ack) {
         let Some(rate) = ack.rate.filter(|_| self.bounds.loss_round_start) else { return };
         self.bounds.bw_latest = Rate::of(rate.delivered, rate.interval);
-        self.bounds.inflight_latest = rate.delivered.as_u64() / self.mss;
+        self.bounds.inflight_latest = rate.delivered.as_u64() / self.core.mss;
         self.bounds.loss_in_round = false;
         self.bounds.ecn_in_round = false;
         self.bounds.loss_bursts = 0;
@@ -149,7 +150,7 @@ impl Bbr3 {
             return;
         }
         let b = &mut self.bounds;
-        if self.round_start {
+        if self.core.round_start {
             b.end_ecn_round();
         }
         b.passed += ack.ev.delivered.as_u64();
@@ -162,7 +163,7 @@ impl Bbr3 {
         if matches!(self.state, State::Startup | State::Refill | State::Up) {
             return;
         }
-        let (cwnd, max_bw) = (self.cwnd, self.max_bw.get());
+        let (cwnd, max_bw) = (self.core.cwnd, self.core.max_bw.get());
         let b = &mut self.bounds;
         if b.ecn_in_round {
             let kept = 1.0 - ECN_FACTOR * b.ecn_alpha;
@@ -177,13 +178,13 @@ impl Bbr3 {
     }
 
     fn too_high(&self, rate: &RateSample) -> bool {
-        lost_too_much(rate) || self.params.ecn && self.round_start && self.bounds.much_marked
+        lost_too_much(rate) || self.params.ecn && self.core.round_start && self.bounds.much_marked
     }
 
     /// Draft §5.5.10.2, BBRAdaptLongTermModel.
     pub(super) fn adapt_long_term(&mut self, ack: &Ack) {
         let Some(rate) = ack.rate else { return };
-        if self.round_start {
+        if self.core.round_start {
             match self.cycle.acks {
                 AckPhase::ProbeStarting => self.cycle.acks = AckPhase::ProbeFeedback,
                 AckPhase::ProbeStopping => {
@@ -203,7 +204,7 @@ impl Bbr3 {
             return;
         }
         let Some(bound) = self.bounds.inflight_long else { return };
-        let tx_in_flight = rate.tx_in_flight.as_u64() / self.mss;
+        let tx_in_flight = rate.tx_in_flight.as_u64() / self.core.mss;
         self.bounds.inflight_long = Some(bound.max(tx_in_flight));
         if self.state == State::Up {
             self.raise_long_term(ack);
@@ -215,7 +216,7 @@ impl Bbr3 {
         self.cycle.probing = false;
         if !rate.app_limited {
             let target = self.target_inflight() * BETA_PERCENT / 100;
-            self.bounds.inflight_long = Some((rate.tx_in_flight.as_u64() / self.mss).max(target));
+            self.bounds.inflight_long = Some((rate.tx_in_flight.as_u64() / self.core.mss).max(target));
         }
         if self.state == State::Up {
             self.start_down(ack.ev.now, ack.rate);

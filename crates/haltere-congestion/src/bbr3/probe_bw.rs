@@ -46,7 +46,7 @@ impl Bbr3 {
         self.cycle.wait = PROBE_WAIT_BASE + Dur::from_ms(self.random.below(PROBE_WAIT_RANDOM_MS));
         self.cycle.since = now;
         self.cycle.acks = AckPhase::ProbeStopping;
-        self.start_round(rate);
+        self.core.restart_round(rate);
         self.state = State::Down;
     }
     pub(super) fn start_cruise(&mut self) {
@@ -57,14 +57,14 @@ impl Bbr3 {
         self.cycle.up_rounds = 0;
         self.cycle.up_acks = 0;
         self.cycle.acks = AckPhase::Refilling;
-        self.start_round(rate);
+        self.core.restart_round(rate);
         self.state = State::Refill;
     }
     fn start_up(&mut self, now: Time, rate: Option<RateSample>) {
         self.cycle.probing = true;
         self.cycle.acks = AckPhase::ProbeStarting;
         self.cycle.since = now;
-        self.start_round(rate);
+        self.core.restart_round(rate);
         self.full_pipe.watch(rate_of(rate));
         self.state = State::Up;
         self.raise_slope();
@@ -72,7 +72,7 @@ impl Bbr3 {
 
     /// Draft §5.3.3.6, BBRUpdateProbeBWCyclePhase.
     pub(super) fn update_probe_bw(&mut self, ack: &Ack) {
-        if !self.full_pipe.reached {
+        if !self.core.filled {
             return;
         }
         self.adapt_long_term(ack);
@@ -80,7 +80,7 @@ impl Bbr3 {
         match self.state {
             State::Down | State::Cruise if self.time_to_probe(ack.ev.now) => self.start_refill(ack.rate),
             State::Down if self.time_to_cruise(ack) => self.start_cruise(),
-            State::Refill if self.round_start => self.start_up(ack.ev.now, ack.rate),
+            State::Refill if self.core.round_start => self.start_up(ack.ev.now, ack.rate),
             State::Up if down => self.start_down(ack.ev.now, ack.rate),
             _ => {}
         }
@@ -96,7 +96,7 @@ impl Bbr3 {
     }
     /// The flight has reached its bound: wait whether the bound may rise. Otherwise the probe ends when it finds no more.
     fn time_to_go_down(&mut self, ack: &Ack) -> bool {
-        if ack.ev.cwnd_limited && self.bounds.inflight_long.is_some_and(|bound| self.cwnd >= bound) {
+        if ack.ev.cwnd_limited && self.bounds.inflight_long.is_some_and(|bound| self.core.cwnd >= bound) {
             self.full_pipe.watch(rate_of(ack.rate));
             return false;
         }
@@ -106,21 +106,21 @@ impl Bbr3 {
     /// Draft §5.5.10.2, BBRProbeInflightLongtermUpward: slowly at first, twice as fast each round.
     pub(super) fn raise_long_term(&mut self, ack: &Ack) {
         let Some(bound) = self.bounds.inflight_long else { return };
-        if !ack.ev.cwnd_limited || self.cwnd < bound {
+        if !ack.ev.cwnd_limited || self.core.cwnd < bound {
             return;
         }
         self.cycle.up_acks += ack.acked;
         let cnt = self.cycle.up_cnt.max(1);
         self.bounds.inflight_long = Some(bound + self.cycle.up_acks / cnt);
         self.cycle.up_acks %= cnt;
-        if self.round_start {
+        if self.core.round_start {
             self.raise_slope();
         }
     }
     fn raise_slope(&mut self) {
         let growth = 1u64 << self.cycle.up_rounds;
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_UP_ROUNDS);
-        self.cycle.up_cnt = (self.cwnd / growth).max(1);
+        self.cycle.up_cnt = (self.core.cwnd / growth).max(1);
     }
 }
 

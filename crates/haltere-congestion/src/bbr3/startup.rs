@@ -4,34 +4,31 @@
 //! 2 % in at least six bursts (draft section 5.3.1).
 
 use super::{Ack, Bbr3, State};
+use crate::bbr_core::Growth;
 use haltere_units::Rate;
 
-const FULL_BW_ROUNDS: u32 = 3;
 /// StartupFullLossCnt.
 const FULL_LOSS_BURSTS: u32 = 6;
 /// Rounds in which half of the segments were marked end Startup (Google's version 3).
 const FULL_ECN_ROUNDS: u32 = 2;
 
-/// Whether the pipe is full, now and ever.
+/// Whether the pipe is full now.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FullPipe {
-    pub reached: bool,
     /// Full in this probe (full_bw_now).
     pub now: bool,
-    bw: Rate,
-    rounds: u32,
+    growth: Growth,
     ecn_rounds: u32,
 }
 
 impl FullPipe {
     /// Draft §5.3.1.2, BBRResetFullBW.
     pub fn forget(&mut self) {
-        *self = FullPipe { reached: self.reached, ..FullPipe::default() };
+        *self = FullPipe::default();
     }
     /// Looks for growth over this bandwidth.
     pub fn watch(&mut self, bw: Rate) {
-        self.forget();
-        self.bw = bw;
+        *self = FullPipe { growth: Growth::above(bw), ..FullPipe::default() };
     }
 }
 
@@ -42,7 +39,7 @@ impl Bbr3 {
             return;
         }
         self.check_much_loss(ack);
-        if self.full_pipe.reached {
+        if self.core.filled {
             self.state = State::Drain;
         }
     }
@@ -51,33 +48,30 @@ impl Bbr3 {
     fn check_growth(&mut self, ack: &Ack) {
         let Some(rate) = ack.rate else { return };
         let full = &mut self.full_pipe;
-        if full.now || !self.round_start || rate.app_limited {
+        if full.now || !self.core.round_start || rate.app_limited {
             return;
         }
-        let bw = Rate::of(rate.delivered, rate.interval);
-        if bw.as_bps() >= full.bw.as_bps() + full.bw.as_bps() / 4 {
-            full.watch(bw);
-            return;
+        full.now = full.growth.has_ended(Rate::of(rate.delivered, rate.interval));
+        if full.growth.rounds == 0 {
+            full.ecn_rounds = 0;
         }
-        full.rounds += 1;
-        full.now = full.rounds >= FULL_BW_ROUNDS;
-        full.reached |= full.now;
+        self.core.filled |= full.now;
     }
 
     /// Draft §5.3.1.3, BBRCheckStartupHighLoss; and marks.
     fn check_much_loss(&mut self, ack: &Ack) {
-        if self.full_pipe.reached || !self.bounds.loss_round_start {
+        if self.core.filled || !self.bounds.loss_round_start {
             return;
         }
         let Some(rate) = ack.rate else { return };
-        if self.params.ecn && self.round_start {
+        if self.params.ecn && self.core.round_start {
             let marked = self.bounds.much_marked;
             self.full_pipe.ecn_rounds = if marked { self.full_pipe.ecn_rounds + 1 } else { 0 };
         }
         let lost =
             ack.ev.in_recovery && self.bounds.loss_bursts >= FULL_LOSS_BURSTS && super::bounds::lost_too_much(&rate);
         if lost || self.full_pipe.ecn_rounds >= FULL_ECN_ROUNDS {
-            self.full_pipe.reached = true;
+            self.core.filled = true;
             let bdp = self.bdp(super::Gain::UNIT);
             self.bounds.inflight_long = Some(bdp.max(self.bounds.inflight_latest));
         }

@@ -1,51 +1,36 @@
 //! Names and descriptions of what can be written in an experiment file.
 
+use super::kinds::{ALL, Kind};
 use super::schema;
 use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
-use crate::scenario::{Topology, Traffic};
-use haltere_congestion::CongestionParams;
-use haltere_queue::QueueParams;
 use serde_json::{Value, json};
 
 /// The kinds of names that [`names`] lists.
-pub const KINDS: &[&str] = &["queues", "congestion", "topologies", "traffic"];
-
-/// The names that exist of a kind: `queues`, `congestion`, `topologies` or `traffic`.
-pub fn names(kind: &str) -> Option<&'static [&'static str]> {
-    match kind {
-        "queues" => Some(QueueParams::NAMES),
-        "congestion" => Some(CongestionParams::NAMES),
-        "topologies" => Some(Topology::NAMES),
-        "traffic" => Some(Traffic::NAMES),
-        _ => None,
-    }
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|kind| kind.name)
 }
 
-/// What a name stands for (a queue discipline, a congestion control, a topology, a kind of traffic): its part of the
-/// schema, told apart from others of the same name by its kind.
+/// The names that exist of a kind, such as `queues`.
+pub fn names(kind: &str) -> Option<&'static [&'static str]> {
+    ALL.iter().find(|k| k.name == kind).map(|k| k.names)
+}
+
+/// The part of the schema under a name, such as that of a queue discipline. Of several kinds that have the name, the first counts.
 ///
 /// `{ "name", "kind", "summary", "parameters": [{ "name", "meaning", "format", "default", "required" }] }`
 pub fn describe(name: &str) -> Result<Value, ScenarioError> {
-    for kind in KINDS {
-        if names(kind).is_some_and(|names| names.contains(&name)) {
-            return Ok(told(kind, name));
-        }
+    if let Some(kind) = ALL.iter().find(|kind| kind.names.contains(&name)) {
+        return Ok(told(kind, name));
     }
-    let all: Vec<&str> = KINDS.iter().filter_map(|k| names(k)).flatten().copied().collect();
+    let all: Vec<&str> = ALL.iter().flat_map(|kind| kind.names).copied().collect();
     let fault = Fault::new("", "name", format!("one of {}", listed(&all)), format!("`{name}`"));
     Err(fault.hint(did_you_mean(name, &all)).unknown_name())
 }
 
 /// The table that `name` stands for, with its own description before the union's.
-fn told(kind: &str, name: &str) -> Value {
+fn told(kind: &Kind, name: &str) -> Value {
     let root = schema();
-    let definition = match kind {
-        "queues" => "QueueParams",
-        "congestion" => "CongestionParams",
-        "topologies" => "Topology",
-        _ => "Traffic",
-    };
-    let table = find(root, &root["$defs"][definition], name).unwrap_or(&Value::Null);
+    let table = find(root, &root["$defs"][kind.union], name).unwrap_or(&Value::Null);
     let required: Vec<&str> = table["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let parameters: Vec<Value> = table["properties"]
         .as_object()
@@ -55,7 +40,7 @@ fn told(kind: &str, name: &str) -> Value {
         .map(|(key, schema)| parameter(root, key, schema, required.contains(&key.as_str())))
         .collect();
     let summary = table["description"].as_str().unwrap_or_default();
-    json!({ "name": name, "kind": kind, "summary": summary, "parameters": parameters, "schema": table })
+    json!({ "name": name, "kind": kind.name, "summary": summary, "parameters": parameters, "schema": table })
 }
 
 /// The alternative of a union that has that `kind`, or that only key.

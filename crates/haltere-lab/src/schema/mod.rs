@@ -2,8 +2,10 @@
 
 pub(crate) mod check;
 mod describe;
+mod examples;
+mod kinds;
 
-pub use describe::{KINDS, describe, names};
+pub use describe::{describe, kinds, names};
 
 use crate::scenario::Experiment;
 use serde_json::{Value, json};
@@ -19,6 +21,8 @@ pub fn schema() -> &'static Value {
 fn generate() -> Value {
     let mut schema = schemars::schema_for!(Experiment).to_value();
     tidy(&mut schema);
+    kinds::mark(&mut schema);
+    examples::add(&mut schema);
     schema
 }
 
@@ -36,7 +40,7 @@ fn tidy(schema: &mut Value) {
                 keys.remove("unevaluatedProperties");
                 keys.entry("additionalProperties").or_insert(json!(false));
             }
-            let names = kinds(keys.get("oneOf")).map(|names| json!(names));
+            let names = tagged(keys.get("oneOf")).map(|names| json!(names));
             if let Some(names) = names.filter(|_| !keys.contains_key("anyOf")) {
                 let tables = keys.remove("oneOf").unwrap_or_default();
                 keys.insert("anyOf".into(), json!([{ "enum": names }, { "oneOf": tables }]));
@@ -73,7 +77,7 @@ fn drop_null(keys: &mut serde_json::Map<String, Value>) {
 }
 
 /// The names of a union of tables told apart by `kind`, or `None` where it is no such union.
-fn kinds(options: Option<&Value>) -> Option<Vec<&str>> {
+fn tagged(options: Option<&Value>) -> Option<Vec<&str>> {
     let options = options?.as_array()?;
     options.iter().map(|o| o.get("properties")?.get("kind")?.get("const")?.as_str()).collect()
 }

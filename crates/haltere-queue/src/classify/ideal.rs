@@ -1,16 +1,22 @@
-//! Ideal: the sender says of each packet whether its task is short or long.
-//! Source: the reference of the RAFLE study (section 3): a mark in the IP header. Deviations: the paper does not say which
-//! mark; here it is the DSCP, AF11 for short and CS1 (lower effort, RFC 3662) for long.
+//! Ideal: the sender marks each packet as short or long.
+//! Source, deviations and known problems: see [`Params`].
 //! Model: the class is the mark's. Units: none. Cost: O(1) a packet, no state.
-//! Known problems: it must trust the senders. Packets without a mark are called short and counted as `unseen`.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Long is what its sender marks so.
+/// Calls a packet long if its sender marked it as long: the ideal against which classifiers are measured.
+///
+/// Source: the reference of the RAFLE study (S. S. Mussi and M. R. N. Ribeiro, SBRC 2013, section 3): a mark in the IP
+/// header.
+///
+/// Deviations: the paper does not say which mark. Here it is the DSCP: AF11 for short, CS1 (lower effort, RFC 3662) for
+/// long.
+///
+/// Known problems: it must trust the senders. Packets without a mark are called short and counted as `unseen`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {}
@@ -28,7 +34,7 @@ impl Ideal {
     }
 }
 
-impl<P: Pkt> Classifier<P> for Ideal {
+impl<P: Pkt> FlowClassifier<P> for Ideal {
     #[inline]
     fn classify(&mut self, _now: Time, pkt: &P, _fate: &mut impl Fate<P>) -> Class {
         let mark = Class::of_mark(pkt.dscp());

@@ -1,26 +1,33 @@
-//! LAS: least attained service first, in two levels, from exact state for every flow: what a classifier with state can reach.
-//! Source: K. Avrachenkov, U. Ayesta, P. Brown, E. Nyberg, IEEE INFOCOM 2004 (two-level processor sharing, of which LAS is
-//! the limit of many levels). Deviations: two classes, as the services here have two queues.
-//! Model: attained service of a flow = bytes of its packets so far; a packet is short while these are below `threshold`, then
-//! long. A flow that was silent for `timeout` is forgotten.
-//! Units: bytes on the link, headers included; time ns. Cost: O(log flows) a packet; memory: every flow of the last
-//! `timeout`, and at each `timeout` one pass over all of them.
-//! Known problems: state for every flow, which is what RAFLE does without.
+//! LAS: least attained service in two levels, from exact state for every flow.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: attained service of a flow = bytes of its packets so far. A packet is short while these are below
+//! `threshold`, then long. A flow that was silent for `timeout` is forgotten.
+//! Units: bytes on the link, headers included; time ns. Cost: O(log flows) a packet. Memory: every flow of the last
+//! `timeout`, and one pass over all of them at each `timeout`.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, FlowKey, LinkContext, Pkt};
 use alloc::collections::BTreeMap;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Long is what belongs to a flow that has been served more than a threshold.
+/// Calls a packet long if its flow has sent more than a threshold before it.
+///
+/// It keeps exact state for every flow and so shows what a classifier with state can reach (least attained service).
+///
+/// Source: K. Avrachenkov, U. Ayesta, P. Brown and E. Nyberg, IEEE INFOCOM 2004 (two-level processor sharing, of which
+/// LAS is the limit of many levels).
+///
+/// Deviations: it has two classes, because the services serve two queues.
+///
+/// Known problems: it needs state for every flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Bytes of a flow, headers included, that are short. Above zero. Default 16 kB, as RuN2C's threshold.
+    /// Bytes of a flow, headers included, that are short, above 0. The default is that of `run2c`.
     pub threshold: Bytes,
-    /// A flow silent for longer is forgotten. Above zero. Default 120 s.
+    /// A flow that was silent for longer is forgotten, above 0.
     pub timeout: Dur,
 }
 
@@ -46,7 +53,7 @@ pub struct Las {
     threshold: u64,
     timeout: Dur,
     flows: BTreeMap<Id, Flow>,
-    /// When flows were last looked through for forgotten ones.
+    /// When silent flows were last removed.
     swept: Time,
 }
 
@@ -54,10 +61,12 @@ impl Las {
     /// A classifier of these parameters, which knows no flow.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Las, ParamError> {
         if params.threshold == Bytes::ZERO {
-            return Err(ParamError::new("threshold", "above 0", params.threshold).hint("the default is `16kB`"));
+            return Err(
+                ParamError::new("threshold", "above 0", params.threshold).default_is(Params::default().threshold)
+            );
         }
         if params.timeout.is_zero() {
-            return Err(ParamError::new("timeout", "above 0", params.timeout).hint("the default is `120s`"));
+            return Err(ParamError::new("timeout", "above 0", params.timeout).default_is(Params::default().timeout));
         }
         let Params { threshold, timeout } = *params;
         Ok(Las { threshold: threshold.as_u64(), timeout, flows: BTreeMap::new(), swept: Time::ZERO })
@@ -69,7 +78,7 @@ impl Las {
     }
 }
 
-impl<P: Pkt> Classifier<P> for Las {
+impl<P: Pkt> FlowClassifier<P> for Las {
     fn classify(&mut self, now: Time, pkt: &P, _fate: &mut impl Fate<P>) -> Class {
         if now.since(self.swept) > self.timeout {
             self.sweep(now);

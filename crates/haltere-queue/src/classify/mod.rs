@@ -1,22 +1,17 @@
 //! Flow classifiers: which of two classes, short or long, each packet belongs to.
 //!
-//! A classifier sees one packet at a time and may keep state; like a discipline it is handed time and chance. It stands
-//! before any [service](crate::service) and any disciplines in [`classed`](crate::classed), or alone before a capture.
+//! A classifier sees one packet at a time and may keep state. Like a discipline it takes time and random numbers as arguments.
+//! It stands before a [service](crate::service) and two disciplines in [`classed`](crate::classed), or classifies a capture.
 //!
-//! | module | calls a packet long when | what it needs |
+//! | module | calls a packet long if | needs |
 //! |---|---|---|
 //! | [`rafle`] | a random one of the last N packets is of its flow | N flow ids |
-//! | [`run2c`] | its byte offset in the stream has passed a threshold | senders whose sequence numbers tell the offset |
-//! | [`las`] | its flow has been served more than a threshold | state for every flow |
-//! | [`ideal`] | its sender says so | senders that mark |
+//! | [`run2c`] | its byte offset in the stream has passed a threshold | senders whose sequence numbers show the offset |
+//! | [`las`] | its flow has sent more than a threshold | state for every flow |
+//! | [`ideal`] | its sender marked it as long | senders that mark |
 
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{ParamError, Probe, Time};
-
-pub mod ideal;
-pub mod las;
-pub mod rafle;
-pub mod run2c;
 
 /// The class of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,55 +54,54 @@ impl Class {
     }
 }
 
-/// Tells the class of each packet, in order of arrival.
-pub trait Classifier<P: Pkt> {
+/// Decides the class of each packet, in order of arrival.
+pub trait FlowClassifier<P: Pkt> {
     /// The class of a packet that arrives now.
     fn classify(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class;
-    /// True where all packets of a flow get one class, so that their order outlives any service.
+    /// True if all packets of a flow get one class, so that any service keeps their order.
     fn is_constant_per_flow(&self) -> bool {
+        false
+    }
+    /// True if it draws random numbers: a capture is then replayed several times.
+    fn is_random(&self) -> bool {
         false
     }
     /// Shows the inner variables.
     fn probe(&self, _row: &mut Probe) {}
 }
 
-macro_rules! classifiers {
-    ($($variant:ident, $module:ident);+ $(;)?) => {
-        haltere_units::params_registry! {
-            /// A flow classifier with its parameters, told apart by `kind`.
-            pub enum ClassifierParams { $($variant($module::Params) = $module),+ }
-        }
+haltere_units::registry! {
+    /// A flow classifier with its parameters, told apart by `kind`.
+    params ClassifierParams;
+    /// Any classifier of the registry.
+    any Classifier;
+    match each_classifier;
 
-        /// Any classifier of the registry.
-        #[derive(Debug, Clone)]
-        #[expect(missing_docs, reason = "each variant is the classifier of that name")]
-        pub enum Sorter { $($variant($module::$variant)),+ }
-
-        impl Sorter {
-            /// The classifier of these parameters on that link.
-            pub fn new(params: &ClassifierParams, link: &LinkContext) -> Result<Sorter, ParamError> {
-                Ok(match params { $(ClassifierParams::$variant(p) => Sorter::$variant($module::$variant::new(p, link)?)),+ })
-            }
-        }
-
-        impl<P: Pkt> Classifier<P> for Sorter {
-            #[inline]
-            fn classify(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
-                match self { $(Sorter::$variant(c) => c.classify(now, pkt, fate)),+ }
-            }
-            fn is_constant_per_flow(&self) -> bool {
-                match self { $(Sorter::$variant(c) => Classifier::<P>::is_constant_per_flow(c)),+ }
-            }
-            fn probe(&self, row: &mut Probe) {
-                match self { $(Sorter::$variant(c) => Classifier::<P>::probe(c, row)),+ }
-            }
-        }
-    };
+    rafle => Rafle;
+    run2c => Run2c;
+    las => Las;
+    ideal => Ideal;
 }
 
-classifiers! {
-    Rafle, rafle;
-    Run2c, run2c;
-    Las, las;
-    Ideal, ideal;
+impl Classifier {
+    /// The classifier of these parameters on that link.
+    pub fn new(params: &ClassifierParams, link: &LinkContext) -> Result<Classifier, ParamError> {
+        Ok(each_classifier!(new p in params => (p, link)?))
+    }
+}
+
+impl<P: Pkt> FlowClassifier<P> for Classifier {
+    #[inline]
+    fn classify(&mut self, now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
+        each_classifier!(self, c => c.classify(now, pkt, fate))
+    }
+    fn is_constant_per_flow(&self) -> bool {
+        each_classifier!(self, c => FlowClassifier::<P>::is_constant_per_flow(c))
+    }
+    fn is_random(&self) -> bool {
+        each_classifier!(self, c => FlowClassifier::<P>::is_random(c))
+    }
+    fn probe(&self, row: &mut Probe) {
+        each_classifier!(self, c => FlowClassifier::<P>::probe(c, row))
+    }
 }

@@ -1,16 +1,12 @@
 //! RAFLE: random assorter of flow lengths, a classifier without state for flows.
-//! Source: S. S. Mussi, M. R. N. Ribeiro, "RAFLE: uma proposta para diferenciacao de fluxos sem manutencao de estados em
-//! roteadores", SBRC 2013, section 4. Deviations: none with the defaults; `draws` and `key` are ours.
-//! Model: a circular memory of the flow ids of the last N packets. A packet that arrives draws one of the N places
-//! uniformly: the same id there means a long flow; another id, or an empty place, a short one. Then its id takes the place of the
-//! oldest. A flow that holds a share q of the last N packets is so called long with probability q, and with m
-//! independent draws with 1 - (1 - q)^m.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: a circular memory of the flow ids of the last N packets. Each arrival draws one of the N places uniformly.
+//! The same id in that place means a long flow; another id, or an empty place, a short one. Then the packet's id
+//! replaces the oldest. So a flow that holds a share q of the last N packets is called long with probability q, and
+//! with m independent draws with 1 - (1 - q)^m.
 //! Units: packets. Cost: O(draws) a packet, N ids in all.
-//! Known problems: what it sees is the rate, not the length: a long flow among many equal ones holds a small share and is
-//! called short, and a short flow that sends a burst is called long at its end. A packet counts as forwarded when it is
-//! classified, also where its queue drops it afterwards.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, FlowKey, LinkContext, Pkt};
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Time};
@@ -20,19 +16,30 @@ use serde::{Deserialize, Serialize};
 /// The largest memory, in packets.
 const MOST: u32 = 1 << 20;
 
-/// Long is what a random one of the last packets shares its flow with.
+/// Calls a packet long if a randomly drawn one of the last N packets belongs to the same flow.
+///
+/// It keeps no state for flows. A flow that sends a share q of the packets is called long with probability q.
+///
+/// Source: S. S. Mussi and M. R. N. Ribeiro, "RAFLE: uma proposta para diferenciacao de fluxos sem manutencao de
+/// estados em roteadores", SBRC 2013, section 4.
+///
+/// Deviations: none with the defaults. `draws` and `key` are additions.
+///
+/// Known problems: it sees the rate of a flow, not its length. A long flow among many equal ones is called short, and
+/// the end of a burst is called long. A packet counts as forwarded when it is classified, even if its queue then drops
+/// it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Packets remembered, 1 to 1048576. Default 40 (the paper's choice from its table 1).
+    /// Packets remembered, from 1 to 1048576. The default is the paper's choice (table 1).
     pub n: u32,
-    /// What makes two packets one flow. Default `addresses_and_ports`, the paper's twelve bytes.
+    /// Header fields that make two packets one flow. The default is the paper's twelve bytes.
     pub key: Key,
-    /// Places drawn for each packet, 1 to 1000: one hit is enough for `long`. Default 1 (the paper).
+    /// Places drawn for each packet, from 1 to 1000. One hit is enough for `long`. The default is the paper's.
     pub draws: u32,
 }
 
-/// What makes two packets one flow.
+/// Header fields that make two packets one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Key {
@@ -77,10 +84,10 @@ impl Rafle {
     /// A classifier with an empty memory.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Rafle, ParamError> {
         if !(1..=MOST).contains(&params.n) {
-            return Err(ParamError::new("n", "from 1 to 1048576 packets", params.n).hint("the paper uses 40"));
+            return Err(ParamError::new("n", "from 1 to 1048576 packets", params.n).default_is(Params::default().n));
         }
         if !(1..=1000).contains(&params.draws) {
-            return Err(ParamError::new("draws", "from 1 to 1000", params.draws).hint("the paper uses 1"));
+            return Err(ParamError::new("draws", "from 1 to 1000", params.draws).default_is(Params::default().draws));
         }
         let memory = Vec::with_capacity(params.n as usize);
         Ok(Rafle { n: params.n, key: params.key, draws: params.draws, memory, next: 0 })
@@ -96,14 +103,17 @@ impl Rafle {
     }
 }
 
-impl<P: Pkt> Classifier<P> for Rafle {
+impl<P: Pkt> FlowClassifier<P> for Rafle {
     #[inline]
     fn classify(&mut self, _now: Time, pkt: &P, fate: &mut impl Fate<P>) -> Class {
         let id = self.key.of(pkt.flow());
-        // Every draw is made, so that the stream of chance does not depend on what was found.
+        // Every draw is made, so that the random stream does not depend on what was found.
         let hits = (0..self.draws).filter(|_| self.memory.get(fate.below(self.n) as usize) == Some(&id)).count();
         self.remember(id);
         if hits > 0 { Class::Long } else { Class::Short }
+    }
+    fn is_random(&self) -> bool {
+        true
     }
 }
 
@@ -209,6 +219,6 @@ mod tests {
     #[test]
     fn a_memory_of_nothing_is_refused() {
         let error = Rafle::new(&Params { n: 0, ..Params::default() }, &link()).unwrap_err();
-        assert_eq!(alloc::format!("{error}"), "n must be from 1 to 1048576 packets, got 0; the paper uses 40");
+        assert_eq!(alloc::format!("{error}"), "n must be from 1 to 1048576 packets, got 0; the default is `40`");
     }
 }

@@ -1,24 +1,29 @@
-//! RuN2C: running number, two classes. The header's sequence number tells how much the flow has sent.
-//! Source: K. Avrachenkov, U. Ayesta, P. Brown, E. Nyberg, "Differentiation between short and long TCP flows:
-//! predictability of the response time", IEEE INFOCOM 2004. Deviations: none.
-//! Model: a packet whose first byte lies below `threshold` in its stream is short, every later one long. The offset can be read
-//! from the header only where senders start their sequence numbers at a value whose low bits are zero (here the option
-//! `isn_zero_bits` of TCP): the paper takes 22 of them, so offsets are told up to 4 MiB.
+//! RuN2C: running number, two classes. The header's sequence number shows how much the flow has sent.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: a packet whose first byte lies below `threshold` in its stream is short, every later one long. The header
+//! shows the offset only if senders start at sequence numbers whose low bits are zero (here TCP's option
+//! `isn_zero_bits`). The paper takes 22 bits, which is enough for offsets up to 4 MiB.
 //! Units: bytes. Cost: O(1) a packet, no state.
-//! Known problems: it needs changed senders and weakens the sequence number against guessing. Packets that do not tell
-//! their offset (other senders, other protocols) are called short and counted as `unseen`.
 
-use super::{Class, Classifier};
+use super::{Class, FlowClassifier};
 use crate::{Fate, LinkContext, Pkt};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Long is what lies beyond a threshold in its stream, as the sequence number tells.
+/// Calls a packet long if its first byte lies beyond a threshold in its stream, as the sequence number shows.
+///
+/// Source: K. Avrachenkov, U. Ayesta, P. Brown and E. Nyberg, "Differentiation between short and long TCP flows:
+/// predictability of the response time", IEEE INFOCOM 2004.
+///
+/// Deviations: none.
+///
+/// Known problems: it needs senders whose initial sequence numbers have zero low bits (`isn_zero_bits`), which makes
+/// sequence numbers easier to guess. Packets that do not show their offset are called short and counted as `unseen`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// The first bytes of a stream that are short. Above zero. Default 16 kB (the RAFLE paper's TH = 16 KB).
+    /// Bytes at the begin of a stream that are short, above 0. The default is the RAFLE paper's TH.
     pub threshold: Bytes,
 }
 
@@ -39,13 +44,15 @@ impl Run2c {
     /// A classifier of these parameters.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Run2c, ParamError> {
         if params.threshold == Bytes::ZERO {
-            return Err(ParamError::new("threshold", "above 0", params.threshold).hint("the default is `16kB`"));
+            return Err(
+                ParamError::new("threshold", "above 0", params.threshold).default_is(Params::default().threshold)
+            );
         }
         Ok(Run2c { threshold: params.threshold.as_u64(), unseen: 0 })
     }
 }
 
-impl<P: Pkt> Classifier<P> for Run2c {
+impl<P: Pkt> FlowClassifier<P> for Run2c {
     #[inline]
     fn classify(&mut self, _now: Time, pkt: &P, _fate: &mut impl Fate<P>) -> Class {
         match pkt.stream_offset() {
@@ -82,7 +89,7 @@ mod tests {
         let mut c = Run2c::new(&Params::default(), &link()).unwrap();
         assert_eq!(class(&mut c, None), Class::Short);
         let mut row = Probe::new();
-        Classifier::<TestPkt>::probe(&c, &mut row);
+        FlowClassifier::<TestPkt>::probe(&c, &mut row);
         assert_eq!(row.get("unseen"), Some(1.0));
     }
     #[test]

@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use haltere_units::{Bytes, ParamError, Prob, Rate, Size};
 
-/// The bandwidth that tc assumes where none is known.
+/// The bandwidth that tc assumes if none is known.
 const DEFAULT_BANDWIDTH: Rate = Rate::from_mbps(10);
 
 /// The thresholds, and the unit in which the queue is averaged.
@@ -24,9 +24,7 @@ impl Thresholds {
         let amount = |name, size: Size| match link.resolve(size) {
             Size::Packets(n) => Ok((n as f64, false)),
             Size::Bytes(n) => Ok((n as f64, true)),
-            Size::MilliBdp(_) => {
-                Err(ParamError::new(name, "in packets or bytes where the link has no rate or RTT", size))
-            }
+            Size::MilliBdp(_) => Err(ParamError::new(name, "in packets or bytes if the link has no rate or RTT", size)),
         };
         let (limit, limit_in_bytes) = amount("limit", params.limit)?;
         let given = |name, size: Option<Size>| size.map(|size| amount(name, size)).transpose();
@@ -49,7 +47,7 @@ impl Thresholds {
         let max = match max {
             Some((max, _)) => max,
             None if limit_in_bytes == in_bytes => libm::floor(limit / 4.0),
-            None => return Err(ParamError::new("max", "given where min and limit have different units", "nothing")),
+            None => return Err(ParamError::new("max", "given if min and limit have different units", "nothing")),
         };
         let min = min.map_or(libm::floor(max / 3.0), |(min, _)| min);
         Ok(Thresholds { min, max, in_bytes, automatic: false })
@@ -101,13 +99,16 @@ impl Config {
     /// The parameters, checked and completed for that link.
     pub(super) fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
         if params.avpkt == Bytes::ZERO {
-            return Err(ParamError::new("avpkt", "above 0", params.avpkt).hint("the default is `1kB`"));
+            return Err(ParamError::new("avpkt", "above 0", params.avpkt).default_is(Params::default().avpkt));
         }
         if params.probability == Prob::ZERO {
-            return Err(ParamError::new("probability", "above 0", params.probability).hint("the default is 0.02"));
+            return Err(
+                ParamError::new("probability", "above 0", params.probability).default_is(Params::default().probability)
+            );
         }
         if params.target_delay.is_zero() {
-            return Err(ParamError::new("target_delay", "above 0", params.target_delay).hint("the default is `5ms`"));
+            return Err(ParamError::new("target_delay", "above 0", params.target_delay)
+                .default_is(Params::default().target_delay));
         }
         let bandwidth = params.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
         if bandwidth == Rate::ZERO {
@@ -128,7 +129,7 @@ impl Config {
     }
 }
 
-/// The weight of the average, and the power of one half nearest to it (exact where it comes from `burst`).
+/// The weight of the average, and the power of one half nearest to it (exact if it comes from `burst`).
 fn weight(params: &Params, thresholds: &Thresholds, link: &LinkContext) -> Result<(f64, i32), ParamError> {
     let near = |w: f64| (w, (libm::round(-libm::log2(w)) as i32).clamp(1, 31));
     if let Some(w) = params.weight {
@@ -136,7 +137,7 @@ fn weight(params: &Params, thresholds: &Thresholds, link: &LinkContext) -> Resul
             return Err(ParamError::new("weight", "given without burst", w).hint("remove one of them"));
         }
         if !(w > 0.0 && w <= 1.0) {
-            return Err(ParamError::new("weight", "above 0 to 1", w).hint("the paper's is 0.002"));
+            return Err(ParamError::new("weight", "above 0 and at most 1", w).hint("the paper's is 0.002"));
         }
         return Ok(near(w));
     }

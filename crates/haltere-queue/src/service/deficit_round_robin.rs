@@ -1,22 +1,28 @@
-//! Deficit round robin: so many bytes of each class in turn.
-//! Source: M. Shreedhar, G. Varghese, "Efficient fair queueing using deficit round robin", ACM SIGCOMM 1995. Deviations:
-//! a discipline does not tell the length of its next packet, so a class is served while its deficit is above zero and may
-//! overdraw it by less than a packet, which it pays back in its next turns (surplus round robin).
-//! Model: at its turn a class gets `quantum` bytes more; what it sends is taken off; a class without packets saves nothing.
-//! Units: bytes on the link. Cost: O(1 + overdraft / quantum) a packet. Known problems: none.
+//! Deficit round robin: a number of bytes of each class in turn.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: at its turn a class gets `quantum` bytes of credit. What it sends is subtracted. A class without packets
+//! saves no credit.
+//! Units: bytes on the link. Cost: O(1 + overdraft / quantum) a packet.
 
-use super::Service;
+use super::ClassService;
 use crate::LinkContext;
 use crate::classify::CLASSES;
 use haltere_units::{Bytes, ParamError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// So many bytes of each class in turn.
+/// Serves each class in turn, `quantum` bytes at a time.
+///
+/// Source: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", ACM SIGCOMM 1995.
+///
+/// Deviations: a class is served while its credit is above 0, because a discipline does not show the length of its next
+/// packet. It may overdraw its credit by less than a packet and pays that back in its next turns (surplus round robin).
+///
+/// Known problems: none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Bytes of a class in its turn, 64 B to 1 GiB. Default the link's full packet.
+    /// Bytes of a class in its turn, from 64 B to 1 GiB. Left out: the link's full packet.
     pub quantum: Option<Bytes>,
 }
 
@@ -43,7 +49,7 @@ impl DeficitRoundRobin {
     }
 }
 
-impl Service for DeficitRoundRobin {
+impl ClassService for DeficitRoundRobin {
     #[inline]
     fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize> {
         if !waiting.contains(&true) {

@@ -1,20 +1,26 @@
-//! Priority: the short class is served while anything waits there, with an optional guard against starvation.
-//! Source: strict priority as in the RAFLE study (PrioSched) and RuN2C; the guard is ours. Deviations: none without it.
-//! Model: short first; after `guard` short packets in a row while a long one waited, one long packet goes.
-//! Units: packets. Cost: O(1) a packet. Known problems: without the guard short packets at the line's rate starve the long.
+//! Priority: the short class first, with an optional guard against starvation.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: short first. After `guard` short packets in a row while a long one waited, one long packet is served.
+//! Units: packets. Cost: O(1) a packet.
 
-use super::Service;
+use super::ClassService;
 use crate::LinkContext;
 use crate::classify::{CLASSES, Class};
 use haltere_units::ParamError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Short first.
+/// Serves the short class as long as it holds a packet, then the long class.
+///
+/// Source: strict priority as in the RAFLE study (PrioSched) and in RuN2C.
+///
+/// Deviations: none without `guard`, which is an addition.
+///
+/// Known problems: without `guard` short packets that arrive at the link's rate starve the long class.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Short packets in a row after which a waiting long one goes, 1 or more. Default none: strict priority.
+    /// Short packets in a row after which a waiting long packet is served, at least 1. Left out: strict priority.
     pub guard: Option<u32>,
 }
 
@@ -39,7 +45,7 @@ impl Priority {
     }
 }
 
-impl Service for Priority {
+impl ClassService for Priority {
     #[inline]
     fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize> {
         let starving = waiting[LONG] && self.run >= self.guard;

@@ -1,16 +1,22 @@
 //! Round robin: one packet of each class in turn.
-//! Source: J. Nagle, "On packet switches with infinite storage", RFC 970 (1985). Deviations: none.
-//! Model: the class after the one served last is served next, where a packet waits there.
-//! Units: packets. Cost: O(1) a packet. Known problems: a class of large packets gets more bytes.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: the class after the one served last is next, if it holds a packet.
+//! Units: packets. Cost: O(1) a packet.
 
-use super::Service;
+use super::ClassService;
 use crate::LinkContext;
 use crate::classify::CLASSES;
 use haltere_units::ParamError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One packet of each class in turn.
+/// Serves one packet of each class in turn.
+///
+/// Source: J. Nagle, "On packet switches with infinite storage", RFC 970 (1985).
+///
+/// Deviations: none.
+///
+/// Known problems: a class of large packets gets more bytes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {}
@@ -29,7 +35,7 @@ impl RoundRobin {
     }
 }
 
-impl Service for RoundRobin {
+impl ClassService for RoundRobin {
     #[inline]
     fn pick(&mut self, waiting: [bool; CLASSES]) -> Option<usize> {
         (0..CLASSES).map(|i| (self.turn + i) % CLASSES).find(|&class| waiting[class])

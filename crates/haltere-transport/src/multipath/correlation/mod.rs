@@ -1,4 +1,4 @@
-//! Correlators: which paths share a bottleneck. One line in `correlators!` makes one known everywhere.
+//! Path correlators: which paths share a bottleneck. One line in the registry below makes one known everywhere.
 
 mod window;
 
@@ -6,7 +6,7 @@ use super::info::Coefficient;
 use alloc::vec::Vec;
 use haltere_units::{Dur, ParamError, Time};
 
-/// What was measured on a path.
+/// A measurement on a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Observation {
@@ -19,21 +19,21 @@ pub enum Observation {
     },
     /// A new smoothed round-trip time.
     Srtt(Dur),
-    /// A one-way delay, and segments held lost and sent on the path so far.
+    /// A one-way delay, and segments marked lost and sent on the path so far.
     Delay {
         /// The delay; a constant error does no harm.
         delay: Dur,
-        /// Segments held lost so far.
+        /// Segments marked lost so far.
         lost: u64,
         /// Segments sent so far.
         sent: u64,
     },
 }
 
-/// What a correlator says of two paths.
+/// What a correlator knows of two paths.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Relation {
-    /// From -1 to 1, where the correlator has one and knows enough.
+    /// From -1 to 1, if the correlator has one and knows enough.
     pub coefficient: Option<f64>,
     /// The two share a bottleneck.
     pub shares: bool,
@@ -64,80 +64,89 @@ impl Relations {
 
 /// Watches paths and relates them.
 pub trait PathCorrelator {
-    /// Something was measured on a path.
+    /// Takes a measurement of a path.
     fn observe(&mut self, now: Time, path: usize, what: Observation);
     /// When it relates the paths next.
     fn due(&self) -> Time;
     /// Relates all pairs of `paths` paths.
     fn relate(&mut self, now: Time, paths: usize) -> Relations;
+    /// True if it pairs the samples of two paths by their order. Samples that are evenly spaced in time then serve it best.
+    fn pairs_by_order(&self) -> bool {
+        true
+    }
+    /// True if its relations have a coefficient once it knows enough of both paths.
+    fn has_coefficient(&self) -> bool {
+        true
+    }
+    /// How long a new path needs until its first relation, if it gets a sample every `spacing`.
+    fn settling(&self, spacing: Dur) -> Dur;
 }
 
-macro_rules! correlators {
-    ($($variant:ident, $module:ident);+ $(;)?) => {
-        $(pub mod $module;)+
+haltere_units::registry! {
+    /// A path correlator with its parameters, told apart by `kind`.
+    params CorrelatorParams;
+    /// Any correlator of the registry.
+    any Correlator;
+    match each_correlator;
 
-        haltere_units::params_registry! {
-            /// A correlator with its parameters, told apart by `kind`.
-            pub enum CorrelatorParams { $($variant($module::Params) = $module),+ }
-        }
-
-        impl CorrelatorParams {
-            /// The first parameter that breaks its rule, as an error.
-            pub fn check(&self) -> Result<(), ParamError> {
-                match self { $(CorrelatorParams::$variant(p) => p.check()),+ }
-            }
-        }
-
-        /// Any correlator of the registry.
-        #[derive(Debug, Clone)]
-        #[expect(missing_docs, reason = "each variant is the correlator of that name")]
-        pub enum Correlator { $($variant($module::$variant)),+ }
-
-        impl Correlator {
-            /// The correlator of these parameters, which have been checked.
-            pub fn new(params: &CorrelatorParams) -> Correlator {
-                match params { $(CorrelatorParams::$variant(p) => Correlator::$variant($module::$variant::new(p))),+ }
-            }
-        }
-
-        impl PathCorrelator for Correlator {
-            fn observe(&mut self, now: Time, path: usize, what: Observation) {
-                match self { $(Correlator::$variant(c) => c.observe(now, path, what)),+ }
-            }
-            fn due(&self) -> Time {
-                match self { $(Correlator::$variant(c) => c.due()),+ }
-            }
-            fn relate(&mut self, now: Time, paths: usize) -> Relations {
-                match self { $(Correlator::$variant(c) => c.relate(now, paths)),+ }
-            }
-        }
-    };
+    red_cpi => RedCpi;
+    mscm => Mscm;
+    sbd => Sbd;
 }
 
-correlators! {
-    RedCpi, red_cpi;
-    Mscm, mscm;
-    Sbd, sbd;
+impl CorrelatorParams {
+    /// The first parameter that breaks its rule, as an error.
+    pub fn check(&self) -> Result<(), ParamError> {
+        each_correlator!(params p in self => p.check())
+    }
 }
 
-/// The least of a correlator's interval, so that looking at the paths stays cheap beside sending.
+impl Correlator {
+    /// The correlator of these parameters, which have been checked.
+    pub fn new(params: &CorrelatorParams) -> Correlator {
+        each_correlator!(new p in params => (p))
+    }
+}
+
+impl PathCorrelator for Correlator {
+    fn observe(&mut self, now: Time, path: usize, what: Observation) {
+        each_correlator!(self, c => c.observe(now, path, what))
+    }
+    fn due(&self) -> Time {
+        each_correlator!(self, c => c.due())
+    }
+    fn relate(&mut self, now: Time, paths: usize) -> Relations {
+        each_correlator!(self, c => c.relate(now, paths))
+    }
+    fn pairs_by_order(&self) -> bool {
+        each_correlator!(self, c => c.pairs_by_order())
+    }
+    fn has_coefficient(&self) -> bool {
+        each_correlator!(self, c => c.has_coefficient())
+    }
+    fn settling(&self, spacing: Dur) -> Dur {
+        each_correlator!(self, c => c.settling(spacing))
+    }
+}
+
+/// The least interval of a correlator, so that it stays cheap beside sending.
 pub(crate) const LEAST_INTERVAL: Dur = Dur::from_us(10);
 
-/// A window and an interval that make sense.
+/// Checks a window, an interval and a threshold.
 pub(crate) fn check(window: u32, interval: Dur, phi: f64) -> Result<(), ParamError> {
     if !(3..=10_000).contains(&window) {
-        return Err(ParamError::new("window", "3 to 10000 samples", window));
+        return Err(ParamError::new("window", "from 3 to 10000 samples", window));
     }
     if interval < LEAST_INTERVAL {
         return Err(ParamError::new("interval", alloc::format!("at least {LEAST_INTERVAL}"), interval));
     }
     if !(phi > 0.0 && phi <= 1.0) {
-        return Err(ParamError::new("phi", "above 0 to 1", phi));
+        return Err(ParamError::new("phi", "above 0 and at most 1", phi));
     }
     Ok(())
 }
 
-/// The correlators of a connection and what they have said.
+/// The correlators of a connection and their relations so far.
 #[derive(Debug, Default)]
 pub(crate) struct Correlators {
     all: Vec<Correlator>,
@@ -159,7 +168,7 @@ impl Correlators {
     pub fn observe(&mut self, now: Time, path: usize, what: Observation) {
         self.all.iter_mut().for_each(|c| c.observe(now, path, what));
     }
-    /// Lets those relate the paths whose time has come. True where the first one did.
+    /// Lets those relate the paths whose time has come. True if the first one did.
     pub fn update(&mut self, now: Time) -> bool {
         let mut first = false;
         for (correlator, c) in self.all.iter_mut().enumerate() {
@@ -180,7 +189,7 @@ impl Correlators {
         }
         first
     }
-    /// What the first one said last.
+    /// The last relations of the first one.
     pub fn first(&self) -> &Relations {
         &self.first
     }

@@ -1,10 +1,7 @@
 //! MSCM: Pearson's coefficient of one-way delays.
-//! Source: J. Liao, J. Wang, T. Li, X. Zhu, "Introducing multipath selection for concurrent multipath transfer in the future
-//! internet", Computer Networks 55 (2011), as used for comparison by Felix et al. (section 5.1).
+//! Source, deviations and known problems: see [`Params`].
 //! Model: the last N one-way delays of each path, paired in their order; c = cov / (sigma sigma).
-//! Deviations: samples are paired by their place in the window, as for RED-CPI, and not by time.
 //! Units: ns; the coefficient has none. Cost: O(N) a pair at each interval, O(1) a sample.
-//! Known problems: paths with unequal rates pair samples of different times.
 
 use super::window::Windows;
 use super::{Observation, PathCorrelator, Relation, Relations};
@@ -13,15 +10,22 @@ use haltere_units::{Dur, ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Pearson's coefficient of one-way delays (Liao et al. 2011).
+/// Two paths share a bottleneck if their one-way delays correlate (Pearson's coefficient).
+///
+/// Source: J. Liao, J. Wang, T. Li and X. Zhu, "Introducing multipath selection for concurrent multipath transfer in
+/// the future internet", Computer Networks 55 (2011), as Felix et al. use it for comparison (section 5.1).
+///
+/// Deviations: samples are paired by their place in the window, as for RED-CPI, not by time.
+///
+/// Known problems: on paths with unequal rates it pairs samples of different times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Samples of each path. Default 50 (Felix et al., section 5.1). Range 3 to 10000.
+    /// Samples of each path, from 3 to 10000. The default is from Felix et al. (section 5.1).
     pub window: u32,
-    /// Time from one computation to the next. Default 2s.
+    /// Time from one computation to the next, at least 10 us.
     pub interval: Dur,
-    /// Coefficient from which two paths share a bottleneck. Default 0.8. Range above 0 to 1.
+    /// Coefficient from which on two paths share a bottleneck, above 0 and at most 1.
     pub phi: f64,
 }
 
@@ -38,7 +42,7 @@ impl Params {
     }
 }
 
-/// Pearson's coefficient; none where one side is constant.
+/// Pearson's coefficient; none if one side is constant.
 pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     let n = a.len() as f64;
     let (ma, mb) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
@@ -76,6 +80,10 @@ impl PathCorrelator for Mscm {
     }
     fn due(&self) -> Time {
         self.due
+    }
+    /// A full window.
+    fn settling(&self, spacing: Dur) -> Dur {
+        spacing * u64::from(self.params.window)
     }
     fn relate(&mut self, now: Time, paths: usize) -> Relations {
         self.due = now + self.params.interval;

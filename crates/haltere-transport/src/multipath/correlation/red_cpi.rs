@@ -1,13 +1,8 @@
 //! RED-CPI, correlated path identification: Spearman's coefficient of smoothed round-trip times.
-//! Source: B. Felix, I. Steuck, A. Santos, M. Nogueira, "Escalonador de pacotes para transmissao por multi-caminhos
-//! nao-correlacionados em redes heterogeneas sem fio", section 3.1 (equations 1 to 3) and 4.2; RFC 6298 for the samples.
-//! Model: the last N samples of each path, ranked, ties by their mean rank; c = cov(ranks) / (sigma sigma), with
-//! cov = (sum k l - (sum k)(sum l) / n) / n. The windows are filled each on its own: samples are not aligned in time.
-//! Deviations: none. In the authors' kernel ranks and coefficients are integers scaled by 1000 and divisions truncate: `arithmetic`.
-//! Two constant windows count as fully correlated, one constant window as uncorrelated, as there.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: the last N samples of each path, ranked, ties by their mean rank; c = cov(ranks) / (sigma sigma), with cov =
+//! (sum k l - (sum k)(sum l) / n) / n. Each window is filled on its own: samples are not aligned in time.
 //! Units: ns; the coefficient has none. Cost: O(N log N) a path and O(N) a pair at each interval, O(1) a sample.
-//! Known problems: samples taken faster than round-trip times change are ties; with `sampling = "opportunity"` a window then
-//! covers little time.
 
 use super::window::Windows;
 use super::{Observation, PathCorrelator, Relation, Relations};
@@ -38,19 +33,30 @@ pub enum Arithmetic {
     Exact,
 }
 
-/// Spearman's coefficient of smoothed round-trip times (Felix et al.).
+/// Two paths share a bottleneck if the ranks of their smoothed round-trip times correlate (Spearman's coefficient).
+///
+/// Source: B. Felix, I. Steuck, A. Santos and M. Nogueira, "Escalonador de pacotes para transmissao por multi-caminhos
+/// nao-correlacionados em redes heterogeneas sem fio", section 3.1 (equations 1 to 3) and 4.2. RFC 6298 for the
+/// samples.
+///
+/// Deviations: none. As in the authors' kernel two constant windows count as fully correlated and one constant window
+/// as uncorrelated.
+///
+/// Known problems: samples that are taken faster than round-trip times change are ties. With `sampling = "opportunity"`
+/// a window then covers little time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Samples of each path. Default 50 (section 5.1). Range 3 to 10000.
+    /// Samples of each path, from 3 to 10000. The default is the source's (section 5.1).
     pub window: u32,
-    /// When a sample is taken: `opportunity` or `measurement`. Default `opportunity`.
+    /// When a sample is taken.
     pub sampling: Sampling,
-    /// Time from one computation to the next. Default 2s (the authors' kernel).
+    /// Time from one computation to the next, at least 10 us. The default is the authors' kernel's.
     pub interval: Dur,
-    /// Coefficient from which two paths share a bottleneck. Default 0.8 (section 5.1). Range above 0 to 1.
+    /// Coefficient from which on two paths share a bottleneck, above 0 and at most 1. The default is the source's
+    /// (section 5.1).
     pub phi: f64,
-    /// `integer` or `exact`. Default `integer`.
+    /// How the coefficient is computed.
     pub arithmetic: Arithmetic,
 }
 
@@ -112,7 +118,7 @@ fn deviation(ranks: &[i64]) -> i64 {
     variance.isqrt()
 }
 
-/// Spearman's coefficient in real numbers; none where a window is constant.
+/// Spearman's coefficient in real numbers; none if a window is constant.
 pub fn spearman(a: &[u64], b: &[u64]) -> Option<f64> {
     let real = |ranks: Vec<i64>| ranks.into_iter().map(|r| r as f64 / 1000.0).collect::<Vec<_>>();
     super::mscm::pearson(&real(ranks(a)), &real(ranks(b)))
@@ -154,6 +160,10 @@ impl PathCorrelator for RedCpi {
     }
     fn due(&self) -> Time {
         self.due
+    }
+    /// A full window.
+    fn settling(&self, spacing: Dur) -> Dur {
+        spacing * u64::from(self.params.window)
     }
     fn relate(&mut self, now: Time, paths: usize) -> Relations {
         self.due = now + self.params.interval;

@@ -1,13 +1,11 @@
 //! SBD: shared bottleneck detection by summary statistics of one-way delays.
-//! Source: RFC 8382 (sections 2.2, 3.2, 3.3).
-//! Model: base intervals of T. Of each: mean delay E_T; skew: samples below less those above the mean of the last M; variability:
-//! sum of |sample - E_T of the interval before|; losses. Over the last M (N for frequency and loss) intervals: skew_est and
-//! var_est a sample, freq_est = crossings of the mean by more than p_v var_est, a N; pkt_loss. A path is at a bottleneck where
-//! skew_est < c_s, or skew_est < c_h and it was, or pkt_loss > p_l. Of those, paths group by freq_est (p_f), then var_est (p_mad), then
-//! loss (p_d) where it is high or else skew_est (p_s).
-//! Deviations: no noise removal (section 4); a pair is said to share where the grouping puts both in one group; loss is what
-//! the sender retransmits.
-//! Units: ns. Cost: O(N) a path at each interval T, O(1) a sample. Known problems: the first verdict takes M intervals (10 s).
+//! Source, deviations and known problems: see [`Params`].
+//! Model: base intervals of T. Of each: mean delay E_T; skew: samples below less those above the mean of the last M;
+//! variability: sum of |sample - E_T of the interval before|; losses. Over the last M (N for frequency and loss)
+//! intervals: skew_est and var_est a sample, freq_est = crossings of the mean by more than p_v var_est, a N; pkt_loss.
+//! A path is at a bottleneck if skew_est < c_s, or skew_est < c_h and it was, or pkt_loss > p_l. Of those, paths group
+//! by freq_est (p_f), then var_est (p_mad), then loss (p_d) if it is high or else skew_est (p_s).
+//! Units: ns. Cost: O(N) a path at each interval T, O(1) a sample.
 
 use super::{Observation, PathCorrelator, Relation, Relations};
 use alloc::collections::VecDeque;
@@ -16,31 +14,40 @@ use haltere_units::{Dur, ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Summary statistics of one-way delays (RFC 8382).
+/// Two paths share a bottleneck if summary statistics of their one-way delays put them in one group.
+///
+/// The statistics are skewness, variability, oscillation frequency and loss. The names of the parameters are RFC
+/// 8382's, and so are their defaults (section 2.2).
+///
+/// Source: RFC 8382 (sections 2.2, 3.2, 3.3).
+///
+/// Deviations: noise is not removed (section 4). Loss is the share of segments that the sender retransmits.
+///
+/// Known problems: the first result takes M intervals (about 10 s).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Base interval T. Default 350ms (RFC 8382 section 2.2). At least 1ms.
+    /// Base interval T, at least 1 ms.
     pub interval: Dur,
-    /// Base intervals N for frequency and loss. Default 50. At least `m`.
+    /// Base intervals N for frequency and loss, from `m` to 1000.
     pub n: u32,
-    /// Base intervals M for skewness and variability. Default 30. At least 2.
+    /// Base intervals M for skewness and variability, from 2 to 1000.
     pub m: u32,
-    /// Skewness below which a path is at a bottleneck. Default 0.1.
+    /// Skewness below which a path is at a bottleneck.
     pub c_s: f64,
-    /// The same where it was at one before. Default 0.3.
+    /// The same for a path that was at a bottleneck before.
     pub c_h: f64,
-    /// Distance of frequencies in a group. Default 0.1.
+    /// Largest distance of frequencies in a group.
     pub p_f: f64,
-    /// Distance of skewnesses in a group. Default 0.15.
+    /// Largest distance of skewnesses in a group.
     pub p_s: f64,
-    /// Distance of variabilities in a group, as a part of the larger. Default 0.1.
+    /// Largest distance of variabilities in a group, as a part of the larger.
     pub p_mad: f64,
-    /// Distance of losses in a group, as a part of the larger. Default 0.1.
+    /// Largest distance of losses in a group, as a part of the larger.
     pub p_d: f64,
-    /// Part of the variability by which the mean must be crossed. Default 0.7.
+    /// Part of the variability by which the mean must be crossed.
     pub p_v: f64,
-    /// Loss from which it counts. Default 0.05.
+    /// Loss above which a path is at a bottleneck.
     pub p_l: f64,
 }
 
@@ -66,13 +73,15 @@ impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
         if self.interval < Dur::from_ms(1) {
-            return Err(ParamError::new("interval", "at least 1ms", self.interval));
+            return Err(
+                ParamError::new("interval", "at least 1ms", self.interval).default_is(Params::default().interval)
+            );
         }
         if !(2..=1000).contains(&self.m) {
-            return Err(ParamError::new("m", "2 to 1000", self.m));
+            return Err(ParamError::new("m", "from 2 to 1000", self.m));
         }
         if !(self.m..=1000).contains(&self.n) {
-            return Err(ParamError::new("n", "`m` to 1000", self.n));
+            return Err(ParamError::new("n", alloc::format!("from m ({}) to 1000", self.m), self.n));
         }
         Ok(())
     }
@@ -175,7 +184,7 @@ impl Path {
     }
 }
 
-/// Splits groups of (path, key) where two neighbours in order of the key lie further apart than `gap` of the larger one allows.
+/// Splits groups of (path, key) between two neighbours in order of the key that are further apart than `gap` of the larger one.
 fn split(groups: Vec<Vec<usize>>, key: impl Fn(usize) -> f64, gap: impl Fn(f64) -> f64) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
     for mut group in groups {
@@ -212,9 +221,8 @@ impl Sbd {
         let p = &self.params;
         let estimates: Vec<Option<Estimate>> = self.paths.iter().map(|path| path.estimate(p)).collect();
         for (path, estimate) in self.paths.iter_mut().zip(&estimates) {
-            path.at_bottleneck = estimate.is_some_and(|e| {
-                e.skew < p.c_s || (e.skew < p.c_h && path.at_bottleneck) || e.loss > p.p_l
-            });
+            path.at_bottleneck =
+                estimate.is_some_and(|e| e.skew < p.c_s || (e.skew < p.c_h && path.at_bottleneck) || e.loss > p.p_l);
         }
         let at = (0..self.paths.len()).filter(|&i| self.paths[i].at_bottleneck).collect();
         let of = |i: usize| estimates[i].unwrap_or_default();
@@ -242,6 +250,16 @@ impl PathCorrelator for Sbd {
     }
     fn due(&self) -> Time {
         self.due
+    }
+    fn pairs_by_order(&self) -> bool {
+        false
+    }
+    fn has_coefficient(&self) -> bool {
+        false
+    }
+    /// M base intervals, however often it gets samples.
+    fn settling(&self, _spacing: Dur) -> Dur {
+        self.params.interval * u64::from(self.params.m)
     }
     fn relate(&mut self, now: Time, _paths: usize) -> Relations {
         self.due = now + self.params.interval;

@@ -1,11 +1,10 @@
 //! BLEST: blocking estimation.
-//! Source: S. Ferlin, O. Alay, O. Mehani, R. Boreli, "BLEST: Blocking Estimation-based MPTCP Scheduler for Heterogeneous Networks",
-//! IFIP Networking 2016, section III.
-//! Model: the fast path F is full, the slow one S has room. While a segment on S is under way (rtt_S / rtt_F round trips of F) F
-//! could send X = mss_F (cwnd_F + (rtt_S / rtt_F - 1) / 2) rtt_S / rtt_F bytes. If lambda X does not fit the window that what is
-//! in flight on S and the segment leave, S waits. lambda grows where the window blocks all the same, and falls else.
-//! Deviations: lambda is adapted once a round trip of S, as the authors' kernel does.
-//! Units: segments and bytes within. Cost: O(paths) a segment. Known problems: none.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: the fast path F is full, the slow one S has room. While a segment is in flight on S (rtt_S / rtt_F round
+//! trips of F) F could send X = mss_F (cwnd_F + (rtt_S / rtt_F - 1) / 2) rtt_S / rtt_F bytes. S waits if lambda X does
+//! not fit the window that the flight on S and the segment leave. lambda grows if the window blocks all the same, and
+//! falls otherwise.
+//! Units: segments and bytes within. Cost: O(paths) a segment.
 
 use super::PathScheduler;
 use crate::multipath::view::{PathView, Paths, SegView, fastest};
@@ -13,15 +12,22 @@ use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Blocking estimation (Ferlin et al. 2016).
+/// Leaves a slow path idle if a segment on it would block the fast path's window.
+///
+/// Source: S. Ferlin, O. Alay, O. Mehani and R. Boreli, "BLEST: Blocking Estimation-based MPTCP Scheduler for
+/// Heterogeneous Networks", IFIP Networking 2016, section III.
+///
+/// Deviations: lambda is adapted once a round trip of the slow path, as in the authors' kernel.
+///
+/// Known problems: none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Weight of the estimate at the start. Default 1.2. Range 1 to `lambda_max`.
+    /// Weight of the estimate at the start, from 1 to `lambda_max`.
     pub lambda: f64,
-    /// Weight at most. Default 1.3.
+    /// Largest weight.
     pub lambda_max: f64,
-    /// Step by which the weight changes. Default 0.01. Range 0 to 1.
+    /// Step by which the weight changes, from 0 to 1.
     pub delta: f64,
 }
 
@@ -35,10 +41,15 @@ impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
         if !(1.0..=self.lambda_max).contains(&self.lambda) {
-            return Err(ParamError::new("lambda", "1 to `lambda_max`", self.lambda));
+            return Err(ParamError::new(
+                "lambda",
+                alloc::format!("from 1 to lambda_max ({})", self.lambda_max),
+                self.lambda,
+            )
+            .default_is(Params::default().lambda));
         }
         if !(0.0..=1.0).contains(&self.delta) {
-            return Err(ParamError::new("delta", "0 to 1", self.delta));
+            return Err(ParamError::new("delta", "from 0 to 1", self.delta).default_is(Params::default().delta));
         }
         Ok(())
     }

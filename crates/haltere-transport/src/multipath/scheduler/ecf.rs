@@ -1,10 +1,9 @@
 //! ECF: earliest completion first.
-//! Source: Y. Lim, E. Nahum, D. Towsley, R. Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017,
-//! algorithm 1.
-//! Model: k segments wait; the fast path f is full, the slow one s has room. n = 1 + k / cwnd_f round trips of f send them all. s waits
-//! where n rtt_f < (1 + waiting beta)(rtt_s + delta) and k / cwnd_s rtt_s >= 2 rtt_f + delta, delta the larger deviation.
-//! Deviations: none. Units: segments and ns. Cost: O(paths) a segment.
-//! Known problems: with an endless stream k is the send buffer, and it is lowest round-trip time first.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: k segments wait; the fast path f is full, the slow one s has room. n = 1 + k / cwnd_f round trips of f send
+//! them all. s stays idle if n rtt_f < (1 + waiting beta)(rtt_s + delta) and k / cwnd_s rtt_s >= 2 rtt_f + delta, with
+//! delta the larger deviation.
+//! Units: segments and ns. Cost: O(paths) a segment.
 
 use super::PathScheduler;
 use crate::multipath::view::{PathView, Paths, SegView, fastest};
@@ -12,11 +11,18 @@ use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Earliest completion first (Lim et al. 2017).
+/// Leaves a slow path idle if the fast path would send all waiting segments sooner.
+///
+/// Source: Y. Lim, E. Nahum, D. Towsley and R. Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths",
+/// CoNEXT 2017, algorithm 1.
+///
+/// Deviations: none.
+///
+/// Known problems: with an endless stream the waiting segments are the send buffer, and it behaves as `lowest_rtt`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Hysteresis: how much longer a path that waits goes on waiting. Default 0.25 (the authors'). Range 0 to 10.
+    /// Hysteresis, from 0 to 10: how much longer a path that waits goes on waiting. The default is the authors'.
     pub beta: f64,
 }
 
@@ -29,7 +35,11 @@ impl Default for Params {
 impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
-        if (0.0..=10.0).contains(&self.beta) { Ok(()) } else { Err(ParamError::new("beta", "0 to 10", self.beta)) }
+        if (0.0..=10.0).contains(&self.beta) {
+            Ok(())
+        } else {
+            Err(ParamError::new("beta", "from 0 to 10", self.beta).default_is(Params::default().beta))
+        }
     }
 }
 
@@ -41,7 +51,7 @@ pub struct Ecf {
 }
 
 impl Ecf {
-    /// Nothing waits.
+    /// A scheduler without state.
     pub fn new(params: &Params) -> Ecf {
         Ecf { beta: params.beta, waiting: false }
     }

@@ -1,13 +1,10 @@
-//! Linux's own scheduler: the path that would be through first with what was given to it.
-//! Source: behaviour of Linux 6.1 (net/mptcp), measured with its multipath TCP over two paths; the idea is BLEST's (Ferlin et al., IFIP
-//! Networking 2016): a slow path gets no more than what the fast one would take as long for.
-//! Model: bytes given to a path wait in the subflow's own send buffer, behind a full window, too. For each path linger = bytes
-//! given and not acknowledged / pacing rate; the path of least linger takes the next burst of 64 kB, as far as its buffer has room;
-//! where it has none, all wait. The pacing rate is that of Linux's TCP: 2 (slow start) or 1.2 windows a round-trip time, averaged
-//! over what waits and the burst.
-//! Deviations: backup paths are not known here.
-//! Units: bytes, ns. Cost: O(paths) a segment. Known problems: a path of long delay is left partly unused where the send buffer
-//! of the fast one is small, which is what Linux does.
+//! Linux's own scheduler: the path that would be done first with the bytes given to it.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: bytes given to a path wait in the subflow's own send buffer, behind a full window, too. For each path linger
+//! = bytes given and not acknowledged / pacing rate. The path of least linger takes the next burst of 64 kB, if its
+//! buffer has room; otherwise all wait. The pacing rate is that of Linux's TCP: 2 (slow start) or 1.2 windows a
+//! round-trip time, averaged over the waiting bytes and the burst.
+//! Units: bytes, ns. Cost: O(paths) a segment.
 
 use super::PathScheduler;
 use crate::multipath::view::{MAX_PATHS, PathView, Paths, SegView};
@@ -18,11 +15,18 @@ use serde::{Deserialize, Serialize};
 /// Memory for each byte of payload that waits: 2704 bytes for a segment of 1424.
 const MEMORY: f64 = 1.9;
 
-/// Linux 6.1's scheduler.
+/// Linux 6.1's scheduler: sends on the path that would be done first with the bytes given to it.
+///
+/// Source: behaviour of Linux 6.1 (net/mptcp), measured with its multipath TCP over two paths. The idea is BLEST's
+/// (Ferlin et al., IFIP Networking 2016): a slow path gets no more than the fast one would send in the same time.
+///
+/// Deviations: there are no backup paths.
+///
+/// Known problems: a path of long delay stays partly unused if the send buffer of the fast one is small, as in Linux.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Bytes that one choice of path is good for. Default 65386 (64 KiB less headers, as the kernel has it). At least 1.
+    /// Bytes for which one choice of a path is valid, at least 1. The default is Linux's: 64 KiB less headers.
     pub burst: u32,
 }
 
@@ -36,7 +40,7 @@ impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
         if self.burst == 0 {
-            return Err(ParamError::new("burst", "at least 1", self.burst));
+            return Err(ParamError::new("burst", "at least 1", self.burst).default_is(Params::default().burst));
         }
         Ok(())
     }

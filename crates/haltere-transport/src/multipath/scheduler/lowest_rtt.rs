@@ -1,10 +1,7 @@
 //! Lowest round-trip time first.
-//! Source: C. Raiciu et al., "How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2; the
-//! default of multipath-tcp.org's kernel.
+//! Source, deviations and known problems: see [`Params`].
 //! Model: of the paths whose window has room, the one of the least smoothed round-trip time.
-//! Deviations: none. (Linux itself has another: `linux`.)
-//! Units: ns. Cost: O(paths) a segment. Known problems: fills slow paths as soon as the fast one is full, so that what they
-//! carry holds up the stream (head-of-line blocking), which BLEST and ECF avoid.
+//! Units: ns. Cost: O(paths) a segment.
 
 use super::PathScheduler;
 use crate::multipath::view::{PathView, Paths, SegView, fastest};
@@ -12,7 +9,15 @@ use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lowest round-trip time first.
+/// Sends each segment on the path of the least round-trip time whose window has room.
+///
+/// Source: C. Raiciu et al., "How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012,
+/// section 4.2. It is the default of multipath-tcp.org's kernel.
+///
+/// Deviations: none. Linux itself has another scheduler: `linux`.
+///
+/// Known problems: it uses a slow path as soon as the fast one is full. Segments on the slow path then delay the stream
+/// (head-of-line blocking), which `blest` and `ecf` avoid.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {}

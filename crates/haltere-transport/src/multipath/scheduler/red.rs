@@ -1,25 +1,34 @@
-//! RED, redundant diversity scheduling: every segment on those paths that do not share a bottleneck.
-//! Source: B. Felix, I. Steuck, A. Santos, M. Nogueira, "Escalonador de pacotes para transmissao por multi-caminhos
-//! nao-correlacionados em redes heterogeneas sem fio", section 3.2.
-//! Model: the paths are put in order from the pair of the least |coefficient|; then the path whose largest coefficient with
-//! those chosen is least, as long as that stays under phi. Segments go on the chosen paths only.
-//! Deviations: where even the least correlated pair reaches phi, the faster of the two carries alone; a pair of which the
-//! correlator says nothing counts as uncorrelated; a correlator without coefficients (SBD) counts as 1 for a shared bottleneck, else 0.
+//! RED, redundant diversity scheduling: every segment on those paths that do not share a bottleneck. Not the queue
+//! discipline of the same name.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: the first two paths are the pair of the least |coefficient|. Then comes the path whose largest coefficient
+//! with those chosen is least, as long as it is below phi. Segments go on the chosen paths only.
 //! Units: none. Cost: O(paths^3) when the relations change, O(1) a segment.
-//! Known problems: without a correlator it is `redundant`.
 
-use crate::multipath::correlation::Relations;
 use super::PathScheduler;
+use crate::multipath::correlation::Relations;
 use crate::multipath::view::{PathView, Paths, SegView};
 use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every segment on the paths that do not share a bottleneck (Felix et al.).
+/// The RED scheduler (redundant diversity): sends every segment on those paths that do not share a bottleneck.
+///
+/// A correlator finds which paths share one.
+///
+/// Source: B. Felix, I. Steuck, A. Santos and M. Nogueira, "Escalonador de pacotes para transmissao por multi-caminhos
+/// nao-correlacionados em redes heterogeneas sem fio", section 3.2.
+///
+/// Deviations: if even the least correlated pair reaches phi, the faster of the two paths carries alone. A pair without
+/// a known coefficient counts as uncorrelated. A correlator without coefficients (SBD) counts as 1 for a shared
+/// bottleneck, else as 0.
+///
+/// Known problems: without a correlator it is `redundant`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Threshold of the coefficient from which two paths count as sharing. Default 0.8 (section 5.1). Range above 0 to 1.
+    /// Coefficient from which on two paths count as sharing a bottleneck, above 0 and at most 1. The default is the
+    /// source's (section 5.1).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub phi: f64,
 }
@@ -33,7 +42,11 @@ impl Default for Params {
 impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
-        if self.phi > 0.0 && self.phi <= 1.0 { Ok(()) } else { Err(ParamError::new("phi", "above 0 to 1", self.phi)) }
+        if self.phi > 0.0 && self.phi <= 1.0 {
+            Ok(())
+        } else {
+            Err(ParamError::new("phi", "above 0 and at most 1", self.phi).default_is(Params::default().phi))
+        }
     }
 }
 
@@ -131,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_share_one_carries_alone() {
+    fn if_all_share_one_carries_alone() {
         assert_eq!(chosen(0.9, 0.95, 0.99), [true, false, false]);
     }
 }

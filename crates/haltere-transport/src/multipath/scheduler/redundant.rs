@@ -1,8 +1,7 @@
 //! Redundant: every segment on every path.
-//! Source: I. Lopez et al., ITSC 2015; A. Froemmgen et al., "ReMP TCP: Low Latency Multipath TCP", ICC 2016.
-//! Model: each path runs through the stream at its own pace and leaves out what is acknowledged meanwhile.
-//! Deviations: none. Units: segments. Cost: O(1) a segment and path.
-//! Known problems: the goodput is that of the best path; paths over one bottleneck take from each other.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: each path runs through the stream at its own pace and leaves out data that was acknowledged in the meantime.
+//! Units: segments. Cost: O(1) a segment and path.
 
 use super::PathScheduler;
 use crate::multipath::view::{PathView, Paths, SegView};
@@ -10,7 +9,13 @@ use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every segment on every path.
+/// Sends every segment on every path.
+///
+/// Source: I. Lopez et al., ITSC 2015. A. Froemmgen et al., "ReMP TCP: Low Latency Multipath TCP", ICC 2016.
+///
+/// Deviations: none.
+///
+/// Known problems: the goodput is that of the best path. Paths over one bottleneck take capacity from each other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {}

@@ -1,8 +1,7 @@
 //! Round robin: the paths in turn.
-//! Source: C. Paasch et al., "Experimental Evaluation of Multipath TCP Schedulers", CSWS 2014, section 3.
+//! Source, deviations and known problems: see [`Params`].
 //! Model: the next path after the last one that has room.
-//! Deviations: none. Units: segments. Cost: O(paths) a segment.
-//! Known problems: with unequal paths the slowest holds up the stream.
+//! Units: segments. Cost: O(paths) a segment.
 
 use super::PathScheduler;
 use crate::multipath::view::{PathView, Paths, SegView};
@@ -10,11 +9,17 @@ use haltere_units::{ParamError, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The paths in turn.
+/// Sends on the paths in turn, among those whose window has room.
+///
+/// Source: C. Paasch et al., "Experimental Evaluation of Multipath TCP Schedulers", CSWS 2014, section 3.
+///
+/// Deviations: none.
+///
+/// Known problems: with unequal paths the slowest one delays the stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Segments that a path takes in its turn. Default 1. At least 1.
+    /// Segments that a path takes in its turn, at least 1.
     pub segments: u32,
 }
 
@@ -27,7 +32,11 @@ impl Default for Params {
 impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
-        if self.segments == 0 { Err(ParamError::new("segments", "at least 1", 0)) } else { Ok(()) }
+        if self.segments == 0 {
+            Err(ParamError::new("segments", "at least 1", 0).default_is(Params::default().segments))
+        } else {
+            Ok(())
+        }
     }
 }
 

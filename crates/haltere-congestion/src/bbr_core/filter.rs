@@ -1,10 +1,32 @@
-//! The windowed maximum: the largest of the values of the last while, in constant space.
+//! The filters of BBR's model: the largest value of a window in constant space, and the least round-trip time.
 //! Source: Kathleen Nichols' algorithm, as draft-ietf-ccwg-bbr section 2.2 refers to it.
 //! Model: the best value, the best since that one, and the best since the second. When the best grows too old the second takes
 //! its place; a second (third) as old as the first is renewed after a quarter (half) of the window, so that
 //! there is always a recent one to fall back on.
 //! Units: time in whatever is counted (rounds, cycles). Cost: O(1).
 //! Known problems: a maximum between the three kept ones may be forgotten early, never a larger one.
+
+use haltere_units::{Dur, Time};
+
+/// The least round-trip time and when it was seen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MinRtt {
+    pub value: Option<Dur>,
+    pub stamp: Time,
+}
+
+impl MinRtt {
+    /// Takes a sample if it is lower, or if the value is older than `window`. True if the value was that old.
+    pub fn update(&mut self, now: Time, sample: Option<Dur>, window: Dur) -> bool {
+        let expired = self.value.is_some() && now.since(self.stamp) > window;
+        if let Some(rtt) = sample
+            && (expired || self.value.is_none_or(|min| rtt < min))
+        {
+            *self = MinRtt { value: Some(rtt), stamp: now };
+        }
+        expired
+    }
+}
 
 /// The largest value of the last `window` ticks.
 #[derive(Debug, Clone)]

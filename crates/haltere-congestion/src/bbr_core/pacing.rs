@@ -1,4 +1,4 @@
-//! Pacing and bursts, as both versions of BBR have them.
+//! Pacing and bursts.
 
 use super::gain::Gain;
 use haltere_units::Rate;

@@ -1,0 +1,104 @@
+//! The kinds of names: one entry a registry.
+
+use haltere_congestion::CongestionParams;
+use haltere_queue::QueueParams;
+use haltere_queue::classify::ClassifierParams;
+use haltere_queue::service::ServiceParams;
+use haltere_transport::multipath::correlation::CorrelatorParams;
+use haltere_transport::multipath::scheduler::SchedulerParams;
+use serde_json::{Value, json};
+
+use crate::scenario::{Topology, Traffic};
+
+/// A kind of names, such as the queue disciplines.
+pub(super) struct Kind {
+    /// Its name in `haltere list`.
+    pub name: &'static str,
+    /// One of them, in words.
+    pub one: &'static str,
+    /// Its union in the schema.
+    pub union: &'static str,
+    /// The names in the registry's order.
+    pub names: &'static [&'static str],
+    /// How one is written in an experiment file: `{name}` and `{table}` stand for its name and its table. Empty if each of the
+    /// kind has an example of its own.
+    pub example: &'static str,
+}
+
+/// All kinds.
+pub(super) const ALL: &[Kind] = &[
+    Kind {
+        name: "queues",
+        one: "queue discipline",
+        union: "QueueParams",
+        names: QueueParams::NAMES,
+        example: "[topology.dumbbell.bottleneck]\nqueue = {table}   # or: queue = \"{name}\"",
+    },
+    Kind {
+        name: "classifiers",
+        one: "flow classifier",
+        union: "ClassifierParams",
+        names: ClassifierParams::NAMES,
+        example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nclassifier = {table}   # or: classifier = \"{name}\"",
+    },
+    Kind {
+        name: "services",
+        one: "service of class queues",
+        union: "ServiceParams",
+        names: ServiceParams::NAMES,
+        example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nservice = {table}   # or: service = \"{name}\"",
+    },
+    Kind {
+        name: "congestion",
+        one: "congestion control",
+        union: "CongestionParams",
+        names: CongestionParams::NAMES,
+        example: "[[traffic]]\nkind = \"bulk\"\ncongestion = {table}   # or: congestion = \"{name}\"",
+    },
+    Kind {
+        name: "schedulers",
+        one: "path scheduler",
+        union: "SchedulerParams",
+        names: SchedulerParams::NAMES,
+        example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
+                  multipath.scheduler = {table}   # or: multipath.scheduler = \"{name}\"",
+    },
+    Kind {
+        name: "correlators",
+        one: "path correlator",
+        union: "CorrelatorParams",
+        names: CorrelatorParams::NAMES,
+        example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
+                  multipath.correlators = [{table}]   # or: multipath.correlators = [\"{name}\"]",
+    },
+    Kind { name: "topologies", one: "topology", union: "Topology", names: Topology::NAMES, example: "" },
+    Kind { name: "traffic", one: "kind of traffic", union: "Traffic", names: Traffic::NAMES, example: "" },
+];
+
+/// Writes into the schema which union is which kind (`x-kind`).
+pub(super) fn mark(schema: &mut Value) {
+    for kind in ALL {
+        schema["$defs"][kind.union]["x-kind"] = json!({ "name": kind.name, "one": kind.one });
+    }
+}
+
+/// The tables of a union: those told apart by `kind`, and those told apart by their only key.
+pub(super) fn variants(union: &mut Value, see: &mut impl FnMut(&str, &mut Value)) {
+    for key in ["anyOf", "oneOf"] {
+        for option in union.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+            match name_of(option) {
+                Some(name) => see(&name, option),
+                None => variants(option, see),
+            }
+        }
+    }
+}
+
+/// The name of a table of a union.
+fn name_of(option: &Value) -> Option<String> {
+    let properties = option["properties"].as_object()?;
+    if let Some(kind) = properties.get("kind").and_then(|kind| kind["const"].as_str()) {
+        return Some(kind.into());
+    }
+    if properties.len() == 1 { properties.keys().next().cloned() } else { None }
+}
