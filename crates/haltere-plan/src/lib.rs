@@ -3,9 +3,11 @@
 //! The laboratory resolves an experiment and a seed to a [`Plan`]: explicit nodes, links and flows. A world runs the plan and fills
 //! a [`Record`]. This crate holds both, and what every world must do in the same way: draw random numbers ([`rng`]), find routes
 //! ([`routes`]), follow a line whose rate varies ([`varying`]), and let flows arrive ([`arrivals`], [`sizes`]).
+//! What a flow does is the explicit plan of its traffic kind: one file a kind in [`app`].
 //!
 //! A world depends on this crate and not on the laboratory, so it cannot read experiment files.
 
+pub mod app;
 pub mod arrivals;
 mod fault;
 pub mod plan;
@@ -19,3 +21,6 @@ pub use fault::Fault;
 pub use plan::Plan;
 pub use record::Record;
 pub use routes::Routes;
+
+/// Bytes of a full IP packet over Ethernet.
+pub const FULL_PACKET: u64 = 1500;
