@@ -8,7 +8,7 @@ use haltere_capture::correlate::{Options, Report, Source, correlate};
 use haltere_capture::{CaptureError, Watch};
 use haltere_congestion::CongestionParams;
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{Capture, RunControl, run_with_captures};
 use haltere_transport::TcpParams;
@@ -28,7 +28,7 @@ fn flow(name: &str, from: usize, to: usize, start_ms: u64, timestamps: bool) -> 
     let congestion = CongestionParams::default_of("cubic").unwrap();
     let tcp = TcpPlan::alike(congestion, host);
     let start = Time::ZERO + Dur::from_ms(start_ms);
-    FlowPlan { name: name.into(), group: 0, from, to, start, stop: None, app: AppPlan::Bulk { tcp, bytes: None } }
+    FlowPlan { name: name.into(), group: 0, from, to, start, stop: None, app: AppPlan::Bulk(BulkPlan { tcp, bytes: None }) }
 }
 
 /// Two dumbbells: 0, 1 > 2 = 3 > 4, 5 at 10 Mbit/s and 6, 7 > 8 = 9 > 10, 11 at 8 Mbit/s. Flows f0 and f1 share the first

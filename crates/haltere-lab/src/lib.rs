@@ -3,11 +3,17 @@
 //! [`Scenario`] is the experiment file, read and checked. [`Scenario::plan`] turns it, with a seed, into a [`Plan`](haltere_plan::Plan):
 //! explicit nodes, links and flows, everything resolved. A world runs the plan and fills a [`Record`](haltere_plan::Record), which becomes
 //! tables.
+//!
+//! A traffic kind is one file of `traffic`, a topology one file of `topology`, each with one line in the registry of its folder.
 
 mod build;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]
 pub mod table;
+mod topology;
+mod traffic;
 
 pub use scenario::{Point, Scenario, ScenarioError};
+pub use topology::Topology;
+pub use traffic::{About, Traffic};

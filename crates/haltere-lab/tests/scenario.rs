@@ -2,7 +2,7 @@
 
 use haltere_lab::{Scenario, ScenarioError};
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, DurationDistribution};
+use haltere_plan::plan::{AppPlan, BulkPlan, DurationDistribution, OnOffPlan};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn congestion_controls_are_dealt_out_in_turn() {
         .flows
         .iter()
         .map(|f| match &f.app {
-            AppPlan::Bulk { tcp, bytes: None } => (f.name.as_str(), tcp.congestion.kind()),
+            AppPlan::Bulk(BulkPlan { tcp, bytes: None }) => (f.name.as_str(), tcp.congestion.kind()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -86,7 +86,7 @@ fn congestion_controls_are_dealt_out_in_turn() {
 fn the_flows_of_an_entry_share_their_parameters() {
     let plan = plan(DUMBBELL);
     let tcp = |flow: usize| match &plan.flows[flow].app {
-        AppPlan::Bulk { tcp, .. } => tcp,
+        AppPlan::Bulk(BulkPlan { tcp, .. }) => tcp,
         other => panic!("{other:?}"),
     };
     let (first, second, third) = (tcp(0), tcp(1), tcp(2));
@@ -143,7 +143,9 @@ fn tcp_settings_go_from_table_to_entry_to_receiver() {
     let plan = plan(CHAIN);
     let names: Vec<&str> = plan.flows.iter().map(|f| f.name.as_str()).collect();
     assert_eq!(names, ["on_off1:n1>n3", "on_off1:n3>n1", "on_off1:n1>n3#2", "on_off1:n3>n1#2", "ping2"]);
-    let AppPlan::OnOff { tcp, rate, chunk, on, off } = &plan.flows[0].app else { panic!("{:?}", plan.flows[0]) };
+    let AppPlan::OnOff(OnOffPlan { tcp, rate, chunk, on, off }) = &plan.flows[0].app else {
+        panic!("{:?}", plan.flows[0])
+    };
     assert_eq!((*rate, *chunk), (Rate::from_mbps(20), Bytes::new(1000)));
     assert_eq!(
         (*on, *off),

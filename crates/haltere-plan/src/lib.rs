@@ -4,9 +4,11 @@
 //! a [`Record`]. This crate holds both, and what every world must do in the same way: draw random numbers ([`rng`]), find routes
 //! ([`routes`]), send packets over a link ([`mod@link`]) whose rate may vary ([`varying`]), let flows arrive ([`arrivals`], [`sizes`]),
 //! number ports ([`ports`]) and count the bytes of headers ([`headers`]).
+//! What a flow does is the explicit plan of its traffic kind: one file a kind in [`app`].
 //!
 //! A world depends on this crate and not on the laboratory, so it cannot read experiment files.
 
+pub mod app;
 pub mod arrivals;
 mod fault;
 pub mod headers;
@@ -23,3 +25,6 @@ pub use fault::Fault;
 pub use plan::Plan;
 pub use record::Record;
 pub use routes::Routes;
+
+/// Bytes of a full IP packet over Ethernet.
+pub const FULL_PACKET: u64 = 1500;

@@ -3,14 +3,18 @@
 //! A world needs nothing else: node and link indices, resolved queue limits, start times with their
 //! jitter drawn. Worlds do not read scenarios.
 
-use crate::sizes::SizeDistribution;
 use crate::varying::{Capacity, Varying};
-use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;
-use haltere_transport::TcpParams;
-use haltere_transport::multipath::MultipathParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
-use std::sync::Arc;
+
+pub use crate::app::arrivals::{ArrivalsPlan, Pattern};
+pub use crate::app::bulk::BulkPlan;
+pub use crate::app::cbr::CbrPlan;
+pub use crate::app::ftp::{FtpPlan, Work};
+pub use crate::app::multipath::{MultipathPlan, PathPlan};
+pub use crate::app::on_off::OnOffPlan;
+pub use crate::app::ping::PingPlan;
+pub use crate::app::{AppPlan, TcpPlan};
 
 /// One run, explicit.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,7 +132,7 @@ pub struct FlowPlan {
     pub start: Time,
     /// When its application stops, if before the end.
     pub stop: Option<Time>,
-    /// What it does.
+    /// What it does: the explicit plan of its traffic kind.
     pub app: AppPlan,
 }
 
@@ -139,164 +143,7 @@ impl FlowPlan {
     }
 }
 
-/// What a flow does.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AppPlan {
-    /// TCP: a sender with always something to send, or with `bytes` in all.
-    Bulk {
-        /// Both endpoints.
-        tcp: TcpPlan,
-        /// Bytes to send in all; `None`: endless.
-        bytes: Option<Bytes>,
-    },
-    /// TCP: a source that writes at a rate while on.
-    OnOff {
-        /// Both endpoints.
-        tcp: TcpPlan,
-        /// The rate at which it writes while on.
-        rate: Rate,
-        /// Bytes of one write.
-        chunk: Bytes,
-        /// How long it is on.
-        on: DurationDistribution,
-        /// How long it is off.
-        off: DurationDistribution,
-    },
-    /// UDP at a constant rate.
-    Cbr {
-        /// Payload rate.
-        rate: Rate,
-        /// Payload bytes of a packet.
-        packet: Bytes,
-        /// Packets are ECN-capable.
-        ecn: bool,
-    },
-    /// ICMP echo request and reply.
-    Ping {
-        /// Time between requests.
-        interval: Dur,
-        /// Payload bytes (56 as ping(8)).
-        payload: Bytes,
-        /// Packets are ECN-capable.
-        ecn: bool,
-    },
-    /// Files uploaded by FTP, one task after the other.
-    Ftp(FtpPlan),
-    /// A stream over several paths.
-    Multipath(Box<MultipathPlan>),
-    /// TCP flows of limited size between several hosts, which start and end during the run; the flow's own ends count for
-    /// nothing.
-    Arrivals(Box<ArrivalsPlan>),
-}
-
-/// TCP flows that start during the run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ArrivalsPlan {
-    /// Both endpoints of each flow.
-    pub tcp: TcpPlan,
-    /// Indices of the nodes between which they run, two at least.
-    pub hosts: Arc<[usize]>,
-    /// When they start and between whom.
-    pub pattern: Pattern,
-    /// How large they are.
-    pub sizes: SizeDistribution,
-    /// No more than so many; `None`: until the entry stops.
-    pub max_flows: Option<u64>,
-}
-
-/// When flows start, and between whom.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pattern {
-    /// After spans drawn from an exponential law with this mean, each between two hosts drawn anew.
-    Poisson {
-        /// The mean span from one to the next.
-        gap: Dur,
-    },
-    /// In rounds: several hosts send to one at a time.
-    Incast {
-        /// Index of the node to which they send; `None`: drawn for each round.
-        to: Option<usize>,
-        /// How many send; more than there are other hosts: some several times.
-        senders: u32,
-        /// From one round to the next.
-        interval: Dur,
-        /// Each flow starts later by a span drawn uniformly from zero to this.
-        jitter: Dur,
-    },
-}
-
-/// A stream over several paths.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MultipathPlan {
-    /// Endpoints of every subflow.
-    pub tcp: TcpPlan,
-    /// The connection.
-    pub multipath: MultipathParams,
-    /// The paths in the order of joining; the first is the flow's own.
-    pub paths: Vec<PathPlan>,
-    /// Rate at which the application writes; `None`: it always has something to send.
-    pub rate: Option<Rate>,
-    /// Bytes of one write, where there is a rate.
-    pub packet: Bytes,
-    /// Bytes in all; `None`: endless.
-    pub bytes: Option<Bytes>,
-}
-
-/// One path of a stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PathPlan {
-    /// Index of the node that is the sender's interface.
-    pub from: usize,
-    /// Index of the node that is the receiver's.
-    pub to: usize,
-    /// When its subflow joins; `None`: with the others.
-    pub join: Option<Time>,
-    /// When it leaves.
-    pub leave: Option<Time>,
-    /// From when on nothing passes.
-    pub cut: Option<Time>,
-}
-
-/// Files uploaded by FTP.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FtpPlan {
-    /// Endpoints of every connection.
-    pub tcp: TcpPlan,
-    /// Which files.
-    pub work: Work,
-    /// Packets of tasks with files up to this are marked short, the others long.
-    pub short: Bytes,
-}
-
-/// The files of one FTP flow.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Work {
-    /// One file of that size.
-    One(Bytes),
-    /// Files drawn from these sizes, each when the last is done.
-    Loop(Arc<[Bytes]>),
-}
-
-/// Both endpoints of a TCP flow. The flows of one entry share their parameters.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TcpPlan {
-    /// The sender's control.
-    pub congestion: Arc<CongestionParams>,
-    /// The sender's endpoint.
-    pub sender: Arc<TcpParams>,
-    /// The receiver's endpoint.
-    pub receiver: Arc<TcpParams>,
-}
-
-impl TcpPlan {
-    /// Two endpoints with the same parameters.
-    pub fn alike(congestion: impl Into<Arc<CongestionParams>>, host: impl Into<Arc<TcpParams>>) -> TcpPlan {
-        let (congestion, sender) = (congestion.into(), host.into());
-        TcpPlan { congestion, receiver: sender.clone(), sender }
-    }
-}
-
-/// A law of random spans.
+/// The distribution of a duration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DurationDistribution {
     /// Always this long.

@@ -7,7 +7,7 @@
 use cost::{cpu_seconds, resident_kb};
 use haltere_congestion::CongestionParams;
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;
@@ -59,7 +59,7 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
             to: server,
             start: Time::ZERO + rtt.mul_f64(place),
             stop: None,
-            app: AppPlan::Bulk { tcp, bytes: None },
+            app: AppPlan::Bulk(BulkPlan { tcp, bytes: None }),
         });
     }
     Plan {

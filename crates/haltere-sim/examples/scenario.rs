@@ -7,7 +7,7 @@
 use cost::{cpu_seconds, resident_kb};
 use haltere_lab::Scenario;
 use haltere_plan::arrivals::FlowArrivals;
-use haltere_plan::plan::{AppPlan, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, PingPlan, TcpPlan};
 use haltere_plan::record::{LinkCounters, Record};
 use haltere_plan::{Plan, Routes};
 use haltere_queue::{FlowKey, QueueParams, threshold::Level};
@@ -53,7 +53,7 @@ fn completions(plan: &Plan, record: &Record) -> Value {
     // Bytes, completion time in seconds (none: not complete), times the ideal.
     let mut flows: Vec<(u64, Option<f64>, Option<f64>)> = Vec::new();
     for (flow, came) in plan.flows.iter().zip(&record.flows) {
-        if let AppPlan::Bulk { bytes: Some(bytes), .. } = flow.app {
+        if let AppPlan::Bulk(BulkPlan { bytes: Some(bytes), .. }) = flow.app {
             flows.push((bytes.as_u64(), came.completed.map(|at| (at - flow.start).as_secs_f64()), None));
         }
     }
@@ -147,7 +147,7 @@ fn print_plan(plan: &Plan) {
     for (index, flow) in plan.flows.iter().enumerate() {
         let (from, to, start) = (flow.from, flow.to, flow.start.as_ns());
         match &flow.app {
-            AppPlan::Bulk { tcp, bytes } => {
+            AppPlan::Bulk(BulkPlan { tcp, bytes }) => {
                 println!("flow {from} {to} {start} {} {}", bytes.map_or(0, Bytes::as_u64), words(tcp));
                 paths((from, to), index, usize::MAX);
             }
@@ -159,7 +159,7 @@ fn print_plan(plan: &Plan) {
                     paths((from, to), number, 2000);
                 }
             }
-            AppPlan::Ping { interval, .. } => println!("ping {from} {to} {start} {}", interval.as_ns()),
+            AppPlan::Ping(PingPlan { interval, .. }) => println!("ping {from} {to} {start} {}", interval.as_ns()),
             other => panic!("this traffic cannot be handed on: {other:?}"),
         }
     }

@@ -55,7 +55,7 @@ impl Live {
     }
     /// The samples taken since the last call.
     pub fn fresh(&mut self) -> Fresh<'_> {
-        let record = &self.network.recorder.record;
+        let record = &self.network.fabric.record;
         let [queues, flows, pings] = self.read;
         self.read = [record.queue_series.len(), record.flow_series.len(), record.pings.len()];
         Fresh {

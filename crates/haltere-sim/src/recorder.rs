@@ -2,7 +2,7 @@
 //!
 //! Samples are taken at 1, 2, 3, ... intervals, the end included; nothing has happened yet at time zero.
 
-use crate::app::Flow;
+use crate::app::{App, Flow};
 use crate::net::fabric::{Fabric, kind};
 use crate::net::link::Link;
 use haltere_plan::Plan;
@@ -21,21 +21,13 @@ pub(crate) struct Recorder {
     flows: Option<Dur>,
     warmup: Time,
     watched: Vec<u32>,
-    /// What has been written down so far. From the end of the warm-up on flows and links have records, with what was so
-    /// then in the place of what was so since; at the end they become what they should be.
-    pub record: Record,
 }
 
 impl Recorder {
     pub fn new(plan: &Plan, fabric: &mut Fabric) -> Recorder {
         let watched = (0..plan.links.len()).filter(|i| plan.links[*i].watched).map(|i| i as u32).collect();
-        let recorder = Recorder {
-            queues: plan.measure.queues,
-            flows: plan.measure.flows,
-            warmup: plan.warmup,
-            watched,
-            record: Record::default(),
-        };
+        let recorder =
+            Recorder { queues: plan.measure.queues, flows: plan.measure.flows, warmup: plan.warmup, watched };
         fabric.schedule(plan.warmup, kind::RECORD, WARMUP);
         for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
             if let Some(interval) = interval {
@@ -58,7 +50,7 @@ impl Recorder {
                 self.queues
             }
             _ => {
-                self.sample_flows(fabric.now, flows);
+                sample_flows(fabric, flows);
                 self.flows
             }
         };
@@ -66,16 +58,17 @@ impl Recorder {
             fabric.schedule(fabric.now + interval, kind::RECORD, what);
         }
     }
-    fn end_warmup(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
-        let Fabric { links, pool, now, .. } = fabric;
+    /// From now on flows and links have lines in the record. Until the run is over they hold what was so at the end of the warm-up.
+    fn end_warmup(&self, fabric: &mut Fabric, flows: &[Flow]) {
+        let Fabric { links, pool, now, record, .. } = fabric;
         let link = |link: &mut Link| LinkRecord { total: link.end_warmup(*now, pool), ..LinkRecord::default() };
-        self.record.links = links.iter_mut().map(link).collect();
+        record.links = links.iter_mut().map(link).collect();
         let flow = |flow: &Flow| FlowRecord {
             received_after_warmup: flow.received(),
             sender_at_warmup: flow.sender().as_ref().map(Into::into),
             ..FlowRecord::default()
         };
-        self.record.flows = flows.iter().map(flow).collect();
+        record.flows = flows.iter().map(flow).collect();
     }
     fn sample_queues(&mut self, fabric: &mut Fabric) {
         let mut probe = Probe::new();
@@ -84,7 +77,7 @@ impl Recorder {
             let view = link.view(fabric.now, &mut fabric.pool);
             probe.clear();
             link.queue().probe(&mut probe);
-            self.record.queue_series.push(QueueSample {
+            fabric.record.queue_series.push(QueueSample {
                 at: fabric.now,
                 link: id,
                 packets: view.waiting,
@@ -97,51 +90,42 @@ impl Recorder {
             });
         }
     }
-    /// Every flow but pings, which have samples of their own.
-    fn sample_flows(&mut self, now: Time, flows: &[Flow]) {
-        let mut probe = Probe::new();
-        for (i, flow) in flows.iter().enumerate() {
-            probe.clear();
-            match flow {
-                Flow::Ping(_) => continue,
-                Flow::Tcp(tcp) => tcp.probe(&mut probe),
-                Flow::Multipath(multi) => multi.sample(now, &mut self.record.path_series),
-                Flow::Arrivals | Flow::Cbr(_) | Flow::Ftp(_) => {}
-            }
-            self.record.flow_series.push(FlowSample {
-                at: now,
-                flow: i as u32,
-                received: flow.received(),
-                sender: flow.sender().unwrap_or_default(),
-                control: probe.values().iter().map(|&(name, _, value)| (name, value)).collect(),
-            });
-        }
-    }
     /// The run is over.
-    pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
+    pub fn finish(self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
         let end = fabric.now;
         if self.warmup > end {
             self.end_warmup(fabric, flows); // nothing is after a warm-up that outlasts the run
         }
+        let mut all = core::mem::take(&mut fabric.record);
         // Who joined after the warm-up had received nothing when it ended.
-        self.record.flows.resize_with(flows.len(), FlowRecord::default);
-        for (record, flow) in self.record.flows.iter_mut().zip(&*flows) {
+        all.flows.resize_with(flows.len(), FlowRecord::default);
+        for (record, flow) in all.flows.iter_mut().zip(&*flows) {
             let sender_at_warmup = record.sender_at_warmup.take();
             let received_after_warmup = flow.received() - record.received_after_warmup;
-            *record = FlowRecord { received_after_warmup, sender_at_warmup, ..flow.record() };
+            *record = FlowRecord { received_after_warmup, sender_at_warmup, ..flow.line() };
         }
-        let ftp = flows.iter().filter_map(|flow| if let Flow::Ftp(ftp) = flow { Some(ftp) } else { None });
-        self.record.tasks = ftp.flat_map(|ftp| ftp.tasks()).collect();
-        flows.iter_mut().for_each(|flow| {
-            if let Flow::Multipath(multi) = flow {
-                multi.finish(end, &mut self.record);
-            }
-        });
-        self.record.tasks.sort_by_key(|task| (task.start, task.flow));
-        for (record, link) in self.record.links.iter_mut().zip(&mut fabric.links) {
+        flows.iter_mut().for_each(|flow| flow.finish(end, &mut all));
+        all.tasks.sort_by_key(|task| (task.start, task.flow));
+        for (record, link) in all.links.iter_mut().zip(&mut fabric.links) {
             *record = LinkRecord::new(&record.total, &link.record(end, &mut fabric.pool));
         }
-        self.record.peak_events = fabric.events.peak() as u64;
-        self.record
+        all.peak_events = fabric.events.peak() as u64;
+        all
+    }
+}
+
+/// A sample of every flow that has samples in this series.
+fn sample_flows(fabric: &mut Fabric, flows: &[Flow]) {
+    let (at, mut probe) = (fabric.now, Probe::new());
+    for (i, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.is_sampled()) {
+        probe.clear();
+        flow.sample(at, &mut probe, &mut fabric.record);
+        fabric.record.flow_series.push(FlowSample {
+            at,
+            flow: i as u32,
+            received: flow.received(),
+            sender: flow.sender().unwrap_or_default(),
+            control: probe.values().iter().map(|&(name, _, value)| (name, value)).collect(),
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! A run: builds the network of a plan and lets it live until its end.
 
 use crate::app::arrivals::{self, FIRST, SpawnedFlows};
-use crate::app::{Flow, Place};
+use crate::app::{App, Flow, Place};
 use crate::capture::pcap::Tap;
 use crate::control::{Capture, RunControl};
 use crate::engine::event_queue::{EventQueue, Target};
@@ -12,7 +12,7 @@ use crate::net::link::Link;
 use crate::net::packet::{Header, Marks, Packet, Pool};
 use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
-use haltere_plan::plan::{AppPlan, FlowPlan};
+use haltere_plan::plan::{FlowPlan, PathPlan};
 use haltere_plan::{Plan, Record, Routes};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
@@ -79,6 +79,7 @@ impl<'a> Network<'a> {
             routes: Routes::of(plan),
             framing: plan.framing,
             last_port: 0,
+            record: Record::default(),
         };
         let recorder = Recorder::new(plan, &mut fabric);
         let mut flows = large_pages::list(plan.flows.len());
@@ -159,11 +160,11 @@ impl<'a> Network<'a> {
                 None => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
             },
             kind::APP => match &mut self.flows[index] {
-                Flow::Arrivals => self.spawned.spawn(index, &self.plan, &mut self.fabric),
+                flow if flow.spawns() => self.spawned.spawn(index, &self.plan, &mut self.fabric),
                 flow => flow.step(&mut self.fabric),
             },
             kind::START => match &mut self.flows[index] {
-                Flow::Arrivals => self.spawned.start(index, &mut self.fabric),
+                flow if flow.spawns() => self.spawned.start(index, &mut self.fabric),
                 flow => flow.start(&mut self.fabric),
             },
             kind::STOP => self.flows[index].stop(&mut self.fabric),
@@ -184,8 +185,7 @@ impl<'a> Network<'a> {
             if let Some(slot) = arrivals::slot(endpoint) {
                 return self.spawned.receive(slot, endpoint % 2, packet, &mut self.fabric);
             }
-            let pings = &mut self.recorder.record.pings;
-            self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric, pings);
+            self.flows[endpoint / 2].receive(endpoint % 2, packet, &mut self.fabric);
         } else {
             self.fabric.pass_on(packet);
         }
@@ -238,18 +238,10 @@ fn add_path(path: Option<Vec<usize>>, paths: &mut Vec<u32>) -> bool {
 pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fabric) -> Result<[Port; 2], RunError> {
     let Fabric { paths, routes, .. } = fabric;
     let (client, server) = port_numbers(index);
-    let (protocol, near_port, far_port) = match flow.app {
-        AppPlan::Bulk { .. }
-        | AppPlan::OnOff { .. }
-        | AppPlan::Ftp(_)
-        | AppPlan::Multipath(_)
-        | AppPlan::Arrivals(_) => (6, client, server),
-        AppPlan::Cbr { .. } => (17, client, server),
-        AppPlan::Ping { .. } => (1, 0, 0),
-    };
+    let protocol = flow.app.protocol();
+    let (near_port, far_port) = if protocol.has_ports() { (client, server) } else { (0, 0) };
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
         let cursor = paths.len() as u32;
-        // UDP has no way back to need.
         let header = Header {
             len: 0,
             cursor,
@@ -259,7 +251,7 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
             src_port,
             dst_port,
             id: 0,
-            protocol,
+            protocol: protocol.number(),
             dscp: 0,
             marks: Marks::default(),
             flags: 0,
@@ -268,7 +260,7 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
             true => routes.spread(from, to, header.flow().hash(plan.seed)),
             false => routes.path(from, to),
         };
-        if !add_path(way, paths) && (side == 0 || protocol != 17) {
+        if !add_path(way, paths) && (side == 0 || flow.app.has_replies()) {
             let name = |node: usize| plan.nodes[node].clone();
             return Err(RunError::Unreachable { flow: flow.name.clone(), from: name(from), to: name(to) });
         }
@@ -277,22 +269,21 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
     Ok([port(0, flow.from, flow.to, near_port, far_port)?, port(1, flow.to, flow.from, far_port, near_port)?])
 }
 
-/// Where both ends of each path of a multipath flow send from: the paths are told apart by the client's port.
+/// Where both ends of each path of a flow with several send from: the paths are told apart by the client's port.
 pub(crate) fn path_ports(
     plan: &Plan,
     flow: &FlowPlan,
     index: usize,
     fabric: &mut Fabric,
 ) -> Result<Vec<[Port; 2]>, RunError> {
-    let AppPlan::Multipath(multi) = &flow.app else { return Ok(Vec::new()) };
-    let one = |(number, path): (usize, &haltere_plan::plan::PathPlan)| {
+    let one = |(number, path): (usize, &PathPlan)| {
         let flow = FlowPlan { from: path.from, to: path.to, ..flow.clone() };
         let mut both = ports(plan, &flow, index, fabric)?;
         let (client, _) = port_numbers(index * haltere_transport::multipath::MAX_PATHS + number);
         (both[0].header.src_port, both[1].header.dst_port) = (client, client);
         Ok(both)
     };
-    multi.paths.iter().enumerate().map(one).collect()
+    flow.app.paths().iter().enumerate().map(one).collect()
 }
 
 /// Ports of the two ends of flow `index`: clients from Linux's ephemeral range, servers from iperf's port up.

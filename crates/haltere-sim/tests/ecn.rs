@@ -5,7 +5,7 @@ mod common;
 
 use common::{flow, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{AppPlan, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, CbrPlan, TcpPlan};
 use haltere_plan::record::LinkCounters;
 use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
@@ -31,10 +31,10 @@ fn queue(text: &str) -> QueueParams {
 fn bulk(control: &str, ecn: [bool; 2], bytes: Option<u64>) -> AppPlan {
     let congestion = CongestionParams::default_of(control).expect("a control of the registry");
     let [sender, receiver] = ecn.map(|ecn| TcpParams { ecn, ..TcpParams::default() });
-    AppPlan::Bulk {
+    AppPlan::Bulk(BulkPlan {
         tcp: TcpPlan { congestion: congestion.into(), sender: sender.into(), receiver: receiver.into() },
         bytes: bytes.map(Bytes::new),
-    }
+    })
 }
 
 /// Hosts 0 and 1 send to host 3 over the router 2: 20 Mbit/s, a round trip of 20 ms.
@@ -133,7 +133,7 @@ fn dctcp_wants_ecn_whatever_the_host_says() {
 fn a_syn_is_not_ecn_capable_and_does_not_get_past_a_queue_that_marks_everything() {
     // 30 Mbit/s of ECN-capable UDP keep the queue over RED's upper threshold: it marks what is capable and drops the rest.
     let red = r#"{ "kind": "red", "limit": "20000p", "min": "10p", "max": "30p", "avpkt": "1500B", "ecn": true }"#;
-    let udp = AppPlan::Cbr { rate: Rate::from_mbps(30), packet: Bytes::new(1000), ecn: true };
+    let udp = AppPlan::Cbr(CbrPlan { rate: Rate::from_mbps(30), packet: Bytes::new(1000), ecn: true });
     let mut plan = network(queue(red), vec![udp, bulk("cubic", [true; 2], None)], 10);
     plan.flows[1].start = Time::ZERO + Dur::from_secs(1);
     let record = go(&plan);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{cbr, drop_tail, flow, ping, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{AppPlan, Measure, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, Measure, TcpPlan};
 use haltere_plan::record::LinkCounters;
 use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
@@ -17,7 +17,7 @@ const BOTTLENECK: usize = 4;
 fn bulk(control: &str) -> AppPlan {
     let congestion = CongestionParams::default_of(control).expect("a control of the registry");
     let tcp = TcpPlan::alike(congestion, TcpParams::default());
-    AppPlan::Bulk { tcp, bytes: None }
+    AppPlan::Bulk(BulkPlan { tcp, bytes: None })
 }
 
 /// Hosts 0 and 1 send to host 3 over the router 2: 20 Mbit/s, a round trip of 20 ms.

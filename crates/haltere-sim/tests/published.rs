@@ -6,7 +6,7 @@ mod common;
 
 use common::{flow, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{AppPlan, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, TcpPlan};
 use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_sim::{RunControl, run};
@@ -25,7 +25,7 @@ fn bulk(control: &str, ecn: bool, buffer: u64) -> AppPlan {
     let congestion: CongestionParams = serde_json::from_str(control).expect("a control");
     let buffer = Some(Bytes::new(buffer));
     let end = TcpParams { ecn, recv_buffer: buffer, send_buffer: buffer, ..TcpParams::default() };
-    AppPlan::Bulk { tcp: TcpPlan::alike(congestion, end), bytes: None }
+    AppPlan::Bulk(BulkPlan { tcp: TcpPlan::alike(congestion, end), bytes: None })
 }
 
 /// Server - router - router - client: 1 Gbit/s and 1 us at both ends, the bottleneck between, with the discipline over a device

@@ -6,7 +6,7 @@ mod common;
 
 use common::{cbr, drop_tail, flow, ping, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{AppPlan, DurationDistribution, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, DurationDistribution, OnOffPlan, TcpPlan};
 use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_sim::{Capture, RunControl, run, run_with_captures};
@@ -23,7 +23,7 @@ fn tcp(control: &str, ecn: bool) -> TcpPlan {
 }
 
 fn bulk(control: &str, ecn: bool, bytes: Option<u64>) -> AppPlan {
-    AppPlan::Bulk { tcp: tcp(control, ecn), bytes: bytes.map(Bytes::new) }
+    AppPlan::Bulk(BulkPlan { tcp: tcp(control, ecn), bytes: bytes.map(Bytes::new) })
 }
 
 fn go(plan: &Plan) -> Record {
@@ -98,12 +98,14 @@ fn a_limited_flow_completes_and_both_ends_close() {
 }
 #[test]
 fn an_on_off_source_offers_its_rate() {
-    let on_off = |on, off| AppPlan::OnOff {
-        tcp: tcp("cubic", false),
-        rate: Rate::from_mbps(2),
-        chunk: Bytes::new(1000),
-        on: DurationDistribution::Constant(Dur::from_ms(on)),
-        off: DurationDistribution::Constant(Dur::from_ms(off)),
+    let on_off = |on, off| {
+        AppPlan::OnOff(OnOffPlan {
+            tcp: tcp("cubic", false),
+            rate: Rate::from_mbps(2),
+            chunk: Bytes::new(1000),
+            on: DurationDistribution::Constant(Dur::from_ms(on)),
+            off: DurationDistribution::Constant(Dur::from_ms(off)),
+        })
     };
     for (on, off, want) in [(1000, 0, 2e6), (300, 700, 0.6e6)] {
         let plan = plan(2, wire(0, 1, 10), vec![flow(0, 1, on_off(on, off))], Dur::from_secs(20));

@@ -3,7 +3,7 @@
 //! `cargo run --release -p haltere-wire --example measure [forwarding|jitter|ping]...` (as root, or in `unshare -Urn`)
 
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure, PingPlan};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use haltere_wire::clock::{Monotonic, monotonic_ns};
@@ -225,7 +225,7 @@ fn ping() {
     let queue = QueueParams::default_of("fq_codel").unwrap();
     let one = |from: usize, to: usize| LinkPlan::plain(from, to, None, Dur::from_ms(5), queue.clone());
     for spin in [Dur::ZERO, Dur::from_us(200)] {
-        let app = AppPlan::Ping { interval: Dur::from_ms(10), payload: Bytes::new(56), ecn: false };
+        let app = AppPlan::Ping(PingPlan { interval: Dur::from_ms(10), payload: Bytes::new(56), ecn: false });
         let flow = FlowPlan { name: "ping".into(), group: 0, from: 0, to: 1, start: Time::ZERO, stop: None, app };
         let plan = Plan {
             seed: 1,

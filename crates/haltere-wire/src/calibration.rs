@@ -8,7 +8,7 @@ use crate::error::WireError;
 use crate::namespace::Topology;
 use crate::world::{Control, Outcome, run_in};
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_plan::plan::{AppPlan, CbrPlan, FlowPlan, LinkPlan, Measure, PingPlan};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde_json::{Value, json};
@@ -203,7 +203,7 @@ fn idle_plan(plan: &Plan, like: &FlowPlan) -> Plan {
     let base = planned_rtt(plan, &path(plan, like.from, like.to)) + planned_rtt(plan, &path(plan, like.to, like.from));
     // The last request is sent early enough for its reply to come before the end.
     let last = Time::ZERO + interval * (PINGS - 1);
-    let app = AppPlan::Ping { interval, payload: Bytes::new(56), ecn: false };
+    let app = AppPlan::Ping(PingPlan { interval, payload: Bytes::new(56), ecn: false });
     let flow = FlowPlan {
         name: "calibration".into(),
         start: Time::ZERO,
@@ -221,7 +221,7 @@ fn loaded_window(rate: Rate) -> Dur {
 
 fn loaded_plan(plan: &Plan, like: &FlowPlan, rate: Rate) -> Plan {
     let payload_share = PAYLOAD as f64 / (PAYLOAD + UDP_HEADERS + u64::from(plan.framing)) as f64;
-    let app = AppPlan::Cbr { rate: rate.mul_f64(1.05 * payload_share), packet: Bytes::new(PAYLOAD), ecn: false };
+    let app = AppPlan::Cbr(CbrPlan { rate: rate.mul_f64(1.05 * payload_share), packet: Bytes::new(PAYLOAD), ecn: false });
     let flow = FlowPlan { name: "calibration".into(), start: Time::ZERO, stop: None, app, ..like.clone() };
     let fill = planned_rtt(plan, &path(plan, like.from, like.to)) + Dur::from_ms(200);
     plain(plan, flow, fill, loaded_window(rate))

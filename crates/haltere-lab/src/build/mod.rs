@@ -1,22 +1,18 @@
 //! From an experiment and a seed to a plan, with the checks that look at more than one key.
 
-mod arrivals;
-pub(crate) mod flows;
-mod multipath;
-mod network;
-mod verify;
+pub(crate) mod verify;
 
 use crate::scenario::{Experiment, ScenarioError};
+use crate::topology::Network;
+use crate::traffic;
 use haltere_plan::plan::{Measure, Plan};
 use haltere_units::{Dur, Time};
-
-pub(crate) use network::Network;
 
 /// The run of `experiment` with that seed.
 pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioError> {
     verify::times(experiment)?;
     let mut network = Network::of(experiment, seed)?;
-    let flows = flows::build(experiment, &network, seed)?;
+    let flows = traffic::flows(experiment, &network, seed)?;
     let paths = network.route(&flows)?;
     network.set_round_trips(&paths);
     let framing = u32::try_from(experiment.framing.as_u64()).unwrap_or(u32::MAX);
@@ -36,6 +32,6 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
 }
 
 /// The point in time that lies `span` after the start.
-fn at(span: Dur) -> Time {
+pub(crate) fn at(span: Dur) -> Time {
     Time::from_ns(span.as_ns())
 }

@@ -3,6 +3,7 @@
 use crate::scenario::Experiment;
 use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use haltere_congestion::{CongestionParams, Control, SenderContext};
+use haltere_plan::FULL_PACKET;
 use haltere_plan::plan::{LinkPlan, Plan};
 use haltere_queue::{Ecn, FlowKey, LinkContext, Pkt, Queue};
 use haltere_transport::TcpParams;
@@ -59,9 +60,9 @@ pub(crate) fn queues(plan: &Plan, places: &[String]) -> Result<(), ScenarioError
     Ok(())
 }
 
-/// A full packet: 1500 bytes and framing.
+/// The link, whose full packet has its framing.
 fn context(plan: &Plan, link: &LinkPlan) -> LinkContext {
-    let packet = Bytes::new(1500 + u64::from(plan.framing));
+    let packet = Bytes::new(FULL_PACKET + u64::from(plan.framing));
     LinkContext { rate: link.rate, rtt: link.rtt, packet, seed: plan.seed }
 }
 

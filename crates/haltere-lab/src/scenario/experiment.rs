@@ -6,8 +6,7 @@
 use super::error::{Fault, FaultKind, ScenarioError};
 use super::precision::Precision;
 use super::sweep::Sweep;
-use super::topology::Topology;
-use super::traffic::Traffic;
+use crate::{Topology, Traffic};
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;

@@ -1,18 +1,12 @@
 //! The experiment file: reading, checking, filling in, and the points of its sweep.
 
-pub(crate) mod arrivals;
 pub(crate) mod error;
 mod experiment;
-pub(crate) mod ftp;
-pub(crate) mod multipath;
 mod overrides;
 mod points;
 mod precision;
 mod sweep;
 mod text;
-pub(crate) mod topology;
-pub(crate) mod trace;
-pub(crate) mod traffic;
 
 use error::FaultKind;
 pub use error::ScenarioError;
@@ -21,10 +15,9 @@ use haltere_plan::Fault;
 pub use overrides::Overrides;
 pub use points::Point;
 pub use precision::Precision;
-pub use topology::Topology;
-pub use traffic::Traffic;
 
-use crate::{build, schema};
+pub use crate::{Topology, Traffic};
+use crate::{build, schema, topology, traffic};
 use haltere_plan::plan::Plan;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -85,8 +78,8 @@ impl Scenario {
 
     /// Holds `value` against the schema and reads the types.
     fn typed(mut value: Value, source: Source) -> Result<Scenario, ScenarioError> {
-        arrivals::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
-        trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
+        traffic::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
+        topology::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         schema::check::check(&mut value, schema::schema()).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
         Ok(Scenario { experiment, written: value, source })

@@ -14,7 +14,7 @@
 //!
 //! | `completions` | flow of `poisson` or `incast` | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, retransmissions |
 //!
-//! `completions` is there only where there is such traffic. The tables of multipath connections are there only where there is one.
+//! `completions` is there only if flows arrive during the run. The tables of multipath connections are there only if there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit stands in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
@@ -41,7 +41,7 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
         ("pings", series::pings(plan, record)),
         ("tasks", runs::tasks(plan, record)),
     ];
-    if plan.flows.iter().any(|f| matches!(f.app, haltere_plan::plan::AppPlan::Arrivals(_))) {
+    if plan.flows.iter().any(|f| f.app.arrivals().is_some()) {
         tables.push(("completions", runs::completions(plan, record)));
     }
     if !multipath::is_absent(record) {

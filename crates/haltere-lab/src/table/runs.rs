@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, Count};
 use arrow_array::RecordBatch;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Pattern, TcpPlan};
+use haltere_plan::plan::{FlowPlan, LinkPlan};
 use haltere_plan::record::{Completion, FlowRecord, LinkCounters, LinkRecord, SenderCounts};
 use haltere_plan::{Plan, Record};
 use haltere_units::{Dur, Time};
@@ -14,8 +14,8 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
     let both = || plan.flows.iter().zip(&record.flows);
     table.text("flow", plans().map(|f| Some(f.name.as_str())));
     table.text("group", plans().map(|f| Some(f.group_name())));
-    table.text("kind", plans().map(|f| Some(kind(&f.app))));
-    table.text("congestion", plans().map(|f| tcp(&f.app).map(|t| t.congestion.kind())));
+    table.text("kind", plans().map(|f| Some(f.app.kind())));
+    table.text("congestion", plans().map(|f| f.app.tcp().map(|t| t.congestion.kind())));
     table.text("from", plans().map(|f| Some(plan.nodes[f.from].as_str())));
     table.text("to", plans().map(|f| Some(plan.nodes[f.to].as_str())));
     table.count("start_ns", "ns", plans().map(|f| f.start.as_ns()));
@@ -55,35 +55,10 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
 /// One figure of a TCP endpoint.
 type Figure = fn(&SenderCounts) -> u64;
 
-fn kind(app: &AppPlan) -> &'static str {
-    match app {
-        AppPlan::Bulk { .. } => "bulk",
-        AppPlan::OnOff { .. } => "on_off",
-        AppPlan::Cbr { .. } => "cbr",
-        AppPlan::Ping { .. } => "ping",
-        AppPlan::Ftp(_) => "ftp",
-        AppPlan::Multipath(_) => "multipath",
-        AppPlan::Arrivals(arrivals) => match arrivals.pattern {
-            Pattern::Poisson { .. } => "poisson",
-            Pattern::Incast { .. } => "incast",
-        },
-    }
-}
-
-fn tcp(app: &AppPlan) -> Option<&TcpPlan> {
-    match app {
-        AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
-        AppPlan::Ftp(ftp) => Some(&ftp.tcp),
-        AppPlan::Multipath(multipath) => Some(&multipath.tcp),
-        AppPlan::Arrivals(arrivals) => Some(&arrivals.tcp),
-        AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
-    }
-}
-
 /// Payload delivered after the warm-up, over the time from the later of warm-up and start to the earliest of completion,
-/// stop and end. Pings carry no data.
+/// stop and end; `None` if it means nothing for the kind, as for pings.
 fn goodput(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Option<f64> {
-    if matches!(flow.app, AppPlan::Ping { .. }) {
+    if !flow.app.has_goodput() {
         return None;
     }
     let from = plan.warmup.max(flow.start);

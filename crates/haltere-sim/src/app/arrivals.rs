@@ -4,20 +4,46 @@
 //! is left. Endpoints of slots are numbered from [`FIRST`] up, so they need no place in the plan. A packet or a timer of a
 //! flow that is gone finds its slot empty, or another flow there with other ports.
 
-use crate::app::tcp::Tcp;
+use super::tcp::Tcp;
+use super::{App, Place};
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port, kind};
 use crate::net::packet::{Header, Marks, Packet};
 use haltere_plan::Plan;
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
-use haltere_plan::plan::{AppPlan, ArrivalsPlan, FlowPlan};
+use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::Completion;
 use haltere_plan::rng::Rng;
-use haltere_units::{Bytes, Dur, Time};
+use haltere_units::{Bytes, Dur, ParamError, Time};
 use std::collections::HashMap;
 
 /// Number of the first slot, counted as a flow: far above every flow of a plan.
 pub(crate) const FIRST: usize = 1 << 27;
+
+/// The flow of the plan that stands for an arrival process. The flows that arrive are in [`SpawnedFlows`].
+#[derive(Debug)]
+pub(crate) struct Arrivals;
+
+impl Arrivals {
+    pub fn new(_flow: &FlowPlan, plan: &ArrivalsPlan, place: Place) -> Result<Arrivals, ParamError> {
+        // Built to hear what it says of its parameters.
+        Tcp::limited(0, &plan.tcp, Bytes::new(1), place.ports, [0; 2]).map(|_| Arrivals)
+    }
+}
+
+impl App for Arrivals {
+    fn start(&mut self, _fabric: &mut Fabric) {}
+    fn receive(&mut self, _side: usize, packet: Packet, fabric: &mut Fabric) {
+        fabric.pool.give(&packet);
+    }
+    /// What its flows delivered is added when the run is over.
+    fn received(&self) -> u64 {
+        0
+    }
+    fn spawns(&self) -> bool {
+        true
+    }
+}
 
 /// A flow in its slot.
 #[derive(Debug)]
@@ -28,7 +54,7 @@ struct SpawnedFlow {
 
 /// One traffic entry whose flows arrive during the run.
 #[derive(Debug)]
-struct Source {
+struct Process {
     /// Index of its flow in the plan.
     index: usize,
     arrivals: FlowArrivals,
@@ -41,7 +67,7 @@ struct Source {
 /// All flows that arrive during the run.
 #[derive(Debug)]
 pub(crate) struct SpawnedFlows {
-    sources: Vec<Source>,
+    sources: Vec<Process>,
     slots: Vec<Option<Box<SpawnedFlow>>>,
     free: Vec<u32>,
     /// Where each path that was ever taken stands among the fabric's paths.
@@ -194,25 +220,26 @@ impl SpawnedFlows {
     }
 }
 
-/// The slot of an endpoint, where it is one of these.
+/// The slot of an endpoint, if it is one of these.
 #[inline(always)]
 pub(crate) fn slot(endpoint: usize) -> Option<usize> {
     (endpoint / 2).checked_sub(FIRST)
 }
 
 /// The entries whose flows arrive during the run, those of the first `known` flows of the plan left out.
-fn sources(plan: &Plan, known: usize) -> Vec<Source> {
-    let source = |(index, flow): (usize, &FlowPlan)| {
-        let AppPlan::Arrivals(arrivals_plan) = &flow.app else { return None };
-        let arrivals = FlowArrivals::new(arrivals_plan, &flow.name, flow.start, flow.stop, plan.seed);
-        Some(Source { index, arrivals, next: None, plan: arrivals_plan.clone(), name: flow.name.clone(), spawned: 0 })
+fn sources(plan: &Plan, known: usize) -> Vec<Process> {
+    let process = |(index, flow): (usize, &FlowPlan)| {
+        let process = flow.app.arrivals()?;
+        let arrivals = FlowArrivals::new(process, &flow.name, flow.start, flow.stop, plan.seed);
+        let plan = Box::new(process.clone());
+        Some(Process { index, arrivals, next: None, plan, name: flow.name.clone(), spawned: 0 })
     };
-    plan.flows.iter().enumerate().skip(known).filter_map(source).collect()
+    plan.flows.iter().enumerate().skip(known).filter_map(process).collect()
 }
 
 impl SpawnedFlow {
     fn line(&self) -> Completion {
-        let retransmissions = self.tcp.sender().retransmissions as u32;
+        let retransmissions = self.tcp.info().retransmissions as u32;
         Completion { end: self.tcp.completed.unwrap_or(Time::NEVER), retransmissions, ..self.completion }
     }
 }

@@ -1,29 +1,32 @@
 //! A source with always something to send, or with a limited number of bytes and then the end of the stream.
 
+use super::Source;
+use haltere_plan::plan::{BulkPlan, FlowPlan};
 use haltere_transport::Connection;
-use haltere_units::Bytes;
+use haltere_units::{Bytes, ParamError, Time};
 
 /// A bulk source.
 #[derive(Debug)]
 pub(crate) struct Bulk {
+    /// Bytes in all; `None`: endless.
+    limit: Option<u64>,
     /// Bytes not yet written; `None`: endless.
     remaining: Option<u64>,
     closed: bool,
 }
 
 impl Bulk {
-    pub fn new(bytes: Option<Bytes>) -> Bulk {
-        Bulk { remaining: bytes.map(Bytes::as_u64), closed: false }
+    pub fn new(_flow: &FlowPlan, plan: &BulkPlan, _seed: u64) -> Result<Bulk, ParamError> {
+        Ok(Bulk::of(plan.bytes))
     }
-    pub fn start(&mut self, socket: &mut Connection) {
-        if self.remaining.is_none() {
-            socket.write_endless();
-        }
-        self.fill(socket);
+    /// A source of so many bytes; `None`: endless.
+    pub fn of(bytes: Option<Bytes>) -> Bulk {
+        let limit = bytes.map(Bytes::as_u64);
+        Bulk { limit, remaining: limit, closed: false }
     }
     /// Writes what the send buffer takes, and the end of the stream after the last byte.
     #[inline]
-    pub fn fill(&mut self, socket: &mut Connection) {
+    fn fill(&mut self, socket: &mut Connection) {
         if let (Some(remaining), false) = (&mut self.remaining, self.closed) {
             *remaining -= socket.write(Bytes::new(*remaining)).as_u64();
             if *remaining == 0 {
@@ -31,7 +34,24 @@ impl Bulk {
             }
         }
     }
-    pub fn stop(&mut self, socket: &mut Connection) {
+}
+
+impl Source for Bulk {
+    fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+    fn start(&mut self, client: &mut Connection) {
+        if self.remaining.is_none() {
+            client.write_endless();
+        }
+        self.fill(client);
+    }
+    #[inline]
+    fn on_client(&mut self, _now: Time, client: &mut Connection) -> Option<Time> {
+        self.fill(client);
+        None
+    }
+    fn stop(&mut self, socket: &mut Connection) {
         if !self.closed {
             self.closed = true;
             socket.close();

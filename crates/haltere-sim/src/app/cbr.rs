@@ -1,12 +1,13 @@
 //! UDP at a constant rate.
 //! Model: a packet at the start and then one every `packet / rate`, exactly and without drift, until `stop`.
 
-use super::{Place, is_over, payload, positive_rate};
+use super::{App, Place, is_over, payload, positive_rate};
 use crate::net::fabric::{Fabric, Port, kind};
 use crate::net::packet::{Body, Packet, UDP_HEADER};
-use haltere_plan::plan::FlowPlan;
+use haltere_plan::plan::{CbrPlan, FlowPlan};
+use haltere_plan::record::FlowRecord;
 use haltere_queue::Ecn;
-use haltere_units::{Bytes, ParamError, Rate, Serialisation, Time};
+use haltere_units::{Bytes, ParamError, Serialisation, Time};
 
 /// A source of UDP and its sink.
 #[derive(Debug)]
@@ -18,30 +19,36 @@ pub(crate) struct Cbr {
     ecn: Ecn,
     stop: Option<Time>,
     /// Packets that left the source.
-    pub packets_sent: u64,
+    packets_sent: u64,
     /// Packets that reached the sink.
-    pub packets_received: u64,
+    packets_received: u64,
     /// Payload bytes that reached the sink.
-    pub received: u64,
+    received: u64,
 }
 
 impl Cbr {
-    pub fn new(plan: &FlowPlan, rate: Rate, packet: Bytes, ecn: bool, place: Place) -> Result<Cbr, ParamError> {
+    pub fn new(flow: &FlowPlan, plan: &CbrPlan, place: Place) -> Result<Cbr, ParamError> {
         let [port, _] = place.ports;
         Ok(Cbr {
             index: place.index,
             port,
-            clock: Serialisation::new(Some(positive_rate(rate)?)),
-            payload: payload("packet", packet, 1)?,
-            ecn: if ecn { Ecn::Ect0 } else { Ecn::NotEct },
-            stop: plan.stop,
+            clock: Serialisation::new(Some(positive_rate(plan.rate)?)),
+            payload: payload("packet", plan.packet, 1)?,
+            ecn: if plan.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            stop: flow.stop,
             packets_sent: 0,
             packets_received: 0,
             received: 0,
         })
     }
+}
+
+impl App for Cbr {
+    fn start(&mut self, fabric: &mut Fabric) {
+        self.step(fabric);
+    }
     /// Sends one packet and sets the time of the next.
-    pub fn step(&mut self, fabric: &mut Fabric) {
+    fn step(&mut self, fabric: &mut Fabric) {
         if is_over(self.stop, fabric.now) {
             return;
         }
@@ -50,10 +57,16 @@ impl Cbr {
         let next = fabric.now + self.clock.next(Bytes::new(u64::from(self.payload)));
         fabric.schedule(next, kind::APP, self.index);
     }
-    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
+    fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         if let (1, Body::Udp(bytes)) = (side, fabric.pool.open(&packet)) {
             self.packets_received += 1;
             self.received += u64::from(bytes);
         }
+    }
+    fn received(&self) -> u64 {
+        self.received
+    }
+    fn record(&self, record: &mut FlowRecord) {
+        (record.packets_sent, record.packets_received) = (self.packets_sent, self.packets_received);
     }
 }

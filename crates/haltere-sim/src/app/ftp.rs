@@ -23,10 +23,11 @@
 //! Units: bytes, ns. Known problems: when the next task of a loop begins, what is left of the last one's closing (the last
 //! acknowledgements) is forgotten, and packets of old connections are not answered with RST.
 
-use super::Place;
+use super::{App, Place, is_over};
 use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port, kind};
 use crate::net::packet::Packet;
+use haltere_plan::Record;
 use haltere_plan::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
 use haltere_plan::record::TaskRecord;
 use haltere_plan::rng::Rng;
@@ -120,7 +121,7 @@ pub(crate) struct Ftp {
     /// Tasks done.
     done: Vec<TaskRecord>,
     /// File bytes delivered to the server.
-    pub received: u64,
+    received: u64,
 }
 
 impl Ftp {
@@ -149,16 +150,6 @@ impl Ftp {
             received: 0,
         })
     }
-    pub fn start(&mut self, fabric: &mut Fabric) {
-        let bytes = match &self.work {
-            Work::One(bytes) => *bytes,
-            Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
-        };
-        let record =
-            TaskRecord { flow: self.index as u32, bytes, start: fabric.now, data: None, end: None, failures: 0 };
-        self.begin(record, fabric);
-        self.go_on(fabric);
-    }
     /// Opens the control connection of a task.
     fn begin(&mut self, record: TaskRecord, fabric: &mut Fabric) {
         let control = self.connect(FTP_PORT, record.bytes, fabric);
@@ -181,41 +172,13 @@ impl Ftp {
         pair.0[CLIENT].socket.open(fabric.now);
         pair
     }
-    pub fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-        if !self.alarms[side].fired(fabric.now) {
-            return;
-        }
-        let now = fabric.now;
-        for pair in self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten()) {
-            let socket = &mut pair.0[side].socket;
-            if socket.next_timeout().is_some_and(|at| at <= now) {
-                socket.on_timeout(now);
-            }
-        }
-        self.go_on(fabric);
-    }
-    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        let h = &packet.header;
-        let pairs = self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten());
-        let mut ends = pairs.map(|pair| &mut pair.0[side]);
-        // A packet of a connection that is no more finds none.
-        let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
-        if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
-            if h.marks.is_returned() {
-                end.socket.on_returned(fabric.now, &segment);
-            } else {
-                end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
-            }
-        }
-        self.go_on(fabric);
-    }
     /// Does all that can be done now, and sends what came of it.
     fn go_on(&mut self, fabric: &mut Fabric) {
         while self.step(fabric) {}
         self.transmit(fabric);
         if self.task.as_ref().is_some_and(|task| task.line == END) && self.is_loop() {
             self.done.extend(self.task.take().map(|task| task.record));
-            if !super::is_over(self.stop, fabric.now) {
+            if !is_over(self.stop, fabric.now) {
                 self.start(fabric);
             }
         }
@@ -268,9 +231,53 @@ impl Ftp {
             }
         }
     }
-    /// The tasks so far, the one under way as the last.
-    pub fn tasks(&self) -> impl Iterator<Item = TaskRecord> + '_ {
-        self.done.iter().copied().chain(self.task.as_ref().map(|task| task.record))
+}
+
+impl App for Ftp {
+    fn start(&mut self, fabric: &mut Fabric) {
+        let bytes = match &self.work {
+            Work::One(bytes) => *bytes,
+            Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
+        };
+        let record =
+            TaskRecord { flow: self.index as u32, bytes, start: fabric.now, data: None, end: None, failures: 0 };
+        self.begin(record, fabric);
+        self.go_on(fabric);
+    }
+    fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
+        if !self.alarms[side].fired(fabric.now) {
+            return;
+        }
+        let now = fabric.now;
+        for pair in self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten()) {
+            let socket = &mut pair.0[side].socket;
+            if socket.next_timeout().is_some_and(|at| at <= now) {
+                socket.on_timeout(now);
+            }
+        }
+        self.go_on(fabric);
+    }
+    fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
+        let h = &packet.header;
+        let pairs = self.task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten());
+        let mut ends = pairs.map(|pair| &mut pair.0[side]);
+        // A packet of a connection that is no more finds none.
+        let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
+        if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
+            if h.marks.is_returned() {
+                end.socket.on_returned(fabric.now, &segment);
+            } else {
+                end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
+            }
+        }
+        self.go_on(fabric);
+    }
+    fn received(&self) -> u64 {
+        self.received
+    }
+    /// The tasks, the one that did not end as the last.
+    fn finish(&mut self, _at: Time, record: &mut Record) {
+        record.tasks.extend(self.done.iter().copied().chain(self.task.as_ref().map(|task| task.record)));
     }
 }
 

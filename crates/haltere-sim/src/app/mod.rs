@@ -1,33 +1,85 @@
 //! What runs on the hosts: one flow each, both of its ends.
+//!
+//! `apps!` below is the registry: one line and one file a traffic kind. Kinds whose flow is one TCP connection are [`Source`]s of the
+//! application [`tcp`]; the others are an [`App`] of their own. From the line follow the enums [`Flow`] and [`AnySource`], through
+//! which the simulator calls a flow without a virtual call, and the one place that makes a flow of its plan.
 
-pub(crate) mod arrivals;
-pub(crate) mod bulk;
-pub(crate) mod cbr;
-pub(crate) mod ftp;
-pub(crate) mod multipath;
-pub(crate) mod on_off;
-pub(crate) mod ping;
 pub(crate) mod tcp;
 
 use crate::error::RunError;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
+use haltere_plan::Record;
+use haltere_plan::app::{MAX_DATAGRAM, unknown_to_world};
 use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan};
-use haltere_plan::record::{FlowRecord, PingSample};
-use haltere_transport::Info;
-use haltere_units::{Dur, ParamError, Rate, Time};
+use haltere_plan::record::FlowRecord;
+use haltere_transport::{Connection, Info};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
-/// One flow. Those of TCP lie in their list themselves: mostly there are no others.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
-pub(crate) enum Flow {
-    Tcp(tcp::Tcp),
-    Cbr(Box<cbr::Cbr>),
-    Ping(Box<ping::Ping>),
-    Ftp(Box<ftp::Ftp>),
-    Multipath(Box<multipath::Multi>),
-    /// An arrival process; its flows are in [`arrivals::SpawnedFlows`].
-    Arrivals,
+/// A flow: both of its ends, and what its applications do there. Side 0 is the flow's sender, side 1 its receiver.
+///
+/// It acts on the fabric: it sends through a [`Port`], asks for events with `Fabric::schedule`, and writes rows into `Fabric::record`.
+pub(crate) trait App {
+    /// Its start has come.
+    fn start(&mut self, fabric: &mut Fabric);
+    /// An event that it asked for (`kind::APP`) is due.
+    fn step(&mut self, _fabric: &mut Fabric) {}
+    /// Its stop has come, for which it asked (`kind::STOP`).
+    fn stop(&mut self, _fabric: &mut Fabric) {}
+    /// The timer of the endpoint at `side` is due.
+    fn on_timer(&mut self, _side: usize, _fabric: &mut Fabric) {}
+    /// A packet reached the endpoint at `side`. The flow must take it out of the pool.
+    fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric);
+    /// Payload bytes delivered to the receiving application so far.
+    fn received(&self) -> u64;
+    /// The sender's TCP endpoint, if it has one.
+    fn sender(&self) -> Option<Info> {
+        None
+    }
+    /// Adds to the flow's line of the record what is neither [`received`](App::received) nor [`sender`](App::sender).
+    fn record(&self, _record: &mut FlowRecord) {}
+    /// It has samples in the time series of flows.
+    fn is_sampled(&self) -> bool {
+        true
+    }
+    /// A sample is due: adds inner variables to `probe`, and rows of its own to `record`.
+    fn sample(&self, _at: Time, _probe: &mut Probe, _record: &mut Record) {}
+    /// The run is over at `at`: writes down the rest.
+    fn finish(&mut self, _at: Time, _record: &mut Record) {}
+    /// Its flows arrive during the run: `SpawnedFlows` starts and steps it.
+    fn spawns(&self) -> bool {
+        false
+    }
+}
+
+/// The application on a TCP connection: what the client and the server write. The server reads at once.
+pub(crate) trait Source {
+    /// Bytes after which the flow is complete.
+    fn limit(&self) -> Option<u64> {
+        None
+    }
+    /// The client has asked for the connection.
+    fn start(&mut self, _client: &mut Connection) {}
+    /// It is time to do something: at the start, and when it was asked for. When the next step is due.
+    fn step(&mut self, _now: Time, _client: &mut Connection) -> Option<Time> {
+        None
+    }
+    /// A segment reached the client: there may be room to write, or something to read. When a step is due, if it is not yet asked for.
+    fn on_client(&mut self, _now: Time, _client: &mut Connection) -> Option<Time> {
+        None
+    }
+    /// The server has read so many bytes.
+    fn on_server(&mut self, _now: Time, _server: &mut Connection, _bytes: u64) {}
+    /// The application stops.
+    fn stop(&mut self, client: &mut Connection) {
+        client.close();
+    }
+    /// Payload bytes that the client read.
+    fn received(&self) -> u64 {
+        0
+    }
+    /// The run is over at `at`: writes down rows of its own. `flow` is the flow's index.
+    fn finish(&mut self, _at: Time, _flow: u32, _record: &mut Record) {}
 }
 
 /// Where both ends of a flow send from, its place in the plan, and the run's seed.
@@ -35,133 +87,159 @@ pub(crate) enum Flow {
 pub(crate) struct Place {
     pub index: usize,
     pub ports: [Port; 2],
-    /// Of a multipath connection: both ends of each path.
+    /// Of a flow over several paths: both ends of each.
     pub paths: Vec<[Port; 2]>,
     pub seed: u64,
 }
 
-impl Flow {
-    /// The flow of that plan.
-    pub fn new(plan: &FlowPlan, place: Place) -> Result<Flow, RunError> {
-        let flow = match &plan.app {
-            AppPlan::Bulk { tcp, bytes } => {
-                let source = tcp::Source::Bulk(bulk::Bulk::new(*bytes));
-                tcp::Tcp::new(plan, tcp, source, place).map(Flow::Tcp)
+macro_rules! apps {
+    (
+        sources { $($source:ident, $source_module:ident, $source_type:ty);+ $(;)? }
+        apps { $($app:ident, $app_module:ident, $app_type:ty);+ $(;)? }
+    ) => {
+        $(pub(crate) mod $source_module;)+
+        $(pub(crate) mod $app_module;)+
+
+        /// The kinds that the simulator runs.
+        const KINDS: &[&str] = &[$(stringify!($source_module),)+ $(stringify!($app_module)),+];
+
+        /// One flow. Those of one TCP connection lie in their list themselves: mostly there are no others.
+        #[derive(Debug)]
+        #[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
+        pub(crate) enum Flow {
+            Tcp(tcp::Tcp),
+            $($app($app_type)),+
+        }
+
+        /// The application on one TCP connection.
+        #[derive(Debug)]
+        pub(crate) enum AnySource { $($source($source_type)),+ }
+
+        impl Flow {
+            /// The flow of that plan.
+            pub fn new(flow: &FlowPlan, place: Place) -> Result<Flow, RunError> {
+                let made = match &flow.app {
+                    $(AppPlan::$source(plan) => $source_module::$source::new(flow, plan, place.seed)
+                        .and_then(|source| tcp::Tcp::new(flow, &plan.tcp, AnySource::$source(source.into()), place))
+                        .map(Flow::Tcp),)+
+                    $(AppPlan::$app(plan) => $app_module::$app::new(flow, plan, place).map(|app| Flow::$app(app.into())),)+
+                    #[allow(unreachable_patterns, reason = "the registry may hold fewer kinds than the plan's")]
+                    other => return Err(unknown(flow, other)),
+                };
+                made.map_err(|error| RunError::Param { place: format!("flow {}", flow.name), error })
             }
-            AppPlan::OnOff { tcp, rate, chunk, on, off } => {
-                on_off::OnOff::new(plan, *rate, *chunk, (*on, *off), place.seed)
-                    .and_then(|source| tcp::Tcp::new(plan, tcp, tcp::Source::OnOff(Box::new(source)), place))
-                    .map(Flow::Tcp)
+        }
+
+        impl App for Flow {
+            fn start(&mut self, fabric: &mut Fabric) {
+                match self { Flow::Tcp(app) => app.start(fabric), $(Flow::$app(app) => app.start(fabric)),+ }
             }
-            AppPlan::Cbr { rate, packet, ecn } => {
-                cbr::Cbr::new(plan, *rate, *packet, *ecn, place).map(|cbr| Flow::Cbr(Box::new(cbr)))
+            fn step(&mut self, fabric: &mut Fabric) {
+                match self { Flow::Tcp(app) => app.step(fabric), $(Flow::$app(app) => app.step(fabric)),+ }
             }
-            AppPlan::Ping { interval, payload, ecn } => {
-                ping::Ping::new(plan, *interval, *payload, *ecn, place).map(|ping| Flow::Ping(Box::new(ping)))
+            fn stop(&mut self, fabric: &mut Fabric) {
+                match self { Flow::Tcp(app) => app.stop(fabric), $(Flow::$app(app) => app.stop(fabric)),+ }
             }
-            AppPlan::Multipath(multi) => {
-                multipath::Multi::new(plan, multi, place).map(|multi| Flow::Multipath(Box::new(multi)))
+            #[inline]
+            fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
+                match self { Flow::Tcp(app) => app.on_timer(side, fabric), $(Flow::$app(app) => app.on_timer(side, fabric)),+ }
             }
-            AppPlan::Arrivals(arrivals) => {
-                let bytes = haltere_units::Bytes::new(1);
-                // Built to hear what it says of its parameters.
-                tcp::Tcp::limited(0, &arrivals.tcp, bytes, place.ports, [0; 2]).map(|_| Flow::Arrivals)
+            #[inline]
+            fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
+                match self {
+                    Flow::Tcp(app) => app.receive(side, packet, fabric),
+                    $(Flow::$app(app) => app.receive(side, packet, fabric)),+
+                }
             }
-            AppPlan::Ftp(ftp) => ftp::Ftp::new(plan, ftp, place).map(|ftp| Flow::Ftp(Box::new(ftp))),
-        };
-        flow.map_err(|error| RunError::Param { place: format!("flow {}", plan.name), error })
+            fn received(&self) -> u64 {
+                match self { Flow::Tcp(app) => app.received(), $(Flow::$app(app) => app.received()),+ }
+            }
+            fn sender(&self) -> Option<Info> {
+                match self { Flow::Tcp(app) => app.sender(), $(Flow::$app(app) => app.sender()),+ }
+            }
+            fn record(&self, record: &mut FlowRecord) {
+                match self { Flow::Tcp(app) => app.record(record), $(Flow::$app(app) => app.record(record)),+ }
+            }
+            fn is_sampled(&self) -> bool {
+                match self { Flow::Tcp(app) => app.is_sampled(), $(Flow::$app(app) => app.is_sampled()),+ }
+            }
+            fn sample(&self, at: Time, probe: &mut Probe, record: &mut Record) {
+                match self {
+                    Flow::Tcp(app) => app.sample(at, probe, record),
+                    $(Flow::$app(app) => app.sample(at, probe, record)),+
+                }
+            }
+            fn finish(&mut self, at: Time, record: &mut Record) {
+                match self { Flow::Tcp(app) => app.finish(at, record), $(Flow::$app(app) => app.finish(at, record)),+ }
+            }
+            fn spawns(&self) -> bool {
+                match self { Flow::Tcp(app) => app.spawns(), $(Flow::$app(app) => app.spawns()),+ }
+            }
+        }
+
+        impl Source for AnySource {
+            fn limit(&self) -> Option<u64> {
+                match self { $(AnySource::$source(source) => source.limit()),+ }
+            }
+            fn start(&mut self, client: &mut Connection) {
+                match self { $(AnySource::$source(source) => source.start(client)),+ }
+            }
+            fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
+                match self { $(AnySource::$source(source) => source.step(now, client)),+ }
+            }
+            #[inline]
+            fn on_client(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
+                match self { $(AnySource::$source(source) => source.on_client(now, client)),+ }
+            }
+            #[inline]
+            fn on_server(&mut self, now: Time, server: &mut Connection, bytes: u64) {
+                match self { $(AnySource::$source(source) => source.on_server(now, server, bytes)),+ }
+            }
+            fn stop(&mut self, client: &mut Connection) {
+                match self { $(AnySource::$source(source) => source.stop(client)),+ }
+            }
+            fn received(&self) -> u64 {
+                match self { $(AnySource::$source(source) => source.received()),+ }
+            }
+            fn finish(&mut self, at: Time, flow: u32, record: &mut Record) {
+                match self { $(AnySource::$source(source) => source.finish(at, flow, record)),+ }
+            }
+        }
+    };
+}
+
+apps! {
+    sources {
+        Bulk, bulk, bulk::Bulk;
+        OnOff, on_off, Box<on_off::OnOff>;
     }
-    /// The flow, where it is one of TCP.
+    apps {
+        Cbr, cbr, Box<cbr::Cbr>;
+        Ping, ping, Box<ping::Ping>;
+        Ftp, ftp, Box<ftp::Ftp>;
+        Multipath, multipath, Box<multipath::Multipath>;
+        Arrivals, arrivals, arrivals::Arrivals;
+    }
+}
+
+impl Flow {
+    /// The flow, if it is one TCP connection.
     #[inline(always)]
     pub fn tcp(&self) -> Option<&tcp::Tcp> {
         if let Flow::Tcp(tcp) = self { Some(tcp) } else { None }
     }
-    /// Its start has come.
-    pub fn start(&mut self, fabric: &mut Fabric) {
-        match self {
-            Flow::Tcp(tcp) => tcp.start(fabric),
-            Flow::Cbr(cbr) => cbr.step(fabric),
-            Flow::Ping(ping) => ping.step(fabric),
-            Flow::Ftp(ftp) => ftp.start(fabric),
-            Flow::Arrivals => {}
-            Flow::Multipath(multi) => multi.start(fabric),
-        }
-    }
-    /// Its application's next step is due.
-    pub fn step(&mut self, fabric: &mut Fabric) {
-        match self {
-            Flow::Tcp(tcp) => tcp.step(fabric),
-            Flow::Cbr(cbr) => cbr.step(fabric),
-            Flow::Ping(ping) => ping.step(fabric),
-            Flow::Multipath(multi) => multi.step(fabric),
-            Flow::Arrivals => {}
-            Flow::Ftp(_) => {} // it goes on when something arrives or a timer fires
-        }
-    }
-    /// Its application stops.
-    pub fn stop(&mut self, fabric: &mut Fabric) {
-        match self {
-            Flow::Tcp(tcp) => tcp.stop(fabric),
-            Flow::Multipath(multi) => multi.stop(fabric),
-            Flow::Arrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => {} // they look at the time themselves
-        }
-    }
-    /// The timer of the endpoint at `side` (0 near, 1 far) is due.
-    #[inline]
-    pub fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-        match self {
-            Flow::Tcp(tcp) => tcp.on_timer(side, fabric),
-            Flow::Ftp(ftp) => ftp.on_timer(side, fabric),
-            Flow::Multipath(multi) => multi.on_timer(side, fabric),
-            Flow::Arrivals | Flow::Cbr(_) | Flow::Ping(_) => {}
-        }
-    }
-    /// A packet reached the endpoint at `side` (0 near, 1 far).
-    #[inline]
-    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric, pings: &mut Vec<PingSample>) {
-        match self {
-            Flow::Tcp(tcp) => tcp.receive(side, packet, fabric),
-            Flow::Cbr(cbr) => cbr.receive(side, packet, fabric),
-            Flow::Ping(ping) => ping.receive(side, packet, fabric, pings),
-            Flow::Ftp(ftp) => ftp.receive(side, packet, fabric),
-            Flow::Arrivals => fabric.pool.give(&packet),
-            Flow::Multipath(multi) => multi.receive(side, packet, fabric),
-        }
-    }
-    /// Payload bytes delivered to the receiving application so far.
-    pub fn received(&self) -> u64 {
-        match self {
-            Flow::Tcp(tcp) => tcp.received(),
-            Flow::Cbr(cbr) => cbr.received,
-            Flow::Arrivals | Flow::Ping(_) => 0,
-            Flow::Ftp(ftp) => ftp.received,
-            Flow::Multipath(multi) => multi.received,
-        }
-    }
-    /// The sender's endpoint (TCP).
-    pub fn sender(&self) -> Option<Info> {
-        match self {
-            Flow::Tcp(tcp) => Some(tcp.sender()),
-            Flow::Multipath(multi) => Some(multi.sender()),
-            Flow::Arrivals | Flow::Cbr(_) | Flow::Ping(_) | Flow::Ftp(_) => None,
-        }
-    }
-    /// What became of it; what was when the warm-up ended is the recorder's to add.
-    pub fn record(&self) -> FlowRecord {
+    /// Its line of the record. What was when the warm-up ended is the recorder's to add.
+    pub fn line(&self) -> FlowRecord {
         let mut record = FlowRecord { received: self.received(), sender: self.sender(), ..FlowRecord::default() };
-        match self {
-            Flow::Tcp(tcp) => record.completed = tcp.completed,
-            Flow::Multipath(multi) => record.completed = multi.completed,
-            Flow::Cbr(cbr) => {
-                (record.packets_sent, record.packets_received) = (cbr.packets_sent, cbr.packets_received);
-            }
-            Flow::Ping(ping) => {
-                (record.packets_sent, record.packets_received) = (ping.requests, ping.replies);
-            }
-            Flow::Arrivals | Flow::Ftp(_) => {} // its tasks have records of their own
-        }
+        self.record(&mut record);
         record
     }
+}
+
+/// Refuses a kind that has no line in the registry.
+fn unknown(flow: &FlowPlan, app: &AppPlan) -> RunError {
+    let fault = unknown_to_world(&format!("traffic[{}]", flow.group), "in the simulator", KINDS, app);
+    RunError::Param { place: fault.path, error: ParamError::new("kind", fault.rule, fault.got) }
 }
 
 /// The rate of a source, which cannot be zero.
@@ -169,22 +247,20 @@ fn positive_rate(rate: Rate) -> Result<Rate, ParamError> {
     if rate == Rate::ZERO { Err(ParamError::new("rate", "above zero", rate)) } else { Ok(rate) }
 }
 
-/// A span at whose end something is done again, which cannot be zero.
+/// A duration after which something is done again, which cannot be zero.
 fn positive_span(name: &'static str, span: Dur) -> Result<Dur, ParamError> {
     if span.is_zero() { Err(ParamError::new(name, "above zero", span)) } else { Ok(span) }
 }
 
 /// A payload that fits into an IPv4 packet with its headers.
-fn payload(name: &'static str, bytes: haltere_units::Bytes, least: u64) -> Result<u32, ParamError> {
-    /// 65535 less the headers of IPv4 and UDP or ICMP echo.
-    const MOST: u64 = 65_507;
+fn payload(name: &'static str, bytes: Bytes, least: u64) -> Result<u32, ParamError> {
     match u32::try_from(bytes.as_u64()) {
-        Ok(n) if (least..=MOST).contains(&u64::from(n)) => Ok(n),
-        _ => Err(ParamError::new(name, format!("from {least} B to {MOST} B"), bytes)),
+        Ok(n) if (least..=MAX_DATAGRAM).contains(&u64::from(n)) => Ok(n),
+        _ => Err(ParamError::new(name, format!("from {least} B to {MAX_DATAGRAM} B"), bytes)),
     }
 }
 
-/// The mean of a law.
+/// The mean of a distribution.
 fn mean(law: DurationDistribution) -> Dur {
     match law {
         DurationDistribution::Constant(span)
@@ -194,7 +270,7 @@ fn mean(law: DurationDistribution) -> Dur {
     }
 }
 
-/// True where the application of `plan` no longer sends at `now`.
+/// True if an application that stops at `stop` no longer sends at `now`.
 fn is_over(stop: Option<Time>, now: Time) -> bool {
     stop.is_some_and(|stop| now >= stop)
 }

@@ -3,16 +3,17 @@
 //! What a segment carries besides TCP ([`Dss`]) does not travel in the packet, which every other flow would pay for: each end keeps what it
 //! has sent by the packet's identification, and the other end looks it up when the packet arrives.
 
-use super::Place;
+use super::{App, Place, is_over, positive_rate, positive_span};
 use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port, kind};
 use crate::net::packet::Packet;
+use haltere_plan::Record;
 use haltere_plan::plan::{FlowPlan, MultipathPlan, PathPlan};
-use haltere_plan::record::{PathSample, PingSample, Record};
+use haltere_plan::record::{FlowRecord, PathSample, PingSample};
 use haltere_plan::rng::Rng;
-use haltere_transport::multipath::{Dss, Multipath};
+use haltere_transport::multipath::{Dss, Multipath as Connection};
 use haltere_transport::{Info, Role};
-use haltere_units::{Bytes, Dur, ParamError, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use std::collections::VecDeque;
 
 const CLIENT: usize = 0;
@@ -55,9 +56,9 @@ type Write = (u64, Time);
 
 /// A multipath flow.
 #[derive(Debug)]
-pub(crate) struct Multi {
+pub(crate) struct Multipath {
     index: usize,
-    ends: [Multipath; 2],
+    ends: [Connection; 2],
     alarms: [Alarms; 2],
     paths: Vec<PathPlan>,
     ports: Vec<[Port; 2]>,
@@ -75,28 +76,28 @@ pub(crate) struct Multi {
     stop: Option<Time>,
     closed: bool,
     /// Payload bytes delivered to the server's application.
-    pub received: u64,
+    received: u64,
     /// When the last byte of a limited flow was delivered.
-    pub completed: Option<Time>,
+    completed: Option<Time>,
 }
 
-impl Multi {
-    pub fn new(plan: &FlowPlan, multi: &MultipathPlan, place: Place) -> Result<Multi, ParamError> {
+impl Multipath {
+    pub fn new(plan: &FlowPlan, multi: &MultipathPlan, place: Place) -> Result<Multipath, ParamError> {
         let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
-        let end = |role, tcp, seed| Multipath::new(role, &multi.multipath, tcp, &multi.tcp.congestion, seed);
+        let end = |role, tcp, seed| Connection::new(role, &multi.multipath, tcp, &multi.tcp.congestion, seed);
         let ends = [
             end(Role::Client, &multi.tcp.sender, seed("client"))?,
             end(Role::Server, &multi.tcp.receiver, seed("server"))?,
         ];
-        let rate = multi.rate.map(super::positive_rate).transpose()?;
+        let rate = multi.rate.map(positive_rate).transpose()?;
         let gap = rate.map_or(Dur::ZERO, |rate| rate.time_for(multi.packet));
         if rate.is_some() {
-            super::positive_span("packet", gap)?;
+            positive_span("packet", gap)?;
         }
         // The subflows have their numbers in the order of joining.
         let mut order: Vec<usize> = (0..multi.paths.len()).collect();
         order.sort_by_key(|&i| multi.paths[i].join.unwrap_or(Time::ZERO));
-        Ok(Multi {
+        Ok(Multipath {
             index: place.index,
             ends,
             alarms: Default::default(),
@@ -117,49 +118,6 @@ impl Multi {
             completed: None,
         })
     }
-    pub fn start(&mut self, fabric: &mut Fabric) {
-        if let Some(stop) = self.stop {
-            fabric.schedule(stop, kind::STOP, self.index);
-        }
-        let times = |path: &PathPlan| [path.join, path.leave];
-        let now = fabric.now;
-        for at in self.paths.iter().flat_map(times).flatten().filter(|at| *at > now) {
-            fabric.schedule(at, kind::APP, self.index);
-        }
-        self.next_write = fabric.now;
-        self.step(fabric);
-    }
-    /// A write, a path's joining or its leaving is due.
-    pub fn step(&mut self, fabric: &mut Fabric) {
-        let now = fabric.now;
-        while let Some(path) = self.paths.get(self.ends[CLIENT].path_count())
-            && path.join.is_none_or(|at| at <= now)
-        {
-            for end in &mut self.ends {
-                end.join().expect("the laboratory has counted the paths");
-            }
-            self.ends[CLIENT].open(now);
-        }
-        for (number, path) in self.paths.iter().enumerate() {
-            if path.leave.is_some_and(|at| at <= now) {
-                self.ends[CLIENT].leave(number);
-            }
-        }
-        if self.gap.is_zero() {
-            self.produced = self.limit;
-        } else if self.next_write <= now && !super::is_over(self.stop, now) && self.produced < self.limit {
-            self.produced = (self.produced + self.packet).min(self.limit);
-            self.writes.push_back((self.produced, now));
-            self.next_write = now + self.gap;
-            fabric.schedule(self.next_write, kind::APP, self.index);
-        }
-        self.transmit(CLIENT, fabric);
-    }
-    pub fn stop(&mut self, fabric: &mut Fabric) {
-        self.limit = self.written;
-        self.produced = self.produced.min(self.limit);
-        self.transmit(CLIENT, fabric);
-    }
     /// The client writes what it has.
     fn fill(&mut self, now: Time) {
         if self.closed {
@@ -170,29 +128,6 @@ impl Multi {
             self.closed = true;
             self.ends[CLIENT].close(now);
         }
-    }
-    pub fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-        if self.alarms[side].fired(fabric.now) {
-            self.ends[side].on_timeout(fabric.now);
-            self.transmit(side, fabric);
-        }
-    }
-    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        let h = &packet.header;
-        let from = 1 - side;
-        // The client's port tells the paths apart.
-        let ports = (h.src_port, h.dst_port);
-        let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
-        let path = self.ports.iter().position(|p| of(p) == ports);
-        if let (Some(path), Some(segment), false) = (path, fabric.pool.open_segment(&packet), h.marks.is_returned())
-            && let Some(dss) = self.sent[path][from].get(h.id)
-        {
-            self.ends[side].on_segment(fabric.now, path, &segment, h.marks.ecn(), &dss);
-        }
-        if side == SERVER {
-            self.read(fabric.now);
-        }
-        self.transmit(side, fabric);
     }
     /// The server reads what is there.
     fn read(&mut self, now: Time) {
@@ -228,8 +163,86 @@ impl Multi {
             }
         }
     }
+    /// Writes down the paths as they are.
+    fn write_paths(&self, at: Time, into: &mut Vec<PathSample>) {
+        let client = &self.ends[CLIENT];
+        let flow = self.index as u32;
+        into.extend((0..client.path_count()).map(|p| PathSample { at, flow, path: p as u32, info: client.path(p) }));
+    }
+}
+
+impl App for Multipath {
+    fn start(&mut self, fabric: &mut Fabric) {
+        if let Some(stop) = self.stop {
+            fabric.schedule(stop, kind::STOP, self.index);
+        }
+        let times = |path: &PathPlan| [path.join, path.leave];
+        let now = fabric.now;
+        for at in self.paths.iter().flat_map(times).flatten().filter(|at| *at > now) {
+            fabric.schedule(at, kind::APP, self.index);
+        }
+        self.next_write = fabric.now;
+        self.step(fabric);
+    }
+    /// A write, a path's joining or its leaving is due.
+    fn step(&mut self, fabric: &mut Fabric) {
+        let now = fabric.now;
+        while let Some(path) = self.paths.get(self.ends[CLIENT].path_count())
+            && path.join.is_none_or(|at| at <= now)
+        {
+            for end in &mut self.ends {
+                end.join().expect("the laboratory has counted the paths");
+            }
+            self.ends[CLIENT].open(now);
+        }
+        for (number, path) in self.paths.iter().enumerate() {
+            if path.leave.is_some_and(|at| at <= now) {
+                self.ends[CLIENT].leave(number);
+            }
+        }
+        if self.gap.is_zero() {
+            self.produced = self.limit;
+        } else if self.next_write <= now && !is_over(self.stop, now) && self.produced < self.limit {
+            self.produced = (self.produced + self.packet).min(self.limit);
+            self.writes.push_back((self.produced, now));
+            self.next_write = now + self.gap;
+            fabric.schedule(self.next_write, kind::APP, self.index);
+        }
+        self.transmit(CLIENT, fabric);
+    }
+    fn stop(&mut self, fabric: &mut Fabric) {
+        self.limit = self.written;
+        self.produced = self.produced.min(self.limit);
+        self.transmit(CLIENT, fabric);
+    }
+    fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
+        if self.alarms[side].fired(fabric.now) {
+            self.ends[side].on_timeout(fabric.now);
+            self.transmit(side, fabric);
+        }
+    }
+    fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
+        let h = &packet.header;
+        let from = 1 - side;
+        // The client's port tells the paths apart.
+        let ports = (h.src_port, h.dst_port);
+        let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
+        let path = self.ports.iter().position(|p| of(p) == ports);
+        if let (Some(path), Some(segment), false) = (path, fabric.pool.open_segment(&packet), h.marks.is_returned())
+            && let Some(dss) = self.sent[path][from].get(h.id)
+        {
+            self.ends[side].on_segment(fabric.now, path, &segment, h.marks.ecn(), &dss);
+        }
+        if side == SERVER {
+            self.read(fabric.now);
+        }
+        self.transmit(side, fabric);
+    }
+    fn received(&self) -> u64 {
+        self.received
+    }
     /// The client's paths as one endpoint: counters are sums, the rest is the first path's.
-    pub fn sender(&self) -> Info {
+    fn sender(&self) -> Option<Info> {
         let client = &self.ends[CLIENT];
         let mut all = (0..client.path_count()).map(|p| client.path(p).subflow);
         let mut info = all.next().unwrap_or_default();
@@ -244,18 +257,17 @@ impl Multi {
             info.delivered_ce += other.delivered_ce;
         }
         info.acked = client.acked();
-        info
+        Some(info)
     }
-    /// Writes down the paths as they are.
-    pub fn sample(&self, at: Time, into: &mut Vec<PathSample>) {
-        let client = &self.ends[CLIENT];
-        let flow = self.index as u32;
-        into.extend((0..client.path_count()).map(|p| PathSample { at, flow, path: p as u32, info: client.path(p) }));
+    fn record(&self, record: &mut FlowRecord) {
+        record.completed = self.completed;
     }
-    /// The run is over: writes down the rest.
-    pub fn finish(&mut self, at: Time, record: &mut Record) {
+    fn sample(&self, at: Time, _probe: &mut Probe, record: &mut Record) {
+        self.write_paths(at, &mut record.path_series);
+    }
+    fn finish(&mut self, at: Time, record: &mut Record) {
         if record.path_series.last().is_none_or(|last| last.at < at || last.flow != self.index as u32) {
-            self.sample(at, &mut record.path_series);
+            self.write_paths(at, &mut record.path_series);
         }
         let flow = self.index as u32;
         record.coefficients.extend(self.ends[CLIENT].take_coefficients().into_iter().map(|c| (flow, c)));

@@ -5,11 +5,11 @@
 //! written, instead of a new one, when the next would be due: a source that is held up offers less. A chunk larger
 //! than the whole buffer goes in parts.
 
-use super::{mean, positive_rate, positive_span};
-use haltere_plan::plan::{DurationDistribution, FlowPlan};
+use super::{Source, is_over, mean, positive_rate, positive_span};
+use haltere_plan::plan::{DurationDistribution, FlowPlan, OnOffPlan};
 use haltere_plan::rng::Rng;
 use haltere_transport::Connection;
-use haltere_units::{Bytes, Dur, ParamError, Rate, Serialisation, Time};
+use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 
 /// What is done at the next step.
 #[derive(Debug, Clone, Copy)]
@@ -32,28 +32,25 @@ pub(crate) struct OnOff {
     /// Time until the next chunk is due, counted while on.
     wait: Dur,
     unsent: u64,
+    stop: Option<Time>,
 }
 
 impl OnOff {
-    pub fn new(
-        plan: &FlowPlan,
-        rate: Rate,
-        chunk: Bytes,
-        (on, off): (DurationDistribution, DurationDistribution),
-        seed: u64,
-    ) -> Result<Self, ParamError> {
+    pub fn new(flow: &FlowPlan, plan: &OnOffPlan, seed: u64) -> Result<OnOff, ParamError> {
+        let OnOffPlan { rate, chunk, on, off, .. } = *plan;
         if chunk == Bytes::ZERO {
             return Err(ParamError::new("chunk", "above zero", chunk));
         }
         positive_span("on", mean(on))?;
         let mut clock = Serialisation::new(Some(positive_rate(rate)?));
         let wait = clock.next(chunk);
-        let rng = Rng::new(seed, &format!("{}/source", plan.name));
+        let rng = Rng::new(seed, &format!("{}/source", flow.name));
         let next = Next::TurnOn;
-        Ok(OnOff { chunk: chunk.as_u64(), clock, on, off, rng, next, on_until: Time::ZERO, wait, unsent: 0 })
+        let (chunk, on_until) = (chunk.as_u64(), Time::ZERO);
+        Ok(OnOff { chunk, clock, on, off, rng, next, on_until, wait, unsent: 0, stop: flow.stop })
     }
     /// Does what is due now; the time of the next step is returned.
-    pub fn step(&mut self, now: Time, socket: &mut Connection) -> Time {
+    fn act(&mut self, now: Time, socket: &mut Connection) -> Time {
         match self.next {
             Next::TurnOn => self.on_until = now + self.rng.span(self.on),
             Next::TurnOff => {
@@ -76,5 +73,11 @@ impl OnOff {
             self.wait = due - self.on_until;
             self.on_until
         }
+    }
+}
+
+impl Source for OnOff {
+    fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
+        (!is_over(self.stop, now)).then(|| self.act(now, client))
     }
 }

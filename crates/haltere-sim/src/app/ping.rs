@@ -1,13 +1,13 @@
 //! ICMP echo requests at an interval, answered by the destination at once.
 //! Source: RFC 792. The answer carries the request's ECN setting, as Linux copies the type-of-service octet.
 
-use super::{Place, is_over, payload, positive_span};
+use super::{App, Place, is_over, payload, positive_span};
 use crate::net::fabric::{Fabric, Port, kind};
 use crate::net::packet::{Body, Echo, Packet, UDP_HEADER};
-use haltere_plan::plan::FlowPlan;
-use haltere_plan::record::PingSample;
+use haltere_plan::plan::{FlowPlan, PingPlan};
+use haltere_plan::record::{FlowRecord, PingSample};
 use haltere_queue::Ecn;
-use haltere_units::{Bytes, Dur, ParamError, Time};
+use haltere_units::{Dur, ParamError, Time};
 
 /// Bytes of the ICMP echo header (RFC 792).
 const ICMP_HEADER: u32 = UDP_HEADER;
@@ -22,26 +22,35 @@ pub(crate) struct Ping {
     ecn: Ecn,
     stop: Option<Time>,
     /// Requests sent.
-    pub requests: u64,
+    requests: u64,
     /// Replies received.
-    pub replies: u64,
+    replies: u64,
 }
 
 impl Ping {
-    pub fn new(plan: &FlowPlan, interval: Dur, bytes: Bytes, ecn: bool, place: Place) -> Result<Ping, ParamError> {
+    pub fn new(flow: &FlowPlan, plan: &PingPlan, place: Place) -> Result<Ping, ParamError> {
         Ok(Ping {
             index: place.index,
             ports: place.ports,
-            interval: positive_span("interval", interval)?,
-            payload: payload("payload", bytes, 0)?,
-            ecn: if ecn { Ecn::Ect0 } else { Ecn::NotEct },
-            stop: plan.stop,
+            interval: positive_span("interval", plan.interval)?,
+            payload: payload("payload", plan.payload, 0)?,
+            ecn: if plan.ecn { Ecn::Ect0 } else { Ecn::NotEct },
+            stop: flow.stop,
             requests: 0,
             replies: 0,
         })
     }
+    fn send(&mut self, side: usize, echo: Echo, fabric: &mut Fabric) {
+        self.ports[side].send(ICMP_HEADER + echo.payload, self.ecn, Body::Echo(echo), fabric);
+    }
+}
+
+impl App for Ping {
+    fn start(&mut self, fabric: &mut Fabric) {
+        self.step(fabric);
+    }
     /// Sends one request and sets the time of the next.
-    pub fn step(&mut self, fabric: &mut Fabric) {
+    fn step(&mut self, fabric: &mut Fabric) {
         if is_over(self.stop, fabric.now) {
             return;
         }
@@ -50,19 +59,26 @@ impl Ping {
         self.send(0, echo, fabric);
         fabric.schedule(fabric.now + self.interval, kind::APP, self.index);
     }
-    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric, pings: &mut Vec<PingSample>) {
+    fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         let body = fabric.pool.open(&packet);
         match (side, body) {
             (1, Body::Echo(echo)) if !echo.reply => self.send(1, Echo { reply: true, ..echo }, fabric),
             (0, Body::Echo(echo)) if echo.reply => {
                 self.replies += 1;
                 let rtt = fabric.now - echo.sent;
-                pings.push(PingSample { at: echo.sent, flow: self.index as u32, rtt });
+                fabric.record.pings.push(PingSample { at: echo.sent, flow: self.index as u32, rtt });
             }
-            _ => {} // turned round by a queue on the way: nobody waits for it
+            _ => {} // returned by a queue on the path: nobody waits for it
         }
     }
-    fn send(&mut self, side: usize, echo: Echo, fabric: &mut Fabric) {
-        self.ports[side].send(ICMP_HEADER + echo.payload, self.ecn, Body::Echo(echo), fabric);
+    fn received(&self) -> u64 {
+        0
+    }
+    fn record(&self, record: &mut FlowRecord) {
+        (record.packets_sent, record.packets_received) = (self.requests, self.replies);
+    }
+    /// Every reply is a sample of its own.
+    fn is_sampled(&self) -> bool {
+        false
     }
 }

@@ -1,13 +1,14 @@
 //! A TCP flow: a client that writes and a server that reads at once.
 
-use super::Place;
 use super::bulk::Bulk;
-use super::on_off::OnOff;
+use super::{AnySource, App, Place, Source};
 use crate::engine::prefetch::fetch_all;
 use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port, kind};
 use crate::net::packet::{Header, Packet};
-use haltere_plan::plan::{AppPlan, FlowPlan, TcpPlan};
+use haltere_plan::Record;
+use haltere_plan::plan::{FlowPlan, TcpPlan};
+use haltere_plan::record::FlowRecord;
 use haltere_plan::rng::Rng;
 use haltere_transport::{Connection, Info, Role, Segment, TcpParams};
 use haltere_units::{Bytes, ParamError, Probe, Time};
@@ -17,13 +18,6 @@ use std::sync::Arc;
 const CLIENT: usize = 0;
 /// The server's side.
 const SERVER: usize = 1;
-
-/// The application of the client.
-#[derive(Debug)]
-pub(crate) enum Source {
-    Bulk(Bulk),
-    OnOff(Box<OnOff>),
-}
 
 /// One end of the connection.
 #[derive(Debug)]
@@ -39,7 +33,7 @@ struct End {
 pub(crate) struct Tcp {
     index: usize,
     ends: [End; 2],
-    source: Source,
+    source: AnySource,
     stop: Option<Time>,
     /// Bytes after which the flow is complete.
     limit: Option<u64>,
@@ -60,12 +54,9 @@ fn ends(tcp: &TcpPlan, [near, far]: [Port; 2], seeds: [u64; 2]) -> Result<[End; 
 }
 
 impl Tcp {
-    pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: Source, place: Place) -> Result<Tcp, ParamError> {
+    pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: AnySource, place: Place) -> Result<Tcp, ParamError> {
         let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
-        let limit = match plan.app {
-            AppPlan::Bulk { bytes, .. } => bytes.map(Bytes::as_u64),
-            _ => None,
-        };
+        let limit = source.limit();
         let ends = ends(tcp, place.ports, [seed("client"), seed("server")])?;
         let (stop, index) = (plan.stop, place.index);
         Ok(Tcp { index, ends, source, stop, limit, received: 0, closed: false, completed: None })
@@ -79,14 +70,14 @@ impl Tcp {
         seeds: [u64; 2],
     ) -> Result<Tcp, ParamError> {
         let ends = ends(tcp, ports, seeds)?;
-        let (source, limit) = (Source::Bulk(Bulk::new(Some(bytes))), Some(bytes.as_u64()));
+        let (source, limit) = (AnySource::Bulk(Bulk::of(Some(bytes))), Some(bytes.as_u64()));
         Ok(Tcp { index, ends, source, stop: None, limit, received: 0, closed: false, completed: None })
     }
     /// True once both ends have closed and every byte is acknowledged.
     pub fn is_over(&self) -> bool {
         self.closed && self.ends.iter().all(|end| end.socket.is_closed())
     }
-    /// True where a packet with that header is for the end at `side`.
+    /// True if a packet with that header is for the end at `side`.
     pub fn is_for(&self, side: usize, header: &Header) -> bool {
         let mine = &self.ends[side].port.header;
         (mine.src_port, mine.dst_port, mine.dst) == (header.dst_port, header.src_port, header.src)
@@ -117,67 +108,13 @@ impl Tcp {
             fetch_all(record);
         }
     }
-    pub fn start(&mut self, fabric: &mut Fabric) {
-        let socket = &mut self.ends[CLIENT].socket;
-        socket.open(fabric.now);
-        if let Source::Bulk(bulk) = &mut self.source {
-            bulk.start(socket);
-        }
-        if let Some(stop) = self.stop {
-            fabric.schedule(stop, kind::STOP, self.index);
-        }
-        self.step(fabric);
-    }
-    /// The application's next step is due.
-    pub fn step(&mut self, fabric: &mut Fabric) {
-        if let Source::OnOff(on_off) = &mut self.source
-            && !super::is_over(self.stop, fabric.now)
-        {
-            let next = on_off.step(fabric.now, &mut self.ends[CLIENT].socket);
-            fabric.schedule(next, kind::APP, self.index);
-        }
-        self.transmit(CLIENT, fabric);
-    }
-    pub fn stop(&mut self, fabric: &mut Fabric) {
-        let socket = &mut self.ends[CLIENT].socket;
-        match &mut self.source {
-            Source::Bulk(bulk) => bulk.stop(socket),
-            Source::OnOff(_) => socket.close(),
-        }
-        self.transmit(CLIENT, fabric);
-    }
-    #[inline]
-    pub fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-        let end = &mut self.ends[side];
-        if !end.alarms.fired(fabric.now) {
-            return;
-        }
-        if end.socket.next_timeout().is_some_and(|at| at <= fabric.now) {
-            end.socket.on_timeout(fabric.now);
-        }
-        self.transmit(side, fabric);
-    }
-    #[inline]
-    pub fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        let Some(segment) = fabric.pool.open_segment(&packet) else { return };
-        let socket = &mut self.ends[side].socket;
-        if packet.header.marks.is_returned() {
-            socket.on_returned(fabric.now, &segment);
-        } else {
-            socket.on_segment(fabric.now, &segment, packet.header.marks.ecn());
-        }
-        if side == SERVER {
-            self.read(fabric.now);
-        } else if let Source::Bulk(bulk) = &mut self.source {
-            bulk.fill(socket);
-        }
-        self.transmit(side, fabric);
-    }
     /// The server reads what is there, and closes when the client has.
     #[inline]
     fn read(&mut self, now: Time) {
         let socket = &mut self.ends[SERVER].socket;
-        self.received += socket.read(u64::MAX);
+        let bytes = socket.read(u64::MAX);
+        self.received += bytes;
+        self.source.on_server(now, socket, bytes);
         if self.completed.is_none() && self.limit.is_some_and(|limit| self.received >= limit) {
             self.completed = Some(now);
         }
@@ -201,16 +138,72 @@ impl Tcp {
             }
         }
     }
-    /// Payload bytes delivered to the server's application.
-    pub fn received(&self) -> u64 {
-        self.received
-    }
-    /// Inner variables of the client's congestion control.
-    pub fn probe(&self, row: &mut Probe) {
-        self.ends[CLIENT].socket.probe(row);
-    }
     /// The client's endpoint.
-    pub fn sender(&self) -> Info {
+    pub fn info(&self) -> Info {
         self.ends[CLIENT].socket.info()
+    }
+}
+
+impl App for Tcp {
+    fn start(&mut self, fabric: &mut Fabric) {
+        let socket = &mut self.ends[CLIENT].socket;
+        socket.open(fabric.now);
+        self.source.start(socket);
+        if let Some(stop) = self.stop {
+            fabric.schedule(stop, kind::STOP, self.index);
+        }
+        self.step(fabric);
+    }
+    fn step(&mut self, fabric: &mut Fabric) {
+        if let Some(next) = self.source.step(fabric.now, &mut self.ends[CLIENT].socket) {
+            fabric.schedule(next, kind::APP, self.index);
+        }
+        self.transmit(CLIENT, fabric);
+    }
+    fn stop(&mut self, fabric: &mut Fabric) {
+        self.source.stop(&mut self.ends[CLIENT].socket);
+        self.transmit(CLIENT, fabric);
+    }
+    #[inline]
+    fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
+        let end = &mut self.ends[side];
+        if !end.alarms.fired(fabric.now) {
+            return;
+        }
+        if end.socket.next_timeout().is_some_and(|at| at <= fabric.now) {
+            end.socket.on_timeout(fabric.now);
+        }
+        self.transmit(side, fabric);
+    }
+    #[inline]
+    fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
+        let Some(segment) = fabric.pool.open_segment(&packet) else { return };
+        let socket = &mut self.ends[side].socket;
+        if packet.header.marks.is_returned() {
+            socket.on_returned(fabric.now, &segment);
+        } else {
+            socket.on_segment(fabric.now, &segment, packet.header.marks.ecn());
+        }
+        if side == SERVER {
+            self.read(fabric.now);
+        } else if let Some(next) = self.source.on_client(fabric.now, socket) {
+            fabric.schedule(next, kind::APP, self.index);
+        }
+        self.transmit(side, fabric);
+    }
+    fn received(&self) -> u64 {
+        self.received + self.source.received()
+    }
+    fn sender(&self) -> Option<Info> {
+        Some(self.info())
+    }
+    fn record(&self, record: &mut FlowRecord) {
+        record.completed = self.completed;
+    }
+    fn sample(&self, _at: Time, probe: &mut Probe, _record: &mut Record) {
+        self.ends[CLIENT].socket.probe(probe);
+    }
+    fn finish(&mut self, at: Time, record: &mut Record) {
+        self.source.finish(at, self.index as u32, record);
     }
 }

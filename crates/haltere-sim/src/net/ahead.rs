@@ -18,7 +18,6 @@
 
 use crate::net::fabric::{DELIVER, Fabric};
 use haltere_plan::Plan;
-use haltere_plan::plan::AppPlan;
 use haltere_units::Time;
 
 /// A packet that a feeder put on its line.
@@ -41,7 +40,7 @@ enum Source {
 impl Fabric {
     /// Finds the links that may take packets ahead of time. Paths must not be added afterwards.
     pub fn open_links(&mut self, plan: &Plan) {
-        let paths_are_known = plan.flows.iter().all(|flow| !matches!(flow.app, AppPlan::Arrivals(_)));
+        let paths_are_known = plan.flows.iter().all(|flow| flow.app.arrivals().is_none());
         if !paths_are_known || self.links.iter().any(|link| link.returns()) {
             return;
         }

@@ -4,7 +4,7 @@ use crate::engine::event_queue::{EventQueue, Target};
 use crate::engine::prefetch::{LINE, fetch};
 use crate::net::link::{Link, Next};
 use crate::net::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
-use haltere_plan::Routes;
+use haltere_plan::{Record, Routes};
 use haltere_queue::Ecn;
 use haltere_transport::{Flags, Segment};
 use haltere_units::Time;
@@ -50,6 +50,8 @@ pub(crate) struct Fabric {
     pub framing: u32,
     /// Client ports given out while the run goes on.
     pub last_port: u16,
+    /// What has been written down so far: rows of flows as they come, samples of the recorder.
+    pub record: Record,
 }
 
 impl Fabric {

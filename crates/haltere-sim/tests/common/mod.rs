@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure};
+use haltere_plan::plan::{AppPlan, CbrPlan, FlowPlan, LinkPlan, Measure, PingPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
 
@@ -27,11 +27,11 @@ pub fn flow(from: usize, to: usize, app: AppPlan) -> FlowPlan {
 }
 
 pub fn cbr(mbps: u64, packet: u64) -> AppPlan {
-    AppPlan::Cbr { rate: Rate::from_mbps(mbps), packet: Bytes::new(packet), ecn: false }
+    AppPlan::Cbr(CbrPlan { rate: Rate::from_mbps(mbps), packet: Bytes::new(packet), ecn: false })
 }
 
 pub fn ping(ms: u64) -> AppPlan {
-    AppPlan::Ping { interval: Dur::from_ms(ms), payload: Bytes::new(56), ecn: false }
+    AppPlan::Ping(PingPlan { interval: Dur::from_ms(ms), payload: Bytes::new(56), ecn: false })
 }
 
 /// Ethernet framing; the first link of each pair is watched; flows are called f0, f1, ...

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{in_real_time, privileged};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{LinkPlan, Measure, TcpPlan};
+use haltere_plan::plan::{BulkPlan, CbrPlan, LinkPlan, Measure, OnOffPlan, PingPlan, TcpPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Rate};
@@ -48,11 +48,11 @@ fn dumbbell(queue: &str, flows: Vec<(usize, usize, AppPlan)>, seconds: u64) -> P
 fn bulk(kind: &str, bytes: Option<u64>) -> AppPlan {
     let congestion = CongestionParams::default_of(kind).unwrap();
     let tcp = TcpPlan::alike(congestion, TcpParams::default());
-    AppPlan::Bulk { tcp, bytes: bytes.map(Bytes::new) }
+    AppPlan::Bulk(BulkPlan { tcp, bytes: bytes.map(Bytes::new) })
 }
 
 fn ping() -> AppPlan {
-    AppPlan::Ping { interval: Dur::from_ms(20), payload: Bytes::new(56), ecn: false }
+    AppPlan::Ping(PingPlan { interval: Dur::from_ms(20), payload: Bytes::new(56), ecn: false })
 }
 
 fn quick() -> Control<'static> {
@@ -114,7 +114,7 @@ fn ecn_flows_are_marked_and_lose_nothing() {
             return;
         }
         let mut app = bulk("reno", None);
-        if let AppPlan::Bulk { tcp, .. } = &mut app {
+        if let AppPlan::Bulk(BulkPlan { tcp, .. }) = &mut app {
             Arc::make_mut(&mut tcp.sender).ecn = true;
             Arc::make_mut(&mut tcp.receiver).ecn = true;
         }
@@ -150,7 +150,7 @@ fn datagrams_keep_their_rate() {
         if !privileged("datagrams") {
             return;
         }
-        let cbr = AppPlan::Cbr { rate: Rate::from_mbps(4), packet: Bytes::new(1000), ecn: true };
+        let cbr = AppPlan::Cbr(CbrPlan { rate: Rate::from_mbps(4), packet: Bytes::new(1000), ecn: true });
         let plan = dumbbell(FQ_CODEL, vec![(0, 5, cbr)], 2);
         let outcome = run(&plan, &quick()).unwrap();
         let flow = &outcome.record.flows[0];
@@ -166,9 +166,9 @@ fn an_on_off_source_writes_what_it_should() {
         if !privileged("an on-off source") {
             return;
         }
-        let AppPlan::Bulk { tcp, .. } = bulk("reno", None) else { unreachable!() };
+        let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("reno", None) else { unreachable!() };
         let half = haltere_plan::plan::DurationDistribution::Constant(Dur::from_ms(250));
-        let app = AppPlan::OnOff { tcp, rate: Rate::from_mbps(4), chunk: Bytes::new(1000), on: half, off: half };
+        let app = AppPlan::OnOff(OnOffPlan { tcp, rate: Rate::from_mbps(4), chunk: Bytes::new(1000), on: half, off: half });
         let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 5, app)], 3), &quick()).unwrap();
         // Six times 250 ms of 500 kB/s, less what is under way.
         let received = outcome.record.flows[0].received;
@@ -280,7 +280,7 @@ fn a_calibration_out_of_bounds_is_refused_with_the_reason() {
 fn flows_of_one_host_must_agree_on_its_kernel() {
     in_real_time(|| {
         let mut other = bulk("reno", None);
-        if let AppPlan::Bulk { tcp, .. } = &mut other {
+        if let AppPlan::Bulk(BulkPlan { tcp, .. }) = &mut other {
             Arc::make_mut(&mut tcp.sender).sack = false;
         }
         let error =
@@ -323,7 +323,7 @@ fn controls_that_the_kernel_lacks_are_loaded_for_the_run_and_unloaded_after_it()
 
 /// One stream over three paths between two hosts of two interfaces each: the first's other address, the other's first.
 fn multipath(scheduler: &str) -> AppPlan {
-    let AppPlan::Bulk { tcp, .. } = bulk("cubic", None) else { unreachable!() };
+    let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("cubic", None) else { unreachable!() };
     let paths = [(0, 4), (0, 5), (1, 4)].map(|(from, to)| PathPlan { from, to, join: None, leave: None, cut: None });
     let multipath = MultipathParams {
         scheduler: SchedulerParams::default_of(scheduler).unwrap(),

@@ -3,7 +3,7 @@
 //! An experiment holds its traces: where it is read, a file's times are put in the place of its name, so that a run
 //! depends on nothing but the experiment and the seed, on any machine.
 
-use super::error::{Fault, FaultKind, ScenarioError};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// The most delivery opportunities of one trace: what a machine can still hold.
-const MOST: usize = 20_000_000;
+const MAX_OPPORTUNITIES: usize = 20_000_000;
 
 /// A trace: the name of its file, or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,8 +55,8 @@ impl Trace {
             let (Ok(gap), Ok(count)) = (gap.parse::<u32>(), count.parse::<usize>()) else {
                 return Err(fault("milliseconds such as `3` or `1x12`", format!("`{token}`")));
             };
-            if count > MOST - instants.len() {
-                return Err(fault(&format!("at most {MOST} opportunities"), "more".into()));
+            if count > MAX_OPPORTUNITIES - instants.len() {
+                return Err(fault(&format!("at most {MAX_OPPORTUNITIES} opportunities"), "more".into()));
             }
             if now + u64::from(gap) * count as u64 > u64::from(u32::MAX) {
                 return Err(fault(
@@ -85,7 +85,7 @@ impl Trace {
 }
 
 /// Puts the times of each `trace` file below `topology` in the place of the file's name.
-pub(super) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
+pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
     match experiment.get_mut("topology") {
         Some(topology) => walk(topology, "topology", folder),
         None => Ok(()),

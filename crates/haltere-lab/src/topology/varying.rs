@@ -1,16 +1,11 @@
 //! Links whose rate or delay changes: from what is written to what the plan says.
 
-use super::Network;
-use crate::scenario::Experiment;
-use crate::scenario::Overrides;
+use super::{Handover, Link, Network, Step, TraceSpec};
 use crate::scenario::error::{Fault, FaultKind, ScenarioError};
-use crate::scenario::topology::{Handover, Link, Step};
-use crate::scenario::trace::TraceSpec;
+use crate::scenario::{Experiment, Overrides};
+use haltere_plan::FULL_PACKET;
 use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Bytes, Dur, Rate};
-
-/// Length of a full IP packet.
-const FULL_PACKET: u64 = 1500;
 
 impl Network {
     /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.

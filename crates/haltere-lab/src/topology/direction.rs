@@ -1,0 +1,61 @@
+//! One direction of a link: from what is written to what the plan takes.
+
+use super::{Link, default_queue, varying};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use haltere_plan::varying::Varying;
+use haltere_units::{Bytes, Rate, Size};
+
+/// One direction of a link as written.
+#[derive(Clone)]
+pub(crate) struct Direction {
+    pub(crate) link: Link,
+    pub(crate) ring: Option<u32>,
+    pub(crate) mpu: Bytes,
+    pub(crate) varying: Option<Box<Varying>>,
+    /// Where its queue stands in the experiment.
+    pub(crate) place: String,
+}
+
+/// Both directions of a link, the second with its overrides.
+pub(crate) fn both(link: &Link, place: &str) -> Result<[Direction; 2], ScenarioError> {
+    let mut reverse = link
+        .reverse
+        .apply(link)
+        .map_err(|e| Fault::new(place, "reverse", "what the schema says", e).hint("this is a bug of Haltere").bug())?;
+    varying::one_capacity(&mut reverse, &link.reverse);
+    // An override tells about the other direction only, so `place` names the table that gave the queue.
+    let back = if link.reverse.has("queue") { format!("{place}.reverse") } else { place.into() };
+    Ok([direction(link.clone(), place, place.into())?, direction(reverse, &reverse_path(link, place), back)?])
+}
+
+fn reverse_path(link: &Link, place: &str) -> String {
+    if link.reverse.is_empty() { place.into() } else { format!("{place}.reverse") }
+}
+
+fn direction(link: Link, path: &str, place: String) -> Result<Direction, ScenarioError> {
+    if link.rate == Some(Rate::ZERO) {
+        let hint = "leave it out for a link on which packets take no time";
+        return Err(Fault::new(path, "rate", "above zero", Rate::ZERO).hint(hint).out_of_range());
+    }
+    let ring = match link.ring {
+        None => None,
+        Some(Size::Packets(n)) if n >= 1 && n <= u64::from(u32::MAX) => Some(n as u32),
+        Some(other) => {
+            let rule = format!("from 1p to {}p, in packets", u32::MAX);
+            return Err(Fault::new(path, "ring", rule, other).out_of_range());
+        }
+    };
+    let varying = varying::of(&link, path)?;
+    Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
+}
+
+/// The least rate of all directions.
+pub(crate) fn slowest(links: &[[Direction; 2]]) -> Option<Rate> {
+    links.iter().flatten().filter_map(|d| d.link.rate).min()
+}
+
+/// Whether a direction is watched if its topology has no bottleneck of its own: the slowest are, and those with a queue or a rate of note.
+pub(crate) fn watched(link: &Link, slowest: Option<Rate>) -> bool {
+    let slow = link.rate.is_some() && link.rate == slowest;
+    link.watch.unwrap_or(slow || link.queue != default_queue() || link.trace.is_some() || !link.schedule.is_empty())
+}

@@ -1,0 +1,66 @@
+//! Any nodes and links.
+
+use super::{Context, Link, Network, TopologyKind, both, slowest, watched};
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Any nodes and links. A packet takes the path of the fewest links. Of several it takes the path of the least delay, then the one given
+/// first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Graph {
+    /// Names of the nodes.
+    #[schemars(length(min = 2))]
+    pub nodes: Vec<String>,
+    /// The links.
+    #[schemars(length(min = 1))]
+    pub links: Vec<GraphLink>,
+}
+
+/// A link of a graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GraphLink {
+    /// Name of the node at one end.
+    pub from: String,
+    /// Name of the node at the other end.
+    pub to: String,
+    /// What the link is.
+    #[serde(flatten)]
+    pub link: Link,
+}
+
+impl TopologyKind for Graph {
+    fn example() -> &'static str {
+        r#"[topology.graph]
+nodes = ["a", "b", "core", "z"]
+links = [
+    { from = "a", to = "core", rate = "100Mbit", delay = "1ms" },
+    { from = "b", to = "core", rate = "100Mbit", delay = "5ms" },
+    { from = "core", to = "z", rate = "20Mbit", delay = "10ms", queue = "pie" },
+]
+
+[[traffic]]
+kind = "bulk"
+from = "a"
+to = "z"
+"#
+    }
+    fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+        network.add_all(&self.nodes, context.place)?;
+        let path = |i: usize| context.below(&format!("links[{i}]"));
+        let links = self.links.iter().enumerate().map(|(i, l)| both(&l.link, &path(i)));
+        let links = links.collect::<Result<Vec<_>, _>>()?;
+        let slowest = slowest(&links);
+        for (i, (written, link)) in self.links.iter().zip(&links).enumerate() {
+            let path = path(i);
+            let (from, to) = (network.node(&written.from, &path, "from")?, network.node(&written.to, &path, "to")?);
+            if from == to {
+                return Err(
+                    Fault::new(path, "to", "another node than `from`", format!("`{}`", written.to)).out_of_range()
+                );
+            }
+            network.join(from, to, link, |direction| watched(direction, slowest));
+        }
+        Ok(())
+    }
+}

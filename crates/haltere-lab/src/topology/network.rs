@@ -1,0 +1,195 @@
+//! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
+
+use super::{Context, Direction, Handover, Link};
+use crate::scenario::Experiment;
+use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::traffic::FlowDraft;
+use haltere_plan::plan::LinkPlan;
+use haltere_plan::routes::Routes;
+use haltere_units::Dur;
+use std::collections::HashMap;
+
+/// Nodes and links of one run.
+#[derive(Default)]
+pub(crate) struct Network {
+    pub(crate) nodes: Vec<String>,
+    pub(crate) links: Vec<LinkPlan>,
+    /// Where each link stands in the experiment, for errors about its queue.
+    pub(crate) places: Vec<String>,
+    /// The pairs of hosts that `pairs` of a traffic entry counts from 1, if the topology has any.
+    pub(crate) pairs: Vec<(usize, usize)>,
+    /// Flows are spread over equal paths.
+    pub(crate) ecmp: bool,
+    /// Where nodes stand in a drawing, if the topology says so.
+    pub(crate) hints: HashMap<usize, Hint>,
+    by_name: HashMap<String, usize>,
+    link_names: HashMap<String, u32>,
+}
+
+/// Where a node stands in a drawing, and which others are drawn as one with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hint {
+    /// Nodes of one group are drawn as one.
+    pub(crate) group: &'static str,
+    /// Its column, from 0 on the left, if it sends data.
+    pub(crate) layer: u32,
+    /// Its column if it receives data.
+    pub(crate) receivers_layer: u32,
+    /// It is a host, not a switch.
+    pub(crate) host: bool,
+}
+
+impl Hint {
+    /// A switch in that column.
+    pub(crate) fn switch(group: &'static str, layer: u32) -> Hint {
+        Hint { group, layer, receivers_layer: layer, host: false }
+    }
+    /// A host in that column.
+    pub(crate) fn host(group: &'static str, layer: u32) -> Hint {
+        Hint { host: true, ..Hint::switch(group, layer) }
+    }
+    /// In another column if it receives data.
+    pub(crate) fn or_receives(self, layer: u32) -> Hint {
+        Hint { receivers_layer: layer, ..self }
+    }
+}
+
+/// The links that a flow's data takes, and those that come back.
+pub(crate) struct Path {
+    there: Vec<usize>,
+    back: Vec<usize>,
+}
+
+impl Network {
+    /// The network of that experiment.
+    pub(crate) fn of(experiment: &Experiment, seed: u64) -> Result<Network, ScenarioError> {
+        let mut network = Network::default();
+        let place = format!("topology.{}", experiment.topology.kind());
+        let context = Context { place: &place, framing: experiment.framing, seed };
+        experiment.topology.as_kind().build(&mut network, &context)?;
+        network.set_means(experiment);
+        Ok(network)
+    }
+
+    /// Index of the node of that name, which stands at `key` in the table `path`.
+    pub(crate) fn node(&self, name: &str, path: &str, key: &str) -> Result<usize, ScenarioError> {
+        self.by_name.get(name).copied().ok_or_else(|| {
+            let rule = format!("one of the nodes {}", listed(&self.nodes));
+            Fault::new(path, key, rule, format!("`{name}`")).hint(did_you_mean(name, &self.nodes)).unknown_name()
+        })
+    }
+
+    /// Adds a node.
+    pub(crate) fn add(&mut self, name: &str) -> usize {
+        self.by_name.insert(name.into(), self.nodes.len());
+        self.nodes.push(name.into());
+        self.nodes.len() - 1
+    }
+
+    /// Says where a node stands in a drawing.
+    pub(crate) fn show(&mut self, node: usize, hint: Hint) {
+        self.hints.insert(node, hint);
+    }
+
+    /// Adds nodes whose names the user gave.
+    pub(crate) fn add_all(&mut self, names: &[String], path: &str) -> Result<(), ScenarioError> {
+        for (i, name) in names.iter().enumerate() {
+            let fault = |rule: &str| Fault::new(path, format!("nodes[{i}]"), rule, format!("`{name}`")).out_of_range();
+            if self.by_name.contains_key(name) {
+                return Err(fault("a name of its own"));
+            }
+            if name.is_empty()
+                || name.contains(['>', ':', '#'])
+                || name.chars().any(|c| c.is_control() || c.is_whitespace())
+            {
+                return Err(fault("a name without blanks, `>`, `:` and `#`"));
+            }
+            self.add(name);
+        }
+        Ok(())
+    }
+
+    /// Adds both directions of a link.
+    pub(crate) fn join(
+        &mut self,
+        from: usize,
+        to: usize,
+        directions: &[Direction; 2],
+        watched: impl Fn(&Link) -> bool,
+    ) {
+        for (direction, (from, to)) in directions.iter().zip([(from, to), (to, from)]) {
+            self.lay(from, to, direction, watched(&direction.link));
+        }
+    }
+
+    /// Adds one direction of a link.
+    pub(crate) fn lay(&mut self, from: usize, to: usize, direction: &Direction, watched: bool) {
+        let base = format!("{}>{}", self.nodes[from], self.nodes[to]);
+        let count = self.link_names.entry(base.clone()).or_insert(0);
+        *count += 1;
+        let name = if *count == 1 { base } else { format!("{base}#{count}") };
+        let link = &direction.link;
+        self.links.push(LinkPlan {
+            name,
+            from,
+            to,
+            rate: link.rate,
+            delay: link.delay,
+            varying: direction.varying.clone(),
+            jitter: link.jitter,
+            loss: link.loss,
+            queue: link.queue.clone(),
+            ring: direction.ring,
+            handover_at_start: link.handover == Handover::Start,
+            burst: link.burst,
+            mpu: direction.mpu,
+            watched,
+            rtt: None,
+        });
+        self.places.push(direction.place.clone());
+    }
+
+    /// The paths of all flows; a flow whose ends do not reach each other is an error.
+    pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<Path>, ScenarioError> {
+        let mut routes = Routes::new(self.nodes.len(), self.links.iter().map(|l| (l.from, l.to, l.delay)));
+        let mut paths = Vec::with_capacity(flows.len());
+        let ends = |flow: &FlowDraft| flow.plan.app.ends(flow.plan.from, flow.plan.to);
+        for (flow, (from, to)) in flows.iter().flat_map(|flow| ends(flow).into_iter().map(move |ends| (flow, ends))) {
+            match (routes.path(from, to), routes.path(to, from)) {
+                (Some(there), Some(back)) => paths.push(Path { there, back }),
+                _ => {
+                    let rule = format!("a node that can be reached from `{}`", self.nodes[flow.from_written]);
+                    let got = format!("`{}`", self.nodes[flow.to_written]);
+                    let hint = "no links join the two";
+                    return Err(Fault::new(&flow.place, "to", rule, got).hint(hint).unreachable());
+                }
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Gives each link the median round-trip time of the flows over it, those of their replies included; a link without
+    /// flows gets the median of all flows.
+    pub(crate) fn set_round_trips(&mut self, paths: &[Path]) {
+        let mut over: Vec<Vec<Dur>> = vec![Vec::new(); self.links.len()];
+        let mut all = Vec::with_capacity(paths.len());
+        for path in paths {
+            let links = || path.there.iter().chain(&path.back);
+            let rtt = links().fold(Dur::ZERO, |sum, &l| sum.saturating_add(self.links[l].delay));
+            links().for_each(|&l| over[l].push(rtt));
+            all.push(rtt);
+        }
+        let all = median(&mut all);
+        for (link, rtts) in self.links.iter_mut().zip(&mut over) {
+            link.rtt = median(rtts).or(all);
+        }
+    }
+}
+
+/// The median: of an even number, halfway between the two in the middle.
+fn median(values: &mut [Dur]) -> Option<Dur> {
+    values.sort_unstable();
+    let n = values.len();
+    let (low, high) = (values.get(n.checked_sub(1)? / 2)?.as_ns(), values[n / 2].as_ns());
+    Some(Dur::from_ns(low + (high - low) / 2))
+}

@@ -1,0 +1,37 @@
+//! TCP that always has something to send, or sends a number of bytes.
+
+use super::{About, Ends, Entry, TcpSide, TrafficKind};
+use crate::scenario::ScenarioError;
+use haltere_plan::plan::{AppPlan, BulkPlan};
+use haltere_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// TCP that always has something to send, or sends `bytes` and closes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Bulk {
+    /// Between whom and when.
+    #[serde(flatten)]
+    pub ends: Ends,
+    /// The TCP of these flows.
+    #[serde(flatten)]
+    pub side: TcpSide,
+    /// Bytes that each flow sends in all. If it is not given, a flow never ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+}
+
+impl TrafficKind for Bulk {
+    fn about() -> About {
+        let example = "congestion = [\"cubic\", \"reno\"]";
+        About { endless_without: Some(&["bytes"]), example, ..About::TCP }
+    }
+    fn ends(&self) -> &Ends {
+        &self.ends
+    }
+    fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
+        entry.some_bytes(self.bytes)?;
+        entry.tcp(&self.side, |tcp| BulkPlan { tcp, bytes: self.bytes }.into())
+    }
+}

@@ -1,0 +1,40 @@
+//! UDP at a constant rate.
+
+use super::{About, Ends, Entry, TrafficKind};
+use crate::scenario::ScenarioError;
+use haltere_plan::app::MAX_DATAGRAM;
+use haltere_plan::plan::{AppPlan, CbrPlan};
+use haltere_units::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// UDP at a constant rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Cbr {
+    /// Between whom and when.
+    #[serde(flatten)]
+    pub ends: Ends,
+    /// Payload rate.
+    pub rate: Rate,
+    /// Payload bytes of a packet.
+    #[serde(default = "super::entry::packet")]
+    pub packet: Bytes,
+    /// Packets are ECN-capable.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+impl TrafficKind for Cbr {
+    fn about() -> About {
+        About { example: "rate = \"1Mbit\"\npairs = [1]", ..About::PLAIN }
+    }
+    fn ends(&self) -> &Ends {
+        &self.ends
+    }
+    fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
+        entry.positive_rate(self.rate)?;
+        entry.payload("packet", self.packet, MAX_DATAGRAM)?;
+        Ok(vec![CbrPlan { rate: self.rate, packet: self.packet, ecn: self.ecn }.into()])
+    }
+}

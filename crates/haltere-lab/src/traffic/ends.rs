@@ -1,0 +1,120 @@
+//! Between whom the flows of an entry run, and when: the keys that all kinds share.
+
+use haltere_units::Dur;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+
+/// Between whom flows run, how many, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Ends {
+    /// Name of this entry in the results. If it is not given, it is the kind and the entry's place in the file, such as `bulk1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The pairs of hosts between which flows run: `all`, or their numbers from 1. A dumbbell has pairs. Not together with `from` and
+    /// `to`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Pairs>,
+    /// Name of the node that sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Name of the node that receives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Flows for each pair, or from `from` to `to`.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: u32,
+    /// Direction of the data: from `c` to `s` (`from` to `to`), back, or one flow in each direction.
+    pub direction: Direction,
+    /// When the flows start.
+    pub start: Dur,
+    /// Each flow starts later by a time drawn uniformly from zero to this, with the random seed and the flow's name.
+    pub jitter: Dur,
+    /// When the flows stop. If it is not given, they stop at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Dur>,
+}
+
+impl Default for Ends {
+    fn default() -> Ends {
+        Ends {
+            name: None,
+            pairs: None,
+            from: None,
+            to: None,
+            count: 1,
+            direction: Direction::Forward,
+            start: Dur::ZERO,
+            jitter: Dur::from_ms(100),
+            stop: None,
+        }
+    }
+}
+
+/// Direction of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From `c` to `s`, or from `from` to `to`.
+    Forward,
+    /// From `s` to `c`, or from `to` to `from`.
+    Backward,
+    /// One flow in each direction.
+    Both,
+}
+
+impl Direction {
+    /// The directions, each from its sender to its receiver, of a pair as written.
+    pub(crate) fn of(self, from: usize, to: usize) -> impl Iterator<Item = (usize, usize)> {
+        let (there, back) = (self != Direction::Backward, self != Direction::Forward);
+        [there.then_some((from, to)), back.then_some((to, from))].into_iter().flatten()
+    }
+}
+
+/// Pairs of hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pairs {
+    /// Every pair.
+    All,
+    /// These, counted from 1.
+    These(Vec<u32>),
+}
+
+impl Serialize for Pairs {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Pairs::All => s.serialize_str("all"),
+            Pairs::These(numbers) => numbers.serialize(s),
+        }
+    }
+}
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Pairs, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            These(Vec<u32>),
+            All(Cow<'static, str>),
+        }
+        match Written::deserialize(d)? {
+            Written::These(numbers) => Ok(Pairs::These(numbers)),
+            Written::All(text) if text == "all" => Ok(Pairs::All),
+            Written::All(_) => Err(serde::de::Error::custom("pairs are `all` or a list of numbers")),
+        }
+    }
+}
+impl JsonSchema for Pairs {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Pairs".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [
+            { "const": "all" },
+            { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 1 } }
+        ] })
+    }
+}

@@ -1,0 +1,216 @@
+//! A traffic entry and its flows: names, ends, directions, starts and stops, the same for every kind.
+
+use super::{Direction, Ends, Pairs, Traffic};
+use crate::build::at;
+use crate::scenario::Experiment;
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::topology::Network;
+use haltere_plan::plan::{DurationDistribution, FlowPlan};
+use haltere_plan::rng::Rng;
+use haltere_units::{Bytes, Dur, Rate};
+
+/// The most flows of one experiment: what a machine can still hold.
+const MAX_FLOWS: u64 = 1_000_000;
+
+/// A flow with what error messages need.
+pub(crate) struct FlowDraft {
+    pub(crate) plan: FlowPlan,
+    /// The traffic entry, e.g. `traffic[0]`.
+    pub(crate) place: String,
+    /// The ends as written, before `direction`.
+    pub(crate) from_written: usize,
+    pub(crate) to_written: usize,
+}
+
+/// All flows, in the order of the entries; within one by pair, then count, then direction.
+pub(crate) fn flows(experiment: &Experiment, network: &Network, seed: u64) -> Result<Vec<FlowDraft>, ScenarioError> {
+    let mut flows: Vec<FlowDraft> = Vec::new();
+    let mut labels: Vec<String> = Vec::new();
+    for (group, traffic) in experiment.traffic.iter().enumerate() {
+        let label = traffic.as_kind().ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.kind(), group + 1));
+        let entry = Entry { experiment, network, traffic, group, place: format!("traffic[{group}]"), label, seed };
+        entry.check_label(&labels)?;
+        flows.extend(entry.flows()?);
+        labels.push(entry.label);
+        if flows.len() as u64 > MAX_FLOWS {
+            let fault = Fault::new("", "traffic", format!("at most {MAX_FLOWS} flows in all"), flows.len());
+            return Err(fault.out_of_range());
+        }
+    }
+    Ok(flows)
+}
+
+/// A traffic entry of an experiment on its network: what a kind may ask while it makes its plan.
+pub(crate) struct Entry<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) network: &'a Network,
+    traffic: &'a Traffic,
+    group: usize,
+    /// Where it stands, e.g. `traffic[0]`.
+    pub(crate) place: String,
+    /// Its name: the one given, or its kind and its place among the entries, from 1.
+    pub(crate) label: String,
+    /// The random seed of the run.
+    pub(crate) seed: u64,
+}
+
+impl Entry<'_> {
+    fn check_label(&self, taken: &[String]) -> Result<(), ScenarioError> {
+        let label = &self.label;
+        let fault = |rule: &str| self.fault("name", rule, format!("`{label}`")).out_of_range();
+        if taken.contains(label) {
+            return Err(fault("another name than those of the other entries"));
+        }
+        if label.is_empty() || label.contains([':', '>', '#']) || label.chars().any(char::is_control) {
+            return Err(fault("a name without `:`, `>` and `#`"));
+        }
+        Ok(())
+    }
+
+    fn flows(&self) -> Result<Vec<FlowDraft>, ScenarioError> {
+        let (kind, ends) = (self.traffic.as_kind(), self.ends());
+        self.check_times()?;
+        let pairs = kind.pairs(self)?;
+        let count = ends.count.saturating_mul(kind.flows_of_a_pair());
+        let total = pairs.len() as u64 * u64::from(count);
+        if total > MAX_FLOWS {
+            let rule = format!("such that there are at most {MAX_FLOWS} flows");
+            return Err(self.fault("count", rule, total).out_of_range());
+        }
+        let apps = kind.plan(self)?;
+        let single = total == 1 && ends.direction != Direction::Both;
+        let mut flows = Vec::new();
+        for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..count).map(move |_| *p)).enumerate() {
+            let copy = turn as u64 % u64::from(count) + 1;
+            for (from, to) in ends.direction.of(a, b) {
+                let name = if single { self.label.clone() } else { self.name_of(from, to, copy) };
+                let start = at(ends.start.saturating_add(self.delay_of_start(&name)));
+                let app = apps[turn % apps.len()].clone();
+                let plan = FlowPlan { name, group: self.group, from, to, start, stop: ends.stop.map(at), app };
+                flows.push(FlowDraft { plan, place: self.place.clone(), from_written: a, to_written: b });
+            }
+        }
+        Ok(flows)
+    }
+
+    /// The name of one of several flows, the `copy`-th between these nodes.
+    fn name_of(&self, from: usize, to: usize, copy: u64) -> String {
+        let (label, nodes) = (&self.label, &self.network.nodes);
+        match copy {
+            1 => format!("{label}:{}>{}", nodes[from], nodes[to]),
+            _ => format!("{label}:{}>{}#{copy}", nodes[from], nodes[to]),
+        }
+    }
+
+    /// By how much later than `start` the flow of that name starts. Flows that arrive during the run draw their own times.
+    fn delay_of_start(&self, name: &str) -> Dur {
+        if self.traffic.arrives() {
+            return Dur::ZERO;
+        }
+        let jitter = DurationDistribution::Uniform(Dur::ZERO, self.ends().jitter);
+        Rng::new(self.seed, &format!("{name} start")).span(jitter)
+    }
+
+    /// Between whom and when its flows run.
+    pub(crate) fn ends(&self) -> &Ends {
+        self.traffic.as_kind().ends()
+    }
+
+    /// The key `name` of this entry must be `rule`, but is `got`.
+    pub(crate) fn fault(&self, name: &str, rule: impl Into<String>, got: impl std::fmt::Display) -> Fault {
+        Fault::new(&self.place, name, rule, got)
+    }
+
+    fn check_times(&self) -> Result<(), ScenarioError> {
+        let (ends, end) = (self.ends(), self.experiment.duration);
+        if ends.start >= end {
+            return Err(self.fault("start", format!("before the end of the run at {end}"), ends.start).out_of_range());
+        }
+        let room = end - ends.start;
+        let drawn = self.traffic.arrives();
+        if ends.jitter >= room && !drawn {
+            let fault =
+                self.fault("jitter", format!("less than the {room} from `start` to the end of the run"), ends.jitter);
+            return Err(fault.hint("write for example `jitter = \"0s\"`").out_of_range());
+        }
+        if let Some(stop) = ends.stop
+            && stop <= ends.start.saturating_add(if drawn { Dur::ZERO } else { ends.jitter })
+        {
+            let latest = ends.start.saturating_add(ends.jitter);
+            return Err(self.fault("stop", format!("after the latest start at {latest}"), stop).out_of_range());
+        }
+        Ok(())
+    }
+
+    /// The nodes between which the entry's flows run: `pairs`, or `from` and `to`.
+    pub(crate) fn pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
+        let ends = self.ends();
+        match (&ends.from, &ends.to) {
+            (None, None) if !self.network.pairs.is_empty() => self.numbered(ends),
+            (Some(from), Some(to)) => {
+                if ends.pairs.is_some() {
+                    let fault = self.fault("pairs", "left out beside `from` and `to`", "both");
+                    return Err(fault.out_of_range());
+                }
+                let a = self.network.node(from, &self.place, "from")?;
+                let b = self.network.node(to, &self.place, "to")?;
+                if a == b {
+                    return Err(self.fault("to", "another node than `from`", format!("`{to}`")).out_of_range());
+                }
+                Ok(vec![(a, b)])
+            }
+            (from, _) => {
+                let missing = if from.is_none() { "from" } else { "to" };
+                let hint = match (&ends.pairs, self.network.pairs.is_empty()) {
+                    (Some(_), true) => "this topology has no `pairs`: write `from` and `to`",
+                    _ => "write both `from` and `to`",
+                };
+                Err(self.fault(missing, "the name of a node", "nothing").hint(hint).missing())
+            }
+        }
+    }
+
+    /// The pairs with these numbers, from 1.
+    fn numbered(&self, ends: &Ends) -> Result<Vec<(usize, usize)>, ScenarioError> {
+        let pairs = &self.network.pairs;
+        let all = pairs.len() as u64;
+        let Some(Pairs::These(numbers)) = &ends.pairs else { return Ok(pairs.clone()) };
+        if let Some((i, wrong)) = numbers.iter().enumerate().find(|(_, n)| !(1..=all).contains(&u64::from(**n))) {
+            return Err(self.fault(&format!("pairs[{i}]"), format!("from 1 to {all}"), wrong).out_of_range());
+        }
+        if let Some((i, twice)) = numbers.iter().enumerate().find(|(i, n)| numbers[..*i].contains(n)) {
+            let fault = self.fault(&format!("pairs[{i}]"), "named once", twice);
+            return Err(fault.hint("`count` gives several flows for each pair").out_of_range());
+        }
+        Ok(numbers.iter().map(|&n| pairs[n as usize - 1]).collect())
+    }
+
+    /// A number of bytes that is given is not zero.
+    pub(crate) fn some_bytes(&self, bytes: Option<Bytes>) -> Result<(), ScenarioError> {
+        match bytes {
+            Some(Bytes::ZERO) => {
+                let fault = self.fault("bytes", "at least 1B", Bytes::ZERO);
+                Err(fault.hint("leave it out for an endless flow").out_of_range())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The rate of a source is not zero.
+    pub(crate) fn positive_rate(&self, rate: Rate) -> Result<(), ScenarioError> {
+        if rate == Rate::ZERO { Err(self.fault("rate", "above zero", rate).out_of_range()) } else { Ok(()) }
+    }
+
+    /// A payload of at least one byte and at most `most`.
+    pub(crate) fn payload(&self, name: &str, bytes: Bytes, most: u64) -> Result<(), ScenarioError> {
+        if (1..=most).contains(&bytes.as_u64()) {
+            return Ok(());
+        }
+        Err(self.fault(name, format!("from 1B to {most}B"), bytes).out_of_range())
+    }
+}
+
+/// The default of the bytes of one write or one packet.
+pub(crate) fn packet() -> Bytes {
+    Bytes::new(1000)
+}

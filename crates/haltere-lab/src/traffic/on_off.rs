@@ -1,0 +1,52 @@
+//! TCP whose application writes at a rate while it is on.
+
+use super::duration::one_second;
+use super::{About, DurationSpec, Ends, Entry, TcpSide, TrafficKind};
+use crate::scenario::ScenarioError;
+use crate::scenario::error::FaultKind;
+use haltere_plan::plan::{AppPlan, DurationDistribution, OnOffPlan};
+use haltere_units::{Bytes, Dur, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// TCP whose application writes at a rate while it is on, and is silent while it is off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct OnOff {
+    /// Between whom and when.
+    #[serde(flatten)]
+    pub ends: Ends,
+    /// The TCP of these flows.
+    #[serde(flatten)]
+    pub side: TcpSide,
+    /// The rate at which the application writes while it is on.
+    pub rate: Rate,
+    /// Bytes of one write.
+    #[serde(default = "super::entry::packet")]
+    pub packet: Bytes,
+    /// How long it is on.
+    #[serde(default = "one_second")]
+    pub on: DurationSpec,
+    /// How long it is off. With `0s` it is always on.
+    #[serde(default = "one_second")]
+    pub off: DurationSpec,
+}
+
+impl TrafficKind for OnOff {
+    fn about() -> About {
+        About { example: "rate = \"2Mbit\"\non = { exponential = \"1s\" }", ..About::TCP }
+    }
+    fn ends(&self) -> &Ends {
+        &self.ends
+    }
+    fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
+        entry.positive_rate(self.rate)?;
+        entry.payload("packet", self.packet, u64::from(u32::MAX))?;
+        let (on, off) = (entry.duration("on", &self.on)?, entry.duration("off", &self.off)?);
+        if on == DurationDistribution::Constant(Dur::ZERO) {
+            return Err(entry.fault("on", "above zero", Dur::ZERO).out_of_range());
+        }
+        let (rate, chunk) = (self.rate, self.packet);
+        entry.tcp(&self.side, |tcp| OnOffPlan { tcp, rate, chunk, on, off }.into())
+    }
+}

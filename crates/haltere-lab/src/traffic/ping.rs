@@ -1,0 +1,52 @@
+//! ICMP echo requests and their replies.
+
+use super::{About, Ends, Entry, TrafficKind, a_second};
+use crate::scenario::ScenarioError;
+use crate::scenario::error::FaultKind;
+use haltere_plan::app::MAX_DATAGRAM;
+use haltere_plan::plan::{AppPlan, PingPlan};
+use haltere_units::{Bytes, Dur};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// ICMP echo requests and their replies: the round-trip time as users see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Ping {
+    /// Between whom and when.
+    #[serde(flatten)]
+    pub ends: Ends,
+    /// Time between requests.
+    #[serde(default = "a_second")]
+    pub interval: Dur,
+    /// Payload bytes of a request. The default is that of ping(8).
+    #[serde(default = "payload")]
+    pub payload: Bytes,
+    /// Packets are ECN-capable.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn payload() -> Bytes {
+    Bytes::new(56)
+}
+
+impl TrafficKind for Ping {
+    fn about() -> About {
+        let example = "interval = \"100ms\"\npairs = [1]";
+        About { goodput: false, request_response: true, table: Some("pings"), example, ..About::PLAIN }
+    }
+    fn ends(&self) -> &Ends {
+        &self.ends
+    }
+    fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
+        if self.interval.is_zero() {
+            return Err(entry.fault("interval", "above zero", self.interval).out_of_range());
+        }
+        if self.payload.as_u64() > MAX_DATAGRAM {
+            let rule = format!("at most {MAX_DATAGRAM}B");
+            return Err(entry.fault("payload", rule, self.payload).out_of_range());
+        }
+        Ok(vec![PingPlan { interval: self.interval, payload: self.payload, ecn: self.ecn }.into()])
+    }
+}

@@ -1,0 +1,108 @@
+//! The TCP of the flows of an entry: the keys, and the plan of both endpoints.
+
+use super::Entry;
+use crate::build::verify;
+use crate::scenario::Overrides;
+use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use haltere_congestion::CongestionParams;
+use haltere_plan::plan::TcpPlan;
+use haltere_transport::TcpParams;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The TCP of the flows of one entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TcpSide {
+    /// The congestion control. A list is assigned round-robin to the pairs and their `count`; both directions of one pair get the
+    /// same.
+    pub congestion: Controls,
+    /// Both ends use ECN, or do not. If it is not given, `[tcp]` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
+    /// What is different from `[tcp]` at both ends.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub tcp: Overrides<TcpParams>,
+    /// What is different from that at the receiving end.
+    #[serde(skip_serializing_if = "Overrides::is_empty")]
+    pub receiver: Overrides<TcpParams>,
+}
+
+impl Default for TcpSide {
+    /// Linux's default congestion control, and `[tcp]` as it is.
+    fn default() -> TcpSide {
+        TcpSide {
+            congestion: Controls::One(CongestionParams::default_of("cubic").expect("the registry holds cubic")),
+            ecn: None,
+            tcp: Overrides::default(),
+            receiver: Overrides::default(),
+        }
+    }
+}
+
+/// One congestion control, or several that are assigned round-robin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Controls {
+    /// One for all.
+    One(CongestionParams),
+    /// In turn.
+    RoundRobin(#[schemars(length(min = 1))] Vec<CongestionParams>),
+}
+
+impl Controls {
+    /// All that are assigned.
+    pub fn all(&self) -> &[CongestionParams] {
+        match self {
+            Controls::One(control) => std::slice::from_ref(control),
+            Controls::RoundRobin(controls) => controls,
+        }
+    }
+}
+
+impl Entry<'_> {
+    /// What the entry's flows do: one for each of the congestion controls. All that `side` says of TCP is checked.
+    pub(crate) fn tcp<T>(&self, side: &TcpSide, app: impl Fn(TcpPlan) -> T) -> Result<Vec<T>, ScenarioError> {
+        let bug = |e| self.fault("tcp", "what the schema says", e).hint("this is a bug of Haltere").bug();
+        let mut base = self.experiment.tcp.clone();
+        base.ecn = side.ecn.unwrap_or(base.ecn);
+        let sender = side.tcp.apply(&base).map_err(bug)?;
+        let receiver = side.receiver.apply(&sender).map_err(bug)?;
+        let controls = side.congestion.all();
+        for (i, control) in controls.iter().enumerate() {
+            let name = if controls.len() == 1 { "congestion".into() } else { format!("congestion[{i}]") };
+            self.check_tcp(side, &sender, control, &name)?;
+        }
+        self.check_tcp(side, &receiver, &controls[0], "congestion")?;
+        let (sender, receiver) = (Arc::new(sender), Arc::new(receiver));
+        let plan = |c: &CongestionParams| TcpPlan {
+            congestion: Arc::new(c.clone()),
+            sender: sender.clone(),
+            receiver: receiver.clone(),
+        };
+        Ok(controls.iter().map(|c| app(plan(c))).collect())
+    }
+
+    /// Whether the control and the endpoint take these parameters.
+    fn check_tcp(
+        &self,
+        side: &TcpSide,
+        tcp: &TcpParams,
+        control: &CongestionParams,
+        name: &str,
+    ) -> Result<(), ScenarioError> {
+        verify::tcp(tcp).map_err(|e| {
+            let place = if side.receiver.has(e.name) {
+                format!("{}.receiver", self.place)
+            } else if side.tcp.has(e.name) {
+                format!("{}.tcp", self.place)
+            } else {
+                "tcp".into()
+            };
+            Fault::param(place, e).out_of_range()
+        })?;
+        verify::control(control, tcp).map_err(|e| Fault::param(format!("{}.{name}", self.place), e).out_of_range())
+    }
+}

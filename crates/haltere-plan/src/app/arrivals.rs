@@ -1,0 +1,72 @@
+//! TCP flows of limited size between several hosts, which start and end during the run.
+
+use super::{App, Protocol, TcpPlan};
+use crate::sizes::SizeDistribution;
+use haltere_units::Dur;
+use std::sync::Arc;
+
+/// TCP flows that start during the run. The ends of the plan's own flow count for nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrivalsPlan {
+    /// Both endpoints of each flow.
+    pub tcp: TcpPlan,
+    /// Indices of the nodes between which they run, two at least.
+    pub hosts: Arc<[usize]>,
+    /// When they start and between whom.
+    pub pattern: Pattern,
+    /// How large they are.
+    pub sizes: SizeDistribution,
+    /// The most flows that arrive; `None`: until the entry stops.
+    pub max_flows: Option<u64>,
+}
+
+/// When flows start, and between whom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pattern {
+    /// After exponentially distributed times with this mean, each between two hosts drawn anew.
+    Poisson {
+        /// The mean time from one to the next.
+        gap: Dur,
+    },
+    /// In rounds: several hosts send to one at a time.
+    Incast {
+        /// Index of the node to which they send; `None`: drawn for each round.
+        to: Option<usize>,
+        /// How many send. If they are more than the other hosts, some send several times.
+        senders: u32,
+        /// From one round to the next.
+        interval: Dur,
+        /// Each flow starts later by a time drawn uniformly from zero to this.
+        jitter: Dur,
+    },
+}
+
+impl Pattern {
+    /// The name of the traffic kind that has this pattern.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Pattern::Poisson { .. } => "poisson",
+            Pattern::Incast { .. } => "incast",
+        }
+    }
+}
+
+impl App for ArrivalsPlan {
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
+    }
+    fn tcp(&self) -> Option<&TcpPlan> {
+        Some(&self.tcp)
+    }
+    fn arrivals(&self) -> Option<&ArrivalsPlan> {
+        Some(self)
+    }
+    /// Every host sends to another halfway round the list: this stands for all pairs.
+    fn ends(&self, _from: usize, _to: usize) -> Vec<(usize, usize)> {
+        let (hosts, n) = (&self.hosts, self.hosts.len());
+        (0..n).map(|i| (hosts[i], hosts[(i + n / 2) % n])).collect()
+    }
+    fn kind_of_entry(&self) -> Option<&'static str> {
+        Some(self.pattern.kind())
+    }
+}

@@ -1,0 +1,22 @@
+//! TCP: a sender that always has something to send, or sends a number of bytes.
+
+use super::{App, Protocol, TcpPlan};
+use haltere_units::Bytes;
+
+/// A bulk transfer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BulkPlan {
+    /// Both endpoints.
+    pub tcp: TcpPlan,
+    /// Bytes to send in all; `None`: endless.
+    pub bytes: Option<Bytes>,
+}
+
+impl App for BulkPlan {
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
+    }
+    fn tcp(&self) -> Option<&TcpPlan> {
+        Some(&self.tcp)
+    }
+}

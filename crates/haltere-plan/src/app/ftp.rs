@@ -1,0 +1,34 @@
+//! Files uploaded by FTP, one task after the other.
+
+use super::{App, Protocol, TcpPlan};
+use haltere_units::Bytes;
+use std::sync::Arc;
+
+/// Files uploaded by FTP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FtpPlan {
+    /// Endpoints of every connection.
+    pub tcp: TcpPlan,
+    /// Which files.
+    pub work: Work,
+    /// Packets of tasks with files up to this are marked short, the others long.
+    pub short: Bytes,
+}
+
+/// The files of one FTP flow.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// One file of that size.
+    One(Bytes),
+    /// Files drawn from these sizes, each when the last is done.
+    Loop(Arc<[Bytes]>),
+}
+
+impl App for FtpPlan {
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
+    }
+    fn tcp(&self) -> Option<&TcpPlan> {
+        Some(&self.tcp)
+    }
+}

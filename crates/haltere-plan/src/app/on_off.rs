@@ -1,0 +1,29 @@
+//! TCP: an application that writes at a rate while it is on.
+
+use super::{App, Protocol, TcpPlan};
+use crate::plan::DurationDistribution;
+use haltere_units::{Bytes, Rate};
+
+/// An on-off source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OnOffPlan {
+    /// Both endpoints.
+    pub tcp: TcpPlan,
+    /// The rate at which it writes while on.
+    pub rate: Rate,
+    /// Bytes of one write.
+    pub chunk: Bytes,
+    /// How long it is on.
+    pub on: DurationDistribution,
+    /// How long it is off.
+    pub off: DurationDistribution,
+}
+
+impl App for OnOffPlan {
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
+    }
+    fn tcp(&self) -> Option<&TcpPlan> {
+        Some(&self.tcp)
+    }
+}

@@ -1,0 +1,24 @@
+//! ICMP echo requests and their replies.
+
+use super::{App, Protocol};
+use haltere_units::{Bytes, Dur};
+
+/// Echo requests at an interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PingPlan {
+    /// Time between requests.
+    pub interval: Dur,
+    /// Payload bytes of a request.
+    pub payload: Bytes,
+    /// Packets are ECN-capable.
+    pub ecn: bool,
+}
+
+impl App for PingPlan {
+    fn protocol(&self) -> Protocol {
+        Protocol::Icmp
+    }
+    fn has_goodput(&self) -> bool {
+        false
+    }
+}
