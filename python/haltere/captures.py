@@ -314,10 +314,13 @@ def _pairs(report: dict[str, Any]) -> Table:
 def _groups(report: dict[str, Any], method: int) -> str:
     groups = report["groups"][method]
     told = [", ".join(str(i + 1) for i in group) for group in groups if len(group) > 1]
-    alone = [str(group[0] + 1) for group in groups if len(group) == 1]
+    untold = report["untold"][method]
+    alone = [str(group[0] + 1) for group in groups if len(group) == 1 and group[0] not in untold]
     parts = [f"flows {flows} share a bottleneck" for flows in told]
     if alone:
         parts.append(f"{', '.join(alone)} with none of the others")
+    if untold:
+        parts.append(f"of {', '.join(str(flow + 1) for flow in untold)} it cannot be told")
     return f"{report['methods'][method]}: {'; '.join(parts)}."
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from . import commands
 from .commands._common import Commands, Parser
@@ -48,10 +51,11 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     try:
-        args = _parser().parse_args(argv)
-        status: int = args.does(args)
-        sys.stdout.flush()
-        return status
+        with _terminated_as_interrupted():
+            args = _parser().parse_args(argv)
+            status: int = args.does(args)
+            sys.stdout.flush()
+            return status
     except InputError as error:
         print(f"haltere: {_one_line(error)}", file=sys.stderr)
         return 2
@@ -64,6 +68,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("haltere: interrupted; finished runs are kept, the same command goes on from there", file=sys.stderr)
         return 130
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C, unless the program that calls this has its own handler. Only the main thread may say so."""
+    is_ours = threading.current_thread() is threading.main_thread()
+    if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _one_line(error: BaseException) -> str:

@@ -160,6 +160,8 @@ pub struct Report {
     pub pairs: Vec<Pair>,
     /// For each method the groups of flows that share a bottleneck; a flow alone is a group.
     pub groups: Vec<Vec<Vec<usize>>>,
+    /// For each method the flows that are alone and of which some pair could not be told: they may share with another.
+    pub untold: Vec<Vec<usize>>,
     /// What was said when.
     pub log: Vec<Told>,
     /// For each flow.

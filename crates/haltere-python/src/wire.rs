@@ -67,7 +67,8 @@ pub(crate) fn wire_run(
 }
 
 /// A router between two interfaces with the two links of a scenario, until a byte that is SIGTERM's or SIGINT's number can
-/// be read from the descriptor `signals`; SIGUSR1's has it print its statistics. `options` is JSON.
+/// be read from the descriptor `signals`; SIGUSR1's has it print its statistics. `options` is JSON. Once the interfaces are open this
+/// process gives up its privileges for good, unless `keep_privileges` is among the options.
 #[pyfunction]
 pub(crate) fn wire_router(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str, signals: i32) -> PyResult<()> {
     let lab = Arc::clone(&scenario.get().lab);

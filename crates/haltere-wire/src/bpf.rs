@@ -6,6 +6,7 @@
 //! Needs clang, bpftool, libbpf's headers, a kernel with BTF, and root outside any user namespace.
 
 use crate::error::WireError;
+use crate::privileges;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -47,12 +48,27 @@ impl Drop for Controls {
     }
 }
 
+/// Whether this process may load these controls; needs no tool.
+pub fn may_load(kinds: &[&str]) -> Result<(), WireError> {
+    if kinds.is_empty() || privileges::may_load_bpf() {
+        return Ok(());
+    }
+    let got = if privileges::is_first_user_namespace() { "a user without it" } else { "a user namespace" };
+    let what = format!(
+        "congestion control {}: not in this kernel; to load it as BPF needs root outside a user namespace, got {got}; \
+         run as root without `unshare -Ur`, or take a control of the kernel",
+        kinds.join(", ")
+    );
+    Err(WireError::Missing(what))
+}
+
 /// Builds and loads these controls.
 pub fn load(kinds: &[&str]) -> Result<Controls, WireError> {
     let mut controls = Controls { loader: None, workshop: None };
     if kinds.is_empty() {
         return Ok(controls);
     }
+    may_load(kinds)?;
     let list = kinds.join(", ");
     if !Path::new(BTF).exists() {
         let what = format!(

@@ -32,6 +32,13 @@ pub fn monotonic_ns() -> u64 {
     t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
 }
 
+/// Nanoseconds of the wall clock since 1970.
+pub fn wall_ns() -> u64 {
+    // The call cannot fail for this clock on Linux.
+    let t = clock_gettime(Id::CLOCK_REALTIME).unwrap_or(nix::sys::time::TimeSpec::new(0, 0));
+    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+}
+
 /// Real time.
 ///
 /// It waits by epoll: a router may have a hundred ports, and `poll` would ask each of them before and after every sleep.

@@ -20,6 +20,8 @@ pub enum WireError {
     Calibration(String),
     /// The kernel refused: what was being done, and its answer.
     Os(String, io::Error),
+    /// The interface of that name was there at the start and is not any more.
+    Gone(String),
     /// The user asked to stop.
     Interrupted,
 }
@@ -49,6 +51,9 @@ impl fmt::Display for WireError {
             }
             WireError::Missing(what) | WireError::Calibration(what) => write!(f, "{what}"),
             WireError::Os(doing, error) => write!(f, "{doing}: {error}"),
+            WireError::Gone(name) => {
+                write!(f, "router: interface `{name}` is gone: it was deleted, or moved to another network namespace")
+            }
             WireError::Interrupted => write!(f, "interrupted"),
         }
     }

@@ -5,6 +5,8 @@
 //! Units: bytes. Cost: one pass over the headers; buffers come from a pool, so none is allocated in the steady state.
 //! Known problems: the stream offset is only as good as the sender's initial sequence number, see [`Frame::set_isn_bits`].
 
+pub mod offload;
+
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use std::cell::RefCell;
 

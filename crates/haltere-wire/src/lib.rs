@@ -19,6 +19,7 @@ pub mod namespace;
 mod netlink;
 pub mod pcapng;
 pub mod port;
+mod privileges;
 pub mod router;
 pub mod schedule;
 pub mod service;

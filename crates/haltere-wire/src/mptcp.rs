@@ -15,6 +15,7 @@ use netlink_sys::{Socket, SocketAddr};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 const SOL_MPTCP: i32 = 284;
 /// Options of `SOL_MPTCP`.
@@ -34,9 +35,16 @@ pub(crate) enum Role {
 }
 
 /// What the host's kernel is told.
-pub(crate) fn sysctls(role: Role) -> [(String, String); 3] {
+pub(crate) fn sysctls(role: Role) -> Vec<(String, String)> {
+    sysctls_of(Path::new("/proc/sys/net/mptcp"), role)
+}
+
+/// The scheduler is named only to a kernel that lets one be chosen (Linux 6.6); one before it has no other.
+fn sysctls_of(known: &Path, role: Role) -> Vec<(String, String)> {
     let manager = if role == Role::Opens { "1" } else { "0" };
-    [("enabled", "1"), ("scheduler", "default"), ("pm_type", manager)].map(|(n, v)| (format!("mptcp/{n}"), v.into()))
+    let wanted = [("enabled", "1"), ("scheduler", "default"), ("pm_type", manager)];
+    let optional = |name: &str| name != "scheduler" || known.join(name).exists();
+    wanted.into_iter().filter(|(n, _)| optional(n)).map(|(n, v)| (format!("mptcp/{n}"), v.to_string())).collect()
 }
 
 /// Whether the kernel can do this stream.
@@ -245,6 +253,21 @@ fn find(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_without_a_choice_of_schedulers_is_told_of_none() {
+        let names = |known: &str| {
+            let all = sysctls_of(Path::new(known), Role::Opens);
+            all.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(names("/nowhere"), ["mptcp/enabled=1", "mptcp/pm_type=1"]);
+        let folder = std::env::temp_dir().join(format!("haltere-mptcp-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("scheduler"), "default").unwrap();
+        let told = names(folder.to_str().unwrap());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(told, ["mptcp/enabled=1", "mptcp/scheduler=default", "mptcp/pm_type=1"]);
+    }
 
     #[test]
     fn attributes_are_found_behind_others_and_nothing_else_is() {

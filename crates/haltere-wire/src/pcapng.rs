@@ -1,6 +1,6 @@
 //! Captures of what passes a port, in pcapng.
 //! Source: draft-ietf-opsawg-pcapng (section header, interface description, enhanced packet blocks). Deviations: none.
-//! Units: time stamps in nanoseconds since the start of the run.
+//! Units: time stamps in nanoseconds since 1970.
 
 use haltere_units::Time;
 use std::io::{self, Write};
@@ -18,13 +18,14 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
+    zero_ns: u64,
     block: Vec<u8>,
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture of the interface of that name.
-    pub fn start(out: W, interface: &str) -> io::Result<Capture<W>> {
-        let mut capture = Capture { out, block: Vec::with_capacity(2048) };
+    /// Begins a capture of the interface of that name. Time zero was at `zero_ns` of the wall clock.
+    pub fn start(out: W, interface: &str, zero_ns: u64) -> io::Result<Capture<W>> {
+        let mut capture = Capture { out, zero_ns, block: Vec::with_capacity(2048) };
         // Byte-order magic, version 1.0, section length unknown.
         let mut body = Vec::new();
         body.extend(0x1a2b_3c4du32.to_le_bytes());
@@ -39,9 +40,10 @@ impl<W: Write> Capture<W> {
     pub fn packet(&mut self, at: Time, direction: Direction, frame: &[u8]) -> io::Result<()> {
         let mut body = Vec::with_capacity(frame.len() + 24);
         let len = (frame.len() as u32).to_le_bytes();
+        let stamp = self.zero_ns.saturating_add(at.as_ns());
         body.extend(0u32.to_le_bytes());
-        body.extend(((at.as_ns() >> 32) as u32).to_le_bytes());
-        body.extend((at.as_ns() as u32).to_le_bytes());
+        body.extend(((stamp >> 32) as u32).to_le_bytes());
+        body.extend((stamp as u32).to_le_bytes());
         body.extend(len);
         body.extend(len);
         body.extend_from_slice(frame);
@@ -81,9 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_closed_by_their_own_length() {
+    fn blocks_are_closed_by_their_own_length_and_stamps_are_wall_time() {
         let mut bytes = Vec::new();
-        let mut capture = Capture::start(&mut bytes, "left").unwrap();
+        let zero_ns = 1_800_000_000_000_000_000;
+        let mut capture = Capture::start(&mut bytes, "left", zero_ns).unwrap();
         capture.packet(Time::from_ns(5_000_000_001), Direction::Out, &[7; 61]).unwrap();
         let mut kinds = Vec::new();
         let mut rest = &bytes[..];
@@ -93,7 +96,7 @@ mod tests {
             assert_eq!(total % 4, 0);
             assert_eq!(word(total - 4) as usize, total);
             if word(0) == 6 {
-                assert_eq!((u64::from(word(12)) << 32) + u64::from(word(16)), 5_000_000_001);
+                assert_eq!((u64::from(word(12)) << 32) + u64::from(word(16)), zero_ns + 5_000_000_001);
                 assert_eq!((word(20), rest[28], rest[28 + 60]), (61, 7, 7));
             }
             kinds.push(word(0));

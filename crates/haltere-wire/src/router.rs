@@ -12,12 +12,15 @@ use crate::schedule::Schedule;
 use crate::stats::{Lateness, Snapshot};
 use haltere_units::{Dur, Time};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 
 /// Frames taken from one port in one turn: bounds the time before what is due elsewhere goes out.
 const TURN: usize = 64;
+/// How often ports are asked whether their interfaces are still there.
+const CHECK: Dur = Dur::from_ms(100);
 
 /// What the loop asks of its owner; every method may be left as it is.
 pub trait Watch {
@@ -63,6 +66,7 @@ pub struct Router<P> {
     /// Taken from the ports in this turn.
     came: Vec<(usize, crate::frame::Frame)>,
     lateness: Lateness,
+    next_check: Time,
     /// How the thread that runs it is scheduled, for its statistics.
     pub schedule: Schedule,
     turns: u64,
@@ -83,33 +87,38 @@ impl<P: Port> Router<P> {
             captures,
             came: Vec::new(),
             lateness: Lateness::default(),
+            next_check: Time::ZERO,
             schedule: Schedule::Shared,
             turns: 0,
             sleeps: 0,
         })
     }
-    /// Writes what passes that port into a file.
-    pub fn capture(&mut self, port: usize, path: &std::path::Path, name: &str) -> Result<(), WireError> {
-        let failed = |e| WireError::os(format!("writing `{}`", path.display()), e);
-        let file = File::create(path).map_err(failed)?;
-        self.captures[port] = Some(Capture::start(BufWriter::new(file), name).map_err(failed)?);
+    /// Writes what passes that port into a file, with stamps for a run whose time zero is at `zero_ns` of the wall clock.
+    pub fn capture(&mut self, port: usize, path: &Path, name: &str, zero_ns: u64) -> io::Result<()> {
+        let mut capture = Capture::start(BufWriter::new(File::create(path)?), name, zero_ns)?;
+        capture.flush()?; // a full disk is told now
+        self.captures[port] = Some(capture);
         Ok(())
     }
-    /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`.
+    /// Runs until `watch` breaks, then lets everything inside go out, for at most `drain`. Captures are complete even if it fails.
     pub fn run(&mut self, clock: &mut impl Clock, watch: &mut impl Watch, drain: Dur) -> Result<(), WireError> {
+        let ended = self.route(clock, watch).and_then(|()| self.drain(clock, drain));
+        let flushed = self.captures.iter_mut().flatten().try_for_each(Capture::flush);
+        ended.and(flushed.map_err(|e| WireError::os("writing a capture", e)))
+    }
+    fn route(&mut self, clock: &mut impl Clock, watch: &mut impl Watch) -> Result<(), WireError> {
         loop {
             let more = self.turn(clock, true)?;
             let now = clock.now();
             if watch.turn(&mut || self.snapshot(now), now).is_break() {
-                break;
+                return Ok(());
             }
             // While packets pour in without a sleep, the owner's descriptors are looked at every 256th turn.
             let called = if more { self.turns.is_multiple_of(256) } else { self.sleep(clock, watch)? };
             if called && watch.woken(&mut || self.snapshot(clock.now())).is_break() {
-                break;
+                return Ok(());
             }
         }
-        self.drain(clock, drain)
     }
     fn drain(&mut self, clock: &mut impl Clock, drain: Dur) -> Result<(), WireError> {
         let end = clock.now() + drain;
@@ -119,15 +128,16 @@ impl<P: Port> Router<P> {
                 clock.sleep(Some(next.min(end)), &[]).map_err(|e| WireError::os("sleeping", e))?;
             }
         }
-        for capture in self.captures.iter_mut().flatten() {
-            capture.flush().map_err(|e| WireError::os("writing a capture", e))?;
-        }
         Ok(())
     }
     /// One turn; true where a port may have more.
     fn turn(&mut self, clock: &impl Clock, take: bool) -> Result<bool, WireError> {
         let now = clock.now();
         self.turns += 1;
+        if now >= self.next_check {
+            self.next_check = now + CHECK;
+            self.ports.iter_mut().try_for_each(Port::check)?;
+        }
         self.fabric.advance(now);
         self.send(now)?;
         let mut more = false;

@@ -1,25 +1,27 @@
 //! A router as a service: a line per second, JSON and Prometheus on request, an orderly end by signal.
 
-use crate::clock::{Clock, Monotonic};
+use crate::clock::{Clock, Monotonic, wall_ns};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::link::LinkParams;
-use crate::port::Port;
 use crate::port::packet::PacketPort;
+use crate::port::{Port, PortCounters};
+use crate::privileges;
 use crate::router::{Router, Watch};
 use crate::schedule::Prompt;
 use crate::stats::Snapshot;
 use crate::sys;
 use haltere_plan::Plan;
 use haltere_plan::plan::LinkPlan;
-use haltere_units::{Dur, Prob, Time};
-use serde::Deserialize;
+use haltere_units::{Dur, Time};
+use options::Options;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
-use std::path::PathBuf;
 use std::time::Duration;
+
+mod options;
 
 /// How long packets inside may take to go out at the end.
 const DRAIN: Dur = Dur::from_secs(5);
@@ -27,38 +29,38 @@ const SECOND: Dur = Dur::from_secs(1);
 /// A client of the statistics that is slower than this is cut off: the router must not wait for it.
 const CLIENT: Duration = Duration::from_millis(20);
 
-/// Two interfaces and what joins them, as `haltere router` is told.
-#[derive(Debug, Clone, Deserialize)]
-struct Options {
-    left: String,
-    right: String,
-    #[serde(default)]
-    seed: u64,
-    /// Low bits of senders' initial sequence numbers that are zero; 0: not known.
-    #[serde(default)]
-    isn_bits: u8,
-    #[serde(default)]
-    spin: Dur,
-    /// For queue sizes in `bdp`.
-    rtt: Option<Dur>,
-    #[serde(default)]
-    reorder: Prob,
-    #[serde(default)]
-    reorder_by: Dur,
-    /// Received frames that an interface can hold.
-    slots: usize,
-    pcap_left: Option<PathBuf>,
-    pcap_right: Option<PathBuf>,
-    #[serde(flatten)]
-    service: Service,
-}
-
 /// A router between two interfaces, until a signal ends it. The plan is a chain of two links; the forward
 /// direction of the first is left to right, that of the second right to left. `options` is JSON; from the
 /// descriptor `signals` the numbers of signals are read, a byte each: SIGUSR1 prints the statistics, SIGTERM and SIGINT end.
+///
+/// Unless `keep_privileges` is among the options the process has none afterwards, and cannot get them back.
 pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), WireError> {
-    let options: Options = serde_json::from_str(options)
-        .map_err(|e| WireError::plan("router", format!("options must be right, got {e}")))?;
+    let options = Options::read(options)?;
+    let fabric = Fabric::new(fabric_params(plan, &options)?)?;
+    options.check_interfaces()?;
+    let open = |name: &String| PacketPort::open(name, options.slots);
+    let ports = options.interfaces.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let prompt = Prompt::for_router(options.spin);
+    let mut clock = Monotonic::start(options.spin).map_err(|e| WireError::os("the clock", e))?;
+    let zero_ns = wall_ns().saturating_sub(clock.now().as_ns());
+    let mut router = Router::new(fabric, ports)?;
+    router.schedule = prompt.schedule();
+    for (port, (capture, name)) in options.captures.iter().zip(&options.interfaces).enumerate() {
+        if let Some((option, path)) = capture {
+            let made = router.capture(port, path, name, zero_ns);
+            made.map_err(|e| options::not_a_capture(option, path, &e.to_string()))?;
+        }
+    }
+    let listener = options.service.listen()?;
+    if !options.keep_privileges {
+        for kept in privileges::give_up() {
+            eprintln!("haltere: router: warning: {kept}");
+        }
+    }
+    options.service.run(&mut router, &mut clock, signals, listener)
+}
+
+fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireError> {
     let [there, _, back, ..] = &plan.links[..] else { return Err(WireError::plan("router", "links must be two")) };
     let link = |plan: &LinkPlan, name: &str, (from, to)| LinkParams {
         name: name.into(),
@@ -69,35 +71,24 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
         rtt: options.rtt.or(plan.rtt),
         ..plan.into()
     };
-    let fabric = Fabric::new(FabricParams {
+    Ok(FabricParams {
         nodes: 2,
         ports: vec![0, 1],
         links: vec![link(there, "right", (0, 1)), link(back, "left", (1, 0))],
         steering: Steering::Across,
         framing: plan.framing,
-        isn_bits: options.isn_bits.min(32),
+        isn_bits: options.isn_bits,
         seed: options.seed,
         sample: None,
         warmup: Time::ZERO,
-    })?;
-    let names = [&options.left, &options.right];
-    let ports = names.iter().map(|name| PacketPort::open(name, options.slots)).collect::<Result<Vec<_>, _>>()?;
-    let prompt = Prompt::for_router(options.spin);
-    let mut router = Router::new(fabric, ports)?;
-    router.schedule = prompt.schedule();
-    for (port, path) in [&options.pcap_left, &options.pcap_right].into_iter().enumerate() {
-        if let Some(path) = path {
-            router.capture(port, path, names[port])?;
-        }
-    }
-    let mut clock = Monotonic::start(options.spin).map_err(|e| WireError::os("the clock", e))?;
-    options.service.run(&mut router, &mut clock, signals)
+    })
 }
 
 /// How the service behaves.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Service {
+    /// The interfaces' names, for warnings.
+    pub interfaces: [String; 2],
     /// No line per second.
     pub quiet: bool,
     /// Lines and statistics are JSON, on standard output.
@@ -109,34 +100,84 @@ pub struct Service {
 }
 
 impl Service {
-    /// Runs the router until its end, and prints its statistics on standard output.
+    /// Listens for those who want the statistics, if it is asked for.
+    pub fn listen(&self) -> Result<Option<TcpListener>, WireError> {
+        let listen = |address: &String| {
+            let bound = TcpListener::bind(address).and_then(|l| l.set_nonblocking(true).map(|()| l));
+            let rule = "--prometheus must be a free address of this machine such as 127.0.0.1:9900";
+            bound.map_err(|e| WireError::plan("router", format!("{rule}, got `{address}`: {e}")))
+        };
+        self.prometheus.as_ref().map(listen).transpose()
+    }
+    /// Runs the router until its end, and prints its statistics on standard output, also if it fails.
     pub fn run<P: Port>(
         &self,
         router: &mut Router<P>,
         clock: &mut impl Clock,
         signals: RawFd,
+        listener: Option<TcpListener>,
     ) -> Result<(), WireError> {
-        let listener = self.prometheus.as_ref().map(|address| {
-            let bound = TcpListener::bind(address).and_then(|l| l.set_nonblocking(true).map(|()| l));
-            bound.map_err(|e| WireError::os(format!("--prometheus: listening at `{address}`"), e))
-        });
         let now = clock.now();
         let mut desk = Desk {
             bell: sys::duplicate(signals).map_err(|e| WireError::os("waiting for signals", e))?,
-            listener: listener.transpose()?,
+            listener,
+            warned: [Warned::default(); 2],
             how: self.clone(),
             end: self.duration.map(|span| now + span),
             before: router.snapshot(now),
             next_line: now + SECOND,
         };
-        router.run(clock, &mut desk, DRAIN)?;
+        let ended = router.run(clock, &mut desk, DRAIN);
         let told = router.snapshot(clock.now());
-        if self.json {
-            println!("{}", told.json())
-        } else {
-            print!("{}", told.text())
-        }
-        Ok(())
+        say(if self.json { format!("{}\n", told.json()) } else { told.text() });
+        ended
+    }
+}
+
+/// To standard output. That its reader has gone does not end a router.
+fn say(text: String) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// What the user has been warned of, for one interface: once each.
+#[derive(Debug, Clone, Copy, Default)]
+struct Warned {
+    unhandled: bool,
+    refused: bool,
+    down: bool,
+}
+
+impl Warned {
+    /// What is to be said of an interface with these counters, and was not yet.
+    fn of(&mut self, port: &PortCounters, name: &str) -> Vec<String> {
+        let lost = port.oversize + port.unhandled;
+        let news = [
+            (
+                &mut self.unhandled,
+                lost > 0,
+                format!(
+                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the offloads of their sender \
+                 off, there: `ethtool -K INTERFACE tx off tso off gso off`"
+                ),
+            ),
+            (
+                &mut self.refused,
+                port.refused > 0 && !port.is_down,
+                format!(
+                    "interface `{name}` refused {} packets: its MTU is less than the other interface's, or it is full",
+                    port.refused
+                ),
+            ),
+            (&mut self.down, port.is_down, format!("interface `{name}` is down; `ip link set {name} up`")),
+        ];
+        let fresh = news.into_iter().filter(|(said, is_so, _)| *is_so && !**said);
+        fresh
+            .map(|(said, _, text)| {
+                *said = true;
+                text
+            })
+            .collect()
     }
 }
 
@@ -144,6 +185,7 @@ struct Desk {
     bell: OwnedFd,
     listener: Option<TcpListener>,
     how: Service,
+    warned: [Warned; 2],
     end: Option<Time>,
     before: Snapshot,
     next_line: Time,
@@ -173,7 +215,7 @@ impl Watch for Desk {
         let count = nix::unistd::read(&self.bell, &mut numbers).unwrap_or(0);
         for number in &numbers[..count] {
             match i32::from(*number) {
-                libc::SIGUSR1 => println!("{}", router().json()),
+                libc::SIGUSR1 => say(format!("{}\n", router().json())),
                 libc::SIGTERM | libc::SIGINT => return ControlFlow::Break(()),
                 _ => {}
             }
@@ -188,9 +230,14 @@ impl Watch for Desk {
 
 impl Desk {
     fn second(&mut self, snapshot: Snapshot, now: Time) {
+        for ((warned, port), name) in self.warned.iter_mut().zip(&snapshot.ports).zip(&self.how.interfaces) {
+            for text in warned.of(port, name) {
+                eprintln!("haltere: router: warning: {text}");
+            }
+        }
         match (self.how.quiet, self.how.json) {
             (true, _) => {}
-            (_, true) => println!("{}", snapshot.json()),
+            (_, true) => say(format!("{}\n", snapshot.json())),
             _ => eprintln!("{}", snapshot.line(&self.before)),
         }
         self.before = snapshot;

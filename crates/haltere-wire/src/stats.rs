@@ -140,8 +140,16 @@ impl Snapshot {
         for (name, port) in ["left", "right"].into_iter().zip(&self.ports) {
             let _ = writeln!(
                 text,
-                "{name} interface: {} received, {} sent; {} came too fast, {} too long, {} refused, {} with unfinished checksum",
-                port.received, port.sent, port.overrun, port.oversize, port.refused, port.unfinished_checksum,
+                "{name} interface: {} received, {} sent; {} came too fast, {} too long, {} refused; offloads of senders: {} checksums \
+                 finished, {} frames cut into packets, {} not understood",
+                port.received,
+                port.sent,
+                port.overrun,
+                port.oversize,
+                port.refused,
+                port.unfinished_checksum,
+                port.segmented,
+                port.unhandled,
             );
         }
         let late = &self.lateness;
@@ -229,6 +237,13 @@ impl Snapshot {
             "port",
             &of_ports(|p| p.refused),
         );
+        metric(
+            "port_unhandled_packets_total",
+            "counter",
+            "Frames dropped: too long, or left by an offload in a state that cannot be finished.",
+            "port",
+            &of_ports(|p| p.oversize + p.unhandled),
+        );
         text
     }
 }
@@ -255,6 +270,7 @@ fn port_json(p: &PortCounters) -> Value {
     json!({
         "received": p.received, "sent": p.sent, "received_bytes": p.received_bytes, "sent_bytes": p.sent_bytes,
         "overrun": p.overrun, "oversize": p.oversize, "unfinished_checksum": p.unfinished_checksum, "refused": p.refused,
+        "segmented": p.segmented, "unhandled": p.unhandled, "is_down": p.is_down,
     })
 }
 

@@ -93,6 +93,35 @@ pub fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> {
     }
 }
 
+/// Whether the interface of that index is up; an error if there is none any more. `socket` is any socket of its namespace.
+pub fn is_up(socket: BorrowedFd<'_>, index: u32) -> io::Result<bool> {
+    let mut request = interface_request("")?;
+    request.ifr_ifru.ifru_ifindex = index as i32;
+    // SAFETY: both calls read and write the ifreq, which lives through them; the first fills its name, the second the flags read here.
+    unsafe {
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME as _, &raw mut request))?;
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request))?;
+        Ok(i32::from(request.ifr_ifru.ifru_flags) & libc::IFF_UP != 0)
+    }
+}
+
+/// Whether the interface carries Ethernet frames (loopback says that it does not).
+pub fn is_ethernet(socket: BorrowedFd<'_>, interface: &str) -> io::Result<bool> {
+    let mut request = interface_request(interface)?;
+    // SAFETY: SIOCGIFHWADDR reads and writes the ifreq, which lives through the call; it fills the `ifru_hwaddr` read here.
+    unsafe {
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request))?;
+        Ok(request.ifr_ifru.ifru_hwaddr.sa_family == libc::ARPHRD_ETHER)
+    }
+}
+
+/// The next packet of the socket, which does not block: its length, even if that is more than there is room for.
+pub fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length are those of `room`, which lives through the call.
+    let len = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_TRUNC) };
+    if len < 0 { Err(io::Error::last_os_error()) } else { Ok(len as usize) }
+}
+
 fn ethtool(socket: BorrowedFd<'_>, interface: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
     let mut request = interface_request(interface)?;
@@ -133,6 +162,40 @@ pub fn die_with_parent(command: &mut std::process::Command) {
     unsafe {
         command.pre_exec(|| check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)));
     }
+}
+
+/// The kernel's `struct __user_cap_header_struct`: version 3, the calling thread.
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    thread: i32,
+}
+
+/// The kernel's `struct __user_cap_data_struct`, of which there are two: the low and the high 32 capabilities.
+#[repr(C)]
+#[derive(Default)]
+struct CapabilityData {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+const CAPABILITIES: CapabilityHeader = CapabilityHeader { version: 0x2008_0522, thread: 0 };
+
+/// The capabilities that the calling thread has or could take, a bit each.
+pub fn capabilities() -> io::Result<u64> {
+    let (mut header, mut data) = (CAPABILITIES, [CapabilityData::default(), CapabilityData::default()]);
+    // SAFETY: the kernel reads and writes the header and writes two data structures, which is how many there are.
+    check(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, data.as_mut_ptr()) } as i32)?;
+    let [low, high] = data.map(|d| u64::from(d.effective | d.permitted | d.inheritable));
+    Ok(low | high << 32)
+}
+
+/// Takes all capabilities from the calling thread, for good.
+pub fn drop_capabilities() -> io::Result<()> {
+    let (mut header, none) = (CAPABILITIES, [CapabilityData::default(), CapabilityData::default()]);
+    // SAFETY: the kernel reads and writes the header and reads two data structures, which is how many there are.
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, none.as_ptr()) } as i32)
 }
 
 /// How the kernel schedules the calling thread: policy, priority, niceness, slice.

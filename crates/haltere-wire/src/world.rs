@@ -166,6 +166,7 @@ pub fn check(plan: &Plan) -> Result<(), WireError> {
         ));
     }
     let lacking = missing_controls(plan)?;
+    bpf::may_load(&lacking)?;
     let has = available_controls()?;
     let known = |kind: &str| has.split_whitespace().any(|name| name == kind) || lacking.contains(&kind);
     let unknown = plan

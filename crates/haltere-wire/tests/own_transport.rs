@@ -159,7 +159,7 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
     let stack = Stack::connect(connection, end(0, 40_000), end(1, 5001), task, clock.now());
     let kernel = PacketPort::open(&port_name(1), 4096).unwrap();
     let mut router = Router::new(fabric, vec![Either::Left(stack), Either::Right(kernel)]).unwrap();
-    router.capture(1, capture, "kernel").unwrap();
+    router.capture(1, capture, "kernel", 0).unwrap();
     let mut watch =
         Quiet { seen: u64::MAX, since: Time::ZERO, end: Time::ZERO + Dur::from_secs(60 + bytes / 1_000_000) };
     router.run(&mut clock, &mut watch, Dur::from_ms(100)).unwrap();

@@ -34,7 +34,10 @@ def add(to: Commands) -> None:
         "  haltere router --left eth1 --right eth2 --rate-right 20Mbit --rate-left 2Mbit --delay 15ms --queue fq_codel\n\n"
         "Options of the line hold for both directions, or for one: --rate-right is left to right, --rate-left right to left.\n"
         "SIGUSR1 prints the statistics as a line of JSON. SIGTERM and SIGINT take nothing more in, let out what is inside,\n"
-        "print the statistics and end with status 0. Needs root or CAP_NET_RAW. `haltere list queue` names the disciplines.",
+        "print the statistics and end with status 0. If an interface goes, it prints them too and ends with status 1.\n"
+        "The interfaces may keep their offloads: frames that hold several packets are cut, checksums finished, before a queue\n"
+        "sees them. Needs root or CAP_NET_RAW to open the interfaces; then it gives all privileges up (user 65534, no capabilities).\n"
+        "`haltere list queue` names the disciplines.",
     )
     router.add_argument("--left", required=True, metavar="IF", help="one interface")
     router.add_argument("--right", required=True, metavar="IF", help="the other interface")
@@ -55,6 +58,7 @@ def add(to: Commands) -> None:
     router.add_argument("--pcap-right", type=Path, metavar="FILE", help="write what passes the right interface")
     router.add_argument("--duration", metavar="SPAN", help="end by itself after this")
     router.add_argument("--quiet", action="store_true", help="no line a second")
+    router.add_argument("--keep-privileges", action="store_true", help="stay root, with all capabilities, once the interfaces are open")  # fmt: skip
 
 
 def _link(args: argparse.Namespace, side: str) -> str:
@@ -107,6 +111,7 @@ def _router(args: argparse.Namespace) -> int:
         "slots": args.slots,
         "quiet": args.quiet,
         "json": args.json,
+        "keep_privileges": args.keep_privileges,
     }
     for name in ("reorder", "rtt", "prometheus", "duration"):
         if getattr(args, name) is not None:

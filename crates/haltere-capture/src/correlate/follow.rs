@@ -206,7 +206,7 @@ impl Follow {
         for told in &self.log {
             by_pair.entry((told.method, told.a, told.b)).or_default().push(*told);
         }
-        let (mut pairs, mut groups) = (vec![], vec![]);
+        let (mut pairs, mut groups, mut untold) = (vec![], vec![], vec![]);
         for method in 0..self.methods.len() {
             let from = pairs.len();
             for b in 1..paths {
@@ -215,10 +215,12 @@ impl Follow {
                     pairs.push(verdict(method, (a, b), &told));
                 }
             }
-            groups.push(grouped(paths, &pairs[from..]));
+            let together = grouped(paths, &pairs[from..]);
+            untold.push(untold_of(&together, &pairs[from..]));
+            groups.push(together);
         }
         let series = self.flows.into_iter().map(|flow| flow.series).collect();
-        Report { packets: 0, flows: vec![], left_out: 0, pairs, groups, log: self.log, series, seconds: 0.0 }
+        Report { packets: 0, flows: vec![], left_out: 0, pairs, groups, untold, log: self.log, series, seconds: 0.0 }
     }
 }
 
@@ -256,6 +258,12 @@ fn grouped(flows: usize, pairs: &[Pair]) -> Vec<Vec<usize>> {
     groups
 }
 
+/// Of the flows that are alone those with a pair that could not be told.
+fn untold_of(groups: &[Vec<usize>], pairs: &[Pair]) -> Vec<usize> {
+    let untold = |flow: usize| pairs.iter().any(|pair| pair.shares.is_none() && (pair.a == flow || pair.b == flow));
+    groups.iter().filter(|group| group.len() == 1).map(|group| group[0]).filter(|flow| untold(*flow)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,6 +276,14 @@ mod tests {
     fn pairs_that_share_make_groups() {
         let pairs = [pair(0, 1, false), pair(0, 2, true), pair(1, 2, false), pair(2, 3, true)];
         assert_eq!(grouped(5, &pairs), [vec![0, 2, 3], vec![1], vec![4]]);
+    }
+
+    #[test]
+    fn a_flow_with_a_pair_that_could_not_be_told_is_not_said_to_be_alone() {
+        let unknown = |a: usize, b: usize| Pair { shares: None, ..pair(a, b, false) };
+        let pairs = [pair(0, 1, true), pair(0, 2, false), unknown(1, 2), pair(0, 3, false), pair(1, 3, false)];
+        assert_eq!(untold_of(&grouped(4, &pairs), &pairs), [2]);
+        assert_eq!(untold_of(&grouped(2, &[unknown(0, 1)]), &[unknown(0, 1)]), [0, 1]);
     }
 
     #[test]

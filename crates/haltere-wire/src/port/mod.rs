@@ -5,6 +5,7 @@
 pub mod memory;
 pub mod packet;
 
+use crate::WireError;
 use crate::frame::Frame;
 use haltere_units::Time;
 use std::collections::VecDeque;
@@ -24,12 +25,18 @@ pub struct PortCounters {
     pub sent_bytes: u64,
     /// Frames that the kernel dropped because we were too slow.
     pub overrun: u64,
-    /// Frames that were longer than the ring's slots, and dropped.
+    /// Frames that were longer than their place in memory, and dropped.
     pub oversize: u64,
-    /// Frames that came with an unfinished checksum: an offload is on.
+    /// Frames that came with an unfinished checksum, finished here: an offload of the sender is on.
     pub unfinished_checksum: u64,
+    /// Frames that came as several packets in one, and were cut into them.
+    pub segmented: u64,
+    /// Frames that an offload left in a state that cannot be finished here, and were dropped.
+    pub unhandled: u64,
     /// Frames that the interface would not take, and were dropped.
     pub refused: u64,
+    /// The interface is down now: it takes no frame and gives none.
+    pub is_down: bool,
 }
 
 /// A place where frames come in and go out.
@@ -43,6 +50,10 @@ pub trait Port {
     /// When [`receive`](Port::receive) wants to be called even if no descriptor wakes.
     fn next(&self) -> Option<Time> {
         None
+    }
+    /// Called now and then: an error if the interface will never give or take a frame again.
+    fn check(&mut self) -> Result<(), WireError> {
+        Ok(())
     }
     /// The counters.
     fn counters(&mut self) -> PortCounters;

@@ -3,14 +3,19 @@
 //! Model: the kernel writes each frame into the next slot of the ring and hands the slot over by its status word; we
 //! copy the frame into a pooled buffer and hand the slot back. V2, not V3: V3 hands over blocks, after a timeout
 //! of whole milliseconds, which would be added to every packet's delay.
-//! Sent frames bypass the interface's own queue discipline: ours is the only one.
-//! Known problems: the kernel takes VLAN tags out of frames (put back here); frames longer than a slot are counted and dropped.
+//! Sent frames bypass the interface's own queue discipline: ours is the only one. They leave by a socket of their own, which
+//! receives nothing and wants no offload header before a frame.
+//! What an offload of the sender left undone ([`Offload`]) is done here, before a queue sees the frame. A slot holds a packet of the
+//! MTU's size; the kernel keeps a longer frame whole in the socket's buffer, in the same order (`PACKET_COPY_THRESH`).
+//! Known problems: the kernel takes VLAN tags out of frames (put back here). A long frame for which the buffer has no room is counted
+//! and dropped: 32 MB, but what `net.core.rmem_max` allows without CAP_NET_ADMIN in the first user namespace.
 #![expect(unsafe_code, reason = "sockets of this family and their rings have no safe wrapper")]
 
 use super::{Port, PortCounters};
 use crate::error::WireError;
 use crate::frame::Frame;
-use crate::sys::{check, get_option, mtu, set_option};
+use crate::frame::offload::{self, Offload, Tag};
+use crate::sys::{self, check, get_option, mtu, set_option};
 use haltere_units::Time;
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -26,6 +31,8 @@ const BATCH: usize = 64;
 const SLOT_HEADER: usize = 128;
 /// Slots lie in blocks of this size, physically contiguous.
 const BLOCK: usize = 1 << 16;
+/// Bytes of long frames that wait, if the kernel grants them.
+const LONG_FRAMES: i32 = 32 << 20;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 
 /// The kernel's `struct tpacket2_hdr`.
@@ -41,6 +48,26 @@ struct SlotHeader {
     vlan_tci: u16,
     vlan_tpid: u16,
     padding: [u8; 4],
+}
+
+/// A frame in its slot.
+struct Slot<'a> {
+    header: &'a SlotHeader,
+    status: u32,
+    offload: Offload,
+    /// Its beginning, if it is longer than the slot.
+    bytes: &'a [u8],
+}
+
+impl Slot<'_> {
+    /// The VLAN tag that the kernel took out of the frame.
+    fn tag(&self) -> Option<Tag> {
+        let tpid = if self.header.vlan_tpid == 0 { 0x8100 } else { self.header.vlan_tpid };
+        (self.status & libc::TP_STATUS_VLAN_VALID != 0).then_some((tpid, self.header.vlan_tci))
+    }
+    fn is_whole(&self) -> bool {
+        self.header.len as usize <= self.bytes.len()
+    }
 }
 
 /// The receive ring.
@@ -94,7 +121,7 @@ impl Ring {
     }
     /// Hands the next frame, if one has come, to `take`, then its slot back to the kernel.
     #[inline]
-    fn receive<T>(&mut self, take: impl FnOnce(&SlotHeader, u32, &[u8]) -> T) -> Option<T> {
+    fn receive<T>(&mut self, take: impl FnOnce(Slot<'_>) -> T) -> Option<T> {
         // SAFETY: `next < slots`, so the slot lies in the mapping; a slot size is a multiple of the header's alignment. The
         // kernel changes the other fields only while the status says that the slot is its own.
         let header = unsafe { &*self.base.as_ptr().add(self.next * self.slot).cast::<SlotHeader>() };
@@ -102,36 +129,51 @@ impl Ring {
         if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        let start = usize::from(header.mac).min(self.slot);
-        let len = (header.snaplen as usize).min(self.slot - start);
+        // The offload header stands right before the frame.
+        let start = usize::from(header.mac).clamp(offload::HEADER, self.slot) - offload::HEADER;
+        let len = (header.snaplen as usize).min(self.slot - start - offload::HEADER) + offload::HEADER;
         // SAFETY: start + len is bounded by the slot just above, and the slot is ours until its status is written.
         let bytes = unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.next * self.slot + start), len) };
-        let result = take(header, status, bytes);
+        let (offload, bytes) = bytes.split_first_chunk().map_or((Offload::default(), bytes), split);
+        let result = take(Slot { header, status, offload, bytes });
         header.status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
         Some(result)
     }
 }
 
+fn split<'a>((header, bytes): (&'a [u8; offload::HEADER], &'a [u8])) -> (Offload, &'a [u8]) {
+    (Offload::read(header), bytes)
+}
+
+/// What became of a slot's frame.
+enum Taken {
+    /// It was handed over, or counted and dropped.
+    Done,
+    /// It waits whole in the socket's buffer; the tag that was taken out of it.
+    Long(Option<Tag>),
+}
+
 /// A network interface.
 #[derive(Debug)]
 pub struct PacketPort {
     name: String,
+    index: u32,
     // The ring is unmapped before the socket is closed: fields drop in this order.
     ring: Ring,
     socket: OwnedFd,
+    sender: OwnedFd,
+    /// A long frame on its way through; empty until there is one.
+    long: Vec<u8>,
     counters: PortCounters,
 }
 
 impl PacketPort {
     /// The interface of that name in the caller's network namespace, with room for `slots` received frames.
     pub fn open(name: &str, slots: usize) -> Result<PacketPort, WireError> {
-        let fail = |doing: &str| {
-            let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                Some(libc::EPERM | libc::EACCES) => WireError::Privilege("taking packets from an interface"),
-                _ => WireError::os(format!("{doing} `{name}`"), error),
-            }
+        let fail = |error: io::Error| match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => WireError::Privilege("taking packets from an interface"),
+            _ => WireError::os(format!("opening a packet socket for `{name}`"), error),
         };
         let text = CString::new(name).map_err(|_| WireError::plan(name, "must be the name of an interface"))?;
         // SAFETY: a valid C string; the call only reads it.
@@ -139,20 +181,20 @@ impl PacketPort {
         if index == 0 {
             return Err(WireError::plan("router", format!("must be given interfaces that exist, got `{name}`")));
         }
-        // SAFETY: plain system call; the descriptor is owned below. Protocol 0: nothing is received before the ring stands.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) };
-        if fd < 0 {
-            return Err(fail("opening a packet socket for"));
-        }
-        // SAFETY: `fd` was just opened and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let (socket, sender) = (packet_socket().map_err(fail)?, packet_socket().map_err(fail)?);
         let set_up = || -> io::Result<Ring> {
-            set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, &1i32)?; // TPACKET_V2
-            set_option(socket.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
-            set_option(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
+            let set = |option: i32, value: i32| set_option(socket.as_fd(), libc::SOL_PACKET, option, &value);
+            set(libc::PACKET_VERSION, 1)?; // TPACKET_V2
+            set(PACKET_IGNORE_OUTGOING, 1)?;
+            set(libc::PACKET_VNET_HDR, 1)?;
+            set(libc::PACKET_COPY_THRESH, 1)?;
+            set_option(sender.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
+            let buffer = |option| set_option(socket.as_fd(), libc::SOL_SOCKET, option, &LONG_FRAMES);
+            buffer(libc::SO_RCVBUFFORCE).or_else(|_| buffer(libc::SO_RCVBUF))?;
             let slot = (SLOT_HEADER + mtu(socket.as_fd(), name)? + 18).next_power_of_two().clamp(2048, BLOCK);
             let ring = Ring::new(&socket, slot, slots)?;
-            bind(&socket, index)?;
+            bind(&socket, index, libc::ETH_P_ALL as u16)?;
+            bind(&sender, index, 0)?; // no protocol: it receives nothing
             // SAFETY: all-zero is a valid value of this plain structure.
             let mut promiscuous: libc::packet_mreq = unsafe { zeroed() };
             promiscuous.mr_ifindex = index as i32;
@@ -161,12 +203,13 @@ impl PacketPort {
             Ok(ring)
         };
         let ring = set_up().map_err(|e| WireError::os(format!("setting up the ring of `{name}`"), e))?;
-        Ok(PacketPort { name: name.to_string(), ring, socket, counters: PortCounters::default() })
+        let name = name.to_string();
+        Ok(PacketPort { name, index, ring, socket, sender, long: Vec::new(), counters: PortCounters::default() })
     }
     /// Receives at most `most` frames as they are, each with the kernel's stamp of its arrival (nanoseconds of the wall clock).
     pub fn receive_stamped(&mut self, most: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
         for count in 0..most {
-            let stamped = |header: &SlotHeader, _: u32, bytes: &[u8]| {
+            let stamped = |Slot { header, bytes, .. }: Slot<'_>| {
                 each(u64::from(header.sec) * 1_000_000_000 + u64::from(header.nsec), bytes);
             };
             if self.ring.receive(stamped).is_none() {
@@ -179,6 +222,45 @@ impl PacketPort {
     pub fn name(&self) -> &str {
         &self.name
     }
+    /// The next long frame of the socket's buffer.
+    fn receive_long(&mut self, tag: Option<Tag>, each: &mut dyn FnMut(Frame)) -> io::Result<()> {
+        self.long.resize(offload::HEADER + offload::LONGEST, 0);
+        let len = loop {
+            match sys::receive(self.socket.as_fd(), &mut self.long) {
+                Ok(len) => break len,
+                // The pending error of an interface that went down, told once; the frame still waits.
+                Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => self.counters.is_down = true,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        };
+        match self.long.get(..len).and_then(<[u8]>::split_first_chunk).map(split) {
+            Some((offload, bytes)) => hand_over(&mut self.counters, offload, bytes, tag, each),
+            None => self.counters.oversize += 1,
+        }
+        Ok(())
+    }
+}
+
+/// Hands the packets of a frame to `each`, or counts it as one that cannot be finished.
+#[inline]
+fn hand_over(
+    counters: &mut PortCounters,
+    offload: Offload,
+    bytes: &[u8],
+    tag: Option<Tag>,
+    each: &mut dyn FnMut(Frame),
+) {
+    if offload.is_nothing() {
+        each(tag.map_or_else(|| Frame::parse(bytes), |(tpid, tci)| Frame::with_tag(bytes, tpid, tci)));
+        return;
+    }
+    counters.unfinished_checksum += u64::from(offload.needs_checksum());
+    if !offload.finish(bytes, tag, each) {
+        counters.unhandled += 1;
+    } else if offload.holds_several() {
+        counters.segmented += 1;
+    }
 }
 
 impl Port for PacketPort {
@@ -186,25 +268,23 @@ impl Port for PacketPort {
         Some(self.socket.as_fd())
     }
     fn receive(&mut self, _now: Time, most: usize, each: &mut dyn FnMut(Frame)) -> io::Result<usize> {
-        let counters = &mut self.counters;
         for count in 0..most {
-            let taken = self.ring.receive(|header, status, bytes| {
+            let counters = &mut self.counters;
+            let taken = self.ring.receive(|slot| {
                 counters.received += 1;
-                counters.received_bytes += u64::from(header.len);
-                counters.unfinished_checksum += u64::from(status & libc::TP_STATUS_CSUMNOTREADY != 0);
-                if header.len as usize > bytes.len() {
-                    counters.oversize += 1;
-                    None
-                } else if status & libc::TP_STATUS_VLAN_VALID != 0 {
-                    let tpid = if header.vlan_tpid == 0 { 0x8100 } else { header.vlan_tpid };
-                    Some(Frame::with_tag(bytes, tpid, header.vlan_tci))
+                counters.received_bytes += u64::from(slot.header.len);
+                if slot.is_whole() {
+                    hand_over(counters, slot.offload, slot.bytes, slot.tag(), each);
+                } else if slot.status & libc::TP_STATUS_COPY != 0 {
+                    return Taken::Long(slot.tag());
                 } else {
-                    Some(Frame::parse(bytes))
+                    counters.oversize += 1;
                 }
+                Taken::Done
             });
             match taken {
-                Some(Some(frame)) => each(frame),
-                Some(None) => {}
+                Some(Taken::Done) => {}
+                Some(Taken::Long(tag)) => self.receive_long(tag, each)?,
                 None => return Ok(count),
             }
         }
@@ -213,18 +293,32 @@ impl Port for PacketPort {
     fn send(&mut self, _now: Time, frames: &mut VecDeque<(Time, Frame)>) -> io::Result<()> {
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
-            let sent = send_batch(&self.socket, frames.iter().take(count).map(|(_, f)| f.bytes()))?;
+            let sent = send_batch(&self.sender, frames.iter().take(count).map(|(_, f)| f.bytes()))?;
             self.counters.sent += sent as u64;
             for (_, frame) in frames.drain(..sent) {
                 self.counters.sent_bytes += frame.bytes().len() as u64;
             }
             if sent == 0 {
-                // The interface is down, full, or the frame too long for it: this one is lost, like on a real link.
+                // The interface is gone, down, full, or the frame too long for it: this one is lost, like on a real link.
                 frames.pop_front();
                 self.counters.refused += 1;
             }
         }
         Ok(())
+    }
+    fn check(&mut self) -> Result<(), WireError> {
+        let told: io::Result<i32> = get_option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR);
+        // An interface that is deleted goes down first, and only that is told.
+        if !self.counters.is_down && told.is_ok_and(|error| error == 0) {
+            return Ok(());
+        }
+        match sys::is_up(self.socket.as_fd(), self.index) {
+            Ok(is_up) => {
+                self.counters.is_down = !is_up;
+                Ok(())
+            }
+            Err(_) => Err(WireError::Gone(self.name.clone())),
+        }
     }
     fn counters(&mut self) -> PortCounters {
         // Reading resets the kernel's numbers: they are added up here.
@@ -258,16 +352,27 @@ fn send_batch<'a>(socket: &OwnedFd, frames: impl Iterator<Item = &'a [u8]>) -> i
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::ENOBUFS | libc::ENETDOWN | libc::EMSGSIZE | libc::EINVAL | libc::EINTR) => Ok(0),
+        Some(libc::EAGAIN | libc::ENOBUFS | libc::EMSGSIZE | libc::EINVAL | libc::EINTR) => Ok(0),
+        // Whether it comes back is asked of the interface, see `check`.
+        Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Ok(0),
         _ => Err(error),
     }
 }
 
-fn bind(socket: &OwnedFd, index: u32) -> io::Result<()> {
+/// A packet socket that receives nothing yet, for it has no protocol.
+fn packet_socket() -> io::Result<OwnedFd> {
+    // SAFETY: plain system call.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) };
+    check(fd)?;
+    // SAFETY: `fd` was just opened and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: all-zero is a valid value of this plain structure.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = index as i32;
     // SAFETY: pointer and length are those of a sockaddr_ll that lives through the call.
     check(unsafe {

@@ -1,0 +1,93 @@
+//! What this process may do beyond an ordinary one: asked before it is needed, given up once it is not.
+//! Source: capabilities(7), user_namespaces(7).
+//!
+//! A router reads frames from anybody. It needs root to open its interfaces, and nothing of that afterwards: a packet socket that is
+//! open receives and sends without a capability.
+
+use crate::sys;
+use nix::sys::prctl::set_no_new_privs;
+use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
+use std::fmt;
+use std::fs;
+use std::io;
+
+/// The user and the group that own nothing (`nobody`), by number: names need files that may not be there.
+const NOBODY: u32 = 65_534;
+/// CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_BPF.
+const NET_ADMIN: u32 = 12;
+const SYS_ADMIN: u32 = 21;
+const BPF: u32 = 39;
+
+/// What could not be given up.
+#[derive(Debug)]
+pub struct Kept {
+    /// What it is.
+    pub what: &'static str,
+    /// Why.
+    pub why: io::Error,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} could not be given up: {}", self.what, self.why)
+    }
+}
+
+/// Gives up all capabilities, any way to get them back, and root's user, for good. The user's threads all change their user; capabilities
+/// are those of the calling thread. What could not be given up is told.
+///
+/// In a user namespace root is the user who made it, and stays so: no other is known there.
+pub fn give_up() -> Vec<Kept> {
+    let user = if geteuid().is_root() && is_first_user_namespace() { become_nobody() } else { Ok(()) };
+    let results = [
+        ("the way to new privileges", set_no_new_privs().map_err(io::Error::from)),
+        ("the user root", user),
+        // Last: changing the user needs some.
+        ("capabilities", no_capabilities()),
+    ];
+    results.into_iter().filter_map(|(what, result)| result.err().map(|why| Kept { what, why })).collect()
+}
+
+fn become_nobody() -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    setgroups(&[])?;
+    setresgid(group, group, group)?;
+    Ok(setresuid(user, user, user)?)
+}
+
+fn no_capabilities() -> io::Result<()> {
+    sys::drop_capabilities()?;
+    match sys::capabilities()? {
+        0 => Ok(()),
+        left => Err(io::Error::other(format!("{left:#x} is left"))),
+    }
+}
+
+/// True outside every user namespace: all users of the machine are known here by their own numbers.
+pub fn is_first_user_namespace() -> bool {
+    // A kernel without user namespaces has no such file.
+    fs::read_to_string("/proc/self/uid_map").map_or(true, |map| is_identity(&map))
+}
+
+fn is_identity(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// True where this process may load a congestion control into the kernel.
+pub fn may_load_bpf() -> bool {
+    let has = sys::capabilities().unwrap_or(0);
+    let can = |capability: u32| has & (1 << capability) != 0;
+    is_first_user_namespace() && (can(SYS_ADMIN) || (can(BPF) && can(NET_ADMIN)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_range_of_users_is_the_first_namespace() {
+        assert!(is_identity("         0          0 4294967295\n"));
+        assert!(!is_identity("         0       1000          1\n"), "unshare -Ur");
+        assert!(!is_identity("0 0 65536\n") && !is_identity(""));
+    }
+}
