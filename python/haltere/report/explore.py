@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .. import measures
+from ..analysis import measures
+from ..analysis.measures import Run
 from ..errors import InputError
-from ..measures import Run
-from ..results import Results
+from ..runs.results import Results
 from . import plot
 from .charts import numbers, thin
 from .document import Choice
@@ -58,7 +58,7 @@ def runs(results: Results) -> Choice | None:
 
 def _panels(run: Run, most: int) -> list[Panel]:
     end = measures.seconds(run.scenario)
-    warmup = measures.seconds_of(run.scenario.get("warmup", "0s"))
+    warmup = run.warmup_s
     panels: list[Panel] = []
     try:
         flows: Flows | None = Flows(run)

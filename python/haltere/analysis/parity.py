@@ -1,0 +1,154 @@
+"""One experiment in two worlds: metric by metric, and their difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..api import Scenario
+from ..report.document import Document, Heading, Table, Text
+from ..runs.results import Results
+from ..worlds import COMPARED, World
+from ..worlds import world as world_of
+from . import metrics, stats
+from .measures import Run, by_point
+from .stats import Mean
+
+__all__ = ["Comparison", "Row", "compare"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric at one point of the sweep, in both worlds, and the other less the baseline."""
+
+    point: str
+    metric: str
+    unit: str
+    baseline: Mean
+    other: Mean
+    difference: Mean
+
+    @property
+    def part(self) -> float:
+        """The difference as a part of the baseline's value; NaN if that is 0."""
+        return self.difference.mean / self.baseline.mean if self.baseline.mean else math.nan
+
+
+def _mean_json(value: Mean) -> dict[str, Any]:
+    return {"mean": value.mean, "half": None if math.isnan(value.half) else value.half}
+
+
+@dataclass
+class Comparison:
+    """Two worlds compared, the baseline first: the rows, and the results of both."""
+
+    title: str
+    worlds: tuple[World, World]
+    rows: list[Row]
+    results: tuple[Results, Results]
+
+    @property
+    def heading(self) -> str:
+        """Both worlds in a few words."""
+        baseline, other = (one.title for one in self.worlds)
+        return f"{baseline[0].upper()}{baseline[1:]} and {other}"
+
+    def tables(self) -> list[Table]:
+        """A table for each point of the sweep."""
+        out = []
+        baseline, other = (one.title for one in self.worlds)
+        columns = ["metric", "unit", baseline, other, f"{other} - {baseline}", "of it"]
+        for i, point in enumerate(dict.fromkeys(row.point for row in self.rows)):
+            cells = [_cells(row) for row in self.rows if row.point == point]
+            title = self.heading + (f": {point}" if point != "all" else "")
+            out.append(Table(f"parity-{i + 1}", title, columns, cells, left=2))
+        return out
+
+    def document(self) -> Document:
+        """The comparison as a document."""
+        seeds = len(self.results[1].seeds)
+        out = Document(self.title or self.heading)
+        means = f"{seeds} seed{'s' if seeds > 1 else ''} in each world; means with 95 % Student-t intervals, differences with Welch's."
+        out.add(Text(" ".join([means, *(one.beside_the_seed for one in self.worlds if one.beside_the_seed)])))
+        out.add(*self.tables())
+        remarks = [
+            line for one, results in zip(self.worlds, self.results, strict=True) for line in _remarks(one, results)
+        ]
+        if remarks:
+            out.add(Heading("The machine"), *(Text(line) for line in remarks))
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs. ``calibrations`` holds the notes of the second world, a run each."""
+        names = [one.name for one in self.worlds]
+        rows = [
+            {
+                "point": row.point, "metric": row.metric, "unit": row.unit,
+                **dict(zip(names, map(_mean_json, (row.baseline, row.other)), strict=True)),
+                "difference": _mean_json(row.difference),
+            }
+            for row in self.rows
+        ]  # fmt: skip
+        return {
+            "title": self.title,
+            **{name: str(one.directory) for name, one in zip(names, self.results, strict=True)},
+            "rows": rows,
+            "calibrations": [run.notes.get(names[1]) for run in self.results[1].runs],
+        }
+
+
+def _remarks(world: World, results: Results) -> list[str]:
+    return world.remarks([run.notes for run in results.runs])
+
+
+def _cells(row: Row) -> list[str]:
+    digits = 1 if row.baseline.mean >= 100 or row.unit == "%" else 2 if row.unit != "" else 3
+    # A part of what prints as nothing says nothing.
+    small = abs(row.baseline.mean) < 10.0**-digits
+    part = "" if small or math.isnan(row.part) or row.unit == "%" else f"{100 * row.part:+.1f} %"
+    cells = [row.metric, row.unit, row.baseline.format(digits), row.other.format(digits)]
+    sign = "+" if row.difference.mean >= 0 else ""
+    return [*cells, sign + row.difference.format(digits), part]
+
+
+def rows_of(point: str, baseline: Sequence[Run], other: Sequence[Run]) -> list[Row]:
+    """Every metric that comparisons of worlds show, of one point of the sweep."""
+    out = []
+    for name, one, part in metrics.worlds(baseline[0]):
+        factor, unit = one.printed
+        known = [
+            [v for v in (factor * one.of(run, part) for run in runs) if not math.isnan(v)] for runs in (baseline, other)
+        ]
+        if not all(known) or (one.rare and not any(map(any, known))):
+            continue
+        ours, theirs = map(stats.mean, known)
+        out.append(Row(point, name, unit, ours, theirs, stats.difference(known[1], known[0])))
+    return out
+
+
+def compare(
+    scenario: Scenario,
+    *,
+    worlds: tuple[str | World, str | World] = COMPARED,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path,
+    quiet: bool = False,
+) -> Comparison:
+    """Runs the experiment in two worlds, the baseline first, into ``out/NAME`` of each, and compares."""
+    baseline, other = both = (world_of(worlds[0]), world_of(worlds[1]))
+    cores = [core for _, core in scenario.points()]
+    for one in both:  # refused before the first has worked for nothing
+        one.check(cores)
+    results = {
+        one.name: scenario.run(seeds=seeds, jobs=None if one.most_jobs else jobs, out=out / one.name, quiet=quiet, world=one)
+        for one in (other, baseline)
+    }  # fmt: skip
+    ours, theirs = results[baseline.name], results[other.name]
+    rows: list[Row] = []
+    for (point, first), (_, second) in zip(by_point(ours), by_point(theirs), strict=True):
+        rows += rows_of(point.name, first, second)
+    return Comparison(scenario.title, both, rows, (ours, theirs))

@@ -1,0 +1,155 @@
+"""Results: what is in a results directory or at a URL, read when asked for.
+
+manifest.json            versions, seeds, every scenario in full, every run with its digest
+runs/                    the tables of every run: see `store.py`
+figures/, report.html    what `haltere plot` and `haltere report` add
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..analysis.summary import summary
+from ..errors import HaltereError, InputError
+from .records import Done, Failed, Point, Seal
+from .store import Store
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+
+__all__ = ["Point", "Results", "RunsFailed"]
+
+
+class Results:
+    """The results in a directory or at a URL. Only the manifest is read at once; tables are read when asked for."""
+
+    def __init__(self, directory: str | Path) -> None:
+        store = Store(directory)
+        self._open(store, store.manifest())
+
+    @classmethod
+    def of(cls, store: Store, manifest: dict[str, Any]) -> Results:
+        """The results in this store that this manifest names."""
+        self = cls.__new__(cls)
+        self._open(store, manifest)
+        return self
+
+    def _open(self, store: Store, manifest: dict[str, Any]) -> None:
+        self.store, self.manifest = store, manifest
+        #: Where figures and reports go.
+        self.directory = store.folder
+        self._seals: dict[str, Seal] = {}
+        self._keep: object = None
+        try:
+            self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(manifest["points"])]
+            self.runs = [Done.of_dict(one) for one in manifest["runs"]]
+            self.failed = [Failed(**one) for one in manifest.get("failed", ())]
+            planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
+        except (ValueError, KeyError, TypeError) as error:
+            where = f"{store.where}/manifest.json"
+            raise InputError(f"{where}: manifest must be one that haltere wrote, got {error!r}") from None
+        if not manifest["complete"] and planned:
+            # Its writer is at work, or was killed: what is there counts.
+            self._seals = store.find((key for key, _, _ in planned), verify=False)
+            self.runs = [Done.of_seal(self._seals[key], point) for key, point, _ in planned if key in self._seals]
+            self.runs.sort(key=lambda run: (run.point, run.seed))
+
+    @property
+    def where(self) -> str:
+        """The directory or the URL."""
+        return self.store.where
+
+    @property
+    def title(self) -> str:
+        """What the experiment is about."""
+        return str(self.manifest["title"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds."""
+        return list(self.manifest["seeds"])
+
+    @property
+    def complete(self) -> bool:
+        """Every run is done."""
+        return bool(self.manifest["complete"])
+
+    def table(
+        self, name: str, *, points: Iterable[int] | None = None, columns: Iterable[str] | None = None
+    ) -> pa.Table:
+        """The table of that name over all runs, with the columns ``point`` (int32) and ``seed`` (uint64) in front.
+
+        ``points``: only these; ``columns``: only these, which saves time. A column that some runs lack (inner variables of another
+        discipline) is null there.
+        """
+        import pyarrow as pa
+
+        wanted = None if points is None else set(points)
+        some = None if columns is None else list(columns)
+        parts = []
+        for run in self.runs:
+            if wanted is not None and run.point not in wanted:
+                continue
+            part = self.run_table(name, run, some)
+            front = {"point": pa.repeat(pa.scalar(run.point, pa.int32()), len(part))}
+            front["seed"] = pa.repeat(pa.scalar(run.seed, pa.uint64()), len(part))
+            for place, (key, column) in enumerate(front.items()):
+                part = part.add_column(place, key, column)
+            parts.append(part)
+        if not parts:
+            raise InputError(f"{self.where}: runs must be at least 1, got none for table `{name}`")
+        return pa.concat_tables(parts, promote_options="default").unify_dictionaries()
+
+    def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
+        """The table of that name of one run."""
+        if not self.store.local:
+            place = next((i for i, one in enumerate(self.runs) if one.key == run.key), 0)
+            self.store.read_ahead(map(self.seal, self.runs[place : place + 64]), name)
+        return self.store.table(self.seal(run), name, columns)
+
+    def seal(self, run: Done) -> Seal:
+        """What the store says of a run; of all runs at once, since most callers read several."""
+        if run.key not in self._seals:
+            self._seals.update(self.store.seals(one.key for one in self.runs))
+        if run.key not in self._seals:
+            raise HaltereError(f"{self.where}: run {run.key} is missing from the store; run the experiment again")
+        return self._seals[run.key]
+
+    def pandas(self, name: str, **options: Any) -> pandas.DataFrame:
+        """:meth:`table` as a pandas data frame (pandas must be installed)."""
+        frame: pandas.DataFrame = self.table(name, **options).to_pandas()
+        return frame
+
+    def summary(self) -> list[dict[str, Any]]:
+        """What came of each point of the sweep: see :func:`haltere.analysis.summary.summary`."""
+        return summary(self)
+
+    def digest(self) -> str:
+        """The SHA-256 over all runs: equal experiments on equal versions give equal digests, on however many threads."""
+        whole = hashlib.sha256()
+        for run in sorted(self.runs, key=lambda one: (one.point, one.seed)):
+            labels = json.dumps(dict(self.points[run.point].labels), sort_keys=True)
+            whole.update(f"{labels} {run.seed} {run.digest}\n".encode())
+        return whole.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"<haltere.Results {self.where!r}: {len(self.points)} points, {len(self.runs)} runs>"
+
+
+class RunsFailed(HaltereError):
+    """Some runs came to no end. ``results`` holds the others, ``failed`` says which and why."""
+
+    def __init__(self, results: Results, failed: list[Failed], planned: int) -> None:
+        self.results, self.failed = results, failed
+        each = [f"{results.points[one.point].name} seed={one.seed}: {one.error}" for one in failed[:3]]
+        if len(failed) > len(each):
+            each.append(f"and {len(failed) - len(each)} more in manifest.json")
+        super().__init__(
+            f"{results.where}: {len(failed)} of {planned} runs failed: {'; '.join(each)}. "
+            "The others are kept; the same command tries these again"
+        )

@@ -1,0 +1,45 @@
+"""Published studies, run again: `haltere reproduce STUDY`.
+
+A study is a module with ``reproduce(options)``: a function of :class:`Options` that returns an :class:`Outcome`, a document with tables
+and figures, and the paper's findings, each ``held``, ``not held`` or ``cannot be told`` with the figures that say so. One line in
+``_STUDIES`` makes a study known to the command line. Its experiment files, the paper's printed numbers and a README with what the paper
+leaves open stand in ``papers/STUDY/`` of the repository.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+
+from ..errors import InputError
+from .base import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
+
+__all__ = [
+    "Finding", "Options", "Outcome", "Verdict", "data", "expected", "findings_table", "judge", "studies", "study",
+]  # fmt: skip
+
+#: Name on the command line, module of this package with ``reproduce(options) -> Outcome``, one line on what it is about.
+_STUDIES = {
+    "aqm-lab": ("aqm_lab", "five queue disciplines under two-way TCP: queue, fairness, round-trip time"),
+    "rafle": ("rafle", "short flows first, without state: RAFLE against drop tail, RuN2C and ideal"),
+    "iaas": ("iaas", "four congestion controls share one gigabit, without ECN and with ECN and RED"),
+    "mptcp-red": ("mptcp_red", "redundant multipath scheduling over paths that share no bottleneck: RED, RED-CPI"),
+    "dctcp-hysteresis": ("dctcp_hysteresis", "DCTCP with two marking thresholds and returned packets"),
+}
+
+
+def studies() -> dict[str, str]:
+    """The studies: name and what each is about."""
+    return {name: about for name, (_, about) in _STUDIES.items()}
+
+
+def study(name: str) -> Callable[[Options], Outcome]:
+    """The study of that name."""
+    if name not in _STUDIES:
+        near = difflib.get_close_matches(name, _STUDIES, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise InputError(f"study must be one of {', '.join(f'`{known}`' for known in _STUDIES)}, got `{name}`{hint}")
+    module = importlib.import_module(f"{__name__}.{_STUDIES[name][0]}")
+    reproduce: Callable[[Options], Outcome] = module.reproduce
+    return reproduce

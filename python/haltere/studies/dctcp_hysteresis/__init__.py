@@ -1,0 +1,123 @@
+"""The study `dctcp-hysteresis`: DCTCP with two marking thresholds and with marked copies returned to the sender.
+
+Source: V. L. G. Silva, J. A. M. Nacif and M. A. M. Vieira, "Data Center TCP com Histerese em Switches P4". `papers/dctcp-hysteresis/README.md`
+says what the paper leaves open and how it is read here. Here are the runs; what they show stands in two modules beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...api import Scenario, plan_runs, seeds_from
+from ...errors import InputError
+from ...report.document import Document, Heading, Text
+from ...runs.results import Results
+from ..base import Finding, Options, Outcome, data, findings_table
+from . import fast, paper
+
+__all__ = ["reproduce"]
+
+ID = "dctcp-hysteresis"
+PARTS = ("paper", "map", "fast", "incast")
+QUICK_SEEDS = 3
+
+
+def reproduce(options: Options) -> Outcome:
+    """Runs the study and holds its findings up to ours."""
+    if options.variant is not None and options.variant not in PARTS:
+        known = ", ".join(f"`{part}`" for part in PARTS)
+        raise InputError(f"variant must be one of {known}, got `{options.variant}`")
+    parts = [options.variant] if options.variant else [part for part in PARTS if not (options.quick and part == "map")]
+    document = Document("dctcp-hysteresis: DCTCP with two thresholds and with returned packets")
+    left_out = _left_out(options)
+    if left_out:
+        document.add(Text(f"Left out by --quick: {left_out}."))
+    findings: list[Finding] = []
+    for part in parts:
+        results = _PARTS[part](options)
+        heading, show = _SHOWN[part]
+        document.add(Heading(heading))
+        findings += show(results, document)
+    document.add(Heading("Findings"), findings_table(findings))
+    return Outcome(ID, document, findings, left_out)
+
+
+def _left_out(options: Options) -> str:
+    if not options.quick:
+        return ""
+    left = [
+        "readings of the processor's rate other than the nearest",
+        "the map",
+        "40 and 100 Gbit/s",
+        "4, 8, 32 senders",
+    ]
+    return "; ".join(left + (["7 of 10 seeds"] if options.seeds is None else []))
+
+
+def _load(name: str) -> Scenario:
+    return Scenario.load(data(ID) / f"{name}.toml")
+
+
+def _sweep(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
+    """The experiment with these axes in place of its own."""
+    return scenario.with_values({"sweep": {**scenario.to_dict()["sweep"], **changes}})
+
+
+def _run(options: Options, part: str, scenarios: list[Scenario], labels: list[dict[str, Any]], title: str) -> Results:
+    seeds = options.seeds if options.seeds is not None or not options.quick else QUICK_SEEDS
+    return plan_runs(
+        scenarios,
+        seeds_from(seeds, scenarios[0].seeds),
+        options.out / part,
+        jobs=options.jobs,
+        quiet=options.quiet,
+        title=title,
+        labels=labels,
+    )
+
+
+def _run_paper(options: Options) -> Results:
+    scenarios = []
+    for case in paper.CASES:
+        scenario = _load(f"case-{case.lower()}")
+        if options.quick:
+            scenario = _sweep(scenario, {paper.RATE: [paper.NEAREST[case]]})
+        scenarios.append(scenario)
+    labels = [{"case": case} for case in paper.CASES]
+    return _run(options, "paper", scenarios, labels, "Cases A to E of the paper")
+
+
+def _run_map(options: Options) -> Results:
+    scenario = _load("map")
+    return _run(options, "map", [scenario], [{}], scenario.title)
+
+
+def _at_speeds(options: Options, part: str) -> Results:
+    """The experiment of that name at each speed, which is that of every link."""
+    scenario = _load(part)
+    if options.quick:
+        scenario = _sweep(scenario, {fast.SENDERS: [2, 16, 64]})
+    speeds = fast.SPEEDS[:1] if options.quick else fast.SPEEDS
+    each = [
+        scenario.with_values({"topology.dumbbell.access.rate": rate, "topology.dumbbell.bottleneck.rate": rate})
+        for rate in speeds
+    ]
+    return _run(options, part, each, [{"rate": rate} for rate in speeds], scenario.title)
+
+
+def _run_fast(options: Options) -> Results:
+    return _at_speeds(options, "fast")
+
+
+def _run_incast(options: Options) -> Results:
+    return _at_speeds(options, "incast")
+
+
+_PARTS = {"paper": _run_paper, "map": _run_map, "fast": _run_fast, "incast": _run_incast}
+_SHOWN = {
+    "paper": ("The paper's cases", paper.show),
+    "map": ("Where the two thresholds should lie", fast.show_map),
+    "fast": ("Long flows at 10, 40 and 100 Gbit/s", fast.show_fast),
+    "incast": ("Incast at 10, 40 and 100 Gbit/s", fast.show_incast),
+}

@@ -1,0 +1,160 @@
+"""What the study `rafle` reads off its runs: FTP tasks and the classifier's verdicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...runs.records import Done
+from ...runs.results import Results
+
+__all__ = [
+    "BUCKET",
+    "LAST_BUCKETS",
+    "Cell",
+    "Cells",
+    "Tasks",
+    "bucket_mean",
+    "bucket_sd",
+    "chance_of_gain",
+    "equal_share",
+    "verdicts",
+]
+
+Array = NDArray[np.float64]
+
+BUCKET = 100_000
+LAST_BUCKETS = 40
+
+
+def equal_share(sizes: Sequence[int], upto: float, rate_bps: float) -> float:
+    """Seconds until a file of ``upto`` bytes is through when all files start together and share the rate equally.
+
+    >>> equal_share([100, 100, 200], 200, 8.0)
+    400.0
+    """
+    return float(np.minimum(np.asarray(sizes, dtype=np.float64), upto).sum() * 8 / rate_bps)
+
+
+def chance_of_gain(sizes: Sequence[int], capacity: float, runs: int, seed: int = 1) -> tuple[float, float]:
+    """The range (95 %) of the gain in small files served, in percent, between two queues that differ in nothing.
+
+    A line that is always busy serves ``capacity`` bytes, whatever its queue; how many files that is depends on which were drawn. Each
+    queue's figure is a mean of ``runs`` runs, as the paper's are of three.
+
+    >>> low, high = chance_of_gain([10, 10, 10, 10], 1000, 3)
+    >>> low, high
+    (0.0, 0.0)
+    """
+    rng = np.random.default_rng(seed)
+    base = np.asarray(sizes, dtype=np.float64)
+    length = int(3 * capacity / base.mean()) + 10
+    served = []
+    for _ in range(3000):
+        drawn = rng.choice(base, length)
+        served.append(float((drawn[: np.searchsorted(np.cumsum(drawn), capacity)] <= BUCKET).sum()))
+    means = rng.choice(served, (2, 20_000, runs)).mean(axis=2)
+    low, high = np.percentile((means[0] / means[1] - 1) * 100, [2.5, 97.5])
+    return float(low), float(high)
+
+
+@dataclass
+class Tasks:
+    """The FTP tasks of one run; arrays of shape (tasks,), times in seconds, NaN where a task had not come so far."""
+
+    bytes: Array
+    start: Array
+    data: Array
+    end: Array
+    failures: int
+
+    @classmethod
+    def of(cls, results: Results, run: Done) -> Tasks:
+        """Those of that run."""
+        table = results.run_table("tasks", run)
+
+        def seconds(name: str) -> Array:
+            column = pc.cast(table[name], pa.float64(), safe=False)
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64) * 1e-9
+
+        sizes = table["file_bytes"].to_numpy().astype(np.float64)
+        failures = int(pc.sum(table["failures"]).as_py() or 0)
+        return cls(sizes, seconds("start_ns"), seconds("data_ns"), seconds("end_ns"), failures)
+
+    @cached_property
+    def bucket(self) -> NDArray[np.int64]:
+        """0 for files up to 100 KB, 1 up to 200 KB, ..."""
+        return ((self.bytes - 1) // BUCKET).astype(np.int64)
+
+    @cached_property
+    def took(self) -> Array:
+        """Seconds from the first SYN to the reply that the file is stored."""
+        return self.end - self.start
+
+    def active(self, grid: Array) -> Array:
+        """Tasks begun and not done at each time of ``grid``."""
+        ended = np.sort(self.end[~np.isnan(self.end)])
+        begun = np.sort(self.start)
+        return (np.searchsorted(begun, grid, "right") - np.searchsorted(ended, grid, "right")).astype(np.float64)
+
+    def transferring(self, grid: Array) -> Array:
+        """Tasks whose data connection was begun and that were not done, at each time of ``grid``."""
+        ended = np.sort(self.end[~np.isnan(self.end)])
+        begun = np.sort(self.data[~np.isnan(self.data)])
+        return (np.searchsorted(begun, grid, "right") - np.searchsorted(ended, grid, "right")).astype(np.float64)
+
+    def served(self, low: float, high: float) -> Array:
+        """Files done between these times, by bucket."""
+        inside = (self.end > low) & (self.end <= high)
+        return np.bincount(self.bucket[inside], minlength=LAST_BUCKETS).astype(np.float64)
+
+
+@dataclass
+class Cell:
+    """One queue under one reading: one entry a seed in each list."""
+
+    tasks: list[Tasks] = field(default_factory=list)
+    verdicts: list[tuple[float, float, float, float]] = field(default_factory=list)
+    """Packets of short flows called short and long, of long flows called long and short, by the senders' marks."""
+
+    def over(self, measure: Callable[[Tasks], float]) -> list[float]:
+        """One value a seed."""
+        return [measure(tasks) for tasks in self.tasks]
+
+    def rates(self) -> tuple[list[float], list[float]]:
+        """The part of short flows' packets called short, and of long flows' called long."""
+        return (
+            [hit / (hit + miss) for hit, miss, _, _ in self.verdicts],
+            [hit / (hit + miss) for _, _, hit, miss in self.verdicts],
+        )
+
+
+Cells = dict[tuple[str, str], Cell]
+"""By reading and name of the queue."""
+
+
+def verdicts(results: Results, run: Done) -> tuple[float, float, float, float]:
+    """Packets of short flows called short and long, of long flows called long and short; NaN without a classifier."""
+    columns = ("short_hits", "short_misses", "long_hits", "long_misses")
+    table = results.run_table("queue_series", run)
+    if not set(columns) <= set(table.column_names) or not len(table):
+        return (math.nan,) * 4
+    last = {name: float(table[name][len(table) - 1].as_py()) for name in columns}
+    return last["short_hits"], last["short_misses"], last["long_hits"], last["long_misses"]
+
+
+def bucket_mean(bucket: int) -> Callable[[Tasks], float]:
+    """The mean time of the files of a bucket, in seconds."""
+    return lambda tasks: float(np.nanmean(tasks.took[tasks.bucket == bucket]))
+
+
+def bucket_sd(bucket: int) -> Callable[[Tasks], float]:
+    """Its deviation, in seconds."""
+    return lambda tasks: float(np.nanstd(tasks.took[tasks.bucket == bucket], ddof=1))
