@@ -1,9 +1,9 @@
 //! One UDP flow at a constant rate.
 
-use super::{Context, Side};
+use super::{Context, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
-use crate::namespace::{Namespace, node_address};
-use haltere_plan::plan::{AppPlan, FlowPlan};
+use crate::namespace::node_address;
+use haltere_plan::plan::CbrPlan;
 use haltere_plan::record::FlowRecord;
 use haltere_units::{Bytes, Serialisation, Time};
 use nix::sys::epoll::EpollFlags;
@@ -16,6 +16,17 @@ const BATCH: usize = 64;
 
 const RECEIVE_BUFFER: usize = 8 << 20;
 
+/// The kind.
+pub(super) struct Cbr;
+
+impl Kind for Cbr {
+    type Plan = CbrPlan;
+    type Endpoint<'p> = Datagram;
+    fn open<'p>(plan: &'p CbrPlan, at: Opening<'p>) -> Result<Datagram, WireError> {
+        Datagram::open(plan, &at)
+    }
+}
+
 /// One UDP flow.
 #[derive(Debug)]
 pub(super) struct Datagram {
@@ -27,10 +38,8 @@ pub(super) struct Datagram {
 }
 
 impl Datagram {
-    pub(super) fn open(flow: &FlowPlan, from: &Namespace, to: &Namespace, port: u16) -> Result<Datagram, WireError> {
-        let AppPlan::Cbr { rate, packet, ecn } = &flow.app else {
-            return Err(WireError::plan(&flow.name, "must be constant rate"));
-        };
+    fn open(plan: &CbrPlan, at: &Opening<'_>) -> Result<Datagram, WireError> {
+        let (flow, from, to, port) = (at.flow, at.from, at.to, at.port());
         let receiver = to.enter(|| UdpSocket::bind((node_address(flow.to), port)));
         let sender = from.enter(|| {
             let socket = UdpSocket::bind((node_address(flow.from), 0))?;
@@ -44,22 +53,12 @@ impl Datagram {
         let (sender, receiver) = (made(sender)?, made(receiver)?);
         // Datagrams must not be lost at the receiver when the agent is late. Without the privilege the default has to do.
         let _ = nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BUFFER);
-        set_ecn(&sender, *ecn).map_err(|e| WireError::os(format!("{}: ECN", flow.name), e))?;
-        let payload = vec![0; packet.as_u64() as usize];
-        Ok(Datagram { sender, receiver, payload, pace: Serialisation::new(Some(*rate)), next: Time::ZERO })
-    }
-    pub(super) fn start(
-        &mut self,
-        context: &Context<'_>,
-        at: Time,
-        record: &mut FlowRecord,
-    ) -> Result<Time, WireError> {
-        context.watch(self.receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
-        self.next = at;
-        Ok(self.tick(context.now, record))
+        set_ecn(&sender, plan.ecn).map_err(|e| WireError::os(format!("{}: ECN", flow.name), e))?;
+        let payload = vec![0; plan.packet.as_u64() as usize];
+        Ok(Datagram { sender, receiver, payload, pace: Serialisation::new(Some(plan.rate)), next: Time::ZERO })
     }
     /// Sends what is due (late wake-ups are caught up with); when the next is.
-    pub(super) fn tick(&mut self, now: Time, record: &mut FlowRecord) -> Time {
+    fn send(&mut self, now: Time, record: &mut FlowRecord) -> Time {
         for _ in 0..BATCH {
             if self.next > now {
                 break;
@@ -71,7 +70,7 @@ impl Datagram {
         }
         self.next
     }
-    pub(super) fn receive(&mut self, record: &mut FlowRecord) {
+    fn receive(&mut self, record: &mut FlowRecord) {
         let mut buffer = [0; 1];
         for _ in 0..BATCH {
             // The length is that of the plan: nothing else is sent to this port, and only the first byte is copied.
@@ -83,6 +82,28 @@ impl Datagram {
                 Err(_) => return,
             }
         }
+    }
+}
+
+impl Endpoint for Datagram {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        context.watch(self.receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
+        self.next = at;
+        self.tick(context, at, observed)
+    }
+    fn tick(&mut self, context: &Context<'_>, _at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        context.tick_at(self.send(context.now, context.line(observed)));
+        Ok(())
+    }
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        _: Side,
+        _: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError> {
+        self.receive(context.line(observed));
+        Ok(())
     }
 }
 
