@@ -61,13 +61,9 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
         .map_err(|e| WireError::plan("router", format!("options must be right, got {e}")))?;
     let [there, _, back, ..] = &plan.links[..] else { return Err(WireError::plan("router", "links must be two")) };
     let link = |plan: &LinkPlan, name: &str, (from, to)| LinkParams {
-        name: name.into(),
-        from,
-        to,
+        plan: LinkPlan { name: name.into(), from, to, rtt: options.rtt.or(plan.rtt), ..plan.clone() },
         reorder: options.reorder,
         reorder_by: options.reorder_by,
-        rtt: options.rtt.or(plan.rtt),
-        ..plan.into()
     };
     let fabric = Fabric::new(FabricParams {
         nodes: 2,
