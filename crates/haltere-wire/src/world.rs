@@ -239,7 +239,7 @@ pub fn fabric_params(plan: &Plan, ports: Vec<usize>) -> FabricParams {
     FabricParams {
         nodes: plan.nodes.len(),
         ports,
-        links: plan.links.iter().map(Into::into).collect(),
+        links: plan.links.iter().cloned().map(Into::into).collect(),
         steering: Steering::ByAddress,
         framing: plan.framing,
         isn_bits: crate::endpoint::ISN_BITS,
