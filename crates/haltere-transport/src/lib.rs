@@ -15,31 +15,11 @@
 #![no_std]
 extern crate alloc;
 
-mod ack;
-mod application;
-#[cfg(test)]
-mod claims;
-mod connection;
-mod info;
 pub mod multipath;
-mod params;
-mod payload;
-mod quiet;
-mod rack;
-mod rate;
-mod reassembly;
-mod receive_window;
-mod receiver;
-mod recovery;
-mod rtt;
-mod scoreboard;
-mod segment;
-mod sender;
-mod seq;
-mod timers;
+mod tcp;
 
-pub use connection::{Connection, Role};
-pub use info::Info;
-pub use params::{RtoRule, TcpParams};
-pub use recovery::CaState;
-pub use segment::{Flags, SackBlocks, Segment, Timestamps};
+pub use tcp::connection::{Connection, Role};
+pub use tcp::info::Info;
+pub use tcp::params::{RtoRule, TcpParams};
+pub use tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
+pub use tcp::sender::recovery::CaState;

@@ -12,7 +12,7 @@ use super::scheduler::Scheduler;
 use super::send_queue::SendQueue;
 use super::subflow::{DATA_OPTION, Dss, Subflow};
 use super::view::{MAX_PATHS, PathView, Paths};
-use crate::reassembly::Reassembly;
+use crate::tcp::receiver::reassembly::Reassembly;
 use crate::{Connection, Role, Segment, TcpParams};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -168,7 +168,7 @@ impl Multipath {
                 flow.map_arrival(segment, data);
             }
         } else if was_up && !flow.conn.made_sender().board.is_empty() {
-            let una = crate::seq::wire(flow.conn.una(), flow.conn.iss);
+            let una = crate::tcp::seq::wire(flow.conn.una(), flow.conn.iss);
             flow.dup_acks += u64::from(segment.ack == una);
         }
         if self.coupled {
@@ -244,7 +244,7 @@ impl Multipath {
     /// Notices what became of a subflow: reset, timed out, closed by the peer.
     fn look_after(&mut self, path: usize) {
         let flow = &mut self.flows[path];
-        if !flow.gone && flow.conn.state == crate::connection::State::Reset {
+        if !flow.gone && flow.conn.state == crate::tcp::connection::State::Reset {
             return self.lost_path(path);
         }
         let timeouts = flow.conn.made_sender().xmit.timeouts;
@@ -324,7 +324,7 @@ impl Multipath {
             if flow.gone || !established || tx.nxt != tx.write_end {
                 continue;
             }
-            tx.forced = crate::sender::Forced::WindowProbe;
+            tx.forced = crate::tcp::sender::Forced::WindowProbe;
             self.pending = self.pending.with(path);
         }
     }

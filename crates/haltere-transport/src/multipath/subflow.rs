@@ -4,7 +4,7 @@
 //! the stream is told as a position on every segment once it is known, instead of by a flag on one.
 //! Units: positions of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
 
-use crate::seq::position;
+use crate::tcp::seq::position;
 use crate::{Connection, Segment};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, Time};

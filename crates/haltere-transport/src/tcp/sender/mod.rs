@@ -5,12 +5,20 @@
 //! peer's window.
 //! Units: positions and bytes, ns. Cost: O(1) a segment. Known problems: none.
 
+pub(crate) mod ack;
+pub(crate) mod rack;
+pub(crate) mod rate_sample;
+pub(crate) mod recovery;
+pub(crate) mod rtt;
+pub(crate) mod scoreboard;
+pub(crate) mod timers;
+
 use crate::TcpParams;
-use crate::rate::{Delivery, Sample};
-use crate::recovery::{CaState, Recovery};
-use crate::rtt::Rtt;
-use crate::scoreboard::{APP_LIMITED, EVER_RETRANS, FIN, RETRANS, Scoreboard, Sent};
-use crate::timers::{Timer, Xmit};
+use crate::tcp::sender::rate_sample::{Delivery, Sample};
+use crate::tcp::sender::recovery::{CaState, Recovery};
+use crate::tcp::sender::rtt::Rtt;
+use crate::tcp::sender::scoreboard::{APP_LIMITED, EVER_RETRANS, FIN, RETRANS, Scoreboard, Sent};
+use crate::tcp::sender::timers::{Timer, Xmit};
 use haltere_congestion::{CongestionControl, Control, RestartEvent};
 use haltere_units::{Dur, Time};
 

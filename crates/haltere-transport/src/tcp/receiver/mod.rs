@@ -7,11 +7,14 @@
 //! filled, when the mark changes (DCTCP); else a timer runs.
 //! Units: positions, ns. Cost: O(1) a segment in order. Known problems: none.
 
+pub(crate) mod reassembly;
+pub(crate) mod window;
+
 use crate::TcpParams;
-use crate::reassembly::Reassembly;
-use crate::receive_window::ReceiveWindow;
-use crate::segment::SackBlocks;
-use crate::seq::wire;
+use crate::tcp::receiver::reassembly::Reassembly;
+use crate::tcp::receiver::window::ReceiveWindow;
+use crate::tcp::segment::SackBlocks;
+use crate::tcp::seq::wire;
 use alloc::boxed::Box;
 use haltere_units::Ecn;
 

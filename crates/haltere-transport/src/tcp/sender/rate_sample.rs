@@ -5,7 +5,7 @@
 //! rate = (delivered now - delivered then) / max(send phase, acknowledgement phase).
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: none.
 
-use crate::scoreboard::{APP_LIMITED, SAMPLED, Sent, sent_after};
+use crate::tcp::sender::scoreboard::{APP_LIMITED, SAMPLED, Sent, sent_after};
 use haltere_congestion::RateSample;
 use haltere_units::{Bytes, Dur};
 

@@ -4,10 +4,10 @@
 //! end is told or asked for makes its sending half, which is then as if it had been there from the start.
 //! Units: positions, ns. Cost: O(1). Known problems: none.
 
-use crate::ack::AckIn;
-use crate::receiver::Receiver;
-use crate::rtt::Rtt;
-use crate::sender::Sender;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::tcp::sender::ack::AckIn;
+use crate::tcp::sender::rtt::Rtt;
 use crate::{Connection, TcpParams};
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -17,10 +17,10 @@
 //! Units: bytes, ns. Cost: O(1) an acknowledgement; a timeout and an undo O(window). Known problems: none.
 
 use crate::TcpParams;
-use crate::ack::{Acc, DATA_SACKED, ECE, LOST_RETRANS, ORIG_SACK_ACKED, UNA_ADVANCED};
-use crate::rack::Rack;
-use crate::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
-use crate::sender::{Sender, Turn};
+use crate::tcp::sender::ack::{Acc, DATA_SACKED, ECE, LOST_RETRANS, ORIG_SACK_ACKED, UNA_ADVANCED};
+use crate::tcp::sender::rack::Rack;
+use crate::tcp::sender::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use crate::tcp::sender::{Sender, Turn};
 use haltere_congestion::{CongestionControl, LossEvent, LossKind, RtoEvent};
 use haltere_units::{Bytes, Time};
 

@@ -7,9 +7,9 @@
 //! Units: ns. Cost: O(1) for each segment that changes state, by the chain of transmissions of the scoreboard.
 //! Known problems: none.
 
-use crate::recovery::CaState;
-use crate::scoreboard::{EVER_RETRANS, Sent, sent_after};
-use crate::sender::Sender;
+use crate::tcp::sender::Sender;
+use crate::tcp::sender::recovery::CaState;
+use crate::tcp::sender::scoreboard::{EVER_RETRANS, Sent, sent_after};
 
 /// Round trips during which a window widened by DSACK lasts, in recoveries (RFC 8985 section 6.2 step 4).
 const PERSIST: u8 = 16;

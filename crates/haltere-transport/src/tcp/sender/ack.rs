@@ -3,11 +3,11 @@
 //! Deviations: none beyond those named in the files of the parts.
 //! Units: positions and bytes, ns. Cost: O(segments newly acknowledged or SACKed). Known problems: none.
 
-use crate::rate::Sample;
-use crate::recovery::CaState;
-use crate::scoreboard::{CE_COUNTED, EVER_RETRANS, RETRANS, SACKED, SAMPLED, Sent};
-use crate::sender::{Sender, Turn};
-use crate::timers::Timer;
+use crate::tcp::sender::rate_sample::Sample;
+use crate::tcp::sender::recovery::CaState;
+use crate::tcp::sender::scoreboard::{CE_COUNTED, EVER_RETRANS, RETRANS, SACKED, SAMPLED, Sent};
+use crate::tcp::sender::timers::Timer;
+use crate::tcp::sender::{Sender, Turn};
 use haltere_congestion::{AckEvent, CongestionControl};
 use haltere_units::{Bytes, Dur, Time};
 
@@ -291,7 +291,7 @@ impl Sender {
         let mut blocks = [(0_u64, 0_u64); 4];
         let mut count = 0;
         for (i, &(start, end)) in a.sack.iter().enumerate() {
-            let block = (crate::seq::position(start, a.iss, a.ack), crate::seq::position(end, a.iss, a.ack));
+            let block = (crate::tcp::seq::position(start, a.iss, a.ack), crate::tcp::seq::position(end, a.iss, a.ack));
             let duplicate = i == 0 && self.is_dsack(block, a);
             if block.0 >= block.1 || block.1 > self.nxt {
                 continue;
@@ -367,7 +367,7 @@ impl Sender {
             return true;
         }
         a.sack.get(1).is_some_and(|&(start, end)| {
-            let second = (crate::seq::position(start, a.iss, a.ack), crate::seq::position(end, a.iss, a.ack));
+            let second = (crate::tcp::seq::position(start, a.iss, a.ack), crate::tcp::seq::position(end, a.iss, a.ack));
             second.0 <= block.0 && block.1 <= second.1
         })
     }

@@ -1,9 +1,9 @@
 //! The application's side of a connection: writing, reading, closing, with lengths only or with bytes.
 
-use crate::connection::State;
-use crate::payload::Payload;
-use crate::sender::Sender;
-use crate::seq::position;
+use crate::tcp::connection::State;
+use crate::tcp::connection::payload::Payload;
+use crate::tcp::sender::Sender;
+use crate::tcp::seq::position;
 use crate::{Connection, Segment};
 use alloc::boxed::Box;
 use haltere_units::{Bytes, Ecn, Time};

@@ -5,12 +5,16 @@
 //! ECT, else only new data is.
 //! Units: positions (see seq.rs), ns. Cost: O(1) a segment. Known problems: none.
 
-use crate::ack::AckIn;
-use crate::payload::Payload;
-use crate::quiet::{Origin, Quiet};
-use crate::receiver::{Arrival, Receiver};
-use crate::sender::{Sender, Transmit};
-use crate::seq::{position, wire};
+pub(crate) mod application;
+pub(crate) mod lazy;
+pub(crate) mod payload;
+
+use crate::tcp::connection::lazy::{Origin, Quiet};
+use crate::tcp::connection::payload::Payload;
+use crate::tcp::receiver::{Arrival, Receiver};
+use crate::tcp::sender::ack::AckIn;
+use crate::tcp::sender::{Sender, Transmit};
+use crate::tcp::seq::{position, wire};
 use crate::{Flags, Segment, TcpParams, Timestamps};
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -9,7 +9,7 @@
 //! Units: ns; `srtt` is held times 8, the deviations times 4. Cost: O(1) a sample. Known problems: none.
 
 use crate::TcpParams;
-use crate::params::RtoRule;
+use crate::tcp::params::RtoRule;
 
 /// The window of the minimum filter: Linux's `tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW_NS: u64 = 300_000_000_000;

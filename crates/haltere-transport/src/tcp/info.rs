@@ -1,9 +1,9 @@
 //! What a connection shows of itself.
 
 use crate::Connection;
-use crate::connection::State;
-use crate::recovery::CaState;
-use crate::sender::Sender;
+use crate::tcp::connection::State;
+use crate::tcp::sender::Sender;
+use crate::tcp::sender::recovery::CaState;
 use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Dur, Rate};
 

@@ -5,8 +5,8 @@
 //! Units: ns. Cost: O(1), a timeout O(window). Known problems: none.
 
 use crate::TcpParams;
-use crate::recovery::CaState;
-use crate::sender::{Forced, Sender};
+use crate::tcp::sender::recovery::CaState;
+use crate::tcp::sender::{Forced, Sender};
 use haltere_units::Time;
 
 /// What the timer is set for.
@@ -177,7 +177,7 @@ impl Sender {
                     self.prr_step(self.mss, lost, false);
                 }
             }
-            self.turn = crate::sender::Turn::Lost;
+            self.turn = crate::tcp::sender::Turn::Lost;
             self.refresh_cwnd();
         }
         if remaining > 0 {
