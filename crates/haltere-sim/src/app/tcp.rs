@@ -5,11 +5,11 @@ use super::bulk::Bulk;
 use super::on_off::OnOff;
 use crate::alarms::Alarms;
 use crate::fabric::{Fabric, Port, kind};
-use crate::lookahead::fetch_all;
+use crate::lookahead::{fetch, fetch_all};
 use crate::packet::{Header, Packet};
 use haltere_lab::plan::{AppPlan, FlowPlan, TcpPlan};
 use haltere_lab::rng::Rng;
-use haltere_transport::{Connection, Info, Role, Segment, TcpParams};
+use haltere_transport::{Connection, Info, PrefetchStage, Role, Segment, TcpParams};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use std::sync::Arc;
 
@@ -100,12 +100,7 @@ impl Tcp {
     #[inline(always)]
     pub fn fetch_parts(&self, side: usize, fabric: &Fabric) {
         let end = &self.ends[side];
-        if let Some(half) = end.socket.sending_half() {
-            fetch_all(half);
-        }
-        if let Some(disorder) = end.socket.disorder() {
-            fetch_all(disorder);
-        }
+        end.socket.prefetch_lines(PrefetchStage::Parts, fetch);
         if let Some(&link) = fabric.paths.get(end.port.header.cursor as usize) {
             fabric.fetch_link(link);
         }
@@ -113,9 +108,7 @@ impl Tcp {
     /// Asks for the record of its oldest segment.
     #[inline(always)]
     pub fn fetch_record(&self, side: usize) {
-        if let Some(record) = self.ends[side].socket.oldest_record() {
-            fetch_all(record);
-        }
+        self.ends[side].socket.prefetch_lines(PrefetchStage::OldestRecord, fetch);
     }
     pub fn start(&mut self, fabric: &mut Fabric) {
         let socket = &mut self.ends[CLIENT].socket;

@@ -13,6 +13,8 @@ use super::send_queue::SendQueue;
 use super::subflow::{DATA_OPTION, Dss, Subflow};
 use super::view::{MAX_PATHS, PathView, Paths};
 use crate::tcp::receiver::reassembly::Reassembly;
+use crate::tcp::seq::Offset;
+use crate::tcp::time::{Deadline, or_zero};
 use crate::{Connection, Role, Segment, TcpParams};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -36,7 +38,7 @@ pub struct Transmission {
 const DSS_LEN: u64 = DATA_OPTION as u64;
 
 /// Least time between two probes of a peer that owes an answer to the connection.
-const PROBE: u64 = 200_000_000;
+const PROBE: Dur = Dur::from_ms(200);
 
 /// One end of a multipath connection, without I/O.
 #[derive(Debug)]
@@ -58,15 +60,15 @@ pub struct Multipath {
     /// First byte that the peer does not take.
     pub(super) window_end: u64,
     /// When the peer is asked again, and how often it was.
-    probe_at: u64,
+    probe_at: Deadline,
     probes: u32,
     /// The stream as it arrives.
-    arrived: u64,
+    arrived: Offset,
     read: u64,
     holes: Reassembly,
     end: Option<u64>,
-    /// The window was too small for a segment when it was told last.
-    window_told: u64,
+    /// The window that was advertised last.
+    window_advertised: u64,
     pub(super) views: Vec<PathView>,
     siblings: Vec<Sibling>,
 }
@@ -100,13 +102,13 @@ impl Multipath {
             queue: SendQueue::default(),
             reinject: alloc::collections::VecDeque::new(),
             window_end: 0,
-            probe_at: u64::MAX,
+            probe_at: Deadline::NONE,
             probes: 0,
-            arrived: 0,
+            arrived: Offset::default(),
             read: 0,
             holes: Reassembly::default(),
             end: None,
-            window_told: params.recv_buffer.as_u64(),
+            window_advertised: params.recv_buffer.as_u64(),
             views: Vec::new(),
             siblings: Vec::new(),
         })
@@ -121,7 +123,7 @@ impl Multipath {
         let seed = self.seed.wrapping_add((path as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let conn = Connection::new(self.role, self.tcp.clone(), self.control.clone(), seed)?;
         let mut flow = Subflow::new(conn);
-        self.coupled = flow.conn.made_sender().control.is_coupled();
+        self.coupled = flow.conn.made_sender().control().is_coupled();
         flow.cursor = self.queue.una;
         self.flows.push(flow);
         self.correlators.add_path();
@@ -167,19 +169,19 @@ impl Multipath {
             if let Some(data) = dss.data {
                 flow.map_arrival(segment, data);
             }
-        } else if was_up && !flow.conn.made_sender().board.is_empty() {
-            let una = crate::tcp::seq::wire(flow.conn.una(), flow.conn.iss);
+        } else if was_up && !flow.conn.made_sender().is_all_acked() {
+            let una = flow.conn.iss().number_of(flow.conn.una());
             flow.dup_acks += u64::from(segment.ack == una);
         }
         if self.coupled {
             self.tell_siblings(path);
         }
         let flow = &mut self.flows[path];
-        let retries = flow.conn.made_sender().xmit.retries;
+        let was_silent = flow.is_silent();
         flow.conn.on_segment(now, segment, ecn);
         flow.trim();
         self.pending = self.pending.with(path);
-        if retries > 0 && flow.conn.made_sender().xmit.retries == 0 {
+        if was_silent && !flow.is_silent() {
             flow.cursor = self.queue.una; // it is heard of again
         }
         if !was_up && flow.conn.is_established() && self.role == Role::Client {
@@ -194,7 +196,7 @@ impl Multipath {
     /// What the segment says of the connection.
     fn take_dss(&mut self, now: Time, path: usize, dss: &Dss) {
         if self.queue.acknowledge(dss.ack) {
-            (self.probes, self.probe_at) = (0, u64::MAX);
+            (self.probes, self.probe_at) = (0, Deadline::NONE);
         }
         self.window_end = self.window_end.max(dss.ack + dss.window);
         if let Some(end) = dss.end {
@@ -212,12 +214,12 @@ impl Multipath {
 
     /// Takes what the subflow has in order into the stream.
     fn take_data(&mut self, path: usize) {
-        while let Some((start, end)) = self.flows[path].next_range() {
-            if end > self.arrived {
-                if start <= self.arrived {
-                    self.arrived = end;
+        while let Some(range) = self.flows[path].next_range() {
+            if range.end > self.arrived {
+                if range.start <= self.arrived {
+                    self.arrived = range.end;
                 } else {
-                    self.holes.insert(start, end);
+                    self.holes.insert(range);
                 }
                 self.arrived = self.holes.advance(self.arrived);
             }
@@ -230,13 +232,17 @@ impl Multipath {
             return;
         }
         let flow = &mut self.flows[path];
-        let srtt = flow.conn.made_sender().rtt.srtt();
-        if srtt != 0 && flow.conn.made_sender().delivery.segments != flow.srtt_seen {
-            flow.srtt_seen = flow.conn.made_sender().delivery.segments;
-            self.correlators.observe(now, path, Observation::Srtt(Dur::from_ns(srtt)));
+        let tx = flow.conn.made_sender();
+        let delivered = tx.delivery().segments();
+        if let Some(srtt) = tx.srtt()
+            && delivered != flow.srtt_seen
+        {
+            flow.srtt_seen = delivered;
+            self.correlators.observe(now, path, Observation::Srtt(srtt.dur()));
         }
         if let Some(delay) = dss.delay {
-            let (lost, sent) = (flow.conn.made_sender().retransmissions, flow.conn.made_sender().segments_sent);
+            let output = flow.conn.made_sender().output();
+            let (lost, sent) = (output.retransmissions(), output.segments());
             self.correlators.observe(now, path, Observation::Delay { delay, lost, sent });
         }
     }
@@ -244,10 +250,10 @@ impl Multipath {
     /// Notices what became of a subflow: reset, timed out, closed by the peer.
     fn look_after(&mut self, path: usize) {
         let flow = &mut self.flows[path];
-        if !flow.gone && flow.conn.state == crate::tcp::connection::State::Reset {
+        if !flow.gone && flow.conn.is_reset() {
             return self.lost_path(path);
         }
-        let timeouts = flow.conn.made_sender().xmit.timeouts;
+        let timeouts = flow.conn.made_sender().timers().timeouts();
         if timeouts != flow.timeouts {
             flow.timeouts = timeouts;
             self.reinject_from(path);
@@ -259,21 +265,21 @@ impl Multipath {
     /// Tells a coupled control what its siblings do.
     fn tell_siblings(&mut self, path: usize) {
         self.siblings.clear();
-        let mut this = usize::MAX;
+        let mut this = None;
         for (i, flow) in self.flows.iter().enumerate().filter(|(_, f)| f.is_usable()) {
             if i == path {
-                this = self.siblings.len();
+                this = Some(self.siblings.len());
             }
             let tx = flow.conn.made_sender();
             self.siblings.push(Sibling {
-                cwnd: tx.control.cwnd(),
-                srtt: Dur::from_ns(tx.rtt.srtt()),
-                between_losses: tx.control.bytes_between_losses(),
+                cwnd: tx.control().cwnd(),
+                srtt: or_zero(tx.srtt()),
+                between_losses: tx.control().bytes_between_losses(),
             });
         }
-        if this != usize::MAX {
+        if let Some(this) = this {
             let view = CouplingView { siblings: &self.siblings, this };
-            self.flows[path].conn.sender().control.on_coupling(&view);
+            self.flows[path].conn.sender().control_mut().on_coupling(&view);
         }
     }
 
@@ -287,8 +293,7 @@ impl Multipath {
                 self.look_after(path);
             }
         }
-        if now.as_ns() >= self.probe_at {
-            self.probe_at = u64::MAX;
+        if self.probe_at.take_due(now) {
             self.probe();
             self.probes += 1;
         }
@@ -297,22 +302,21 @@ impl Multipath {
 
     /// When [`on_timeout`](Multipath::on_timeout) is to be called, if ever.
     pub fn next_timeout(&self) -> Option<Time> {
-        let own = (self.probe_at != u64::MAX).then(|| Time::from_ns(self.probe_at));
-        self.flows.iter().filter_map(|f| f.conn.next_timeout()).chain(own).min()
+        self.flows.iter().filter_map(|f| f.conn.next_timeout()).chain(self.probe_at.time()).min()
     }
 
     /// The peer owes an acknowledgement of the end, or a window: asks for it after a while.
     fn arm_probe(&mut self, now: Time) {
         let q = &self.queue;
         // A window that is open, but not by a whole segment, blocks as well.
-        let mss = self.flows.first().map_or(0, |f| f.conn.rx.mss);
+        let mss = self.flows.first().map_or(0, |f| f.conn.receiver().mss());
         let blocked = q.una == q.nxt && q.nxt < q.end && !self.new_fits(mss);
         if !(blocked || q.wants_end()) {
-            self.probe_at = u64::MAX;
-        } else if self.probe_at == u64::MAX {
-            let srtt =
-                self.flows.iter().filter(|f| f.is_usable()).map(|f| f.conn.made_sender().rtt.srtt()).min().unwrap_or(0);
-            self.probe_at = now.as_ns() + ((2 * srtt).max(PROBE) << self.probes.min(5));
+            self.probe_at = Deadline::NONE;
+        } else if !self.probe_at.is_set() {
+            let usable = self.flows.iter().filter(|f| f.is_usable());
+            let srtt = usable.map(|f| or_zero(f.conn.made_sender().srtt())).min().unwrap_or(Dur::ZERO);
+            self.probe_at = Deadline::at(now + (srtt * 2).max(PROBE) * (1 << self.probes.min(5)));
         }
     }
 
@@ -321,10 +325,10 @@ impl Multipath {
         for (path, flow) in self.flows.iter_mut().enumerate() {
             let established = flow.conn.is_established();
             let tx = flow.conn.sender();
-            if flow.gone || !established || tx.nxt != tx.write_end {
+            if flow.gone || !established || tx.nxt() != tx.buffer().write_end() {
                 continue;
             }
-            tx.forced = crate::tcp::sender::Forced::WindowProbe;
+            tx.force_window_probe();
             self.pending = self.pending.with(path);
         }
     }
@@ -348,11 +352,11 @@ impl Multipath {
 
     fn dss(&mut self, now: Time, path: usize, segment: &Segment) -> Dss {
         let window = self.window();
-        self.window_told = window;
+        self.window_advertised = window;
         let flow = &self.flows[path];
         Dss {
             data: flow.mapping(segment),
-            ack: self.arrived + u64::from(self.end == Some(self.arrived)),
+            ack: self.arrived.get() + u64::from(self.end == Some(self.arrived.get())),
             window,
             end: self.queue.closed.then_some(self.queue.end),
             sent_at: now,
@@ -362,7 +366,7 @@ impl Multipath {
 
     /// Bytes that this end takes beyond what has arrived in order.
     fn window(&self) -> u64 {
-        self.params.recv_buffer.as_u64().saturating_sub(self.arrived - self.read)
+        self.params.recv_buffer.as_u64().saturating_sub(self.readable())
     }
 
     /// The application writes up to `bytes`; what the buffer takes is returned.
@@ -400,17 +404,17 @@ impl Multipath {
     }
     /// Bytes that arrived in order and were not read.
     pub fn readable(&self) -> u64 {
-        self.arrived - self.read
+        self.arrived.get() - self.read
     }
     /// The application reads up to `bytes`; what was there is returned.
     pub fn read(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable());
         self.read += taken;
-        // RFC 9293 section 3.8.6.2.2: a window that had closed is told again once it is worth while.
+        // RFC 9293 section 3.8.6.2.2: a window that had closed is advertised again once it is large enough.
         let mss = self.tcp.mss.as_u64();
-        if self.window_told < mss && self.window() >= (2 * mss).min(self.params.recv_buffer.as_u64()) {
+        if self.window_advertised < mss && self.window() >= (2 * mss).min(self.params.recv_buffer.as_u64()) {
             for (path, flow) in self.flows.iter_mut().enumerate().filter(|(_, f)| f.conn.is_established() && !f.gone) {
-                flow.conn.rx.ack_now = true;
+                flow.conn.demand_ack();
                 self.pending = self.pending.with(path);
             }
         }

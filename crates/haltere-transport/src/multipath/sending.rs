@@ -7,8 +7,9 @@ use super::correlation::Observation;
 use super::scheduler::PathScheduler;
 use super::send_queue::Chunk;
 use super::view::{PathView, SegView, fastest};
-use haltere_congestion::{CongestionControl, LossEvent, LossKind};
-use haltere_units::{Bytes, Dur, Time};
+use crate::tcp::time::or_zero;
+use haltere_congestion::CongestionControl;
+use haltere_units::{Bytes, Time};
 
 impl Multipath {
     /// Gives one segment to a subflow, or to several. False where nothing can be given now.
@@ -35,18 +36,17 @@ impl Multipath {
         self.views.clear();
         let ahead = self.scheduler.queues_ahead();
         for (path, flow) in self.flows.iter_mut().enumerate() {
-            let mss = flow.conn.rx.mss;
+            let mss = flow.conn.receiver().mss();
             let usable = flow.is_usable();
             let ready = usable && if ahead { flow.has_room() } else { flow.is_ready(now, mss) };
             let tx = flow.conn.made_sender();
             let mut view = PathView::new(path);
             (view.usable, view.ready) = (usable, ready);
-            view.srtt = Dur::from_ns(tx.rtt.srtt());
-            view.rttvar = Dur::from_ns(tx.rtt.var());
-            (view.cwnd, view.ssthresh) = (Bytes::new(tx.cwnd), tx.control.ssthresh());
+            (view.srtt, view.rttvar) = (or_zero(tx.srtt()), tx.rtt().var());
+            (view.cwnd, view.ssthresh) = (Bytes::new(tx.cwnd()), tx.control().ssthresh());
             (view.in_flight, view.mss) = (Bytes::new(tx.in_flight()), Bytes::new(mss));
             // The end of the subflow takes a number after its last byte.
-            view.queued = Bytes::new(tx.write_end.saturating_sub(tx.una));
+            view.queued = Bytes::new(tx.buffer().write_end().since(tx.una()));
             if usable {
                 // Where all usable paths have timed out or left, those that timed out are better than none.
                 self.correlators.observe(now, path, Observation::Opportunity { srtt: view.srtt, ready });
@@ -56,7 +56,7 @@ impl Multipath {
         if !self.views.iter().any(|v| v.usable) {
             for (view, flow) in self.views.iter_mut().zip(&mut self.flows) {
                 view.usable = !flow.gone && flow.conn.is_established();
-                view.ready = view.usable && flow.is_ready(now, flow.conn.rx.mss);
+                view.ready = view.usable && flow.is_ready(now, flow.conn.receiver().mss());
             }
         }
     }
@@ -89,7 +89,7 @@ impl Multipath {
 
     /// Schedulers that give each segment to the paths of their choice at once.
     fn give(&mut self, now: Time) -> bool {
-        let mss = self.flows[0].conn.rx.mss;
+        let mss = self.flows[0].conn.receiver().mss();
         if !self.new_fits(mss) || self.waits_for_more(mss) {
             return false;
         }
@@ -98,7 +98,7 @@ impl Multipath {
         let Some(first) = (0..self.views.len()).find(|&p| picks.contains(p) && self.views[p].is_open()) else {
             return false;
         };
-        let chunk = self.queue.cut(self.flows[first].conn.rx.mss, first);
+        let chunk = self.queue.cut(self.flows[first].conn.receiver().mss(), first);
         self.hand(first, &chunk);
         true
     }
@@ -114,7 +114,7 @@ impl Multipath {
     }
 
     fn replicate_on(&mut self, path: usize, now: Time) -> bool {
-        let mss = self.flows[path].conn.rx.mss;
+        let mss = self.flows[path].conn.receiver().mss();
         let from = self.flows[path].cursor.max(self.queue.una);
         let mut index = self.queue.index_of(from);
         while let Some(chunk) = self.queue.get(index).copied() {
@@ -197,7 +197,7 @@ impl Multipath {
 
     /// The peer's window blocks the stream: the oldest chunk goes again on a path that has room and has not carried it.
     fn help_window(&mut self, now: Time) -> bool {
-        let mss = self.flows[0].conn.rx.mss;
+        let mss = self.flows[0].conn.receiver().mss();
         if !self.params.opportunistic || self.queue.nxt >= self.queue.end || self.new_fits(mss) {
             return false;
         }
@@ -217,14 +217,8 @@ impl Multipath {
     fn penalise(&mut self, path: usize, now: Time) {
         let flow = &mut self.flows[path];
         let tx = flow.conn.sender();
-        if now < flow.penalised_until || tx.state != crate::CaState::Open {
-            return;
+        if now >= flow.penalised_until && tx.penalise(now) {
+            flow.penalised_until = now + or_zero(tx.srtt());
         }
-        flow.penalised_until = now + Dur::from_ns(tx.rtt.srtt());
-        let mut ev = LossEvent::at(now, LossKind::Ecn); // there is nothing to take back
-        ev.in_flight = Bytes::new(tx.in_flight());
-        ev.snd_nxt = tx.nxt;
-        tx.control.on_loss(&ev);
-        tx.refresh_cwnd();
     }
 }

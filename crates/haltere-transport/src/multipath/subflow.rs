@@ -4,7 +4,7 @@
 //! the stream is told as a position on every segment once it is known, instead of by a flag on one.
 //! Units: positions of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
 
-use crate::tcp::seq::position;
+use crate::tcp::seq::{Offset, Span};
 use crate::{Connection, Segment};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, Time};
@@ -37,14 +37,18 @@ impl Dss {
 /// A range of a subflow's stream and where it belongs.
 #[derive(Debug, Clone, Copy)]
 struct Map {
-    sub: u64,
+    sub: Offset,
     len: u32,
     data: u64,
 }
 
 impl Map {
-    fn end(&self) -> u64 {
+    fn end(&self) -> Offset {
         self.sub + u64::from(self.len)
+    }
+    /// Where an offset of the subflow belongs in the connection's stream.
+    fn stream_offset(&self, sub: Offset) -> Offset {
+        Offset::new(self.data + (sub - self.sub))
     }
 }
 
@@ -67,8 +71,8 @@ pub(crate) struct Subflow {
     sent: VecDeque<Map>,
     /// Ranges received and not yet read from the subflow, in order.
     received: VecDeque<Map>,
-    /// Next position to be read.
-    read: u64,
+    /// Next offset of the subflow to be read.
+    read: Offset,
     /// Next byte of the connection's stream that a replicating scheduler looks at.
     pub cursor: u64,
     /// It has left, or was given up.
@@ -85,7 +89,7 @@ pub(crate) struct Subflow {
     /// Memory of its own buffer, for what is sent and what is not, where the scheduler queues ahead.
     pub memory: u64,
     /// End of the last chunk that was shorter than a segment: none may follow in the same segment.
-    short_end: u64,
+    short_end: Offset,
     pub segments: u64,
     pub bytes: u64,
     pub replicas: u64,
@@ -98,11 +102,11 @@ impl Subflow {
         conn.sender(); // its window and its control count from the start
         Subflow {
             memory: 2 * INITIAL_WINDOW * MEMORY_RECKONED,
-            short_end: 0,
+            short_end: Offset::SYN,
             conn,
             sent: VecDeque::new(),
             received: VecDeque::new(),
-            read: 1,
+            read: Offset::FIRST,
             cursor: 0,
             gone: false,
             opened: false,
@@ -118,42 +122,43 @@ impl Subflow {
             dup_acks: 0,
         }
     }
-    /// Established, and heard of since its last timeout.
+    /// Nothing was acknowledged since its last timeout.
+    pub fn is_silent(&self) -> bool {
+        self.conn.made_sender().timers().retries() > 0
+    }
+    /// Established, and not silent since a timeout.
     pub fn is_usable(&self) -> bool {
-        !self.gone && self.conn.is_established() && self.conn.made_sender().xmit.retries == 0
+        !self.gone && self.conn.is_established() && !self.is_silent()
     }
     /// Nothing waits to be sent, and a segment of `len` bytes may go now. Where only pacing forbids it, it wakes up for it.
     pub fn is_ready(&mut self, now: Time, len: u64) -> bool {
         let tx = self.conn.sender();
-        let room = tx.nxt == tx.write_end && tx.in_flight() + len <= tx.cwnd && tx.nxt + len <= tx.window_end;
-        if room && tx.paced_at > now.as_ns() {
-            tx.pacing_wake = tx.paced_at;
-            return false;
-        }
-        room
+        let sent_all = tx.nxt() == tx.buffer().write_end();
+        sent_all && tx.in_flight() + len <= tx.cwnd() && tx.nxt() + len <= tx.window_end() && tx.may_pace(now)
     }
     /// The subflow's own buffer takes a segment, sent now or not, and the segment has one mapping.
     pub fn has_room(&self) -> bool {
         let tx = self.conn.made_sender();
         // All of it fits the peer's window, or that would cut a segment in two.
-        let fits = tx.write_end + tx.mss <= tx.window_end;
-        let taken = tx.write_end.saturating_sub(tx.una).div_ceil(tx.mss) * MEMORY_TAKEN;
-        taken < self.memory && tx.nxt >= self.short_end && fits
+        let write_end = tx.buffer().write_end();
+        let fits = write_end + tx.mss() <= tx.window_end();
+        let taken = write_end.since(tx.una()).div_ceil(tx.mss()) * MEMORY_TAKEN;
+        taken < self.memory && tx.nxt() >= self.short_end && fits
     }
     /// As Linux tunes a send buffer: twice the window where that is not filled; it never shrinks.
     pub fn tune_memory(&mut self) {
         let tx = self.conn.made_sender();
-        if tx.in_flight() + tx.mss <= tx.cwnd {
-            self.memory = self.memory.max(2 * (tx.cwnd / tx.mss) * MEMORY_RECKONED);
+        if tx.in_flight() + tx.mss() <= tx.cwnd() {
+            self.memory = self.memory.max(2 * (tx.cwnd() / tx.mss()) * MEMORY_RECKONED);
         }
     }
     /// Writes `len` bytes that begin at `data` of the connection's stream.
     pub fn write(&mut self, data: u64, len: u32) {
         let tx = self.conn.sender();
-        self.sent.push_back(Map { sub: tx.write_end, len, data });
-        tx.write_end += u64::from(len);
-        if u64::from(len) < tx.mss {
-            self.short_end = tx.write_end;
+        self.sent.push_back(Map { sub: tx.buffer().write_end(), len, data });
+        tx.append(u64::from(len));
+        if u64::from(len) < tx.mss() {
+            self.short_end = tx.buffer().write_end();
         }
         self.segments += 1;
         self.bytes += u64::from(len);
@@ -163,7 +168,7 @@ impl Subflow {
         if segment.len == 0 {
             return None;
         }
-        let at = position(segment.seq, self.conn.iss, self.conn.nxt());
+        let at = self.conn.iss().offset_of(segment.seq, self.conn.nxt());
         let index = self.sent.partition_point(|m| m.end() <= at);
         let map = self.sent.get(index).expect("what is sent was written with its mapping");
         Some(map.data + (at - map.sub))
@@ -177,7 +182,7 @@ impl Subflow {
     }
     /// A data segment arrived: remembers where it belongs.
     pub fn map_arrival(&mut self, segment: &Segment, data: u64) {
-        let start = position(segment.seq, self.conn.irs, self.conn.rx.next);
+        let start = self.conn.irs().offset_of(segment.seq, self.conn.receiver().next());
         let map = Map { sub: start, len: segment.len, data };
         if map.end() <= self.read {
             return;
@@ -190,7 +195,7 @@ impl Subflow {
         }
     }
     /// Reads what the subflow has in order, and gives the range of the connection's stream that it is.
-    pub fn next_range(&mut self) -> Option<(u64, u64)> {
+    pub fn next_range(&mut self) -> Option<Span> {
         let upto = self.read + self.conn.readable();
         let map = *self.received.front()?;
         let (from, to) = (map.sub.max(self.read), map.end().min(upto));
@@ -206,6 +211,6 @@ impl Subflow {
         if map.end() <= to {
             self.received.pop_front();
         }
-        Some((map.data + (from - map.sub), map.data + (to - map.sub)))
+        Some(Span::new(map.stream_offset(from), map.stream_offset(to)))
     }
 }

@@ -1,6 +1,6 @@
 //! Worked examples of the standards, by hand: recovery, probes, timeouts, marks.
 
-use crate::tcp::sender::recovery::Prr;
+use crate::tcp::sender::prr::Prr;
 use crate::{CaState, Connection, Flags, Role, SackBlocks, Segment, TcpParams, Timestamps};
 use alloc::vec::Vec;
 use haltere_congestion::CongestionParams;

@@ -9,3 +9,4 @@ pub(crate) mod receiver;
 pub(crate) mod segment;
 pub(crate) mod sender;
 pub(crate) mod seq;
+pub(crate) mod time;

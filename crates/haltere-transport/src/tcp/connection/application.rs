@@ -1,10 +1,9 @@
 //! The application's side of a connection: writing, reading, closing, with lengths only or with bytes.
 
-use crate::tcp::connection::State;
-use crate::tcp::connection::payload::Payload;
+use super::payload::Payload;
+use super::{Connection, State};
+use crate::Segment;
 use crate::tcp::sender::Sender;
-use crate::tcp::seq::position;
-use crate::{Connection, Segment};
 use alloc::boxed::Box;
 use haltere_units::{Bytes, Ecn, Time};
 
@@ -34,15 +33,15 @@ impl Connection {
     /// [`on_segment`](Connection::on_segment); how many bytes there were is returned.
     pub fn copy_payload(&self, segment: &Segment, into: &mut [u8]) -> usize {
         let room = into.len().min(segment.len as usize);
-        let position = position(segment.seq, self.iss, self.nxt());
-        self.payload.as_ref().map_or(0, |p| p.copy(position, &mut into[..room]))
+        let offset = self.iss.offset_of(segment.seq, self.nxt());
+        self.payload.as_ref().map_or(0, |p| p.copy(offset, &mut into[..room]))
     }
     /// A segment arrived with its payload.
     pub fn on_segment_with(&mut self, now: Time, segment: &Segment, ecn: Ecn, payload: &[u8]) {
-        let before = self.rx.next;
+        let before = self.rx.next();
         let edge = before + self.rx.room();
         self.on_segment(now, segment, ecn);
-        let (start, una, next) = (position(segment.seq, self.irs, before), self.una(), self.rx.stream_end());
+        let (start, una, next) = (self.irs.offset_of(segment.seq, before), self.una(), self.rx.stream_end());
         let bytes = self.bytes();
         bytes.acknowledged(una);
         if !payload.is_empty() && start <= edge.max(next) {
@@ -58,7 +57,7 @@ impl Connection {
     }
     /// Payload bytes written and not yet acknowledged by the peer.
     pub fn unacknowledged(&self) -> Bytes {
-        Bytes::new(self.tx.as_ref().map_or(0, |tx| tx.write_end.saturating_sub(tx.una)))
+        Bytes::new(self.tx.as_ref().map_or(0, |tx| tx.buffer().write_end().since(tx.una())))
     }
     /// Payload bytes received in order and not yet read.
     pub fn readable(&self) -> u64 {
@@ -75,9 +74,7 @@ impl Connection {
     }
     /// The application reads everything at once, from now on.
     pub fn read_endless(&mut self) {
-        self.rx.auto_read = true;
-        let unread = self.rx.unread();
-        self.rx.read += unread;
+        self.rx.read_endless();
     }
     /// No more data will be written: FIN after what is in the buffer.
     pub fn close(&mut self) {
@@ -94,11 +91,13 @@ impl Connection {
     }
     /// True once the peer's FIN is here: nothing more will be readable than is.
     pub fn is_peer_closed(&self) -> bool {
-        self.rx.next > self.rx.fin
+        self.rx.is_finished()
     }
     /// True once both sides have closed and everything is acknowledged, or after a reset.
     pub fn is_closed(&self) -> bool {
-        let done = self.tx.as_ref().is_some_and(|tx| tx.fin_acked()) && self.is_peer_closed() && !self.rx.ack_now;
+        let done = self.tx.as_ref().is_some_and(|tx| tx.buffer().fin_acked())
+            && self.is_peer_closed()
+            && !self.rx.acks().is_due();
         done || (self.state == State::Reset && !self.rst_due)
     }
 }

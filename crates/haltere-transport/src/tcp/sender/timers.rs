@@ -1,147 +1,193 @@
 //! The sender's timers: retransmission, tail loss probe, reordering, window probe. One is set at a time.
 //! Source: RFC 6298 section 5, RFC 8985 sections 6.3 and 7.2, RFC 9293 section 3.8.6.1.
-//! Deviations (Linux): the probe's timeout with one segment under way is 2 SRTT + 200 ms, with more 2 SRTT + two clock
-//! ticks; a reordering timeout has two ticks of margin; timers are not rounded up to ticks.
+//! Deviations (Linux): a reordering timeout has two ticks of margin; timers are not rounded up to ticks.
 //! Units: ns. Cost: O(1), a timeout O(window). Known problems: none.
 
+use super::Sender;
+use super::output::{Forced, Turn};
+use super::recovery::CaState;
 use crate::TcpParams;
-use crate::tcp::sender::recovery::CaState;
-use crate::tcp::sender::{Forced, Sender};
-use haltere_units::Time;
+use crate::tcp::time::{Deadline, PosDur};
+use haltere_units::{Dur, Time};
+
+/// Longest delay of an acknowledgement that the probe of a single segment waits for.
+const WORST_ACK_DELAY: Dur = Dur::from_ms(200);
 
 /// What the timer is set for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timer {
-    None,
+    /// Retransmission (RFC 6298).
     Rto,
+    /// Tail loss probe (RFC 8985 section 7).
     Probe,
-    Reorder,
+    /// Doubtful segments become lost (RFC 8985 section 6.3).
+    Reordering,
+    /// The peer's window is closed (RFC 9293 section 3.8.6.1).
     Window,
 }
 
 /// The sender's timer.
 #[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Xmit {
-    pub at: u64,
-    pub timer: Timer,
-    tlp: bool,
-    tick: u64,
-    max_rto: u64,
-    min_rto: u64,
-    initial_rto: u64,
+pub(crate) struct Timers {
+    due: Deadline,
+    armed: Option<Timer>,
+    /// Tail loss probes are sent.
+    has_probes: bool,
+    tick: Dur,
+    max_rto: Dur,
+    min_rto: Dur,
+    initial_rto: Dur,
     max_retries: u32,
     /// Timeouts since the last progress.
-    pub retries: u32,
+    retries: u32,
     /// Window probes since the window closed.
-    pub probes: u32,
-    pub timeouts: u64,
+    probes: u32,
+    timeouts: u64,
 }
 
-impl Xmit {
-    pub(crate) fn new(p: &TcpParams) -> Xmit {
-        Xmit {
-            timer: Timer::None,
-            at: u64::MAX,
-            tlp: p.tlp,
-            tick: p.tick.as_ns(),
-            max_rto: p.max_rto.as_ns(),
-            min_rto: p.min_rto.as_ns(),
-            initial_rto: p.initial_rto.as_ns(),
+impl Timers {
+    pub(crate) fn new(p: &TcpParams) -> Timers {
+        Timers {
+            due: Deadline::NONE,
+            armed: None,
+            has_probes: p.tlp,
+            tick: p.tick,
+            max_rto: p.max_rto,
+            min_rto: p.min_rto,
+            initial_rto: p.initial_rto,
             max_retries: p.max_retries,
             retries: 0,
             probes: 0,
             timeouts: 0,
         }
     }
+    #[inline]
+    pub(crate) fn due(&self) -> Deadline {
+        self.due
+    }
+    #[inline]
+    pub(crate) fn is_armed(&self, timer: Timer) -> bool {
+        self.armed == Some(timer)
+    }
+    /// True if tail loss probes are sent.
+    #[inline]
+    pub(crate) fn has_probes(&self) -> bool {
+        self.has_probes
+    }
+    /// Timeouts since the last progress.
+    #[inline]
+    pub(crate) fn retries(&self) -> u32 {
+        self.retries
+    }
+    /// Timeouts in all.
+    pub(crate) fn timeouts(&self) -> u64 {
+        self.timeouts
+    }
 
+    /// Nothing is timed any more.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.timer = Timer::None;
-        self.at = u64::MAX;
+        self.armed = None;
+        self.due = Deadline::NONE;
+    }
+    /// Another timer is about to be set.
+    #[inline]
+    pub(crate) fn disarm(&mut self) {
+        self.armed = None;
+    }
+    #[inline]
+    fn arm(&mut self, timer: Timer, at: Time) {
+        self.armed = Some(timer);
+        self.due = Deadline::at(at);
+    }
+    #[inline]
+    pub(crate) fn arm_rto(&mut self, at: Time) {
+        self.arm(Timer::Rto, at);
+    }
+    #[inline]
+    pub(crate) fn arm_probe(&mut self, at: Time) {
+        self.arm(Timer::Probe, at);
+    }
+    /// RFC 8985 section 7.2, `TLP_calc_PTO`; `single`: one segment is in flight.
+    #[inline]
+    pub(crate) fn probe_timeout(&self, srtt: Option<PosDur>, single: bool) -> Dur {
+        let margin = if single { self.min_rto.min(WORST_ACK_DELAY) } else { self.tick * 2 };
+        srtt.map_or(self.initial_rto, |srtt| srtt.dur() * 2 + margin)
+    }
+    /// RFC 8985 section 6.3: the last doubtful segment is decided after `remaining`.
+    pub(crate) fn arm_reordering(&mut self, now: Time, remaining: Dur, rto: Dur) {
+        self.arm(Timer::Reordering, now + (remaining + self.tick * 2).min(rto));
+    }
+    /// RFC 9293 section 3.8.6.1: the window is closed and nothing is in flight: ask at growing intervals.
+    pub(crate) fn arm_window_probe(&mut self, now: Time, rto: Dur) {
+        let wait = rto.max(self.min_rto).as_ns().saturating_mul(1 << self.probes.min(20));
+        self.arm(Timer::Window, now + Dur::from_ns(wait).min(self.max_rto));
+    }
+
+    /// The cumulative acknowledgement advanced, or a timeout was spurious.
+    #[inline]
+    pub(crate) fn on_progress(&mut self) {
+        self.retries = 0;
+    }
+    /// The window has opened.
+    pub(crate) fn reset_probes(&mut self) {
+        self.probes = 0;
+    }
+    /// True if no timer is set.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.armed.is_none()
+    }
+    /// The timer that has expired.
+    #[inline]
+    fn expire(&mut self, now: Time) -> Option<Timer> {
+        if self.due.take_due(now) { self.armed } else { None }
+    }
+    /// RFC 6298 (5.4): a retransmission timeout. False after too many in a row.
+    fn count_timeout(&mut self) -> bool {
+        self.retries += 1;
+        let go_on = self.retries <= self.max_retries;
+        self.timeouts += u64::from(go_on);
+        go_on
     }
 }
 
 impl Sender {
+    /// RFC 6298 (5.1 to 5.3): runs from now; if a probe or reordering timer ran, from the oldest segment's sending.
     #[inline]
-    pub(crate) fn set_rto(&mut self, at: u64) {
-        self.xmit.timer = Timer::Rto;
-        self.xmit.at = at;
-    }
-
-    /// RFC 6298 (5.1 to 5.3): runs from now; where a probe or reordering timer ran, from the oldest segment's sending.
-    #[inline]
-    pub(crate) fn rearm_rto(&mut self, now: u64) {
+    pub(crate) fn rearm_rto(&mut self, now: Time) {
         let Some(front) = self.board.front() else {
-            self.xmit.clear();
+            self.timers.clear();
             return;
         };
-        let at = match self.xmit.timer {
-            Timer::Probe | Timer::Reorder => (front.sent_at + self.rtt.rto()).max(now + 1),
-            _ => now + self.rtt.rto(),
+        let rto = self.rtt.rto();
+        let at = match self.timers.armed {
+            Some(Timer::Probe | Timer::Reordering) => (front.sent_at + rto).max(now + Dur::from_ns(1)),
+            _ => now + rto,
         };
-        self.set_rto(at);
+        self.timers.arm_rto(at);
     }
 
     /// After progress: a probe if one may be sent, else the retransmission timer.
     #[inline]
-    pub(crate) fn set_xmit_timer(&mut self, now: u64) {
-        if !self.schedule_tlp(now, true) {
+    pub(crate) fn set_transmit_timer(&mut self, now: Time) {
+        if !self.schedule_probe(now, true) {
             self.rearm_rto(now);
         }
     }
 
-    /// RFC 8985 section 7.2: arms the probe timer. False where no probe is in order.
-    #[inline]
-    pub(crate) fn schedule_tlp(&mut self, now: u64, advancing: bool) -> bool {
-        if !self.xmit.tlp || !self.sack_ok || self.board.is_empty() {
-            return false;
-        }
-        if !matches!(self.state, CaState::Open | CaState::Cwr) || self.rec.tlp_end != 0 {
-            return false;
-        }
-        let srtt = self.rtt.srtt();
-        let margin = if self.board.len() == 1 { self.xmit.min_rto.min(200_000_000) } else { 2 * self.xmit.tick };
-        let pto = if srtt == 0 { self.xmit.initial_rto } else { 2 * srtt + margin };
-        let rto_at = match self.board.front() {
-            Some(front) if !advancing => (front.sent_at + self.rtt.rto()).max(now + 1),
-            _ => now + self.rtt.rto(),
-        };
-        self.xmit.timer = Timer::Probe;
-        self.xmit.at = (now + pto).min(rto_at);
-        true
-    }
-
-    pub(crate) fn set_reorder_timer(&mut self, now: u64, remaining: u64) {
-        self.xmit.timer = Timer::Reorder;
-        self.xmit.at = now + (remaining + 2 * self.xmit.tick).min(self.rtt.rto());
-    }
-
-    /// The window is closed and nothing is under way: ask from time to time.
-    pub(crate) fn arm_window_probe(&mut self, now: u64) {
-        let wait = self.rtt.rto().max(self.xmit.min_rto).saturating_mul(1 << self.xmit.probes.min(20));
-        self.xmit.timer = Timer::Window;
-        self.xmit.at = now + wait.min(self.xmit.max_rto);
-    }
-
-    /// The time named may have come. False where the connection is to be given up.
+    /// A timer may have expired. False if the connection is to be given up.
     pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
-        if now.as_ns() >= self.pacing_wake {
-            self.pacing_wake = u64::MAX;
-        }
-        if now.as_ns() < self.xmit.at {
-            return true;
-        }
-        self.xmit.at = u64::MAX;
-        match self.xmit.timer {
-            Timer::None => {}
-            Timer::Rto => return self.on_rto(now),
-            Timer::Probe => self.forced = Forced::Probe,
-            Timer::Reorder => self.on_reorder_timeout(now),
-            Timer::Window => {
-                self.xmit.timer = Timer::None;
-                self.xmit.probes += 1;
-                self.forced = Forced::WindowProbe;
-                self.arm_window_probe(now.as_ns());
+        self.pacing.on_timeout(now);
+        match self.timers.expire(now) {
+            None => {}
+            Some(Timer::Rto) => return self.on_rto(now),
+            Some(Timer::Probe) => self.output.force(Forced::Probe),
+            Some(Timer::Reordering) => self.on_reordering_timeout(now),
+            Some(Timer::Window) => {
+                self.timers.probes += 1;
+                self.output.force(Forced::WindowProbe);
+                self.timers.arm_window_probe(now, self.rtt.rto());
             }
         }
         true
@@ -149,41 +195,36 @@ impl Sender {
 
     fn on_rto(&mut self, now: Time) -> bool {
         if self.board.is_empty() {
-            self.xmit.clear();
+            self.timers.clear();
             return true;
         }
-        self.xmit.retries += 1;
-        if self.xmit.retries > self.xmit.max_retries {
+        if !self.timers.count_timeout() {
             return false;
         }
-        self.xmit.timeouts += 1;
         self.enter_loss(now);
         self.rtt.back_off();
-        self.forced = Forced::Head;
-        self.set_rto(now.as_ns() + self.rtt.rto());
+        self.output.force(Forced::Oldest);
+        self.timers.arm_rto(now + self.rtt.rto());
         true
     }
 
-    fn on_reorder_timeout(&mut self, now: Time) {
+    fn on_reordering_timeout(&mut self, now: Time) {
         let before = self.in_flight();
-        let lost_before = self.delivery.lost;
-        let remaining = self.rack_detect(now.as_ns());
+        let remaining = self.rack_detect_loss(now);
         if self.in_flight() != before {
-            if self.state != CaState::Recovery {
+            if self.recovery.state() != CaState::Recovery {
                 self.enter_recovery(false);
-                self.tell_loss(now);
+                self.notify_reduction(now);
                 if !self.owns_recovery {
-                    let lost = self.delivery.lost - lost_before;
-                    self.prr_step(self.mss, lost, false);
+                    self.reduce(self.buffer.mss(), false);
                 }
             }
-            self.turn = crate::tcp::sender::Turn::Lost;
+            self.output.set_turn(Turn::Lost);
             self.refresh_cwnd();
         }
-        if remaining > 0 {
-            self.set_reorder_timer(now.as_ns(), remaining);
-        } else {
-            self.rearm_rto(now.as_ns());
+        match remaining {
+            Some(remaining) => self.timers.arm_reordering(now, remaining, self.rtt.rto()),
+            None => self.rearm_rto(now),
         }
     }
 }
