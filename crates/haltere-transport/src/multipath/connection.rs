@@ -1,7 +1,8 @@
 //! One end of a multipath connection: subflows, the way in and out, joining, leaving, closing.
-//! Source: RFC 8684 (sections 2, 3.2 to 3.4), RFC 6356 (coupled controls are told of their siblings).
+//! Source: RFC 8684 (sections 2, 3.2 to 3.4), RFC 6356 (a coupled control learns the state of its siblings).
 //! Deviations: no keys, tokens and address exchange: both ends are made with the same paths in the same order, and a subflow that
-//! has left is reset; SACK blocks are not limited by the room that the option leaves of TCP's 40 bytes. The first subflow must be established before others join. Data goes from client to server.
+//! has left is reset; SACK blocks are not limited by the room that the option leaves of TCP's 40
+//! bytes. The first subflow must be established before others join. Data goes from client to server.
 //! Units: bytes of the connection's stream from 0, ns. Cost: O(paths) a segment.
 //! Known problems: the receive window is not auto-tuned; nothing is sent from server to client but acknowledgements.
 
@@ -114,7 +115,7 @@ impl Multipath {
         })
     }
 
-    /// Adds a path; its number is returned. A client opens it at once if it is the first, else when another path is established.
+    /// Adds a path and returns its number. A client opens it at once if it is the first, else when another path is established.
     pub fn join(&mut self) -> Result<usize, ParamError> {
         let path = self.flows.len();
         if path == MAX_PATHS {
@@ -142,7 +143,7 @@ impl Multipath {
         }
     }
 
-    /// A path leaves: its subflow is reset, and what it carried goes another way.
+    /// A path leaves: its subflow is reset, and what it carried is sent on other paths.
     pub fn leave(&mut self, path: usize) {
         if let Some(flow) = self.flows.get_mut(path)
             && !flow.gone
@@ -174,7 +175,7 @@ impl Multipath {
             flow.dup_acks += u64::from(segment.ack == una);
         }
         if self.coupled {
-            self.tell_siblings(path);
+            self.update_coupling(path);
         }
         let flow = &mut self.flows[path];
         let was_silent = flow.is_silent();
@@ -182,7 +183,7 @@ impl Multipath {
         flow.trim();
         self.pending = self.pending.with(path);
         if was_silent && !flow.is_silent() {
-            flow.cursor = self.queue.una; // it is heard of again
+            flow.cursor = self.queue.una; // it answers again
         }
         if !was_up && flow.conn.is_established() && self.role == Role::Client {
             self.open(now);
@@ -190,10 +191,10 @@ impl Multipath {
         self.take_dss(now, path, dss);
         self.take_data(path);
         self.observe(now, path, dss);
-        self.look_after(path);
+        self.check_subflow(path);
     }
 
-    /// What the segment says of the connection.
+    /// Takes the connection-level fields of a segment.
     fn take_dss(&mut self, now: Time, path: usize, dss: &Dss) {
         if self.queue.acknowledge(dss.ack) {
             (self.probes, self.probe_at) = (0, Deadline::NONE);
@@ -247,8 +248,8 @@ impl Multipath {
         }
     }
 
-    /// Notices what became of a subflow: reset, timed out, closed by the peer.
-    fn look_after(&mut self, path: usize) {
+    /// Acts on a subflow that was reset, timed out or was closed by the peer.
+    fn check_subflow(&mut self, path: usize) {
         let flow = &mut self.flows[path];
         if !flow.gone && flow.conn.is_reset() {
             return self.lost_path(path);
@@ -262,8 +263,8 @@ impl Multipath {
         }
     }
 
-    /// Tells a coupled control what its siblings do.
-    fn tell_siblings(&mut self, path: usize) {
+    /// Shows a coupled control the state of its siblings.
+    fn update_coupling(&mut self, path: usize) {
         self.siblings.clear();
         let mut this = None;
         for (i, flow) in self.flows.iter().enumerate().filter(|(_, f)| f.is_usable()) {
@@ -290,7 +291,7 @@ impl Multipath {
             if flow.conn.next_timeout().is_some_and(|at| at <= now) {
                 flow.conn.on_timeout(now);
                 self.pending = self.pending.with(path);
-                self.look_after(path);
+                self.check_subflow(path);
             }
         }
         if self.probe_at.take_due(now) {
@@ -369,7 +370,7 @@ impl Multipath {
         self.params.recv_buffer.as_u64().saturating_sub(self.readable())
     }
 
-    /// The application writes up to `bytes`; what the buffer takes is returned.
+    /// The application writes up to `bytes`. Returns what the buffer takes.
     pub fn write(&mut self, bytes: Bytes) -> Bytes {
         if self.queue.closed {
             return Bytes::ZERO;
@@ -386,7 +387,7 @@ impl Multipath {
         let worth = !self.params.tune_send_buffer || free >= held / 2;
         Bytes::new(if worth { free } else { 0 })
     }
-    /// Bytes that are held until they are acknowledged: those of the one subflow that has most, where it is tuned.
+    /// Bytes that are kept until they are acknowledged: those of the one subflow that has most, if it is tuned.
     fn send_buffer(&self) -> u64 {
         let most = self.params.send_buffer.as_u64();
         if !self.params.tune_send_buffer {
@@ -406,7 +407,7 @@ impl Multipath {
     pub fn readable(&self) -> u64 {
         self.arrived.get() - self.read
     }
-    /// The application reads up to `bytes`; what was there is returned.
+    /// The application reads up to `bytes`. Returns what was there.
     pub fn read(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable());
         self.read += taken;

@@ -12,7 +12,7 @@ use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Time};
 
 impl Multipath {
-    /// Gives one segment to a subflow, or to several. False where nothing can be given now.
+    /// Gives one segment to a subflow, or to several. False if nothing can be given now.
     pub(super) fn schedule(&mut self, now: Time) -> bool {
         let q = &self.queue;
         if q.nxt >= q.end && self.reinject.is_empty() && !(self.scheduler.replicates() && q.una < q.nxt) {
@@ -48,7 +48,7 @@ impl Multipath {
             // The end of the subflow takes a number after its last byte.
             view.queued = Bytes::new(tx.buffer().write_end().since(tx.una()));
             if usable {
-                // Where all usable paths have timed out or left, those that timed out are better than none.
+                // If all usable paths have timed out or left, those that timed out are better than none.
                 self.correlators.observe(now, path, Observation::Opportunity { srtt: view.srtt, ready });
             }
             self.views.push(view);
@@ -99,7 +99,7 @@ impl Multipath {
             return false;
         };
         let chunk = self.queue.cut(self.flows[first].conn.receiver().mss(), first);
-        self.hand(first, &chunk);
+        self.give_chunk(first, &chunk);
         true
     }
 
@@ -137,7 +137,7 @@ impl Multipath {
         }
         let chunk = self.queue.cut(mss, path);
         self.flows[path].cursor = chunk.end();
-        self.hand(path, &chunk);
+        self.give_chunk(path, &chunk);
         true
     }
 
@@ -149,10 +149,10 @@ impl Multipath {
             self.flows[first].replicas += 1;
         }
         self.flows[path].replicas += u64::from(!before.is_empty());
-        self.hand(path, &chunk);
+        self.give_chunk(path, &chunk);
     }
 
-    fn hand(&mut self, path: usize, chunk: &Chunk) {
+    fn give_chunk(&mut self, path: usize, chunk: &Chunk) {
         self.flows[path].write(chunk.start, chunk.len);
         self.pending = self.pending.with(path);
         if let Some(view) = self.views.get_mut(path) {
@@ -160,7 +160,7 @@ impl Multipath {
         }
     }
 
-    /// What a path held goes to be sent on others.
+    /// What a path carried is queued to be sent on others.
     pub(super) fn reinject_from(&mut self, path: usize) {
         self.reinject.retain(|&(start, len)| start + u64::from(len) > self.queue.una);
         for chunk in self.queue.iter().filter(|c| c.carried.contains(path)) {

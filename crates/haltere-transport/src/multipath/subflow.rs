@@ -1,8 +1,8 @@
 //! One subflow: a TCP connection and the maps from its stream to the connection's, one for each direction.
 //! Source: RFC 8684 sections 3.3.1 to 3.3.3 (data sequence mapping, data acknowledgement, closing).
-//! Deviations: the mapping covers the payload of its segment; positions have 64 bits and begin at 0; the end of
-//! the stream is told as a position on every segment once it is known, instead of by a flag on one.
-//! Units: positions of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
+//! Deviations: the mapping covers the payload of its segment; offsets have 64 bits and begin at 0. Every
+//! segment carries the end of the stream once that is known, instead of a flag on one of them.
+//! Units: offsets of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
 
 use crate::tcp::seq::{Offset, Span};
 use crate::{Connection, Segment};
@@ -55,7 +55,7 @@ impl Map {
 /// Segments of a first window, for which a buffer has room twice.
 const INITIAL_WINDOW: u64 = 10;
 
-/// Memory for a segment that Linux reckons with where it tunes a buffer (payload and headers in the next power of two, and 256
+/// Memory for a segment that Linux reckons with when it tunes a buffer (payload and headers in the next power of two, and 256
 /// bytes), and what one takes: payload, 1 KiB for headers, and 256 bytes. Read off its sockets (`ss -m`).
 const MEMORY_RECKONED: u64 = 2304;
 const MEMORY_TAKEN: u64 = 2704;
@@ -81,12 +81,12 @@ pub(crate) struct Subflow {
     pub opened: bool,
     /// Timeouts at the last look.
     pub timeouts: u64,
-    /// The last delay measured here, to be told to the peer; the last one the peer told.
+    /// The last delay measured here, to be reported to the peer; the last one that the peer reported.
     pub delay_here: Option<Dur>,
     pub delay_there: Option<Dur>,
     pub srtt_seen: u64,
     pub penalised_until: Time,
-    /// Memory of its own buffer, for what is sent and what is not, where the scheduler queues ahead.
+    /// Memory of its own buffer, for what is sent and what is not, if the scheduler queues ahead.
     pub memory: u64,
     /// End of the last chunk that was shorter than a segment: none may follow in the same segment.
     short_end: Offset,
@@ -130,7 +130,7 @@ impl Subflow {
     pub fn is_usable(&self) -> bool {
         !self.gone && self.conn.is_established() && !self.is_silent()
     }
-    /// Nothing waits to be sent, and a segment of `len` bytes may go now. Where only pacing forbids it, it wakes up for it.
+    /// Nothing waits to be sent, and a segment of `len` bytes may go now. If only pacing forbids it, the subflow wakes up when it may.
     pub fn is_ready(&mut self, now: Time, len: u64) -> bool {
         let tx = self.conn.sender();
         let sent_all = tx.nxt() == tx.buffer().write_end();
@@ -145,7 +145,7 @@ impl Subflow {
         let taken = write_end.since(tx.una()).div_ceil(tx.mss()) * MEMORY_TAKEN;
         taken < self.memory && tx.nxt() >= self.short_end && fits
     }
-    /// As Linux tunes a send buffer: twice the window where that is not filled; it never shrinks.
+    /// As Linux tunes a send buffer: twice the window if that is not filled. It never shrinks.
     pub fn tune_memory(&mut self) {
         let tx = self.conn.made_sender();
         if tx.in_flight() + tx.mss() <= tx.cwnd() {

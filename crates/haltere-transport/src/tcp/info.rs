@@ -72,7 +72,7 @@ pub struct Info {
     pub dsacks: u64,
     /// Segments delivered in all.
     pub delivered: u64,
-    /// Segments delivered with a CE mark (as far as the echo tells).
+    /// Segments delivered with a CE mark (as far as the echo shows).
     pub delivered_ce: u64,
     /// Bytes delivered in all, and with a CE mark.
     pub bytes_delivered: u64,
@@ -82,7 +82,7 @@ pub struct Info {
     pub duplicates: u64,
     /// Data segments received with CE.
     pub ce_received: u64,
-    /// Segments of ours returned by the network with a mark and counted, and ignored.
+    /// Segments of ours that the network returned with a mark, and that counted.
     pub returned: u64,
     /// Returned segments that were acknowledged, or counted, before.
     pub returned_late: u64,

@@ -89,7 +89,7 @@ impl Ms {
     pub(crate) fn earlier(self, ms: u32) -> Option<Ms> {
         self.0.checked_sub(u64::from(ms)).map(Ms)
     }
-    /// True if it was read before `time`, as far as milliseconds tell.
+    /// True if it was read in an earlier millisecond than that of `time`.
     #[inline]
     pub(crate) fn is_before(self, time: Time) -> bool {
         self.0 < Ms::of(time).0

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use haltere_units::{Bytes, Ecn, Time};
 
 impl Connection {
-    /// The application writes up to `bytes` (lengths only); what the send buffer takes is returned.
+    /// The application writes up to `bytes` (lengths only). Returns what the send buffer takes.
     pub fn write(&mut self, bytes: Bytes) -> Bytes {
         Bytes::new(self.sender().write(bytes.as_u64()))
     }
@@ -16,21 +16,21 @@ impl Connection {
     pub fn write_endless(&mut self) {
         self.sender().write_endless();
     }
-    /// The application writes these bytes; how many the send buffer took is returned. Not to be mixed with
+    /// The application writes these bytes. Returns how many the send buffer took. Not to be mixed with
     /// [`write`](Connection::write), which has lengths only.
     pub fn write_payload(&mut self, bytes: &[u8]) -> usize {
         let taken = self.sender().write(bytes.len() as u64) as usize;
         self.bytes().write(&bytes[..taken]);
         taken
     }
-    /// The application reads bytes in order; how many there were is returned.
+    /// The application reads bytes in order. Returns how many there were.
     pub fn read_payload(&mut self, into: &mut [u8]) -> usize {
         let count = self.bytes().read(into);
         self.read(count as u64);
         count
     }
     /// Copies the payload of a segment from [`poll_transmit`](Connection::poll_transmit), before the next call of
-    /// [`on_segment`](Connection::on_segment); how many bytes there were is returned.
+    /// [`on_segment`](Connection::on_segment). Returns how many bytes there were.
     pub fn copy_payload(&self, segment: &Segment, into: &mut [u8]) -> usize {
         let room = into.len().min(segment.len as usize);
         let offset = self.iss.offset_of(segment.seq, self.nxt());
@@ -63,7 +63,7 @@ impl Connection {
     pub fn readable(&self) -> u64 {
         self.rx.unread()
     }
-    /// The application reads up to `bytes`; what was there is returned.
+    /// The application reads up to `bytes`. Returns what was there.
     pub fn read(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.rx.unread());
         if taken > 0 {

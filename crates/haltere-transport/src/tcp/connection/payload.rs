@@ -1,4 +1,4 @@
-//! The bytes themselves, where a world has them (the wire); in the simulator only lengths exist and this is absent.
+//! The bytes themselves, if the world has them (the wire). In the simulator only lengths exist and this is absent.
 //! Model: a send buffer from the first unacknowledged byte on; a receive buffer in order, and what arrived ahead of it.
 //! Units: stream offsets. Cost: one copy in and one out. Known problems: none.
 

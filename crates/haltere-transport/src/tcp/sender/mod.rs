@@ -176,7 +176,7 @@ impl Sender {
     pub(crate) fn force_window_probe(&mut self) {
         self.output.force(Forced::WindowProbe);
     }
-    /// True if this segment tells the peer of a reduction (RFC 3168 section 6.1.2).
+    /// True if this segment carries CWR (RFC 3168 section 6.1.2).
     #[inline]
     pub(crate) fn take_cwr(&mut self) -> bool {
         self.recovery.take_cwr()
@@ -185,7 +185,7 @@ impl Sender {
     pub(crate) fn may_pace(&mut self, now: Time) -> bool {
         self.pacing.may_send(now)
     }
-    /// The control learns of the windows of its siblings.
+    /// For events that come from outside the connection.
     pub(crate) fn control_mut(&mut self) -> &mut Control {
         &mut self.control
     }

@@ -68,7 +68,7 @@ impl Reduction {
     pub(crate) fn begin(&mut self, cwnd: u64) {
         *self = Reduction { enabled: self.enabled, cwnd, prior_cwnd: cwnd, delivered: 0, out: 0 };
     }
-    /// The control was told of the reduction and has this window now: without PRR it is in force at once.
+    /// The control was notified of the reduction and has this window now: without PRR it is in force at once.
     pub(crate) fn on_notified(&mut self, cwnd: u64) {
         if !self.enabled {
             self.cwnd = cwnd;

@@ -98,11 +98,11 @@ impl Recovery {
         self.cwr_queued = true;
         self.pending = Some(kind);
     }
-    /// The peer need not be told of a reduction.
+    /// No segment carries CWR: there is no reduction any more.
     pub(crate) fn cancel_cwr(&mut self) {
         self.cwr_queued = false;
     }
-    /// True if the next new segment tells the peer of a reduction; then it does.
+    /// True once after a reduction: the next new segment carries CWR.
     #[inline]
     pub(crate) fn take_cwr(&mut self) -> bool {
         core::mem::take(&mut self.cwr_queued)
@@ -125,7 +125,7 @@ impl Sender {
         self.probe.end();
     }
 
-    /// Notifies the control of the reduction that began, after it was told of the acknowledgement.
+    /// Notifies the control of the reduction that began. This follows the event of the acknowledgement.
     #[inline]
     pub(crate) fn notify_reduction(&mut self, now: Time) {
         let Some(kind) = self.recovery.pending.take() else { return };

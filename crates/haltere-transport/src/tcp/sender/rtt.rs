@@ -6,7 +6,7 @@
 //! than the deviation moves the deviation by an eighth only (a falling RTT is no reason for a longer timeout).
 //! [`RtoRule::Rfc6298`] gives the standard's rule instead.
 //! Model: error = sample - srtt; srtt += error / 8; mdev += (|error| - mdev) / 4; RTO = srtt + max over the round of 4 mdev.
-//! Units: ns; `srtt` is held times 8, the deviations times 4. Cost: O(1) a sample. Known problems: none.
+//! Units: ns; `srtt` is kept times 8, the deviations times 4. Cost: O(1) a sample. Known problems: none.
 
 use crate::TcpParams;
 use crate::tcp::params::RtoRule;
@@ -66,7 +66,7 @@ impl Rtt {
         }
     }
 
-    /// A sample for the timeout. `una` and `nxt` tell when a round trip is over.
+    /// A sample for the timeout. `una` and `nxt` show when a round trip is over.
     #[inline]
     pub(crate) fn sample(&mut self, sample: Dur, una: Offset, nxt: Offset) {
         let sample = PosDur::at_least_1ns(sample).dur().as_ns();

@@ -291,7 +291,7 @@ impl Scoreboard {
         if seq > back.seq {
             return self.ring.len();
         }
-        // Segments mostly have one length: guess, and search only where the guess fails.
+        // Segments mostly have one length: guess, and search only if the guess fails.
         let guess = ((seq - front.seq) / u64::from(front.len().max(1))) as usize;
         if self.ring.get(guess).is_some_and(|s| s.seq == seq) {
             return guess;
