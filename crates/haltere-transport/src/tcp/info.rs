@@ -1,9 +1,10 @@
 //! What a connection shows of itself.
 
 use crate::Connection;
-use crate::connection::State;
-use crate::recovery::CaState;
-use crate::sender::Sender;
+use crate::tcp::sender::Sender;
+use crate::tcp::sender::recovery::CaState;
+use crate::tcp::seq::Offset;
+use crate::tcp::time::or_zero;
 use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Dur, Rate};
 
@@ -21,9 +22,9 @@ pub struct Info {
     pub unacked: Bytes,
     /// Bytes that the receiver holds out of order.
     pub sacked: Bytes,
-    /// Bytes held lost now.
+    /// Bytes marked lost now.
     pub lost: Bytes,
-    /// Bytes of retransmissions under way.
+    /// Bytes of retransmissions in flight.
     pub retransmitting: Bytes,
     /// State of the sender.
     pub state: CaState,
@@ -35,7 +36,7 @@ pub struct Info {
     pub min_rtt: Dur,
     /// Retransmission timeout, backed off.
     pub rto: Dur,
-    /// Pacing rate, where the control paces.
+    /// Pacing rate, if the control paces.
     pub pacing_rate: Option<Rate>,
     /// Window that the peer still leaves open.
     pub peer_window: Bytes,
@@ -57,13 +58,13 @@ pub struct Info {
     pub retransmissions: u64,
     /// Bytes retransmitted.
     pub bytes_retransmitted: u64,
-    /// Bytes held lost in all.
+    /// Bytes marked lost in all.
     pub bytes_lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Recovery episodes begun by loss.
     pub recoveries: u64,
-    /// Reductions answering an ECN echo.
+    /// Reductions that answered an ECN echo.
     pub ecn_reductions: u64,
     /// Reductions taken back because nothing had been lost.
     pub undone: u64,
@@ -71,7 +72,7 @@ pub struct Info {
     pub dsacks: u64,
     /// Segments delivered in all.
     pub delivered: u64,
-    /// Segments delivered with a CE mark (as far as the echo tells).
+    /// Segments delivered with a CE mark (as far as the echo shows).
     pub delivered_ce: u64,
     /// Bytes delivered in all, and with a CE mark.
     pub bytes_delivered: u64,
@@ -81,7 +82,7 @@ pub struct Info {
     pub duplicates: u64,
     /// Data segments received with CE.
     pub ce_received: u64,
-    /// Segments of ours returned by the network with a mark and counted, and ignored.
+    /// Segments of ours that the network returned with a mark, and that counted.
     pub returned: u64,
     /// Returned segments that were acknowledged, or counted, before.
     pub returned_late: u64,
@@ -100,49 +101,50 @@ impl Connection {
     }
 
     fn info_of(&self, tx: &Sender) -> Info {
-        let rx = &self.rx;
-        let payload = |position: u64, fin: u64| position.min(fin).saturating_sub(1);
+        let rx = self.receiver();
+        let (board, rtt, delivery, recovery) = (tx.board(), tx.rtt(), tx.delivery(), tx.recovery());
+        let (returned, returned_late) = self.returned();
         Info {
-            cwnd: Bytes::new(tx.cwnd),
-            ssthresh: tx.control.ssthresh(),
+            cwnd: Bytes::new(tx.cwnd()),
+            ssthresh: tx.control().ssthresh(),
             in_flight: Bytes::new(tx.in_flight()),
-            unacked: Bytes::new(tx.nxt - tx.una),
-            sacked: Bytes::new(tx.board.sacked.bytes),
-            lost: Bytes::new(tx.board.lost.bytes),
-            retransmitting: Bytes::new(tx.board.retrans.bytes),
-            state: tx.state,
-            srtt: Dur::from_ns(tx.rtt.srtt()),
-            rttvar: Dur::from_ns(tx.rtt.var()),
-            min_rtt: Dur::from_ns(tx.rtt.min()),
-            rto: Dur::from_ns(tx.rtt.rto()),
-            pacing_rate: tx.control.pacing_rate(),
-            peer_window: Bytes::new(tx.window_end.saturating_sub(tx.nxt)),
-            recv_window: Bytes::new(rx.window.size()),
-            mss: Bytes::new(tx.mss),
-            reordering: tx.rec.reordering,
+            unacked: Bytes::new(tx.nxt() - tx.una()),
+            sacked: Bytes::new(board.sacked().bytes),
+            lost: Bytes::new(board.lost().bytes),
+            retransmitting: Bytes::new(board.retrans().bytes),
+            state: recovery.state(),
+            srtt: or_zero(rtt.srtt()),
+            rttvar: rtt.var(),
+            min_rtt: or_zero(rtt.min()),
+            rto: rtt.rto(),
+            pacing_rate: tx.control().pacing_rate(),
+            peer_window: Bytes::new(tx.window_end().since(tx.nxt())),
+            recv_window: Bytes::new(rx.window().size()),
+            mss: Bytes::new(tx.mss()),
+            reordering: tx.reordering(),
             cwnd_limited: tx.is_cwnd_limited(),
-            acked: payload(tx.una, tx.fin),
-            received: payload(rx.next, rx.fin),
-            segments_sent: tx.segments_sent,
-            retransmissions: tx.retransmissions,
-            bytes_retransmitted: tx.bytes_retransmitted,
-            bytes_lost: tx.delivery.lost,
-            timeouts: tx.xmit.timeouts,
-            recoveries: tx.rec.recoveries,
-            ecn_reductions: tx.rec.ecn_reductions,
-            undone: tx.rec.undone,
-            dsacks: tx.rec.dsacks,
-            delivered: tx.delivery.segments,
-            delivered_ce: tx.delivery.segments_ce,
-            bytes_delivered: tx.delivery.delivered,
-            bytes_delivered_ce: tx.delivery.delivered_ce,
-            duplicates: rx.duplicates,
-            ce_received: rx.ce_segments,
-            returned: self.returned,
-            returned_late: self.returned_late,
-            rounds: tx.round,
-            ecn: self.ecn_ok,
-            reset: self.state == State::Reset,
+            acked: tx.buffer().fin().bound(tx.una()).since(Offset::FIRST),
+            received: rx.stream_end().since(Offset::FIRST),
+            segments_sent: tx.output().segments(),
+            retransmissions: tx.output().retransmissions(),
+            bytes_retransmitted: tx.output().bytes_retransmitted(),
+            bytes_lost: delivery.bytes_lost(),
+            timeouts: tx.timers().timeouts(),
+            recoveries: recovery.recoveries(),
+            ecn_reductions: recovery.ecn_reductions(),
+            undone: tx.undone(),
+            dsacks: tx.duplicates(),
+            delivered: delivery.segments(),
+            delivered_ce: delivery.segments_ce(),
+            bytes_delivered: delivery.bytes(),
+            bytes_delivered_ce: delivery.bytes_ce(),
+            duplicates: rx.duplicates(),
+            ce_received: rx.echo().ce_segments(),
+            returned,
+            returned_late,
+            rounds: delivery.rounds(),
+            ecn: self.uses_ecn(),
+            reset: self.is_reset(),
         }
     }
 }

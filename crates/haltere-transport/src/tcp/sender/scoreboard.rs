@@ -1,7 +1,7 @@
 //! The scoreboard: one small record for each segment sent and not yet acknowledged.
 //! Source: RFC 2018, RFC 6675 (what is counted), RFC 8985 (segments in the order of their last transmission).
 //! Deviations: a SACK block that covers a segment in part does not count for that segment (RFC 2018 permits it).
-//! Model: records lie in a ring in sequence order. Those that are neither SACKed nor held lost are also chained in the
+//! Model: records lie in a ring in sequence order. Those that are neither SACKed nor marked lost are also chained in the
 //! order of their last transmission, so that RACK looks only at those that can become lost.
 //!
 //! ```text
@@ -10,28 +10,30 @@
 //!
 //! Units: bytes, ns. Cost: O(1) to send, acknowledge, SACK, lose. Known problems: none.
 
+use crate::tcp::seq::{Offset, Span};
 use alloc::collections::VecDeque;
+use haltere_units::Time;
 
-/// What is known of a segment under way: 64 bytes. Not aligned to them: aligned blocks that come and go leave holes in the heap.
+/// What is known of a segment that was sent: 64 bytes. Not aligned to them: aligned blocks that come and go leave holes in the heap.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
-    /// Its first position.
-    pub seq: u64,
+    /// Its first offset.
+    pub seq: Offset,
     /// Last transmission.
-    pub sent_at: u64,
+    pub sent_at: Time,
     /// When the segment that began the flight of this one was sent, bytes delivered in all then, and when the last of them was.
-    pub first_sent_at: u64,
+    pub first_sent_at: Time,
     pub delivered: u64,
-    pub delivered_at: u64,
-    /// Bytes held lost in all, delivered with CE in all (both modulo 2^32) and in flight when it was sent.
+    pub delivered_at: Time,
+    /// Bytes marked lost in all, delivered with CE in all (both modulo 2^32) and in flight when it was sent.
     pub lost: u32,
     pub delivered_ce: u32,
     pub in_flight: u32,
     /// Neighbours in the order of transmission; what the ends have here means nothing.
     prev: u32,
     next: u32,
-    /// Positions it takes, a FIN included: an MSS is at most 65,483.
-    positions: u16,
+    /// Sequence numbers that it takes, a FIN included: an MSS is at most 65,483.
+    numbers: u16,
     pub flags: u16,
 }
 
@@ -43,9 +45,9 @@ const STEP: usize = 4;
 
 /// The receiver has it.
 pub(crate) const SACKED: u16 = 1;
-/// Held lost.
+/// Marked lost.
 pub(crate) const LOST: u16 = 2;
-/// A retransmission is under way.
+/// A retransmission is in flight.
 pub(crate) const RETRANS: u16 = 4;
 /// It was retransmitted at some time.
 pub(crate) const EVER_RETRANS: u16 = 8;
@@ -61,28 +63,33 @@ pub(crate) const SAMPLED: u16 = 128;
 const CHAINED: u16 = 256;
 
 impl Sent {
-    /// Positions it takes, a FIN included.
+    /// Sequence numbers that it takes, a FIN included.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
-        u32::from(self.positions)
+        u32::from(self.numbers)
     }
     #[inline]
-    pub(crate) fn end(&self) -> u64 {
-        self.seq + u64::from(self.positions)
+    pub(crate) fn end(&self) -> Offset {
+        self.seq + u64::from(self.numbers)
+    }
+    #[inline]
+    pub(crate) fn order(&self) -> SentOrder {
+        SentOrder { at: self.sent_at, end: self.end() }
     }
     #[inline]
     pub(crate) fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
     /// A record just sent; the sender fills in what the rate sample needs.
-    pub(crate) fn new(seq: u64, len: u32, sent_at: u64, flags: u16) -> Sent {
+    #[inline]
+    pub(crate) fn new(seq: Offset, len: u32, sent_at: Time, flags: u16) -> Sent {
         Sent {
             seq,
             sent_at,
-            first_sent_at: 0,
+            first_sent_at: Time::ZERO,
             delivered: 0,
-            delivered_at: 0,
-            positions: len as u16,
+            delivered_at: Time::ZERO,
+            numbers: len as u16,
             lost: 0,
             delivered_ce: 0,
             in_flight: 0,
@@ -93,10 +100,12 @@ impl Sent {
     }
 }
 
-/// True where the first transmission came after the second; at the same time, the higher sequence number did.
-#[inline]
-pub(crate) fn sent_after(a: (u64, u64), b: (u64, u64)) -> bool {
-    a > b
+/// RFC 8985 section 6.2, `RACK_sent_after`: the order of transmissions. Of two at the same time the higher sequence number
+/// came later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct SentOrder {
+    pub at: Time,
+    pub end: Offset,
 }
 
 /// Segments counted in one state.
@@ -131,9 +140,9 @@ pub(crate) struct Scoreboard {
     /// No segment numbered before this is lost and waiting for its retransmission.
     rtx_from: u32,
     out: u64,
-    pub sacked: Tally,
-    pub lost: Tally,
-    pub retrans: Tally,
+    sacked: Tally,
+    lost: Tally,
+    retrans: Tally,
 }
 
 impl Scoreboard {
@@ -146,7 +155,27 @@ impl Scoreboard {
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
-    /// Bytes under way, lost ones left out.
+    /// Segments that the receiver reported (or, without SACK, that duplicate acknowledgements stand for).
+    #[inline]
+    pub(crate) fn sacked(&self) -> Tally {
+        self.sacked
+    }
+    /// Segments marked lost.
+    #[inline]
+    pub(crate) fn lost(&self) -> Tally {
+        self.lost
+    }
+    /// Retransmissions in flight.
+    #[inline]
+    pub(crate) fn retrans(&self) -> Tally {
+        self.retrans
+    }
+    /// True if a segment is marked lost and waits for its retransmission.
+    #[inline]
+    pub(crate) fn has_unrepaired(&self) -> bool {
+        self.lost.segments > self.retrans.segments
+    }
+    /// RFC 6675 `pipe`: bytes in flight.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
         (self.out + self.retrans.bytes).saturating_sub(self.sacked.bytes + self.lost.bytes)
@@ -163,6 +192,11 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Sent {
         &mut self.ring[index]
+    }
+    /// The index of the record that begins at or after `seq`, if it lies before `end`.
+    pub(crate) fn find(&self, span: Span) -> Option<usize> {
+        let index = self.index_of(span.start);
+        self.ring.get(index).is_some_and(|sent| sent.end() <= span.end).then_some(index)
     }
 
     /// Makes room by half: twice as much would leave a window of ten segments with 16 places.
@@ -194,7 +228,7 @@ impl Scoreboard {
 
     /// Takes the oldest segment out, if it ends at or before `ack`: it is acknowledged.
     #[inline]
-    pub(crate) fn pop_acked(&mut self, ack: u64) -> Option<Sent> {
+    pub(crate) fn pop_acked(&mut self, ack: Offset) -> Option<Sent> {
         let front = *self.ring.front()?;
         if front.end() > ack {
             return None;
@@ -230,14 +264,14 @@ impl Scoreboard {
     }
 
     /// Cuts off what a cumulative acknowledgement covers of the oldest segment. Gives the bytes cut.
-    pub(crate) fn trim_front(&mut self, ack: u64) -> u32 {
+    pub(crate) fn trim_front(&mut self, ack: Offset) -> u32 {
         let Some(front) = self.ring.front_mut() else { return 0 };
         if ack <= front.seq {
             return 0;
         }
         let cut = (ack - front.seq) as u32;
         front.seq = ack;
-        front.positions -= cut as u16;
+        front.numbers -= cut as u16;
         let flags = front.flags;
         self.out -= u64::from(cut);
         for (flag, tally) in [(SACKED, &mut self.sacked), (LOST, &mut self.lost), (RETRANS, &mut self.retrans)] {
@@ -249,7 +283,7 @@ impl Scoreboard {
     }
 
     /// The index of the first record that begins at or after `seq`.
-    pub(crate) fn index_of(&self, seq: u64) -> usize {
+    pub(crate) fn index_of(&self, seq: Offset) -> usize {
         let (Some(front), Some(back)) = (self.ring.front(), self.ring.back()) else { return 0 };
         if seq <= front.seq {
             return 0;
@@ -257,7 +291,7 @@ impl Scoreboard {
         if seq > back.seq {
             return self.ring.len();
         }
-        // Segments mostly have one length: guess, and search only where the guess fails.
+        // Segments mostly have one length: guess, and search only if the guess fails.
         let guess = ((seq - front.seq) / u64::from(front.len().max(1))) as usize;
         if self.ring.get(guess).is_some_and(|s| s.seq == seq) {
             return guess;
@@ -265,7 +299,7 @@ impl Scoreboard {
         self.ring.partition_point(|s| s.seq < seq)
     }
 
-    /// The receiver reports the segment: true where that is news.
+    /// The receiver reports the segment. True if that is new.
     pub(crate) fn sack(&mut self, index: usize) -> bool {
         let sent = &mut self.ring[index];
         if sent.has(SACKED) {
@@ -290,7 +324,7 @@ impl Scoreboard {
         true
     }
 
-    /// A DSACK says that the retransmission under way arrived too.
+    /// A DSACK says that the retransmission in flight arrived too.
     pub(crate) fn clear_retrans(&mut self, index: usize) {
         let sent = &mut self.ring[index];
         if sent.has(RETRANS) {
@@ -300,8 +334,8 @@ impl Scoreboard {
         }
     }
 
-    /// Holds a segment lost (its retransmission, where one is under way). Gives the bytes by which fewer are in flight.
-    pub(crate) fn lose(&mut self, index: usize) -> u64 {
+    /// Marks a segment lost (its retransmission, if one is in flight). Gives the bytes by which fewer are in flight.
+    pub(crate) fn mark_lost(&mut self, index: usize) -> u64 {
         let number = self.base.wrapping_add(index as u32);
         let sent = &mut self.ring[index];
         let (flags, len) = (sent.flags, sent.len());
@@ -324,7 +358,7 @@ impl Scoreboard {
         u64::from(len)
     }
 
-    /// Takes back that anything is held lost: it was late only.
+    /// No segment is marked lost any more: they were late only.
     pub(crate) fn unmark_lost(&mut self) {
         for index in 0..self.ring.len() {
             if self.ring[index].has(LOST) {
@@ -348,9 +382,25 @@ impl Scoreboard {
         self.sacked = Tally::default();
     }
 
+    /// Without SACK: so many segments of `mss` bytes have left the network, say the duplicate acknowledgements.
+    pub(crate) fn set_reno_sacked(&mut self, segments: u32, mss: u64) {
+        self.sacked = Tally { segments, bytes: u64::from(segments) * mss };
+    }
+    /// Without SACK: so many segments more have left the network. Gives their bytes.
+    pub(crate) fn add_reno_sacked(&mut self, segments: u32, mss: u64) -> u64 {
+        let bytes = u64::from(segments) * mss;
+        self.sacked.segments += segments;
+        self.sacked.bytes += bytes;
+        bytes
+    }
+    /// Without SACK: what duplicate acknowledgements said counts no more.
+    pub(crate) fn clear_reno_sacked(&mut self) {
+        self.sacked = Tally::default();
+    }
+
     /// The next segment that is lost and not retransmitted since, oldest first.
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
-        if self.lost.segments <= self.retrans.segments && self.lost.segments == 0 {
+        if self.lost.segments == 0 {
             return None;
         }
         let mut index = self.rtx_from.wrapping_sub(self.base) as usize;
@@ -369,7 +419,7 @@ impl Scoreboard {
     }
 
     /// A segment was sent again.
-    pub(crate) fn retransmitted(&mut self, index: usize, now: u64) {
+    pub(crate) fn retransmitted(&mut self, index: usize, now: Time) {
         let sent = &mut self.ring[index];
         let (flags, len) = (sent.flags, sent.len());
         sent.flags |= RETRANS | EVER_RETRANS;
@@ -385,7 +435,7 @@ impl Scoreboard {
         }
     }
 
-    /// The oldest transmission that is neither SACKed nor held lost.
+    /// The oldest transmission that is neither SACKed nor marked lost.
     pub(crate) fn oldest(&self) -> Option<usize> {
         (self.chained > 0).then(|| self.head.wrapping_sub(self.base) as usize)
     }
@@ -432,7 +482,7 @@ impl Scoreboard {
 
     /// Chains a record in where its time of transmission belongs (only after an undo: walks from the end).
     fn chain_by_time(&mut self, index: usize) {
-        let key = (self.ring[index].sent_at, self.ring[index].end());
+        let order = self.ring[index].order();
         self.chain_last(index);
         let number = self.base.wrapping_add(index as u32);
         let mut later = None;
@@ -440,7 +490,7 @@ impl Scoreboard {
         while at != self.head {
             at = self.ring[at.wrapping_sub(self.base) as usize].prev;
             let i = at.wrapping_sub(self.base) as usize;
-            if !sent_after((self.ring[i].sent_at, self.ring[i].end()), key) {
+            if self.ring[i].order() <= order {
                 break;
             }
             later = Some(at);

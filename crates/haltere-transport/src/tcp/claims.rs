@@ -1,6 +1,6 @@
 //! Worked examples of the standards, by hand: recovery, probes, timeouts, marks.
 
-use crate::recovery::Prr;
+use crate::tcp::sender::prr::Prr;
 use crate::{CaState, Connection, Flags, Role, SackBlocks, Segment, TcpParams, Timestamps};
 use alloc::vec::Vec;
 use haltere_congestion::CongestionParams;
@@ -174,7 +174,7 @@ fn rack_finds_a_retransmission_that_was_lost_too() {
 
 #[test]
 fn a_tail_loss_probe_goes_after_two_round_trips() {
-    // RFC 8985 section 7.2: PTO = 2 SRTT, two ticks of 4 ms more (Linux). It carries new data where there is any.
+    // RFC 8985 section 7.2: PTO = 2 SRTT, two ticks of 4 ms more (Linux). It carries new data if there is any.
     let mut b = Bench::new(|_| {});
     b.send(at(100_000));
     assert_eq!(b.c.next_timeout(), Some(at(308_000)));
@@ -204,7 +204,7 @@ fn repeated_timeouts_double_and_hold_ssthresh() {
 
 #[test]
 fn frto_sends_new_data_and_undoes_a_spurious_timeout() {
-    // RFC 5682 section 3.1, with a delay spike: all ten arrive, late. Timestamps off, or Eifel would tell sooner.
+    // RFC 5682 section 3.1, with a delay spike: all ten arrive, late. Timestamps off, or Eifel would find out sooner.
     let mut b = Bench::new(|p| p.tlp = false);
     b.send(at(100_000));
     b.c.on_timeout(at(400_000));
@@ -253,7 +253,7 @@ fn a_dsack_for_the_retransmission_takes_the_reduction_back() {
     b.ack(at(200_000), 0, &[(1, 2)], 100);
     b.ack(at(200_000), 0, &[(1, 3)], 100);
     assert_eq!(b.ack(at(200_000), 0, &[(1, 4)], 100), [0]);
-    // The original arrives after all; the echo is newer than the retransmission here, so only DSACK can tell.
+    // The original arrives after all; the echo is newer than the retransmission here, so only DSACK can show it.
     b.ack(at(205_000), 4, &[], 200);
     b.ack(at(300_000), 4, &[(0, 1)], 200);
     let i = b.c.info();
@@ -290,7 +290,7 @@ fn echoes(marks: &[bool]) -> Vec<(u32, bool)> {
 }
 
 #[test]
-fn a_receiver_for_dctcp_acknowledges_at_once_where_the_mark_changes() {
+fn a_receiver_for_dctcp_acknowledges_at_once_when_the_mark_changes() {
     // RFC 8257 section 3.2, delayed acknowledgements of two.
     assert_eq!(echoes(&[false, false, false, false]), [(2, false), (4, false)]);
     assert_eq!(echoes(&[true, true, true, true])[1..], [(3, true)]);

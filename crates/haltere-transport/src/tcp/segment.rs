@@ -20,7 +20,7 @@ impl Flags {
     /// Congestion window reduced.
     pub const CWR: Flags = Flags(0x80);
 
-    /// True where all of `other` are set.
+    /// True if all of `other` are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }

@@ -1,51 +1,56 @@
-//! The sending half before it is made: what receiving needs of it, and what it is made of.
+//! The lazy sender: an end's sending half before it is made, and the specification from which it is made.
 //! Source: none; a flow goes one way, and most ends of flows never send.
-//! Deviations: none. Model: while nothing was written, an acknowledgement can only move the peer's window. Whatever else an
-//! end is told or asked for makes its sending half, which is then as if it had been there from the start.
-//! Units: positions, ns. Cost: O(1). Known problems: none.
+//! Deviations: none. Model: while nothing was written, an acknowledgement can only move the peer's window. Anything else that
+//! an end learns or is asked for makes its sending half, which is then as if it had been there from the start.
+//! Units: stream offsets, ns. Cost: O(1). Known problems: none.
 
-use crate::ack::AckIn;
-use crate::receiver::Receiver;
-use crate::rtt::Rtt;
-use crate::sender::Sender;
-use crate::{Connection, TcpParams};
+use super::Connection;
+use crate::TcpParams;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
+use crate::tcp::sender::ack::IncomingAck;
+use crate::tcp::sender::rtt::Rtt;
+use crate::tcp::seq::Offset;
+use crate::tcp::time::PosDur;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use haltere_congestion::{CongestionControl, CongestionParams, Control, SenderContext};
+use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_units::{Bytes, Dur, ParamError, Time};
-
-/// The first byte's position: nothing was sent beyond it, nor acknowledged.
-const FIRST: u64 = 1;
 
 /// What stands for the sending half until that is made; after that it means nothing.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Quiet {
+pub(crate) struct LazySender {
     /// End of the peer's window.
-    pub window_end: u64,
-    /// Position of the segment that told it.
-    window_seq: u64,
-    /// Smoothed round-trip time (zero: unknown) and timeout, after the handshake's one sample.
-    pub srtt: u64,
-    pub rto: u64,
+    window_end: Offset,
+    /// Offset of the segment that advertised it (SND.WL1).
+    window_seq: Offset,
+    /// Smoothed round-trip time and timeout, after the handshake's one sample.
+    srtt: Option<PosDur>,
+    rto: Dur,
 }
 
-impl Quiet {
-    pub(crate) fn new(p: &TcpParams) -> Quiet {
-        Quiet { window_end: FIRST, window_seq: 0, srtt: 0, rto: Rtt::new(p).rto() }
+impl LazySender {
+    pub(crate) fn new(p: &TcpParams) -> LazySender {
+        LazySender { window_end: Offset::FIRST, window_seq: Offset::SYN, srtt: None, rto: Rtt::new(p).rto() }
+    }
+
+    /// The peer's SYN advertised this window.
+    pub(crate) fn open(&mut self, window_end: Offset) {
+        self.window_end = window_end;
     }
 
     /// The handshake took `rtt`.
     pub(crate) fn on_established(&mut self, p: &TcpParams, rtt: Dur) {
         let mut estimator = Rtt::new(p);
-        estimator.sample(rtt.as_ns(), FIRST, FIRST);
+        estimator.sample(rtt, Offset::FIRST, Offset::FIRST);
         (self.srtt, self.rto) = (estimator.srtt(), estimator.rto());
     }
 
-    /// An acknowledgement arrived. False where it says what only a sending half understands.
+    /// An acknowledgement arrived. False if it says what only a sending half understands.
     #[inline]
-    pub(crate) fn on_ack(&mut self, a: &AckIn<'_>) -> bool {
-        if a.ack != FIRST || !a.sack.is_empty() || a.ece {
+    pub(crate) fn on_ack(&mut self, a: &IncomingAck<'_>) -> bool {
+        if a.ack != Offset::FIRST || !a.sack.is_empty() || a.ece {
             return false;
         }
         if a.seq >= self.window_seq {
@@ -56,9 +61,9 @@ impl Quiet {
     }
 }
 
-/// What a sending half is made of.
+/// The sender specification: from what a sending half is made.
 #[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct SenderSpec {
     pub tcp: Arc<TcpParams>,
     control: Arc<CongestionParams>,
     seed: u64,
@@ -66,17 +71,17 @@ pub(crate) struct Origin {
     pub established: Option<(Time, Dur)>,
 }
 
-impl Origin {
+impl SenderSpec {
     /// Gives the control as well, which shows that the parameters are in order.
     pub(crate) fn new(
         tcp: Arc<TcpParams>,
         control: Arc<CongestionParams>,
         seed: u64,
-    ) -> Result<(Origin, Control), ParamError> {
+    ) -> Result<(SenderSpec, Control), ParamError> {
         tcp.check()?;
-        let origin = Origin { tcp, control, seed, established: None };
-        let control = origin.try_control(origin.tcp.mss)?;
-        Ok((origin, control))
+        let spec = SenderSpec { tcp, control, seed, established: None };
+        let control = spec.try_control(spec.tcp.mss)?;
+        Ok((spec, control))
     }
 
     fn try_control(&self, mss: Bytes) -> Result<Control, ParamError> {
@@ -90,10 +95,10 @@ impl Origin {
     }
 
     /// The sending half as it is while it has sent nothing.
-    fn sender(&self, quiet: &Quiet, rx: &Receiver) -> Sender {
-        let mut tx = Sender::new(&self.tcp, rx.mss, self.control(rx.mss));
-        tx.sack_ok = rx.sack_ok;
-        (tx.window_end, tx.window_seq) = (quiet.window_end, quiet.window_seq);
+    fn sender(&self, lazy: &LazySender, rx: &Receiver) -> Sender {
+        let mut tx = Sender::new(&self.tcp, rx.mss(), self.control(rx.mss()));
+        tx.on_options(rx.sack_ok(), lazy.window_end);
+        tx.restore_window(lazy.window_end, lazy.window_seq);
         if let Some((at, rtt)) = self.established {
             tx.on_established(at, rtt);
         }
@@ -101,49 +106,39 @@ impl Origin {
     }
 }
 
-impl Sender {
-    /// The handshake took `rtt` and was over at `at`.
-    pub(crate) fn on_established(&mut self, at: Time, rtt: Dur) {
-        self.rtt.sample_min(rtt.as_ns(), at.as_ns(), false);
-        self.rtt.sample(rtt.as_ns(), FIRST, FIRST);
-        self.control.on_established(at, rtt);
-        self.refresh_cwnd();
-    }
-}
-
 impl Connection {
     /// The sending half, made if it is not there yet.
     pub(crate) fn sender(&mut self) -> &mut Sender {
-        self.tx.get_or_insert_with(|| Box::new(self.origin.sender(&self.quiet, &self.rx)))
+        self.tx.get_or_insert_with(|| Box::new(self.spec.sender(&self.lazy, &self.rx)))
     }
     /// The sending half of a connection of which it is known that it has one.
     #[inline]
     pub(crate) fn made_sender(&self) -> &Sender {
         self.tx.as_ref().expect("made with the connection")
     }
-    /// Looks at the sending half, or at what it would be. Not cheap where it is not there.
+    /// Looks at the sending half, or at what it would be. Not cheap if it is not there.
     pub(crate) fn with_sender<R>(&self, look: impl FnOnce(&Sender) -> R) -> R {
         match &self.tx {
             Some(tx) => look(tx),
-            None => look(&self.origin.sender(&self.quiet, &self.rx)),
+            None => look(&self.spec.sender(&self.lazy, &self.rx)),
         }
     }
-    /// First position not acknowledged.
+    /// First offset not acknowledged.
     #[inline]
-    pub(crate) fn una(&self) -> u64 {
-        self.tx.as_ref().map_or(FIRST, |tx| tx.una)
+    pub(crate) fn una(&self) -> Offset {
+        self.tx.as_ref().map_or(Offset::FIRST, |tx| tx.una())
     }
-    /// First position not sent.
+    /// First offset not sent.
     #[inline]
-    pub(crate) fn nxt(&self) -> u64 {
-        self.tx.as_ref().map_or(FIRST, |tx| tx.nxt)
+    pub(crate) fn nxt(&self) -> Offset {
+        self.tx.as_ref().map_or(Offset::FIRST, |tx| tx.nxt())
     }
     /// Smoothed round-trip time and retransmission timeout.
     #[inline]
-    pub(crate) fn srtt_and_rto(&self) -> (u64, u64) {
+    pub(crate) fn srtt_and_rto(&self) -> (Option<PosDur>, Dur) {
         match &self.tx {
-            Some(tx) => (tx.rtt.srtt(), tx.rtt.rto()),
-            None => (self.quiet.srtt, self.quiet.rto),
+            Some(tx) => (tx.rtt().srtt(), tx.rtt().rto()),
+            None => (self.lazy.srtt, self.lazy.rto),
         }
     }
 }
@@ -160,17 +155,17 @@ mod tests {
             let control = Arc::new(CongestionParams::default_of("reno").unwrap());
             let mut ends =
                 [Role::Client, Role::Server].map(|r| Connection::new(r, tcp.clone(), control.clone(), 1).unwrap());
-            let told = |end: &Connection| end.with_sender(|tx| (tx.rtt.srtt(), tx.rtt.rto()));
-            assert_eq!(ends[1].srtt_and_rto(), told(&ends[1]));
-            assert_eq!(ends[1].srtt_and_rto(), (0, 1_000_000_000));
+            let of_sender = |end: &Connection| end.with_sender(|tx| (tx.rtt().srtt(), tx.rtt().rto()));
+            assert_eq!(ends[1].srtt_and_rto(), of_sender(&ends[1]));
+            assert_eq!(ends[1].srtt_and_rto(), (None, Dur::from_secs(1)));
             ends[0].open(Time::ZERO);
             for (ms, from) in [(0, 0), (30, 1), (60, 0)] {
                 let now = Time::ZERO + Dur::from_ms(ms);
                 let (segment, ecn) = ends[from].poll_transmit(now).unwrap();
                 ends[1 - from].on_segment(now + Dur::from_ms(30), &segment, ecn);
             }
-            assert_eq!(ends[1].srtt_and_rto(), told(&ends[1]));
-            assert_eq!(ends[1].srtt_and_rto().0, 60_000_000);
+            assert_eq!(ends[1].srtt_and_rto(), of_sender(&ends[1]));
+            assert_eq!(ends[1].srtt_and_rto().0, PosDur::new(Dur::from_ms(60)));
             assert!(ends[1].tx.is_none(), "nothing here needs it");
         }
     }

@@ -12,6 +12,10 @@
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens it step by step.
 
 use crate::TcpParams;
+use crate::tcp::seq::Offset;
+use crate::tcp::time::{Ms, PosDur};
+use core::num::NonZeroU64;
+use haltere_units::{Dur, Time};
 
 /// The receive window.
 #[derive(Debug)]
@@ -24,16 +28,16 @@ pub(crate) struct ReceiveWindow {
     ssthresh: u64,
     mss: u64,
     /// Shift of the window field of segments that we send.
-    pub scale: u8,
+    scale: u8,
     /// Right edge advertised last.
-    pub edge: u64,
-    /// Round-trip time as the receiver sees it, times 8.
-    rtt8: u64,
-    last_echo: u64,
+    edge: Offset,
+    /// Round-trip time in ns as the receiver sees it, times 8.
+    rtt8: Option<NonZeroU64>,
+    last_echo: Option<Ms>,
     /// The measurement of what the application reads in a round trip.
     space: u64,
-    read_before: u64,
-    since: u64,
+    read_before: Offset,
+    since: Time,
 }
 
 impl ReceiveWindow {
@@ -56,17 +60,36 @@ impl ReceiveWindow {
             ssthresh: if tuned { first.min(65_535) } else { clamp },
             mss,
             scale,
-            edge: 0,
-            rtt8: 0,
-            last_echo: u64::MAX,
+            edge: Offset::SYN,
+            rtt8: None,
+            last_echo: None,
             space: 0,
-            read_before: 0,
-            since: 0,
+            read_before: Offset::SYN,
+            since: Time::ZERO,
         }
     }
 
+    /// Payload of a full segment.
+    #[inline]
+    pub(crate) fn mss(&self) -> u64 {
+        self.mss
+    }
+    /// Shift of the window field of segments that we send.
+    pub(crate) fn scale(&self) -> u8 {
+        self.scale
+    }
+    /// The edge that the peer knows is at least this.
+    pub(crate) fn raise_edge(&mut self, edge: Offset) {
+        self.edge = self.edge.max(edge);
+    }
+    /// Room up to the edge advertised, from offset `next` on.
+    #[inline]
+    pub(crate) fn room(&self, next: Offset) -> u64 {
+        self.edge.since(next)
+    }
+
     /// The handshake is done: one segment of the buffer is set aside; measuring begins.
-    pub(crate) fn established(&mut self, now: u64, mss: u64, scaled: bool) {
+    pub(crate) fn established(&mut self, now: Time, mss: u64, scaled: bool) {
         self.mss = mss;
         if !scaled {
             self.scale = 0;
@@ -86,9 +109,9 @@ impl ReceiveWindow {
         self.ssthresh.min(65_535) as u16
     }
 
-    /// Space to advertise with `unread` bytes waiting for the application, from position `next` on; the edge never moves back.
+    /// Space to advertise with `unread` bytes waiting for the application, from offset `next` on. The edge never moves back.
     #[inline]
-    pub(crate) fn available(&self, next: u64, unread: u64) -> u64 {
+    pub(crate) fn available(&self, next: Offset, unread: u64) -> u64 {
         let mut free = self.clamp.saturating_sub(unread);
         if free < self.clamp / 2 {
             free &= !((1 << self.scale) - 1);
@@ -98,12 +121,12 @@ impl ReceiveWindow {
         }
         let free = free.min(self.ssthresh);
         let unit = (1 << self.scale) - 1;
-        ((free + unit) & !unit).max(self.edge.saturating_sub(next))
+        ((free + unit) & !unit).max(self.room(next))
     }
 
     /// The window field for the next segment.
     #[inline]
-    pub(crate) fn advertise(&mut self, next: u64, unread: u64) -> u16 {
+    pub(crate) fn advertise(&mut self, next: Offset, unread: u64) -> u16 {
         let most = 65_535 << self.scale;
         let unit = (1 << self.scale) - 1;
         let window = self.available(next, unread).min(most);
@@ -112,16 +135,16 @@ impl ReceiveWindow {
         field as u16
     }
 
-    /// True where the application has made so much room that the sender should know.
-    pub(crate) fn opened(&self, next: u64, unread: u64) -> bool {
-        let now = self.edge.saturating_sub(next);
+    /// True if the application has made so much room that the sender should know.
+    pub(crate) fn opened(&self, next: Offset, unread: u64) -> bool {
+        let now = self.room(next);
         2 * now <= self.clamp && {
             let new = self.available(next, unread);
             new > 0 && new >= 2 * now
         }
     }
 
-    /// A segment with `len` bytes arrived. True where the window opens by it.
+    /// A segment with `len` bytes arrived. True if the window opens by it.
     #[inline]
     pub(crate) fn grow(&mut self, len: u64, unread: u64) -> bool {
         if len < 128 || self.ssthresh >= self.clamp {
@@ -134,23 +157,24 @@ impl ReceiveWindow {
 
     /// A data segment echoed our clock: the receiver's own round-trip time, to the millisecond.
     #[inline]
-    pub(crate) fn sample_rtt(&mut self, now: u64, echo_ms: u64) {
-        if !self.tuned || echo_ms == self.last_echo {
+    pub(crate) fn sample_rtt(&mut self, now: Time, echo: Ms) {
+        if !self.tuned || self.last_echo == Some(echo) {
             return;
         }
-        self.last_echo = echo_ms;
-        let ns = (now / 1_000_000).saturating_sub(echo_ms).max(1) * 1_000_000;
-        self.rtt8 = if self.rtt8 == 0 { ns * 8 } else { self.rtt8 - (self.rtt8 >> 3) + ns };
+        self.last_echo = Some(echo);
+        let ns = echo.elapsed(now).as_ns();
+        let rtt8 = self.rtt8.map_or(ns * 8, |rtt8| rtt8.get() - (rtt8.get() >> 3) + ns);
+        self.rtt8 = NonZeroU64::new(rtt8);
     }
 
-    pub(crate) fn rtt(&self) -> u64 {
-        self.rtt8 >> 3
+    pub(crate) fn rtt(&self) -> Option<PosDur> {
+        self.rtt8.and_then(|rtt8| PosDur::new(Dur::from_ns(rtt8.get() >> 3)))
     }
 
-    /// The application has read `read` bytes in all.
+    /// The application has read up to `read`.
     #[inline]
-    pub(crate) fn adjust(&mut self, now: u64, read: u64) {
-        if !self.tuned || self.rtt8 == 0 || now - self.since < self.rtt8 >> 3 {
+    pub(crate) fn adjust(&mut self, now: Time, read: Offset) {
+        if !self.tuned || self.rtt8.is_none_or(|rtt8| now - self.since < Dur::from_ns(rtt8.get() >> 3)) {
             return;
         }
         let copied = read - self.read_before;
@@ -174,13 +198,17 @@ mod tests {
     use super::*;
     use haltere_units::Bytes;
 
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Dur::from_ms(ms)
+    }
+
     #[test]
     fn linux_defaults_advertise_64240_then_64088_and_scale_by_7() {
         let mut w = ReceiveWindow::new(&TcpParams::default());
         assert_eq!((w.syn_window(), w.scale), (64_240, 7));
-        w.established(0, 1448, true);
+        w.established(Time::ZERO, 1448, true);
         assert_eq!(w.ssthresh, 64_088);
-        assert_eq!(w.advertise(1, 0), 501); // 64128: rounded up to the unit of 128
+        assert_eq!(w.advertise(Offset::new(1), 0), 501); // 64128: rounded up to the unit of 128
     }
 
     #[test]
@@ -188,29 +216,29 @@ mod tests {
         let p = TcpParams { recv_buffer: Some(Bytes::new(131_072)), ..TcpParams::default() };
         let mut w = ReceiveWindow::new(&p);
         assert_eq!(w.scale, 2);
-        w.established(0, 1448, true);
-        assert_eq!(u64::from(w.advertise(1, 0)) << w.scale, 131_072);
+        w.established(Time::ZERO, 1448, true);
+        assert_eq!(u64::from(w.advertise(Offset::new(1), 0)) << w.scale, 131_072);
         // What waits for the application is taken off.
-        assert_eq!(u64::from(w.advertise(1001, 1000)) << w.scale, 131_072 - 1000);
+        assert_eq!(u64::from(w.advertise(Offset::new(1001), 1000)) << w.scale, 131_072 - 1000);
     }
 
     #[test]
     fn the_right_edge_never_moves_back() {
         let p = TcpParams { recv_buffer: Some(Bytes::new(60_000)), ..TcpParams::default() };
         let mut w = ReceiveWindow::new(&p);
-        w.established(0, 1448, true);
-        assert_eq!(w.advertise(1, 0), 60_000);
-        assert_eq!(w.advertise(10_001, 60_000), 50_000);
+        w.established(Time::ZERO, 1448, true);
+        assert_eq!(w.advertise(Offset::new(1), 0), 60_000);
+        assert_eq!(w.advertise(Offset::new(10_001), 60_000), 50_000);
     }
 
     #[test]
     fn the_buffer_follows_twice_what_is_read_in_a_round_trip() {
         let mut w = ReceiveWindow::new(&TcpParams::default());
-        w.established(0, 1448, true);
-        w.sample_rtt(40_000_000, 0);
-        w.adjust(39_000_000, 100_000);
+        w.established(Time::ZERO, 1448, true);
+        w.sample_rtt(at(40), Ms::of(Time::ZERO));
+        w.adjust(at(39), Offset::new(100_000));
         assert_eq!(w.size(), 64_088, "not before a round trip is over");
-        w.adjust(41_000_000, 28_960);
+        w.adjust(at(41), Offset::new(28_960));
         // 2 x 28960 + 16 x 1448 = 81088; twice 81088 x (28960 - 14480) / 14480 more.
         assert_eq!(w.size(), 3 * 81_088);
     }

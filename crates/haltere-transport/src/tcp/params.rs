@@ -29,13 +29,13 @@ pub struct TcpParams {
 
     /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At least one MSS.
     pub recv_buffer: Option<Bytes>,
-    /// Receive window at the start where auto-tuned. Default 64KiB (half of Linux's `tcp_rmem[1]`, 131072).
+    /// Receive window at the start if auto-tuned. Default 64KiB (half of Linux's `tcp_rmem[1]`, 131072).
     pub recv_buffer_initial: Bytes,
-    /// Receive window at most where auto-tuned. Default 3MiB (half of Linux's `tcp_rmem[2]`, 6291456, with `tcp_adv_win_scale` 1).
+    /// Receive window at most if auto-tuned. Default 3MiB (half of Linux's `tcp_rmem[2]`, 6291456, with `tcp_adv_win_scale` 1).
     pub recv_buffer_max: Bytes,
     /// Send buffer, fixed (`SO_SNDBUF`): payload bytes not yet acknowledged or not yet sent. Default: none, auto-tuned. At least one MSS.
     pub send_buffer: Option<Bytes>,
-    /// Send buffer at most where auto-tuned to twice the congestion window. Default 4MiB (Linux's `tcp_wmem[2]`).
+    /// Send buffer at most if auto-tuned to twice the congestion window. Default 4MiB (Linux's `tcp_wmem[2]`).
     pub send_buffer_max: Bytes,
 
     /// Least retransmission timeout (see `rto_rule`). Default 200ms (Linux; RFC 6298 says 1 s). Range 1ms to `max_rto`.
@@ -62,9 +62,9 @@ pub struct TcpParams {
     pub timestamps: bool,
     /// Window scaling (RFC 7323). Default true; without it windows end at 65535 bytes.
     pub window_scaling: bool,
-    /// Loss detection by time (RACK, RFC 8985), where SACK is on; else by counting duplicate acknowledgements. Default true.
+    /// Loss detection by time (RACK, RFC 8985) if SACK is on; else by counting duplicate acknowledgements. Default true.
     pub rack: bool,
-    /// Tail loss probes (RFC 8985), where SACK is on. Default true.
+    /// Tail loss probes (RFC 8985) if SACK is on. Default true.
     pub tlp: bool,
     /// Proportional rate reduction in recovery (RFC 6937). Default true; else the window falls at once.
     pub prr: bool,
@@ -76,7 +76,7 @@ pub struct TcpParams {
     pub reordering: u32,
     /// Shrink the window after an idle time (RFC 5681 section 4.1, RFC 2861). Default true.
     pub slow_start_after_idle: bool,
-    /// Hold small segments back while one is under way (RFC 896, in Minshall's variant). Default true.
+    /// Hold small segments back while one is in flight (RFC 896, in Minshall's variant). Default true.
     pub nagle: bool,
 
     /// Longest delay of an acknowledgement. Default 200ms (Linux; the delay adapts between `delayed_ack_min` and this). 0: none is delayed.

@@ -1,7 +1,8 @@
-//! The bytes themselves, where a world has them (the wire); in the simulator only lengths exist and this is absent.
+//! The bytes themselves, if the world has them (the wire). In the simulator only lengths exist and this is absent.
 //! Model: a send buffer from the first unacknowledged byte on; a receive buffer in order, and what arrived ahead of it.
-//! Units: positions. Cost: one copy in and one out. Known problems: none.
+//! Units: stream offsets. Cost: one copy in and one out. Known problems: none.
 
+use crate::tcp::seq::Offset;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
@@ -9,17 +10,17 @@ use alloc::vec::Vec;
 #[derive(Debug, Default)]
 pub(crate) struct Payload {
     sent: VecDeque<u8>,
-    /// Position of the first byte of `sent`.
-    sent_from: u64,
+    /// Offset of the first byte of `sent`.
+    sent_from: Offset,
     here: VecDeque<u8>,
-    /// Position after the last byte in order.
-    here_to: u64,
-    ahead: BTreeMap<u64, Vec<u8>>,
+    /// Offset after the last byte in order.
+    here_to: Offset,
+    ahead: BTreeMap<Offset, Vec<u8>>,
 }
 
 impl Payload {
     pub(crate) fn new() -> Payload {
-        Payload { sent_from: 1, here_to: 1, ..Payload::default() }
+        Payload { sent_from: Offset::FIRST, here_to: Offset::FIRST, ..Payload::default() }
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) {
@@ -27,25 +28,27 @@ impl Payload {
     }
 
     /// Everything below `una` is acknowledged.
-    pub(crate) fn acknowledged(&mut self, una: u64) {
-        let done = (una.saturating_sub(self.sent_from) as usize).min(self.sent.len());
+    pub(crate) fn acknowledged(&mut self, una: Offset) {
+        let done = (una.since(self.sent_from) as usize).min(self.sent.len());
         self.sent.drain(..done);
         self.sent_from += done as u64;
     }
 
-    /// Copies the bytes from `position` on; gives how many there were.
-    pub(crate) fn copy(&self, position: u64, into: &mut [u8]) -> usize {
-        let Some(from) = position.checked_sub(self.sent_from) else { return 0 };
-        let bytes = self.sent.iter().skip(from as usize);
+    /// Copies the bytes from `offset` on; gives how many there were.
+    pub(crate) fn copy(&self, offset: Offset, into: &mut [u8]) -> usize {
+        if offset < self.sent_from {
+            return 0;
+        }
+        let bytes = self.sent.iter().skip((offset - self.sent_from) as usize);
         into.iter_mut().zip(bytes).map(|(to, from)| *to = *from).count()
     }
 
-    /// A segment's bytes from `position` on, of which the receiver took those below `next` as in order.
-    pub(crate) fn arrived(&mut self, position: u64, bytes: &[u8], next: u64) {
-        if position + bytes.len() as u64 > self.here_to {
-            let longer = self.ahead.get(&position).is_none_or(|old| old.len() < bytes.len());
+    /// A segment's bytes from `offset` on, of which the receiver took those below `next` as in order.
+    pub(crate) fn arrived(&mut self, offset: Offset, bytes: &[u8], next: Offset) {
+        if offset + bytes.len() as u64 > self.here_to {
+            let longer = self.ahead.get(&offset).is_none_or(|old| old.len() < bytes.len());
             if longer {
-                self.ahead.insert(position, bytes.into());
+                self.ahead.insert(offset, bytes.into());
             }
         }
         while self.here_to < next {
