@@ -182,7 +182,7 @@ def kinds() -> list[str]:
     """The kinds of names: what :func:`names` takes."""
 
 def names(kind: str) -> list[str]:
-    """The names of a kind: ``queues``, ``congestion``, ``topologies`` or ``traffic``."""
+    """The names of a kind, such as ``queues``: all kinds are in :func:`kinds`."""
 
 def describe(name: str) -> str:
     """What a name stands for, with its parameters, as JSON."""
