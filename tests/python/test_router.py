@@ -383,7 +383,7 @@ def test_an_argument_out_of_range_is_refused_before_anything_starts(
 def test_loopback_and_a_taken_address_are_refused(tmp_path: Path) -> None:
     done = on_wire("router", "--left", "lo", "--right", "lo", cwd=tmp_path)
     assert done.returncode == 2 and "--right must be another interface than --left, got `lo`" in done.stderr
-    script = "ip link add name l0 type veth peer name r0; exec \"$@\""
+    script = 'ip link add name l0 type veth peer name r0; exec "$@"'
     inside = [*(PREFIX or []), "unshare", "-n", "bash", "-c", script, "bash"]
     done = on_wire("router", "--left", "l0", "--right", "lo", cwd=tmp_path, prefix=inside)
     assert done.returncode == 2, done.stderr

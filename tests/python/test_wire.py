@@ -381,4 +381,7 @@ def test_a_wrong_option_of_the_router_has_the_error_of_a_file(
 def test_an_interface_that_is_not_there_is_named(tmp_path: Path) -> None:
     done = on_wire("router", "--left", "nowhere", "--right", "lo", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "haltere: router: --left must be an interface of this network namespace, got `nowhere`; `ip link` lists them\n"
+    assert (
+        done.stderr
+        == "haltere: router: --left must be an interface of this network namespace, got `nowhere`; `ip link` lists them\n"
+    )
