@@ -52,7 +52,7 @@ def test_a_reader_does_not_believe_a_damaged_file(small: Path) -> None:
     file = results.directory / "runs" / results.runs[0].key / "flows.parquet"
     data = file.read_bytes()
     file.write_bytes(bytes([*data[:60], data[60] ^ 4, *data[61:]]))
-    with pytest.raises(Damaged, match="file must be what was written, got other bytes; run the experiment again"):
+    with pytest.raises(Damaged, match="its bytes are not those that were written; run the experiment again"):
         package.Results(results.directory).table("flows")
 
 
@@ -77,7 +77,7 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(small: Path, monkeypat
 
     monkeypatch.setattr(_core, "run", run)
     scenario, out = package.load(small), small.parent / "out"
-    with pytest.raises(package.RunsFailed, match=r"1 of 3 that failed: all seed=2: a bug in haltere") as error:
+    with pytest.raises(package.RunsFailed, match=r"1 of 3 runs failed: all seed=2: a bug in haltere") as error:
         scenario.run(out=out)
     assert [done.seed for done in error.value.results.runs] == [1, 3]
     assert [one.seed for one in error.value.failed] == [2]
@@ -105,7 +105,7 @@ def test_the_command_line_tells_of_failures_after_its_tables(small: Path) -> Non
     )
     assert done.returncode == 1
     assert "Traffic" in done.stdout and "(2 runs)" in done.stdout
-    assert "1 of 3 that failed: all seed=2: no luck" in done.stderr.splitlines()[-1]
+    assert "1 of 3 runs failed: all seed=2: no luck" in done.stderr.splitlines()[-1]
 
 
 def test_two_processes_on_one_store_do_not_harm_each_other(small: Path) -> None:

@@ -109,7 +109,7 @@ def _value(run: Run, one: Metric, part: str | None = None) -> float:
     """A metric as people read it; NaN if the run has no such part."""
     if part is not None and part not in metrics.parts(run, one.part):
         return math.nan
-    return one.printed[0] * one.of(run, part)
+    return one.printed[0] * one.value(run, part)
 
 
 def _ends(
@@ -213,7 +213,7 @@ def _by_control(run: Run) -> dict[str, float]:
     """The mean goodput of a flow that always has something to send, by class."""
     greedy, one = _greedy(run), METRICS["goodput_flow"]
     groups = dict(zip(run.flows["flow"].to_pylist(), run.flows["group"].to_pylist(), strict=True))
-    return {name: one.of(run, name) for name, own in run.classes().items() if groups[own[0]] in greedy}
+    return {name: one.value(run, name) for name, own in run.classes().items() if groups[own[0]] in greedy}
 
 
 def _shares(results: Results, points: Pairs) -> list[str]:
