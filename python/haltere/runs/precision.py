@@ -36,7 +36,7 @@ class Precision:
         if told is None:
             return None
         metrics.check(told["of"], "precision.of")
-        return cls(float(told["within"]), tuple(told["of"]), int(told["most_seeds"]))
+        return cls(float(told["within"]), tuple(told["of"]), int(told.get("max_seeds", told.get("most_seeds"))))
 
 
 @dataclass(frozen=True)
