@@ -23,6 +23,9 @@ endif
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
+# Modules that a registry declares in a macro: rustfmt does not find them by itself.
+BY_REGISTRY := $(wildcard crates/*/src/app/*.rs crates/*/src/traffic/*.rs crates/*/src/topology/*.rs crates/*/src/endpoint/*.rs)
+
 .PHONY: help setup tuned run test test-rust test-python lint format bench bench-all bench-ns3 bench-check bench-controls docs clean need-cargo need-python
 
 help: ## List the targets
@@ -63,6 +66,7 @@ test-python: setup
 
 lint: setup ## rustfmt, clippy, ruff, mypy
 	cargo fmt --all --check
+	rustfmt --edition 2024 --check $(BY_REGISTRY)
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests/python
 	$(BIN)/ruff format --check python tests/python
@@ -70,6 +74,7 @@ lint: setup ## rustfmt, clippy, ruff, mypy
 
 format: setup ## Format everything
 	cargo fmt --all
+	rustfmt --edition 2024 $(BY_REGISTRY)
 	$(BIN)/ruff check --fix --quiet python tests/python
 	$(BIN)/ruff format --quiet python tests/python
 
