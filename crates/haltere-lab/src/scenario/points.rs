@@ -65,7 +65,7 @@ impl Scenario {
     }
 }
 
-/// Sets the key at `path`, making the tables on the way where they are not there.
+/// Sets the key at `path`, and makes the tables of the path that are missing.
 fn set(root: &mut Value, path: &str, setting: Value) -> Result<(), ScenarioError> {
     let fault = |rule: &str, got: String| Fault::new("sweep", format!("`{path}`"), rule, got);
     let shape = "the dotted path of a key such as `traffic[0].count`";
@@ -100,7 +100,7 @@ enum Step {
     Index(usize),
 }
 
-/// `traffic[0].count` or `traffic.0.count`, taken apart. `None` where it is no such path.
+/// `traffic[0].count` or `traffic.0.count`, taken apart. `None` if it is no such path.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     for part in path.split('.') {

@@ -51,7 +51,7 @@ impl Source {
     }
 }
 
-/// `file:line`, or the line alone where the text has no name.
+/// `file:line`, or the line alone if the text has no name.
 fn at_line(file: &str, line: usize) -> String {
     if file.is_empty() { format!("line {line}") } else { format!("{file}:{line}") }
 }
