@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import haltere as package
-from conftest import SMALL, command, haltere, listing
+from conftest import ROOT, SMALL, command, haltere, listing
 from haltere import _core
 from haltere.runs.files import scratch_name
 from haltere.runs.store import Damaged, Store
@@ -219,3 +220,9 @@ def test_a_url_that_nobody_knows_and_a_missing_extra_are_told(small: Path, monke
 
     with pytest.raises(package.InputError, match=r"type: pip install 'haltere\[sql\]'"):
         query(results, "SELECT 1")
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a checkout of git")
+def test_the_manifest_names_the_commit_of_the_source_tree(small: Path) -> None:
+    results = package.load(small).run(seeds=1)
+    assert re.fullmatch(r"[0-9a-f]{40}\+?", results.manifest["environment"]["git"])

@@ -61,12 +61,12 @@ class Metric:
     """A comparison leaves it out if it is 0 on both sides."""
     judged: bool = False
     """The stopping rule takes it if none is named."""
-    tells: Callable[[Run, str | None], bool] | None = None
-    """Whether it tells anything of this run; if not, only a summary has it. Default: always."""
+    applies: Callable[[Run, str | None], bool] | None = None
+    """Whether it says anything of this run; if not, only a summary has it. Default: always."""
 
     def value(self, run: Run, part: str | None = None) -> float:
-        """The metric of a run; NaN if the run has none or if it tells nothing."""
-        return self.of(run, part) if self.tells is None or self.tells(run, part) else NAN
+        """The metric of a run; NaN if the run has none or if it says nothing."""
+        return self.of(run, part) if self.applies is None or self.applies(run, part) else NAN
 
     @property
     def heading(self) -> str:
@@ -204,7 +204,7 @@ _ALL = (
     Metric("share", "part of all goodput that flows of one class got", "", _share, "neither", 1, "class",
            label="share", table="classes", column="share of all (%)", shown=("worlds",), percent=True),
     Metric("jain", "Jain's index over the flows' goodput", "", _jain, "higher", 4, "traffic",
-           label="Jain's index", table="traffic", judged=True, tells=_shared),
+           label="Jain's index", table="traffic", judged=True, applies=_shared),
     Metric("ping_p50", "median ping round-trip time", "ms", _ping(50), "lower", 1,
            label="ping: median", table="ping", column="p50", key="p50", judged=True),
     Metric("ping_p95", "95th percentile of the ping round-trip times", "ms", _ping(95), "lower", 1,
@@ -301,7 +301,7 @@ def in_table(table: str) -> list[Metric]:
 
 
 def every(run: Run) -> dict[str, float]:
-    """All metrics that comparisons of variants show and that the run has. Parts only if there is more than one to tell apart."""
+    """All metrics that comparisons of variants show and that the run has. Parts only if there are several."""
     names = []
     for head, one in METRICS.items():
         if "variants" not in one.shown:
