@@ -190,11 +190,14 @@ def _variants(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
             yield str(properties["kind"]["const"]), option
         elif len(properties) == 1:
             ((name, inner),) = properties.items()
+            table = _definition(inner)
+            example = option.get("x-example") or table.get("x-example", "")
             yield (
                 name,
                 {
-                    **_definition(inner),
-                    "description": option.get("description") or _definition(inner).get("description", ""),
+                    **table,
+                    "description": option.get("description") or table.get("description", ""),
+                    "x-example": example,
                 },
             )
 
