@@ -94,6 +94,11 @@ impl SenderSpec {
         self.try_control(Bytes::new(mss)).expect("checked when the connection was made")
     }
 
+    #[cold]
+    fn boxed_sender(&self, lazy: &LazySender, rx: &Receiver) -> Box<Sender> {
+        Box::new(self.sender(lazy, rx))
+    }
+
     /// The sending half as it is while it has sent nothing.
     fn sender(&self, lazy: &LazySender, rx: &Receiver) -> Sender {
         let mut tx = Sender::new(&self.tcp, rx.mss(), self.control(rx.mss()));
@@ -108,8 +113,9 @@ impl SenderSpec {
 
 impl Connection {
     /// The sending half, made if it is not there yet.
+    #[inline]
     pub(crate) fn sender(&mut self) -> &mut Sender {
-        self.tx.get_or_insert_with(|| Box::new(self.spec.sender(&self.lazy, &self.rx)))
+        self.tx.get_or_insert_with(|| self.spec.boxed_sender(&self.lazy, &self.rx))
     }
     /// The sending half of a connection of which it is known that it has one.
     #[inline]

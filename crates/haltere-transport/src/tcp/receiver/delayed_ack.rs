@@ -153,6 +153,7 @@ impl AckSchedule {
         self.due |= !self.delay_max.is_zero() && self.answers_push();
     }
     /// The application has read everything. True if the peer is to know.
+    #[inline]
     pub(crate) fn owes_answer(&self) -> bool {
         self.scheduled && self.is_delayed() && self.answers_push()
     }
@@ -179,6 +180,7 @@ impl AckSchedule {
         self.quick = self.quick.max(fits.min(most));
     }
 
+    #[inline]
     fn arm_delayed(&mut self, now: Time, srtt: Option<PosDur>) {
         let mut wait = or_zero(self.delay);
         if wait > self.delay_min {

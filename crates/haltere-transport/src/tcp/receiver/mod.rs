@@ -272,11 +272,13 @@ impl Receiver {
     }
 
     /// The application reads.
+    #[inline]
     pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
         self.read += bytes;
         self.window.adjust(now, self.read);
     }
     /// After the application has read: does the peer need to know?
+    #[inline]
     pub(crate) fn after_read(&mut self) {
         let answers = self.acks.owes_answer() && self.unread() == 0;
         self.acks.demand_if(answers || self.window.opened(self.next, self.unread()));

@@ -140,8 +140,9 @@ impl Sender {
     /// RFC 7661 as Linux has it: may the window grow?
     #[inline]
     pub(crate) fn is_cwnd_limited(&self) -> bool {
-        let half_used = || self.cwnd < 2 * u64::from(self.usage.max_out()) * self.buffer.mss();
-        self.usage.was_limited() || (self.control.cwnd() < self.control.ssthresh() && half_used())
+        self.usage.was_limited()
+            || (self.control.cwnd() < self.control.ssthresh()
+                && self.cwnd < 2 * u64::from(self.usage.max_out()) * self.buffer.mss())
     }
 
     /// The application writes. Gives the bytes that the send buffer took.

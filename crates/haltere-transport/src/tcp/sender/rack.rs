@@ -46,7 +46,9 @@ impl Rack {
         }
         self.advanced = true;
         self.rtt = rtt;
-        self.newest = self.newest.max(sent.order());
+        if sent.order().is_after(self.newest) {
+            self.newest = sent.order();
+        }
     }
     /// RFC 8985 section 6.2 step 3: reordering was seen.
     pub(crate) fn on_reordering(&mut self) {
@@ -117,7 +119,7 @@ impl Sender {
         let mut next = self.board.oldest();
         while let Some(index) = next {
             let sent = *self.board.get(index);
-            if newest <= sent.order() {
+            if !newest.is_after(sent.order()) {
                 break;
             }
             next = self.board.after(index);

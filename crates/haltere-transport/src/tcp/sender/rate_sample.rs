@@ -130,7 +130,7 @@ impl Delivery {
         }
         let is_newest = match newest {
             None => true,
-            Some(newest) => sent.order() > SentOrder { at: self.first_sent_at, end: newest.end },
+            Some(newest) => sent.order().is_after(SentOrder { at: self.first_sent_at, end: newest.end }),
         };
         if is_newest {
             self.first_sent_at = sent.sent_at;

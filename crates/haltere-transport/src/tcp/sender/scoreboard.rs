@@ -102,10 +102,18 @@ impl Sent {
 
 /// RFC 8985 section 6.2, `RACK_sent_after`: the order of transmissions. Of two at the same time the higher sequence number
 /// came later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SentOrder {
     pub at: Time,
     pub end: Offset,
+}
+
+impl SentOrder {
+    /// True if this transmission came after the other.
+    #[inline]
+    pub(crate) fn is_after(self, other: SentOrder) -> bool {
+        (self.at.as_ns(), self.end.get()) > (other.at.as_ns(), other.end.get())
+    }
 }
 
 /// Segments counted in one state.
@@ -490,7 +498,7 @@ impl Scoreboard {
         while at != self.head {
             at = self.ring[at.wrapping_sub(self.base) as usize].prev;
             let i = at.wrapping_sub(self.base) as usize;
-            if self.ring[i].order() <= order {
+            if !self.ring[i].order().is_after(order) {
                 break;
             }
             later = Some(at);
