@@ -142,6 +142,11 @@ pub trait Pkt {
     fn is_returned(&self) -> bool {
         false
     }
+    /// True for a TCP segment in one piece with payload and without SYN, FIN and RST: only such are
+    /// [returned](Fate::returned) to their senders. A copy of a SYN would look like a simultaneous open. Default: any TCP packet.
+    fn is_data_segment(&self) -> bool {
+        self.flow().protocol == 6
+    }
     /// Where the packet's first payload byte lies in its stream, as far as the header tells.
     fn stream_offset(&self) -> Option<u64> {
         None

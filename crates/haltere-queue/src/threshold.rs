@@ -102,8 +102,9 @@ pub struct Params {
     /// The same as how far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1; the study's is 0.15.
     /// Default none.
     pub lower_fraction: Option<f64>,
-    /// True: a copy of each ECN-capable packet that meets congestion goes back to its sender with CE set, unless the packet
-    /// is marked already or is such a copy itself. Others have no sender that would know what it means. Default false.
+    /// True: a copy of each ECN-capable TCP segment with payload that meets congestion goes back to its sender with CE set,
+    /// unless it is marked already, is such a copy itself, or has SYN, FIN or RST. Other packets have no sender that would
+    /// slow down for a copy. Default false.
     pub return_to_sender: bool,
     /// True: packets that meet congestion are marked on their way. Default true, but false with `return_to_sender`.
     pub mark: Option<bool>,
@@ -228,7 +229,7 @@ impl<P: Pkt> Threshold<P> {
     /// Tells congestion on a packet; `None` where it was dropped for it.
     #[inline]
     fn tell(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
-        if self.return_to_sender && matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1) && !pkt.is_returned() {
+        if self.return_to_sender && is_returnable(&pkt) {
             fate.returned(&pkt);
         }
         let told = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
@@ -238,6 +239,12 @@ impl<P: Pkt> Threshold<P> {
         }
         Some(pkt)
     }
+}
+
+/// True for what may go back: ECN-capable data segments that are neither marked nor copies, as in p4/haltere.p4.
+#[inline]
+fn is_returnable<P: Pkt>(pkt: &P) -> bool {
+    matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1) && !pkt.is_returned() && pkt.is_data_segment()
 }
 
 impl<P: Pkt> Qdisc<P> for Threshold<P> {
@@ -417,6 +424,19 @@ mod tests {
     fn packets_that_are_not_capable_are_not_returned() {
         let params = Params { return_to_sender: true, ..Params::default() };
         assert!(congested(params, TestPkt::new(1, 1500)).returned.is_empty());
+    }
+
+    #[test]
+    fn packets_that_are_no_data_segments_are_marked_but_not_returned() {
+        let params = Params { return_to_sender: true, ..Params::default() };
+        let datagram = TestPkt { data_segment: false, ..TestPkt::new(1, 1500).ecn(Ecn::Ect0) };
+        assert!(congested(params.clone(), datagram.clone()).returned.is_empty());
+        let fate = congested(Params { mark: Some(true), ..params }, datagram);
+        assert_eq!(
+            (fate.returned.clone(), fate.marked_ids()),
+            (Vec::new(), alloc::vec![1]),
+            "it is marked all the same"
+        );
     }
 
     #[test]
