@@ -259,7 +259,6 @@ control HaltereDeparser(packet_out packet, in headers_t h) {
         packet.emit(h.ethernet);
         packet.emit(h.ipv4);
         packet.emit(h.tcp);
-        packet.emit(h.udp);
     }
 }
 
