@@ -248,7 +248,7 @@ def test_datagrams_in_one_frame_are_cut(tmp_path: Path) -> None:
     assert status == 0 and json.loads(out.splitlines()[-1])["ports"][0]["segmented"] == 5
 
 
-# Raw frames; the second kind leaves the interface with its checksum to be finished where no checksum can be.
+# Random bytes behind the first bytes of what a router reads.
 NOISE = """\
 import random, socket, struct, sys
 draw = random.Random(11)
@@ -272,6 +272,7 @@ def test_random_frames_do_not_stop_it(tmp_path: Path) -> None:
     assert last["arrived"] > 3000 and last["unaccounted"] == 0 and last["malformed"] > 100
 
 
+# SCTP packets whose checksum is left to the interface (a virtio-net header says so): a CRC, which the router does not finish.
 UNFINISHED = """\
 import socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.setsockopt(263, 15, 1); s.bind(('a0', 0))

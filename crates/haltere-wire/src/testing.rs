@@ -2,6 +2,7 @@
 
 use crate::clock::Virtual;
 use crate::fabric::{Fabric, FabricParams, Steering};
+use crate::frame::offload::Offload;
 use crate::frame::{Frame, Kind, checksum};
 use crate::link::LinkParams;
 use crate::port::memory::MemoryPort;
@@ -101,6 +102,12 @@ pub fn exercise_frame(bytes: &[u8]) {
     }
     assert_eq!((frame.flow(), frame.stream_offset(), frame.len()), (before.0, before.2, before.3));
     let _ = Frame::with_tag(bytes, 0x8100, 1).flow();
+    if let Some((header, rest)) = bytes.split_first_chunk() {
+        // Any bytes as what an offload left undone.
+        let mut longest = 0;
+        let _ = Offload::read(header).finish(rest, None, &mut |packet| longest = longest.max(packet.bytes().len()));
+        assert!(longest <= rest.len());
+    }
     if let Some(received) = crate::tcp_bytes::decode(&frame) {
         assert_eq!(received.payload.len(), received.segment.len as usize);
     }
