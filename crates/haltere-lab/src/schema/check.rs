@@ -5,6 +5,7 @@
 //! structures read the value without failing.
 
 use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use haltere_queue::threshold::Level;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
 use serde_json::{Map, Value};
 
@@ -378,6 +379,7 @@ fn read(format: &str, text: &str) -> Result<(), UnitError> {
         "bytes" => text.parse::<Bytes>().map(drop),
         "size" => text.parse::<Size>().map(drop),
         "probability" => text.parse::<Prob>().map(drop),
+        "level" => text.parse::<Level>().map(drop),
         _ => Ok(()),
     }
 }
@@ -442,5 +444,34 @@ fn shown(value: &Value) -> String {
         Value::String(text) => format!("`{}`", text.replace(char::is_control, " ")),
         Value::Array(_) => "a list".into(),
         Value::Object(_) => "a table".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds the formats of all texts in `schema` that must match a pattern.
+    fn quantities<'a>(schema: &'a Value, out: &mut Vec<&'a str>) {
+        match schema {
+            Value::Array(items) => items.iter().for_each(|item| quantities(item, out)),
+            Value::Object(keys) => {
+                if keys.contains_key("pattern") {
+                    out.extend(keys.get("format").and_then(Value::as_str));
+                }
+                keys.values().for_each(|value| quantities(value, out));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_quantity_of_the_schema_is_checked_with_its_own_parser() {
+        let mut formats = Vec::new();
+        quantities(crate::schema::schema(), &mut formats);
+        assert!(formats.contains(&"level") && formats.contains(&"duration"), "{formats:?}");
+        for format in formats {
+            assert!(rule_of(format).is_some(), "`{format}` has no parser: a wrong text would be called a bug of Haltere");
+        }
     }
 }

@@ -47,11 +47,11 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("GraphLink", include_str!("examples/graph.toml")),
     ("TcpParams", "[tcp]\nmss = \"1448B\"\ninitial_window = 10\n"),
     (
-        "LawSpec",
+        "DurationSpec",
         "[[traffic]]\nkind = \"on_off\"\nrate = \"5Mbit\"\non = \"1s\"\noff = { uniform = [\"1s\", \"3s\"] }\n",
     ),
     (
-        "Drawn",
+        "RandomDuration",
         "[[traffic]]\nkind = \"on_off\"\nrate = \"5Mbit\"\non = { exponential = \"1s\" }\noff = { uniform = [\"1s\", \"3s\"] }\n",
     ),
     ("Pareto", "[[traffic]]\nkind = \"on_off\"\nrate = \"5Mbit\"\non = { pareto = { mean = \"1s\", shape = 1.5 } }\n"),
