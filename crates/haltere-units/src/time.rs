@@ -114,14 +114,21 @@ impl Dur {
     }
 }
 
-// Overflow is a broken invariant (spans are bounded when a scenario is read): it panics with both values.
+// Overflow is a broken invariant (spans are bounded when a scenario is read): it panics with both values. The panic stands
+// apart, so that the usual case is small enough to be inlined.
+#[cold]
+#[inline(never)]
+fn broken(what: &str, left: u64, operator: char, right: u64) -> ! {
+    panic!("{what}: {left} ns {operator} {right} ns")
+}
+
 impl Add<Dur> for Time {
     type Output = Time;
     #[inline]
     fn add(self, span: Dur) -> Time {
         match self.0.checked_add(span.0) {
             Some(ns) => Time(ns),
-            None => panic!("time overflow: {} ns + {} ns", self.0, span.0),
+            None => broken("time overflow", self.0, '+', span.0),
         }
     }
 }
@@ -137,7 +144,7 @@ impl Sub<Time> for Time {
     fn sub(self, earlier: Time) -> Dur {
         match self.0.checked_sub(earlier.0) {
             Some(ns) => Dur(ns),
-            None => panic!("time runs backwards: {} ns - {} ns", self.0, earlier.0),
+            None => broken("time runs backwards", self.0, '-', earlier.0),
         }
     }
 }
@@ -147,7 +154,7 @@ impl Add for Dur {
     fn add(self, other: Dur) -> Dur {
         match self.0.checked_add(other.0) {
             Some(ns) => Dur(ns),
-            None => panic!("duration overflow: {} ns + {} ns", self.0, other.0),
+            None => broken("duration overflow", self.0, '+', other.0),
         }
     }
 }
@@ -163,7 +170,7 @@ impl Sub for Dur {
     fn sub(self, other: Dur) -> Dur {
         match self.0.checked_sub(other.0) {
             Some(ns) => Dur(ns),
-            None => panic!("negative duration: {} ns - {} ns", self.0, other.0),
+            None => broken("negative duration", self.0, '-', other.0),
         }
     }
 }

@@ -175,11 +175,6 @@ impl AckSchedule {
     fn reset_delay(&mut self) {
         self.delay = Some(PosDur::at_least_1ns(self.delay_min));
     }
-    fn allow_quick(&mut self, most: u32, room: u64, mss: u64) {
-        let fits = (room / (2 * mss)).clamp(2, u64::from(u32::MAX)) as u32;
-        self.quick = self.quick.max(fits.min(most));
-    }
-
     #[inline]
     fn arm_delayed(&mut self, now: Time, srtt: Option<PosDur>) {
         let mut wait = or_zero(self.delay);
@@ -195,30 +190,35 @@ impl Receiver {
     /// Bookkeeping of every segment that is taken: the gap since the last one.
     #[inline]
     pub(crate) fn measure_gap(&mut self, now: Time, rto: Dur) {
-        let (room, mss) = (self.room(), self.window.mss());
         let acks = &mut self.acks;
         acks.scheduled = true;
-        let gap = now - acks.last_data;
+        let gap = now.since(acks.last_data);
+        acks.last_data = now;
         match acks.delay.map(PosDur::dur) {
             None => {
-                acks.allow_quick(acks.quick_max, room, mss);
                 acks.reset_delay();
+                self.allow_quick(self.acks.quick_max);
             }
             Some(delay) if gap <= acks.delay_min / 2 => {
                 acks.delay = Some(PosDur::at_least_1ns(delay / 2 + acks.delay_min / 2));
             }
             Some(delay) if gap < delay => acks.delay = PosDur::new((delay / 2 + gap).min(rto)),
-            Some(_) if gap > rto => acks.allow_quick(acks.quick_max, room, mss), // the sender has restarted
+            Some(_) if gap > rto => self.allow_quick(self.acks.quick_max), // the sender has restarted
             Some(_) => {}
         }
-        acks.last_data = now;
+    }
+
+    /// Up to `most` quick acknowledgements, but not for more segments than the window has room for.
+    #[cold]
+    fn allow_quick(&mut self, most: u32) {
+        let fits = (self.room() / (2 * self.window.mss())).clamp(2, u64::from(u32::MAX)) as u32;
+        self.acks.quick = self.acks.quick.max(fits.min(most));
     }
 
     /// The next segments are acknowledged one by one, up to `most`.
     pub(crate) fn enter_quick(&mut self, most: u32) {
         if self.acks.quick_max > 0 {
-            let (room, mss) = (self.room(), self.window.mss());
-            self.acks.allow_quick(most.min(self.acks.quick_max), room, mss);
+            self.allow_quick(most.min(self.acks.quick_max));
             self.acks.ping_pong = 0;
             self.acks.reset_delay();
         }

@@ -281,7 +281,9 @@ impl Receiver {
     #[inline]
     pub(crate) fn after_read(&mut self) {
         let answers = self.acks.owes_answer() && self.unread() == 0;
-        self.acks.demand_if(answers || self.window.opened(self.next, self.unread()));
+        if answers || self.window.opened(self.next, self.unread()) {
+            self.acks.demand();
+        }
     }
     /// The application reads everything at once, from now on.
     pub(crate) fn read_endless(&mut self) {

@@ -40,7 +40,7 @@ impl Rack {
     /// RFC 8985 section 6.2 steps 1 and 2: a segment was delivered.
     #[inline]
     pub(crate) fn on_delivered(&mut self, sent: &Sent, now: Time, min_rtt: Dur) {
-        let rtt = now - sent.sent_at;
+        let rtt = now.since(sent.sent_at);
         if rtt < min_rtt && sent.has(EVER_RETRANS) {
             return;
         }

@@ -109,7 +109,7 @@ fn a_sending_half_made_late_is_as_one_that_was_there_with_every_control() {
             s
         };
         assert_same(kind, setup, ms(900));
-        assert_same(kind, setup, ms(11)); // the client's handshake is still under way
+        assert_same(kind, setup, ms(11)); // the client's handshake is not done yet
     }
 }
 
@@ -124,7 +124,7 @@ fn a_sending_half_made_late_knows_what_the_handshake_agreed_on() {
         ("the SYN-ACK is lost", |s| {
             s.scripts[1] = Some(Box::new(|n, _, _| Mishap { lose: n == 0, ..Mishap::default() }));
         }),
-        ("the SYN-ACK is lost and nothing tells the round-trip time", |s| {
+        ("the SYN-ACK is lost and nothing shows the round-trip time", |s| {
             s.tcp[0].timestamps = false;
             s.scripts[1] = Some(Box::new(|n, _, _| Mishap { lose: n == 0, ..Mishap::default() }));
         }),
