@@ -139,7 +139,7 @@ fn print_plan(plan: &Plan) {
         let (from, to, delay, watched) = (link.from, link.to, link.delay.as_ns(), u8::from(link.watched));
         println!("link {from} {to} {rate} {delay} {kind} {limit} {level} {watched}");
     }
-    let sources = plan.flows.iter().filter(|flow| matches!(flow.app, AppPlan::Arrivals(_))).count();
+    let sources = plan.flows.iter().filter(|flow| flow.app.arrivals().is_some()).count();
     assert!(
         sources < 2,
         "flows that are born are numbered in order: a plan with {sources} entries cannot be handed on"
@@ -186,7 +186,7 @@ fn main() {
     let (links_used, which) = links_used(record.links.iter().map(|link| link.total.sent > 0));
     let born = &record.completions;
     let born_again: u64 = born.iter().map(|flow| u64::from(flow.retransmissions)).sum();
-    let lasting = plan.flows.iter().filter(|flow| !matches!(flow.app, AppPlan::Arrivals(_))).count();
+    let lasting = plan.flows.iter().filter(|flow| flow.app.arrivals().is_none()).count();
     let senders = || record.flows.iter().filter_map(|flow| flow.sender);
     let line = json!({
         "flows": lasting + born.len(),
