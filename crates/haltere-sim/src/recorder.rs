@@ -1,9 +1,10 @@
-//! What is written down during a run: samples at their intervals, and what was when the warm-up ended.
+//! Records samples at their intervals, and the counters at the end of the warm-up.
 //!
-//! Samples are taken at 1, 2, 3, ... intervals, the end included; nothing has happened yet at time zero.
+//! Samples are taken after 1, 2, 3, ... intervals, the end of the run included. There is no sample at time zero.
 
 use crate::app::Flow;
-use crate::net::fabric::{Fabric, kind};
+use crate::engine::event::Kind;
+use crate::net::fabric::Fabric;
 use crate::net::link::Link;
 use haltere_plan::Plan;
 use haltere_plan::record::{FlowRecord, FlowSample, LinkRecord, QueueSample, Record};
@@ -14,15 +15,15 @@ const WARMUP: usize = 0;
 const QUEUES: usize = 1;
 const FLOWS: usize = 2;
 
-/// Writes down what the plan asks for.
+/// Records the samples and counters of the plan.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     queues: Option<Dur>,
     flows: Option<Dur>,
     warmup: Time,
     watched: Vec<u32>,
-    /// What has been written down so far. From the end of the warm-up on flows and links have records, with what was so
-    /// then in the place of what was so since; at the end they become what they should be.
+    /// The record so far. From the end of the warm-up flows and links have entries, with the counters until then in the fields for
+    /// the counters after it. The end of the run replaces them.
     pub record: Record,
 }
 
@@ -36,21 +37,21 @@ impl Recorder {
             watched,
             record: Record::default(),
         };
-        fabric.schedule(plan.warmup, kind::RECORD, WARMUP);
+        fabric.schedule(plan.warmup, Kind::Record, WARMUP);
         for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
             if let Some(interval) = interval {
-                fabric.schedule(Time::ZERO + interval, kind::RECORD, what);
+                fabric.schedule(Time::ZERO + interval, Kind::Record, what);
             }
         }
         recorder
     }
-    /// It is time to write something down.
+    /// A sample is due, or the warm-up ends.
     pub fn on_event(&mut self, what: usize, fabric: &mut Fabric, flows: &[Flow]) {
         let interval = match what {
             WARMUP => {
                 self.end_warmup(fabric, flows);
                 fabric.links.iter_mut().for_each(Link::count_later);
-                fabric.horizon = Time::NEVER; // counters are read again when the run is over, and nothing arrives after that
+                fabric.warmup = Time::NEVER; // counters are next read when the run is over, and nothing arrives after that
                 None
             }
             QUEUES => {
@@ -63,7 +64,7 @@ impl Recorder {
             }
         };
         if let Some(interval) = interval {
-            fabric.schedule(fabric.now + interval, kind::RECORD, what);
+            fabric.schedule(fabric.now + interval, Kind::Record, what);
         }
     }
     fn end_warmup(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
@@ -117,7 +118,7 @@ impl Recorder {
             });
         }
     }
-    /// The run is over.
+    /// The run is over. Returns its record.
     pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
         let end = fabric.now;
         if self.warmup > end {

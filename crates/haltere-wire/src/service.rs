@@ -7,7 +7,7 @@ use crate::link::LinkParams;
 use crate::port::Port;
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
-use crate::schedule::Prompt;
+use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
 use crate::sys;
 use haltere_plan::Plan;
@@ -78,9 +78,9 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
     })?;
     let names = [&options.left, &options.right];
     let ports = names.iter().map(|name| PacketPort::open(name, options.slots)).collect::<Result<Vec<_>, _>>()?;
-    let prompt = Prompt::for_router(options.spin);
+    let guard = PriorityGuard::for_router(options.spin);
     let mut router = Router::new(fabric, ports)?;
-    router.schedule = prompt.schedule();
+    router.schedule = guard.schedule();
     for (port, path) in [&options.pcap_left, &options.pcap_right].into_iter().enumerate() {
         if let Some(path) = path {
             router.capture(port, path, names[port])?;
