@@ -8,7 +8,7 @@ use haltere_capture::correlate::{Options, Report, Source, correlate};
 use haltere_capture::{CaptureError, Watch};
 use haltere_congestion::CongestionParams;
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, TcpPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{Capture, RunControl, run_with_captures};
 use haltere_transport::TcpParams;
@@ -28,7 +28,7 @@ fn flow(name: &str, from: usize, to: usize, start_ms: u64, timestamps: bool) -> 
     let congestion = CongestionParams::default_of("cubic").unwrap();
     let tcp = TcpPlan::alike(congestion, host);
     let start = Time::ZERO + Dur::from_ms(start_ms);
-    FlowPlan { name: name.into(), group: 0, from, to, start, stop: None, app: AppPlan::Bulk(BulkPlan { tcp, bytes: None }) }
+    FlowPlan { start, ..FlowPlan::new(name, from, to, AppPlan::Bulk(BulkPlan { tcp, bytes: None })) }
 }
 
 /// Two dumbbells: 0, 1 > 2 = 3 > 4, 5 at 10 Mbit/s and 6, 7 > 8 = 9 > 10, 11 at 8 Mbit/s. Flows f0 and f1 share the first
@@ -44,17 +44,8 @@ fn plan(timestamps: bool) -> Plan {
     }
     let flows = [(0, 4, 0), (1, 5, 700), (6, 10, 300), (7, 11, 1500)];
     let flow = |(i, &(from, to, start))| flow(&format!("f{i}"), from, to, start, timestamps);
-    Plan {
-        seed: 3,
-        end: Time::ZERO + Dur::from_secs(60),
-        warmup: Time::ZERO,
-        framing: 14,
-        nodes: (0..12).map(|i| format!("n{i}")).collect(),
-        links,
-        flows: flows.iter().enumerate().map(flow).collect(),
-        ecmp: false,
-        measure: Measure::default(),
-    }
+    let flows = flows.iter().enumerate().map(flow).collect();
+    Plan { seed: 3, ..Plan::new(Plan::node_names(12), links, flows, Time::ZERO + Dur::from_secs(60)) }
 }
 
 /// What passed these links, one file a link.

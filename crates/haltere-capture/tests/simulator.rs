@@ -8,7 +8,7 @@ use haltere_capture::replay::Options;
 use haltere_capture::{CaptureError, Watch, classify, classify_with};
 use haltere_congestion::CongestionParams;
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, FtpPlan, Measure, TcpPlan, Work};
+use haltere_plan::plan::{AppPlan, FlowPlan, FtpPlan, TcpPlan, Work};
 use haltere_plan::rng::Rng;
 use haltere_queue::classify::{Class, ClassifierParams};
 use haltere_queue::{DropReason, Fate, MarkReason, QueueParams, classed, drop_tail};
@@ -30,35 +30,19 @@ fn plan(classifier: &ClassifierParams) -> Plan {
     let host = TcpParams { isn_zero_bits: 22, ..TcpParams::default() };
     let congestion = CongestionParams::default_of("reno").unwrap();
     let tcp = TcpPlan::alike(congestion, host);
-    let flow = |i: u64| FlowPlan {
-        name: format!("f{i}"),
-        group: 0,
-        from: 0,
-        to: 2,
-        start: Time::ZERO + Dur::from_ms(i),
-        stop: None,
-        app: AppPlan::Ftp(FtpPlan {
-            tcp: tcp.clone(),
-            work: Work::One(Bytes::new(600 << (2 * (i % 6)))),
-            short: Bytes::new(16_000),
-        }),
+    let flow = |i: u64| {
+        let work = Work::One(Bytes::new(600 << (2 * (i % 6))));
+        let app = AppPlan::Ftp(FtpPlan { tcp: tcp.clone(), work, short: Bytes::new(16_000) });
+        FlowPlan { start: Time::ZERO + Dur::from_ms(i), ..FlowPlan::new(format!("f{i}"), 0, 2, app) }
     };
-    Plan {
-        seed: 5,
-        end: Time::ZERO + Dur::from_secs(30),
-        warmup: Time::ZERO,
-        framing: 14,
-        nodes: (0..3).map(|i| format!("n{i}")).collect(),
-        links: vec![
-            link(0, 1, 100, 1, roomy()),
-            link(1, 0, 100, 1, roomy()),
-            link(1, 2, 1, 1, QueueParams::Classed(sorted)),
-            link(2, 1, 1, 1, roomy()),
-        ],
-        flows: (0..12).map(flow).collect(),
-        ecmp: false,
-        measure: Measure::default(),
-    }
+    let links = vec![
+        link(0, 1, 100, 1, roomy()),
+        link(1, 0, 100, 1, roomy()),
+        link(1, 2, 1, 1, QueueParams::Classed(sorted)),
+        link(2, 1, 1, 1, roomy()),
+    ];
+    let flows = (0..12).map(flow).collect();
+    Plan { seed: 5, ..Plan::new(Plan::node_names(3), links, flows, Time::ZERO + Dur::from_secs(30)) }
 }
 
 /// What the router sees in order of arrival (the line before it), and what it sends (the line behind it).

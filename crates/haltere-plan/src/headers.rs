@@ -2,6 +2,8 @@
 
 /// The longest IP packet on a link: the payload of a full Ethernet frame (RFC 894). A "full packet" has this length and its framing.
 pub const FULL_PACKET: u32 = 1500;
+/// An Ethernet header without tags (IEEE 802.3): the usual framing.
+pub const ETHERNET_FRAMING: u32 = 14;
 /// An IPv4 header without options (RFC 791).
 pub const IPV4_HEADER: u32 = 20;
 /// A UDP header (RFC 768).

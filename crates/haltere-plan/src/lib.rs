@@ -1,7 +1,7 @@
 //! The contract between the laboratory and the worlds.
 //!
 //! The laboratory resolves an experiment and a seed to a [`Plan`]: explicit nodes, links and flows. A world runs the plan and fills
-//! a [`Record`]. This crate holds both, and what every world must do in the same way: draw random numbers ([`rng`]), find routes
+//! a [`Record`]. This crate holds both, and the parts that all worlds share: draw random numbers ([`rng`]), find routes
 //! ([`routes`]), send packets over a link ([`mod@link`]) whose rate may vary ([`varying`]), let flows arrive ([`arrivals`], [`sizes`]),
 //! number ports ([`ports`]) and count the bytes of headers ([`headers`]).
 //! What a flow does is the explicit plan of its traffic kind: one file a kind in [`app`].

@@ -1,8 +1,9 @@
-//! A plan: one run of an experiment with everything made explicit.
+//! A plan: one run of an experiment with everything explicit.
 //!
-//! A world needs nothing else: node and link indices, resolved queue limits, start times with their
-//! jitter drawn. Worlds do not read scenarios.
+//! A plan names nodes and links by index, resolves queue limits, and includes the jitter of start times. A world needs nothing else and
+//! does not read scenarios.
 
+use crate::headers::ETHERNET_FRAMING;
 use crate::varying::{Capacity, Varying};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
@@ -19,7 +20,7 @@ pub use crate::app::{AppPlan, TcpPlan};
 /// One run, explicit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The seed from which every component's stream of randomness is derived.
+    /// The random seed, from which every component's random stream follows.
     pub seed: u64,
     /// The run ends here.
     pub end: Time,
@@ -33,11 +34,33 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// The flows.
     pub flows: Vec<FlowPlan>,
-    /// Where several paths have the fewest links, each flow takes one of them, by a hash of its ends and ports with the seed
-    /// (see [`Routes::spread`](crate::Routes::spread)); else all take the same.
+    /// If several paths have the fewest links, each flow takes one of them, by a hash of its ends and ports with the seed (see
+    /// [`Routes::spread`](crate::Routes::spread)). Else all flows take the same.
     pub ecmp: bool,
     /// What is sampled, and how often.
     pub measure: Measure,
+}
+
+impl Plan {
+    /// The run of these nodes, links and flows until `end`, with seed 1, Ethernet framing, no warm-up, one path for all flows and no
+    /// samples. Set another value with struct update: `Plan { seed, ..Plan::new(nodes, links, flows, end) }`.
+    pub fn new(nodes: Vec<String>, links: Vec<LinkPlan>, flows: Vec<FlowPlan>, end: Time) -> Plan {
+        Plan {
+            seed: 1,
+            end,
+            warmup: Time::ZERO,
+            framing: ETHERNET_FRAMING,
+            nodes,
+            links,
+            flows,
+            ecmp: false,
+            measure: Measure::default(),
+        }
+    }
+    /// The names `n0`, `n1`, ... of so many nodes, as [`LinkPlan::plain`] uses them.
+    pub fn node_names(count: usize) -> Vec<String> {
+        (0..count).map(|i| format!("n{i}")).collect()
+    }
 }
 
 /// One direction of a link.
@@ -49,37 +72,36 @@ pub struct LinkPlan {
     pub from: usize,
     /// Index of the node that receives.
     pub to: usize,
-    /// Rate, of a line that varies its mean; `None`: packets take no time.
+    /// The rate; if the line varies, its mean. `None`: packets take no time.
     pub rate: Option<Rate>,
-    /// Propagation time; with `varying` that until the first step.
+    /// Propagation time; with `varying` until the first step.
     pub delay: Dur,
-    /// What changes in the course of the run; `None`: nothing.
+    /// What changes during the run. `None`: nothing.
     pub varying: Option<Box<Varying>>,
-    /// Each packet is under way longer by a span drawn uniformly from zero to this; order is kept.
+    /// Jitter: a span drawn uniformly from zero to this is added to each packet's delay. Packets keep their order.
     pub jitter: Dur,
-    /// Chance that a packet is lost on the way.
+    /// Probability that the line loses a packet.
     pub loss: Prob,
     /// The discipline of the queue in front of the line.
     pub queue: QueueParams,
-    /// The device's own ring under the discipline, in packets, as ns-3 and NICs have; `None`: no ring.
+    /// The device's own ring under the discipline, in packets, as ns-3 and NICs have. `None`: no ring.
     pub ring: Option<u32>,
-    /// Packets are handed on when their transmission starts instead of when it ends, as Linux's `htb` and `tbf`
-    /// shapers do; the line stays busy for the whole transmission all the same.
+    /// A packet leaves the line when its transmission starts instead of when it ends, as with Linux's shapers `htb` and `tbf`. The
+    /// line is busy for the whole transmission in either case.
     pub handover_at_start: bool,
-    /// What an idle line saves up: so many bytes of the next busy time take no time on the line, as a token bucket's depth
-    /// does.
+    /// What an idle line saves up, like the depth of a token bucket: so many bytes of the next busy period take no time.
     pub burst: Bytes,
-    /// Least length that a packet takes on the line, however short it is: a processor with the same work for every packet has
-    /// a full packet's.
+    /// Least length that a packet takes on the line. A processor with the same work for every packet has that of a full packet.
     pub mpu: Bytes,
     /// The queue of this link is sampled and reported.
     pub watched: bool,
-    /// Round-trip time without queues of the flows over this link (the median), for `bdp`.
+    /// Median round-trip time, without queues, of the flows over this link, for `bdp`.
     pub rtt: Option<Dur>,
 }
 
 impl LinkPlan {
-    /// The link from node `from` to node `to`, `n0>n1` by name, with nothing but a rate, a delay and a queue.
+    /// The link `n0>n1` from node `from` to node `to`, with a rate, a delay and a queue and no other property. Set others with struct
+    /// update: `LinkPlan { loss, ..LinkPlan::plain(...) }`.
     pub fn plain(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: QueueParams) -> LinkPlan {
         LinkPlan {
             name: format!("n{from}>n{to}"),
@@ -107,7 +129,7 @@ impl LinkPlan {
     pub fn delay_differs(&self) -> bool {
         !self.jitter.is_zero() || self.varying.as_ref().is_some_and(|varying| varying.delay.is_some())
     }
-    /// What the line carries from one instant to another, in bits; `None` where packets take no time.
+    /// What the line carries from one instant to another, in bits. `None`: packets take no time.
     pub fn capacity(&self, from: Time, to: Time) -> Option<f64> {
         match &self.varying {
             Some(varying) => varying.capacity.bits(from, to),
@@ -119,10 +141,10 @@ impl LinkPlan {
 /// One flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPlan {
-    /// Name for results and seeds: that of its traffic entry (`bulk1`), and where the entry has several flows, its
-    /// nodes (`bulk1:c2>s2`) and from the second between the same nodes its number (`bulk1:c2>s2#2`).
+    /// Name for results and seeds: that of its traffic entry (`bulk1`). If the entry has several flows, the nodes follow
+    /// (`bulk1:c2>s2`), and from the second flow between the same nodes its number (`bulk1:c2>s2#2`).
     pub name: String,
-    /// Group of flows that came from one `[[traffic]]` entry (index).
+    /// Index of its traffic entry, the `[[traffic]]` table in the experiment file.
     pub group: usize,
     /// Index of the node that sends the data.
     pub from: usize,
@@ -137,7 +159,11 @@ pub struct FlowPlan {
 }
 
 impl FlowPlan {
-    /// Name of the traffic entry from which the flow came: the flow's own name up to the colon.
+    /// The flow of that name, which starts at time zero, does not stop before the end, and belongs to the first group.
+    pub fn new(name: impl Into<String>, from: usize, to: usize, app: AppPlan) -> FlowPlan {
+        FlowPlan { name: name.into(), group: 0, from, to, start: Time::ZERO, stop: None, app }
+    }
+    /// Name of its traffic entry: the flow's own name up to the colon.
     pub fn group_name(&self) -> &str {
         self.name.split(':').next().unwrap_or(&self.name)
     }

@@ -1,19 +1,19 @@
-//! What a discrete-event loop costs at the least: the floor under a packet-level simulator on this machine.
+//! The least cost of a discrete-event loop: a lower bound for a packet-level simulator on this machine.
 //!
 //! `cargo run --release -p haltere-sim --example bare_loop -- [FLOWS] [MBIT] [RTT_US] [SECONDS] [SPREAD_PERCENT]`
 //!
-//! The dumbbell of the benchmarks, three links each way, and senders with a fixed window (together twice the
-//! bandwidth-delay product), one acknowledgement a packet. What a simulator must add on top is left out: congestion
-//! control, loss and recovery, timers, disciplines, routing, random numbers, records, any choice at run time. One event a
-//! packet and link, in a timing wheel whose buckets are chains of packets, sorted when the clock reaches them.
+//! The network is the dumbbell of the benchmarks, with three links in each direction. Senders have a fixed window, together twice the
+//! bandwidth-delay product, and each packet has one acknowledgement. The loop leaves out what a simulator adds: congestion
+//! control, loss and recovery, timers, disciplines, routing, random numbers, records and any choice at run time. A packet costs one
+//! event a link, in a timing wheel whose buckets are chains of packets, sorted when the clock reaches them.
 
 use serde_json::json;
 
 const DATA_BYTES: u64 = 1500;
 const ACK_BYTES: u64 = 52;
-/// Links that a packet crosses as data; as many as it crosses as acknowledgement.
+/// Links that a data packet crosses. Its acknowledgement crosses as many.
 const LINKS: u8 = 3;
-/// Ends a chain.
+/// The end of a chain.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ struct Link {
 
 /// Pending arrivals, by packet: buckets of `1 << shift` picoseconds; those beyond the wheel go round more than once.
 struct Wheel {
-    /// Of each bucket the packet that came last.
+    /// The packet of each bucket that was added last.
     buckets: Vec<u32>,
     /// What is left of the bucket that the clock has reached, the earliest last.
     current: Vec<(u64, u32)>,
@@ -75,7 +75,7 @@ impl Wheel {
         self.current.insert(place, one);
     }
 
-    /// The earliest; there always is one, since each packet is under way.
+    /// The earliest. There always is one, because each packet is in flight.
     #[inline(always)]
     fn pop(&mut self, packets: &mut [Packet]) -> (u64, u32) {
         loop {

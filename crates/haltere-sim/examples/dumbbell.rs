@@ -1,13 +1,13 @@
-//! What the simulator costs: a dumbbell of bulk flows, three links each way, round-trip times spread evenly.
+//! The simulator's cost for a dumbbell of bulk flows, with three links in each direction and round-trip times spread evenly.
 //!
 //! `cargo run --release -p haltere-sim --example dumbbell -- [FLOWS] [RATE] [RTT] [SPREAD] [SECONDS] [CONTROL] [QUEUE]`
-//! prints the CPU time per pair (a data packet over the bottleneck and its acknowledgement), the events of a pair, the most
-//! entries in the event queue, and the memory of a flow.
+//! prints the CPU time per pair (a data packet over the bottleneck and its acknowledgement), the events of a pair, the largest
+//! number of entries in the event queue, and the memory of a flow.
 
 use cost::{cpu_seconds, resident_kb};
 use haltere_congestion::CongestionParams;
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, Measure, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, FlowPlan, LinkPlan, TcpPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_sim::{RunControl, run};
 use haltere_transport::TcpParams;
@@ -53,26 +53,12 @@ fn plan(flows: usize, rate: Rate, rtt: Dur, spread: Prob, length: Dur, control: 
         }
         let tcp = TcpPlan::alike(congestion.clone(), host.clone());
         flow_plans.push(FlowPlan {
-            name: format!("f{i}"),
-            group: 0,
-            from: client,
-            to: server,
             start: Time::ZERO + rtt.mul_f64(place),
-            stop: None,
-            app: AppPlan::Bulk(BulkPlan { tcp, bytes: None }),
+            ..FlowPlan::new(format!("f{i}"), client, server, AppPlan::Bulk(BulkPlan { tcp, bytes: None }))
         });
     }
-    Plan {
-        seed: 1,
-        end: Time::ZERO + length,
-        warmup: Time::ZERO + length / 5,
-        framing: 14,
-        nodes: (0..2 * flows + 2).map(|i| i.to_string()).collect(),
-        links,
-        flows: flow_plans,
-        ecmp: false,
-        measure: Measure::default(),
-    }
+    let nodes = (0..2 * flows + 2).map(|i| i.to_string()).collect();
+    Plan { warmup: Time::ZERO + length / 5, ..Plan::new(nodes, links, flow_plans, Time::ZERO + length) }
 }
 
 fn main() {

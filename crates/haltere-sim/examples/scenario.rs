@@ -2,14 +2,14 @@
 //!
 //! `cargo run --release -p haltere-sim --example scenario -- FILE [SEED] [--plan]`, FILE being TOML, or JSON if its name
 //! ends so. With `--plan` nothing is run: the nodes, links and flows are printed, line by line, for another simulator.
-//! The benchmarks (`make bench`) start it once a measurement, so that the operating system tells CPU time and memory.
+//! The benchmarks (`make bench`) start it once a measurement, so that the operating system reports CPU time and memory.
 
 use cost::{cpu_seconds, resident_kb};
 use haltere_lab::Scenario;
 use haltere_plan::arrivals::FlowArrivals;
 use haltere_plan::plan::{AppPlan, BulkPlan, PingPlan, TcpPlan};
 use haltere_plan::record::{LinkCounters, Record};
-use haltere_plan::{Plan, Routes};
+use haltere_plan::{Plan, Routes, ports};
 use haltere_queue::{FlowKey, QueueParams, threshold::Level};
 use haltere_sim::{RunControl, run};
 use haltere_units::{Bytes, Size, Time};
@@ -47,19 +47,19 @@ fn percentiles(mut values: Vec<f64>) -> Value {
     json!({ "p50": at(0.5), "p95": at(0.95), "p99": at(0.99), "most": values.last() })
 }
 
-/// Of all flows that have an end, by size: completion times in microseconds, and for those that were born in the run how many
-/// times their ideal it was.
+/// Completion times of all flows with an end, by size, in microseconds. For flows that arrive during the run also the ratio to their
+/// ideal time.
 fn completions(plan: &Plan, record: &Record) -> Value {
     // Bytes, completion time in seconds (none: not complete), times the ideal.
     let mut flows: Vec<(u64, Option<f64>, Option<f64>)> = Vec::new();
-    for (flow, came) in plan.flows.iter().zip(&record.flows) {
+    for (flow, recorded) in plan.flows.iter().zip(&record.flows) {
         if let AppPlan::Bulk(BulkPlan { bytes: Some(bytes), .. }) = flow.app {
-            flows.push((bytes.as_u64(), came.completed.map(|at| (at - flow.start).as_secs_f64()), None));
+            flows.push((bytes.as_u64(), recorded.completed.map(|at| (at - flow.start).as_secs_f64()), None));
         }
     }
-    for born in &record.completions {
-        let span = (born.end != Time::NEVER).then(|| (born.end - born.start).as_secs_f64());
-        flows.push((born.bytes, span, span.map(|s| s / born.ideal.as_secs_f64())));
+    for arrived in &record.completions {
+        let span = (arrived.end != Time::NEVER).then(|| (arrived.end - arrived.start).as_secs_f64());
+        flows.push((arrived.bytes, span, span.map(|s| s / arrived.ideal.as_secs_f64())));
     }
     let class = |(name, least, most): (&str, u64, u64)| {
         let of = || flows.iter().filter(move |flow| (least..=most).contains(&flow.0));
@@ -102,7 +102,7 @@ fn queue(params: &QueueParams) -> (&'static str, u64, u64) {
     }
 }
 
-/// What the endpoints are set to.
+/// The settings of the endpoints.
 fn words(tcp: &TcpPlan) -> String {
     let p = &tcp.sender;
     let buffer = p.send_buffer.expect("buffers have a size").as_u64();
@@ -111,25 +111,23 @@ fn words(tcp: &TcpPlan) -> String {
     format!("{control} {mss} {buffer} {window} {stamps} {min_rto} {delayed}")
 }
 
-/// The links of a TCP flow there and back, where flows are spread over several paths. The simulator chooses by ports as here:
-/// `links_used` of the run tells whether this still holds.
+/// The links of a TCP flow in both directions, if flows are spread over several paths. The simulator chooses by ports, too:
+/// `links_used` of the run shows whether that is still true.
 fn print_paths(plan: &Plan, routes: &mut Routes, (from, to): (usize, usize), (near, far): (u16, u16)) {
     let address = |node: usize| u128::from(0x0a00_0001_u32) + node as u128;
     for (from, to, src_port, dst_port) in [(from, to, near, far), (to, from, far, near)] {
         let key = FlowKey { src: address(from), dst: address(to), src_port, dst_port, protocol: 6 };
-        let links = routes.spread(from, to, key.hash(plan.seed)).expect("there is a way");
+        let links = routes.spread(from, to, key.hash(plan.seed)).expect("there is a path");
         println!("path {}", links.iter().map(usize::to_string).collect::<Vec<_>>().join(" "));
     }
 }
 
 /// The plan as lines of words, times in nanoseconds and rates in bit/s.
 fn print_plan(plan: &Plan) {
-    const EPHEMERAL: usize = 28_232;
     let mut routes = Routes::of(plan);
-    let mut paths = |ends, number: usize, servers: usize| {
+    let mut paths = |ends, ports: (u16, u16)| {
         if plan.ecmp {
-            let ports = (32_768 + number % EPHEMERAL, 5001 + number / EPHEMERAL % servers);
-            print_paths(plan, &mut routes, ends, (ports.0 as u16, ports.1 as u16));
+            print_paths(plan, &mut routes, ends, ports);
         }
     };
     println!("run {} {} {}", plan.nodes.len(), plan.end.as_ns(), plan.warmup.as_ns());
@@ -142,25 +140,26 @@ fn print_plan(plan: &Plan) {
     let sources = plan.flows.iter().filter(|flow| flow.app.arrivals().is_some()).count();
     assert!(
         sources < 2,
-        "flows that are born are numbered in order: a plan with {sources} entries cannot be handed on"
+        "flows that arrive are numbered in order: a plan with {sources} entries of them cannot be printed"
     );
     for (index, flow) in plan.flows.iter().enumerate() {
         let (from, to, start) = (flow.from, flow.to, flow.start.as_ns());
         match &flow.app {
             AppPlan::Bulk(BulkPlan { tcp, bytes }) => {
                 println!("flow {from} {to} {start} {} {}", bytes.map_or(0, Bytes::as_u64), words(tcp));
-                paths((from, to), index, usize::MAX);
+                paths((from, to), ports::of_flow(index));
             }
             AppPlan::Arrivals(process) => {
                 let arrivals = FlowArrivals::new(process, &flow.name, flow.start, flow.stop, plan.seed);
-                for (number, arrival) in arrivals.take_while(|arrival| arrival.at <= plan.end).enumerate() {
+                let arrivals = arrivals.take_while(|arrival| arrival.at <= plan.end);
+                for (number, arrival) in (0u64..).zip(arrivals) {
                     let (from, to, start) = (arrival.from, arrival.to, arrival.at.as_ns());
                     println!("flow {from} {to} {start} {} {}", arrival.bytes.as_u64(), words(&process.tcp));
-                    paths((from, to), number, 2000);
+                    paths((from, to), ports::of_arrival(number));
                 }
             }
             AppPlan::Ping(PingPlan { interval, .. }) => println!("ping {from} {to} {start} {}", interval.as_ns()),
-            other => panic!("this traffic cannot be handed on: {other:?}"),
+            other => panic!("this traffic cannot be printed: {other:?}"),
         }
     }
 }
@@ -184,15 +183,15 @@ fn main() {
 
     let (hops, watched) = links(&plan, &record);
     let (links_used, which) = links_used(record.links.iter().map(|link| link.total.sent > 0));
-    let born = &record.completions;
-    let born_again: u64 = born.iter().map(|flow| u64::from(flow.retransmissions)).sum();
+    let arrived = &record.completions;
+    let sent_again: u64 = arrived.iter().map(|flow| u64::from(flow.retransmissions)).sum();
     let lasting = plan.flows.iter().filter(|flow| flow.app.arrivals().is_none()).count();
     let senders = || record.flows.iter().filter_map(|flow| flow.sender);
     let line = json!({
-        "flows": lasting + born.len(),
+        "flows": lasting + arrived.len(),
         "received_bytes": record.flows.iter().map(|flow| flow.received).sum::<u64>(),
         "received_bytes_late": record.flows.iter().map(|flow| flow.received_after_warmup).sum::<u64>(),
-        "retransmissions": senders().map(|s| s.retransmissions).sum::<u64>() + born_again,
+        "retransmissions": senders().map(|s| s.retransmissions).sum::<u64>() + sent_again,
         "bottleneck_packets": watched.sent,
         "drops": watched.dropped_overlimit,
         "marks": watched.marked,

@@ -1,25 +1,25 @@
-//! How the caller watches and ends a run.
+//! How the caller watches and cancels a run.
 
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// How the caller watches and ends a run. Both may be read and written from other threads.
+/// How the caller watches and cancels a run. Other threads may read and write both.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunControl<'a> {
-    /// Set it to end the run; it is looked at every thousand events.
+    /// The cancel flag: set it to end the run. The run reads it every 1024 events.
     pub cancel: Option<&'a AtomicBool>,
     /// The virtual time reached, in nanoseconds.
     pub progress: Option<&'a AtomicU64>,
 }
 
-/// Every packet that the line of one link takes is written to a pcapng file.
+/// A pcapng file for every packet that the line of one link takes.
 pub struct Capture {
     /// Index of the link in the plan.
     pub link: usize,
-    /// The file. Buffer it.
+    /// The file, which the caller buffers.
     pub writer: Box<dyn Write + Send>,
-    /// Bytes of each packet that are kept; `None`: all, payload (zeros) included.
+    /// Bytes of each packet that are kept. `None`: all, the payload of zeros included.
     pub snaplen: Option<u32>,
 }
 

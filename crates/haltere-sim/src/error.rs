@@ -1,39 +1,38 @@
-//! Why a run did not come to its end.
+//! Why a run failed.
 
 use haltere_units::{ParamError, Time};
 use std::fmt;
 
-/// Why a run did not come to its end. Everything but [`Cancelled`](RunError::Cancelled) and
-/// [`Capture`](RunError::Capture) is found before it starts.
+/// Why a run failed. All errors except [`Cancelled`](RunError::Cancelled) and [`Capture`](RunError::Capture) are found before it starts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A parameter of a mechanism breaks its rule.
+    /// A parameter is outside its rule.
     Param {
         /// The link or flow.
         place: String,
-        /// What is wrong.
+        /// The parameter and its rule.
         error: ParamError,
     },
     /// The links do not lead from one end of a flow to the other.
     Unreachable {
         /// The flow.
         flow: String,
-        /// The node that cannot reach
+        /// The node from which there is no path.
         from: String,
-        /// this one.
+        /// The node that cannot be reached.
         to: String,
     },
     /// A captured packet could not be written.
     Capture {
         /// The link.
         link: String,
-        /// What the writer said.
+        /// The writer's error.
         error: std::io::Error,
     },
-    /// The caller asked for the end.
+    /// The caller set the cancel flag.
     Cancelled {
-        /// Virtual time reached.
+        /// The virtual time reached.
         at: Time,
     },
 }
@@ -45,7 +44,7 @@ impl fmt::Display for RunError {
             RunError::Unreachable { flow, from, to } => {
                 write!(
                     f,
-                    "flow {flow}: its ends must be joined by links, got no way from `{from}` to `{to}`; \
+                    "flow {flow}: its ends must be joined by links, got no path from `{from}` to `{to}`; \
                      add the missing link (each link is one direction)"
                 )
             }

@@ -3,29 +3,29 @@
 //!
 //! A run is a function of the plan: the same plan gives the same record, byte for byte, on every machine.
 //!
-//! The way of a packet:
+//! The path of a packet:
 //!
 //! ```text
 //!   app ──> Connection ──> Port ──> Fabric::forward ──> Link::arrive ─ ─ event ─ ─> Link::on_event ──┐
 //!    ^          ^                        ^                                                           │
-//!    └── read ──┴──── Flow::receive <────┴──────────────── Network::hand_on <────────────────────────┘
+//!    └── read ──┴──── Flow::receive <────┴───────── Network::receive_or_forward <───────────────────┘
 //! ```
 //!
 //! | folder | what |
 //! |---|---|
 //! | `run` | builds the network of a plan, takes events from the queue and dispatches them |
-//! | `engine` | pending events in order of (time, sequence number), endpoint timers, memory prefetches |
+//! | `engine` | events, the queue of pending events in order of (time, sequence number), endpoint timers, memory prefetches |
 //! | `net` | packets, links with their queue disciplines, packets in flight, paths |
 //! | `app` | what runs on the hosts: one file a traffic kind |
 //! | `prefetcher` | with many flows, prefetches what the next events will need |
-//! | `live` | a run that is watched, and changed, while it goes on |
+//! | `live` | a run that is watched, and changed, during the run |
 //! | `recorder` | samples and counters |
 //! | `capture` | pcapng files with real headers |
 //!
-//! What makes it fast: at most one event for a packet and a link, whatever the discipline (`net::link` and `net::ahead` say how); the event
-//! queue holds O(links + endpoints) entries; packets in flight lie in one place; mechanisms are dispatched by enum.
-//! What makes it exact: times are whole nanoseconds, and a line carries the fraction left over from packet to packet.
-//! Everything due at or before the plan's end happens.
+//! It is fast because a packet costs at most one event a link, whatever the discipline (see `net::link` and `net::ahead`). The event
+//! queue holds O(links + endpoints) entries, all packets in flight are in one list, and mechanisms are dispatched by enum.
+//! It is exact because times are whole nanoseconds, and a line carries the remaining fraction from packet to packet.
+//! Everything that is due at or before the plan's end happens.
 
 mod app;
 mod capture;

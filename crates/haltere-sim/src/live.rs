@@ -1,13 +1,13 @@
-//! A run that is watched, and changed, while it goes on.
+//! A run that is watched, and changed, during the run.
 //!
-//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes, but for the number of
-//! events: links do not take packets [ahead of time](crate::net::ahead), as paths may join. One that is changed is still a function of its
-//! plans and of the instants at which they came.
+//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes. Only the number of events
+//! differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add paths. A run that is changed is
+//! a function of its plans and of the instants at which they were given.
 
 use crate::app::{Flow, Place};
 use crate::control::RunControl;
+use crate::engine::event::Kind;
 use crate::error::RunError;
-use crate::net::fabric::kind;
 use crate::net::link::Link;
 use crate::run::{Network, check, links, path_ports, ports};
 use haltere_plan::plan::{FlowPlan, LinkPlan};
@@ -16,7 +16,7 @@ use haltere_plan::{Plan, Record, Routes};
 use haltere_units::{ParamError, Time};
 use std::borrow::Cow;
 
-/// A run that is watched, and changed, while it goes on.
+/// A run that is watched, and changed, during the run.
 #[derive(Debug)]
 pub struct Live {
     network: Network<'static>,
@@ -40,7 +40,7 @@ impl Live {
     pub fn new(plan: Plan) -> Result<Live, RunError> {
         Ok(Live { network: Network::new(Cow::Owned(plan))?, read: [0; 3] })
     }
-    /// The plan, as it was changed last.
+    /// The plan after the last change.
     pub fn plan(&self) -> &Plan {
         &self.network.plan
     }
@@ -48,10 +48,10 @@ impl Live {
     pub fn now(&self) -> Time {
         self.network.fabric.now
     }
-    /// Goes on to `until`, at most to the plan's end. A run that was cancelled stands at a time in between.
+    /// Runs on to `until`, at most to the plan's end. A run that was cancelled is at a time in between.
     pub fn advance(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
         let until = until.min(self.plan().end);
-        if until > self.now() { self.network.live(until, control) } else { Ok(()) }
+        if until > self.now() { self.network.run_until(until, control) } else { Ok(()) }
     }
     /// The samples taken since the last call.
     pub fn fresh(&mut self) -> Fresh<'_> {
@@ -64,9 +64,9 @@ impl Live {
             pings: &record.pings[pings..],
         }
     }
-    /// From now on `plan` holds: links may have another rate, delay, jitter, loss and discipline, and nodes, links
-    /// and flows may be added after those there are; a flow whose start has passed starts now. What happens to packets on the
-    /// way says `link_change`. A plan that differs otherwise is refused, and nothing is changed.
+    /// Continues the run with `plan`. Links may have another rate, delay, jitter, loss and discipline. Nodes, links and flows may be
+    /// added after the existing ones. A flow whose start has passed starts now. The file `net/link/change.rs` says what happens to
+    /// packets in a link. A plan that differs otherwise is refused, and nothing is changed.
     pub fn change(&mut self, plan: Plan) -> Result<(), RunError> {
         check(&plan)?;
         fits(self.plan(), &plan, self.now())?;
@@ -87,12 +87,12 @@ impl Live {
         for flow in joined {
             let (index, start) = (network.flows.len(), plan.flows[network.flows.len()].start);
             network.flows.push(flow);
-            network.fabric.schedule(start.max(network.fabric.now), kind::START, index);
+            network.fabric.schedule(start.max(network.fabric.now), Kind::Start, index);
         }
         network.plan = Cow::Owned(plan);
         Ok(())
     }
-    /// The flows that `plan` has more, and the paths that they take.
+    /// The flows that `plan` adds. Adds their paths.
     fn join(&mut self, plan: &Plan) -> Result<Vec<Flow>, RunError> {
         let fabric = &mut self.network.fabric;
         let (paths, routes) = (fabric.paths.len(), core::mem::replace(&mut fabric.routes, Routes::of(plan)));
@@ -110,7 +110,7 @@ impl Live {
         }
         joined
     }
-    /// The run is over: its plan, and what came of it.
+    /// The run is over. Returns its plan and its record.
     pub fn finish(self) -> (Plan, Record) {
         let plan = self.plan().clone();
         (plan, self.network.finish())
@@ -119,11 +119,11 @@ impl Live {
 
 fn replace(network: &mut Network<'_>, index: usize, link: Link, of: (&LinkPlan, u64), with_queue: bool) {
     let fabric = &mut network.fabric;
-    let next = fabric.links[index].become_like(link, of, with_queue, fabric.now, &mut fabric.pool);
-    fabric.follow(index as u32, next);
+    let next = fabric.links[index].change_to(link, of, with_queue, fabric.now, &mut fabric.pool);
+    fabric.schedule_next(index as u32, next);
 }
 
-/// Refuses a plan that a run of `old` cannot become at `now`.
+/// Refuses a plan with which a run of `old` cannot continue at `now`.
 fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
     let refuse = |name, rule: String, got: String| {
         Err(RunError::Param { place: "change".into(), error: ParamError::new(name, rule, got) })
@@ -134,9 +134,9 @@ fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
     }
     for (i, link) in old.links.iter().enumerate() {
         match new.links.get(i) {
-            Some(other) if same_but_for_what_changes(link, other) => {}
+            Some(other) if same_except_what_may_change(link, other) => {}
             Some(other) => {
-                let rule = format!("`{}` as it was, but for rate, delay, jitter, loss and queue", link.name);
+                let rule = format!("`{}` as it was except rate, delay, jitter, loss and queue", link.name);
                 return refuse("links", rule, format!("`{}`", other.name));
             }
             None => return refuse("links", "those of the run, and any after them".into(), format!("{i} links")),
@@ -157,7 +157,7 @@ fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
     Ok(())
 }
 
-fn same_but_for_what_changes(old: &LinkPlan, new: &LinkPlan) -> bool {
+fn same_except_what_may_change(old: &LinkPlan, new: &LinkPlan) -> bool {
     let LinkPlan { rate, delay, jitter, loss, queue, rtt, .. } = new.clone();
     LinkPlan { rate, delay, jitter, loss, queue, rtt, ..old.clone() } == *new
 }

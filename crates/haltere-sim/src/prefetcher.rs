@@ -1,49 +1,51 @@
-//! What the next events will need is fetched before they are due.
+//! Prefetches memory that the next events will need.
 //!
-//! Of thousands of flows hardly anything is in the cache when its turn comes, and each event would wait for one line of memory
-//! after the other. The pending events say whose turn it will be. So with every event one that lies ahead is looked
-//! at, and those that were looked at before come a step nearer to the endpoint that will receive the packet:
+//! With thousands of flows hardly anything that an event needs is in the cache, and each event would wait for one memory line after the
+//! other. The pending events say which flows are next. So each event begins with one step: it chooses an event that is due soon, and
+//! the events that were chosen before come one step nearer to the endpoint that will receive the packet:
 //!
 //! ```text
-//!   place in the queue -> link -> first packet in flight -> point of its path -> next link, and those that it feeds
+//!   place in the queue -> link -> first packet in flight -> point of its path -> next link, and those after it
 //!                              -> packet in flight                           -> flow -> endpoint -> its parts -> oldest segment
 //! ```
 //!
-//! Each step asks for the line that the next one reads. Nothing is changed: what does not come as it was foreseen was fetched in vain.
+//! Each step prefetches the line that the next step reads. It changes nothing, so a wrong guess costs only the prefetch.
 //!
 //! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 160 instructions an event.
 
 use crate::app::Flow;
 use crate::app::arrivals::{self, SpawnedFlows};
 use crate::app::tcp::Tcp;
-use crate::engine::event_queue::Target;
+use crate::engine::event::{Kind, Target};
 use crate::engine::prefetch::{fetch, fetch_all};
-use crate::net::fabric::{DELIVER, Fabric, kind};
+use crate::net::fabric::{DELIVER, Fabric};
 use crate::net::link::Link;
 use haltere_queue::Qdisc;
 
-/// From so many pending events on what they need does not fit into the caches.
+/// With at least so many pending events, what they need does not fit into the caches.
 const MIN_PENDING: usize = 4096;
 
-/// Nothing is there to be looked at.
+/// No place, packet, point or endpoint.
 const NONE: u32 = u32::MAX;
 
-/// What was asked for at the last step, and one step before where it is an endpoint's.
+/// What the last steps prefetched.
 #[derive(Debug)]
 pub(crate) struct Prefetcher {
-    /// It pays where more events than so many are pending.
+    /// Prefetching is worth its cost if more events than so many are pending.
     pub min_pending: usize,
     /// An event's place in the queue.
     queued: u32,
-    /// The event of a link whose lines were asked for, or of a packet in flight.
+    /// The event of a link or of a packet in flight whose lines were prefetched.
     event: Option<Target>,
     /// A packet in flight.
     packet: u32,
-    /// The point of its path at which a packet will be, and the endpoint to which it goes.
+    /// The point of its path at which a packet will be, and its destination endpoint.
     point: (u32, u32),
-    /// Endpoints: whose flow was asked for, whose own lines were, and whose other parts were.
+    /// The endpoint whose flow was prefetched.
     flow: u32,
+    /// The endpoint whose own lines were prefetched.
     end: u32,
+    /// The endpoint whose other parts were prefetched.
     parts: u32,
 }
 
@@ -63,7 +65,7 @@ impl Default for Prefetcher {
 }
 
 impl Prefetcher {
-    /// One step, just before an event happens.
+    /// One step, just before an event is carried out.
     #[inline(never)]
     pub fn step(&mut self, fabric: &mut Fabric, flows: &[Flow], spawned: &SpawnedFlows) {
         let tcp = |endpoint: u32| tcp_of(endpoint, flows, spawned);
@@ -86,8 +88,8 @@ impl Prefetcher {
             }
             Some(&link) => {
                 fabric.fetch_link(link);
-                if fabric.links[link as usize].feeds() {
-                    fetch_onward(point, &fabric.links[link as usize], fabric);
+                if fabric.links[link as usize].sends_ahead() {
+                    fetch_next_links(point, &fabric.links[link as usize], fabric);
                 }
             }
             None => {}
@@ -101,38 +103,38 @@ impl Prefetcher {
             None => (NONE, NONE),
         };
         self.packet = match self.event.map(|event| (event.kind(), event.index())) {
-            Some((kind::LINK, link)) => fabric.pool.flights.fetch_first(fabric.links[link].flight()),
+            Some((Kind::Link, link)) => fabric.pool.flights.fetch_first(fabric.links[link].flight()),
             Some((_, place)) => place as u32,
             None => NONE,
         };
         self.event = None;
-        if let Some(target) = fabric.events.at_place(self.queued) {
+        if let Some(target) = fabric.events.target_at(self.queued) {
             match target.kind() {
-                kind::LINK => fabric.fetch_link(target.index() as u32),
-                kind::DELIVERY => fabric.pool.flights.fetch_place(target.index() as u32),
-                kind::TIMER => fetch_flow(target.index() as u32, flows, spawned),
-                _ => {}
+                Kind::Link => fabric.fetch_link(target.index() as u32),
+                Kind::Delivery => fabric.pool.flights.fetch_place(target.index() as u32),
+                Kind::Timer => fetch_flow(target.index() as u32, flows, spawned),
+                Kind::App | Kind::Start | Kind::Stop | Kind::Record => {}
             }
-            self.event = matches!(target.kind(), kind::LINK | kind::DELIVERY).then_some(target);
+            self.event = matches!(target.kind(), Kind::Link | Kind::Delivery).then_some(target);
         }
-        self.queued = fabric.events.scout(self.queued).unwrap_or(NONE);
+        self.queued = fabric.events.prefetch_next(self.queued).unwrap_or(NONE);
     }
 }
 
-/// Asks for the links on which a feeder puts packets ahead of time: that of the packet at that point of its path, or those of the packets that wait
-/// before it, of which each step takes one.
+/// Prefetches the links on which `first` puts packets ahead of time: the link after that point of a packet's path, or those of the
+/// packets that wait in `first`.
 #[inline(always)]
-fn fetch_onward(point: u32, feeder: &Link, fabric: &Fabric) {
-    let onward = |point: u32| match fabric.paths.get(point as usize) {
+fn fetch_next_links(point: u32, first: &Link, fabric: &Fabric) {
+    let fetch_next = |point: u32| match fabric.paths.get(point as usize) {
         Some(&link) if link != DELIVER => fabric.fetch_link(link),
         _ => {}
     };
-    if feeder.queue().backlog().packets == 0 {
-        return onward(point + 1);
+    if first.queue().backlog().packets == 0 {
+        return fetch_next(point + 1);
     }
-    let waiting = |n: usize| feeder.queue().upcoming(n);
+    let waiting = |n: usize| first.queue().upcoming(n);
     if let Some(packet) = waiting(4) {
-        onward(packet.header.cursor);
+        fetch_next(packet.header.cursor);
     }
     if let Some(packet) = waiting(8) {
         fetch(fabric.paths.as_ptr().wrapping_add(packet.header.cursor as usize));
@@ -142,7 +144,7 @@ fn fetch_onward(point: u32, feeder: &Link, fabric: &Fabric) {
     }
 }
 
-/// Asks for where the flow of an endpoint begins.
+/// Prefetches the first line of an endpoint's flow.
 #[inline(always)]
 fn fetch_flow(endpoint: u32, flows: &[Flow], spawned: &SpawnedFlows) {
     match arrivals::slot(endpoint as usize) {
@@ -188,12 +190,12 @@ mod tests {
     "#;
 
     #[test]
-    fn a_run_is_the_same_whether_looked_ahead_or_not() {
+    fn a_run_is_the_same_with_and_without_prefetching() {
         let plan = Scenario::parse(NETWORK, "test.toml").and_then(|one| one.plan(1)).expect("the experiment is right");
         let run = |min_pending: usize| -> Record {
             let mut network = Network::new(Cow::Borrowed(&plan)).expect("the network is right");
             network.prefetcher.min_pending = min_pending;
-            network.live(plan.end, &Default::default()).expect("it runs");
+            network.run_until(plan.end, &Default::default()).expect("it runs");
             network.finish()
         };
         let without = run(usize::MAX);

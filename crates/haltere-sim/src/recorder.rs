@@ -1,9 +1,10 @@
-//! What is written down during a run: samples at their intervals, and what was when the warm-up ended.
+//! Records samples at their intervals, and the counters at the end of the warm-up.
 //!
-//! Samples are taken at 1, 2, 3, ... intervals, the end included; nothing has happened yet at time zero.
+//! Samples are taken after 1, 2, 3, ... intervals, the end of the run included. There is no sample at time zero.
 
 use crate::app::{App, Flow};
-use crate::net::fabric::{Fabric, kind};
+use crate::engine::event::Kind;
+use crate::net::fabric::Fabric;
 use crate::net::link::Link;
 use haltere_plan::Plan;
 use haltere_plan::record::{FlowRecord, FlowSample, LinkRecord, QueueSample, Record};
@@ -14,7 +15,7 @@ const WARMUP: usize = 0;
 const QUEUES: usize = 1;
 const FLOWS: usize = 2;
 
-/// Writes down what the plan asks for.
+/// Records the samples and counters of the plan.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     queues: Option<Dur>,
@@ -28,21 +29,21 @@ impl Recorder {
         let watched = (0..plan.links.len()).filter(|i| plan.links[*i].watched).map(|i| i as u32).collect();
         let recorder =
             Recorder { queues: plan.measure.queues, flows: plan.measure.flows, warmup: plan.warmup, watched };
-        fabric.schedule(plan.warmup, kind::RECORD, WARMUP);
+        fabric.schedule(plan.warmup, Kind::Record, WARMUP);
         for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
             if let Some(interval) = interval {
-                fabric.schedule(Time::ZERO + interval, kind::RECORD, what);
+                fabric.schedule(Time::ZERO + interval, Kind::Record, what);
             }
         }
         recorder
     }
-    /// It is time to write something down.
+    /// A sample is due, or the warm-up ends.
     pub fn on_event(&mut self, what: usize, fabric: &mut Fabric, flows: &[Flow]) {
         let interval = match what {
             WARMUP => {
                 self.end_warmup(fabric, flows);
                 fabric.links.iter_mut().for_each(Link::count_later);
-                fabric.horizon = Time::NEVER; // counters are read again when the run is over, and nothing arrives after that
+                fabric.warmup = Time::NEVER; // counters are next read when the run is over, and nothing arrives after that
                 None
             }
             QUEUES => {
@@ -55,7 +56,7 @@ impl Recorder {
             }
         };
         if let Some(interval) = interval {
-            fabric.schedule(fabric.now + interval, kind::RECORD, what);
+            fabric.schedule(fabric.now + interval, Kind::Record, what);
         }
     }
     /// From now on flows and links have lines in the record. Until the run is over they hold what was so at the end of the warm-up.
@@ -90,7 +91,7 @@ impl Recorder {
             });
         }
     }
-    /// The run is over.
+    /// The run is over. Returns its record.
     pub fn finish(self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
         let end = fabric.now;
         if self.warmup > end {

@@ -1,10 +1,11 @@
-//! A run: builds the network of a plan and lets it live until its end.
+//! A run: builds the network of a plan and carries out its events until the end.
 
 use crate::app::arrivals::{self, FIRST, SpawnedFlows};
 use crate::app::{App, Flow, Place};
 use crate::capture::pcap::Tap;
 use crate::control::{Capture, RunControl};
-use crate::engine::event_queue::{EventQueue, Target};
+use crate::engine::event::{Kind, Target};
+use crate::engine::event_queue::EventQueue;
 use crate::engine::large_pages;
 use crate::error::RunError;
 use crate::net::fabric::{DELIVER, Fabric, Port, kind};
@@ -13,16 +14,17 @@ use crate::net::packet::{Header, Marks, Packet, Pool};
 use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
+use haltere_plan::ports::of_flow;
 use haltere_plan::{Plan, Record, Routes};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// Events between two looks at the caller's wishes.
+/// Events between two looks at the cancel flag.
 const EVENTS_PER_POLL: u64 = 1024;
 
-/// Everything that lives during a run.
+/// The state of a run.
 #[derive(Debug)]
 pub(crate) struct Network<'a> {
     pub plan: Cow<'a, Plan>,
@@ -31,7 +33,7 @@ pub(crate) struct Network<'a> {
     pub recorder: Recorder,
     pub spawned: SpawnedFlows,
     pub prefetcher: Prefetcher,
-    /// Where packets that a queue turned round go on: by (node, destination).
+    /// The first index of each return path, by (node, destination). `None`: there is no path.
     return_paths: BTreeMap<(u32, u32), Option<u32>>,
     events: u64,
 }
@@ -52,10 +54,10 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
         let at = capture.link;
         link.set_tap(Tap::new(capture, &plan.links, plan.framing), &plan.links[at], plan.seed);
     }
-    network.fabric.open_links(plan);
-    network.live(plan.end, control)?;
+    network.fabric.enable_ahead(plan);
+    network.run_until(plan.end, control)?;
     for link in &mut network.fabric.links {
-        // What the line took until the end belongs into the file.
+        // The file contains what the line took until the end.
         link.catch_up(plan.end, &mut network.fabric.pool);
         if let Some(tap) = link.take_tap() {
             tap.close()?;
@@ -71,8 +73,8 @@ impl<'a> Network<'a> {
         let mut fabric = Fabric {
             now: Time::ZERO,
             events: EventQueue::new(),
-            horizon: plan.warmup,
-            over: plan.end.checked_add(Dur::from_ns(1)).unwrap_or(Time::NEVER),
+            warmup: plan.warmup,
+            after_end: plan.end.checked_add(Dur::from_ns(1)).unwrap_or(Time::NEVER),
             links: links(plan)?,
             pool: Pool::default(),
             paths: Vec::new(),
@@ -82,7 +84,7 @@ impl<'a> Network<'a> {
             record: Record::default(),
         };
         let recorder = Recorder::new(plan, &mut fabric);
-        let mut flows = large_pages::list(plan.flows.len());
+        let mut flows = large_pages::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
             let ports = ports(plan, flow, index, &mut fabric)?;
             let more = path_ports(plan, flow, index, &mut fabric)?;
@@ -102,8 +104,8 @@ impl<'a> Network<'a> {
             events: 0,
         })
     }
-    /// Everything due at or before `until` happens.
-    pub fn live(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
+    /// Carries out everything that is due by `until`.
+    pub fn run_until(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
         while let Some((now, target)) = self.fabric.events.pop(until) {
             debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
             self.fabric.now = now;
@@ -119,13 +121,13 @@ impl<'a> Network<'a> {
         self.fabric.now = until;
         self.poll_cancellation(control)
     }
-    /// The run is over: what came of it.
+    /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
         let Network { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
         let warmup = plan.warmup;
         let mut record = Record { events, completions: spawned.finish(), ..recorder.finish(&mut fabric, &mut flows) };
         for flow in record.completions.iter().filter(|flow| flow.end != Time::NEVER) {
-            // What a source delivered is what its flows that ended did.
+            // A traffic entry delivered what its completed flows delivered.
             let source = &mut record.flows[flow.flow as usize];
             source.received += flow.bytes;
             source.received_after_warmup += if flow.end > warmup { flow.bytes } else { 0 };
@@ -146,14 +148,14 @@ impl<'a> Network<'a> {
     fn handle(&mut self, target: Target) {
         let index = target.index();
         match target.kind() {
-            kind::LINK => {
+            Kind::Link => {
                 if let Some(packet) = self.fabric.on_link(index) {
-                    self.hand_on(packet);
+                    self.receive_or_forward(packet);
                 }
             }
-            kind::DELIVERY => {
+            Kind::Delivery => {
                 let packet = self.fabric.pool.flights.take(index as u32);
-                self.hand_on(packet);
+                self.receive_or_forward(packet);
             }
             kind::TIMER => match arrivals::slot(index) {
                 Some(slot) => self.spawned.on_timer(slot, index % 2, &mut self.fabric),
@@ -168,7 +170,7 @@ impl<'a> Network<'a> {
                 flow => flow.start(&mut self.fabric),
             },
             kind::STOP => self.flows[index].stop(&mut self.fabric),
-            _ => self.recorder.on_event(index, &mut self.fabric, &self.flows),
+            Kind::Record => self.recorder.on_event(index, &mut self.fabric, &self.flows),
         }
         if !self.fabric.pool.ahead.is_empty() {
             self.fabric.send_ahead();
@@ -177,9 +179,9 @@ impl<'a> Network<'a> {
             self.send_back();
         }
     }
-    /// A packet is at a node: it is received there, or goes on.
+    /// A packet is at a node: an endpoint receives it, or it is forwarded.
     #[inline(always)]
-    fn hand_on(&mut self, packet: Packet) {
+    fn receive_or_forward(&mut self, packet: Packet) {
         if self.fabric.has_arrived(&packet) {
             let endpoint = packet.header.endpoint as usize;
             if let Some(slot) = arrivals::slot(endpoint) {
@@ -190,20 +192,20 @@ impl<'a> Network<'a> {
             self.fabric.pass_on(packet);
         }
     }
-    /// Sends the copies that queues turned round on their way back.
+    /// Sends returned packets on their return paths.
     #[cold]
     pub fn send_back(&mut self) {
         while let Some(mut packet) = self.fabric.pool.returned.pop() {
             match self.return_path(&packet) {
                 Some(cursor) => {
                     packet.header.cursor = cursor;
-                    self.hand_on(packet);
+                    self.receive_or_forward(packet);
                 }
                 None => self.fabric.pool.give(&packet),
             }
         }
     }
-    /// The path from the node at which `packet` was turned round: its cursor still says which link that was.
+    /// The return path of `packet`. It begins at the node before the link that returned the packet, which the cursor still names.
     fn return_path(&mut self, packet: &Packet) -> Option<u32> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
@@ -220,24 +222,24 @@ impl<'a> Network<'a> {
 /// The links of the plan.
 pub(crate) fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
     let link = |link| Link::new(link, plan.framing, plan.seed);
-    let mut links = large_pages::list(plan.links.len());
+    let mut links = large_pages::with_capacity(plan.links.len());
     for plan in &plan.links {
         links.push(link(plan).map_err(|error| RunError::Param { place: format!("link {}", plan.name), error })?);
     }
     Ok(links)
 }
 
-/// Adds a path to `paths`, and its end. False where there is none.
+/// Adds a path to `paths`, and its end. False if there is none.
 fn add_path(path: Option<Vec<usize>>, paths: &mut Vec<u32>) -> bool {
     paths.extend(path.iter().flatten().map(|&link| link as u32));
     paths.push(DELIVER);
     path.is_some()
 }
 
-/// Where both ends of a flow send from; their paths are added to `paths`.
+/// The ports of both ends of a flow. Adds their paths to the fabric.
 pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fabric) -> Result<[Port; 2], RunError> {
     let Fabric { paths, routes, .. } = fabric;
-    let (client, server) = port_numbers(index);
+    let (client, server) = of_flow(index);
     let protocol = flow.app.protocol();
     let (near_port, far_port) = if protocol.has_ports() { (client, server) } else { (0, 0) };
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
@@ -256,11 +258,11 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
             marks: Marks::default(),
             flags: 0,
         };
-        let way = match plan.ecmp {
+        let path = match plan.ecmp {
             true => routes.spread(from, to, header.flow().hash(plan.seed)),
             false => routes.path(from, to),
         };
-        if !add_path(way, paths) && (side == 0 || flow.app.has_replies()) {
+        if !add_path(path, paths) && (side == 0 || flow.app.has_replies()) {
             let name = |node: usize| plan.nodes[node].clone();
             return Err(RunError::Unreachable { flow: flow.name.clone(), from: name(from), to: name(to) });
         }
@@ -269,7 +271,7 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
     Ok([port(0, flow.from, flow.to, near_port, far_port)?, port(1, flow.to, flow.from, far_port, near_port)?])
 }
 
-/// Where both ends of each path of a flow with several send from: the paths are told apart by the client's port.
+/// The ports of both ends of each path of a multipath flow. Each path has its own client port.
 pub(crate) fn path_ports(
     plan: &Plan,
     flow: &FlowPlan,
@@ -279,21 +281,14 @@ pub(crate) fn path_ports(
     let one = |(number, path): (usize, &PathPlan)| {
         let flow = FlowPlan { from: path.from, to: path.to, ..flow.clone() };
         let mut both = ports(plan, &flow, index, fabric)?;
-        let (client, _) = port_numbers(index * haltere_transport::multipath::MAX_PATHS + number);
+        let (client, _) = of_flow(index * haltere_transport::multipath::MAX_PATHS + number);
         (both[0].header.src_port, both[1].header.dst_port) = (client, client);
         Ok(both)
     };
     flow.app.paths().iter().enumerate().map(one).collect()
 }
 
-/// Ports of the two ends of flow `index`: clients from Linux's ephemeral range, servers from iperf's port up.
-fn port_numbers(index: usize) -> (u16, u16) {
-    const FIRST: usize = 32_768;
-    const COUNT: usize = 28_232;
-    ((FIRST + index % COUNT) as u16, (5001 + index / COUNT) as u16)
-}
-
-/// Refuses what no world could run.
+/// Refuses a plan that no world could run.
 pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
     let refuse = |place: String, name, rule: String, got: String| {
         Err(RunError::Param { place, error: ParamError::new(name, rule, got) })

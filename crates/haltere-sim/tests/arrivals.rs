@@ -1,4 +1,4 @@
-//! Flows that are born and die while a run goes on.
+//! Flows that arrive and complete during a run.
 
 use haltere_lab::Scenario;
 use haltere_plan::Plan;
@@ -23,7 +23,7 @@ access = { rate = "10Gbit", delay = "1us" }
 fabric = { rate = "10Gbit", delay = "1us" }
 "#;
 
-fn born(plan: &Plan) -> Record {
+fn go(plan: &Plan) -> Record {
     run(plan, &RunControl::default()).expect("the run ends well")
 }
 
@@ -34,7 +34,7 @@ fn every_flow_is_delivered_whole_and_never_faster_than_its_ideal() {
         "kind = \"poisson\"\nsizes = { points = [[100, 0.3], [300000, 1]] }\nload = 0.5\nstop = \"50ms\"",
         1,
     );
-    let record = born(&plan);
+    let record = go(&plan);
     assert!(record.completions.len() > 1000, "{} flows", record.completions.len());
     for c in &record.completions {
         assert_ne!(c.end, Time::NEVER, "{c:?}");
@@ -54,7 +54,7 @@ fn a_flow_alone_takes_its_ideal_time_and_what_windows_and_acknowledgements_add()
         "kind = \"incast\"\nsenders = 1\nbytes = \"1000B\"\nrounds = 3\ninterval = \"1ms\"\nto = \"h1\"",
         1,
     );
-    let record = born(&plan);
+    let record = go(&plan);
     assert_eq!(record.completions.len(), 3);
     for c in &record.completions {
         // One packet: the handshake's headers on six hops are all that the ideal leaves out.
@@ -66,9 +66,9 @@ fn a_flow_alone_takes_its_ideal_time_and_what_windows_and_acknowledgements_add()
 #[test]
 fn the_same_seed_bears_the_same_flows_and_another_seed_others() {
     let traffic = "kind = \"poisson\"\nsizes = \"web_search\"\nload = 0.3\nflows = 50";
-    let one = born(&plan(LEAF_SPINE, traffic, 1));
-    assert_eq!(one, born(&plan(LEAF_SPINE, traffic, 1)));
-    assert_ne!(one.completions, born(&plan(LEAF_SPINE, traffic, 2)).completions);
+    let one = go(&plan(LEAF_SPINE, traffic, 1));
+    assert_eq!(one, go(&plan(LEAF_SPINE, traffic, 1)));
+    assert_ne!(one.completions, go(&plan(LEAF_SPINE, traffic, 2)).completions);
     assert_eq!(one.completions.len(), 50);
 }
 
@@ -82,7 +82,7 @@ fn a_fat_tree_gives_every_host_of_a_permutation_its_flow() {
     from.sort_unstable();
     to.sort_unstable();
     assert_eq!(from, to, "each host sends to one and receives from one");
-    let record = born(&plan);
+    let record = go(&plan);
     assert!(record.flows.iter().all(|flow| flow.received == 100_000), "all is delivered");
     let used = |name: &str| {
         record.links.iter().zip(&plan.links).filter(|(r, l)| l.name.starts_with(name) && r.total.sent > 0).count()
@@ -95,7 +95,7 @@ fn an_incast_begins_round_by_round_at_one_host() {
     let plan = plan(LEAF_SPINE, "kind = \"incast\"\nsenders = 8\nbytes = \"20kB\"\ninterval = \"50ms\"", 1);
     let AppPlan::Arrivals(arrivals) = &plan.flows[0].app else { panic!("{:?}", plan.flows[0].app) };
     assert!(matches!(arrivals.pattern, Pattern::Incast { to: None, senders: 8, .. }));
-    let record = born(&plan);
+    let record = go(&plan);
     assert_eq!(record.completions.len(), 32 + 8, "rounds at 0, 50, 100, 150 and 200 ms");
     for round in record.completions.chunks(8) {
         assert!(round.iter().all(|c| (c.start, c.to) == (round[0].start, round[0].to)));

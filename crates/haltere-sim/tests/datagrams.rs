@@ -1,4 +1,4 @@
-//! Whole networks with UDP and ping, where every time can be worked out by hand.
+//! Whole networks with UDP and ping, in which every time can be computed by hand.
 
 mod common;
 
@@ -76,7 +76,7 @@ fn what_arrived_is_sent_dropped_or_waiting_under_every_discipline() {
         for (link, plan) in record.links.iter().zip(&plan.links) {
             let t = link.total;
             let gone = t.sent + t.dropped_overlimit + t.dropped_congestion;
-            let waiting = t.arrived.checked_sub(gone).expect("more left than came");
+            let waiting = t.arrived.checked_sub(gone).expect("more departures than arrivals");
             assert!(waiting <= u64::from(t.peak_packets), "{name} on {}: {t:?}", plan.name);
         }
         let t = record.links[0].total;
@@ -117,11 +117,11 @@ fn counters_after_warm_up_leave_the_warm_up_out() {
     assert!(record.links[0].total.dropped_overlimit > 1000);
 }
 #[test]
-fn a_flow_without_a_way_is_refused() {
+fn a_flow_without_a_path_is_refused() {
     let plan = plan(3, wire(0, 1, 10), vec![flow(0, 2, cbr(1, 100))], Dur::from_secs(1));
-    let error = run(&plan, &RunControl::default()).expect_err("there is no way");
+    let error = run(&plan, &RunControl::default()).expect_err("there is no path");
     assert!(matches!(error, RunError::Unreachable { .. }));
-    let text = "flow f0: its ends must be joined by links, got no way from `n0` to `n2`; \
+    let text = "flow f0: its ends must be joined by links, got no path from `n0` to `n2`; \
                 add the missing link (each link is one direction)";
     assert_eq!(error.to_string(), text);
 }

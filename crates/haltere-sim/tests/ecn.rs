@@ -80,7 +80,7 @@ fn classic_echo_reduces_without_a_loss_through_every_discipline() {
 }
 
 #[test]
-fn per_packet_echo_tells_the_sender_of_every_mark_through_every_discipline() {
+fn per_packet_echo_reports_every_mark_to_the_sender_through_every_discipline() {
     for (name, params) in MARKING {
         let record = go(&network(queue(params), vec![bulk("dctcp", [false; 2], Some(20_000_000))], 30));
         let (link, info) = (bottleneck(&record), sender(&record, 0));
@@ -89,12 +89,12 @@ fn per_packet_echo_tells_the_sender_of_every_mark_through_every_discipline() {
         assert_eq!((link.dropped_congestion, info.retransmissions), (0, 0), "{name}: nothing is lost");
         // Only data are counted; the client's SYN, its bare acknowledgements and its FIN can be marked as well.
         let missed = link.marked as i64 - info.delivered_ce as i64;
-        assert!((0..=3).contains(&missed), "{name}: {} marked, {} told", link.marked, info.delivered_ce);
+        assert!((0..=3).contains(&missed), "{name}: {} marked, {} reported", link.marked, info.delivered_ce);
     }
 }
 
 #[test]
-fn a_host_without_ecn_meets_drops_where_another_is_marked() {
+fn a_host_without_ecn_meets_drops_if_another_is_marked() {
     for (name, params) in MARKING {
         let apps = vec![bulk("reno", [true; 2], None), bulk("reno", [false; 2], None)];
         let record = go(&network(queue(params), apps, 20));

@@ -47,7 +47,7 @@ fn one_task_takes_the_round_trips_of_its_dialogue_and_the_time_of_its_file() {
     let plan = network(vec![one(1_000_000)], Dur::from_secs(60));
     let record = go(&plan);
     let [task] = record.tasks.as_slice() else { panic!("{:?}", record.tasks) };
-    // Round trip 4 ms and the small packets' time on 1 Mbit/s (74 to 128 bytes: about 0.6 to 1 ms one way). Before
+    // Round trip 4 ms and the small packets' time on 1 Mbit/s (74 to 128 bytes: about 0.6 to 1 ms in one direction). Before
     // the data connection: the handshake with the 220 behind it, then USER, PASS, TYPE and PASV: 5.5 round trips.
     let data = seconds(task.data.unwrap());
     assert!((0.022..0.040).contains(&data), "data connection at {data} s");
@@ -96,9 +96,9 @@ fn a_task_whose_connection_gives_up_begins_again() {
 fn a_closed_loop_keeps_its_tasks_going_with_files_of_the_base() {
     let base: std::sync::Arc<[Bytes]> = [1_000, 5_000, 20_000].map(Bytes::new).into();
     let record = go(&network(vec![Work::Loop(base.clone()); 5], Dur::from_secs(100)));
-    let under_way = record.tasks.iter().filter(|task| task.end.is_none()).count();
+    let unfinished = record.tasks.iter().filter(|task| task.end.is_none()).count();
     // Between the reply to the file and the end of the dialogue a task is done and the next not yet begun.
-    assert!(under_way <= 5 && under_way + 5 >= 5, "{under_way} under way");
+    assert!(unfinished <= 5 && unfinished + 5 >= 5, "{unfinished} unfinished");
     let done: Vec<_> = record.tasks.iter().filter(|task| task.end.is_some()).collect();
     // 8.7 kB a task and about 1.5 kB of dialogue and headers at 1 Mbit/s: about 12 a second.
     assert!((800..1400).contains(&done.len()), "{} done", done.len());

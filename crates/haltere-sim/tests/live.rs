@@ -55,7 +55,7 @@ fn packets(live: &mut Live, from_ms: u64) -> f64 {
         .fold((0, 0), |(sum, count), q| (sum + q.packets, count + 1));
     f64::from(sum) / f64::from(count)
 }
-/// True where both say the same of the network: a live run saves fewer events.
+/// True if both records are the same except for the number of events: a live run saves fewer events.
 fn same(live: Record, whole: &Record) -> bool {
     Record { events: whole.events, peak_events: whole.peak_events, ..live } == *whole
 }
@@ -102,7 +102,7 @@ fn a_new_discipline_takes_over_what_waits_and_the_queue_falls() {
     let last = live.finish().1;
     let (link, waiting) = (bottleneck(&last), last.queue_series.last().expect("sampled at the end").packets);
     let gone = link.sent + link.dropped_overlimit + link.dropped_congestion;
-    assert_eq!(link.arrived, gone + u64::from(waiting), "nothing is lost or counted twice on the way");
+    assert_eq!(link.arrived, gone + u64::from(waiting), "nothing is lost or counted twice in between");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn what_a_smaller_queue_cannot_hold_is_dropped_and_counted() {
 }
 
 #[test]
-fn every_discipline_gives_way_to_every_other() {
+fn every_discipline_can_replace_every_other() {
     let names = ["drop_tail", "pfifo_fast", "red", "codel", "fq_codel", "pie", "threshold", "rafle"];
     let mut live = live(&network(default_of("drop_tail"), 60));
     let mut ms = 0;
@@ -218,7 +218,7 @@ fn a_plan_that_does_not_fit_is_refused_and_changes_nothing() {
     let wrong: [(Change, &str); 6] = [
         (|p| p.flows[0].start = at(1), "flows must be those of the run, `f0` as it was"),
         (|p| p.flows.truncate(2), "got nothing"),
-        (|p| p.links[4].ring = Some(10), "`n2>n3` as it was, but for rate, delay, jitter, loss and queue"),
+        (|p| p.links[4].ring = Some(10), "`n2>n3` as it was except rate, delay, jitter, loss and queue"),
         (|p| p.nodes[1] = "other".into(), "nodes must be those of the run"),
         (|p| p.end = at(1_000), "duration must be at least the 2s that have passed"),
         (|p| p.links[4].rate = Some(Rate::ZERO), "link n2>n3: rate must be above zero"),
@@ -230,5 +230,5 @@ fn a_plan_that_does_not_fit_is_refused_and_changes_nothing() {
         assert!(error.contains(words), "{error}");
     }
     go(&mut live, 4_000);
-    assert!(same(live.finish().1, &whole), "the run went on as if nothing had been asked");
+    assert!(same(live.finish().1, &whole), "the run continued without a change");
 }

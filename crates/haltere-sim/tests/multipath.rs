@@ -41,12 +41,12 @@ fn two_paths_to_one_interface_add_up() {
 }
 
 #[test]
-fn a_stream_is_late_once_when_its_path_is_cut_and_then_goes_on() {
+fn a_stream_is_late_once_when_its_path_is_cut_and_then_recovers() {
     let plan = two_paths(Some(Rate::from_mbps(1)), Some(Time::from_ns(10_000_000_000)));
     let record = result(&plan);
     assert_eq!(record, result(&plan), "the same plan, the same record");
     let late = record.delays.iter().filter(|d| d.rtt > Dur::from_ms(50)).count();
-    // A write every 8 ms: what was under way waits for a timeout of some hundred milliseconds, and no more.
+    // A write every 8 ms: what was in flight waits for a timeout of some hundred milliseconds, and no more.
     assert!((1..150).contains(&late), "{late} of {} writes were late", record.delays.len());
     let last = record.delays.last().unwrap();
     assert!(last.at > Time::from_ns(19_900_000_000) && last.rtt < Dur::from_ms(10), "{last:?}");

@@ -38,7 +38,7 @@ fn network(mbps: u64, rtt: Dur, (params, ring): (QueueParams, u32), app: AppPlan
     }
     links[BOTTLENECK].queue = params;
     links[BOTTLENECK].ring = Some(ring);
-    links[3].rate = Some(Rate::from_mbps(1000)); // the way back is not limited
+    links[3].rate = Some(Rate::from_mbps(1000)); // the return path is not limited
     let mut flows = vec![flow(0, 3, app)];
     flows[0].start = Time::ZERO + Dur::from_secs_f64(start);
     let mut plan = plan(4, links, flows, Dur::from_secs(seconds));
@@ -101,7 +101,7 @@ fn dctcp(rtt_ms: u64, seconds: u64) -> Record {
     let app = bulk(r#"{ "kind": "dctcp" }"#, true, 32_768_000);
     go(&network(50, Dur::from_ms(rtt_ms), (codel, 3), app, 5.0, seconds))
 }
-/// Packets under way in that network when marking starts: the path, 1 ms of queue, the ring.
+/// Packets in flight in that network when marking starts: the path, 1 ms of queue, the ring.
 fn window_pkts(rtt_ms: f64) -> f64 {
     50e6 * (rtt_ms + 1.0) * 1e-3 / 8.0 / 1502.0 + 3.0
 }
@@ -228,16 +228,16 @@ fn cubic_over_5_ms_beside_ns3s_test() {
 
 #[test]
 fn cubic_finds_a_doubled_capacity_beside_ns3s_test() {
-    // Where in the sawtooth the capacity doubles decides: the phases at which ours come nearest to ns-3's, in whole quarters of a
-    // second; spans are as long after the doubling as ns-3's.
+    // The result depends on the phase of the sawtooth at which the capacity doubles. These phases, in whole quarters of a second, come
+    // nearest to ns-3's. Spans after the doubling are as long as ns-3's.
     let friendly = cubic_test(20, r#""reno_friendly": "linux""#, Some(9.75));
     inside("cubic 20 ms, friendly: segments 3 to 5 s after", range(&friendly, 12.75, 14.75), 150.0, 220.0);
     let alone = cubic_test(20, r#""reno_friendly": "off""#, Some(9.25));
     let (early, late) = (range(&alone, 10.25, 14.25), range(&alone, 16.75, 17.75));
     println!("cubic 20 ms, not friendly: {early:?} 1 to 5 s after, published 107 to 123");
     println!("cubic 20 ms, not friendly: {late:?} 7.5 to 8.5 s after, published 169 to 215");
-    // ns-3's last peak lies about 8 segments higher, so it is ahead of ours; what holds in both: the window stays where it
-    // was for 5 s, then grows without bound, and with friendliness it is there much sooner.
+    // ns-3's last peak is about 8 segments higher, so it is ahead of ours. In both the window is flat for 5 s and then grows without
+    // bound, and with friendliness it grows much sooner.
     assert!(early.0 >= 105.0 && early.1 <= 123.0, "{early:?}");
     assert!(late.1 > 1.4 * early.1, "it leaves the plateau: {late:?}");
     assert!(range(&friendly, 12.75, 14.75).0 > 1.3 * early.1, "friendliness is faster");

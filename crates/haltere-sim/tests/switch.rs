@@ -1,5 +1,5 @@
-//! A switch whose processor all packets share, and what its queue returns to senders: nothing is lost from the books,
-//! nothing is delivered twice.
+//! A switch whose processor all packets share, and packets that its queue returns to senders: the conservation check holds, and no
+//! packet is delivered twice.
 
 use haltere_lab::Scenario;
 use haltere_plan::{Plan, Record};
@@ -94,7 +94,7 @@ const RETURNS: [(&str, &str); 4] = [
     ("little room", "kind = \"threshold\", upper = \"10p\", limit = \"15p\", return_to_sender = true"),
 ];
 
-/// Three bulk flows that complete, and UDP beside them that stops: at the end nothing is under way.
+/// Three bulk flows that complete, and UDP beside them that stops: at the end nothing is in flight.
 fn mixed(queue: &str) -> Plan {
     let traffic = dctcp("h1", "h2", "900kB")
         + &dctcp("h3", "h4", "700kB")
@@ -133,7 +133,7 @@ fn with_returned_packets_an_application_gets_every_byte_once() {
 
 #[test]
 fn each_copy_reaches_the_sender_that_its_original_left() {
-    // Only data can meet congestion here: the way back has no processor.
+    // Only data can meet congestion here: the return path has no processor.
     let text = "duration = \"20s\"\n[topology.chain]\nlinks = [{ rate = \"1Gbit\", delay = \"1ms\" }, { rate = \"5Mbit\", delay = \"1ms\", \
                 queue = { kind = \"threshold\", upper = \"10p\", return_to_sender = true }, reverse = { rate = \"1Gbit\", queue = \"drop_tail\" } }]\n"
         .to_owned()
@@ -145,7 +145,7 @@ fn each_copy_reaches_the_sender_that_its_original_left() {
     assert!(bottleneck.returned > 20);
     assert_eq!(bottleneck.returned, info.returned + info.returned_late, "each copy is counted or counted as late");
     let back = link(&plan, &record, "n2>n1").sent - link(&plan, &record, "n3>n2").sent;
-    assert_eq!(back, bottleneck.returned, "and nothing else came back");
+    assert_eq!(back, bottleneck.returned, "and nothing else was returned");
     assert_eq!(bottleneck.marked, 0, "the originals go on unmarked");
     assert!(info.ecn_reductions > 0 && info.ecn_reductions <= info.returned, "the sender slows down for them alone");
     assert!(info.ecn_reductions <= info.rounds, "at most once a window: {} in {}", info.ecn_reductions, info.rounds);

@@ -3,7 +3,7 @@
 //! `cargo run --release -p haltere-wire --example measure [forwarding|jitter|ping]...` (as root, or in `unshare -Urn`)
 
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, Measure, PingPlan};
+use haltere_plan::plan::{AppPlan, FlowPlan, LinkPlan, PingPlan};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use haltere_wire::clock::{Monotonic, monotonic_ns};
@@ -13,7 +13,7 @@ use haltere_wire::namespace::{HostSettings, Namespace, Topology, node_address, p
 use haltere_wire::port::Port;
 use haltere_wire::port::packet::PacketPort;
 use haltere_wire::router::Router;
-use haltere_wire::schedule::Prompt;
+use haltere_wire::schedule::PriorityGuard;
 use haltere_wire::testing::{cable, ethernet, ipv4, link, udp};
 use haltere_wire::{Calibrate, Control, run};
 use nix::time::{ClockId, clock_gettime};
@@ -99,9 +99,9 @@ fn ours(topology: &Topology, queue: &QueueParams, rate: Option<Rate>, spin: Dur,
         link.plan.delay = Dur::ZERO;
     }
     let ports = [0, 1].map(|n| PacketPort::open(&port_name(n), 4096).unwrap());
-    let prompt = Prompt::for_router(spin);
+    let guard = PriorityGuard::for_router(spin);
     let mut router = Router::new(Fabric::new(params).unwrap(), ports.into()).unwrap();
-    router.schedule = prompt.schedule();
+    router.schedule = guard.schedule();
     let mut clock = Monotonic::start(spin).unwrap();
     let begun = (thread_cpu_ns(), monotonic_ns());
     router.run(&mut clock, &mut Bell(stop, Time::ZERO), Dur::ZERO).unwrap();
@@ -226,18 +226,8 @@ fn ping() {
     let one = |from: usize, to: usize| LinkPlan::plain(from, to, None, Dur::from_ms(5), queue.clone());
     for spin in [Dur::ZERO, Dur::from_us(200)] {
         let app = AppPlan::Ping(PingPlan { interval: Dur::from_ms(10), payload: Bytes::new(56), ecn: false });
-        let flow = FlowPlan { name: "ping".into(), group: 0, from: 0, to: 1, start: Time::ZERO, stop: None, app };
-        let plan = Plan {
-            seed: 1,
-            end: Time::ZERO + Dur::from_secs(10),
-            warmup: Time::ZERO,
-            framing: 14,
-            nodes: vec!["a".into(), "b".into()],
-            links: vec![one(0, 1), one(1, 0)],
-            flows: vec![flow],
-            ecmp: false,
-            measure: Measure::default(),
-        };
+        let (links, flows) = (vec![one(0, 1), one(1, 0)], vec![FlowPlan::new("ping", 0, 1, app)]);
+        let plan = Plan::new(Plan::node_names(2), links, flows, Time::ZERO + Dur::from_secs(10));
         let outcome = run(&plan, &Control { calibrate: Calibrate::No, spin, ..Control::default() }).unwrap();
         let mut rtts: Vec<f64> = outcome.record.pings.iter().map(|p| p.rtt.as_secs_f64() * 1e3).collect();
         let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;

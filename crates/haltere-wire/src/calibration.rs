@@ -8,6 +8,7 @@ use crate::error::WireError;
 use crate::namespace::Topology;
 use crate::world::{Control, Outcome, run_in};
 use haltere_plan::Plan;
+use haltere_plan::headers;
 use haltere_plan::plan::{AppPlan, CbrPlan, FlowPlan, LinkPlan, Measure, PingPlan};
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
@@ -26,7 +27,7 @@ const TRIES: u32 = 3;
 /// Requests of the idle run.
 const PINGS: u64 = 40;
 /// Bytes of a datagram's IP and UDP headers.
-const UDP_HEADERS: u64 = 28;
+const UDP_HEADERS: u64 = (headers::IPV4_HEADER + headers::UDP_HEADER) as u64;
 const PAYLOAD: u64 = 1472;
 
 /// What was measured.

@@ -2,7 +2,7 @@
 //!
 //! Every time here is the time at which an event is due, not when the process carried it out. A process that wakes up late shifts
 //! packets, but it changes neither the rate nor what the discipline sees.
-//! The link does no I/O and does not ask for the time: [`Link::next`] says when [`Link::run`] wants to be called.
+//! The link does no I/O and does not read the clock: [`Link::next`] says when [`Link::run`] wants to be called.
 
 use crate::frame::Frame;
 use haltere_plan::link::{self, Sink};
@@ -29,7 +29,7 @@ impl From<LinkPlan> for LinkParams {
     }
 }
 
-/// Where the packets of a link go.
+/// Receives the packets of a link.
 struct Outlet<'a> {
     delivered: &'a mut dyn FnMut(Frame),
     returned: &'a mut Vec<Frame>,

@@ -8,7 +8,7 @@ use crate::port::packet::PacketPort;
 use crate::port::{Port, PortCounters};
 use crate::privileges;
 use crate::router::{Router, Watch};
-use crate::schedule::Prompt;
+use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
 use crate::sys;
 use haltere_plan::Plan;
@@ -40,11 +40,11 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
     options.check_interfaces()?;
     let open = |name: &String| PacketPort::open(name, options.slots);
     let ports = options.interfaces.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let prompt = Prompt::for_router(options.spin);
+    let guard = PriorityGuard::for_router(options.spin);
     let mut clock = Monotonic::start(options.spin).map_err(|e| WireError::os("the clock", e))?;
     let zero_ns = wall_ns().saturating_sub(clock.now().as_ns());
     let mut router = Router::new(fabric, ports)?;
-    router.schedule = prompt.schedule();
+    router.schedule = guard.schedule();
     for (port, (capture, name)) in options.captures.iter().zip(&options.interfaces).enumerate() {
         if let Some((option, path)) = capture {
             let made = router.capture(port, path, name, zero_ns);

@@ -16,7 +16,7 @@ use crate::mptcp::Role;
 use crate::namespace::{HostSettings, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
-use crate::schedule::Prompt;
+use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
 use haltere_plan::plan::{FlowPlan, PathPlan};
 use haltere_plan::record::{LinkRecord, QueueSample};
@@ -204,7 +204,7 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
         });
         let observed = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e)).and_then(
             |mut clock| {
-                let _prompt = Prompt::soon();
+                let _guard = PriorityGuard::short_slice();
                 clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
                 agent.run(&mut clock, control)
             },
@@ -290,9 +290,9 @@ fn route(
     spin: Dur,
     stops: Stops<'_>,
 ) -> Result<Routed, WireError> {
-    let prompt = Prompt::for_router(spin);
+    let guard = PriorityGuard::for_router(spin);
     let mut router = Router::new(fabric, ports)?;
-    router.schedule = prompt.schedule();
+    router.schedule = guard.schedule();
     let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
     let mut watch = Attentive { stops, next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());

@@ -33,8 +33,11 @@ impl<P> Flight<P> {
     /// The next packet and its time, if it is delivered by `now`.
     pub fn pop(&mut self, now: Time) -> Option<(Time, P)> {
         let due = self.next().filter(|due| *due <= now)?;
-        let list =
-            if self.in_order.front().is_some_and(|(at, _)| *at == due) { &mut self.in_order } else { &mut self.held_back };
+        let list = if self.in_order.front().is_some_and(|(at, _)| *at == due) {
+            &mut self.in_order
+        } else {
+            &mut self.held_back
+        };
         list.pop_front()
     }
 }

@@ -1,7 +1,8 @@
 //! One direction of a link: a queue discipline, a device ring under it, a line, and packets in flight.
 //!
 //! A link is a pure state machine. The world says when a packet [arrives](Link::arrive), [advances](Link::advance) the link to a
-//! time, and asks for its [next event](Link::next_event). What becomes of packets goes to a [`Sink`].
+//! time, and reads the time of its [next event](Link::next_event). A [`Sink`] receives packets that are delivered, dropped, lost or
+//! returned.
 //!
 //! ```text
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> Sink::delivered
@@ -40,7 +41,7 @@ use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdi
 use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
 use std::collections::VecDeque;
 
-/// Receives what becomes of a link's packets.
+/// Receives a link's packets.
 pub trait Sink<P> {
     /// The packet reaches the other end of the link at that time.
     fn delivered(&mut self, at: Time, packet: P);
@@ -115,8 +116,7 @@ impl<P: Pkt> Link<P> {
         Ok(Link {
             queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
-            line: varying
-                .map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
+            line: varying.map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
             flight: Flight::new(),
             streams: Streams::new(seed, &plan.name),
             counters: LinkCounters::default(),
@@ -196,7 +196,7 @@ impl<P: Pkt> Link<P> {
     pub fn packets(&self) -> u64 {
         u64::from(self.backlog().packets) + u64::from(self.ring_packets()) + self.flight.len() as u64
     }
-    /// The random streams as they stand.
+    /// The present state of the random streams.
     pub fn streams(&self) -> &Streams {
         &self.streams
     }
@@ -280,7 +280,7 @@ fn later(time: Time, span: Dur) -> Time {
     time.checked_add(span).unwrap_or(Time::NEVER)
 }
 
-/// Counts what the discipline reports, hands it to the sink, and draws for the discipline.
+/// Counts what the discipline reports, passes it to the sink, and draws for the discipline.
 struct Fates<'a, S> {
     rng: &'a mut Rng,
     counters: &'a mut LinkCounters,

@@ -1,6 +1,7 @@
 //! Worked examples. Packets of 1250 bytes take 1 ms at 10 Mbit/s, the rate of these links; the propagation time is 2 ms.
 
 use super::*;
+use crate::varying::{Capacity, Steps, Varying};
 use haltere_queue::{Ecn, FlowKey, QueueParams};
 use haltere_units::Rate;
 
@@ -149,6 +150,16 @@ fn a_packet_that_is_held_back_is_overtaken() {
     assert_eq!((link.streams().reorder.clone(), seen.delivered.len()), (reorder, 100));
     assert!(!seen.delivered.is_sorted_by_key(|(_, number)| *number));
     assert!(seen.delivered.is_sorted_by_key(|(at, _)| *at));
+}
+#[test]
+fn a_packet_that_the_line_never_carries_is_never_delivered() {
+    let rates = Steps { first: Rate::from_mbps(10), steps: [(Dur::from_ms(1), Rate::ZERO)].into(), repeat: None };
+    let varying = Some(Box::new(Varying { capacity: Capacity::Schedule(rates), delay: None }));
+    let mut link = Link::new(&LinkPlan { varying, jitter: Dur::from_ms(1), ..plan() }, 14, 1).expect("parameters");
+    let mut seen = Seen::default();
+    (0..3).for_each(|number| link.arrive(ms(0), Packet(number, 1250), &mut seen));
+    link.advance(ms(1_000_000), &mut seen);
+    assert_eq!((seen.delivered.len(), link.packets(), link.next_event()), (1, 2, Some(Time::NEVER)));
 }
 #[test]
 fn the_peak_after_the_warm_up_is_counted_anew() {

@@ -150,7 +150,7 @@ impl SpawnedFlows {
     ) -> Box<SpawnedFlow> {
         let (ends, number) = ((arrival.from, arrival.to), self.spawned);
         self.spawned += 1;
-        let ports = port_numbers(number);
+        let ports = haltere_plan::ports::of_arrival(number);
         let (there, near) = self.path(ends, ports, fabric);
         let (back, far) = self.path((arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
@@ -242,13 +242,6 @@ impl SpawnedFlow {
         let retransmissions = self.tcp.info().retransmissions as u32;
         Completion { end: self.tcp.completed.unwrap_or(Time::NEVER), retransmissions, ..self.completion }
     }
-}
-
-/// Ports of the two ends of the flow with that number: no two of 50 million flows in a row have the same.
-fn port_numbers(number: u64) -> (u16, u16) {
-    const CLIENTS: (u64, u64) = (32_768, 28_232);
-    const SERVERS: (u64, u64) = (5001, 2000);
-    ((CLIENTS.0 + number % CLIENTS.1) as u16, (SERVERS.0 + number / CLIENTS.1 % SERVERS.1) as u16)
 }
 
 fn header((src, dst): (usize, usize), (src_port, dst_port): (u16, u16), cursor: u32, endpoint: u32) -> Header {

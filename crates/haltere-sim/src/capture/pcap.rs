@@ -1,19 +1,18 @@
 //! Captures: every packet that a line takes, as a pcapng file.
 //! Source: draft-ietf-opsawg-pcapng (section header, interface description and enhanced packet blocks). Deviations: none.
-//! Model: with 14 or more bytes of framing packets are Ethernet frames (the rest of the framing is not in
-//! the file, as with a real capture), otherwise raw IP. Timestamps are nanoseconds of virtual time at which transmission
-//! starts. Payload bytes are zeros.
+//! Model: packets with 14 or more bytes of framing are Ethernet frames, others are raw IP. Framing beyond 14 bytes is not in the
+//! file, as in a real capture. A timestamp is the virtual time in nanoseconds at which the transmission starts. Payload bytes are
+//! zeros.
 
 use crate::capture::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
 use crate::control::Capture;
 use crate::error::RunError;
-use crate::net::packet::{Body, Header, IPV4_HEADER, Packet, Pool, address};
+use crate::net::packet::{Body, Header, Packet, Pool, address};
+use haltere_plan::headers::{ETHERNET_FRAMING as ETHERNET, IPV4_HEADER};
 use haltere_plan::plan::LinkPlan;
 use haltere_units::Time;
 use std::io::Write;
 
-/// Bytes of an Ethernet header.
-const ETHERNET: u32 = 14;
 const LINKTYPE_ETHERNET: u16 = 1;
 const LINKTYPE_RAW: u16 = 101;
 
@@ -58,7 +57,7 @@ impl Tap {
         tap.write_head(capture.snaplen.unwrap_or(0));
         tap
     }
-    /// The section and the one interface.
+    /// Writes the section header and the interface description.
     fn write_head(&mut self, snaplen: u32) {
         let mut body = Vec::new();
         body.extend(0x1a2b_3c4du32.to_le_bytes());
@@ -110,7 +109,7 @@ impl Tap {
         let parts: [&[u8]; 5] = [&kind.to_le_bytes(), &total, body, &[0; 3][..padding], &total];
         self.error = parts.iter().try_for_each(|part| self.writer.write_all(part)).err();
     }
-    /// No more packets.
+    /// Ends the file.
     pub fn close(mut self) -> Result<(), RunError> {
         let error = self.error.take().or_else(|| self.writer.flush().err());
         error.map_or(Ok(()), |error| Err(RunError::Capture { link: self.link, error }))

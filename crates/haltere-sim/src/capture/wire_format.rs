@@ -62,14 +62,14 @@ impl Ipv4 {
         let sum = checksum(&[&out[start..]]);
         out[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
     }
-    /// The pseudo-header over which TCP and UDP reckon their checksum (RFC 9293 section 3.1).
+    /// The pseudo-header over which TCP and UDP compute their checksum (RFC 9293 section 3.1).
     fn pseudo(&self) -> [u8; 12] {
         let ([a, b, c, d], [e, f, g, h], [l, m]) =
             (self.src.to_be_bytes(), self.dst.to_be_bytes(), self.payload.to_be_bytes());
         [a, b, c, d, e, f, g, h, 0, self.protocol, l, m]
     }
     /// Puts the checksum of everything from `start` at `start + offset`; payload beyond `out` is zeros, which add nothing.
-    fn seal(&self, out: &mut [u8], start: usize, offset: usize) {
+    fn fill_checksum(&self, out: &mut [u8], start: usize, offset: usize) {
         let sum = checksum(&[&self.pseudo(), &out[start..]]);
         // RFC 768: a UDP checksum of zero is sent as all ones.
         let sum = if sum == 0 && self.protocol == 17 { 0xffff } else { sum };
@@ -90,7 +90,7 @@ pub fn encode_tcp(segment: &Segment, ip: &Ipv4, ports: (u16, u16), out: &mut Vec
     out.extend([0; 4]); // checksum, urgent pointer
     encode_options(segment, out);
     assert_eq!(out.len() - start, segment.header_len() as usize, "length of the TCP header of {segment:?}");
-    ip.seal(out, start, 16);
+    ip.fill_checksum(out, start, 16);
 }
 
 const NOP: u8 = 1;
@@ -128,7 +128,7 @@ pub fn encode_udp(ip: &Ipv4, ports: (u16, u16), out: &mut Vec<u8>) {
     out.extend(ports.1.to_be_bytes());
     out.extend(ip.payload.to_be_bytes());
     out.extend([0; 2]);
-    ip.seal(out, start, 6);
+    ip.fill_checksum(out, start, 6);
 }
 
 /// Appends an ICMP echo header; the checksum is that of a payload of zeros.
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(checksum(&[&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
     }
     #[test]
-    fn a_sealed_header_sums_to_zero() {
+    fn a_header_with_its_checksum_sums_to_zero() {
         let ip = Ipv4 { src: 0x0a00_0001, dst: 0x0a00_0002, protocol: 6, ecn: Ecn::Ect0, dscp: 0, id: 7, payload: 32 };
         let mut out = Vec::new();
         ip.encode(&mut out);

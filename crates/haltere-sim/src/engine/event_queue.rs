@@ -1,52 +1,27 @@
 //! The pending events in order of time.
-//! Source: the calendar queue of R. Brown, CACM 31 (1988), as a timing wheel whose bucket width follows the run.
-//! Deviations: a bucket is sorted when the clock reaches it; what lies beyond the wheel waits in a heap.
-//! Model: smallest (time, sequence number) first, so equal times come out in the order in which they went in.
-//! A bucket is a power of two of nanoseconds wide, about the mean time between events, and there are four buckets
-//! or more for each pending event, so by Little's law the wheel reaches four times as far as the mean event lies
-//! ahead; where many events lie further ahead there are up to 32. All of this is looked at again every [`REVIEW`] events. It
-//! changes the cost only, never the order.
+//! Source: the calendar queue of R. Brown, CACM 31 (1988), as a timing wheel.
+//! Deviations: the width of a bucket follows the run. A bucket is sorted when the clock reaches it. Events beyond the wheel are
+//! in a heap.
+//! Model: the smallest (time, sequence number) comes first, so events of one instant keep the order in which they were pushed.
+//! The width of a bucket is a power of two of nanoseconds, about the mean time between events. There are at least four buckets for
+//! each pending event. By Little's law the wheel then reaches four times as far as the mean event lies in the future. If many events
+//! lie further in the future, there are up to 32 buckets for each. Width and number are adjusted every [`REVIEW`] events. They change
+//! the cost only, never the order.
 //!
 //! ```text
 //!   current: the bucket at `tick`, sorted, latest first    far: a heap of what is further than the wheel reaches
 //!   wheel:   | | |x| |xx| | |x|          each bucket a list through `nodes`; `occupied` has a bit for each
 //! ```
 //! Units: time ns. Cost: O(1) an event while the rate of events is steady; 24 bytes a pending event and 4 a bucket.
-//! Known problems: the sequence number has 32 bits; of two events at one instant that were pushed on either side of its
-//! turn-over (once in 4.3e9 events) the later comes first. The order is still the same in every run.
+//! Known problems: the sequence number has 32 bits and overflows once in 4.3e9 events. Of two events at one instant that were pushed
+//! before and after the overflow, the later one comes first. The order is still the same in every run.
 
 mod heap;
 
+use crate::engine::event::Target;
 use crate::engine::prefetch::fetch;
 use haltere_units::Time;
 use heap::{Heap, Key};
-
-/// Whom an event is for: a kind and an index, as small as they can be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target(u32);
-
-const INDEX_BITS: u32 = 29;
-
-impl Target {
-    /// The largest index.
-    pub const MAX_INDEX: u32 = (1 << INDEX_BITS) - 1;
-
-    /// The target of that kind (0 to 7) and index (up to [`Target::MAX_INDEX`]).
-    #[inline]
-    pub const fn new(kind: u32, index: u32) -> Target {
-        Target(kind << INDEX_BITS | index)
-    }
-    /// Its kind.
-    #[inline]
-    pub const fn kind(self) -> u32 {
-        self.0 >> INDEX_BITS
-    }
-    /// Its index.
-    #[inline]
-    pub const fn index(self) -> usize {
-        (self.0 & Target::MAX_INDEX) as usize
-    }
-}
 
 #[inline]
 const fn key(time: u64, seq: u32, target: u32) -> Key {
@@ -58,13 +33,13 @@ const fn time_of(key: Key) -> u64 {
     (key >> 64) as u64
 }
 
-/// Events between two looks at the width and the number of buckets.
+/// Events between two adjustments of the width and the number of buckets.
 const REVIEW: u32 = 4096;
 /// The least and the most buckets, as powers of two.
 const BUCKETS: (u32, u32) = (8, 18);
 /// The least and the most buckets for each pending event, as powers of two.
 const REACH: (u32, u32) = (2, 5);
-/// How many buckets the scout is ahead of the clock at most; fewer than there are.
+/// Prefetching is at most so many buckets ahead of the clock. The wheel has more buckets.
 const AHEAD: u64 = 64;
 /// The end of a list.
 const NIL: u32 = u32::MAX;
@@ -85,8 +60,8 @@ pub struct EventQueue {
     current: Vec<Key>,
     /// Its number: time >> shift.
     tick: u64,
-    /// The bucket that [`scout`](EventQueue::scout) has come to.
-    scouted: u64,
+    /// The bucket that [`prefetch_next`](EventQueue::prefetch_next) has reached.
+    prefetched: u64,
     /// A bucket is 1 << shift nanoseconds wide.
     shift: u32,
     /// The first node of each bucket.
@@ -103,11 +78,13 @@ pub struct EventQueue {
     far_at: u64,
     seq: u32,
     peak: usize,
-    /// Buckets for each pending event, as a power of two; events since the last review that lay beyond the wheel.
+    /// Buckets for each pending event, as a power of two.
     reach: u32,
+    /// Events since the last review that were beyond the wheel.
     beyond: u32,
-    /// Events until the next review, and the time of the last.
+    /// Events until the next review.
     until_review: u32,
+    /// The time of the last review.
     reviewed: u64,
 }
 
@@ -116,7 +93,7 @@ impl Default for EventQueue {
         EventQueue {
             current: Vec::new(),
             tick: 0,
-            scouted: 0,
+            prefetched: 0,
             shift: 10,
             heads: vec![NIL; 1 << BUCKETS.0],
             occupied: vec![0; (1 << BUCKETS.0) / 64],
@@ -171,7 +148,7 @@ impl EventQueue {
             self.advance(next);
         }
         let near = self.current.last().copied().unwrap_or(Key::MAX);
-        // What lies far ahead is seldom the first: the time alone decides, but for a tie.
+        // An event beyond the wheel is rarely the first. Only a tie needs more than the time.
         let first = if time_of(near) < self.far_at { near } else { near.min(self.far.first().unwrap_or(Key::MAX)) };
         if time_of(first) > until.as_ns() || first == Key::MAX {
             return None;
@@ -185,7 +162,7 @@ impl EventQueue {
         self.popped(time_of(first));
         Some((Time::from_ns(time_of(first)), Target(first as u32)))
     }
-    /// The usual case: the next event is alone in its bucket, of that number.
+    /// The common case: the next event is alone in its bucket, of that number.
     #[inline(always)]
     fn pop_alone(&mut self, tick: u64, until: Time) -> Option<(Time, Target)> {
         if tick == u64::MAX {
@@ -207,11 +184,11 @@ impl EventQueue {
         self.popped(time);
         Some((Time::from_ns(time), Target(target)))
     }
-    /// Goes ahead of the clock: the place of an event that is due soon and was not told before, if there is one near by. Its line
-    /// is asked for. `last` is what was told last: others of its bucket come first, where the scout is not late.
+    /// Prefetches an event that is due soon and was not prefetched before. Returns its place, if there is such an event in the next
+    /// buckets. `last` is the place that was returned last. Other events of its bucket come first, unless prefetching is late.
     #[inline(always)]
-    pub(crate) fn scout(&mut self, last: u32) -> Option<u32> {
-        let from = self.scouted.max(self.tick) + 1;
+    pub(crate) fn prefetch_next(&mut self, last: u32) -> Option<u32> {
+        let from = self.prefetched.max(self.tick) + 1;
         if from > self.tick + AHEAD / 4
             && let Some(node) = self.nodes.get(last as usize).filter(|node| node.next != NIL)
         {
@@ -224,18 +201,18 @@ impl EventQueue {
         let bucket = from as usize & (self.heads.len() - 1);
         let bits = self.occupied[bucket / 64] >> (bucket % 64);
         if bits == 0 {
-            self.scouted = from | 63;
+            self.prefetched = from | 63;
             return None;
         }
         let skip = bits.trailing_zeros();
-        self.scouted = from + u64::from(skip);
+        self.prefetched = from + u64::from(skip);
         let place = self.heads[bucket + skip as usize];
         fetch(self.nodes.as_ptr().wrapping_add(place as usize));
         Some(place)
     }
-    /// Whom the event at that place is for, if there is such a place.
+    /// The target of the event at that place, if there is such a place.
     #[inline(always)]
-    pub(crate) fn at_place(&self, place: u32) -> Option<Target> {
+    pub(crate) fn target_at(&self, place: u32) -> Option<Target> {
         self.nodes.get(place as usize).map(|node| Target(node.target))
     }
     #[inline(always)]
@@ -250,7 +227,7 @@ impl EventQueue {
         let time = time_of(entry);
         let ahead = (time >> self.shift).saturating_sub(self.tick);
         if ahead == 0 || ahead >= self.heads.len() as u64 {
-            return self.insert_aside(entry, ahead);
+            return self.insert_elsewhere(entry, ahead);
         }
         let bucket = (time >> self.shift) as usize & (self.heads.len() - 1);
         self.heads[bucket] = self.keep(entry, self.heads[bucket]);
@@ -259,7 +236,7 @@ impl EventQueue {
     }
     /// An event in the bucket that the clock has reached, or beyond the wheel.
     #[inline(never)]
-    fn insert_aside(&mut self, entry: Key, ahead: u64) {
+    fn insert_elsewhere(&mut self, entry: Key, ahead: u64) {
         if ahead == 0 {
             let at = self.current.iter().rposition(|e| *e > entry).map_or(0, |i| i + 1);
             self.current.insert(at, entry);
@@ -274,7 +251,7 @@ impl EventQueue {
         let at = self.spare;
         let Some(place) = self.nodes.get_mut(at as usize) else { return self.keep_more(entry, next) };
         self.spare = place.next;
-        // Field by field: a node built aside would be read back in larger pieces than it was written, which stalls.
+        // Field by field: a node that is built elsewhere would be read back in larger pieces than it was written, which stalls.
         (place.time, place.seq, place.target) = (time_of(entry), (entry >> 32) as u32, entry as u32);
         place.next = next;
         at
@@ -339,7 +316,7 @@ impl EventQueue {
             _ => self.current.sort_unstable_by(|a, b| b.cmp(a)),
         }
     }
-    /// Fits width and number of the buckets to the events since the last review, where they are far off.
+    /// Adjusts width and number of the buckets to the events since the last review, if they differ much.
     #[cold]
     fn review(&mut self, now: u64) {
         let gap = (now - self.reviewed) / u64::from(REVIEW);
@@ -370,42 +347,43 @@ impl EventQueue {
         self.occupied.resize((1 << buckets) / 64, 0);
         self.nodes.clear();
         (self.spare, self.in_wheel) = (NIL, 0);
-        (self.shift, self.tick, self.scouted) = (shift, now >> shift, 0);
+        (self.shift, self.tick, self.prefetched) = (shift, now >> shift, 0);
         for entry in all {
             self.insert(entry);
         }
-        self.beyond = 0; // those put back were counted when they came
+        self.beyond = 0; // those put back were counted before
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::event::Kind;
     use proptest::prelude::*;
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// The scout tells of the events of the next buckets that hold any, of the nearest only of one each, and changes nothing.
+        /// Prefetching finds the events of the next occupied buckets, of the nearest buckets only one each, and changes nothing.
         #[test]
-        fn the_scout_finds_what_comes_next(times in prop::collection::vec(0u64..50_000, 1..40)) {
+        fn prefetching_finds_what_comes_next(times in prop::collection::vec(0u64..50_000, 1..40)) {
             let mut queue = EventQueue::new();
             for (i, time) in times.iter().enumerate() {
-                queue.push(Time::from_ns(*time), Target::new(0, i as u32));
+                queue.push(Time::from_ns(*time), Target::new(Kind::Link, i as u32));
             }
-            let mut told = Vec::new();
+            let mut found = Vec::new();
             let mut last = NIL;
             for _ in 0..AHEAD + 40 {
-                last = queue.scout(last).unwrap_or(NIL);
-                told.extend(queue.at_place(last));
+                last = queue.prefetch_next(last).unwrap_or(NIL);
+                found.extend(queue.target_at(last));
             }
-            // In order of the buckets; in one the event that went in last comes first.
+            // In order of the buckets; in a bucket the event that was pushed last comes first.
             let mut want: Vec<(u64, usize)> = times.iter().enumerate().map(|(i, time)| (time >> queue.shift, i)).collect();
             want.retain(|(bucket, _)| (1..=AHEAD).contains(bucket));
             want.sort_by_key(|&(bucket, i)| (bucket, usize::MAX - i));
             want.dedup_by(|after, before| after.0 == before.0 && after.0 < AHEAD / 4);
-            let want: Vec<Target> = want.into_iter().map(|(_, i)| Target::new(0, i as u32)).collect();
-            prop_assert_eq!(told, want);
+            let want: Vec<Target> = want.into_iter().map(|(_, i)| Target::new(Kind::Link, i as u32)).collect();
+            prop_assert_eq!(found, want);
             let mut sorted = times.clone();
             sorted.sort();
             for time in sorted {
@@ -421,10 +399,10 @@ mod tests {
             for (seq, (push, ahead, shift)) in steps.into_iter().enumerate() {
                 if push {
                     let time = now + (ahead << shift) / 1000;
-                    queue.push(Time::from_ns(time), Target::new(3, seq as u32));
+                    queue.push(Time::from_ns(time), Target::new(Kind::App, seq as u32));
                     model.push(Reverse((time, seq)));
                 } else {
-                    let want = model.pop().map(|Reverse((time, seq))| (Time::from_ns(time), Target::new(3, seq as u32)));
+                    let want = model.pop().map(|Reverse((time, seq))| (Time::from_ns(time), Target::new(Kind::App, seq as u32)));
                     let got = queue.pop(Time::NEVER);
                     prop_assert_eq!(got, want);
                     now = got.map_or(now, |(time, _)| time.as_ns());
@@ -432,7 +410,7 @@ mod tests {
                 prop_assert_eq!(queue.len(), model.len());
             }
             while let Some(Reverse((time, seq))) = model.pop() {
-                prop_assert_eq!(queue.pop(Time::NEVER), Some((Time::from_ns(time), Target::new(3, seq as u32))));
+                prop_assert_eq!(queue.pop(Time::NEVER), Some((Time::from_ns(time), Target::new(Kind::App, seq as u32))));
             }
             prop_assert!(queue.is_empty());
         }
@@ -440,14 +418,9 @@ mod tests {
     #[test]
     fn an_event_after_the_limit_stays() {
         let mut queue = EventQueue::new();
-        queue.push(Time::from_ns(10), Target::new(0, 1));
+        queue.push(Time::from_ns(10), Target::new(Kind::Link, 1));
         assert_eq!(queue.pop(Time::from_ns(9)), None);
-        assert_eq!(queue.pop(Time::from_ns(10)), Some((Time::from_ns(10), Target::new(0, 1))));
+        assert_eq!(queue.pop(Time::from_ns(10)), Some((Time::from_ns(10), Target::new(Kind::Link, 1))));
         assert_eq!(queue.pop(Time::NEVER), None);
-    }
-    #[test]
-    fn target_keeps_kind_and_index() {
-        let target = Target::new(7, Target::MAX_INDEX);
-        assert_eq!((target.kind(), target.index()), (7, Target::MAX_INDEX as usize));
     }
 }

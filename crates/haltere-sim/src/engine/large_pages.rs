@@ -1,15 +1,15 @@
-//! Large lists lie in large pages.
+//! Large lists in large memory pages.
 //!
-//! A list of ten thousand flows spans thousands of pages of 4 KiB, more than the processor keeps addresses of, so that nearly each
-//! access would begin with a look into the page tables. Linux gives a range pages of 2 MiB where it is asked to
-//! (`madvise`, MADV_HUGEPAGE; the usual setting). Elsewhere, and where it does not, all is as without.
+//! A list of ten thousand flows spans thousands of pages of 4 KiB. The processor's TLB holds fewer, so nearly each access would read
+//! the page tables. Linux maps a range with pages of 2 MiB on request (`madvise`, MADV_HUGEPAGE; allowed by default). Other systems,
+//! and a Linux that refuses, use small pages.
 
-/// A smaller list gains nothing.
+/// Bytes of the smallest list that gains from large pages.
 #[cfg(target_os = "linux")]
 const LEAST: usize = 4 << 20;
 
-/// An empty list with room for so many, in large pages if they take much memory.
-pub(crate) fn list<T>(capacity: usize) -> Vec<T> {
+/// An empty list with that capacity, in large pages if it takes much memory.
+pub(crate) fn with_capacity<T>(capacity: usize) -> Vec<T> {
     let list = Vec::with_capacity(capacity);
     #[cfg(target_os = "linux")]
     advise(&list);
@@ -24,7 +24,7 @@ fn advise<T>(list: &Vec<T>) {
     let end = start + list.capacity() * size_of::<T>();
     if end - start >= LEAST {
         let from = start.next_multiple_of(PAGE);
-        // SAFETY: the range is the list's own; the advice changes how it is mapped, not what it holds. A refusal does no harm.
+        // SAFETY: the range is the list's own; the advice changes how it is mapped, not its content. A refusal does no harm.
         unsafe { libc::madvise(from as *mut libc::c_void, end - from, libc::MADV_HUGEPAGE) };
     }
 }
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn a_large_list_holds_what_a_small_one_does() {
         for n in [0_u64, 10, 1 << 20] {
-            let mut list = super::list(n as usize);
+            let mut list = super::with_capacity(n as usize);
             list.extend(0..n);
             assert!(list.iter().copied().eq(0..n), "{n}");
         }

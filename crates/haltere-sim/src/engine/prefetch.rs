@@ -1,11 +1,11 @@
-//! Asking the processor for a line of memory before it is needed.
+//! Prefetches of memory lines into the cache.
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// Asks for the line at `place`, which may be any address.
+/// Prefetches the line at `place`, which may be any address.
 #[inline(always)]
-#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "there is no safe way to ask for a line of memory"))]
+#[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "a prefetch has no safe wrapper"))]
 pub(crate) fn fetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing and cannot fault, whatever the address.
@@ -17,7 +17,7 @@ pub(crate) fn fetch<T>(place: *const T) {
     let _ = place;
 }
 
-/// Asks for all lines of a value.
+/// Prefetches all lines of a value.
 #[inline(always)]
 pub(crate) fn fetch_all<T>(value: &T) {
     let start: *const u8 = (&raw const *value).cast();

@@ -1,12 +1,12 @@
 //! The timer of one endpoint, with few entries in the event queue.
 //!
-//! An endpoint's next timeout moves with almost every segment, mostly to later. Moving it to later costs nothing: the
-//! entry that is already there fires early, and the endpoint is asked again. Moving it to earlier pushes a new entry.
-//! The entries of one endpoint so form a stack, earliest on top, and each of them fires in its turn.
+//! An endpoint's next timeout moves with almost every segment, mostly to a later time. A later timeout costs nothing: the pending
+//! entry fires early, and the endpoint then names its next timeout again. An earlier timeout pushes a new entry.
+//! The entries of one endpoint form a stack with the earliest on top. Each of them fires in turn.
 
 use haltere_units::Time;
 
-/// More than this many entries at once are not remembered; an endpoint has three kinds of timers.
+/// The most entries that are remembered. An endpoint has three kinds of timers.
 const DEPTH: usize = 4;
 
 /// The pending entries of one endpoint.
@@ -17,7 +17,7 @@ pub(crate) struct Alarms {
 }
 
 impl Alarms {
-    /// The endpoint wants to be called at `at`. True where an entry must be pushed.
+    /// The endpoint wants to be called at `at`. True if an entry must be pushed.
     #[inline]
     pub fn wants(&mut self, at: Time) -> bool {
         let len = usize::from(self.len);
@@ -28,11 +28,11 @@ impl Alarms {
             self.times[len] = at;
             self.len += 1;
         } else {
-            self.times[DEPTH - 1] = at; // the one that stood here will be recognised as stale
+            self.times[DEPTH - 1] = at; // the entry that this replaces is now stale
         }
         true
     }
-    /// An entry fired. False where it is stale.
+    /// An entry fired. False if it is stale.
     #[inline]
     pub fn fired(&mut self, at: Time) -> bool {
         let len = usize::from(self.len);
@@ -61,7 +61,7 @@ mod tests {
         assert!(alarms.wants(ns(20)));
     }
     #[test]
-    fn earlier_entries_leave_the_later_ones_in_force() {
+    fn earlier_entries_leave_the_later_ones_pending() {
         let mut alarms = Alarms::default();
         assert!(alarms.wants(ns(200)));
         for t in 1..100 {

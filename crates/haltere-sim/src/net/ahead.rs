@@ -1,35 +1,27 @@
-//! Links that take packets ahead of time.
+//! Links that accept packets ahead of time.
 //!
-//! Where all packets of a link come from one other link, that link's order is theirs, and when it puts a packet on its line the rest of the way
-//! is known: the packet arrives then, finds the line free, and is delivered then. So it goes on the next line
-//! at once, as of the instant at which it arrives there, and the event in between is saved. A dumbbell has such links behind the bottleneck, in both
-//! directions: of six events a packet and its acknowledgement need four.
+//! Suppose that all packets of a link come from one other link. Then they arrive in the order in which that link sends them. When it
+//! sends a packet, the time of arrival is known; if the next line is then free, the time of delivery is known, too. So the
+//! packet is put on the next line at once, as of the instant at which it arrives there, and the event in between is saved. A
+//! dumbbell has such links behind the bottleneck, in both directions. A packet and its acknowledgement then need four events, not six.
 //!
 //! ```text
-//!   feeder:  dequeue ──> line ──> [due: known] ──> open link: line, as of then ──> delivery
+//!   first link:  dequeue ──> line ──> [due: known] ──> next link: line, as of then ──> delivery
 //! ```
 //!
-//! A packet that would wait goes the usual way, and those behind it, too, until it has arrived; so does one that arrives after the run.
-//! One that arrives after the end of the warm-up counts after that. So all that is recorded is as it would be, but for the number of events,
-//! and for the order of events at the same nanosecond, which follows the order in which they became known.
+//! A packet that would wait arrives by an event, as do those behind it until it has arrived, and a packet that arrives after the run.
+//! A packet that arrives after the warm-up is counted after it. So the record is the same, except for the number of events and for
+//! the order of events at the same nanosecond, which is the order in which they became known.
 //!
-//! A feeder without a packet in flight has an event only as late as it may: nothing that it sends after `free_at` arrives before
-//! `free_at + delay`. What it sends meanwhile it sends when the next packet arrives.
+//! A link that sends ahead of time and has no packet in flight has its next event as late as possible. Nothing that it sends
+//! after `free_at` arrives before `free_at + delay`. It carries out what is due until then when the next packet arrives.
 
 use crate::net::fabric::{DELIVER, Fabric};
+use crate::net::flight::Ahead;
 use haltere_plan::Plan;
 use haltere_units::Time;
 
-/// A packet that a feeder put on its line.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ahead {
-    /// The feeder.
-    pub from: u32,
-    /// Its place among the packets in flight, in no line's flight yet.
-    pub place: u32,
-}
-
-/// Of a link, where its packets come from.
+/// The links from which a link receives packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Source {
     Nowhere,
@@ -38,8 +30,8 @@ enum Source {
 }
 
 impl Fabric {
-    /// Finds the links that may take packets ahead of time. Paths must not be added afterwards.
-    pub fn open_links(&mut self, plan: &Plan) {
+    /// Finds the links that may send and accept packets ahead of time. Paths must not be added afterwards.
+    pub fn enable_ahead(&mut self, plan: &Plan) {
         let paths_are_known = plan.flows.iter().all(|flow| flow.app.arrivals().is_none());
         if !paths_are_known || self.links.iter().any(|link| link.returns()) {
             return;
@@ -57,17 +49,17 @@ impl Fabric {
             before = (link != DELIVER).then_some(link);
         }
         for (index, source) in sources.into_iter().enumerate() {
-            let Source::Link(feeder) = source else { continue };
-            let (link, from) = (&self.links[index], &self.links[feeder as usize]);
+            let Source::Link(first) = source else { continue };
+            let (link, from) = (&self.links[index], &self.links[first as usize]);
             let fit = link.lets_pass() && link.is_plain() && from.is_plain() && !plan.links[index].watched;
-            // Of a chain every other link.
-            if fit && !link.feeds() && !from.is_open() {
-                self.links[index].open_after(Time::ZERO);
-                self.links[feeder as usize].feed(feeder);
+            // In a chain every other link accepts them.
+            if fit && !link.sends_ahead() && !from.accepts_ahead() {
+                self.links[index].accept_ahead_after(Time::ZERO);
+                self.links[first as usize].send_ahead_as(first);
             }
         }
     }
-    /// Puts what feeders sent on the links that it comes to.
+    /// Puts packets that were sent ahead of time on their next links.
     #[inline(never)]
     pub fn send_ahead(&mut self) {
         let mut packets = core::mem::take(&mut self.pool.ahead);
@@ -76,18 +68,18 @@ impl Fabric {
             let header = &mut packet.header;
             let (len, id) = (header.len, self.paths[header.cursor as usize]);
             let (id, next) = match self.links.get_mut(id as usize) {
-                Some(link) if due < self.over && link.will_pass(self.now, due, len) => {
+                Some(link) if due < self.after_end && link.will_pass(self.now, due, len) => {
                     header.cursor += 1;
-                    (id, link.pass_ahead((self.now, due, self.horizon), (place, len), &mut self.pool.flights))
+                    (id, link.pass_ahead((self.now, due, self.warmup), (place, len), &mut self.pool.flights))
                 }
                 link => {
-                    if let Some(link) = link.filter(|link| link.is_open()) {
-                        link.open_after(due);
+                    if let Some(link) = link.filter(|link| link.accepts_ahead()) {
+                        link.accept_ahead_after(due);
                     }
-                    (from, self.links[from as usize].fly(place, &mut self.pool.flights))
+                    (from, self.links[from as usize].join_flight(place, &mut self.pool.flights))
                 }
             };
-            self.follow(id, next);
+            self.schedule_next(id, next);
         }
         self.pool.ahead = packets;
     }
@@ -100,7 +92,7 @@ mod tests {
     use haltere_plan::Record;
     use std::borrow::Cow;
 
-    /// Both ways, with odd delays, so that hardly any two events fall on one nanosecond.
+    /// Traffic in both directions. Because of its delays hardly any two events fall on one nanosecond.
     const DUMBBELL: &str = r#"
         duration = "1.9s"
         warmup = "700.003ms"
@@ -130,14 +122,14 @@ mod tests {
         rate = "1.01Mbit"
     "#;
 
-    fn both(text: &str) -> [Record; 2] {
+    fn with_and_without(text: &str) -> [Record; 2] {
         let plan = Scenario::parse(text, "test.toml").and_then(|one| one.plan(1)).expect("the experiment is right");
-        [true, false].map(|open| {
+        [true, false].map(|ahead| {
             let mut network = Network::new(Cow::Borrowed(&plan)).expect("the network is right");
-            if open {
-                network.fabric.open_links(&plan);
+            if ahead {
+                network.fabric.enable_ahead(&plan);
             }
-            network.live(plan.end, &Default::default()).expect("it runs");
+            network.run_until(plan.end, &Default::default()).expect("it runs");
             network.finish()
         })
     }
@@ -153,15 +145,15 @@ mod tests {
             ("7.03Mbit", "kind = 'drop_tail', limit = '7p'"),
         ] {
             let text = DUMBBELL.replace("RATE", rate).replace("QUEUE", queue);
-            let [ahead, usual] = both(&text);
+            let [ahead, usual] = with_and_without(&text);
             assert!(usual.links.iter().any(|link| link.total.dropped_overlimit + link.total.dropped_congestion > 0));
             assert!(10 * ahead.events < 9 * usual.events, "{} events of {}", ahead.events, usual.events);
             let (events, peak_events) = (usual.events, usual.peak_events);
             assert!(Record { events, peak_events, ..ahead } == usual, "{rate} {queue}: the records differ");
-            let [ahead, usual] = both(&text.replace("700.003ms", "1.8997s"));
+            let [ahead, usual] = with_and_without(&text.replace("700.003ms", "1.8997s"));
             assert!(
                 ahead.links == usual.links,
-                "{rate} {queue}: where the warm-up ends just before the run, counters differ"
+                "{rate} {queue}: counters differ if the warm-up ends just before the run"
             );
         }
     }

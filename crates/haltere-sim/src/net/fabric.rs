@@ -1,33 +1,27 @@
-//! What lies between the hosts: links, packets on their paths, and the events that move them.
+//! The network between the hosts: links, packets on their paths, and the events that move them.
 
-use crate::engine::event_queue::{EventQueue, Target};
+use crate::engine::event::{Kind, Target};
+use crate::engine::event_queue::EventQueue;
 use crate::engine::prefetch::{LINE, fetch};
 use crate::net::link::{Link, Next};
-use crate::net::packet::{Body, Header, IPV4_HEADER, Packet, Pool, is_aligned};
-use haltere_plan::{Record, Routes};
+use crate::net::packet::{Body, Header, Packet, Pool, is_aligned};
+use haltere_plan::headers::IPV4_HEADER;
+use haltere_plan::{Record, Routes, ports};
 use haltere_queue::Ecn;
 use haltere_transport::{Flags, Segment};
 use haltere_units::Time;
 
-/// At the end of a path.
+/// The end of a path.
 pub(crate) const DELIVER: u32 = u32::MAX;
 
-/// Whom an event is for.
+/// Names for the kinds of events that applications schedule.
 pub(crate) mod kind {
-    /// A link's pending event; index of the link.
-    pub const LINK: u32 = 0;
-    /// The delivery of a packet that was alone on its line; its place among the packets in flight.
-    pub const DELIVERY: u32 = 1;
-    /// A TCP endpoint's timer; index of the endpoint (twice the flow, plus one for its far end).
-    pub const TIMER: u32 = 2;
-    /// An application's next step; index of the flow.
-    pub const APP: u32 = 3;
-    /// A flow starts; index of the flow.
-    pub const START: u32 = 4;
-    /// A flow's application stops; index of the flow.
-    pub const STOP: u32 = 5;
-    /// The recorder: what is written down, see `recorder`.
-    pub const RECORD: u32 = 6;
+    use crate::engine::event::Kind;
+
+    pub const TIMER: Kind = Kind::Timer;
+    pub const APP: Kind = Kind::App;
+    pub const START: Kind = Kind::Start;
+    pub const STOP: Kind = Kind::Stop;
 }
 
 /// Links, packets and pending events.
@@ -40,87 +34,86 @@ pub(crate) struct Fabric {
     pub pool: Pool,
     /// Paths as lists of link indices, each ended by [`DELIVER`].
     pub paths: Vec<u32>,
-    /// The end of the warm-up, at which the counters of all links are read before what happens then; never, once it is past.
-    pub horizon: Time,
+    /// The end of the warm-up. The counters of all links are read then, before anything else of that instant. Never: it is past.
+    pub warmup: Time,
     /// The first instant after the run.
-    pub over: Time,
-    /// Where paths go.
+    pub after_end: Time,
+    /// Finds paths.
     pub routes: Routes,
     /// Bytes of every packet below IP.
     pub framing: u32,
-    /// Client ports given out while the run goes on.
+    /// Offset in the ephemeral range of the client port that was assigned last during the run.
     pub last_port: u16,
     /// What has been written down so far: rows of flows as they come, samples of the recorder.
     pub record: Record,
 }
 
 impl Fabric {
-    /// The next port of Linux's ephemeral range, round and round.
+    /// The next ephemeral port. After the last comes the first.
     pub fn ephemeral_port(&mut self) -> u16 {
-        const FIRST: u16 = 32_768;
-        const COUNT: u16 = 28_232;
-        self.last_port = (self.last_port + 1) % COUNT;
-        FIRST + self.last_port
+        let (port, offset) = ports::next_client(self.last_port);
+        self.last_port = offset;
+        port
     }
-    /// Adds a path over these links; where it begins is returned.
+    /// Adds a path over these links. Returns its first index in `paths`.
     pub fn add_path(&mut self, links: &[usize]) -> u32 {
         let start = self.paths.len() as u32;
         self.paths.extend(links.iter().map(|&link| link as u32));
         self.paths.push(DELIVER);
         start
     }
-    /// An event of that kind at `at`.
+    /// Adds an event of that kind at `at`.
     #[inline(always)]
-    pub fn schedule(&mut self, at: Time, kind: u32, index: usize) {
+    pub fn schedule(&mut self, at: Time, kind: Kind, index: usize) {
         debug_assert!(at >= self.now, "at {} an event for {at}", self.now);
         self.events.push(at, Target::new(kind, index as u32));
     }
-    /// A packet that was sent, or turned round, goes on to the next link of its path.
+    /// A packet that was sent or returned arrives at the next link of its path.
     pub fn forward(&mut self, packet: Packet) {
         self.pass_on(packet);
     }
-    /// The same, where one packet after the other goes on.
+    /// The same, inlined for the path that every packet takes.
     #[inline(always)]
     pub fn pass_on(&mut self, mut packet: Packet) {
         let id = self.paths[packet.header.cursor as usize];
         packet.header.cursor += 1;
         let next = self.links[id as usize].arrive(self.now, packet, &mut self.pool);
-        self.follow(id, next);
+        self.schedule_next(id, next);
     }
-    /// What link `id` needs next becomes an event.
+    /// Schedules what link `id` needs next.
     #[inline(always)]
-    pub fn follow(&mut self, id: u32, next: Next) {
+    pub fn schedule_next(&mut self, id: u32, next: Next) {
         match next {
             Next::Nothing => {}
-            Next::Event(at) => self.schedule(at, kind::LINK, id as usize),
-            Next::Delivery(at, place) => self.schedule(at, kind::DELIVERY, place as usize),
+            Next::Event(at) => self.schedule(at, Kind::Link, id as usize),
+            Next::Delivery(at, place) => self.schedule(at, Kind::Delivery, place as usize),
         }
     }
-    /// Asks for the two lines of a link that a packet touches.
+    /// Prefetches the two lines of a link that a packet touches.
     #[inline(always)]
     pub fn fetch_link(&self, id: u32) {
         let link: *const u8 = self.links.as_ptr().wrapping_add(id as usize).cast();
         fetch(link);
         fetch(link.wrapping_add(LINE));
     }
-    /// True where the packet has reached its host.
+    /// True if the packet has reached its host.
     #[inline]
     pub fn has_arrived(&self, packet: &Packet) -> bool {
         self.paths[packet.header.cursor as usize] == DELIVER
     }
-    /// The event of a link is due: the packet that comes out of it, if any.
+    /// The event of a link is due. Returns the packet that it delivers, if any.
     #[inline(always)]
     pub fn on_link(&mut self, id: usize) -> Option<Packet> {
         let (packet, next) = self.links[id].on_event(self.now, &mut self.pool);
-        self.follow(id as u32, next);
+        self.schedule_next(id as u32, next);
         packet
     }
 }
 
-/// Where an endpoint's packets start: their header, and what changes from one to the next.
+/// What an endpoint sends from: the header of its packets.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
-    /// The header of every packet from here; length, ECN and identification are filled in.
+    /// The header of every packet from here. Length, ECN and identification are filled in.
     pub header: Header,
 }
 
@@ -132,7 +125,7 @@ impl Port {
         let packet = fabric.pool.take(header, &body);
         fabric.forward(packet);
     }
-    /// Sends a TCP segment with so many bytes of options that are not its own.
+    /// Sends a TCP segment with so many bytes of options besides its own.
     #[inline]
     pub fn send_segment(&mut self, segment: &Segment, options: u32, ecn: Ecn, fabric: &mut Fabric) {
         if segment.flags.contains(Flags::SYN) {

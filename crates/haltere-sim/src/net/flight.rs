@@ -1,20 +1,20 @@
-//! Packets in flight: those of all lines lie in one place, each line's chained in order of departure.
+//! Packets in flight. One list holds those of all lines; the packets of one line are chained in order of departure.
 //!
-//! A place that a delivery frees is the next to be taken, so as many places are in use as packets were ever under way at once,
-//! and the few that a short line uses are in the cache, however many lines there are.
+//! A place that a delivery frees is the next to be used. So the list has as many places as packets were ever in flight at once, and
+//! the few places that a short line uses stay in the cache, however many lines there are.
 //!
 //! ```text
 //!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line
 //! ```
 
-use crate::engine::event_queue::Target;
+use crate::engine::event::Target;
 use crate::engine::prefetch::fetch;
 use haltere_units::Time;
 
-/// Ends a chain.
+/// The end of a chain.
 const NONE: u32 = u32::MAX;
 
-/// A packet on the line: with the simulator's packets one cache line.
+/// A packet in flight. With the simulator's packets it fills one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct InFlight<P> {
@@ -36,8 +36,17 @@ impl Default for Flight {
     }
 }
 
+/// A packet that a link sent ahead of time: see [`ahead`](crate::net::ahead).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ahead {
+    /// The link that sent it.
+    pub from: u32,
+    /// Its place among the packets in flight. It is in no line's flight yet.
+    pub place: u32,
+}
+
 impl Flight {
-    /// How many there are.
+    /// The number of packets.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
@@ -48,7 +57,7 @@ impl Flight {
 #[derive(Debug)]
 pub(crate) struct Flights<P> {
     places: Vec<InFlight<P>>,
-    /// The place after this one: of its flight, or of those that are free.
+    /// The place after this one, in its flight or among the free places.
     next: Vec<u32>,
     free: u32,
 }
@@ -60,13 +69,13 @@ impl<P> Default for Flights<P> {
 }
 
 impl<P: Copy> Flights<P> {
-    /// The packet joins the end of that flight, to be delivered at `due`.
+    /// Adds the packet to the end of that flight. It is delivered at `due`.
     #[inline(always)]
     pub fn push(&mut self, flight: &mut Flight, due: Time, packet: P) {
         let at = self.place(due, packet);
         self.join(flight, at);
     }
-    /// The packet is in flight on a line of its own; its place is returned.
+    /// Stores a packet that is in no line's flight. Returns its place.
     #[inline(always)]
     pub fn place(&mut self, due: Time, packet: P) -> u32 {
         let at = self.free;
@@ -77,7 +86,7 @@ impl<P: Copy> Flights<P> {
         self.places[at as usize] = InFlight { packet, due };
         at
     }
-    /// There was never as much in flight.
+    /// There were never as many packets in flight.
     #[cold]
     #[inline(never)]
     fn place_more(&mut self, due: Time, packet: P) -> u32 {
@@ -87,24 +96,24 @@ impl<P: Copy> Flights<P> {
         self.next.push(NONE);
         at
     }
-    /// The packet at that place goes on from there, and is delivered at `due`.
+    /// The packet at that place is delivered at `due` instead.
     #[inline(always)]
-    pub fn go_on(&mut self, at: u32, due: Time) {
+    pub fn set_due(&mut self, at: u32, due: Time) {
         self.places[at as usize].due = due;
     }
-    /// The packet at that place, and when it is delivered.
+    /// The packet at that place, and the time of its delivery.
     #[inline(always)]
     pub fn get_mut(&mut self, at: u32) -> (&mut P, Time) {
         let place = &mut self.places[at as usize];
         (&mut place.packet, place.due)
     }
-    /// Takes the packet that was [placed](Flights::place) there.
+    /// Removes the packet that was [placed](Flights::place) there.
     #[inline(always)]
     pub fn take(&mut self, at: u32) -> P {
         self.next[at as usize] = core::mem::replace(&mut self.free, at);
         self.places[at as usize].packet
     }
-    /// The packet at that [place](Flights::place) joins the end of that flight.
+    /// Adds the packet at that [place](Flights::place) to the end of that flight.
     #[inline(always)]
     pub fn join(&mut self, flight: &mut Flight, at: u32) {
         self.next[at as usize] = NONE;
@@ -116,14 +125,14 @@ impl<P: Copy> Flights<P> {
         flight.tail = at;
         flight.len += 1;
     }
-    /// Asks for the line of the head of that flight, and gives its place; [`NONE`] where there is none.
+    /// Prefetches the head of that flight and returns its place, or [`NONE`] if the flight is empty.
     #[inline(always)]
     pub fn fetch_first(&self, flight: &Flight) -> u32 {
         let place = if flight.len > 0 { flight.head } else { NONE };
         self.fetch_place(place);
         place
     }
-    /// Asks for the line of a place.
+    /// Prefetches a place.
     #[inline(always)]
     pub fn fetch_place(&self, place: u32) {
         fetch(self.places.as_ptr().wrapping_add(place as usize));
@@ -133,16 +142,16 @@ impl<P: Copy> Flights<P> {
     pub fn look(&self, place: u32) -> Option<&P> {
         self.places.get(place as usize).map(|place| &place.packet)
     }
-    /// When the head of that flight is delivered; never: nothing is in flight.
+    /// When the head of that flight is delivered. Never: nothing is in flight.
     #[inline(always)]
     pub fn due(&self, flight: &Flight) -> Time {
         self.places.get(flight.head as usize).map_or(Time::NEVER, |head| head.due)
     }
-    /// When the last packet of that flight is delivered, where there is one.
+    /// When the last packet of that flight is delivered, if there is one.
     pub fn last_due(&self, flight: &Flight) -> Option<Time> {
         (flight.len > 0).then(|| self.places[flight.tail as usize].due)
     }
-    /// The head of that flight, if it is delivered by `now`.
+    /// Removes the head of that flight, if it is delivered by `now`.
     #[inline(always)]
     pub fn pop(&mut self, flight: &mut Flight, now: Time) -> Option<P> {
         let at = flight.head;
@@ -162,9 +171,9 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// Three lines in one place deliver what a queue each would, and no more places are made than packets were under way at once.
+        /// Three lines in one list deliver what a queue each would, and there are only as many places as packets were in flight at once.
         #[test]
-        fn lines_share_the_place_and_keep_their_order(steps in prop::collection::vec((0usize..3, any::<bool>(), 0u64..5), 1..400)) {
+        fn lines_share_the_list_and_keep_their_order(steps in prop::collection::vec((0usize..3, any::<bool>(), 0u64..5), 1..400)) {
             let (mut flights, mut lines): (_, [Flight; 3]) = (Flights::default(), Default::default());
             let mut model: [VecDeque<(Time, u16)>; 3] = Default::default();
             let mut most = 0;

@@ -1,4 +1,4 @@
-//! What lies between the hosts: packets, links, and the paths over them.
+//! The network between the hosts: packets, links, and the paths over them.
 
 pub(crate) mod ahead;
 pub(crate) mod fabric;

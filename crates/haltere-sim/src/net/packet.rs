@@ -1,34 +1,29 @@
-//! A packet on its way, by value, and where the rare options of packets are kept.
+//! Packets as values, and the pool for what few packets carry.
 //!
-//! A packet is 56 bytes, so with a time it fills a cache line: queues hold packets one after the other in rings, and those on
-//! lines lie together in [`Flights`]. What few packets carry (SACK blocks, the options of a
-//! SYN) is kept aside by the pool, and the packet holds its number.
+//! A packet has 56 bytes, so a packet and a time fill a cache line. Queues hold packets in rings; [`Flights`] holds the packets on
+//! lines. SACK blocks and the options of a SYN are kept in the pool, and the packet holds their number.
 
 use crate::capture::wire_format::ecn_bits;
 use crate::engine::prefetch::fetch;
-use crate::net::ahead::Ahead;
-use crate::net::flight::Flights;
+use crate::net::flight::{Ahead, Flights};
+pub(crate) use haltere_plan::headers::UDP_HEADER;
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
 
-/// Bytes of an IPv4 header without options.
-pub(crate) const IPV4_HEADER: u32 = 20;
 /// Low bits of the sequence number that RuN2C's senders start at zero (`isn_zero_bits` of TCP): offsets to 4 MiB.
 const ISN_BITS: u32 = 22;
 /// IP protocol numbers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Bytes of a UDP header, and of an ICMP echo header.
-pub(crate) const UDP_HEADER: u32 = 8;
 
-/// What a router needs of a packet.
+/// The part of a packet that links and routers read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub(crate) struct Header {
     /// Length on a link in bytes, framing included.
     pub len: u32,
-    /// Where on its path the packet is: index of its next link in the network's list of paths.
+    /// The packet's place on its path: index of its next link in the network's list of paths.
     pub cursor: u32,
     /// The endpoint to which it goes: twice the flow's index, plus one at the flow's far end.
     pub endpoint: u32,
@@ -46,14 +41,14 @@ pub(crate) struct Header {
     pub protocol: u8,
     /// DSCP.
     pub dscp: u8,
-    /// ECN field, and what else is so or not.
+    /// The ECN field and two flags.
     pub marks: Marks,
-    /// TCP flags; of an echo 1 where it is the answer.
+    /// TCP flags. Of an echo: 1 if it is the reply.
     pub flags: u8,
 }
 
-/// The ECN field and two answers, in a byte of which every value means something: where a field had values that mean nothing, an
-/// `Option<Packet>` would keep its `None` there, in the middle of the packet, and be copied in pieces.
+/// The ECN field and two flags in one byte, of which every value is valid. If a field of the packet had invalid values,
+/// `Option<Packet>` would store its `None` there, in the middle of the packet, and the compiler would copy it in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Marks(u8);
 
@@ -77,23 +72,23 @@ impl Marks {
     pub fn with_ecn(self, ecn: Ecn) -> Marks {
         Marks(self.0 & !Marks::ECN | ecn_bits(ecn))
     }
-    /// It is a copy that a queue turned round.
+    /// It is a returned packet: a copy that a queue sends back to its sender.
     #[inline]
     pub fn is_returned(self) -> bool {
         self.0 & Marks::RETURNED != 0
     }
-    /// TCP: the initial sequence number of its stream ends in as many zero bits as let a router read the offset.
+    /// TCP: the initial sequence number of its stream ends in so many zero bits that a router can read the offset.
     #[inline]
     pub fn is_aligned(self) -> bool {
         self.0 & Marks::ALIGNED != 0
     }
-    /// The same, where that is so or not.
+    /// The same with that flag.
     pub fn with_aligned(self, aligned: bool) -> Marks {
         Marks(self.0 & !Marks::ALIGNED | if aligned { Marks::ALIGNED } else { 0 })
     }
 }
 
-/// True for an initial sequence number from which a router can tell the offset of a later one.
+/// True for an initial sequence number from which a router can compute the offset of a later one.
 pub(crate) fn is_aligned(isn: u32) -> bool {
     isn.trailing_zeros() >= ISN_BITS
 }
@@ -118,7 +113,7 @@ pub(crate) struct Echo {
     pub seq: u16,
     /// Payload bytes.
     pub payload: u32,
-    /// It is the answer.
+    /// It is the reply.
     pub reply: bool,
 }
 
@@ -143,7 +138,7 @@ struct Content {
 /// The segment has timestamps.
 const TIMESTAMPS: u32 = 1 << 31;
 
-/// A packet. Aligned so that its copies, with a time or a tag before it, all fall into the same pieces.
+/// A packet. The alignment keeps the pieces of a copy the same, whether a time, a tag or nothing is before the packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(8))]
 pub(crate) struct Packet {
@@ -163,8 +158,8 @@ struct Rare {
 }
 
 impl Packet {
-    /// Sends the packet back where it came from, CE set: ends exchanged. The cursor is left to the caller.
-    pub fn turn_round(&mut self) {
+    /// Makes a returned packet of this one: CE is set, and source and destination are exchanged. The caller sets the cursor.
+    fn return_to_sender(&mut self) {
         let h = &mut self.header;
         core::mem::swap(&mut h.src, &mut h.dst);
         core::mem::swap(&mut h.src_port, &mut h.dst_port);
@@ -220,7 +215,7 @@ impl Pkt for Packet {
         let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
         self.header.protocol == TCP && self.content.payload > 0 && u16::from(self.header.flags) & others == 0
     }
-    /// A router can read the offset only where the initial sequence number ends in [`ISN_BITS`] zero bits.
+    /// A router can read the offset only if the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {
         if self.header.protocol != TCP || !self.header.marks.is_aligned() {
             return None;
@@ -233,16 +228,16 @@ impl Pkt for Packet {
     }
 }
 
-/// Packets in flight, the rare options of packets under way, and copies on their way back.
+/// Packets in flight, the rare options of packets, and returned packets.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     pub flights: Flights<Packet>,
     rare: Vec<Rare>,
     /// Places in `rare` not in use.
     free: Vec<u32>,
-    /// Copies that disciplines turned round, for the network to send.
+    /// Returned packets, which the network sends back.
     pub returned: Vec<Packet>,
-    /// What feeders sent, for the fabric to put on the links that it comes to.
+    /// Packets that links sent ahead of time. The fabric puts them on their next links.
     pub ahead: Vec<Ahead>,
 }
 
@@ -289,7 +284,7 @@ impl Pool {
             }
         }
     }
-    /// Asks for what the packet carries that is kept here, if anything is.
+    /// Prefetches the part of the packet that is kept here, if there is one.
     #[inline(always)]
     pub fn fetch_rare(&self, packet: &Packet) {
         if let Some(at) = (packet.content.more & !TIMESTAMPS).checked_sub(1) {
@@ -332,14 +327,14 @@ impl Pool {
         }
         segment
     }
-    /// The packet has reached its receiver: the segment that it carries, if it is TCP.
+    /// The packet has reached its receiver. Returns the segment that it carries, if it is TCP.
     #[inline(always)]
     pub fn open_segment(&mut self, packet: &Packet) -> Option<Segment> {
         let segment = (packet.header.protocol == TCP).then(|| self.segment(packet));
         self.give(packet);
         segment
     }
-    /// The packet has reached its receiver: what it carries.
+    /// The packet has reached its receiver. Returns what it carries.
     #[inline]
     pub fn open(&mut self, packet: &Packet) -> Body {
         let body = self.body(packet);
@@ -353,11 +348,11 @@ impl Pool {
             self.free.push(at);
         }
     }
-    /// A copy of `packet` goes back to its sender.
+    /// Makes a copy of `packet` that goes back to its sender.
     pub fn send_back(&mut self, packet: &Packet) {
         let body = self.body(packet);
         let mut copy = self.take(packet.header, &body);
-        copy.turn_round();
+        copy.return_to_sender();
         self.returned.push(copy);
     }
 }

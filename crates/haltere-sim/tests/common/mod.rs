@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use haltere_plan::Plan;
-use haltere_plan::plan::{AppPlan, CbrPlan, FlowPlan, LinkPlan, Measure, PingPlan};
+use haltere_plan::plan::{AppPlan, CbrPlan, FlowPlan, LinkPlan, PingPlan};
 use haltere_queue::{QueueParams, drop_tail};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
 
@@ -23,7 +23,7 @@ pub fn wire(a: usize, b: usize, mbps: u64) -> Vec<LinkPlan> {
 }
 
 pub fn flow(from: usize, to: usize, app: AppPlan) -> FlowPlan {
-    FlowPlan { name: String::new(), group: 0, from, to, start: Time::ZERO, stop: None, app }
+    FlowPlan::new("", from, to, app)
 }
 
 pub fn cbr(mbps: u64, packet: u64) -> AppPlan {
@@ -39,15 +39,5 @@ pub fn plan(nodes: usize, links: Vec<LinkPlan>, mut flows: Vec<FlowPlan>, length
     for (i, flow) in flows.iter_mut().enumerate() {
         flow.name = format!("f{i}");
     }
-    Plan {
-        seed: 1,
-        end: Time::ZERO + length,
-        warmup: Time::ZERO,
-        framing: 14,
-        nodes: (0..nodes).map(|i| format!("n{i}")).collect(),
-        links,
-        flows,
-        ecmp: false,
-        measure: Measure::default(),
-    }
+    Plan::new(Plan::node_names(nodes), links, flows, Time::ZERO + length)
 }

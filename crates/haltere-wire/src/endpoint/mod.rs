@@ -184,7 +184,7 @@ pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
 /// How long the agent may sleep before it looks whether it is to stop.
 const ATTENTION: Dur = Dur::from_ms(50);
 /// First port of the flows' receivers.
-pub(crate) const FIRST_PORT: u16 = 5001;
+pub(crate) const FIRST_PORT: u16 = haltere_plan::ports::FIRST_SERVER;
 
 /// Which of a flow's descriptors has something to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

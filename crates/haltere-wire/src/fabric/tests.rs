@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{cable, ethernet, ipv4, link, run_script, tcp};
 use haltere_queue::{Pkt, QueueParams};
-use haltere_units::{Prob, Rate};
+use haltere_units::{Bytes, Prob, Rate};
 
 fn frame(id: u32, len: usize) -> Vec<u8> {
     ethernet(0x0800, &ipv4(2, 6, [10, 0, 0, 1], [10, 0, 0, 2], &tcp(1, 2, id, len - 54)))

@@ -24,24 +24,14 @@ fn dumbbell(queue: &str, flows: Vec<(usize, usize, AppPlan)>, seconds: u64) -> P
         links.push(link(a, b, Some(Rate::from_mbps(10)), Dur::from_ms(10), queue));
     }
     let flow = |(i, (from, to, app)): (usize, (usize, usize, AppPlan))| FlowPlan {
-        name: format!("f{i}"),
-        group: 0,
-        from,
-        to,
         start: Time::ZERO + Dur::from_ms(10),
-        stop: None,
-        app,
+        ..FlowPlan::new(format!("f{i}"), from, to, app)
     };
+    let flows = flows.into_iter().enumerate().map(flow).collect();
     Plan {
-        seed: 1,
-        end: Time::ZERO + Dur::from_secs(seconds),
         warmup: Time::ZERO + Dur::from_secs(1),
-        framing: 14,
-        nodes: (0..6).map(|n| format!("n{n}")).collect(),
-        links,
-        flows: flows.into_iter().enumerate().map(flow).collect(),
-        ecmp: false,
         measure: Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(100)) },
+        ..Plan::new(Plan::node_names(6), links, flows, Time::ZERO + Dur::from_secs(seconds))
     }
 }
 

@@ -42,7 +42,7 @@ impl Heap {
         self.sift_down(last);
         Some(first)
     }
-    /// Puts `entry` where the top stands and lets it sink.
+    /// Replaces the top by `entry` and sifts it down.
     fn sift_down(&mut self, entry: Key) {
         let heap = &mut self.entries[..];
         let mut at = 0;

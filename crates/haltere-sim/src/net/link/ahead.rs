@@ -1,89 +1,90 @@
-//! A link that takes packets ahead of time, and the link that feeds it: see [`ahead`](crate::net::ahead).
+//! The parts of a link for packets ahead of time: see [`ahead`](crate::net::ahead).
 
-use super::{Link, NO_FEEDER, Next};
+use super::{Link, NOT_AHEAD, Next};
 use crate::net::flight::Flights;
 use crate::net::packet::Packet;
 use haltere_queue::{Qdisc, Returns};
 use haltere_units::Time;
 
 impl Link {
-    /// Only links without oddities feed others ahead of time, or are fed.
+    /// The link has no extras. Only such links send or accept packets ahead of time.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.extras.is_none()
     }
-    /// True where an empty line takes a packet without asking the discipline.
+    /// An empty line takes a packet without asking the discipline.
     pub fn lets_pass(&self) -> bool {
         self.passing > 0
     }
-    /// True where the discipline sends copies back to where packets came from.
+    /// The discipline may return packets to their senders.
     pub fn returns(&self) -> bool {
         self.queue.returns() != Returns::Never
     }
-    /// What it sends may go ahead of time; `index` is its own.
-    pub fn feed(&mut self, index: u32) {
-        self.feeder = index;
+    /// From now on packets of this link, whose index is `index`, may be sent ahead of time.
+    pub fn send_ahead_as(&mut self, index: u32) {
+        self.index_ahead = index;
     }
-    /// True where it [feeds](Link::feed) others.
+    /// The link sends packets ahead of time.
     #[inline(always)]
-    pub fn feeds(&self) -> bool {
-        self.feeder != NO_FEEDER
+    pub fn sends_ahead(&self) -> bool {
+        self.index_ahead != NOT_AHEAD
     }
-    /// Its one feeder may put packets on it ahead of time, once packets have come to it as ever by `time`.
+    /// The one link before this one may put packets on it ahead of time after `time`. Until then a packet arrives by an event.
     #[inline(always)]
-    pub fn open_after(&mut self, time: Time) {
-        self.open_from = time;
+    pub fn accept_ahead_after(&mut self, time: Time) {
+        self.ahead_from = time;
     }
-    /// True where packets [may](Link::open_after) be put on it ahead of time at times.
+    /// The link [accepts](Link::accept_ahead_after) packets ahead of time, now or later.
     #[inline(always)]
-    pub fn is_open(&self) -> bool {
-        self.open_from != Time::NEVER
+    pub fn accepts_ahead(&self) -> bool {
+        self.ahead_from != Time::NEVER
     }
-    /// True where a packet of `len` bytes that arrives at `due` will find the line free, nothing waiting and none before it on its way.
+    /// True if a packet of `len` bytes that arrives at `due` will find the line free, nothing waiting and no packet between it and
+    /// this link.
     #[inline(always)]
     pub fn will_pass(&self, now: Time, due: Time, len: u32) -> bool {
-        self.open_from < now && self.passes(due, len)
+        self.ahead_from < now && self.passes(due, len)
     }
-    /// The packet of that place and length [will pass](Link::will_pass) when it arrives at `due`; it counts from `horizon` on, where that
-    /// is earlier.
+    /// The line takes the packet of that place and length, which [will pass](Link::will_pass) when it arrives at `due`. If it arrives
+    /// after the warm-up, it is counted then.
     #[inline(always)]
     pub fn pass_ahead(
         &mut self,
-        (now, due, horizon): (Time, Time, Time),
+        (now, due, warmup): (Time, Time, Time),
         (place, len): (u32, u32),
         flights: &mut Flights<Packet>,
     ) -> Next {
         let alone = self.is_clear(now);
-        if due < horizon {
+        if due < warmup {
             self.arrived += 1;
             self.sent_bytes += u64::from(len);
         } else {
-            self.tally.later_packets += 1;
-            self.tally.later_bytes += u64::from(len);
+            self.counters.later_packets += 1;
+            self.counters.later_bytes += u64::from(len);
         }
         self.occupy(due);
         let due = self.serialise(due, len);
-        flights.go_on(place, due);
+        flights.set_due(place, due);
         if alone {
             return Next::Delivery(due, place);
         }
         flights.join(&mut self.flight, place);
         if self.scheduled == Time::NEVER { self.schedule(flights) } else { Next::Nothing }
     }
-    /// The horizon is reached: what was to count later counts now.
+    /// The warm-up has ended: counts the packets that arrive after it.
     pub fn count_later(&mut self) {
-        self.arrived += u64::from(core::mem::take(&mut self.tally.later_packets));
-        self.sent_bytes += core::mem::take(&mut self.tally.later_bytes);
+        self.arrived += u64::from(core::mem::take(&mut self.counters.later_packets));
+        self.sent_bytes += core::mem::take(&mut self.counters.later_bytes);
     }
-    /// What was sent from here and lies at that place goes the usual way.
-    pub fn fly(&mut self, place: u32, flights: &mut Flights<Packet>) -> Next {
+    /// The packet at that place, which this link sent, arrives at the next link by an event.
+    pub fn join_flight(&mut self, place: u32, flights: &mut Flights<Packet>) -> Next {
         flights.join(&mut self.flight, place);
-        self.schedule(flights) // perhaps earlier than what is pending: that was for later packets
+        self.schedule(flights) // perhaps earlier than the pending event, which was for later packets
     }
-    /// When a link with a backlog and nothing in flight is to be looked at again: when the line is free, or, as no packet sent then
-    /// comes to the next link earlier, the delay after that.
+    /// When a link with a backlog and nothing in flight has its next event. That is when the line is free. A link that sends ahead
+    /// adds the delay, because no packet that it sends afterwards reaches the next link earlier.
     #[inline]
-    pub(super) fn look_again(&self) -> Time {
-        if self.feeds() { self.free_at + self.delay } else { self.free_at }
+    pub(super) fn next_dequeue(&self) -> Time {
+        if self.sends_ahead() { self.free_at + self.delay } else { self.free_at }
     }
 }

@@ -1,9 +1,8 @@
-//! A link that becomes another while packets are in it.
+//! Changes of a link while packets are in it.
 //!
-//! The packet on the line and those in flight go on as they began; no packet overtakes one before it, also
-//! where the way became shorter. Those that wait in a discipline that is replaced leave it through its dequeue and enter the
-//! new one through its enqueue, all at that instant: what either drops or marks meanwhile counts as ever. The
-//! new discipline has then idled since the start of the run.
+//! The packet on the line and those in flight keep their times. No packet overtakes the one before it, even if the delay became
+//! shorter. If the discipline is replaced, its packets leave it by dequeue and enter the new one by enqueue, all at that instant. Drops
+//! and marks of both are counted as usual. The new discipline was idle from the start of the run until then.
 
 use super::{Extras, Link, Next, QueueFate};
 use crate::net::packet::{Packet, Pool};
@@ -12,8 +11,8 @@ use haltere_queue::{Qdisc, Queue};
 use haltere_units::Time;
 
 impl Link {
-    /// Rate, delay, jitter and loss become those of `fresh`, the link `of` that plan and seed, and the discipline where `with_queue` says so.
-    pub fn become_like(
+    /// Rate, delay, jitter and loss become those of `fresh`, the link `of` that plan and seed. So does the discipline if `with_queue`.
+    pub fn change_to(
         &mut self,
         fresh: Link,
         of: (&LinkPlan, u64),
@@ -47,15 +46,15 @@ impl Link {
         self.schedule(&pool.flights)
     }
     fn replace_queue(&mut self, queue: Queue<Packet>, now: Time, pool: &mut Pool) {
-        let mut verdict = QueueFate { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
-        let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut verdict)).collect();
-        assert_eq!(self.queue.backlog().packets, 0, "a discipline keeps packets although the link can send");
+        let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
+        let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut fate)).collect();
+        assert_eq!(self.queue.backlog().packets, 0, "a discipline gave out no packet although it has some");
         self.queue = queue;
         self.cache_queue_properties();
         self.run_timers(now);
-        let mut verdict = QueueFate { now, waiting: &mut self.waiting, tally: &mut self.tally, pool };
+        let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         for packet in moved {
-            self.queue.enqueue(now, packet, &mut verdict);
+            self.queue.enqueue(now, packet, &mut fate);
         }
     }
 }

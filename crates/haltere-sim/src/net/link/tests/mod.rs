@@ -86,7 +86,7 @@ fn eager(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time, by_event
 
 fn streams(link: &mut Link, plan: &LinkPlan, seed: u64) -> Streams {
     let mut streams = Streams::new(seed, &plan.name);
-    if let Some(signals) = &link.tally.active.signals {
+    if let Some(signals) = &link.counters.signals.made {
         streams.queue = signals.rng.clone();
     }
     if let Some(extras) = &link.extras {
@@ -222,7 +222,7 @@ fn compare(plan: &LinkPlan, what: &str) {
         let last = arrivals.last().expect("some").0;
         for end in [last, last + Dur::from_secs(30)] {
             let (got, want) = (lazy(plan, seed, &arrivals, end), eager(plan, seed, &arrivals, end, true));
-            assert!(want.delivered.len() > 1000, "{what}: {} packets came through", want.delivered.len());
+            assert!(want.delivered.len() > 1000, "{what}: {} packets were delivered", want.delivered.len());
             assert_eq!(got.readings, want.readings, "{what}, load {load}");
             assert_eq!(got, want, "{what}, load {load}");
         }

@@ -1,13 +1,13 @@
 //! Random links and random traffic through both forms of the link.
 //!
-//! `HALTERE_LINK_CASES=10000 cargo test -p haltere-sim --lib random` runs so many cases.
+//! `HALTERE_LINK_CASES=100000 cargo test -p haltere-sim --lib random` runs so many cases.
 
 use super::*;
 use haltere_plan::varying::{Steps, Trace};
 use serde_json::{Value, json};
 
 /// Cases of the usual test run.
-const CASES: u64 = 2000;
+const CASES: u64 = 10_000;
 
 /// Draws of one case.
 struct Draw(Rng);
@@ -159,7 +159,7 @@ impl Draw {
         let rate = plan.rate.unwrap_or(Rate::from_mbps(10)).as_bps_f64();
         let (mut now, mut steps) = (Time::ZERO, Vec::new());
         let flows = 1 + self.below(12);
-        let count = 20 + self.below(180);
+        let count = 20 + self.below(280);
         let warmup = self.below(count);
         for id in 0..count {
             let mean = 700.0 * 8.0 / rate / load * if self.one_in(60) { 200.0 } else { 1.5 };
