@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api import Scenario
+from ..errors import InputError
 from ..report.document import Document, Heading, Table, Text
 from ..runs.results import Results
 from ..worlds import COMPARED, World
@@ -141,6 +142,8 @@ def compare(
 ) -> Comparison:
     """Runs the experiment in two worlds, the baseline first, into ``out/NAME`` of each, and compares."""
     baseline, other = both = (world_of(worlds[0]), world_of(worlds[1]))
+    if baseline.name == other.name:
+        raise InputError(f"worlds must be two, got `{baseline.name}` twice")
     cores = [core for _, core in scenario.points()]
     for one in both:  # refused before the first has worked for nothing
         one.check(cores)

@@ -69,8 +69,11 @@ def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
 
 def world(one: argparse.ArgumentParser) -> None:
     """Adds --world, and the options of the worlds."""
-    listed = "; ".join(f"{name}{' (default)' if name == worlds.DEFAULT else ''}: {kind.about}" for name, kind in worlds.WORLDS.items())  # fmt: skip
-    one.add_argument("--world", choices=list(worlds.WORLDS), default=worlds.DEFAULT, help=f"where it runs. {listed}")
+    listed = " ".join(
+        f"{name}{' (default)' if name == worlds.DEFAULT else ''}: {kind.about[0].lower()}{kind.about[1:]}"
+        for name, kind in worlds.WORLDS.items()
+    )
+    one.add_argument("--world", choices=list(worlds.WORLDS), default=worlds.DEFAULT, help=f"where it runs; {listed}")
     world_options(one)
 
 
