@@ -6,7 +6,7 @@
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: none.
 
 use crate::scoreboard::{APP_LIMITED, SAMPLED, Sent, sent_after};
-use haltere_congestion::RateSample;
+use haltere_congestion::{LostSegment, RateSample};
 use haltere_units::{Bytes, Dur};
 
 /// The connection's counters.
@@ -61,6 +61,19 @@ impl Delivery {
         if self.app_limited != 0 {
             sent.flags |= APP_LIMITED;
         }
+    }
+
+    /// A segment is marked lost: what that tells of the flight in which it was sent.
+    #[cold]
+    pub(crate) fn on_lost(&mut self, sent: &Sent, bytes: u64) -> LostSegment {
+        self.lost += bytes;
+        let mut event = LostSegment::new(sent.seq, Bytes::new(bytes));
+        event.tx_in_flight = Bytes::new(u64::from(sent.in_flight));
+        event.lost = Bytes::new(u64::from((self.lost as u32).wrapping_sub(sent.lost)));
+        event.prior_delivered = sent.delivered;
+        event.total_delivered = self.delivered;
+        event.app_limited = sent.has(APP_LIMITED);
+        event
     }
 
     /// A segment is delivered: the one sent last gives the sample.

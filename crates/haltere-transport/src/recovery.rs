@@ -152,7 +152,11 @@ impl Prr {
 impl Sender {
     /// Holds a segment lost.
     pub(crate) fn lose(&mut self, index: usize) {
-        self.delivery.lost += self.board.lose(index);
+        let bytes = self.board.lose(index);
+        if bytes > 0 {
+            let event = self.delivery.on_lost(self.board.get(index), bytes);
+            self.control.on_segment_lost(&event);
+        }
     }
 
     fn loss_event(&self, now: Time, kind: LossKind) -> LossEvent {
