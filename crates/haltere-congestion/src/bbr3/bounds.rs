@@ -82,6 +82,11 @@ impl Bounds {
         self.loss_round_delivered = delivered;
         self.lost_ranges = 0;
     }
+    /// The loss round ends when a segment is delivered that left after so many delivered bytes.
+    #[cfg(test)]
+    pub fn loss_round_delivered(&self) -> u64 {
+        self.loss_round_delivered
+    }
     pub fn note_lost_range(&mut self, lost: &LostSegment) {
         self.loss_in_round = true;
         if self.lost_ranges == 0 || lost.seq != self.lost_end {
