@@ -15,9 +15,14 @@
  *     -DHYSTERESIS -DRETURN      two thresholds, a marked copy goes back
  * and for the test -DSHOW_DEPTH, which overwrites the IP identification.
  *
- * The way of a copy: egress clones the packet into egress (the clone waits in the queue of the mirror session's port); there its
- * ends are exchanged and its TTL restored, and it is recirculated; ingress marks it and forwards it by the table; it
- * passes the queue like every packet, but is never cloned again.
+ * The path of a copy: egress clones the packet into egress, and the clone waits in the queue of the mirror session's port.
+ * There its ends are exchanged and its TTL restored, and it is recirculated. Ingress marks it and forwards it by the table.
+ * It passes the queue like every packet, but is never cloned again.
+ *
+ * What is returned: TCP segments with payload and without SYN, FIN and RST. A returned SYN would look to its sender like a
+ * simultaneous open (RFC 9293 section 3.5), and the connection would be reset. UDP has no sender that a copy could slow down.
+ *
+ * Packets with IP options are forwarded with their options. Fragments are marked, but not returned.
  *
  * Deviations from `threshold`, all of the target: the depth is that of one output port's queue, since simple_switch has no
  * queue that all ports share; what is decided on arrival is carried out when the packet leaves; nothing is dropped here.
@@ -27,7 +32,6 @@
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
-const bit<8> PROTOCOL_UDP = 17;
 /* RFC 3168 section 5: 00 is not ECN-capable, 01 and 10 are, 11 says that congestion was met. */
 const bit<2> NOT_ECT = 0;
 const bit<2> CE = 3;
@@ -58,26 +62,43 @@ header ipv4_t {
     bit<2> ecn;
     bit<16> total_length;
     bit<16> identification;
-    bit<3> flags;
+    bit<2> flags;
+    bit<1> more_fragments;
     bit<13> fragment_offset;
     bit<8> ttl;
     bit<8> protocol;
     bit<16> checksum;
     bit<32> src;
     bit<32> dst;
+    varbit<320> options;
 }
 
-/* Both transports begin with their ports, and nothing else is read or written. */
-header ports_t {
+/* The first byte of an IP header, read before the header is extracted: its length is in it. */
+header ip_start_t {
+    bit<4> version;
+    bit<4> ihl;
+}
+
+header tcp_t {
     bit<16> src;
     bit<16> dst;
+    bit<32> sequence;
+    bit<32> acknowledgment;
+    bit<4> data_offset;
+    bit<4> reserved;
+    bit<5> other_flags;
+    bit<1> rst;
+    bit<1> syn;
+    bit<1> fin;
+    bit<16> window;
+    bit<16> checksum;
+    bit<16> urgent;
 }
 
 struct headers_t {
     ethernet_t ethernet;
     ipv4_t ipv4;
-    ports_t tcp;
-    ports_t udp;
+    tcp_t tcp;
 }
 
 struct metadata_t {}
@@ -86,16 +107,25 @@ parser HaltereParser(packet_in packet, out headers_t h, inout metadata_t m, inou
     state start {
         packet.extract(h.ethernet);
         transition select(h.ethernet.ether_type) {
-            ETHERTYPE_IPV4: ipv4;
+            ETHERTYPE_IPV4: ip_start;
+            default: accept;
+        }
+    }
+    /* Version 4 and a header of 5 to 15 words. Ingress drops everything else, since no IPv4 header is valid then. */
+    state ip_start {
+        transition select(packet.lookahead<bit<8>>()) {
+            0x45: ipv4;
+            0x46 &&& 0xFE: ipv4;
+            0x48 &&& 0xF8: ipv4;
             default: accept;
         }
     }
     state ipv4 {
-        packet.extract(h.ipv4);
-        /* A later fragment has no ports; with options they stand elsewhere. Both pass and are marked all the same. */
-        transition select(h.ipv4.ihl, h.ipv4.fragment_offset, h.ipv4.protocol) {
-            (5, 0, PROTOCOL_TCP): tcp;
-            (5, 0, PROTOCOL_UDP): udp;
+        /* The options are what the header has beyond its 5 words of 32 bits. */
+        packet.extract(h.ipv4, ((bit<32>) packet.lookahead<ip_start_t>().ihl - 5) * 32);
+        /* A fragment is no whole segment: it is forwarded and marked like every packet. */
+        transition select(h.ipv4.more_fragments, h.ipv4.fragment_offset, h.ipv4.protocol) {
+            (0, 0, PROTOCOL_TCP): tcp;
             default: accept;
         }
     }
@@ -103,17 +133,14 @@ parser HaltereParser(packet_in packet, out headers_t h, inout metadata_t m, inou
         packet.extract(h.tcp);
         transition accept;
     }
-    state udp {
-        packet.extract(h.udp);
-        transition accept;
-    }
 }
 
 control HaltereVerifyChecksum(inout headers_t h, inout metadata_t m) {
     apply {
-        verify_checksum(h.ipv4.isValid() && h.ipv4.ihl == 5,
+        verify_checksum(h.ipv4.isValid(),
             { h.ipv4.version, h.ipv4.ihl, h.ipv4.dscp, h.ipv4.ecn, h.ipv4.total_length, h.ipv4.identification, h.ipv4.flags,
-              h.ipv4.fragment_offset, h.ipv4.ttl, h.ipv4.protocol, h.ipv4.src, h.ipv4.dst },
+              h.ipv4.more_fragments, h.ipv4.fragment_offset, h.ipv4.ttl, h.ipv4.protocol, h.ipv4.src, h.ipv4.dst,
+              h.ipv4.options },
             h.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
@@ -150,8 +177,10 @@ control HaltereIngress(inout headers_t h, inout metadata_t m, inout standard_met
 control HaltereEgress(inout headers_t h, inout metadata_t m, inout standard_metadata_t standard) {
     /* The thresholds in packets, upper first: commands.txt sets them, and they may be changed while it runs. */
     register<bit<19>>(2) thresholds;
+#ifdef HYSTERESIS
     /* Algorithm 1's state of each port: one bit. */
     register<bit<1>>(512) congested;
+#endif
     /* Packets marked, and packets returned. */
     register<bit<32>>(2) counted;
 
@@ -160,8 +189,8 @@ control HaltereEgress(inout headers_t h, inout metadata_t m, inout standard_meta
         counted.read(n, what);
         counted.write(what, n + 1);
     }
-    /* Where the copy goes, its original came from. Neither checksum of the transport changes: it is a sum over both
-     * addresses and both ports, whatever their order, and covers neither TTL nor ECN. */
+    /* The copy goes where its original came from. The TCP checksum stays right: it is a sum over both addresses and both
+     * ports, whatever their order, and covers neither TTL nor ECN. */
     action turn_round() {
         bit<48> mac = h.ethernet.src;
         h.ethernet.src = h.ethernet.dst;
@@ -198,7 +227,11 @@ control HaltereEgress(inout headers_t h, inout metadata_t m, inout standard_meta
 #endif
             if (meets_congestion && h.ipv4.ecn != NOT_ECT && h.ipv4.ecn != CE) {
 #ifdef RETURN
-                if (h.tcp.isValid() && standard.instance_type != RECIRCULATED) {
+                /* A sender would take a copy of its SYN, FIN or RST for one of its peer. */
+                bool has_payload = h.tcp.isValid()
+                    && (((bit<16>) h.ipv4.ihl + (bit<16>) h.tcp.data_offset) << 2) < h.ipv4.total_length;
+                if (has_payload && h.tcp.syn == 0 && h.tcp.fin == 0 && h.tcp.rst == 0
+                    && standard.instance_type != RECIRCULATED) {
                     count(RETURNED);
                     clone(CloneType.E2E, RETURN_SESSION);
                 }
@@ -213,9 +246,10 @@ control HaltereEgress(inout headers_t h, inout metadata_t m, inout standard_meta
 
 control HaltereComputeChecksum(inout headers_t h, inout metadata_t m) {
     apply {
-        update_checksum(h.ipv4.isValid() && h.ipv4.ihl == 5,
+        update_checksum(h.ipv4.isValid(),
             { h.ipv4.version, h.ipv4.ihl, h.ipv4.dscp, h.ipv4.ecn, h.ipv4.total_length, h.ipv4.identification, h.ipv4.flags,
-              h.ipv4.fragment_offset, h.ipv4.ttl, h.ipv4.protocol, h.ipv4.src, h.ipv4.dst },
+              h.ipv4.more_fragments, h.ipv4.fragment_offset, h.ipv4.ttl, h.ipv4.protocol, h.ipv4.src, h.ipv4.dst,
+              h.ipv4.options },
             h.ipv4.checksum, HashAlgorithm.csum16);
     }
 }
@@ -225,7 +259,6 @@ control HaltereDeparser(packet_out packet, in headers_t h) {
         packet.emit(h.ethernet);
         packet.emit(h.ipv4);
         packet.emit(h.tcp);
-        packet.emit(h.udp);
     }
 }
 

@@ -36,6 +36,19 @@ class Scenario:
     def set(self, path: str, value: str) -> Scenario:
         """The scenario with the key at a dotted path (``traffic[0].count``) set to a value, given as JSON."""
 
+    def drawing(self) -> str:
+        """The network drawn, as JSON: nodes and links, those that are alike as one.
+
+        ``nodes``: ``name``, ``group`` (what the names begin with, or null), ``label``, ``count``, ``host``, ``layer`` (its column from 0 on the
+        left, or null: it follows from the links). ``links``: ``from``, ``to``, ``count``, ``there`` and ``back`` (null: it has one direction),
+        each with ``rate``, ``packet_rate``, ``trace``, ``schedule``, ``delay`` (the least and the most), ``jitter``, ``loss``, ``queue``, ``ring``,
+        ``watched``.
+        """
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is to be said of how it is written, one line each: keys that have another name now."""
+
     @property
     def title(self) -> str:
         """What it is about."""
@@ -175,6 +188,15 @@ def spell_quantity(text: str) -> str:
 def traffic_name(kind: str, place: int) -> str:
     """What the results call a traffic entry without a name: its kind and its place in the file, from 0."""
 
+def traffic_kinds() -> str:
+    """What each traffic kind is, by name, as JSON.
+
+    ``tcp``: its flows are TCP. ``goodput``: it delivers payload, so its goodput means something. ``request_response``: it measures the time
+    until a response. ``arrivals``: its flows arrive and end during the run. ``table``: the table of its own results, or null.
+    ``endless_without``: its flows always have something to send unless an entry gives one of these keys; null: never. ``example``: an
+    entry's keys, as TOML.
+    """
+
 def schema() -> str:
     """The JSON Schema of experiment files, as JSON."""
 
@@ -182,7 +204,7 @@ def kinds() -> list[str]:
     """The kinds of names: what :func:`names` takes."""
 
 def names(kind: str) -> list[str]:
-    """The names of a kind: ``queues``, ``congestion``, ``topologies`` or ``traffic``."""
+    """The names of a kind, such as ``queues``: all kinds are in :func:`kinds`."""
 
 def describe(name: str) -> str:
     """What a name stands for, with its parameters, as JSON."""

@@ -1,4 +1,4 @@
-"""What can be written in an experiment file: names, parameters, defaults. All of it comes from the schema; nothing stands here twice."""
+"""What can be written in an experiment file: names, parameters, defaults, examples. All of it comes from the schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def schema() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One key: what may be written, what stands there when nothing is written, and what it means."""
+    """One key: what may be written, the default, and what it means. Of a choice: one of its values."""
 
     name: str
     takes: str
@@ -37,30 +37,83 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """A mechanism or table of the experiment file."""
+    """A mechanism, table, choice or quantity of the experiment file."""
 
     kind: str
     name: str
     about: str
     schema: Mapping[str, Any]
+    definition: str = ""
 
     @property
     def summary(self) -> str:
-        """The first sentence of what it is."""
+        """The first sentence of its description."""
         text = " ".join(self.about.split())
         # The period of an abbreviation ends no sentence.
         return re.split(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)\.(?:\s|$)", text)[0] + "." if text else ""
 
+    @property
+    def one(self) -> str:
+        """What it is in words, such as "queue discipline": `red` is both a queue discipline and a path scheduler."""
+        return _ones().get(self.kind) or {"quantities": "quantity"}.get(self.kind, self.kind.removesuffix("s"))
+
+    @property
+    def example(self) -> str:
+        """How it is written in an experiment file, in TOML; empty if it has no example."""
+        return str(self.schema.get("x-example", ""))
+
     def parameters(self) -> list[Parameter]:
-        """Its keys, `kind` left out."""
+        """Its keys without `kind`; of a choice its values, of a table that has several forms its forms."""
+        if "properties" not in self.schema:
+            return list(_forms(self.schema))
         needed = self.schema.get("required", ())
         out = []
-        for name, one in self.schema.get("properties", {}).items():
+        for name, one in self.schema["properties"].items():
             if name == "kind":
                 continue
             default = "required" if name in needed else _literal(one["default"]) if "default" in one else "–"
-            out.append(Parameter(name, _takes(one), default, " ".join(str(one.get("description", "")).split())))
+            out.append(Parameter(name, _takes(one), default, _line(one.get("description", ""))))
         return out
+
+    def used_in(self) -> list[str]:
+        """The keys under which it is written, such as ``off`` of ``on_off``."""
+        if not self.definition:
+            return []
+        target = f"#/$defs/{self.definition}"
+        return [
+            f"`{key}` of `{entry.name}`"
+            for entry in entries()
+            if entry.definition != self.definition
+            for key, one in entry.schema.get("properties", {}).items()
+            if _refers(one, target)
+        ]
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text).split())
+
+
+def _forms(definition: Mapping[str, Any]) -> Iterator[Parameter]:
+    """The options of a union: values of a choice, tables by their only key, or other forms."""
+    for option in (*definition.get("oneOf", ()), *definition.get("anyOf", ())):
+        about = _line(option.get("description", ""))
+        properties = option.get("properties", {})
+        if "const" in option:
+            yield Parameter(str(option["const"]), "", "–", about)
+        elif len(properties) == 1:
+            ((name, inner),) = properties.items()
+            yield Parameter(name, _takes(inner), "–", about)
+        else:
+            yield Parameter(_takes(option), "", "–", about)
+
+
+def _refers(schema: Any, target: str) -> bool:
+    """True if a schema refers to a definition, directly or in a union or list."""
+    if isinstance(schema, Mapping):
+        return schema.get("$ref") == target or any(
+            _refers(schema[key], target) for key in ("anyOf", "oneOf", "items") if key in schema
+        )
+    return isinstance(schema, list) and any(_refers(one, target) for one in schema)
 
 
 def _definition(one: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -91,7 +144,9 @@ def _takes(one: Mapping[str, Any]) -> str:
         named = _names_of(target)
         if named:
             return ", ".join(f"`{word}`" for word in named)
-        return name if target.get("type") in ("string", "number") or name[0].islower() else f"table ({name})"
+        if _is_quantity(target):
+            return name
+        return _takes(target) if "anyOf" in target else f"table `{_table_name(name)}`"
     if "const" in one:
         return f"`{one['const']}`"
     if "enum" in one:
@@ -108,7 +163,8 @@ def _takes(one: Mapping[str, Any]) -> str:
         "string": "text",
         "object": "table",
     }.get(str(one.get("type")), "value")
-    bounds = [f"{word} {one[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in one]
+    # A minimum of zero says only that the number is not negative.
+    bounds = [f"{word} {one[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if one.get(key)]
     return " ".join([kind, *bounds])
 
 
@@ -134,46 +190,73 @@ def _variants(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
             yield str(properties["kind"]["const"]), option
         elif len(properties) == 1:
             ((name, inner),) = properties.items()
+            table = _definition(inner)
+            example = option.get("x-example") or table.get("x-example", "")
             yield (
                 name,
                 {
-                    **_definition(inner),
-                    "description": option.get("description") or _definition(inner).get("description", ""),
+                    **table,
+                    "description": option.get("description") or table.get("description", ""),
+                    "x-example": example,
                 },
             )
 
 
-_UNIONS = {
-    "queues": "QueueParams",
-    "congestion": "CongestionParams",
-    "topologies": "Topology",
-    "traffic": "Traffic",
-    "schedulers": "SchedulerParams",
-    "correlators": "CorrelatorParams",
-}
-_TABLES = {
-    "link": "Link",
-    "step": "Step",
-    "trace": "Trace",
-    "processor": "Processor",
-    "tcp": "TcpParams",
-    "measure": "MeasureSpec",
-    "sweep": "Sweep",
-    "precision": "PrecisionTable",
-}
+def _is_quantity(definition: Mapping[str, Any]) -> bool:
+    return "format" in definition and "properties" not in definition
+
+
+def _is_choice(definition: Mapping[str, Any]) -> bool:
+    options = definition.get("oneOf", ())
+    return "enum" in definition or (bool(options) and all("const" in option for option in options))
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _table_name(definition: str) -> str:
+    """The name of a table in words of the experiment file.
+
+    >>> _table_name("GraphLink"), _table_name("TcpParams"), _table_name("SizeTable")
+    ('graph_link', 'tcp', 'size_table')
+    """
+    name = _snake(re.sub(r"(Params|Spec|Table)$", "", definition))
+    return _snake(definition) if name in schema()["$defs"] else name
+
+
+@cache
+def _ones() -> dict[str, str]:
+    """What one of each kind is in words."""
+    marks = [one["x-kind"] for one in schema()["$defs"].values() if "x-kind" in one]
+    return {str(mark["name"]): str(mark["one"]) for mark in marks}
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Everything that has a name, kind by kind."""
+    """Everything that has a name, kind by kind. All of it follows from the schema and its definitions."""
     definitions = schema()["$defs"]
-    out = [Entry("tables", "experiment", str(schema()["description"]), schema())]
-    for kind, union in _UNIONS.items():
-        out += [Entry(kind, name, _about(name, table), table) for name, table in _variants(definitions[union])]
-    out += [
-        Entry("tables", name, str(definitions[key]["description"]), definitions[key]) for name, key in _TABLES.items()
-    ]
-    return tuple(out)
+    unions = {one["x-kind"]["name"]: one for one in definitions.values() if "x-kind" in one}
+    out, of_unions = [], set()
+    for kind in _core.kinds():
+        out += [Entry(kind, name, _about(name, table), table) for name, table in _variants(unions[kind])]
+        options = unions[kind].get("oneOf", ())
+        inner = [one for option in options for one in option.get("properties", {}).values()]
+        of_unions |= {str(one["$ref"]).removeprefix("#/$defs/") for one in inner if "$ref" in one}
+    tables = [Entry("tables", "experiment", str(schema()["description"]), schema())]
+    choices, quantities = [], []
+    for name, one in definitions.items():
+        about = str(one.get("description", ""))
+        # Overrides are a table again with every key optional.
+        if "x-kind" in one or name in of_unions or name.endswith("Overrides"):
+            continue
+        if _is_quantity(one):
+            quantities.append(Entry("quantities", name, f"{about[:1].upper()}{about[1:]}.", one, name))
+        elif _is_choice(one):
+            choices.append(Entry("choices", _table_name(name), about, one, name))
+        else:
+            tables.append(Entry("tables", _table_name(name), about, one, name))
+    return (*out, *tables, *choices, *quantities)
 
 
 def _about(name: str, table: Mapping[str, Any]) -> str:
@@ -199,16 +282,50 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
 
 
 def find(name: str) -> Entry:
-    """The entry of that name; the first where several kinds have it."""
+    """The entry of that name; the first if several kinds have it."""
     return found(name)[0]
 
 
 def found(name: str) -> list[Entry]:
-    """All entries of that name: `multipath` is a topology and a kind of traffic."""
-    named = [entry for entry in entries() if entry.name == name]
+    """All entries of that name: `multipath` is a topology and a kind of traffic. Case, `-` and `_` do not count."""
+    named = _named(name)
     if not named:
-        raise InputError(_unknown("name", name, [entry.name for entry in entries()]))
+        raise InputError(_unknown_name(name))
     return named
+
+
+def _plain(name: str) -> str:
+    """A name without case, hyphens and underscores.
+
+    >>> _plain("FQ-CoDel") == _plain("fq_codel")
+    True
+    """
+    return re.sub(r"[\s_-]+", "", name).lower()
+
+
+def _named(name: str) -> list[Entry]:
+    wanted = _plain(name)
+    exact = [entry for entry in entries() if _plain(entry.name) == wanted]
+    return exact or [entry for entry in entries() if entry.definition and _plain(entry.definition) == wanted]
+
+
+def _keys(name: str) -> list[tuple[Entry, Parameter]]:
+    """The keys of that name and the entries that have them, each text once."""
+    told: dict[tuple[str, str], tuple[Entry, Parameter]] = {}
+    for entry in entries():
+        for parameter in entry.parameters() if "properties" in entry.schema else ():
+            if _plain(parameter.name) == _plain(name):
+                told.setdefault((parameter.takes, parameter.about), (entry, parameter))
+    return list(told.values())
+
+
+def _unknown_name(got: str) -> str:
+    plain = {_plain(entry.name): entry.name for entry in entries()}
+    near = [plain[one] for one in difflib.get_close_matches(_plain(got), plain, 3)]
+    words = [f"`{word}`" for word in near]
+    listed = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    hint = f"; did you mean {listed}?" if near else ""
+    return f"name must be one that `haltere list` prints, got `{got}`{hint}"
 
 
 def _unknown(what: str, got: str, known: list[str]) -> str:
@@ -218,29 +335,55 @@ def _unknown(what: str, got: str, known: list[str]) -> str:
 
 
 def explain(name: str, width: int = 96) -> str:
-    """What has that name as text for the terminal: what it is, and its parameters."""
-    return "\n\n".join(_explained(entry, width) for entry in found(name))
+    """What has that name as text for the terminal: what it is, its source, an example and its parameters."""
+    named = _named(name)
+    keys = [] if named else _keys(name)
+    if not named and not keys:
+        # A plural is a name, too, if it is not a key.
+        named = _named(name.removesuffix("s"))
+    if not named and not keys:
+        raise InputError(_unknown_name(name))
+    parts = [_explained(entry, width) for entry in named]
+    parts += [f"{one.name} (key of {entry.one} `{entry.name}`)\n\n{_described(one, width)}" for entry, one in keys]
+    return "\n\n".join(parts)
 
 
 def _explained(entry: Entry, width: int) -> str:
     import textwrap
 
-    parts = [f"{entry.name} ({entry.kind})", *([_wrap(entry.about, width)] if entry.about else [])]
-    for parameter in entry.parameters():
-        head = (
-            f"  {parameter.name} = {parameter.default}"
-            if parameter.default not in ("–", "required")
-            else f"  {parameter.name}  ({'required' if parameter.default == 'required' else 'optional'})"
-        )
-        head = textwrap.shorten(head, width, placeholder=" ...") if len(head) > width else head
-        body = textwrap.fill(
-            f"{parameter.about} Takes: {parameter.takes}.", width, initial_indent="      ", subsequent_indent="      "
-        )
-        parts.append(("  " + head.lstrip()) + "\n" + body)
-    return "\n\n".join(parts)
+    parts = [f"{entry.name} ({entry.one})", *([_wrap(entry.about, width)] if entry.about else [])]
+    used = entry.used_in()
+    if used:
+        more = f" and {len(used) - 6} more" if len(used) > 6 else ""
+        parts.append(_wrap(f"Written under: {', '.join(used[:6])}{more}.", width))
+    if entry.example:
+        parts.append("Example:\n\n" + textwrap.indent(entry.example, "    "))
+    return "\n\n".join([*parts, *(_described(parameter, width) for parameter in entry.parameters())])
+
+
+def _described(parameter: Parameter, width: int) -> str:
+    """One key with its default, its meaning and what it takes."""
+    import textwrap
+
+    if parameter.default not in ("–", "required"):
+        head = f"  {parameter.name} = {parameter.default}"
+        if len(head) > width:
+            head = "  " + textwrap.shorten(head, width - 2, placeholder=" ...")
+    elif parameter.takes:
+        head = f"  {parameter.name}  ({'required' if parameter.default == 'required' else 'optional'})"
+    else:
+        head = f"  {parameter.name}"
+    text = f"{parameter.about} Takes: {parameter.takes}." if parameter.takes else parameter.about
+    return (
+        head
+        + "\n"
+        + textwrap.fill(text.strip(), width, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False)
+    )
 
 
 def _wrap(text: str, width: int) -> str:
     import textwrap
 
-    return "\n\n".join(textwrap.fill(" ".join(paragraph.split()), width) for paragraph in text.split("\n\n"))
+    return "\n\n".join(
+        textwrap.fill(" ".join(paragraph.split()), width, break_on_hyphens=False) for paragraph in text.split("\n\n")
+    )

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .catalogue import Entry, entries
+from .catalogue import Entry, Parameter, entries
 
 __all__ = ["pages", "write"]
 
-_KINDS = {
-    "tables": "Tables of the experiment file",
-    "queues": "Queue disciplines",
-    "congestion": "Congestion controls",
-    "topologies": "Topologies",
-    "traffic": "Traffic",
-    "schedulers": "Schedulers of multipath connections",
-    "correlators": "Correlators of multipath connections",
-}
 _MADE = "<!-- Made by `make docs` from the schema. Change the doc comments of the source instead. -->"
+#: Kinds whose entries stand in the index and have no page of their own.
+_INDEXED = ("choices", "quantities")
+
+
+def _title(entry: Entry) -> str:
+    """The heading of an entry's kind, such as "Queue disciplines"."""
+    first, _, rest = entry.one.partition(" of ")
+    plural = f"{first.removesuffix('y')}ies" if first.endswith("gy") else f"{first}s"
+    title = " of ".join([plural, rest] if rest else [plural])
+    return f"{title[0].upper()}{title[1:]}"
 
 
 def _file(entry: Entry) -> str:
@@ -31,61 +33,50 @@ def _cell(text: str) -> str:
 
 
 def _page(entry: Entry) -> str:
-    parts = [_MADE, f"# {entry.name}", f"{_KINDS[entry.kind]}. [All pages](README.md)", entry.about]
-    example = _example(entry)
-    if example:
-        parts.append(f"```toml\n{example}\n```")
+    about = re.sub(r"^(Source|Deviations|Known problems):", r"**\1:**", entry.about, flags=re.M)
+    parts = [_MADE, f"# {entry.name}", f"{_title(entry)}. [All pages](README.md)", about]
+    used = entry.used_in()
+    if used:
+        parts.append(f"Written under: {', '.join(used)}.")
+    if entry.example:
+        parts.append(f"```toml\n{entry.example}\n```")
     parameters = entry.parameters()
     if parameters:
-        rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
-        for one in parameters:
-            default = "**required**" if one.default == "required" else "" if one.default == "–" else f"`{one.default}`"
-            rows.append(f"| `{one.name}` | {_cell(one.takes)} | {_cell(default)} | {_cell(one.about)} |")
-        parts += ["## Keys", "\n".join(rows)]
+        parts += ["## Keys" if "properties" in entry.schema else "## Forms", _table(parameters)]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
-def _example(entry: Entry) -> str:
-    """How a mechanism is named in an experiment file."""
-    if entry.kind == "queues":
-        return f'queue = {{ kind = "{entry.name}" }}   # or: queue = "{entry.name}"'
-    if entry.kind == "congestion":
-        return f'congestion = {{ kind = "{entry.name}" }}   # or: congestion = "{entry.name}"'
-    if entry.kind == "traffic":
-        return f'[[traffic]]\nkind = "{entry.name}"'
-    if entry.kind == "schedulers":
-        return f'multipath = {{ scheduler = {{ kind = "{entry.name}" }} }}   # or: scheduler = "{entry.name}"'
-    if entry.kind == "correlators":
-        return f'multipath = {{ correlators = [{{ kind = "{entry.name}" }}] }}   # or: ["{entry.name}"]'
-    if entry.kind == "topologies":
-        return f"[topology.{entry.name}]"
-    return ""
+def _table(parameters: Sequence[Parameter]) -> str:
+    rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
+    for one in parameters:
+        default = "**required**" if one.default == "required" else "" if one.default == "–" else f"`{one.default}`"
+        name = one.name if "`" in one.name else f"`{one.name}`"
+        rows.append(f"| {name} | {_cell(one.takes)} | {_cell(default)} | {_cell(one.about)} |")
+    return "\n".join(rows)
 
 
 def pages() -> dict[str, str]:
     """Every page: file name and text."""
-    out = {_file(entry): _page(entry) for entry in entries()}
-    index = [_MADE, "# Reference", "`haltere explain NAME` prints the same. Quantities are written with their unit:"]
-    index.append(_quantities())
-    for kind, title in _KINDS.items():
-        lines = [
-            f"- [{entry.name}]({_file(entry)}): {entry.summary}".removesuffix(": ")
-            for entry in entries()
-            if entry.kind == kind
-        ]
-        index += [f"## {title}", "\n".join(lines)]
+    out = {_file(entry): _page(entry) for entry in entries() if entry.kind not in _INDEXED}
+    index = [_MADE, "# Reference", "`haltere explain NAME` prints the same."]
+    for kind in dict.fromkeys(entry.kind for entry in entries()):
+        of_kind = [entry for entry in entries() if entry.kind == kind]
+        lines = [line for entry in of_kind for line in _indexed(entry)]
+        index += [f"## {_title(of_kind[0]) if kind not in _INDEXED else kind.capitalize()}", "\n".join(lines)]
     out["README.md"] = "\n\n".join(index) + "\n"
     return out
 
 
-def _quantities() -> str:
-    from .catalogue import schema
+def _indexed(entry: Entry) -> list[str]:
+    """The lines of an entry in the index."""
+    if entry.kind not in _INDEXED:
+        return [f"- [{entry.name}]({_file(entry)}): {entry.summary}".removesuffix(": ")]
+    values = entry.parameters() if entry.kind == "choices" else []
+    return [f"- **{entry.name}**: {_flat(entry.about)}", *(f"  - `{one.name}`: {one.about}" for one in values)]
 
-    lines = []
-    for name, one in schema()["$defs"].items():
-        if name[0].islower() and one.get("description"):
-            lines.append(f"- **{name}**: {' '.join(str(one['description']).split())}")
-    return "\n".join(lines)
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def write(folder: Path) -> list[Path]:

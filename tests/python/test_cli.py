@@ -100,7 +100,36 @@ def test_list_and_explain_know_every_mechanism(tmp_path: Path) -> None:
     assert "fq_codel" in only and "cubic" not in only
     told = haltere("explain", "codel", cwd=tmp_path).stdout
     assert "RFC 8289" in told and "target" in told and "5ms" in told
+    assert "Known problems:" in told and "Example:" in told and 'kind = "codel"' in told
     json.loads(haltere("explain", "codel", "--json", cwd=tmp_path).stdout)
+
+
+def test_explain_takes_any_spelling_tables_and_keys_and_says_which_red() -> None:
+    from haltere import InputError, catalogue
+
+    assert catalogue.find("Cubic").name == "cubic"
+    assert catalogue.find("FQ-CoDel").name == catalogue.find("fq-codel").name == "fq_codel"
+    assert [entry.one for entry in catalogue.found("red")] == ["queue discipline", "path scheduler"]
+    assert catalogue.find("GraphLink").name == "graph_link" and "(table)" in catalogue.explain("graph-link")
+    assert "key of kind of traffic `poisson`" in catalogue.explain("sizes")
+    assert catalogue.explain("steps") == catalogue.explain("step")
+    with pytest.raises(InputError, match="did you mean `codel`") as caught:
+        catalogue.explain("codell")
+    assert str(caught.value).count("`") <= 2 * 5, "the nearest three and no more"
+
+
+def test_every_mechanism_names_its_source_and_every_table_has_an_example() -> None:
+    from haltere import catalogue
+
+    mechanisms = ("queues", "classifiers", "services", "congestion", "schedulers", "correlators")
+    for entry in catalogue.entries():
+        if entry.kind in mechanisms:
+            for part in ("Source: ", "Deviations: ", "Known problems: "):
+                assert f"\n\n{part}" in entry.about, f"{entry.kind} {entry.name}: {part}"
+        if entry.kind in (*mechanisms, "topologies", "traffic"):
+            assert entry.example, f"{entry.kind} {entry.name}"
+        elif entry.kind == "tables" and entry.name != "experiment":
+            assert entry.example, f"table {entry.name}"
 
 
 def test_the_schema_is_that_of_experiment_files(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ ARGUMENTS = {
     "no such study": (("reproduce", "aqmlab"), "study must be one of"),
     "no such variant": (("reproduce", "aqm-lab", "--variant", "windows"), "variant must be `ns3` or `linux`, got `windows`"),
     "no results": (("report", "."), ".: must be a results directory, got no manifest.json in it"),
-    "no such mechanism": (("explain", "codell"), "did you mean `codel`?"),
+    "no such mechanism": (("explain", "codell"), "did you mean `codel`"),
     "no such kind": (("list", "queuess"), "did you mean `queues`?"),
     "no command": ((), "the following arguments are required: COMMAND; see `haltere --help`"),
 }  # fmt: skip

@@ -29,7 +29,7 @@ def widths(results: package.Results, point: int, name: str, n: int) -> float:
 
 
 def test_seeds_are_added_until_the_interval_is_that_narrow(tmp_path: Path) -> None:
-    results = noisy('{ within = "3%", of = ["ping_p50", "jain"], most_seeds = 150 }').run(out=tmp_path / "out")
+    results = noisy('{ within = "3%", of = ["ping_p50", "jain"], max_seeds = 150 }').run(out=tmp_path / "out")
     (told,) = results.manifest["precision"]
     assert told["reached"] and 3 < told["seeds"] < 150 and len(results.runs) == told["seeds"]
     assert results.seeds == list(range(1, told["seeds"] + 1))
@@ -43,7 +43,7 @@ def test_seeds_are_added_until_the_interval_is_that_narrow(tmp_path: Path) -> No
 
 def test_the_same_seeds_on_one_job_and_on_three_and_after_an_interrupted_call(tmp_path: Path) -> None:
     scenario = noisy(
-        '{ within = "4%", of = ["ping_p50"], most_seeds = 60 }', '\n[sweep]\n"topology.dumbbell.pairs" = [2, 3]\n'
+        '{ within = "4%", of = ["ping_p50"], max_seeds = 60 }', '\n[sweep]\n"topology.dumbbell.pairs" = [2, 3]\n'
     )
     one = scenario.run(out=tmp_path / "one", jobs=1)
     scenario.run(out=tmp_path / "three", seeds=5)  # what a call that was stopped would have left
@@ -54,7 +54,7 @@ def test_the_same_seeds_on_one_job_and_on_three_and_after_an_interrupted_call(tm
 
 def test_a_limit_that_is_reached_is_told(tmp_path: Path) -> None:
     path = tmp_path / "noisy.toml"
-    path.write_text(NOISY.replace("seeds = 3", 'seeds = 3\nprecision = { within = "0.1%", most_seeds = 5 }'))
+    path.write_text(NOISY.replace("seeds = 3", 'seeds = 3\nprecision = { within = "0.1%", max_seeds = 5 }'))
     done = haltere("run", path.name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Precision 0.001 reached at 0 of 1 points, with 5 seeds each." in done.stdout
@@ -81,7 +81,7 @@ def test_the_number_of_seeds_grows_as_the_spread_calls_for() -> None:
         ('"0%"', "precision: within must be above 0 and below 100 %, got 0 %"),
         ('"2 percent"', "precision must be"),
         ('{ of = ["jain"] }', "within must be"),
-        ('{ within = "2%", most_seeds = 2 }', "most_seeds must be at least `seeds`, 3"),
+        ('{ within = "2%", max_seeds = 2 }', "max_seeds must be at least `seeds`, 3"),
         ('{ within = "2%", off = [] }', "did you mean `of`?"),
     ],
 )

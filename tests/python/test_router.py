@@ -248,7 +248,7 @@ def test_datagrams_in_one_frame_are_cut(tmp_path: Path) -> None:
     assert status == 0 and json.loads(out.splitlines()[-1])["ports"][0]["segmented"] == 5
 
 
-# Raw frames; the second kind leaves the interface with its checksum to be finished where no checksum can be.
+# Random bytes behind the first bytes of what a router reads.
 NOISE = """\
 import random, socket, struct, sys
 draw = random.Random(11)
@@ -272,6 +272,7 @@ def test_random_frames_do_not_stop_it(tmp_path: Path) -> None:
     assert last["arrived"] > 3000 and last["unaccounted"] == 0 and last["malformed"] > 100
 
 
+# SCTP packets whose checksum is left to the interface (a virtio-net header says so): a CRC, which the router does not finish.
 UNFINISHED = """\
 import socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.setsockopt(263, 15, 1); s.bind(('a0', 0))
@@ -383,7 +384,7 @@ def test_an_argument_out_of_range_is_refused_before_anything_starts(
 def test_loopback_and_a_taken_address_are_refused(tmp_path: Path) -> None:
     done = on_wire("router", "--left", "lo", "--right", "lo", cwd=tmp_path)
     assert done.returncode == 2 and "--right must be another interface than --left, got `lo`" in done.stderr
-    script = "ip link add name l0 type veth peer name r0; exec \"$@\""
+    script = 'ip link add name l0 type veth peer name r0; exec "$@"'
     inside = [*(PREFIX or []), "unshare", "-n", "bash", "-c", script, "bash"]
     done = on_wire("router", "--left", "l0", "--right", "lo", cwd=tmp_path, prefix=inside)
     assert done.returncode == 2, done.stderr

@@ -1,12 +1,13 @@
-//! Recorded packets through classifiers, and what came of it.
-//! Source: the hit rates of the RAFLE study's table 1. Model: a flow (five fields, one direction, from SYN to the next SYN) is
-//! short when all its packets together have at most `short` bytes of IP. A packet is a hit when it was called what its
-//! flow turned out to be. The interval takes flows as clusters, whose packets depend on each other: with h hits among n
-//! packets of a flow and r = sum h / sum n over K flows, var r = K / (K - 1) * sum (h - r n)^2 / (sum n)^2. A classifier that
-//! draws is replayed several times in one pass, each time with chance of its own; h and n then sum over the replays, so that the
-//! interval covers the draws as well. For the product s l of two rates var = l^2 var s + s^2 var l: their flows differ.
-//! Units: bytes, packets. Cost: O(classifiers * draws) a packet; memory O(flows). Known problems: a flow that had begun before the
-//! capture tells no offset and is judged by the part that was seen; offsets are those of 32-bit sequence numbers.
+//! Recorded packets through classifiers, and their hit rates.
+//! Source: the hit rates of the RAFLE study's table 1.
+//! Model: a flow (five fields, one direction, from SYN to the next SYN) is short if all its packets together have at most `short`
+//! bytes of IP. A packet is a hit if its class is the one of its whole flow. The interval takes flows as clusters, whose packets
+//! depend on each other: with h hits among n packets of a flow and r = sum h / sum n over K flows,
+//! var r = K / (K - 1) * sum (h - r n)^2 / (sum n)^2. A classifier that draws random numbers is replayed several times in one pass,
+//! each time with a random stream of its own. h and n then sum over the replays, so the interval covers the draws as well.
+//! For the product s l of two rates var = l^2 var s + s^2 var l, because their flows differ.
+//! Units: bytes, packets. Cost: O(classifiers * draws) a packet; memory O(flows). Known problems: a flow that began before the
+//! capture shows no offset and is judged by the part in the capture; offsets are those of 32-bit sequence numbers.
 
 use crate::error::{CaptureError, Watch};
 use crate::packet::{ETHERNET, Packet};
@@ -20,16 +21,16 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::time::Instant;
 
-/// What is asked.
+/// The options.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The classifiers.
     pub classifiers: Vec<ClassifierParams>,
     /// Flows up to this are short.
     pub short: Bytes,
-    /// How often a classifier that draws is replayed, 1 to 1000.
+    /// How often a classifier that draws random numbers is replayed, from 1 to 1000.
     pub draws: u32,
-    /// Seed of the classifiers' chance; each replay has a stream of its own.
+    /// Random seed; each replay has a random stream of its own.
     pub seed: u64,
 }
 
@@ -64,7 +65,7 @@ impl Options {
 /// A part with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
-    /// The part, from 0 to 1; not a number where there were no packets.
+    /// The part, from 0 to 1; not a number if there were no packets.
     pub part: f64,
     /// Half the interval's width; not a number for fewer than two flows.
     pub half: f64,
@@ -78,7 +79,7 @@ impl Rate {
     }
 }
 
-/// What came of one classifier.
+/// The hit rates of one classifier.
 #[derive(Debug, Clone, Serialize)]
 pub struct Score {
     /// The classifier.
@@ -93,7 +94,7 @@ pub struct Score {
     pub replays: u32,
 }
 
-/// What came of a capture.
+/// The result of a capture.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Packets read.
@@ -104,17 +105,17 @@ pub struct Report {
     pub packets_of: [u64; CLASSES],
     /// Short and long flows.
     pub flows: [u64; CLASSES],
-    /// Packets of TCP flows whose beginning was not seen: their offset cannot be told.
+    /// Packets of TCP flows that began before the capture: their offset is unknown.
     pub without_offset: u64,
-    /// Packets that their sender marked as short or long (what `ideal` goes by).
+    /// Packets that their sender marked as short or long, by which `ideal` classifies.
     pub marked: u64,
     /// Seconds that reading and classifying took.
     pub seconds: f64,
-    /// One entry a classifier, as asked.
+    /// One entry a classifier.
     pub scores: Vec<Score>,
 }
 
-/// A flow under way.
+/// A flow that is not over yet.
 struct Flow {
     bytes: u64,
     packets: u64,
@@ -152,7 +153,7 @@ impl Sums {
     }
 }
 
-/// A replay's chance.
+/// A replay's random stream.
 struct Chance(Rng);
 
 impl<P> Fate<P> for Chance {
@@ -172,7 +173,7 @@ pub fn classify(input: impl Read, options: &Options, watch: Watch<'_>) -> Result
     classify_with(input, options, watch, chances.collect(), |_, _| {})
 }
 
-/// The same with chance from elsewhere, one stream a replay, in the order of the classifiers; `told` hears of every packet with
+/// The same with given random streams, one a replay, in the order of the classifiers. `told` gets every packet with
 /// a flow: its number from 1 and its class in each replay.
 pub fn classify_with<C: Fate<Packet>>(
     input: impl Read,

@@ -1,8 +1,8 @@
 //! Leaving slow start before the first loss: HyStart++ and the older HyStart.
 //! Source: RFC 9406 (HyStart++); Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55, 2011,
 //! with Linux's constants (classic).
-//! Model of HyStart++: when a round's least RTT has grown by an eighth (4 to 16 ms) over the round before, slow start
-//! goes on at a quarter of its pace for up to five rounds; if the RTT falls again it was noise.
+//! Model of HyStart++: if a round's least RTT has grown by an eighth (4 to 16 ms) over the round before, slow start
+//! goes on at a quarter of its pace for up to five rounds. If the RTT falls again it was noise.
 //!
 //! ```text
 //!               min RTT of a round grew                    five rounds
@@ -11,9 +11,9 @@
 //!               min RTT fell again
 //! ```
 //!
-//! Model of classic: slow start ends at once when acknowledgements that follow each other within 2 ms span half of the
-//! least RTT (the train), or when eight samples of a round are all an eighth (4 to 16 ms) over the least RTT (the delay).
-//! Deviations: HyStart++: the limit of 8 segments for one acknowledgement holds where it is chosen (RFC 9406 §4.2,
+//! Model of classic: slow start ends at once if acknowledgements that follow each other within 2 ms span half of the
+//! least RTT (the train), or if eight samples of a round are all an eighth (4 to 16 ms) over the least RTT (the delay).
+//! Deviations: HyStart++: the limit of 8 segments for one acknowledgement holds if it is chosen (RFC 9406 §4.2,
 //! L for senders that do not pace). Classic: the train's threshold has Linux's allowance for aggregation (up to 1 ms).
 //! Units: RTT ns, windows segments. Cost: O(1) an acknowledgement.
 //! Known problems: classic leaves too early on paths whose delay varies (RFC 9406 section 1).

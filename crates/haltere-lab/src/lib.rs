@@ -15,5 +15,5 @@ mod topology;
 mod traffic;
 
 pub use scenario::{Point, Scenario, ScenarioError};
-pub use topology::Topology;
+pub use topology::{Drawing, Topology};
 pub use traffic::{About, Traffic};

@@ -245,13 +245,13 @@ fn an_axis_with_a_condition_counts_only_where_it_holds() {
 #[test]
 fn a_precision_is_read_in_both_forms_and_held_to_its_rules() {
     let short = read(&format!("precision = \"2%\"\n{DUMBBELL}"));
-    let long = read(&format!("precision = {{ within = 0.02, of = [], most_seeds = 200 }}\n{DUMBBELL}"));
+    let long = read(&format!("precision = {{ within = 0.02, of = [], max_seeds = 200 }}\n{DUMBBELL}"));
     assert_eq!(short.precision, long.precision);
-    assert_eq!(short.filled()["precision"], json!({ "within": 0.02, "of": [], "most_seeds": 200 }));
+    assert_eq!(short.filled()["precision"], json!({ "within": 0.02, "of": [], "max_seeds": 200 }));
     let told = refused(&format!("precision = \"0%\"\n{DUMBBELL}"));
     assert!(told.contains("precision: within must be above 0 and below 100 %, got 0 %"), "{told}");
-    let told = refused(&format!("precision = {{ within = \"2%\", most_seeds = 5 }}\n{DUMBBELL}"));
-    assert!(told.contains("most_seeds must be at least `seeds`, 10, with which it begins, got 5"), "{told}");
+    let told = refused(&format!("precision = {{ within = \"2%\", max_seeds = 5 }}\n{DUMBBELL}"));
+    assert!(told.contains("max_seeds must be at least `seeds`, 10, with which it begins, got 5"), "{told}");
 }
 
 #[test]

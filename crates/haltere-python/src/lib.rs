@@ -8,6 +8,7 @@ mod quantity;
 mod run;
 mod scenario;
 mod tables;
+mod traffic;
 #[cfg(target_os = "linux")]
 mod wire;
 #[cfg(not(target_os = "linux"))]
@@ -35,6 +36,8 @@ mod _core {
     use super::scenario::Scenario;
     #[pymodule_export]
     use super::tables::Table;
+    #[pymodule_export]
+    use super::traffic::traffic_kinds;
     #[pymodule_export]
     use super::wire::{wire_check, wire_router, wire_run};
 

@@ -63,6 +63,16 @@ impl Scenario {
         let value = json(value)?;
         wrap(py, || self.lab.with(path, value))
     }
+    /// The network drawn, as JSON: nodes and links, those that are alike as one.
+    fn drawing(&self, py: Python<'_>) -> PyResult<String> {
+        let drawing = py.detach(|| guard(|| self.lab.drawing()))?.map_err(input)?;
+        serde_json::to_string(&drawing).map_err(|e| HaltereError::new_err(e.to_string()))
+    }
+    /// What is to be said of how it is written, one line each: keys that have another name now.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.lab.warnings().to_vec()
+    }
     /// What it is about.
     #[getter]
     fn title(&self) -> &str {

@@ -42,7 +42,7 @@ pub enum Root {
 /// Source: RFC 8289 (pseudocode of section 5).
 ///
 /// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition. The
-/// control law takes its square root by one fixed-point Newton step (`root = "newton"`). Other than Linux, times count
+/// control law takes its square root by one fixed-point Newton step (`root = "newton"`). Unlike in Linux, times count
 /// in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC. One dequeue drops all that is
 /// due, as in the RFC; Linux from 2026 on stops at 256 drops. A queue that is found empty forgets since when its delay
 /// was above `target`, as in the RFC and in Linux from 2026 on; `fq_codel` can follow the kernels before

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's own. A
 /// drop for overflow takes up to `drop_batch` packets, or half of the longest queue, at once; they count as drops of
-/// that queue's CoDel state. Other than Linux, `memory_limit` counts packet lengths; Linux counts buffer memory, about
+/// that queue's CoDel state. Unlike in Linux, `memory_limit` counts packet lengths; Linux counts buffer memory, about
 /// half more.
 ///
 /// Known problems: flows whose hashes collide share one queue for good. (On the sender's own host Linux hashes a number

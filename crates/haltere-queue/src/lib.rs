@@ -158,6 +158,11 @@ pub trait Pkt {
     fn is_returned(&self) -> bool {
         false
     }
+    /// True for a TCP segment in one piece with payload and without SYN, FIN and RST. Only such segments are
+    /// [returned](Fate::returned) to their senders: a copy of a SYN would look like a simultaneous open. Default: any TCP packet.
+    fn is_data_segment(&self) -> bool {
+        self.flow().protocol == 6
+    }
     /// Offset of the packet's first payload byte in its stream, if the header shows it.
     fn stream_offset(&self) -> Option<u64> {
         None

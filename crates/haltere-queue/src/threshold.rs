@@ -110,8 +110,8 @@ pub struct Params {
     /// How far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1. The study's value is 0.15.
     /// Left out: `lower` counts.
     pub lower_fraction: Option<f64>,
-    /// True: a copy of each ECN-capable packet that meets congestion returns to its sender with CE set. A packet that
-    /// is marked already, or is such a copy, is not returned. Senders of other packets would not know what it means.
+    /// True: a copy of each ECN-capable TCP segment with payload that meets congestion returns to its sender with CE set. A
+    /// packet that is marked already, is such a copy, or has SYN, FIN or RST is not returned.
     pub return_to_sender: bool,
     /// True: packets that meet congestion are marked on their way. Left out: true without `return_to_sender`, false
     /// with it.
@@ -237,7 +237,7 @@ impl<P: Pkt> Threshold<P> {
     /// Signals congestion on a packet; `None` if it was dropped.
     #[inline]
     fn signal(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
-        if self.return_to_sender && matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1) && !pkt.is_returned() {
+        if self.return_to_sender && is_returnable(&pkt) {
             fate.returned(&pkt);
         }
         let marked = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
@@ -247,6 +247,12 @@ impl<P: Pkt> Threshold<P> {
         }
         Some(pkt)
     }
+}
+
+/// True for what may go back: ECN-capable data segments that are neither marked nor copies, as in p4/haltere.p4.
+#[inline]
+fn is_returnable<P: Pkt>(pkt: &P) -> bool {
+    matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1) && !pkt.is_returned() && pkt.is_data_segment()
 }
 
 impl<P: Pkt> Qdisc<P> for Threshold<P> {
@@ -426,6 +432,19 @@ mod tests {
     fn packets_that_are_not_capable_are_not_returned() {
         let params = Params { return_to_sender: true, ..Params::default() };
         assert!(congested(params, TestPkt::new(1, 1500)).returned.is_empty());
+    }
+
+    #[test]
+    fn packets_that_are_no_data_segments_are_marked_but_not_returned() {
+        let params = Params { return_to_sender: true, ..Params::default() };
+        let datagram = TestPkt { data_segment: false, ..TestPkt::new(1, 1500).ecn(Ecn::Ect0) };
+        assert!(congested(params.clone(), datagram.clone()).returned.is_empty());
+        let fate = congested(Params { mark: Some(true), ..params }, datagram);
+        assert_eq!(
+            (fate.returned.clone(), fate.marked_ids()),
+            (Vec::new(), alloc::vec![1]),
+            "it is marked all the same"
+        );
     }
 
     #[test]

@@ -150,3 +150,16 @@ fn each_copy_reaches_the_sender_that_its_original_left() {
     assert!(info.ecn_reductions > 0 && info.ecn_reductions <= info.returned, "the sender slows down for them alone");
     assert!(info.ecn_reductions <= info.rounds, "at most once a window: {} in {}", info.ecn_reductions, info.rounds);
 }
+
+#[test]
+fn datagrams_acknowledgements_and_syns_meet_congestion_but_are_not_returned() {
+    let threshold = "packet_rate = 700, queue = { kind = \"threshold\", upper = \"1p\", return_to_sender = true }";
+    let datagrams = cbr("h1", "h2", "1000B", "2s") + "ecn = true\n";
+    let plan = switch(2, threshold, &datagrams);
+    assert_eq!(link(&plan, &go(&plan), "switch>switch.out").returned, 0, "UDP has no sender that slows down");
+    // Behind the datagrams every segment finds the queue at its threshold.
+    let plan = switch(4, threshold, &(datagrams + &dctcp("h3", "h4", "100kB")));
+    let record = go(&plan);
+    let (returned, sender) = (link(&plan, &record, "switch>switch.out").returned, record.flows[1].sender.expect("TCP"));
+    assert!(0 < returned && returned <= sender.segments_sent, "{returned} of {} segments", sender.segments_sent);
+}

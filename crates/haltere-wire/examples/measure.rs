@@ -95,8 +95,8 @@ fn ours(topology: &Topology, queue: &QueueParams, rate: Option<Rate>, spin: Dur,
     topology.router.stay().unwrap();
     let mut params = cable(link(0, 1, queue.clone()), link(1, 0, queue.clone()));
     for link in &mut params.links {
-        link.rate = rate;
-        link.delay = Dur::ZERO;
+        link.plan.rate = rate;
+        link.plan.delay = Dur::ZERO;
     }
     let ports = [0, 1].map(|n| PacketPort::open(&port_name(n), 4096).unwrap());
     let prompt = Prompt::for_router(spin);

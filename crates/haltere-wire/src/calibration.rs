@@ -221,7 +221,8 @@ fn loaded_window(rate: Rate) -> Dur {
 
 fn loaded_plan(plan: &Plan, like: &FlowPlan, rate: Rate) -> Plan {
     let payload_share = PAYLOAD as f64 / (PAYLOAD + UDP_HEADERS + u64::from(plan.framing)) as f64;
-    let app = AppPlan::Cbr(CbrPlan { rate: rate.mul_f64(1.05 * payload_share), packet: Bytes::new(PAYLOAD), ecn: false });
+    let app =
+        AppPlan::Cbr(CbrPlan { rate: rate.mul_f64(1.05 * payload_share), packet: Bytes::new(PAYLOAD), ecn: false });
     let flow = FlowPlan { name: "calibration".into(), start: Time::ZERO, stop: None, app, ..like.clone() };
     let fill = planned_rtt(plan, &path(plan, like.from, like.to)) + Dur::from_ms(200);
     plain(plan, flow, fill, loaded_window(rate))

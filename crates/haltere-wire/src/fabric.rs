@@ -16,7 +16,7 @@ use crate::WireError;
 use crate::frame::Frame;
 use crate::link::{Link, LinkParams};
 use haltere_plan::record::{LinkCounters, LinkRecord, QueueSample};
-use haltere_units::{Bytes, Dur, Probe, Time};
+use haltere_units::{Dur, Probe, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -104,14 +104,14 @@ pub struct Fabric {
 impl Fabric {
     /// A fabric of these parts.
     pub fn new(params: FabricParams) -> Result<Fabric, WireError> {
-        let packet = Bytes::new(1500 + u64::from(params.framing));
         let mut links = Vec::new();
         for link in &params.links {
-            if link.from >= params.nodes || link.to >= params.nodes {
-                return Err(WireError::plan(&link.name, "its ends must be nodes of the plan"));
+            let plan = &link.plan;
+            if plan.from >= params.nodes || plan.to >= params.nodes {
+                return Err(WireError::plan(&plan.name, "its ends must be nodes of the plan"));
             }
-            let made = Link::new(link.clone(), packet, params.seed).map_err(|e| WireError::plan(&link.name, e))?;
-            links.push(made);
+            let made = Link::new(link.clone(), params.framing, params.seed);
+            links.push(made.map_err(|e| WireError::plan(&plan.name, e))?);
         }
         if params.steering == Steering::Across && params.ports.len() != 2 {
             return Err(WireError::plan("router", format!("ports must be two, got {}", params.ports.len())));
@@ -121,7 +121,7 @@ impl Fabric {
             port_of_node[node] = Some(port);
         }
         Ok(Fabric {
-            next: routes_of(params.nodes, &params.links.iter().map(|l| (l.from, l.to)).collect::<Vec<_>>()),
+            next: routes_of(params.nodes, &params.links.iter().map(|l| (l.plan.from, l.plan.to)).collect::<Vec<_>>()),
             outbox: params.ports.iter().map(|_| VecDeque::new()).collect(),
             scheduled: vec![None; links.len()],
             next_sample: params.sample.map(|_| Time::ZERO),
@@ -230,7 +230,7 @@ impl Fabric {
             return false;
         }
         self.next_sample = Some(next + every);
-        for (index, link) in self.links.iter_mut().enumerate().filter(|(_, l)| l.params().watched) {
+        for (index, link) in self.links.iter_mut().enumerate().filter(|(_, l)| l.params().plan.watched) {
             let counters = link.counters(next);
             let (backlog, ring_packets) = link.backlog();
             let mut row = Probe::new();
@@ -241,7 +241,7 @@ impl Fabric {
                 packets: backlog.packets,
                 bytes: backlog.bytes,
                 ring_packets,
-                dropped: link.dropped(),
+                dropped: counters.dropped_overlimit + counters.dropped_congestion,
                 marked: counters.marked,
                 sent_bytes: counters.sent_bytes,
                 vars: row.values().iter().map(|&(name, _, value)| (name, value)).collect(),
@@ -251,7 +251,7 @@ impl Fabric {
     }
     fn run_link(&mut self, at: Time, link: usize) {
         let mut out = std::mem::take(&mut self.scratch);
-        let node = self.links[link].params().to;
+        let node = self.links[link].params().plan.to;
         self.links[link].run(at, |frame| out.push(frame));
         for frame in out.drain(..) {
             let to = match self.params.steering {
@@ -295,7 +295,7 @@ impl Fabric {
         }
         while let Some(copy) = self.links[link].take_returned() {
             self.counters.returned += 1;
-            let node = self.links[link].params().from;
+            let node = self.links[link].params().plan.from;
             let to = match self.params.steering {
                 Steering::Across => Some(node),
                 Steering::ByAddress => copy.macs().and_then(|(dst, _)| mac_node(dst)),

@@ -259,6 +259,16 @@ impl Pkt for Frame {
             _ => {}
         }
     }
+    fn is_data_segment(&self) -> bool {
+        let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));
+        let Some(&[offset, flags]) = self.bytes.get(l4 + 12..).and_then(|rest| rest.first_chunk()) else {
+            return false;
+        };
+        let payload_at = l4 - l3.min(l4) + usize::from(offset >> 4) * 4;
+        let has_payload = self.ip().is_some_and(|ip| payload_at < ip.len());
+        // FIN, SYN and RST are the lowest three flags.
+        l4 != 0 && self.layout.protocol == TCP && has_payload && flags & 0x07 == 0
+    }
     fn stream_offset(&self) -> Option<u64> {
         if self.isn_bits == 0 || self.layout.l4 == 0 || self.layout.protocol != TCP {
             return None;

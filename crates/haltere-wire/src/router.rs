@@ -201,7 +201,7 @@ impl<P: Port> Router<P> {
     pub fn snapshot(&mut self, now: Time) -> Snapshot {
         let counters: FabricCounters = self.fabric.counters();
         let ports: Vec<PortCounters> = self.ports.iter_mut().map(Port::counters).collect();
-        let names = self.fabric.links().iter().map(|l| (l.params().name.clone(), l.backlog())).collect::<Vec<_>>();
+        let names = self.fabric.links().iter().map(|l| (l.params().plan.name.clone(), l.backlog())).collect::<Vec<_>>();
         let records = self.fabric.link_records(now);
         Snapshot {
             at: now,

@@ -63,13 +63,9 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
 fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireError> {
     let [there, _, back, ..] = &plan.links[..] else { return Err(WireError::plan("router", "links must be two")) };
     let link = |plan: &LinkPlan, name: &str, (from, to)| LinkParams {
-        name: name.into(),
-        from,
-        to,
+        plan: LinkPlan { name: name.into(), from, to, rtt: options.rtt.or(plan.rtt), ..plan.clone() },
         reorder: options.reorder,
         reorder_by: options.reorder_by,
-        rtt: options.rtt.or(plan.rtt),
-        ..plan.into()
     };
     Ok(FabricParams {
         nodes: 2,

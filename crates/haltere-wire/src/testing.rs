@@ -2,10 +2,12 @@
 
 use crate::clock::Virtual;
 use crate::fabric::{Fabric, FabricParams, Steering};
+use crate::frame::offload::Offload;
 use crate::frame::{Frame, Kind, checksum};
 use crate::link::LinkParams;
 use crate::port::memory::MemoryPort;
 use crate::router::{Router, Until};
+use haltere_plan::plan::LinkPlan;
 use haltere_queue::{Ecn, Pkt, QueueParams};
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 
@@ -100,6 +102,12 @@ pub fn exercise_frame(bytes: &[u8]) {
     }
     assert_eq!((frame.flow(), frame.stream_offset(), frame.len()), (before.0, before.2, before.3));
     let _ = Frame::with_tag(bytes, 0x8100, 1).flow();
+    if let Some((header, rest)) = bytes.split_first_chunk() {
+        // Any bytes as what an offload left undone.
+        let mut longest = 0;
+        let _ = Offload::read(header).finish(rest, None, &mut |packet| longest = longest.max(packet.bytes().len()));
+        assert!(longest <= rest.len());
+    }
     if let Some(received) = crate::tcp_bytes::decode(&frame) {
         assert_eq!(received.payload.len(), received.segment.len as usize);
     }
@@ -110,25 +118,8 @@ pub fn exercise_frame(bytes: &[u8]) {
 
 /// A link from node `from` to node `to`, 10 Mbit/s and 1 ms, with that discipline.
 pub fn link(from: usize, to: usize, queue: QueueParams) -> LinkParams {
-    LinkParams {
-        name: format!("n{from}>n{to}"),
-        from,
-        to,
-        rate: Some(Rate::from_mbps(10)),
-        delay: Dur::from_ms(1),
-        jitter: Dur::ZERO,
-        burst: Bytes::ZERO,
-        mpu: Bytes::ZERO,
-        varying: None,
-        loss: Prob::ZERO,
-        reorder: Prob::ZERO,
-        reorder_by: Dur::ZERO,
-        queue,
-        ring: None,
-        handover_at_start: false,
-        watched: true,
-        rtt: Some(Dur::from_ms(10)),
-    }
+    let plain = LinkPlan::plain(from, to, Some(Rate::from_mbps(10)), Dur::from_ms(1), queue);
+    LinkPlan { watched: true, rtt: Some(Dur::from_ms(10)), ..plain }.into()
 }
 
 /// Two ports with `there` from the first to the second and `back` from the second to the first.
@@ -168,14 +159,14 @@ pub fn exercise_router(bytes: &[u8]) {
     let queue = QueueParams::default_of(kind).expect("a name of the registry");
     let flags = byte();
     let mut there = link(0, 1, queue.clone());
-    there.loss = Prob::of(f64::from(byte()) / 255.0);
+    there.plan.loss = Prob::of(f64::from(byte()) / 255.0);
     there.reorder = Prob::of(f64::from(byte()) / 255.0);
     there.reorder_by = Dur::from_us(u64::from(byte()) * 100);
-    there.rate = (flags & 1 == 0).then_some(Rate::from_bps(1 + u64::from(byte()) * 100_000));
-    there.ring = (flags & 2 != 0).then_some(u32::from(byte()) + 1);
-    there.handover_at_start = flags & 4 != 0;
-    there.jitter = Dur::from_us(u64::from(byte()));
-    there.burst = Bytes::new(u64::from(byte()) * 50);
+    there.plan.rate = (flags & 1 == 0).then_some(Rate::from_bps(1 + u64::from(byte()) * 100_000));
+    there.plan.ring = (flags & 2 != 0).then_some(u32::from(byte()) + 1);
+    there.plan.handover_at_start = flags & 4 != 0;
+    there.plan.jitter = Dur::from_us(u64::from(byte()));
+    there.plan.burst = Bytes::new(u64::from(byte()) * 50);
     let mut params = cable(there, link(1, 0, queue));
     params.isn_bits = byte() % 33;
     params.framing = u32::from(byte());

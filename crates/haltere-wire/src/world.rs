@@ -8,17 +8,17 @@
 use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
-use crate::endpoint::{Agent, ftp_server};
+use crate::endpoint::{self, Agent, ftp_server};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
-use crate::mptcp::{self, Role};
+use crate::mptcp::Role;
 use crate::namespace::{HostSettings, Topology, port_name};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::schedule::Prompt;
 use crate::stats::Snapshot;
-use haltere_plan::plan::{AppPlan, FlowPlan, PathPlan, TcpPlan};
+use haltere_plan::plan::{FlowPlan, PathPlan};
 use haltere_plan::record::{LinkRecord, QueueSample};
 use haltere_plan::{Plan, Record};
 use haltere_transport::TcpParams;
@@ -136,22 +136,9 @@ pub fn check(plan: &Plan) -> Result<(), WireError> {
     }
     hosts(plan)?;
     for flow in &plan.flows {
-        match &flow.app {
-            AppPlan::Arrivals(_) => {
-                let rule = "a kind whose flows are there from the start";
-                return Err(WireError::refused(
-                    &place(flow),
-                    "kind",
-                    rule,
-                    "flows that come and go",
-                    "the simulator has them",
-                ));
-            }
-            AppPlan::Multipath(multipath) => {
-                mptcp::check(&place(flow), multipath)?;
-                kernel_tcp::congestion_names(&place(flow), &multipath.tcp.congestion)?;
-            }
-            _ => drop(tcp_of(flow).map(|tcp| kernel_tcp::congestion_names(&place(flow), &tcp.congestion)).transpose()?),
+        endpoint::check(flow)?;
+        if let Some(tcp) = flow.app.tcp() {
+            kernel_tcp::congestion_names(&place(flow), &tcp.congestion)?;
         }
     }
     let most = usize::from(u16::MAX - crate::endpoint::FIRST_PORT);
@@ -172,7 +159,7 @@ pub fn check(plan: &Plan) -> Result<(), WireError> {
     let unknown = plan
         .flows
         .iter()
-        .find_map(|flow| Some((flow, tcp_of(flow)?.congestion.kind())).filter(|(_, kind)| !known(kind)));
+        .find_map(|flow| Some((flow, flow.app.tcp()?.congestion.kind())).filter(|(_, kind)| !known(kind)));
     let Some((flow, kind)) = unknown else { return Ok(()) };
     let rule =
         format!("one that this kernel has ({}) or that is loaded as BPF ({})", has.trim(), bpf::CONTROLS.join(" "));
@@ -187,20 +174,10 @@ fn available_controls() -> Result<String, WireError> {
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
 fn missing_controls(plan: &Plan) -> Result<Vec<&'static str>, WireError> {
     let has = available_controls()?;
-    let asked = |kind: &str| plan.flows.iter().filter_map(tcp_of).any(|tcp| tcp.congestion.kind() == kind);
+    let asked =
+        |kind: &str| plan.flows.iter().filter_map(|flow| flow.app.tcp()).any(|tcp| tcp.congestion.kind() == kind);
     let lacks = |kind: &str| !has.split_whitespace().any(|name| name == kind);
     Ok(bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect())
-}
-
-/// The endpoints of a flow with TCP.
-pub(crate) fn tcp_of(flow: &FlowPlan) -> Option<&TcpPlan> {
-    match &flow.app {
-        AppPlan::Bulk { tcp, .. } | AppPlan::OnOff { tcp, .. } => Some(tcp),
-        AppPlan::Ftp(ftp) => Some(&ftp.tcp),
-        AppPlan::Multipath(multipath) => Some(&multipath.tcp),
-        AppPlan::Arrivals(arrivals) => Some(&arrivals.tcp),
-        AppPlan::Cbr { .. } | AppPlan::Ping { .. } => None,
-    }
 }
 
 /// Runs the plan in namespaces that stand already.
@@ -262,7 +239,7 @@ pub fn fabric_params(plan: &Plan, ports: Vec<usize>) -> FabricParams {
     FabricParams {
         nodes: plan.nodes.len(),
         ports,
-        links: plan.links.iter().map(Into::into).collect(),
+        links: plan.links.iter().cloned().map(Into::into).collect(),
         steering: Steering::ByAddress,
         framing: plan.framing,
         isn_bits: crate::endpoint::ISN_BITS,
@@ -344,11 +321,9 @@ fn hosts(plan: &Plan) -> Result<Vec<(Vec<usize>, HostSettings)>, WireError> {
         let (sender, receiver, ecn) = needs(flow);
         for (nodes, tcp, role) in [(senders(flow), sender, Role::Opens), (receivers(flow), receiver, Role::Accepts)] {
             let mut settings = kernel_tcp::settings(&place(flow), tcp, ecn)?;
-            if matches!(flow.app, AppPlan::Multipath(_)) {
-                settings.sysctls.extend(mptcp::sysctls(role));
-            }
+            settings.sysctls.extend(endpoint::sysctls(flow, role));
             // A flow without TCP asks nothing of the kernel's.
-            let silent = tcp_of(flow).is_none();
+            let silent = flow.app.tcp().is_none();
             let mut host = (nodes, settings, if silent { String::new() } else { place(flow) });
             // All that it has a node in common with is the same host.
             while let Some(found) = hosts.iter().position(|(n, ..)| n.iter().any(|node| host.0.contains(node))) {
@@ -392,8 +367,10 @@ fn receivers(flow: &FlowPlan) -> Vec<usize> {
 }
 
 fn interfaces(flow: &FlowPlan, own: usize, of: fn(&PathPlan) -> usize) -> Vec<usize> {
-    let AppPlan::Multipath(multipath) = &flow.app else { return vec![own] };
-    let mut nodes: Vec<usize> = multipath.paths.iter().map(of).collect();
+    if flow.app.paths().is_empty() {
+        return vec![own];
+    }
+    let mut nodes: Vec<usize> = flow.app.paths().iter().map(of).collect();
     nodes.sort_unstable();
     nodes.dedup();
     nodes
@@ -402,7 +379,7 @@ fn interfaces(flow: &FlowPlan, own: usize, of: fn(&PathPlan) -> usize) -> Vec<us
 /// The flow's endpoints and whether they speak ECN. Flows without TCP ask for nothing of their own.
 fn needs(flow: &FlowPlan) -> (&TcpParams, &TcpParams, bool) {
     // A control that counts marks needs them (RFC 8257).
-    tcp_of(flow).map_or((&NO_TCP, &NO_TCP, false), |tcp| {
+    flow.app.tcp().map_or((&NO_TCP, &NO_TCP, false), |tcp| {
         (&tcp.sender, &tcp.receiver, tcp.sender.ecn || tcp.congestion.kind() == "dctcp")
     })
 }

@@ -132,9 +132,9 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
     let queue: QueueParams = serde_json::from_str(r#"{ "kind": "threshold", "upper": "20p" }"#).unwrap();
     let direction = |from, to| {
         let mut link = link(from, to, queue.clone());
-        link.rate = Some(Rate::from_mbps(100));
-        link.delay = Dur::from_ms(2);
-        link.loss = Prob::of(0.001);
+        link.plan.rate = Some(Rate::from_mbps(100));
+        link.plan.delay = Dur::from_ms(2);
+        link.plan.loss = Prob::of(0.001);
         link.reorder = Prob::of(0.001);
         link.reorder_by = Dur::from_ms(1);
         link

@@ -120,7 +120,8 @@ def rows_of(point: str, baseline: Sequence[Run], other: Sequence[Run]) -> list[R
     for name, one, part in metrics.worlds(baseline[0]):
         factor, unit = one.printed
         known = [
-            [v for v in (factor * one.of(run, part) for run in runs) if not math.isnan(v)] for runs in (baseline, other)
+            [v for v in (factor * one.value(run, part) for run in runs) if not math.isnan(v)]
+            for runs in (baseline, other)
         ]
         if not all(known) or (one.rare and not any(map(any, known))):
             continue

@@ -79,11 +79,11 @@ def world_options(one: argparse.ArgumentParser) -> None:
     for kind in worlds.WORLDS.values():
         for field in dataclasses.fields(kind):
             flag = f"--{field.name.replace('_', '-')}"
-            told = f"{kind.place}: {field.metadata['help']}"
+            about = f"{kind.place}: {field.metadata['help']}"
             if isinstance(field.default, bool):
-                one.add_argument(flag, action="store_true", help=told)
+                one.add_argument(flag, action="store_true", help=about)
             else:
-                one.add_argument(flag, default=field.default, metavar="VALUE", help=told)
+                one.add_argument(flag, default=field.default, metavar="VALUE", help=about)
             if field.metadata["formerly"]:
                 one.add_argument(
                     f"--{field.metadata['formerly']}", action=_Formerly, nargs=0, const=flag, dest=field.name,

@@ -9,12 +9,14 @@ from ._common import Commands, print_json
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    listing = to.add("list", _list, "list the mechanisms, worlds and studies")
-    listing.add_argument("kind", nargs="?", metavar="KIND", help="only this kind, such as queue or congestion")
+    listing = to.add("list", _list, "list the mechanisms, tables, worlds and studies")
+    listing.add_argument("kind", nargs="?", metavar="KIND", help="only this kind, such as queues or congestion")
     listing.add_argument("--json", action="store_true", help="print as JSON")
 
-    explain = to.add("explain", _explain, "explain a mechanism: what it does, its parameters, its source")
-    explain.add_argument("name", metavar="NAME", help="its name, such as codel")
+    explain = to.add(
+        "explain", _explain, "explain a mechanism, table or key: what it does, its source, an example, its parameters"
+    )
+    explain.add_argument("name", metavar="NAME", help="its name, such as codel, fq-codel, graph_link or interval")
     explain.add_argument("--json", action="store_true", help="print its part of the schema as JSON")
 
     to.add("schema", _schema, "print the JSON Schema of experiment files")

@@ -3,7 +3,7 @@
 pub(crate) mod verify;
 
 use crate::scenario::{Experiment, ScenarioError};
-use crate::topology::Network;
+use crate::topology::{Drawing, Network};
 use crate::traffic;
 use haltere_plan::plan::{Measure, Plan};
 use haltere_units::{Dur, Time};
@@ -29,6 +29,13 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
     };
     verify::queues(&plan, &network.places)?;
     Ok(plan)
+}
+
+/// The drawing of `experiment`; the random seed changes nothing that is drawn.
+pub(crate) fn drawing(experiment: &Experiment) -> Result<Drawing, ScenarioError> {
+    let network = Network::of(experiment, 0)?;
+    let flows = traffic::flows(experiment, &network, 0)?;
+    Ok(Drawing::of(&network, flows.iter().map(|flow| &flow.plan)))
 }
 
 /// The point in time that lies `span` after the start.

@@ -113,7 +113,7 @@ pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
     out
 }
 
-/// "did you mean ..." with the nearest of `names`, or nothing where none is near.
+/// "did you mean ..." with the nearest of `names`, or nothing if none is near.
 pub(crate) fn did_you_mean<S: AsRef<str>>(got: &str, names: &[S]) -> String {
     // Of one or two letters anything is near.
     if got.chars().count() < 3 {

@@ -1,7 +1,7 @@
 //! The experiment file as types: what can be written, with what default, in what unit.
 //!
-//! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these
-//! doc comments and defaults; they stand nowhere else.
+//! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these doc comments and defaults. They
+//! stand nowhere else.
 
 use super::error::{Fault, FaultKind, ScenarioError};
 use super::precision::Precision;
@@ -18,36 +18,36 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Haltere experiment")]
 pub struct Experiment {
-    /// What it is about, in one line.
+    /// What the experiment is about, in one line.
     #[serde(default)]
     pub title: String,
     /// How long one run lasts.
     pub duration: Dur,
-    /// What the statistics leave out at the start.
+    /// The first part of a run, which statistics leave out.
     #[serde(default)]
     pub warmup: Dur,
-    /// How many times the experiment is repeated, each time with another seed.
+    /// How many times the experiment is repeated, each time with another random seed.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub seeds: u32,
-    /// Instead of a number of seeds: how well the means must be known, such as `"2%"`. See `haltere explain precision`.
+    /// How well the means must be known, such as `"2%"`, instead of a number of seeds. See `haltere explain precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
-    /// Bytes that every packet carries on a link below IP; 14 for Ethernet.
+    /// Bytes that every packet carries on a link below IP. The default is that of Ethernet.
     #[serde(default = "ethernet")]
     pub framing: Bytes,
-    /// Nodes and links: exactly one kind.
+    /// Nodes and links: exactly one topology.
     pub topology: Topology,
-    /// TCP of every host, where a traffic entry does not say otherwise.
+    /// TCP of every host, unless a traffic entry says otherwise.
     #[serde(default)]
     pub tcp: TcpParams,
-    /// What is sent: one entry for each kind of flow.
+    /// What is sent: one entry for each sort of flow.
     #[schemars(length(min = 1))]
     pub traffic: Vec<Traffic>,
     /// What is sampled while it runs, and how often.
     #[serde(default)]
     pub measure: MeasureSpec,
-    /// Axes of a grid: the dotted path of a key, and the values that it takes. See `haltere explain sweep`.
+    /// Axes of a grid: the dotted path of a key, and its values. See `haltere explain sweep`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "Sweep")]
     pub sweep: Map<String, Value>,

@@ -5,6 +5,7 @@ mod experiment;
 mod overrides;
 mod points;
 mod precision;
+mod renamed;
 mod sweep;
 mod text;
 
@@ -16,7 +17,7 @@ pub use overrides::Overrides;
 pub use points::Point;
 pub use precision::Precision;
 
-pub use crate::{Topology, Traffic};
+pub use crate::{Drawing, Topology, Traffic};
 use crate::{build, schema, topology, traffic};
 use haltere_plan::plan::Plan;
 use serde_json::Value;
@@ -31,6 +32,7 @@ pub struct Scenario {
     /// What was written, in one form, for setting single keys.
     written: Value,
     source: Source,
+    warnings: Vec<String>,
 }
 
 impl Deref for Scenario {
@@ -77,12 +79,13 @@ impl Scenario {
     }
 
     /// Holds `value` against the schema and reads the types.
-    fn typed(mut value: Value, source: Source) -> Result<Scenario, ScenarioError> {
+    fn typed(mut value: Value, mut source: Source) -> Result<Scenario, ScenarioError> {
+        let warnings = renamed::rename(&mut value, &mut source)?;
         traffic::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         topology::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         schema::check::check(&mut value, schema::schema()).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
-        Ok(Scenario { experiment, written: value, source })
+        Ok(Scenario { experiment, written: value, source, warnings })
     }
 
     fn place<T>(&self, result: Result<T, ScenarioError>) -> Result<T, ScenarioError> {
@@ -92,6 +95,16 @@ impl Scenario {
     /// The run of this scenario with that seed, explicit and checked. The sweep is left aside: see [`points`](Self::points).
     pub fn plan(&self, seed: u64) -> Result<Plan, ScenarioError> {
         self.place(build::plan(&self.experiment, seed))
+    }
+
+    /// What is to be said of how the file is written, one line each: keys that have another name now. The command line prints them.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The network drawn: nodes and links with those that are alike as one. See [`Drawing`].
+    pub fn drawing(&self) -> Result<Drawing, ScenarioError> {
+        self.place(build::drawing(&self.experiment))
     }
 
     /// A world's complaint about what this scenario asks of it, with the file and the line.

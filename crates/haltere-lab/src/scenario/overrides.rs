@@ -23,11 +23,11 @@ impl<T> Default for Overrides<T> {
 }
 
 impl<T> Overrides<T> {
-    /// True where nothing is overridden.
+    /// True if nothing is overridden.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
-    /// True where that key is overridden.
+    /// True if that key is overridden.
     pub fn has(&self, key: &str) -> bool {
         self.keys.contains_key(key)
     }

@@ -2,11 +2,11 @@
 
 use super::error::{Fault, FaultKind, ScenarioError};
 use super::sweep::{Grid, Settings};
-use super::{Scenario, build};
+use super::{Scenario, build, renamed};
 use serde_json::{Map, Value};
 
 /// The most points of one sweep.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 /// One point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +23,8 @@ impl Scenario {
         let grid = Grid::read(&self.sweep).map_err(|e| self.source.place(e))?;
         let refused =
             |rule: String, got: &str| Err(self.source.place(Fault::new("", "sweep", rule, got).out_of_range()));
-        let Some(total) = grid.size(MOST_POINTS) else {
-            return refused(format!("a grid of at most {MOST_POINTS} points"), "more");
+        let Some(total) = grid.size(MAX_POINTS) else {
+            return refused(format!("a grid of at most {MAX_POINTS} points"), "more");
         };
         let kept: Vec<Settings> = (0..total).filter_map(|i| grid.settings(i)).collect();
         if kept.is_empty() {
@@ -59,12 +59,13 @@ impl Scenario {
     /// `traffic[0].congestion`; checked as if it had been written so.
     pub fn with(&self, path: &str, setting: Value) -> Result<Scenario, ScenarioError> {
         let mut value = self.written.clone();
-        set(&mut value, path, setting).map_err(|e| self.source.place(e))?;
+        let current = renamed::current(path);
+        set(&mut value, current.as_deref().unwrap_or(path), setting).map_err(|e| self.source.place(e))?;
         Scenario::read(value, self.source.clone())
     }
 }
 
-/// Sets the key at `path`, making the tables on the way where they are not there.
+/// Sets the key at `path`, and makes the tables of the path that are missing.
 fn set(root: &mut Value, path: &str, setting: Value) -> Result<(), ScenarioError> {
     let fault = |rule: &str, got: String| Fault::new("sweep", format!("`{path}`"), rule, got);
     let shape = "the dotted path of a key such as `traffic[0].count`";
@@ -99,7 +100,7 @@ enum Step {
     Index(usize),
 }
 
-/// `traffic[0].count` or `traffic.0.count`, taken apart. `None` where it is no such path.
+/// `traffic[0].count` or `traffic.0.count`, taken apart. `None` if it is no such path.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     for part in path.split('.') {

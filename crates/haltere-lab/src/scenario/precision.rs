@@ -6,16 +6,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 
-/// Seeds are added until the means are known this well. It begins with `seeds` of them.
+/// Seeds are added until the means are known this well. The first runs use `seeds` of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Precision {
-    /// Half of the 95 % Student-t interval of the mean, relative to the mean: enough when it is no wider.
+    /// Half of the 95 % Student-t interval of the mean, relative to the mean. Seeds are enough when it is no wider.
     pub within: Prob,
-    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. Default: `goodput`,
-    /// `jain` and, where there are pings, `ping_p50`.
+    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is given, they are
+    /// `goodput`, `jain` and, if there are pings, `ping_p50`.
     pub of: Vec<String>,
     /// The most seeds of one point of the sweep.
-    pub most_seeds: u32,
+    pub max_seeds: u32,
 }
 
 /// What the file may say.
@@ -26,32 +26,32 @@ enum Written {
     Table(Table),
 }
 
-/// Seeds are added until the means are known this well. It begins with `seeds` of them.
+/// Seeds are added until the means are known this well. The first runs use `seeds` of them.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "PrecisionTable")]
 struct Table {
-    /// Half of the 95 % Student-t interval of the mean, relative to the mean: enough when it is no wider.
+    /// Half of the 95 % Student-t interval of the mean, relative to the mean. Seeds are enough when it is no wider.
     within: Prob,
-    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. Default: `goodput`,
-    /// `jain` and, where there are pings, `ping_p50`.
+    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is given, they are
+    /// `goodput`, `jain` and, if there are pings, `ping_p50`.
     #[serde(default)]
     of: Vec<String>,
     /// The most seeds of one point of the sweep.
-    #[serde(default = "most")]
+    #[serde(default = "max_seeds")]
     #[schemars(range(min = 2, max = 1_000_000))]
-    most_seeds: u32,
+    max_seeds: u32,
 }
 
-/// The half-width shrinks with the square root of the seeds: 200 tell 4.5 times as much as 10.
-fn most() -> u32 {
+/// The half-width shrinks with the square root of the seeds: with 200 it is 4.5 times narrower than with 10.
+fn max_seeds() -> u32 {
     200
 }
 
 impl<'de> Deserialize<'de> for Precision {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Precision, D::Error> {
         Ok(match Written::deserialize(d)? {
-            Written::Within(within) => Precision { within, of: Vec::new(), most_seeds: most() },
-            Written::Table(Table { within, of, most_seeds }) => Precision { within, of, most_seeds },
+            Written::Within(within) => Precision { within, of: Vec::new(), max_seeds: max_seeds() },
+            Written::Table(Table { within, of, max_seeds }) => Precision { within, of, max_seeds },
         })
     }
 }
@@ -77,9 +77,9 @@ impl Precision {
             let rule = "above 0 and below 100 %";
             return Err(Fault::new("precision", "within", rule, format!("{} %", within * 100.0)).out_of_range());
         }
-        if self.most_seeds < seeds {
+        if self.max_seeds < seeds {
             let rule = format!("at least `seeds`, {seeds}, with which it begins");
-            let fault = Fault::new("precision", "most_seeds", rule, self.most_seeds);
+            let fault = Fault::new("precision", "max_seeds", rule, self.max_seeds);
             return Err(fault.hint("write a smaller `seeds`").out_of_range());
         }
         Ok(())

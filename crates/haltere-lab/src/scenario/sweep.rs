@@ -1,4 +1,4 @@
-//! The table `sweep`: axes of a grid, axes that walk together, axes that count only somewhere, and what is left out.
+//! The table `sweep`: axes of a grid, axes that change together, axes of some combinations only, and combinations that are left out.
 
 use super::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use schemars::JsonSchema;
@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What is varied. Every other key is an axis: the dotted path of a key, and the values that it takes. The points are all
-/// combinations, the last axis fastest.
+/// What is varied. Every key but `zip` and `skip` is an axis: the dotted path of a key, and the values that it takes. The points are all
+/// combinations. The last axis changes fastest.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct Sweep {
-    /// Axes that walk together: tables of axes of one length. The first values of all are one step, the second ones the next.
+    /// Axes that change together: tables of axes of one length. The first values of all are one step, the second values the next.
     #[schemars(with = "Option<OneOrMany<BTreeMap<String, Values>>>")]
     zip: OneOrMany<Map<String, Value>>,
     /// Combinations that are left out.
@@ -27,7 +27,7 @@ pub(super) struct Sweep {
 #[schemars(transparent)]
 struct Values(#[schemars(length(min = 1))] Vec<Value>);
 
-/// The values of an axis; with `when` for some combinations only.
+/// The values of an axis. With `when` they are for some combinations only.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Axis {
@@ -35,13 +35,13 @@ enum Axis {
     Sometimes(Sometimes),
 }
 
-/// An axis of some combinations only: elsewhere its key stays as the file says.
+/// An axis of some combinations only. In the others its key stays as the file says.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sometimes {
     /// The values.
     values: Values,
-    /// Which combinations: keys of other axes (or the end of one's path), each with a value or a list of values.
+    /// Which combinations: keys of other axes, or the end of a key's path, each with a value or a list of values.
     when: Map<String, Value>,
 }
 
@@ -49,7 +49,7 @@ struct Sometimes {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Skip {
-    /// Which: keys of axes (or the end of one's path), each with a value or a list of values. All must hold.
+    /// Which combinations: keys of axes, or the end of a key's path, each with a value or a list of values. All must hold.
     when: Map<String, Value>,
 }
 
@@ -87,14 +87,14 @@ pub(super) struct Grid {
     skip: Vec<Condition>,
 }
 
-/// One direction of the grid: the keys that it sets, and their values step by step.
+/// One dimension of the grid: the keys that it sets, and their values step by step.
 struct Track {
     keys: Vec<String>,
     steps: Vec<Vec<Value>>,
     when: Option<Condition>,
 }
 
-/// Full paths, each with the values of which one must be set. Holds where all hold.
+/// Full paths, each with the values of which one must be set. Holds if all hold.
 #[derive(Default)]
 struct Condition(Vec<(String, Vec<Value>)>);
 
@@ -169,7 +169,7 @@ impl Grid {
         self.tracks.iter().try_fold(1usize, |n, t| n.checked_mul(t.steps.len()).filter(|n| *n <= most))
     }
 
-    /// Combination `i`, counted with the last axis fastest; `None` where it is left out.
+    /// Combination `i`, counted with the last axis fastest; `None` if it is left out.
     pub(super) fn settings(&self, mut i: usize) -> Option<Settings> {
         let mut chosen = vec![0; self.tracks.len()];
         for (step, track) in chosen.iter_mut().zip(&self.tracks).rev() {
@@ -200,7 +200,7 @@ impl Condition {
     }
 }
 
-/// The track of axes that walk together.
+/// The track of axes that change together.
 fn zipped(table: &Map<String, Value>, place: &str) -> Result<Track, ScenarioError> {
     let columns: Vec<&Vec<Value>> = table.values().filter_map(Value::as_array).collect();
     let lengths: Vec<usize> = columns.iter().map(|c| c.len()).collect();

@@ -30,7 +30,14 @@ impl Source {
         }
         error
     }
-    fn at(&self, key: &str) -> String {
+    /// The key at the path `old` is now at the path `new`.
+    pub(crate) fn rename(&mut self, old: &str, new: &str) {
+        if let Some(line) = self.lines.get(old).copied() {
+            self.lines.insert(new.into(), line);
+        }
+    }
+    /// The file and the line of a key, or of the nearest table above it.
+    pub(crate) fn at(&self, key: &str) -> String {
         let mut key = key;
         loop {
             if let Some(line) = self.lines.get(key) {
@@ -44,7 +51,7 @@ impl Source {
     }
 }
 
-/// `file:line`, or the line alone where the text has no name.
+/// `file:line`, or the line alone if the text has no name.
 fn at_line(file: &str, line: usize) -> String {
     if file.is_empty() { format!("line {line}") } else { format!("{file}:{line}") }
 }

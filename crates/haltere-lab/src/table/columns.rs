@@ -29,11 +29,11 @@ impl Columns {
     pub(super) fn count(&mut self, name: &str, unit: &str, values: impl Iterator<Item = u64>) {
         self.push(name, unit, false, Arc::new(UInt64Array::from_iter_values(values)));
     }
-    /// Whole numbers, where there are any.
+    /// Whole numbers, if there are any.
     pub(super) fn count_opt(&mut self, name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) {
         self.push(name, unit, true, Arc::new(UInt64Array::from_iter(values)));
     }
-    /// Numbers, where there are any.
+    /// Numbers, if there are any.
     pub(super) fn number_opt(&mut self, name: &str, unit: &str, values: impl Iterator<Item = Option<f64>>) {
         self.push(name, unit, true, Arc::new(Float64Array::from_iter(values)));
     }

@@ -58,7 +58,7 @@ pub(super) fn delays(plan: &Plan, record: &Record) -> RecordBatch {
     table.finish()
 }
 
-/// True where the plan has none of these tables.
+/// True if the plan has none of these tables.
 pub(super) fn is_absent(record: &Record) -> bool {
     record.path_series.is_empty() && record.coefficients.is_empty() && record.delays.is_empty()
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Nodes in a row, each joined to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Chain {
-    /// The links in order; `reverse` is the direction from the later node to the earlier.
+    /// The links in order. `reverse` is the direction from the later node to the earlier.
     #[schemars(length(min = 1))]
     pub links: Vec<Link>,
     /// Names of the nodes, one more than links. If they are not given, they are `n1`, `n2`, ...

@@ -13,9 +13,9 @@ pub struct Dumbbell {
     /// Number of pairs.
     #[schemars(range(min = 1, max = 100_000))]
     pub pairs: u32,
-    /// The link of each host to its switch; `reverse` is the direction from the switch to the host.
+    /// The link of each host to its switch. `reverse` is the direction from the switch to the host.
     pub access: Link,
-    /// The link from `left` to `right`; `reverse` is the direction from `right` to `left`.
+    /// The link from `left` to `right`. `reverse` is the direction from `right` to `left`.
     pub bottleneck: Link,
     /// Round-trip times without queues are spread evenly over plus and minus this part of the middle one. The delay of the access links
     /// makes the difference. Which pair gets which is drawn with the random seed.

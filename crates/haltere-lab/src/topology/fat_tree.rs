@@ -14,9 +14,9 @@ pub struct FatTree {
     /// Ports of each switch, an even number.
     #[schemars(range(min = 2, max = 64))]
     pub k: u32,
-    /// The link of each host to its edge switch; `reverse` is the direction to the host.
+    /// The link of each host to its edge switch. `reverse` is the direction to the host.
     pub access: Link,
-    /// Each link between switches; `reverse` is the direction towards the hosts.
+    /// Each link between switches. `reverse` is the direction towards the hosts.
     pub fabric: Link,
 }
 

@@ -21,9 +21,9 @@ pub struct LeafSpine {
     /// Hosts at each leaf.
     #[schemars(range(min = 1, max = 10_000))]
     pub hosts: u32,
-    /// The link of each host to its leaf; `reverse` is the direction to the host.
+    /// The link of each host to its leaf. `reverse` is the direction to the host.
     pub access: Link,
-    /// The link of each leaf to each spine; `reverse` is the direction to the leaf.
+    /// The link of each leaf to each spine. `reverse` is the direction to the leaf.
     pub fabric: Link,
 }
 

@@ -11,41 +11,41 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Link {
-    /// Rate of each direction; without it packets take no time.
+    /// Rate of each direction. If it is not given, packets take no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// In the place of a rate: the name of a file with the times at which a packet can be delivered (Mahimahi's format), or
-    /// a table with it. A wireless link behaves so.
+    /// A trace instead of a rate: the name of a file with the times at which a packet can be delivered (Mahimahi's format), or a table
+    /// with it. It models a wireless link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
-    /// Steps of rate and delay: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms" }]`. Until the
-    /// first step, and where no step has said otherwise, `rate` and `delay` hold.
+    /// Steps of rate and delay: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms" }]`. `rate` and
+    /// `delay` hold until a step changes them.
     #[schemars(length(max = 100_000))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Step>,
-    /// The schedule begins again after so long; without it the last step stays.
+    /// The schedule begins again after this time. If it is not given, the last step holds to the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule_repeat: Option<Dur>,
     /// Propagation time of each direction.
     pub delay: Dur,
-    /// Each packet is under way longer by a span drawn uniformly from zero to this; order is kept. Real hosts have some.
-    /// Without any, equal rates keep step for ever, and which flow finds room in a full drop-tail queue is decided by phase,
-    /// not by share (Floyd and Jacobson 1992): about the time of a full packet at the bottleneck undoes that.
+    /// Each packet takes longer by a time drawn uniformly from zero to this. Packets keep their order. Real hosts have some jitter. Without
+    /// any, flows of equal rates stay in phase, and the phase decides which flow finds room in a full drop-tail queue (Floyd and Jacobson
+    /// 1992). Jitter of about the time of a full packet at the bottleneck avoids that.
     pub jitter: Dur,
-    /// Chance that a packet is lost on the line.
+    /// Probability that a packet is lost on the line.
     pub loss: Prob,
     /// The discipline of the queue in front of the line.
     pub queue: QueueParams,
-    /// The device's own first-in first-out ring under the discipline, in packets (`100p`); none where not given.
+    /// The device's own first-in first-out ring under the discipline, in packets (`100p`). If it is not given, there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<Size>,
-    /// When a packet is handed on: when its transmission ends, or when it starts, as Linux's `htb` and `tbf` shapers do.
+    /// When a packet is handed over to the line: when its transmission ends, or when it starts, as Linux's `htb` and `tbf` shapers do.
     pub handover: Handover,
-    /// What an idle line saves up: so many bytes of the next busy time take no time on the line, as with a token bucket of
-    /// that depth. Linux's `htb` (with `handover = "start"`) and `tbf` (with `"end"`) need at least a full frame.
+    /// Depth of a token bucket: after an idle time, so many bytes take no time on the line. Linux's `htb` (with `handover = "start"`) and
+    /// `tbf` (with `"end"`) need at least a full frame.
     pub burst: Bytes,
-    /// Sample and report this queue. Where not given: the bottleneck of a dumbbell; of the others the slowest links, and
-    /// those whose queue is not the default.
+    /// Sample and report this queue. If it is not given, a topology with a bottleneck watches that. Others watch the slowest links, those
+    /// whose rate changes, and those whose queue is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<bool>,
     /// What is different in the other direction.
@@ -73,15 +73,15 @@ impl Default for Link {
     }
 }
 
-/// From when on a link has another rate or delay.
+/// A change of a link's rate or delay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// When it begins, from the start of the run or of the round.
+    /// When it begins, from the start of the run or of the repetition.
     pub at: Dur,
-    /// The rate from then on; `0bit`: nothing leaves. A packet on the line goes on at the new rate.
+    /// The rate from then on. With `0bit` nothing leaves. A packet on the line continues at the new rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// The propagation time of what leaves from then on; no packet overtakes another.
+    /// The propagation time of packets that leave from then on. No packet overtakes another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Dur>,
 }
@@ -91,7 +91,7 @@ pub(crate) fn default_queue() -> QueueParams {
     QueueParams::default_of("drop_tail").expect("the registry holds drop_tail")
 }
 
-/// When a packet is handed on.
+/// When a packet is handed over to the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Handover {

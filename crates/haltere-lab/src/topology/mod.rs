@@ -11,6 +11,8 @@ mod network;
 mod trace;
 mod varying;
 
+pub use drawing::Drawing;
+
 pub(crate) use direction::{Direction, both, slowest, watched};
 pub(crate) use link::{Handover, Link, Step, default_queue};
 pub(crate) use network::{Hint, Network};

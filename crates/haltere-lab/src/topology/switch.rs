@@ -16,13 +16,13 @@ pub struct Switch {
     /// Number of hosts.
     #[schemars(range(min = 2, max = 100_000))]
     pub hosts: u32,
-    /// The link of each host to the switch; `reverse` is the direction from the switch to the host.
+    /// The link of each host to the switch. `reverse` is the direction from the switch to the host.
     pub link: Link,
-    /// What every packet passes between its input and its output.
+    /// The processor, which every packet passes between its input and its output.
     pub processor: Processor,
 }
 
-/// The processor of a switch: how fast it is, in bit/s or in packets, and the queue in front of it.
+/// The processor of a switch: its speed, in bit/s or in packets per second, and the queue in front of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Processor {

@@ -1,7 +1,7 @@
 //! Traces of delivery opportunities, as written in an experiment file, and the files that they name.
 //!
-//! An experiment holds its traces: where it is read, a file's times are put in the place of its name, so that a run
-//! depends on nothing but the experiment and the seed, on any machine.
+//! An experiment holds its traces: when it is read, the name of a file is replaced by its times. So a run depends on nothing but the
+//! experiment and the random seed, on any machine.
 
 use crate::scenario::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::varying;
@@ -20,7 +20,7 @@ const MAX_OPPORTUNITIES: usize = 20_000_000;
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum TraceSpec {
-    /// The file, from the folder of the experiment file.
+    /// The file. Its name counts from the folder of the experiment file.
     File(String),
     /// The file and how it is read.
     Table(Trace),
@@ -30,17 +30,16 @@ pub enum TraceSpec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Trace {
-    /// The file, from the folder of the experiment file: on each line the time of one delivery opportunity in whole
+    /// The file. Its name counts from the folder of the experiment file. Each line has the time of one delivery opportunity in whole
     /// milliseconds from the start, in order (Mahimahi's format). The last time is the period after which the trace begins again.
     pub file: String,
-    /// Bytes that each opportunity delivers; where not given a full packet of 1500 bytes with its `framing`. (Mahimahi's own
-    /// 1504 bytes have 4 of framing.)
+    /// Bytes that each opportunity delivers. If it is not given, it is a full packet of 1500 bytes with its `framing`. Mahimahi's own 1504
+    /// bytes have 4 of framing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opportunity: Option<Bytes>,
-    /// The run begins so far into the trace.
+    /// How far into the trace the run begins.
     pub offset: Dur,
-    /// What the file says, in the place of the file: milliseconds from each opportunity to the next, `1x12` for twelve
-    /// times 1.
+    /// The contents instead of a file: milliseconds from each opportunity to the next. `1x12` stands for twelve times 1.
     pub gaps: String,
 }
 

@@ -81,7 +81,7 @@ fn trace_of(link: &Link, trace: &TraceSpec, path: &str) -> Result<Capacity, Scen
     }
 }
 
-/// One value of the schedule, with that of the link at first; `None` where no step gives it.
+/// One value of the schedule, with that of the link at first; `None` if no step gives it.
 fn values<T: Copy>(link: &Link, first: Option<T>, value: impl Fn(&Step) -> Option<T>) -> Option<Steps<T>> {
     let steps: Vec<(Dur, T)> = link.schedule.iter().filter_map(|step| Some((step.at, value(step)?))).collect();
     // Without a value of the link's own the first step gives it: it is at the start, or the check has refused it.

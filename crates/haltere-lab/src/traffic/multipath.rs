@@ -51,7 +51,7 @@ pub struct PathEnds {
     /// When the subflow leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave: Option<Dur>,
-    /// From then on nothing passes. Neither end is told.
+    /// From then on no packet passes, and neither end is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Dur>,
 }

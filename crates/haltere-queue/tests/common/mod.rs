@@ -16,11 +16,22 @@ pub struct TestPkt {
     pub returned: bool,
     pub dscp: u8,
     pub offset: Option<u64>,
+    pub data_segment: bool,
 }
 
 impl TestPkt {
     pub fn new(id: u64, len: u32) -> TestPkt {
-        TestPkt { id, len, ecn: Ecn::NotEct, flow: 0, priority: 0, returned: false, dscp: 0, offset: None }
+        TestPkt {
+            id,
+            len,
+            ecn: Ecn::NotEct,
+            flow: 0,
+            priority: 0,
+            returned: false,
+            dscp: 0,
+            offset: None,
+            data_segment: true,
+        }
     }
     pub fn ecn(self, ecn: Ecn) -> TestPkt {
         TestPkt { ecn, ..self }
@@ -58,6 +69,9 @@ impl Pkt for TestPkt {
     }
     fn set_dscp(&mut self, dscp: u8) {
         self.dscp = dscp;
+    }
+    fn is_data_segment(&self) -> bool {
+        self.data_segment
     }
     fn stream_offset(&self) -> Option<u64> {
         self.offset

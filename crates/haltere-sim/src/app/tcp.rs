@@ -2,7 +2,7 @@
 
 use super::bulk::Bulk;
 use super::{AnySource, App, Place, Source};
-use crate::engine::prefetch::fetch_all;
+use crate::engine::prefetch::{fetch, fetch_all};
 use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port, kind};
 use crate::net::packet::{Header, Packet};
@@ -10,7 +10,7 @@ use haltere_plan::Record;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::rng::Rng;
-use haltere_transport::{Connection, Info, Role, Segment, TcpParams};
+use haltere_transport::{Connection, Info, PrefetchStage, Role, Segment, TcpParams};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use std::sync::Arc;
 
@@ -91,12 +91,7 @@ impl Tcp {
     #[inline(always)]
     pub fn fetch_parts(&self, side: usize, fabric: &Fabric) {
         let end = &self.ends[side];
-        if let Some(half) = end.socket.sending_half() {
-            fetch_all(half);
-        }
-        if let Some(disorder) = end.socket.disorder() {
-            fetch_all(disorder);
-        }
+        end.socket.prefetch_lines(PrefetchStage::Parts, fetch);
         if let Some(&link) = fabric.paths.get(end.port.header.cursor as usize) {
             fabric.fetch_link(link);
         }
@@ -104,9 +99,7 @@ impl Tcp {
     /// Asks for the record of its oldest segment.
     #[inline(always)]
     pub fn fetch_record(&self, side: usize) {
-        if let Some(record) = self.ends[side].socket.oldest_record() {
-            fetch_all(record);
-        }
+        self.ends[side].socket.prefetch_lines(PrefetchStage::OldestRecord, fetch);
     }
     /// The server reads what is there, and closes when the client has.
     #[inline]

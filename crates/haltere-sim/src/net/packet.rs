@@ -216,6 +216,10 @@ impl Pkt for Packet {
     fn is_returned(&self) -> bool {
         self.header.marks.is_returned()
     }
+    fn is_data_segment(&self) -> bool {
+        let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
+        self.header.protocol == TCP && self.content.payload > 0 && u16::from(self.header.flags) & others == 0
+    }
     /// A router can read the offset only where the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {
         if self.header.protocol != TCP || !self.header.marks.is_aligned() {

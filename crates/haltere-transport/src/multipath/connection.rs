@@ -1,7 +1,8 @@
 //! One end of a multipath connection: subflows, the way in and out, joining, leaving, closing.
-//! Source: RFC 8684 (sections 2, 3.2 to 3.4), RFC 6356 (coupled controls are told of their siblings).
+//! Source: RFC 8684 (sections 2, 3.2 to 3.4), RFC 6356 (a coupled control learns the state of its siblings).
 //! Deviations: no keys, tokens and address exchange: both ends are made with the same paths in the same order, and a subflow that
-//! has left is reset; SACK blocks are not limited by the room that the option leaves of TCP's 40 bytes. The first subflow must be established before others join. Data goes from client to server.
+//! has left is reset; SACK blocks are not limited by the room that the option leaves of TCP's 40
+//! bytes. The first subflow must be established before others join. Data goes from client to server.
 //! Units: bytes of the connection's stream from 0, ns. Cost: O(paths) a segment.
 //! Known problems: the receive window is not auto-tuned; nothing is sent from server to client but acknowledgements.
 
@@ -12,7 +13,9 @@ use super::scheduler::Scheduler;
 use super::send_queue::SendQueue;
 use super::subflow::{DATA_OPTION, Dss, Subflow};
 use super::view::{MAX_PATHS, PathView, Paths};
-use crate::reassembly::Reassembly;
+use crate::tcp::receiver::reassembly::Reassembly;
+use crate::tcp::seq::Offset;
+use crate::tcp::time::{Deadline, or_zero};
 use crate::{Connection, Role, Segment, TcpParams};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -36,7 +39,7 @@ pub struct Transmission {
 const DSS_LEN: u64 = DATA_OPTION as u64;
 
 /// Least time between two probes of a peer that owes an answer to the connection.
-const PROBE: u64 = 200_000_000;
+const PROBE: Dur = Dur::from_ms(200);
 
 /// One end of a multipath connection, without I/O.
 #[derive(Debug)]
@@ -58,15 +61,15 @@ pub struct Multipath {
     /// First byte that the peer does not take.
     pub(super) window_end: u64,
     /// When the peer is asked again, and how often it was.
-    probe_at: u64,
+    probe_at: Deadline,
     probes: u32,
     /// The stream as it arrives.
-    arrived: u64,
+    arrived: Offset,
     read: u64,
     holes: Reassembly,
     end: Option<u64>,
-    /// The window was too small for a segment when it was told last.
-    window_told: u64,
+    /// The window that was advertised last.
+    window_advertised: u64,
     pub(super) views: Vec<PathView>,
     siblings: Vec<Sibling>,
 }
@@ -100,19 +103,19 @@ impl Multipath {
             queue: SendQueue::default(),
             reinject: alloc::collections::VecDeque::new(),
             window_end: 0,
-            probe_at: u64::MAX,
+            probe_at: Deadline::NONE,
             probes: 0,
-            arrived: 0,
+            arrived: Offset::default(),
             read: 0,
             holes: Reassembly::default(),
             end: None,
-            window_told: params.recv_buffer.as_u64(),
+            window_advertised: params.recv_buffer.as_u64(),
             views: Vec::new(),
             siblings: Vec::new(),
         })
     }
 
-    /// Adds a path; its number is returned. A client opens it at once if it is the first, else when another path is established.
+    /// Adds a path and returns its number. A client opens it at once if it is the first, else when another path is established.
     pub fn join(&mut self) -> Result<usize, ParamError> {
         let path = self.flows.len();
         if path == MAX_PATHS {
@@ -121,7 +124,7 @@ impl Multipath {
         let seed = self.seed.wrapping_add((path as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let conn = Connection::new(self.role, self.tcp.clone(), self.control.clone(), seed)?;
         let mut flow = Subflow::new(conn);
-        self.coupled = flow.conn.made_sender().control.is_coupled();
+        self.coupled = flow.conn.made_sender().control().is_coupled();
         flow.cursor = self.queue.una;
         self.flows.push(flow);
         self.correlators.add_path();
@@ -140,7 +143,7 @@ impl Multipath {
         }
     }
 
-    /// A path leaves: its subflow is reset, and what it carried goes another way.
+    /// A path leaves: its subflow is reset, and what it carried is sent on other paths.
     pub fn leave(&mut self, path: usize) {
         if let Some(flow) = self.flows.get_mut(path)
             && !flow.gone
@@ -167,20 +170,20 @@ impl Multipath {
             if let Some(data) = dss.data {
                 flow.map_arrival(segment, data);
             }
-        } else if was_up && !flow.conn.made_sender().board.is_empty() {
-            let una = crate::seq::wire(flow.conn.una(), flow.conn.iss);
+        } else if was_up && !flow.conn.made_sender().is_all_acked() {
+            let una = flow.conn.iss().number_of(flow.conn.una());
             flow.dup_acks += u64::from(segment.ack == una);
         }
         if self.coupled {
-            self.tell_siblings(path);
+            self.update_coupling(path);
         }
         let flow = &mut self.flows[path];
-        let retries = flow.conn.made_sender().xmit.retries;
+        let was_silent = flow.is_silent();
         flow.conn.on_segment(now, segment, ecn);
         flow.trim();
         self.pending = self.pending.with(path);
-        if retries > 0 && flow.conn.made_sender().xmit.retries == 0 {
-            flow.cursor = self.queue.una; // it is heard of again
+        if was_silent && !flow.is_silent() {
+            flow.cursor = self.queue.una; // it answers again
         }
         if !was_up && flow.conn.is_established() && self.role == Role::Client {
             self.open(now);
@@ -188,13 +191,13 @@ impl Multipath {
         self.take_dss(now, path, dss);
         self.take_data(path);
         self.observe(now, path, dss);
-        self.look_after(path);
+        self.check_subflow(path);
     }
 
-    /// What the segment says of the connection.
+    /// Takes the connection-level fields of a segment.
     fn take_dss(&mut self, now: Time, path: usize, dss: &Dss) {
         if self.queue.acknowledge(dss.ack) {
-            (self.probes, self.probe_at) = (0, u64::MAX);
+            (self.probes, self.probe_at) = (0, Deadline::NONE);
         }
         self.window_end = self.window_end.max(dss.ack + dss.window);
         if let Some(end) = dss.end {
@@ -212,12 +215,12 @@ impl Multipath {
 
     /// Takes what the subflow has in order into the stream.
     fn take_data(&mut self, path: usize) {
-        while let Some((start, end)) = self.flows[path].next_range() {
-            if end > self.arrived {
-                if start <= self.arrived {
-                    self.arrived = end;
+        while let Some(range) = self.flows[path].next_range() {
+            if range.end > self.arrived {
+                if range.start <= self.arrived {
+                    self.arrived = range.end;
                 } else {
-                    self.holes.insert(start, end);
+                    self.holes.insert(range);
                 }
                 self.arrived = self.holes.advance(self.arrived);
             }
@@ -230,24 +233,28 @@ impl Multipath {
             return;
         }
         let flow = &mut self.flows[path];
-        let srtt = flow.conn.made_sender().rtt.srtt();
-        if srtt != 0 && flow.conn.made_sender().delivery.segments != flow.srtt_seen {
-            flow.srtt_seen = flow.conn.made_sender().delivery.segments;
-            self.correlators.observe(now, path, Observation::Srtt(Dur::from_ns(srtt)));
+        let tx = flow.conn.made_sender();
+        let delivered = tx.delivery().segments();
+        if let Some(srtt) = tx.srtt()
+            && delivered != flow.srtt_seen
+        {
+            flow.srtt_seen = delivered;
+            self.correlators.observe(now, path, Observation::Srtt(srtt.dur()));
         }
         if let Some(delay) = dss.delay {
-            let (lost, sent) = (flow.conn.made_sender().retransmissions, flow.conn.made_sender().segments_sent);
+            let output = flow.conn.made_sender().output();
+            let (lost, sent) = (output.retransmissions(), output.segments());
             self.correlators.observe(now, path, Observation::Delay { delay, lost, sent });
         }
     }
 
-    /// Notices what became of a subflow: reset, timed out, closed by the peer.
-    fn look_after(&mut self, path: usize) {
+    /// Acts on a subflow that was reset, timed out or was closed by the peer.
+    fn check_subflow(&mut self, path: usize) {
         let flow = &mut self.flows[path];
-        if !flow.gone && flow.conn.state == crate::connection::State::Reset {
+        if !flow.gone && flow.conn.is_reset() {
             return self.lost_path(path);
         }
-        let timeouts = flow.conn.made_sender().xmit.timeouts;
+        let timeouts = flow.conn.made_sender().timers().timeouts();
         if timeouts != flow.timeouts {
             flow.timeouts = timeouts;
             self.reinject_from(path);
@@ -256,24 +263,24 @@ impl Multipath {
         }
     }
 
-    /// Tells a coupled control what its siblings do.
-    fn tell_siblings(&mut self, path: usize) {
+    /// Shows a coupled control the state of its siblings.
+    fn update_coupling(&mut self, path: usize) {
         self.siblings.clear();
-        let mut this = usize::MAX;
+        let mut this = None;
         for (i, flow) in self.flows.iter().enumerate().filter(|(_, f)| f.is_usable()) {
             if i == path {
-                this = self.siblings.len();
+                this = Some(self.siblings.len());
             }
             let tx = flow.conn.made_sender();
             self.siblings.push(Sibling {
-                cwnd: tx.control.cwnd(),
-                srtt: Dur::from_ns(tx.rtt.srtt()),
-                between_losses: tx.control.bytes_between_losses(),
+                cwnd: tx.control().cwnd(),
+                srtt: or_zero(tx.srtt()),
+                between_losses: tx.control().bytes_between_losses(),
             });
         }
-        if this != usize::MAX {
+        if let Some(this) = this {
             let view = CouplingView { siblings: &self.siblings, this };
-            self.flows[path].conn.sender().control.on_coupling(&view);
+            self.flows[path].conn.sender().control_mut().on_coupling(&view);
         }
     }
 
@@ -284,11 +291,10 @@ impl Multipath {
             if flow.conn.next_timeout().is_some_and(|at| at <= now) {
                 flow.conn.on_timeout(now);
                 self.pending = self.pending.with(path);
-                self.look_after(path);
+                self.check_subflow(path);
             }
         }
-        if now.as_ns() >= self.probe_at {
-            self.probe_at = u64::MAX;
+        if self.probe_at.take_due(now) {
             self.probe();
             self.probes += 1;
         }
@@ -297,22 +303,21 @@ impl Multipath {
 
     /// When [`on_timeout`](Multipath::on_timeout) is to be called, if ever.
     pub fn next_timeout(&self) -> Option<Time> {
-        let own = (self.probe_at != u64::MAX).then(|| Time::from_ns(self.probe_at));
-        self.flows.iter().filter_map(|f| f.conn.next_timeout()).chain(own).min()
+        self.flows.iter().filter_map(|f| f.conn.next_timeout()).chain(self.probe_at.time()).min()
     }
 
     /// The peer owes an acknowledgement of the end, or a window: asks for it after a while.
     fn arm_probe(&mut self, now: Time) {
         let q = &self.queue;
         // A window that is open, but not by a whole segment, blocks as well.
-        let mss = self.flows.first().map_or(0, |f| f.conn.rx.mss);
+        let mss = self.flows.first().map_or(0, |f| f.conn.receiver().mss());
         let blocked = q.una == q.nxt && q.nxt < q.end && !self.new_fits(mss);
         if !(blocked || q.wants_end()) {
-            self.probe_at = u64::MAX;
-        } else if self.probe_at == u64::MAX {
-            let srtt =
-                self.flows.iter().filter(|f| f.is_usable()).map(|f| f.conn.made_sender().rtt.srtt()).min().unwrap_or(0);
-            self.probe_at = now.as_ns() + ((2 * srtt).max(PROBE) << self.probes.min(5));
+            self.probe_at = Deadline::NONE;
+        } else if !self.probe_at.is_set() {
+            let usable = self.flows.iter().filter(|f| f.is_usable());
+            let srtt = usable.map(|f| or_zero(f.conn.made_sender().srtt())).min().unwrap_or(Dur::ZERO);
+            self.probe_at = Deadline::at(now + (srtt * 2).max(PROBE) * (1 << self.probes.min(5)));
         }
     }
 
@@ -321,10 +326,10 @@ impl Multipath {
         for (path, flow) in self.flows.iter_mut().enumerate() {
             let established = flow.conn.is_established();
             let tx = flow.conn.sender();
-            if flow.gone || !established || tx.nxt != tx.write_end {
+            if flow.gone || !established || tx.nxt() != tx.buffer().write_end() {
                 continue;
             }
-            tx.forced = crate::sender::Forced::WindowProbe;
+            tx.force_window_probe();
             self.pending = self.pending.with(path);
         }
     }
@@ -348,11 +353,11 @@ impl Multipath {
 
     fn dss(&mut self, now: Time, path: usize, segment: &Segment) -> Dss {
         let window = self.window();
-        self.window_told = window;
+        self.window_advertised = window;
         let flow = &self.flows[path];
         Dss {
             data: flow.mapping(segment),
-            ack: self.arrived + u64::from(self.end == Some(self.arrived)),
+            ack: self.arrived.get() + u64::from(self.end == Some(self.arrived.get())),
             window,
             end: self.queue.closed.then_some(self.queue.end),
             sent_at: now,
@@ -362,10 +367,10 @@ impl Multipath {
 
     /// Bytes that this end takes beyond what has arrived in order.
     fn window(&self) -> u64 {
-        self.params.recv_buffer.as_u64().saturating_sub(self.arrived - self.read)
+        self.params.recv_buffer.as_u64().saturating_sub(self.readable())
     }
 
-    /// The application writes up to `bytes`; what the buffer takes is returned.
+    /// The application writes up to `bytes`. Returns what the buffer takes.
     pub fn write(&mut self, bytes: Bytes) -> Bytes {
         if self.queue.closed {
             return Bytes::ZERO;
@@ -382,7 +387,7 @@ impl Multipath {
         let worth = !self.params.tune_send_buffer || free >= held / 2;
         Bytes::new(if worth { free } else { 0 })
     }
-    /// Bytes that are held until they are acknowledged: those of the one subflow that has most, where it is tuned.
+    /// Bytes that are kept until they are acknowledged: those of the one subflow that has most, if it is tuned.
     fn send_buffer(&self) -> u64 {
         let most = self.params.send_buffer.as_u64();
         if !self.params.tune_send_buffer {
@@ -400,17 +405,17 @@ impl Multipath {
     }
     /// Bytes that arrived in order and were not read.
     pub fn readable(&self) -> u64 {
-        self.arrived - self.read
+        self.arrived.get() - self.read
     }
-    /// The application reads up to `bytes`; what was there is returned.
+    /// The application reads up to `bytes`. Returns what was there.
     pub fn read(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.readable());
         self.read += taken;
-        // RFC 9293 section 3.8.6.2.2: a window that had closed is told again once it is worth while.
+        // RFC 9293 section 3.8.6.2.2: a window that had closed is advertised again once it is large enough.
         let mss = self.tcp.mss.as_u64();
-        if self.window_told < mss && self.window() >= (2 * mss).min(self.params.recv_buffer.as_u64()) {
+        if self.window_advertised < mss && self.window() >= (2 * mss).min(self.params.recv_buffer.as_u64()) {
             for (path, flow) in self.flows.iter_mut().enumerate().filter(|(_, f)| f.conn.is_established() && !f.gone) {
-                flow.conn.rx.ack_now = true;
+                flow.conn.demand_ack();
                 self.pending = self.pending.with(path);
             }
         }

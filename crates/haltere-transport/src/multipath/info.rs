@@ -23,7 +23,7 @@ pub struct PathInfo {
     pub delay: Dur,
 }
 
-/// What a correlator says of two paths.
+/// What a correlator reports of two paths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coefficient {
     /// When.
@@ -32,8 +32,8 @@ pub struct Coefficient {
     pub correlator: usize,
     /// The two paths.
     pub paths: (usize, usize),
-    /// The coefficient, where the correlator has one.
+    /// The coefficient, if the correlator has one.
     pub coefficient: Option<f64>,
-    /// The paths share a bottleneck, it says.
+    /// True if the correlator reports that the paths share a bottleneck.
     pub shares: bool,
 }

@@ -5,7 +5,7 @@
 //! its payload belongs in the stream, and what of the stream has arrived. Correlators (`correlation/`) watch the paths
 //! and say which of them share a bottleneck.
 //!
-//! `connection.rs` is the way in and out; `sending.rs` hands the stream to subflows; `send_queue.rs` knows who carried what;
+//! `connection.rs` is the endpoint; `sending.rs` gives the stream to subflows; `send_queue.rs` knows which path carried what;
 //! `subflow.rs` maps a subflow's stream to the connection's, both ways.
 
 mod connection;

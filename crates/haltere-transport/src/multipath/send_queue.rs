@@ -4,7 +4,7 @@
 use super::view::Paths;
 use alloc::collections::VecDeque;
 
-/// A piece of the stream that was handed to a path at least once.
+/// A piece of the stream that was given to a path at least once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Chunk {
     pub start: u64,
@@ -39,7 +39,7 @@ impl SendQueue {
     pub fn wants_end(&self) -> bool {
         self.closed && self.una == self.end
     }
-    /// The connection's acknowledgement. True where it is news.
+    /// The connection's acknowledgement. True if it is new.
     pub fn acknowledge(&mut self, ack: u64) -> bool {
         let most = self.nxt + u64::from(self.closed && self.nxt == self.end);
         if ack <= self.una || ack > most {

@@ -7,11 +7,12 @@ use super::correlation::Observation;
 use super::scheduler::PathScheduler;
 use super::send_queue::Chunk;
 use super::view::{PathView, SegView, fastest};
-use haltere_congestion::{CongestionControl, LossEvent, LossKind};
-use haltere_units::{Bytes, Dur, Time};
+use crate::tcp::time::or_zero;
+use haltere_congestion::CongestionControl;
+use haltere_units::{Bytes, Time};
 
 impl Multipath {
-    /// Gives one segment to a subflow, or to several. False where nothing can be given now.
+    /// Gives one segment to a subflow, or to several. False if nothing can be given now.
     pub(super) fn schedule(&mut self, now: Time) -> bool {
         let q = &self.queue;
         if q.nxt >= q.end && self.reinject.is_empty() && !(self.scheduler.replicates() && q.una < q.nxt) {
@@ -35,20 +36,19 @@ impl Multipath {
         self.views.clear();
         let ahead = self.scheduler.queues_ahead();
         for (path, flow) in self.flows.iter_mut().enumerate() {
-            let mss = flow.conn.rx.mss;
+            let mss = flow.conn.receiver().mss();
             let usable = flow.is_usable();
             let ready = usable && if ahead { flow.has_room() } else { flow.is_ready(now, mss) };
             let tx = flow.conn.made_sender();
             let mut view = PathView::new(path);
             (view.usable, view.ready) = (usable, ready);
-            view.srtt = Dur::from_ns(tx.rtt.srtt());
-            view.rttvar = Dur::from_ns(tx.rtt.var());
-            (view.cwnd, view.ssthresh) = (Bytes::new(tx.cwnd), tx.control.ssthresh());
+            (view.srtt, view.rttvar) = (or_zero(tx.srtt()), tx.rtt().var());
+            (view.cwnd, view.ssthresh) = (Bytes::new(tx.cwnd()), tx.control().ssthresh());
             (view.in_flight, view.mss) = (Bytes::new(tx.in_flight()), Bytes::new(mss));
             // The end of the subflow takes a number after its last byte.
-            view.queued = Bytes::new(tx.write_end.saturating_sub(tx.una));
+            view.queued = Bytes::new(tx.buffer().write_end().since(tx.una()));
             if usable {
-                // Where all usable paths have timed out or left, those that timed out are better than none.
+                // If all usable paths have timed out or left, those that timed out are better than none.
                 self.correlators.observe(now, path, Observation::Opportunity { srtt: view.srtt, ready });
             }
             self.views.push(view);
@@ -56,7 +56,7 @@ impl Multipath {
         if !self.views.iter().any(|v| v.usable) {
             for (view, flow) in self.views.iter_mut().zip(&mut self.flows) {
                 view.usable = !flow.gone && flow.conn.is_established();
-                view.ready = view.usable && flow.is_ready(now, flow.conn.rx.mss);
+                view.ready = view.usable && flow.is_ready(now, flow.conn.receiver().mss());
             }
         }
     }
@@ -89,7 +89,7 @@ impl Multipath {
 
     /// Schedulers that give each segment to the paths of their choice at once.
     fn give(&mut self, now: Time) -> bool {
-        let mss = self.flows[0].conn.rx.mss;
+        let mss = self.flows[0].conn.receiver().mss();
         if !self.new_fits(mss) || self.waits_for_more(mss) {
             return false;
         }
@@ -98,8 +98,8 @@ impl Multipath {
         let Some(first) = (0..self.views.len()).find(|&p| picks.contains(p) && self.views[p].is_open()) else {
             return false;
         };
-        let chunk = self.queue.cut(self.flows[first].conn.rx.mss, first);
-        self.hand(first, &chunk);
+        let chunk = self.queue.cut(self.flows[first].conn.receiver().mss(), first);
+        self.give_chunk(first, &chunk);
         true
     }
 
@@ -114,7 +114,7 @@ impl Multipath {
     }
 
     fn replicate_on(&mut self, path: usize, now: Time) -> bool {
-        let mss = self.flows[path].conn.rx.mss;
+        let mss = self.flows[path].conn.receiver().mss();
         let from = self.flows[path].cursor.max(self.queue.una);
         let mut index = self.queue.index_of(from);
         while let Some(chunk) = self.queue.get(index).copied() {
@@ -137,7 +137,7 @@ impl Multipath {
         }
         let chunk = self.queue.cut(mss, path);
         self.flows[path].cursor = chunk.end();
-        self.hand(path, &chunk);
+        self.give_chunk(path, &chunk);
         true
     }
 
@@ -149,10 +149,10 @@ impl Multipath {
             self.flows[first].replicas += 1;
         }
         self.flows[path].replicas += u64::from(!before.is_empty());
-        self.hand(path, &chunk);
+        self.give_chunk(path, &chunk);
     }
 
-    fn hand(&mut self, path: usize, chunk: &Chunk) {
+    fn give_chunk(&mut self, path: usize, chunk: &Chunk) {
         self.flows[path].write(chunk.start, chunk.len);
         self.pending = self.pending.with(path);
         if let Some(view) = self.views.get_mut(path) {
@@ -160,7 +160,7 @@ impl Multipath {
         }
     }
 
-    /// What a path held goes to be sent on others.
+    /// What a path carried is queued to be sent on others.
     pub(super) fn reinject_from(&mut self, path: usize) {
         self.reinject.retain(|&(start, len)| start + u64::from(len) > self.queue.una);
         for chunk in self.queue.iter().filter(|c| c.carried.contains(path)) {
@@ -197,7 +197,7 @@ impl Multipath {
 
     /// The peer's window blocks the stream: the oldest chunk goes again on a path that has room and has not carried it.
     fn help_window(&mut self, now: Time) -> bool {
-        let mss = self.flows[0].conn.rx.mss;
+        let mss = self.flows[0].conn.receiver().mss();
         if !self.params.opportunistic || self.queue.nxt >= self.queue.end || self.new_fits(mss) {
             return false;
         }
@@ -217,14 +217,8 @@ impl Multipath {
     fn penalise(&mut self, path: usize, now: Time) {
         let flow = &mut self.flows[path];
         let tx = flow.conn.sender();
-        if now < flow.penalised_until || tx.state != crate::CaState::Open {
-            return;
+        if now >= flow.penalised_until && tx.penalise(now) {
+            flow.penalised_until = now + or_zero(tx.srtt());
         }
-        flow.penalised_until = now + Dur::from_ns(tx.rtt.srtt());
-        let mut ev = LossEvent::at(now, LossKind::Ecn); // there is nothing to take back
-        ev.in_flight = Bytes::new(tx.in_flight());
-        ev.snd_nxt = tx.nxt;
-        tx.control.on_loss(&ev);
-        tx.refresh_cwnd();
     }
 }

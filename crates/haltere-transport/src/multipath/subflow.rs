@@ -1,10 +1,10 @@
 //! One subflow: a TCP connection and the maps from its stream to the connection's, one for each direction.
 //! Source: RFC 8684 sections 3.3.1 to 3.3.3 (data sequence mapping, data acknowledgement, closing).
-//! Deviations: the mapping covers the payload of its segment; positions have 64 bits and begin at 0; the end of
-//! the stream is told as a position on every segment once it is known, instead of by a flag on one.
-//! Units: positions of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
+//! Deviations: the mapping covers the payload of its segment; offsets have 64 bits and begin at 0. Every
+//! segment carries the end of the stream once that is known, instead of a flag on one of them.
+//! Units: offsets of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
 
-use crate::seq::position;
+use crate::tcp::seq::{Offset, Span};
 use crate::{Connection, Segment};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, Time};
@@ -37,21 +37,25 @@ impl Dss {
 /// A range of a subflow's stream and where it belongs.
 #[derive(Debug, Clone, Copy)]
 struct Map {
-    sub: u64,
+    sub: Offset,
     len: u32,
     data: u64,
 }
 
 impl Map {
-    fn end(&self) -> u64 {
+    fn end(&self) -> Offset {
         self.sub + u64::from(self.len)
+    }
+    /// Where an offset of the subflow belongs in the connection's stream.
+    fn stream_offset(&self, sub: Offset) -> Offset {
+        Offset::new(self.data + (sub - self.sub))
     }
 }
 
 /// Segments of a first window, for which a buffer has room twice.
 const INITIAL_WINDOW: u64 = 10;
 
-/// Memory for a segment that Linux reckons with where it tunes a buffer (payload and headers in the next power of two, and 256
+/// Memory for a segment that Linux reckons with when it tunes a buffer (payload and headers in the next power of two, and 256
 /// bytes), and what one takes: payload, 1 KiB for headers, and 256 bytes. Read off its sockets (`ss -m`).
 const MEMORY_RECKONED: u64 = 2304;
 const MEMORY_TAKEN: u64 = 2704;
@@ -67,8 +71,8 @@ pub(crate) struct Subflow {
     sent: VecDeque<Map>,
     /// Ranges received and not yet read from the subflow, in order.
     received: VecDeque<Map>,
-    /// Next position to be read.
-    read: u64,
+    /// Next offset of the subflow to be read.
+    read: Offset,
     /// Next byte of the connection's stream that a replicating scheduler looks at.
     pub cursor: u64,
     /// It has left, or was given up.
@@ -77,15 +81,15 @@ pub(crate) struct Subflow {
     pub opened: bool,
     /// Timeouts at the last look.
     pub timeouts: u64,
-    /// The last delay measured here, to be told to the peer; the last one the peer told.
+    /// The last delay measured here, to be reported to the peer; the last one that the peer reported.
     pub delay_here: Option<Dur>,
     pub delay_there: Option<Dur>,
     pub srtt_seen: u64,
     pub penalised_until: Time,
-    /// Memory of its own buffer, for what is sent and what is not, where the scheduler queues ahead.
+    /// Memory of its own buffer, for what is sent and what is not, if the scheduler queues ahead.
     pub memory: u64,
     /// End of the last chunk that was shorter than a segment: none may follow in the same segment.
-    short_end: u64,
+    short_end: Offset,
     pub segments: u64,
     pub bytes: u64,
     pub replicas: u64,
@@ -98,11 +102,11 @@ impl Subflow {
         conn.sender(); // its window and its control count from the start
         Subflow {
             memory: 2 * INITIAL_WINDOW * MEMORY_RECKONED,
-            short_end: 0,
+            short_end: Offset::SYN,
             conn,
             sent: VecDeque::new(),
             received: VecDeque::new(),
-            read: 1,
+            read: Offset::FIRST,
             cursor: 0,
             gone: false,
             opened: false,
@@ -118,42 +122,43 @@ impl Subflow {
             dup_acks: 0,
         }
     }
-    /// Established, and heard of since its last timeout.
-    pub fn is_usable(&self) -> bool {
-        !self.gone && self.conn.is_established() && self.conn.made_sender().xmit.retries == 0
+    /// Nothing was acknowledged since its last timeout.
+    pub fn is_silent(&self) -> bool {
+        self.conn.made_sender().timers().retries() > 0
     }
-    /// Nothing waits to be sent, and a segment of `len` bytes may go now. Where only pacing forbids it, it wakes up for it.
+    /// Established, and not silent since a timeout.
+    pub fn is_usable(&self) -> bool {
+        !self.gone && self.conn.is_established() && !self.is_silent()
+    }
+    /// Nothing waits to be sent, and a segment of `len` bytes may go now. If only pacing forbids it, the subflow wakes up when it may.
     pub fn is_ready(&mut self, now: Time, len: u64) -> bool {
         let tx = self.conn.sender();
-        let room = tx.nxt == tx.write_end && tx.in_flight() + len <= tx.cwnd && tx.nxt + len <= tx.window_end;
-        if room && tx.paced_at > now.as_ns() {
-            tx.pacing_wake = tx.paced_at;
-            return false;
-        }
-        room
+        let sent_all = tx.nxt() == tx.buffer().write_end();
+        sent_all && tx.in_flight() + len <= tx.cwnd() && tx.nxt() + len <= tx.window_end() && tx.may_pace(now)
     }
     /// The subflow's own buffer takes a segment, sent now or not, and the segment has one mapping.
     pub fn has_room(&self) -> bool {
         let tx = self.conn.made_sender();
         // All of it fits the peer's window, or that would cut a segment in two.
-        let fits = tx.write_end + tx.mss <= tx.window_end;
-        let taken = tx.write_end.saturating_sub(tx.una).div_ceil(tx.mss) * MEMORY_TAKEN;
-        taken < self.memory && tx.nxt >= self.short_end && fits
+        let write_end = tx.buffer().write_end();
+        let fits = write_end + tx.mss() <= tx.window_end();
+        let taken = write_end.since(tx.una()).div_ceil(tx.mss()) * MEMORY_TAKEN;
+        taken < self.memory && tx.nxt() >= self.short_end && fits
     }
-    /// As Linux tunes a send buffer: twice the window where that is not filled; it never shrinks.
+    /// As Linux tunes a send buffer: twice the window if that is not filled. It never shrinks.
     pub fn tune_memory(&mut self) {
         let tx = self.conn.made_sender();
-        if tx.in_flight() + tx.mss <= tx.cwnd {
-            self.memory = self.memory.max(2 * (tx.cwnd / tx.mss) * MEMORY_RECKONED);
+        if tx.in_flight() + tx.mss() <= tx.cwnd() {
+            self.memory = self.memory.max(2 * (tx.cwnd() / tx.mss()) * MEMORY_RECKONED);
         }
     }
     /// Writes `len` bytes that begin at `data` of the connection's stream.
     pub fn write(&mut self, data: u64, len: u32) {
         let tx = self.conn.sender();
-        self.sent.push_back(Map { sub: tx.write_end, len, data });
-        tx.write_end += u64::from(len);
-        if u64::from(len) < tx.mss {
-            self.short_end = tx.write_end;
+        self.sent.push_back(Map { sub: tx.buffer().write_end(), len, data });
+        tx.append(u64::from(len));
+        if u64::from(len) < tx.mss() {
+            self.short_end = tx.buffer().write_end();
         }
         self.segments += 1;
         self.bytes += u64::from(len);
@@ -163,7 +168,7 @@ impl Subflow {
         if segment.len == 0 {
             return None;
         }
-        let at = position(segment.seq, self.conn.iss, self.conn.nxt());
+        let at = self.conn.iss().offset_of(segment.seq, self.conn.nxt());
         let index = self.sent.partition_point(|m| m.end() <= at);
         let map = self.sent.get(index).expect("what is sent was written with its mapping");
         Some(map.data + (at - map.sub))
@@ -177,7 +182,7 @@ impl Subflow {
     }
     /// A data segment arrived: remembers where it belongs.
     pub fn map_arrival(&mut self, segment: &Segment, data: u64) {
-        let start = position(segment.seq, self.conn.irs, self.conn.rx.next);
+        let start = self.conn.irs().offset_of(segment.seq, self.conn.receiver().next());
         let map = Map { sub: start, len: segment.len, data };
         if map.end() <= self.read {
             return;
@@ -190,7 +195,7 @@ impl Subflow {
         }
     }
     /// Reads what the subflow has in order, and gives the range of the connection's stream that it is.
-    pub fn next_range(&mut self) -> Option<(u64, u64)> {
+    pub fn next_range(&mut self) -> Option<Span> {
         let upto = self.read + self.conn.readable();
         let map = *self.received.front()?;
         let (from, to) = (map.sub.max(self.read), map.end().min(upto));
@@ -206,6 +211,6 @@ impl Subflow {
         if map.end() <= to {
             self.received.pop_front();
         }
-        Some((map.data + (from - map.sub), map.data + (to - map.sub)))
+        Some(Span::new(map.stream_offset(from), map.stream_offset(to)))
     }
 }

@@ -26,15 +26,15 @@ impl Paths {
     pub const fn without(self, path: usize) -> Paths {
         Paths(self.0 & !(1 << path))
     }
-    /// True where the path is in it.
+    /// True if the path is in it.
     pub const fn contains(self, path: usize) -> bool {
         self.0 & 1 << path != 0
     }
-    /// True where both have one in common.
+    /// True if both have one in common.
     pub const fn meets(self, other: Paths) -> bool {
         self.0 & other.0 != 0
     }
-    /// True without any.
+    /// True if it holds none.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -12,11 +12,11 @@
 //! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for the 221.
 
 use super::stream::{ZEROS, choose_isn, set_congestion};
-use super::{Context, Side};
+use super::{Context, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::{Namespace, node_address};
-use haltere_plan::plan::{AppPlan, FlowPlan, FtpPlan, Work};
+use haltere_plan::plan::{FlowPlan, FtpPlan, Work};
 use haltere_plan::record::TaskRecord;
 use haltere_plan::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
@@ -33,6 +33,18 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 const FTP_PORT: u16 = 21;
 /// From a failure to the next attempt: a server that refuses at once must not be asked without end.
 const PAUSE: Dur = Dur::from_ms(100);
+
+/// The kind.
+pub(super) struct Ftp;
+
+impl Kind for Ftp {
+    type Plan = FtpPlan;
+    type Endpoint<'p> = Uploads<'p>;
+    const NEEDS_FTP_SERVER: bool = true;
+    fn open<'p>(plan: &'p FtpPlan, at: Opening<'p>) -> Result<Uploads<'p>, WireError> {
+        Ok(Uploads::new(plan, &at))
+    }
+}
 
 /// One task under way.
 #[derive(Debug)]
@@ -52,58 +64,36 @@ struct Task {
 
 /// A flow of uploads.
 #[derive(Debug)]
-pub(super) struct Ftp<'p> {
+pub(super) struct Uploads<'p> {
     flow: &'p FlowPlan,
     plan: &'p FtpPlan,
     index: u32,
     from: &'p Namespace,
     files: Rng,
     task: Option<Task>,
-    /// The next attempt, where one is due.
-    restart: Option<Time>,
+    /// The task that failed, until its next attempt.
     waiting: Option<TaskRecord>,
     done: Vec<TaskRecord>,
     /// Bytes of the files that are done.
     stored: u64,
 }
 
-impl<'p> Ftp<'p> {
-    pub(super) fn new(flow: &'p FlowPlan, index: usize, seed: u64, from: &'p Namespace) -> Result<Ftp<'p>, WireError> {
-        let AppPlan::Ftp(plan) = &flow.app else { return Err(WireError::plan(&flow.name, "must be ftp")) };
+impl<'p> Uploads<'p> {
+    fn new(plan: &'p FtpPlan, at: &Opening<'p>) -> Uploads<'p> {
+        let flow = at.flow;
         // The simulator's stream of that name: both worlds draw the same files.
-        let files = Rng::new(seed, &format!("{}/files", flow.name));
-        Ok(Ftp {
-            flow,
-            plan,
-            index: index as u32,
-            from,
-            files,
-            task: None,
-            restart: None,
-            waiting: None,
-            done: Vec::new(),
-            stored: 0,
-        })
+        let files = Rng::new(at.seed, &format!("{}/files", flow.name));
+        let (index, from) = (at.index as u32, at.from);
+        Uploads { flow, plan, index, from, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
     }
-    pub(super) fn start(&mut self, context: &Context<'_>, at: Time) -> Result<(), WireError> {
+    /// The next task begins.
+    fn next_task(&mut self, context: &Context<'_>, at: Time) -> Result<(), WireError> {
         let bytes = match &self.plan.work {
             Work::One(bytes) => *bytes,
             Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
         };
         let record = TaskRecord { flow: self.index, bytes, start: at, data: None, end: None, failures: 0 };
         self.begin(context, record)
-    }
-    /// A task that failed begins again.
-    pub(super) fn tick(&mut self, context: &Context<'_>) -> Result<(), WireError> {
-        self.restart = None;
-        match self.waiting.take() {
-            Some(record) => self.begin(context, record),
-            None => Ok(()),
-        }
-    }
-    /// When [`tick`](Ftp::tick) wants to be called, said once.
-    pub(super) fn take_restart(&mut self) -> Option<Time> {
-        self.restart.take()
     }
     fn begin(&mut self, context: &Context<'_>, record: TaskRecord) -> Result<(), WireError> {
         let control = self.connect(SocketAddrV4::new(node_address(self.flow.to), FTP_PORT), record.bytes)?;
@@ -135,21 +125,11 @@ impl<'p> Ftp<'p> {
             Err(e) => Err(WireError::os(format!("{}: connecting to the server", self.flow.name), e)),
         }
     }
-    pub(super) fn ready(&mut self, context: &Context<'_>, side: Side) -> Result<(), WireError> {
-        let went = match side {
-            Side::Sender => self.hear(context)?,
-            _ => self.move_file(context),
-        };
-        if !went {
-            self.fail(context);
-        }
-        Ok(())
-    }
     fn fail(&mut self, context: &Context<'_>) {
         if let Some(task) = self.task.take() {
             task.forget(context);
             self.waiting = Some(TaskRecord { failures: task.record.failures + 1, ..task.record });
-            self.restart = Some(context.now + PAUSE);
+            context.tick_at(context.now + PAUSE);
         }
     }
     /// Reads replies; false where the connection is no more.
@@ -212,7 +192,7 @@ impl<'p> Ftp<'p> {
         self.done.push(TaskRecord { end: Some(context.now), ..task.record });
         let is_over = self.flow.stop.is_some_and(|stop| context.now >= stop);
         if matches!(self.plan.work, Work::Loop(_)) && !is_over {
-            return self.start(context, context.now);
+            return self.next_task(context, context.now);
         }
         Ok(())
     }
@@ -241,18 +221,41 @@ impl<'p> Ftp<'p> {
         let _ = shutdown(data.as_raw_fd(), Shutdown::Write);
         true
     }
+}
+
+impl Endpoint for Uploads<'_> {
+    fn start(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        self.next_task(context, at)
+    }
+    /// A task that failed begins again.
+    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        match self.waiting.take() {
+            Some(record) => self.begin(context, record),
+            None => Ok(()),
+        }
+    }
+    fn ready(&mut self, context: &Context<'_>, side: Side, _: EpollFlags, _: &mut Observed) -> Result<(), WireError> {
+        let went = match side {
+            Side::Sender => self.hear(context)?,
+            _ => self.move_file(context),
+        };
+        if !went {
+            self.fail(context);
+        }
+        Ok(())
+    }
     /// File bytes that have come to the server.
-    pub(super) fn received(&self) -> u64 {
+    fn received(&self) -> Option<u64> {
         let data = self.task.as_ref().and_then(|task| task.data.as_ref());
         let info = data.and_then(|data| TcpInfo::of(data.as_fd()).ok());
         let bytes = self.task.as_ref().map_or(0, |task| task.record.bytes.as_u64());
         // The FIN counts as a byte there.
-        self.stored + info.map_or(0, |info| info.info().acked.min(bytes))
+        Some(self.stored + info.map_or(0, |info| info.info().acked.min(bytes)))
     }
-    /// The tasks so far, the one under way as the last.
-    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskRecord> + '_ {
-        let under_way = self.task.as_ref().map(|task| task.record).or(self.waiting);
-        self.done.iter().copied().chain(under_way)
+    /// The tasks, the one that did not end as the last.
+    fn finish(&self, observed: &mut Observed) {
+        let unfinished = self.task.as_ref().map(|task| task.record).or(self.waiting);
+        observed.tasks.extend(self.done.iter().copied().chain(unfinished));
     }
 }
 

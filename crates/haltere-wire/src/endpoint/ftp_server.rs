@@ -2,10 +2,10 @@
 //!
 //! The program is given by the caller; it serves port 21 with anonymous uploads and says `ready` on a line of its own.
 
+use super::needs_ftp_server;
 use crate::error::WireError;
 use crate::namespace::Topology;
 use haltere_plan::Plan;
-use haltere_plan::plan::AppPlan;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -27,8 +27,7 @@ impl Drop for Servers {
 
 /// Starts the servers that the plan's uploads need, and waits until they serve.
 pub(crate) fn start(plan: &Plan, topology: &Topology, program: &[OsString]) -> Result<Servers, WireError> {
-    let hosts: BTreeSet<usize> =
-        plan.flows.iter().filter(|flow| matches!(flow.app, AppPlan::Ftp(_))).map(|flow| flow.to).collect();
+    let hosts: BTreeSet<usize> = plan.flows.iter().filter(|flow| needs_ftp_server(flow)).map(|flow| flow.to).collect();
     let mut servers = Servers(Vec::new());
     for host in topology.hosts.iter().filter(|host| host.nodes.iter().any(|node| hosts.contains(node))) {
         let Some((name, arguments)) = program.split_first() else {

@@ -4,34 +4,179 @@
 //! and reads `TCP_INFO` at the plan's interval. Model: an epoll loop with a heap of deadlines.
 //! Units: times since the start of the run. Known problems: a write is as large as the socket takes, so a send
 //! buffer is always full, as with iperf3.
+//!
+//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what the kernel must
+//! be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the run.
 
-mod datagram;
-mod ftp;
 pub(crate) mod ftp_server;
-mod multipath;
-mod ping;
 mod stream;
 
 use crate::clock::{Clock, Monotonic};
 use crate::error::WireError;
-use crate::kernel_tcp::TcpInfo;
-use crate::namespace::Topology;
-use crate::world::Control;
-use datagram::Datagram;
-use ftp::Ftp;
+use crate::mptcp::Role;
+use crate::namespace::{Namespace, Topology};
+use crate::world::{Control, place};
 use haltere_plan::Plan;
+use haltere_plan::app::unknown_to_world;
 use haltere_plan::plan::{AppPlan, FlowPlan};
 use haltere_plan::record::{FlowRecord, FlowSample, PathSample, PingSample, TaskRecord};
 use haltere_plan::rng::Rng;
 use haltere_transport::Info;
 use haltere_units::{Dur, Time};
-use multipath::Multipath;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use ping::Ping;
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{AsFd, BorrowedFd};
-use stream::Transfer;
+
+/// What the wire must know of a traffic kind before its flows are opened.
+trait Kind {
+    /// The explicit plan of the kind.
+    type Plan;
+    /// What runs a flow of the kind.
+    type Endpoint<'p>: Endpoint;
+    /// Whether the wire can do what the plan asks; `place` is its traffic entry.
+    fn check(_plan: &Self::Plan, _place: &str) -> Result<(), WireError> {
+        Ok(())
+    }
+    /// What the kernel of a host with that role must be set to beside its TCP: names below `/proc/sys/net` and values.
+    fn sysctls(_role: Role) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    /// The receiver's host runs the FTP server.
+    const NEEDS_FTP_SERVER: bool = false;
+    /// Opens the sockets of a flow; nothing is sent yet.
+    fn open<'p>(plan: &'p Self::Plan, at: Opening<'p>) -> Result<Self::Endpoint<'p>, WireError>;
+}
+
+/// One flow's sockets, and what its applications do with them.
+trait Endpoint: std::fmt::Debug {
+    /// The flow's start, which was due at `at`, has come.
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError>;
+    /// What it asked for with [`Context::tick_at`] is due.
+    fn tick(&mut self, _context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        Ok(())
+    }
+    /// What it asked for with [`Context::join_at`] is due.
+    fn join(&mut self, _context: &Context<'_>) -> Result<(), WireError> {
+        Ok(())
+    }
+    /// A descriptor that it watches has something to say.
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        side: Side,
+        events: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError>;
+    /// The application stops. One that ticks is not called again.
+    fn stop(&mut self, _context: &Context<'_>) {}
+    /// The sender's TCP endpoint.
+    fn sender_info(&self) -> Option<Info> {
+        None
+    }
+    /// Bytes delivered so far, if they are counted only when somebody asks.
+    fn received(&self) -> Option<u64> {
+        None
+    }
+    /// Writes down its paths as they are.
+    fn sample_paths(&self, _at: Time, _flow: u32, _paths: &mut Vec<PathSample>) {}
+    /// The run is over: writes down the rest.
+    fn finish(&self, _observed: &mut Observed) {}
+}
+
+/// Where a flow's sockets are opened.
+struct Opening<'p> {
+    flow: &'p FlowPlan,
+    /// The flow's place in the plan.
+    index: usize,
+    /// The random seed of the run.
+    seed: u64,
+    /// The sender's host.
+    from: &'p Namespace,
+    /// The receiver's host.
+    to: &'p Namespace,
+}
+
+impl Opening<'_> {
+    /// The receiver's port.
+    fn port(&self) -> u16 {
+        FIRST_PORT + self.index as u16
+    }
+    /// The random stream of the flow's application.
+    fn source_rng(&self) -> Rng {
+        Rng::new(self.seed, &format!("{}/source", self.flow.name))
+    }
+}
+
+macro_rules! kinds {
+    ($($variant:ident, $module:ident);+ $(;)?) => {
+        $(mod $module;)+
+
+        /// The kinds that the wire has.
+        const KINDS: &[&str] = &[$(stringify!($module)),+];
+
+        /// The endpoint of a flow of any kind.
+        #[derive(Debug)]
+        enum AnyEndpoint<'p> { $($variant(<$module::$variant as Kind>::Endpoint<'p>)),+ }
+
+        impl<'p> AnyEndpoint<'p> {
+            fn open(at: Opening<'p>) -> Result<AnyEndpoint<'p>, WireError> {
+                match &at.flow.app {
+                    $(AppPlan::$variant(plan) => $module::$variant::open(plan, at).map(AnyEndpoint::$variant),)+
+                    #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
+                    _ => Err(unknown(at.flow)),
+                }
+            }
+            fn any(&self) -> &dyn Endpoint {
+                match self { $(AnyEndpoint::$variant(endpoint) => endpoint),+ }
+            }
+            fn any_mut(&mut self) -> &mut dyn Endpoint {
+                match self { $(AnyEndpoint::$variant(endpoint) => endpoint),+ }
+            }
+        }
+
+        /// Whether the wire has the kind of this flow, and can do what its plan asks.
+        pub(crate) fn check(flow: &FlowPlan) -> Result<(), WireError> {
+            match &flow.app {
+                $(AppPlan::$variant(plan) => $module::$variant::check(plan, &place(flow)),)+
+                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
+                _ => Err(unknown(flow)),
+            }
+        }
+        /// What the kernel of a host with that role in this flow must be set to beside its TCP.
+        pub(crate) fn sysctls(flow: &FlowPlan, role: Role) -> Vec<(String, String)> {
+            match &flow.app {
+                $(AppPlan::$variant(_) => $module::$variant::sysctls(role),)+
+                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
+                _ => Vec::new(),
+            }
+        }
+        /// The flow's receiver runs the FTP server.
+        fn needs_ftp_server(flow: &FlowPlan) -> bool {
+            match &flow.app {
+                $(AppPlan::$variant(_) => $module::$variant::NEEDS_FTP_SERVER,)+
+                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
+                _ => false,
+            }
+        }
+    };
+}
+
+kinds! {
+    Bulk, bulk;
+    OnOff, on_off;
+    Cbr, cbr;
+    Ping, ping;
+    Ftp, ftp;
+    Multipath, multipath;
+}
+
+/// Refuses a kind that has no line in the registry.
+fn unknown(flow: &FlowPlan) -> WireError {
+    let fault = unknown_to_world(&place(flow), "on the wire", KINDS, &flow.app);
+    WireError::Refused(Box::new(fault))
+}
 
 /// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its stream.
 pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
@@ -62,18 +207,10 @@ enum Due {
     Sample,
 }
 
-#[derive(Debug)]
-enum App<'p> {
-    Stream(Transfer),
-    Multipath(Multipath),
-    Ftp(Ftp<'p>),
-    Datagram(Datagram),
-    Ping(Ping),
-}
-
 /// What drives one flow sees of the agent.
 struct Context<'a> {
     epoll: &'a Epoll,
+    due: &'a RefCell<Deadlines>,
     flow: usize,
     now: Time,
 }
@@ -87,7 +224,22 @@ impl Context<'_> {
         // A descriptor that is not watched any more is what was wanted.
         let _ = self.epoll.delete(fd);
     }
+    /// Calls [`Endpoint::tick`] at that time, unless the flow has stopped by then.
+    fn tick_at(&self, at: Time) {
+        self.due.borrow_mut().push(Reverse((at, Due::Tick(self.flow))));
+    }
+    /// Calls [`Endpoint::join`] at that time.
+    fn join_at(&self, at: Time) {
+        self.due.borrow_mut().push(Reverse((at, Due::Join(self.flow))));
+    }
+    /// The flow's line of the record.
+    fn line<'o>(&self, observed: &'o mut Observed) -> &'o mut FlowRecord {
+        &mut observed.flows[self.flow]
+    }
 }
+
+/// Deadlines, the next one on top.
+type Deadlines = BinaryHeap<Reverse<(Time, Due)>>;
 
 /// What the agent wrote down.
 #[derive(Debug, Default)]
@@ -108,9 +260,9 @@ pub struct Observed {
 #[derive(Debug)]
 pub struct Agent<'p> {
     plan: &'p Plan,
-    apps: Vec<App<'p>>,
+    endpoints: Vec<AnyEndpoint<'p>>,
     epoll: Epoll,
-    due: BinaryHeap<Reverse<(Time, Due)>>,
+    due: RefCell<Deadlines>,
     observed: Observed,
 }
 
@@ -118,22 +270,22 @@ impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
     pub fn prepare(plan: &'p Plan, topology: &'p Topology) -> Result<Agent<'p>, WireError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
-        let mut agent = Agent { plan, apps: Vec::new(), epoll, due: BinaryHeap::new(), observed: Observed::default() };
+        let mut due = Deadlines::new();
+        let mut endpoints = Vec::new();
         for (index, flow) in plan.flows.iter().enumerate() {
-            agent.apps.push(open(plan.seed, flow, index, topology)?);
-            agent.due.push(Reverse((flow.start, Due::Start(index))));
-            if let Some(stop) = flow.stop {
-                agent.due.push(Reverse((stop, Due::Stop(index))));
-            }
+            let (from, to) = (host(flow, flow.from, topology)?, host(flow, flow.to, topology)?);
+            endpoints.push(AnyEndpoint::open(Opening { flow, index, seed: plan.seed, from, to })?);
+            due.push(Reverse((flow.start, Due::Start(index))));
+            due.extend(flow.stop.map(|stop| Reverse((stop, Due::Stop(index)))));
         }
-        agent.due.push(Reverse((plan.warmup, Due::Warmup)));
+        due.push(Reverse((plan.warmup, Due::Warmup)));
         if plan.measure.flows.is_some() {
-            agent.due.push(Reverse((Time::ZERO, Due::Sample)));
+            due.push(Reverse((Time::ZERO, Due::Sample)));
         }
-        agent.observed.flows = vec![FlowRecord::default(); plan.flows.len()];
-        Ok(agent)
+        let observed = Observed { flows: vec![FlowRecord::default(); plan.flows.len()], ..Observed::default() };
+        Ok(Agent { plan, endpoints, epoll, due: RefCell::new(due), observed })
     }
-    /// Runs all flows until the plan's end, or until the bell.
+    /// Runs all flows until the plan's end, or until it is cancelled.
     pub fn run(mut self, clock: &mut Monotonic, control: &Control<'_>) -> Result<Observed, WireError> {
         let mut events = vec![EpollEvent::empty(); 256];
         loop {
@@ -145,11 +297,7 @@ impl<'p> Agent<'p> {
             if control.is_stopped() {
                 return Err(WireError::Interrupted);
             }
-            while let Some(&Reverse((at, due))) = self.due.peek() {
-                if at > now {
-                    break;
-                }
-                self.due.pop();
+            while let Some((at, due)) = self.pop(now) {
                 self.on_due(at, now, due)?;
             }
             let ready = self.epoll.wait(&mut events, EpollTimeout::ZERO).or_else(not_interrupted);
@@ -158,133 +306,79 @@ impl<'p> Agent<'p> {
                 self.on_ready(now, event)?;
             }
             if ready == 0 {
-                let next = self.due.peek().map_or(self.plan.end, |Reverse((at, _))| *at);
+                let next = self.due.borrow().peek().map_or(self.plan.end, |Reverse((at, _))| *at);
                 let until = next.min(now + ATTENTION).min(self.plan.end);
                 clock.sleep(Some(until), &[self.epoll.0.as_fd()]).map_err(|e| WireError::os("sleeping", e))?;
             }
         }
-        for index in 0..self.apps.len() {
-            self.count_files(index);
-            self.observed.flows[index].sender = self.sender_info(index);
-            match &self.apps[index] {
-                App::Ftp(ftp) => self.observed.tasks.extend(ftp.tasks()),
-                App::Multipath(multi) => multi.sample(self.plan.end, index as u32, &mut self.observed.paths),
-                _ => {}
-            }
-        }
-        self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
+        self.finish();
         Ok(self.observed)
     }
+    /// What is due next, if it is due by now.
+    fn pop(&self, now: Time) -> Option<(Time, Due)> {
+        let mut due = self.due.borrow_mut();
+        due.peek().filter(|Reverse((at, _))| *at <= now)?;
+        due.pop().map(|Reverse(due)| due)
+    }
     fn on_due(&mut self, at: Time, now: Time, due: Due) -> Result<(), WireError> {
+        let context = |flow| Context { epoll: &self.epoll, due: &self.due, flow, now };
         match due {
             Due::Warmup => self.warm(),
             Due::Sample => {
                 self.sample(at);
-                if let Some(every) = self.plan.measure.flows {
-                    self.due.push(Reverse((at + every, Due::Sample)));
-                }
+                let next = self.plan.measure.flows.map(|every| Reverse((at + every, Due::Sample)));
+                self.due.borrow_mut().extend(next);
             }
-            Due::Start(flow) | Due::Tick(flow) => {
-                let stopped = self.plan.flows[flow].stop.is_some_and(|stop| at >= stop);
-                if !stopped {
-                    let start = matches!(due, Due::Start(_));
-                    let next = self.tick(flow, at, now, start)?;
-                    self.due.extend(next.map(|at| Reverse((at, Due::Tick(flow)))));
-                }
-            }
-            Due::Join(flow) => {
-                let context = Context { epoll: &self.epoll, flow, now };
-                if let App::Multipath(multi) = &mut self.apps[flow] {
-                    let next = multi.join(&context)?;
-                    self.due.extend(next.map(|at| Reverse((at, Due::Join(flow)))));
-                }
-            }
-            Due::Stop(flow) => {
-                let context = Context { epoll: &self.epoll, flow, now };
-                match &mut self.apps[flow] {
-                    App::Stream(transfer) => transfer.stop(&context),
-                    App::Multipath(multi) => multi.transfer.stop(&context),
-                    _ => {}
-                }
-            }
+            Due::Start(flow) | Due::Tick(flow) if self.plan.flows[flow].stop.is_some_and(|stop| at >= stop) => {}
+            Due::Start(flow) => self.endpoints[flow].any_mut().start(&context(flow), at, &mut self.observed)?,
+            Due::Tick(flow) => self.endpoints[flow].any_mut().tick(&context(flow), at, &mut self.observed)?,
+            Due::Join(flow) => self.endpoints[flow].any_mut().join(&context(flow))?,
+            Due::Stop(flow) => self.endpoints[flow].any_mut().stop(&context(flow)),
         }
         Ok(())
-    }
-    fn tick(&mut self, flow: usize, at: Time, now: Time, start: bool) -> Result<Option<Time>, WireError> {
-        let context = Context { epoll: &self.epoll, flow, now };
-        let record = &mut self.observed.flows[flow];
-        match &mut self.apps[flow] {
-            App::Stream(transfer) if start => transfer.start(&context, at),
-            App::Stream(transfer) => Ok(transfer.tick(&context, at)),
-            App::Multipath(multi) if start => {
-                self.due.push(Reverse((at, Due::Join(flow))));
-                multi.transfer.start(&context, at)
-            }
-            App::Multipath(multi) => Ok(multi.transfer.tick(&context, at)),
-            App::Ftp(ftp) if start => ftp.start(&context, at).map(|()| None),
-            App::Ftp(ftp) => ftp.tick(&context).map(|()| None),
-            App::Datagram(datagram) if start => datagram.start(&context, at, record).map(Some),
-            App::Datagram(datagram) => Ok(Some(datagram.tick(now, record))),
-            App::Ping(ping) => ping.tick(&context, at, start, record).map(Some),
-        }
     }
     fn on_ready(&mut self, now: Time, event: &EpollEvent) -> Result<(), WireError> {
         let token = event.data() as usize;
         let (flow, side) = (token / SIDES.len(), SIDES[token % SIDES.len()]);
-        let context = Context { epoll: &self.epoll, flow, now };
-        let record = &mut self.observed.flows[flow];
-        match &mut self.apps[flow] {
-            App::Stream(transfer) => transfer.ready(&context, side, event.events(), record),
-            App::Multipath(multi) => multi.transfer.ready(&context, side, event.events(), record),
-            App::Ftp(ftp) => {
-                ftp.ready(&context, side)?;
-                self.due.extend(ftp.take_restart().map(|at| Reverse((at, Due::Tick(flow)))));
-                Ok(())
-            }
-            App::Datagram(datagram) => {
-                datagram.receive(record);
-                Ok(())
-            }
-            App::Ping(ping) => {
-                ping.receive(flow as u32, record, &mut self.observed.pings);
-                Ok(())
-            }
-        }
+        let context = Context { epoll: &self.epoll, due: &self.due, flow, now };
+        self.endpoints[flow].any_mut().ready(&context, side, event.events(), &mut self.observed)
     }
-    fn sender_info(&self, flow: usize) -> Option<Info> {
-        match &self.apps[flow] {
-            App::Stream(transfer) => TcpInfo::of(transfer.sender()).ok().map(|info| info.info()),
-            App::Multipath(multi) => multi.info(),
-            _ => None,
-        }
-    }
-    /// Uploads are counted when somebody looks.
-    fn count_files(&mut self, flow: usize) {
-        if let App::Ftp(ftp) = &self.apps[flow] {
-            self.observed.flows[flow].received = ftp.received();
+    /// Counts what is counted only when somebody asks.
+    fn count(&mut self) {
+        for (record, endpoint) in self.observed.flows.iter_mut().zip(&self.endpoints) {
+            record.received = endpoint.any().received().unwrap_or(record.received);
         }
     }
     fn warm(&mut self) {
-        for flow in 0..self.apps.len() {
-            self.count_files(flow);
-            self.observed.flows[flow].sender_at_warmup = self.sender_info(flow).as_ref().map(Into::into);
+        self.count();
+        for (record, endpoint) in self.observed.flows.iter_mut().zip(&self.endpoints) {
+            record.sender_at_warmup = endpoint.any().sender_info().as_ref().map(Into::into);
             // What has come so far is taken off again at the end.
-            self.observed.flows[flow].received_after_warmup = self.observed.flows[flow].received;
+            record.received_after_warmup = record.received;
         }
     }
     fn sample(&mut self, at: Time) {
-        for flow in 0..self.apps.len() {
+        let Observed { flows, series, paths, .. } = &mut self.observed;
+        for (flow, endpoint) in self.endpoints.iter().enumerate() {
             if self.plan.flows[flow].start > at {
                 continue;
             }
-            if let Some(sender) = self.sender_info(flow) {
-                let received = self.observed.flows[flow].received;
-                self.observed.series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
+            if let Some(sender) = endpoint.any().sender_info() {
+                let received = flows[flow].received;
+                series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
             }
-            if let App::Multipath(multi) = &self.apps[flow] {
-                multi.sample(at, flow as u32, &mut self.observed.paths);
-            }
+            endpoint.any().sample_paths(at, flow as u32, paths);
         }
+    }
+    fn finish(&mut self) {
+        self.count();
+        for (flow, endpoint) in self.endpoints.iter().enumerate() {
+            let endpoint = endpoint.any();
+            self.observed.flows[flow].sender = endpoint.sender_info();
+            endpoint.sample_paths(self.plan.end, flow as u32, &mut self.observed.paths);
+            endpoint.finish(&mut self.observed);
+        }
+        self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
     }
 }
 
@@ -292,20 +386,8 @@ fn not_interrupted(error: nix::errno::Errno) -> Result<usize, nix::errno::Errno>
     if error == nix::errno::Errno::EINTR { Ok(0) } else { Err(error) }
 }
 
-fn open<'p>(seed: u64, flow: &'p FlowPlan, index: usize, topology: &'p Topology) -> Result<App<'p>, WireError> {
-    let host = |node: usize| {
-        let found = topology.host(node).map(|h| &h.namespace);
-        found.ok_or_else(|| WireError::plan(&flow.name, format!("node {node} must be a host of the topology")))
-    };
-    let (from, to) = (host(flow.from)?, host(flow.to)?);
-    let port = FIRST_PORT + index as u16;
-    let chance = Rng::new(seed, &format!("{}/source", flow.name));
-    match &flow.app {
-        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => Transfer::open(flow, from, to, port, chance).map(App::Stream),
-        AppPlan::Cbr { .. } => Datagram::open(flow, from, to, port).map(App::Datagram),
-        AppPlan::Ping { .. } => Ping::open(flow, index as u16, from).map(App::Ping),
-        AppPlan::Ftp(_) => Ftp::new(flow, index, seed, from).map(App::Ftp),
-        AppPlan::Multipath(_) => Multipath::open(flow, from, to, port, chance).map(App::Multipath),
-        AppPlan::Arrivals(_) => Err(WireError::plan(&flow.name, "must be there from the start on the wire")),
-    }
+/// The namespace of the host with that node.
+fn host<'p>(flow: &FlowPlan, node: usize, topology: &'p Topology) -> Result<&'p Namespace, WireError> {
+    let found = topology.host(node).map(|h| &h.namespace);
+    found.ok_or_else(|| WireError::plan(&flow.name, format!("node {node} must be a host of the topology")))
 }

@@ -1,24 +1,41 @@
 //! One stream over several paths: a socket of the kernel's Multipath TCP and the subflows that the plan wants of it.
 
-use super::Context;
-use super::stream::Transfer;
+use super::stream::{Source, Stream, Transfer};
+use super::{Context, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
-use crate::mptcp::{self, Join, PathManager, Subflow};
-use crate::namespace::{Namespace, node_address};
-use haltere_plan::plan::{AppPlan, FlowPlan, PathPlan};
+use crate::mptcp::{self, Join, PathManager, Role, Subflow};
+use crate::namespace::node_address;
+use haltere_plan::plan::{MultipathPlan, PathPlan};
 use haltere_plan::record::PathSample;
-use haltere_plan::rng::Rng;
 use haltere_transport::Info;
 use haltere_transport::multipath::PathInfo;
 use haltere_units::{Dur, Time};
+use nix::sys::epoll::EpollFlags;
 
 /// How soon to ask again while the connection does not stand.
 const AGAIN: Dur = Dur::from_ms(1);
 
+/// The kind.
+pub(super) struct Multipath;
+
+impl Kind for Multipath {
+    type Plan = Box<MultipathPlan>;
+    type Endpoint<'p> = Subflows;
+    fn check(plan: &Box<MultipathPlan>, place: &str) -> Result<(), WireError> {
+        mptcp::check(place, plan)
+    }
+    fn sysctls(role: Role) -> Vec<(String, String)> {
+        mptcp::sysctls(role).into()
+    }
+    fn open<'p>(plan: &'p Box<MultipathPlan>, at: Opening<'p>) -> Result<Subflows, WireError> {
+        Subflows::open(plan, &at)
+    }
+}
+
 /// One stream.
 #[derive(Debug)]
-pub(super) struct Multipath {
-    pub(super) transfer: Transfer,
+pub(super) struct Subflows {
+    transfer: Transfer,
     manager: PathManager,
     name: String,
     port: u16,
@@ -27,25 +44,18 @@ pub(super) struct Multipath {
     next: usize,
 }
 
-impl Multipath {
-    pub(super) fn open(
-        flow: &FlowPlan,
-        from: &Namespace,
-        to: &Namespace,
-        port: u16,
-        chance: Rng,
-    ) -> Result<Multipath, WireError> {
-        let AppPlan::Multipath(plan) = &flow.app else {
-            return Err(WireError::plan(&flow.name, "must be multipath"));
-        };
+impl Subflows {
+    fn open(plan: &MultipathPlan, at: &Opening<'_>) -> Result<Subflows, WireError> {
+        let (flow, port) = (at.flow, at.port());
         let failed = |e| WireError::os(format!("{}: the kernel's Multipath TCP", flow.name), e);
-        let transfer = Transfer::open(flow, from, to, port, chance)?;
-        let manager = from.enter(PathManager::open).map_err(failed)?;
-        to.enter(|| PathManager::open()?.accept_joins()).map_err(failed)?;
-        Ok(Multipath { transfer, manager, name: flow.name.clone(), port, paths: plan.paths.clone(), next: 1 })
+        let source = plan.rate.map(|rate| Source::steady(rate, plan.packet, at.source_rng()));
+        let transfer = Transfer::open(at, Stream { tcp: &plan.tcp, bytes: plan.bytes, source, multipath: true })?;
+        let manager = at.from.enter(PathManager::open).map_err(failed)?;
+        at.to.enter(|| PathManager::open()?.accept_joins()).map_err(failed)?;
+        Ok(Subflows { transfer, manager, name: flow.name.clone(), port, paths: plan.paths.clone(), next: 1 })
     }
     /// The next path that is due joins, if it can; when to try again.
-    pub(super) fn join(&mut self, context: &Context<'_>) -> Result<Option<Time>, WireError> {
+    fn join_next(&mut self, context: &Context<'_>) -> Result<Option<Time>, WireError> {
         let now = context.now;
         while let Some(path) = self.paths.get(self.next) {
             if let Some(at) = path.join.filter(|at| *at > now) {
@@ -69,8 +79,36 @@ impl Multipath {
     fn subflows(&self) -> Vec<Subflow> {
         mptcp::subflows(self.transfer.sender()).unwrap_or_default()
     }
+}
+
+impl Endpoint for Subflows {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        context.join_at(at);
+        self.transfer.start(context, at, observed)
+    }
+    fn tick(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        self.transfer.tick(context, at, observed)
+    }
+    fn join(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+        if let Some(at) = self.join_next(context)? {
+            context.join_at(at);
+        }
+        Ok(())
+    }
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        side: Side,
+        events: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError> {
+        self.transfer.ready(context, side, events, observed)
+    }
+    fn stop(&mut self, context: &Context<'_>) {
+        self.transfer.stop(context);
+    }
     /// The subflows together; windows and counters are sums, times are the first one's.
-    pub(super) fn info(&self) -> Option<Info> {
+    fn sender_info(&self) -> Option<Info> {
         let infos = self.subflows().into_iter().map(|(.., tcp)| tcp.info());
         infos.reduce(|mut sum, one| {
             sum.cwnd += one.cwnd;
@@ -85,7 +123,7 @@ impl Multipath {
         })
     }
     /// Each path as its subflow shows it.
-    pub(super) fn sample(&self, at: Time, flow: u32, samples: &mut Vec<PathSample>) {
+    fn sample_paths(&self, at: Time, flow: u32, paths: &mut Vec<PathSample>) {
         let subflows = self.subflows();
         for (path, ends) in self.paths.iter().enumerate() {
             let ends = (node_address(ends.from), node_address(ends.to));
@@ -94,7 +132,7 @@ impl Multipath {
             info.subflow = tcp.info();
             info.segments = info.subflow.segments_sent;
             info.bytes = info.subflow.acked + info.subflow.in_flight.as_u64();
-            samples.push(PathSample { at, flow, path: path as u32, info });
+            paths.push(PathSample { at, flow, path: path as u32, info });
         }
     }
 }

@@ -2,12 +2,12 @@
 //! that the agent's own delays do not count.
 //! Source: RFC 792.
 
-use super::{Context, Side, datagram::set_ecn};
+use super::{Context, Endpoint, Kind, Observed, Opening, Side, cbr::set_ecn};
 use crate::error::WireError;
 use crate::frame::checksum;
-use crate::namespace::{Namespace, node_address};
-use haltere_plan::plan::{AppPlan, FlowPlan};
-use haltere_plan::record::{FlowRecord, PingSample};
+use crate::namespace::node_address;
+use haltere_plan::plan::PingPlan;
+use haltere_plan::record::PingSample;
 use haltere_units::{Dur, Time};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{
@@ -23,9 +23,20 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// Requests whose replies are still waited for; older ones are given up.
 const OUTSTANDING: usize = 4096;
 
+/// The kind.
+pub(super) struct Ping;
+
+impl Kind for Ping {
+    type Plan = PingPlan;
+    type Endpoint<'p> = Echo;
+    fn open<'p>(plan: &'p PingPlan, at: Opening<'p>) -> Result<Echo, WireError> {
+        Echo::open(plan, &at)
+    }
+}
+
 /// One flow of echo requests.
 #[derive(Debug)]
-pub(super) struct Ping {
+pub(super) struct Echo {
     socket: OwnedFd,
     to: SockaddrIn,
     id: u16,
@@ -36,52 +47,55 @@ pub(super) struct Ping {
     sent: VecDeque<(u16, Time, u64)>,
 }
 
-impl Ping {
-    pub(super) fn open(flow: &FlowPlan, id: u16, from: &Namespace) -> Result<Ping, WireError> {
-        let AppPlan::Ping { interval, payload, ecn } = &flow.app else {
-            return Err(WireError::plan(&flow.name, "must be ping"));
-        };
-        let made = from.enter(|| {
+impl Echo {
+    fn open(plan: &PingPlan, at: &Opening<'_>) -> Result<Echo, WireError> {
+        let flow = at.flow;
+        let made = at.from.enter(|| {
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
             let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)?;
             setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-            set_ecn(&socket, *ecn)?;
+            set_ecn(&socket, plan.ecn)?;
             Ok(socket)
         });
         let socket = made.map_err(|e| WireError::os(format!("{}: ping socket", flow.name), e))?;
         let to = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), 0));
-        let payload = payload.as_u64() as usize;
-        Ok(Ping { socket, to, id: id + 1, sequence: 0, interval: *interval, payload, sent: VecDeque::new() })
+        let (id, payload) = (at.index as u16 + 1, plan.payload.as_u64() as usize);
+        Ok(Echo { socket, to, id, sequence: 0, interval: plan.interval, payload, sent: VecDeque::new() })
     }
-    /// Sends the next request; when the one after it is due.
-    pub(super) fn tick(
-        &mut self,
-        context: &Context<'_>,
-        at: Time,
-        start: bool,
-        record: &mut FlowRecord,
-    ) -> Result<Time, WireError> {
-        if start {
-            context.watch(self.socket.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
-        }
+}
+
+impl Endpoint for Echo {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        context.watch(self.socket.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
+        self.tick(context, at, observed)
+    }
+    /// Sends the next request.
+    fn tick(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
         self.sequence = self.sequence.wrapping_add(1);
         let request = echo_request(self.id, self.sequence, self.payload);
-        record.packets_sent += 1;
+        context.line(observed).packets_sent += 1;
         self.sent.push_back((self.sequence, context.now, wall_clock_ns()));
         if self.sent.len() > OUTSTANDING {
             self.sent.pop_front();
         }
         // A request that the host cannot send stays unanswered.
         let _ = sendto(self.socket.as_raw_fd(), &request, &self.to, MsgFlags::MSG_DONTWAIT);
-        Ok(at + self.interval)
+        context.tick_at(at + self.interval);
+        Ok(())
     }
-    pub(super) fn receive(&mut self, flow: u32, record: &mut FlowRecord, pings: &mut Vec<PingSample>) {
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        _: Side,
+        _: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError> {
         let mut buffer = [0u8; 2048];
         let mut control = nix::cmsg_space!(TimeSpec);
         loop {
             let mut parts = [IoSliceMut::new(&mut buffer)];
             let answer = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT);
-            let Ok(answer) = answer else { return };
+            let Ok(answer) = answer else { return Ok(()) };
             let stamp = answer.cmsgs().ok().and_then(|mut all| {
                 all.find_map(|c| if let ControlMessageOwned::ScmTimestampns(t) = c { Some(ns(t)) } else { None })
             });
@@ -89,8 +103,9 @@ impl Ping {
             let Some(sequence) = reply_sequence(&buffer[..bytes.min(2048)], self.id) else { continue };
             let Some(place) = self.sent.iter().position(|(s, _, _)| *s == sequence) else { continue };
             if let (Some((_, at, left)), Some(came)) = (self.sent.remove(place), stamp) {
-                record.packets_received += 1;
-                pings.push(PingSample { at, flow, rtt: Dur::from_ns(came.saturating_sub(left)) });
+                context.line(observed).packets_received += 1;
+                let rtt = Dur::from_ns(came.saturating_sub(left));
+                observed.pings.push(PingSample { at, flow: context.flow as u32, rtt });
             }
         }
     }

@@ -1,13 +1,14 @@
-//! One TCP flow: a sender and a receiver socket of the kernel.
+//! One TCP flow: a sender and a receiver socket of the kernel. What the sender writes, the kind says: bytes, or a [`Source`].
 
-use super::{Context, Side};
+use super::{Context, Endpoint, Observed, Opening, Side};
 use crate::error::WireError;
-use crate::kernel_tcp::congestion_names;
+use crate::kernel_tcp::{TcpInfo, congestion_names};
 use crate::namespace::{Namespace, node_address};
 use crate::sys;
-use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan, TcpPlan};
+use haltere_plan::plan::{DurationDistribution, TcpPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::rng::Rng;
+use haltere_transport::Info;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
@@ -31,15 +32,44 @@ pub(super) const ISN_BITS_OF_SENDERS: u8 = 30;
 /// Longer than any run: a source that is never off.
 const ALWAYS: Dur = Dur::from_secs(1 << 30);
 
-/// On and off.
+/// A source that writes chunks while it is on.
 #[derive(Debug)]
-struct Source {
+pub(super) struct Source {
     chunk: u64,
     every: Dur,
     on: DurationDistribution,
     off: DurationDistribution,
     on_until: Time,
     chance: Rng,
+}
+
+impl Source {
+    /// A source with that rate while it is on, for times drawn from these distributions.
+    pub(super) fn new(
+        rate: Rate,
+        chunk: Bytes,
+        (on, off): (DurationDistribution, DurationDistribution),
+        chance: Rng,
+    ) -> Source {
+        let every = rate.time_for(chunk).max(Dur::from_ns(1));
+        Source { chunk: chunk.as_u64(), every, on, off, on_until: Time::ZERO, chance }
+    }
+    /// A source that is always on.
+    pub(super) fn steady(rate: Rate, chunk: Bytes, chance: Rng) -> Source {
+        let (on, off) = (DurationDistribution::Constant(ALWAYS), DurationDistribution::Constant(Dur::ZERO));
+        Source::new(rate, chunk, (on, off), chance)
+    }
+}
+
+/// What a TCP flow sends.
+pub(super) struct Stream<'p> {
+    pub(super) tcp: &'p TcpPlan,
+    /// Bytes in all; `None`: endless.
+    pub(super) bytes: Option<Bytes>,
+    /// What writes them; `None`: as much is written as the socket takes.
+    pub(super) source: Option<Source>,
+    /// The connection is one of Multipath TCP.
+    pub(super) multipath: bool,
 }
 
 /// One TCP flow.
@@ -60,15 +90,10 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    pub(super) fn open(
-        flow: &FlowPlan,
-        from: &Namespace,
-        to: &Namespace,
-        port: u16,
-        chance: Rng,
-    ) -> Result<Transfer, WireError> {
-        let (tcp, total, source) = parts(flow, chance)?;
-        let multipath = matches!(flow.app, AppPlan::Multipath(_));
+    pub(super) fn open(at: &Opening<'_>, stream: Stream<'_>) -> Result<Transfer, WireError> {
+        let Stream { tcp, bytes, source, multipath } = stream;
+        let (flow, from, to, port) = (at.flow, at.from, at.to, at.port());
+        let total = bytes.map(Bytes::as_u64);
         let address = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), port));
         let listener = to.enter(|| listening(&address, tcp, multipath));
         let listener = listener.map_err(|e| WireError::os(format!("{}: receiver", flow.name), e))?;
@@ -109,58 +134,6 @@ impl Transfer {
     pub(super) fn sender(&self) -> BorrowedFd<'_> {
         self.sender.as_fd()
     }
-    pub(super) fn start(&mut self, context: &Context<'_>, at: Time) -> Result<Option<Time>, WireError> {
-        context.watch(self.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
-        match connect(self.sender.as_raw_fd(), &self.to) {
-            Ok(()) | Err(Errno::EINPROGRESS) => {}
-            Err(e) => return Err(WireError::os(format!("{}: connecting", self.name), e)),
-        }
-        self.write_when_possible(context)?;
-        let Some(source) = &mut self.source else { return Ok(None) };
-        source.on_until = at + source.chance.span(source.on);
-        Ok(Some(at))
-    }
-    /// The source's next write, if it has one.
-    pub(super) fn tick(&mut self, context: &Context<'_>, at: Time) -> Option<Time> {
-        let source = self.source.as_mut()?;
-        if at >= source.on_until {
-            let start = at + source.chance.span(source.off);
-            source.on_until = start + source.chance.span(source.on);
-            return Some(start);
-        }
-        self.allowance = self.allowance.map(|left| left + source.chunk);
-        let next = at + source.every;
-        // A sender that cannot be watched any more is gone: its source with it.
-        self.write_when_possible(context).ok()?;
-        Some(next)
-    }
-    pub(super) fn stop(&mut self, context: &Context<'_>) {
-        self.source = None;
-        self.allowance = Some(0);
-        self.finish(context);
-    }
-    pub(super) fn ready(
-        &mut self,
-        context: &Context<'_>,
-        side: Side,
-        events: EpollFlags,
-        record: &mut FlowRecord,
-    ) -> Result<(), WireError> {
-        match side {
-            Side::Listener => self.accept(context),
-            Side::Receiver => {
-                self.read(context, record);
-                Ok(())
-            }
-            Side::Sender => {
-                self.write(context);
-                if events.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
-                    context.forget(self.sender.as_fd());
-                }
-                Ok(())
-            }
-        }
-    }
     fn write_when_possible(&mut self, context: &Context<'_>) -> Result<(), WireError> {
         if !self.writing {
             self.writing = true;
@@ -199,7 +172,7 @@ impl Transfer {
         loop {
             let most = self.allowance.map_or(WRITE, |left| left.min(WRITE as u64) as usize);
             if most == 0 {
-                return self.finish(context);
+                return self.finish_writing(context);
             }
             match send(self.sender.as_raw_fd(), &ZEROS[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
                 Ok(n) => self.allowance = self.allowance.map(|left| left - n as u64),
@@ -209,13 +182,76 @@ impl Transfer {
         }
     }
     /// Nothing to write now: a source waits for its next chunk, all others close their side.
-    fn finish(&mut self, context: &Context<'_>) {
+    fn finish_writing(&mut self, context: &Context<'_>) {
         context.forget(self.sender.as_fd());
         self.writing = false;
         if self.source.is_none() {
             // Not connected (any more): nothing is left to close.
             let _ = shutdown(self.sender.as_raw_fd(), Shutdown::Write);
         }
+    }
+}
+
+impl Endpoint for Transfer {
+    fn start(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        context.watch(self.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
+        match connect(self.sender.as_raw_fd(), &self.to) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(e) => return Err(WireError::os(format!("{}: connecting", self.name), e)),
+        }
+        self.write_when_possible(context)?;
+        if let Some(source) = &mut self.source {
+            source.on_until = at + source.chance.span(source.on);
+            context.tick_at(at);
+        }
+        Ok(())
+    }
+    /// The source's next write.
+    fn tick(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        let Some(source) = &mut self.source else { return Ok(()) };
+        if at >= source.on_until {
+            let start = at + source.chance.span(source.off);
+            source.on_until = start + source.chance.span(source.on);
+            context.tick_at(start);
+            return Ok(());
+        }
+        self.allowance = self.allowance.map(|left| left + source.chunk);
+        let next = at + source.every;
+        // A sender that cannot be watched any more is gone: its source with it.
+        if self.write_when_possible(context).is_ok() {
+            context.tick_at(next);
+        }
+        Ok(())
+    }
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        side: Side,
+        events: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError> {
+        match side {
+            Side::Listener => self.accept(context),
+            Side::Receiver => {
+                self.read(context, context.line(observed));
+                Ok(())
+            }
+            Side::Sender => {
+                self.write(context);
+                if events.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP) {
+                    context.forget(self.sender.as_fd());
+                }
+                Ok(())
+            }
+        }
+    }
+    fn stop(&mut self, context: &Context<'_>) {
+        self.source = None;
+        self.allowance = Some(0);
+        self.finish_writing(context);
+    }
+    fn sender_info(&self) -> Option<Info> {
+        TcpInfo::of(self.sender()).ok().map(|info| info.info())
     }
 }
 
@@ -227,36 +263,12 @@ impl Drop for Transfer {
     }
 }
 
-fn parts(flow: &FlowPlan, chance: Rng) -> Result<(&TcpPlan, Option<u64>, Option<Source>), WireError> {
-    match &flow.app {
-        AppPlan::Bulk { tcp, bytes } => Ok((tcp, bytes.map(Bytes::as_u64), None)),
-        AppPlan::OnOff { tcp, rate, chunk, on, off } => {
-            let every = interval(*rate, *chunk);
-            let source = Source { chunk: chunk.as_u64(), every, on: *on, off: *off, on_until: Time::ZERO, chance };
-            Ok((tcp, None, Some(source)))
-        }
-        AppPlan::Multipath(plan) => {
-            let steady = |rate| {
-                let (every, chunk) = (interval(rate, plan.packet), plan.packet.as_u64());
-                let (on, off) = (DurationDistribution::Constant(ALWAYS), DurationDistribution::Constant(Dur::ZERO));
-                Source { chunk, every, on, off, on_until: Time::ZERO, chance }
-            };
-            Ok((&plan.tcp, plan.bytes.map(Bytes::as_u64), plan.rate.map(steady)))
-        }
-        _ => Err(WireError::plan(&flow.name, "must be TCP")),
-    }
-}
-
 fn stream_socket(multipath: bool) -> io::Result<OwnedFd> {
     if multipath {
         return sys::mptcp_socket();
     }
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     Ok(socket(AddressFamily::Inet, SockType::Stream, flags, None)?)
-}
-
-fn interval(rate: Rate, chunk: Bytes) -> Dur {
-    rate.time_for(chunk).max(Dur::from_ns(1))
 }
 
 fn listening(address: &SockaddrIn, tcp: &TcpPlan, multipath: bool) -> io::Result<OwnedFd> {

@@ -23,7 +23,7 @@ fn one_packet_takes_its_serialisation_and_the_way() {
     // 1250 bytes at 10 Mbit/s take 1 ms, the way 1 ms.
     assert_eq!(router.ports[1].sent[0].0, Time::from_ns(2_000_005));
     let mut early = link(0, 1, fifo());
-    early.handover_at_start = true;
+    early.plan.handover_at_start = true;
     let router = run_script(cable(early, link(1, 0, fifo())), script, Time::ZERO + Dur::from_ms(10));
     assert_eq!(router.ports[1].sent[0].0, Time::from_ns(1_000_005));
 }
@@ -31,7 +31,7 @@ fn one_packet_takes_its_serialisation_and_the_way() {
 #[test]
 fn the_rate_is_exact_over_many_packets() {
     let mut there = link(0, 1, fifo());
-    there.rate = Some(Rate::from_bps(7_777_777));
+    there.plan.rate = Some(Rate::from_bps(7_777_777));
     let script = (0..900).map(|i| (Time::from_ns(1), frame(i, 1514))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(3));
     let sent = &router.ports[1].sent;
@@ -60,8 +60,8 @@ fn a_full_queue_drops_and_the_books_balance() {
 #[test]
 fn loss_is_as_asked_and_held_packets_are_overtaken() {
     let mut there = link(0, 1, fifo());
-    there.rate = None;
-    there.loss = Prob::of(0.1);
+    there.plan.rate = None;
+    there.plan.loss = Prob::of(0.1);
     there.reorder = Prob::of(0.05);
     there.reorder_by = Dur::from_us(250);
     let script: Vec<_> = (0..20_000).map(|i| (Time::from_ns(u64::from(i) * 100_000), frame(i, 100))).collect();
@@ -77,7 +77,7 @@ fn loss_is_as_asked_and_held_packets_are_overtaken() {
 #[test]
 fn a_ring_takes_packets_out_of_the_queue() {
     let mut there = link(0, 1, fifo());
-    there.ring = Some(4);
+    there.plan.ring = Some(4);
     let mut fabric = Fabric::new(cable(there, link(1, 0, fifo()))).unwrap();
     for i in 0..10 {
         fabric.arrive(Time::ZERO, 0, Frame::parse(&frame(i, 1000)));
@@ -136,7 +136,7 @@ fn returned_copies_come_out_where_the_packet_came_in() {
 fn queues_are_sampled_at_their_times() {
     let mut params = cable(link(0, 1, fifo()), link(1, 0, fifo()));
     params.sample = Some(Dur::from_ms(1));
-    params.links[1].watched = false;
+    params.links[1].plan.watched = false;
     let script = (0..10).map(|i| (Time::ZERO, frame(i, 1250))).collect();
     let mut router = run_script(params, vec![script, vec![]], Time::ZERO + Dur::from_ms(5));
     let samples = router.fabric.take_samples();
@@ -148,7 +148,7 @@ fn queues_are_sampled_at_their_times() {
 #[test]
 fn an_idle_line_saves_up_a_burst_and_no_more() {
     let mut there = link(0, 1, fifo());
-    there.burst = Bytes::new(2500);
+    there.plan.burst = Bytes::new(2500);
     let script = (0..4).map(|i| (Time::ZERO + Dur::from_ms(50), frame(i, 1250))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_ms(99));
     // 1 ms each; two are saved up, the way takes 1 ms.
@@ -159,7 +159,7 @@ fn an_idle_line_saves_up_a_burst_and_no_more() {
 #[test]
 fn jitter_keeps_the_order() {
     let mut there = link(0, 1, fifo());
-    there.jitter = Dur::from_ms(5);
+    there.plan.jitter = Dur::from_ms(5);
     let script = (0..500).map(|i| (Time::from_ns(u64::from(i) * 1_500_000), frame(i, 1250))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(1));
     assert!(ids(&router.ports[1].sent).windows(2).all(|w| w[0] < w[1]));

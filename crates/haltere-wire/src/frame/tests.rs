@@ -44,6 +44,25 @@ fn tags_are_passed_over_and_put_back() {
 }
 
 #[test]
+fn a_data_segment_has_payload_and_no_syn_fin_or_rst() {
+    let segment = |flags: u8, payload: usize| {
+        let mut bytes = tcp(1000, 80, 7, payload);
+        bytes[13] = flags;
+        // A short frame is padded to 60 bytes: padding is no payload.
+        let mut bytes = ethernet(0x0800, &ipv4(2, 6, [10, 0, 0, 1], [10, 0, 0, 2], &bytes));
+        bytes.resize(bytes.len().max(60), 0);
+        Frame::parse(&bytes).is_data_segment()
+    };
+    assert!(segment(0x10, 1) && segment(0x18, 1000));
+    assert!(!segment(0x10, 0), "an acknowledgement");
+    for flags in [0x02, 0x12, 0x11, 0x14] {
+        assert!(!segment(flags, 100), "flags {flags:#x}");
+    }
+    let datagram = ethernet(0x0800, &ipv4(2, 17, [10, 0, 0, 1], [10, 0, 0, 2], &udp(1, 2, 100)));
+    assert!(!Frame::parse(&datagram).is_data_segment());
+}
+
+#[test]
 fn ce_keeps_the_ipv4_checksum_right() {
     for tos in [1u8, 2, 3, 0xb9] {
         let mut frame = tcp_frame(tos, 7, 10);

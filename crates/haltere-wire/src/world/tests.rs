@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{in_real_time, privileged};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{BulkPlan, CbrPlan, LinkPlan, Measure, OnOffPlan, PingPlan, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, CbrPlan, LinkPlan, Measure, OnOffPlan, PingPlan, TcpPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Rate};
@@ -168,7 +168,8 @@ fn an_on_off_source_writes_what_it_should() {
         }
         let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("reno", None) else { unreachable!() };
         let half = haltere_plan::plan::DurationDistribution::Constant(Dur::from_ms(250));
-        let app = AppPlan::OnOff(OnOffPlan { tcp, rate: Rate::from_mbps(4), chunk: Bytes::new(1000), on: half, off: half });
+        let app =
+            AppPlan::OnOff(OnOffPlan { tcp, rate: Rate::from_mbps(4), chunk: Bytes::new(1000), on: half, off: half });
         let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 5, app)], 3), &quick()).unwrap();
         // Six times 250 ms of 500 kB/s, less what is under way.
         let received = outcome.record.flows[0].received;
@@ -382,4 +383,20 @@ fn what_the_kernels_multipath_cannot_do_is_refused() {
     plan.paths[2].cut = None;
     plan.multipath.opportunistic = true;
     assert!(error(AppPlan::Multipath(plan)).starts_with("traffic[0]: multipath must be `{ scheduler = \"linux\""));
+}
+
+#[test]
+fn a_kind_that_the_wire_does_not_have_is_refused_with_those_it_has() {
+    let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("cubic", None) else { unreachable!() };
+    let arrivals = haltere_plan::plan::ArrivalsPlan {
+        tcp,
+        hosts: [0, 1, 4].into(),
+        pattern: haltere_plan::plan::Pattern::Poisson { gap: Dur::from_ms(10) },
+        sizes: haltere_plan::sizes::SizeDistribution::constant(Bytes::new(1000)),
+        max_flows: None,
+    };
+    let plan = dumbbell(FQ_CODEL, vec![(0, 4, Box::new(arrivals).into())], 2);
+    let error = check(&plan).unwrap_err().to_string();
+    let kinds = "`bulk`, `on_off`, `cbr`, `ping`, `ftp`, `multipath`";
+    assert_eq!(error, format!("traffic[0]: kind must be one of {kinds} on the wire, got `poisson`"));
 }

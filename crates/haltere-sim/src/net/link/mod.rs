@@ -522,7 +522,8 @@ impl Link {
         let leaves = if extras.handover_at_start { start } else { end.max(start) };
         let mut due = leaves + delay;
         if extras.ordered {
-            extras.last_due = extras.last_due.max(due + extras.jitter.mul_f64(extras.jitter_rng.uniform()));
+            let jitter = extras.jitter.mul_f64(extras.jitter_rng.uniform());
+            extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));
             due = extras.last_due;
         }
         pool.flights.push(&mut self.flight, due, packet);

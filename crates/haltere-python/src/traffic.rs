@@ -1,0 +1,12 @@
+//! What traffic kinds are, for those who show their results.
+
+use haltere_lab::Traffic;
+use pyo3::prelude::*;
+use serde_json::{Map, Value};
+
+/// What each traffic kind is, by name, as JSON.
+#[pyfunction]
+pub(crate) fn traffic_kinds() -> String {
+    let told = |name: &&str| Some(((*name).to_owned(), serde_json::to_value(Traffic::about(name)?).ok()?));
+    Value::Object(Traffic::NAMES.iter().filter_map(told).collect::<Map<_, _>>()).to_string()
+}

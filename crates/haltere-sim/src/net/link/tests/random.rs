@@ -1,0 +1,231 @@
+//! Random links and random traffic through both forms of the link.
+//!
+//! `HALTERE_LINK_CASES=10000 cargo test -p haltere-sim --lib random` runs so many cases.
+
+use super::*;
+use haltere_plan::varying::{Steps, Trace};
+use serde_json::{Value, json};
+
+/// Cases of the usual test run.
+const CASES: u64 = 2000;
+
+/// Draws of one case.
+struct Draw(Rng);
+
+impl Draw {
+    fn one_in(&mut self, n: u64) -> bool {
+        self.0.below(n) == 0
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.0.below(n)
+    }
+    fn pick<T: Clone>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize].clone()
+    }
+    /// A number whose logarithm is uniform between those of the two.
+    fn log(&mut self, least: f64, most: f64) -> f64 {
+        least * libm::pow(most / least, self.0.uniform())
+    }
+    fn span(&mut self, least: Dur, most: Dur) -> Dur {
+        Dur::from_secs_f64(self.log(least.as_secs_f64(), most.as_secs_f64()))
+    }
+
+    /// Parameters of that discipline: the default, of which each field is changed or not, as far as the discipline takes it.
+    fn queue(&mut self, name: &str, plan: &LinkPlan) -> QueueParams {
+        let default = QueueParams::default_of(name).expect("a name of the registry");
+        let mut best = serde_json::to_value(&default).expect("parameters");
+        let paths = leaves(&best);
+        for path in paths {
+            if self.one_in(2) {
+                continue;
+            }
+            let mut changed = best.clone();
+            if let Some(value) = changed.pointer_mut(&path) {
+                *value = self.value(value);
+            }
+            let params = serde_json::from_value::<QueueParams>(changed.clone());
+            if params.is_ok_and(|params| is_possible(&params, plan)) {
+                best = changed;
+            }
+        }
+        serde_json::from_value(best).expect("parameters that were read before")
+    }
+    fn value(&mut self, old: &Value) -> Value {
+        match old {
+            Value::Bool(_) => json!(self.one_in(2)),
+            Value::Number(n) if n.is_u64() => json!((n.as_f64().unwrap_or(1.0) * self.log(0.02, 4.0)).ceil() as u64),
+            Value::Number(n) => json!((n.as_f64().unwrap_or(1.0) * self.log(0.1, 10.0)).min(1.0)),
+            Value::Object(_) => {
+                let kinds = [
+                    QueueParams::NAMES,
+                    haltere_queue::classify::ClassifierParams::NAMES,
+                    haltere_queue::service::ServiceParams::NAMES,
+                ];
+                json!({ "kind": self.pick(&kinds.concat()) })
+            }
+            _ => match self.below(8) {
+                0 => json!(self.pick(&["auto", "paper", "exact", "five_tuple"])),
+                1 => json!(self.0.uniform()),
+                2 => json!(self.below(20)),
+                3 | 4 => json!(format!("{}p", 1 + self.below(60))),
+                5 => json!(format!("{}B", 1 + self.below(40_000))),
+                _ => json!(self.span(Dur::from_us(20), Dur::from_ms(200)).to_string()),
+            },
+        }
+    }
+
+    fn rate(&mut self) -> Rate {
+        Rate::from_bps(self.log(2e5, 2e9) as u64)
+    }
+    /// A plan with tidy times, so that many events fall on one instant, or with odd ones.
+    fn plan(&mut self, name: &str, tidy: bool) -> LinkPlan {
+        let rate = if tidy { Rate::from_mbps(8) } else { self.rate() };
+        let rate = (!self.one_in(20)).then_some(rate);
+        let delay = match self.below(4) {
+            0 => Dur::ZERO,
+            _ if tidy => Dur::from_us(100) * self.below(100),
+            _ => self.span(Dur::from_us(1), Dur::from_ms(50)),
+        };
+        let default = QueueParams::default_of(name).expect("a name of the registry");
+        let mut plan = LinkPlan {
+            rtt: (!self.one_in(3)).then(|| self.span(Dur::from_ms(1), Dur::from_ms(200))),
+            ..LinkPlan::plain(0, 1, rate, delay, default)
+        };
+        if self.one_in(3) {
+            plan.ring = Some(self.pick(&[1, 2, 10, 100]));
+        }
+        if self.one_in(3) {
+            plan.burst = Bytes::new(self.log(10.0, 30_000.0) as u64);
+        }
+        if self.one_in(4) {
+            plan.mpu = Bytes::new(self.log(40.0, 3000.0) as u64);
+        }
+        if self.one_in(4) {
+            plan.jitter = self.span(Dur::from_us(1), Dur::from_ms(20));
+        }
+        if self.one_in(3) {
+            plan.loss = Prob::of(self.pick(&[0.01, 0.3, 0.9, 1.0]));
+        }
+        plan.handover_at_start = self.one_in(3);
+        if self.one_in(3) {
+            plan.varying = Some(Box::new(self.varying(rate)));
+        }
+        if !is_possible(&plan.queue, &plan) {
+            (plan.rate, plan.rtt) = (Some(Rate::from_mbps(8)), Some(Dur::from_ms(10)));
+        }
+        plan.queue = self.queue(name, &plan);
+        plan
+    }
+    fn varying(&mut self, rate: Option<Rate>) -> Varying {
+        let capacity = match self.below(3) {
+            0 => Capacity::Constant(rate),
+            1 => {
+                let rates = |draw: &mut Draw| if draw.one_in(4) { Rate::ZERO } else { draw.rate() };
+                // A round in which the rate is always zero would never end.
+                let first = self.rate();
+                Capacity::Schedule(Steps { first, ..self.steps(rates) })
+            }
+            _ => {
+                let mut at = 0;
+                let instants = (0..1 + self.below(40)).map(|_| {
+                    at += self.pick(&[0, 1, 100_000, 1_000_000, 1_234_567, 30_000_000]);
+                    Dur::from_ns(at)
+                });
+                let mut instants: Vec<Dur> = instants.collect();
+                instants.push(Dur::from_ns(at + 1_000_000));
+                let offset = Dur::from_ns(self.below(at + 1_000_000));
+                let opportunity = Bytes::new(1 + self.below(3000));
+                Capacity::Trace(Trace { instants: instants.into(), opportunity, offset })
+            }
+        };
+        let delays = |draw: &mut Draw| draw.span(Dur::from_us(1), Dur::from_ms(30));
+        let delay = self.one_in(2).then(|| self.steps(delays));
+        Varying { capacity, delay }
+    }
+    fn steps<T>(&mut self, value: impl Fn(&mut Draw) -> T) -> Steps<T> {
+        let (first, mut at) = (value(self), Dur::ZERO);
+        let steps = (0..self.below(20)).map(|_| {
+            at += self.span(Dur::from_us(100), Dur::from_ms(50));
+            (at, value(self))
+        });
+        let steps: Vec<(Dur, T)> = steps.collect();
+        let repeat = (!self.one_in(4)).then_some(at + Dur::from_ms(1));
+        Steps { first, steps: steps.into(), repeat }
+    }
+
+    /// Packets in bunches and with lulls, at a fifth of the rate to five times as much, and a few readings in between.
+    fn steps_of(&mut self, plan: &LinkPlan, tidy: bool) -> Vec<(Time, Step)> {
+        let load = self.log(0.2, 5.0);
+        let rate = plan.rate.unwrap_or(Rate::from_mbps(10)).as_bps_f64();
+        let (mut now, mut steps) = (Time::ZERO, Vec::new());
+        let flows = 1 + self.below(12);
+        let count = 20 + self.below(180);
+        let warmup = self.below(count);
+        for id in 0..count {
+            let mean = 700.0 * 8.0 / rate / load * if self.one_in(60) { 200.0 } else { 1.5 };
+            let gap = if self.one_in(3) { 0.0 } else { mean * -libm::log(1.0 - self.0.uniform()) };
+            let gap = if tidy { Dur::from_us(100) * (gap * 1e4) as u64 } else { Dur::from_secs_f64(gap) };
+            now += gap;
+            let len = if tidy { self.pick(&[100, 500, 1000]) } else { self.pick(&[54, 66, 590, 1514, 9014]) };
+            let flow = self.below(flows);
+            // Half of the flows are ECN-capable, some packets come with CE, and some are short tasks by their DSCP.
+            let ecn = if flow % 2 == 1 { Ecn::NotEct } else { self.pick(&[Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]) };
+            let dscp = [10, 8, 0][flow as usize % 3];
+            steps.push((now, Step::Arrive(Header { dscp, ..header(id as u16, len, flow as u32, ecn) })));
+            if id == warmup {
+                steps.push((now, Step::EndWarmup));
+            } else if self.one_in(20) {
+                now += if tidy { Dur::from_us(100) } else { Dur::from_ns(self.below(1_000_000)) };
+                steps.push((now, Step::Read));
+            }
+        }
+        steps
+    }
+}
+
+fn is_possible(params: &QueueParams, plan: &LinkPlan) -> bool {
+    Queue::<Packet>::new(params, &haltere_plan::link::context(plan, FRAMING, 1)).is_ok()
+}
+
+/// Pointers to the values of an object, outer before inner, without the `kind` that names it.
+fn leaves(value: &Value) -> Vec<String> {
+    let Value::Object(fields) = value else { return Vec::new() };
+    let mut all = Vec::new();
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "kind") {
+        all.push(format!("/{name}"));
+        all.extend(leaves(value).into_iter().map(|inner| format!("/{name}{inner}")));
+    }
+    all
+}
+
+#[test]
+fn random_links_do_the_same_lazily_and_eagerly() {
+    let cases = std::env::var("HALTERE_LINK_CASES").map_or(CASES, |n| n.parse().expect("a number of cases"));
+    let mut totals = LinkCounters::default();
+    for case in 0..cases {
+        let name = QueueParams::NAMES[case as usize % QueueParams::NAMES.len()];
+        let mut draw = Draw(Rng::new(case, "links"));
+        let tidy = draw.one_in(3);
+        let plan = draw.plan(name, tidy);
+        let steps = draw.steps_of(&plan, tidy);
+        let last = steps.last().expect("a packet").0;
+        let end = if draw.one_in(3) { last } else { last + draw.span(Dur::from_us(1), Dur::from_secs(3)) };
+        let got = lazy(&plan, case, &steps, end);
+        for by_event in [false, true] {
+            let want = eager(&plan, case, &steps, end, by_event);
+            assert_eq!(got, want, "case {case}, {plan:?}");
+        }
+        let counters = got.readings.last().expect("one at the end").0;
+        totals.arrived += counters.arrived;
+        totals.sent += counters.sent;
+        totals.lost += counters.lost;
+        totals.marked += counters.marked;
+        totals.returned += counters.returned;
+        totals.dropped_overlimit += counters.dropped_overlimit;
+        totals.dropped_congestion += counters.dropped_congestion;
+    }
+    println!("{cases} cases: {totals:?}");
+    let LinkCounters { arrived, sent, lost, marked, returned, dropped_overlimit, dropped_congestion, .. } = totals;
+    let rare = [lost, marked, returned, dropped_overlimit, dropped_congestion];
+    assert!(2 * sent > arrived && rare.iter().all(|n| *n > cases / 10), "too little happened: {totals:?}");
+}

@@ -1,0 +1,47 @@
+//! Every traffic kind and every topology runs in the simulator, and the same seed gives the same record.
+
+use haltere_lab::{Scenario, Topology, Traffic};
+use haltere_plan::Record;
+use haltere_sim::{RunControl, run};
+
+const DUMBBELL: &str = r#"
+duration = "2s"
+[topology.dumbbell]
+pairs = 4
+access = { rate = "1Gbit", delay = "1ms" }
+bottleneck = { rate = "20Mbit", delay = "3ms" }
+"#;
+
+/// The record of an experiment, which must be the same twice, with something delivered.
+fn record(text: &str) -> Record {
+    let plan = Scenario::parse(text, "x.toml").and_then(|one| one.plan(1)).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let once = || run(&plan, &RunControl::default()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let record = once();
+    assert_eq!(record, once(), "{text}");
+    let delivered: u64 = record.flows.iter().map(|flow| flow.received + flow.packets_received).sum();
+    assert!(delivered > 0, "nothing was delivered:\n{text}");
+    record
+}
+
+#[test]
+fn every_traffic_kind_runs_its_example() {
+    for name in Traffic::NAMES {
+        let about = Traffic::about(name).expect("a kind of the registry");
+        let record = record(&format!("{DUMBBELL}[[traffic]]\nkind = \"{name}\"\n{}\n", about.example));
+        let own = match about.table {
+            Some("pings") => record.pings.len(),
+            Some("tasks") => record.tasks.len(),
+            Some("completions") => record.completions.len(),
+            Some("paths") => record.path_series.len(),
+            _ => 1,
+        };
+        assert!(own > 0, "{name} has no row in its own table");
+    }
+}
+
+#[test]
+fn every_topology_runs_its_example() {
+    for name in Topology::NAMES {
+        record(&format!("duration = \"500ms\"\n{}", Topology::example(name).expect("a topology of the registry")));
+    }
+}

@@ -1,0 +1,201 @@
+//! The handshake.
+//! Source: RFC 9293 section 3.5, RFC 3168 section 6.1.1 (negotiation of ECN), RFC 6298 section 5.7 (SYN), RFC 7323, RFC 2018.
+//! Deviations: no simultaneous open. Linux: a retransmitted SYN does not ask for ECN; with a control that counts marks every
+//! packet is ECT, else only new data is.
+//! Units: ns. Cost: O(1). Known problems: none.
+
+use super::{Connection, State};
+use crate::tcp::seq::{InitialSeq, Offset};
+use crate::tcp::time::{Deadline, Ms};
+use crate::{Flags, Segment, TcpParams, Timestamps};
+use haltere_units::{Dur, Ecn, Time};
+
+/// The MSS of a peer that names none (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+/// The least MSS that is believed.
+const LEAST_MSS: u64 = 64;
+/// Bytes of the timestamps option with its padding.
+const TIMESTAMPS_LEN: u64 = 12;
+/// The largest window scale (RFC 7323 section 2.3).
+const MAX_SCALE: u8 = 14;
+
+/// What the handshake needs and nothing later does.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    /// A SYN or SYN-ACK is to be sent.
+    due: bool,
+    /// How often it was sent.
+    tries: u32,
+    /// When it is sent again.
+    timer: Deadline,
+    first_at: Time,
+}
+
+impl Handshake {
+    pub(crate) fn new() -> Handshake {
+        Handshake { due: false, tries: 0, timer: Deadline::NONE, first_at: Time::ZERO }
+    }
+    pub(crate) fn next_timeout(&self) -> Deadline {
+        self.timer
+    }
+    /// A SYN or SYN-ACK is to be sent for the first time.
+    fn begin(&mut self, now: Time) {
+        (self.due, self.first_at) = (true, now);
+    }
+    /// It is sent: RFC 6298 section 5.5 to 5.7.
+    fn sent(&mut self, now: Time, p: &TcpParams) {
+        self.tries += 1;
+        let backoff = 1 << (self.tries - 1).min(20);
+        let wait = Dur::from_ns(p.initial_rto.as_ns().saturating_mul(backoff)).min(p.max_rto);
+        self.timer = now.checked_add(wait).map_or(Deadline::NONE, Deadline::at);
+    }
+    /// The timer has expired. False if no more are to be sent.
+    fn on_timeout(&mut self, p: &TcpParams) -> bool {
+        self.due = self.tries <= p.syn_retries;
+        self.due
+    }
+}
+
+impl Connection {
+    /// Opens: a client sends its SYN at the next [`poll_transmit`](Connection::poll_transmit); a server listens in any case.
+    pub fn open(&mut self, now: Time) {
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+            self.begin_handshake(now);
+        }
+    }
+
+    /// It asks for ECN, or agrees to it.
+    fn asks_ecn(&self) -> bool {
+        self.spec.tcp.ecn || self.per_packet
+    }
+
+    fn begin_handshake(&mut self, now: Time) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.begin(now);
+        }
+    }
+
+    pub(super) fn on_handshake_timeout(&mut self, now: Time) {
+        let Some(handshake) = self.handshake.as_mut().filter(|h| h.timer.is_due(now)) else { return };
+        handshake.timer = Deadline::NONE;
+        if !handshake.on_timeout(&self.spec.tcp) {
+            self.state = State::Reset;
+        }
+    }
+
+    pub(super) fn on_handshake(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        let flags = segment.flags;
+        let acks_syn = flags.contains(Flags::ACK) && segment.ack == self.iss.number_of(Offset::FIRST);
+        match self.state {
+            State::Listen if flags.contains(Flags::SYN) && !flags.contains(Flags::ACK) => {
+                let asks = flags.contains(Flags::ECE) && flags.contains(Flags::CWR);
+                self.take_options(now, segment, asks);
+                self.state = State::SynReceived;
+                self.begin_handshake(now);
+            }
+            State::SynReceived if flags.contains(Flags::RST) => self.state = State::Reset,
+            State::SynReceived if flags.contains(Flags::SYN) => {
+                if let Some(handshake) = &mut self.handshake {
+                    handshake.due = true;
+                }
+            }
+            State::SynReceived if acks_syn => {
+                self.establish(now, segment);
+                self.on_established(now, segment, ecn);
+            }
+            State::SynSent if acks_syn && flags.contains(Flags::RST) => self.state = State::Reset,
+            State::SynSent if acks_syn && flags.contains(Flags::SYN) => {
+                let agrees = flags.contains(Flags::ECE) && !flags.contains(Flags::CWR);
+                self.take_options(now, segment, agrees);
+                self.establish(now, segment);
+                self.rx.acks_mut().demand();
+            }
+            _ => {}
+        }
+    }
+
+    /// The peer's SYN or SYN-ACK.
+    fn take_options(&mut self, now: Time, segment: &Segment, ecn: bool) {
+        let tcp = &self.spec.tcp;
+        self.irs = InitialSeq::new(segment.seq);
+        self.ecn_ok = self.asks_ecn() && ecn;
+        self.ts_ok = tcp.timestamps && segment.timestamps.is_some();
+        if let Some(ts) = segment.timestamps {
+            self.ts_recent = ts.val;
+        }
+        let sack = tcp.sack && segment.sack_permitted;
+        let scaled = tcp.window_scaling && segment.window_scale.is_some();
+        self.peer_scale = if scaled { segment.window_scale.unwrap_or(0).min(MAX_SCALE) } else { 0 };
+        // RFC 6691: the option counts neither options nor headers.
+        let options = if self.ts_ok { TIMESTAMPS_LEN } else { 0 };
+        let peer = u64::from(segment.mss.unwrap_or(DEFAULT_MSS)).max(LEAST_MSS) - options;
+        let ours = self.rx.mss();
+        self.rx.established(now, peer.min(ours), scaled, sack, self.ecn_ok);
+        let window_end = Offset::FIRST + u64::from(segment.window);
+        self.lazy.open(window_end);
+        if let Some(tx) = &mut self.tx {
+            tx.on_options(sack, window_end);
+            if peer < ours {
+                tx.on_smaller_mss(peer, self.spec.control(peer));
+            }
+        }
+    }
+
+    fn establish(&mut self, now: Time, segment: &Segment) {
+        self.state = State::Established;
+        let Some(handshake) = self.handshake.take() else { return };
+        let rtt = if handshake.tries <= 1 {
+            Some(now - handshake.first_at)
+        } else {
+            let echo = segment.timestamps.filter(|_| self.ts_ok).and_then(|ts| self.echoed(now, ts.ecr));
+            echo.map(|echo| echo.elapsed(now))
+        };
+        let Some(rtt) = rtt else { return };
+        self.spec.established = Some((now, rtt));
+        match &mut self.tx {
+            Some(tx) => tx.on_established(now, rtt),
+            None => self.lazy.on_established(&self.spec.tcp, rtt),
+        }
+    }
+
+    /// The SYN, SYN-ACK or RST that is to be sent, if any.
+    #[cold]
+    pub(super) fn poll_handshake(&mut self, now: Time) -> Option<(Segment, Ecn)> {
+        if core::mem::take(&mut self.rst_due) {
+            return Some((self.reset_segment(now), Ecn::NotEct));
+        }
+        let asks_ecn = self.asks_ecn();
+        let tcp = &self.spec.tcp;
+        let handshake = self.handshake.as_mut()?;
+        if !core::mem::take(&mut handshake.due) {
+            return None;
+        }
+        handshake.sent(now, tcp);
+        let answer = self.state == State::SynReceived;
+        let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
+        if answer && self.ecn_ok {
+            flags = flags.with(Flags::ECE);
+        } else if !answer && asks_ecn && handshake.tries == 1 {
+            flags = flags.with(Flags::ECE).with(Flags::CWR);
+        }
+        let val = Ms::of(now).low_bits().wrapping_add(self.ts_offset);
+        let offer = |ours: bool, agreed: bool| if answer { agreed } else { ours };
+        let timestamps = offer(tcp.timestamps, self.ts_ok).then_some(Timestamps { val, ecr: self.ts_recent });
+        let scale = self.rx.window().scale();
+        let scales = tcp.window_scaling && (!answer || scale > 0 || self.peer_scale > 0);
+        let mss = tcp.mss.as_u64() + if tcp.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let segment = Segment {
+            seq: self.iss.number_of(Offset::SYN),
+            ack: if answer { self.irs.number_of(Offset::FIRST) } else { 0 },
+            window: self.rx.advertise_syn(),
+            flags,
+            timestamps,
+            mss: Some(mss as u16),
+            window_scale: scales.then_some(scale),
+            sack_permitted: offer(tcp.sack, self.rx.sack_ok()),
+            ..Segment::default()
+        };
+        Some((segment, if self.per_packet { Ecn::Ect0 } else { Ecn::NotEct }))
+    }
+}

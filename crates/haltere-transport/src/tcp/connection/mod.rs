@@ -1,0 +1,324 @@
+//! One TCP connection endpoint: the way between the header fields of segments and the endpoint's two halves.
+//! Source: RFC 9293, RFC 7323 (timestamps).
+//! Deviations: TIME-WAIT is the state itself: the endpoint answers a FIN that is repeated for as long as it is kept.
+//! Units: stream offsets (`seq.rs`), ns. Cost: O(1) a segment. Known problems: none.
+
+mod application;
+mod handshake;
+pub(crate) mod lazy;
+mod output;
+mod payload;
+mod prefetch;
+
+use crate::tcp::receiver::{Arrival, Receiver};
+use crate::tcp::sender::Sender;
+use crate::tcp::sender::ack::IncomingAck;
+use crate::tcp::seq::{InitialSeq, Span};
+use crate::tcp::time::{Deadline, Ms};
+use crate::{Flags, Segment, TcpParams};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use haltere_congestion::{CongestionControl, CongestionParams, EcnUse};
+use haltere_units::{Ecn, ParamError, Probe, Time};
+use handshake::Handshake;
+use lazy::{LazySender, SenderSpec};
+use payload::Payload;
+pub use prefetch::PrefetchStage;
+
+/// Which side opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Sends the SYN.
+    Client,
+    /// Waits for a SYN.
+    Server,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    Reset,
+}
+
+/// A TCP endpoint without I/O.
+///
+/// # Order of calls
+///
+/// 1. [`new`](Connection::new); then a client calls [`open`](Connection::open). A server waits.
+/// 2. For each event one call: [`on_segment`](Connection::on_segment) for a segment that arrived,
+///    [`on_timeout`](Connection::on_timeout) at the time of the timer, or a call of the application (`write`, `read`, `close`).
+/// 3. After each event [`poll_transmit`](Connection::poll_transmit) until it gives `None`. It is what starts timers too.
+/// 4. Then [`next_timeout`](Connection::next_timeout): an earlier answer counts no more.
+///
+/// [`copy_payload`](Connection::copy_payload) belongs between a segment's `poll_transmit` and the next
+/// [`on_segment`](Connection::on_segment).
+///
+/// # Time
+///
+/// `now` never decreases from one call to the next; the same `now` may come again. Debug builds check it. A read or write by
+/// the application happens at the time of the last event.
+// What every segment of a pure receiver needs comes first; what a sender needs lies elsewhere.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Connection {
+    /// The time of the last event.
+    clock: Time,
+    iss: InitialSeq,
+    irs: InitialSeq,
+    ts_offset: u32,
+    ts_recent: u32,
+    state: State,
+    /// The control counts marks (DCTCP).
+    per_packet: bool,
+    ecn_ok: bool,
+    ts_ok: bool,
+    rst_due: bool,
+    /// Shift of the peer's window field.
+    peer_scale: u8,
+    /// The sending half, once something was written.
+    tx: Option<Box<Sender>>,
+    lazy: LazySender,
+    rx: Receiver,
+    /// Until the connection is established.
+    handshake: Option<Box<Handshake>>,
+    returned: u64,
+    returned_late: u64,
+    /// The bytes themselves, if the world has them.
+    payload: Option<Box<Payload>>,
+    spec: SenderSpec,
+}
+
+const _: () = assert!(size_of::<Connection>() <= 416, "thousands of them only receive");
+
+fn mix(seed: u64) -> u64 {
+    // SplitMix64 (Steele, Lea, Flood 2014).
+    let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Connection {
+    /// An endpoint with these parameters, which many may share; `seed` gives the initial sequence number and such.
+    pub fn new(
+        role: Role,
+        tcp: impl Into<Arc<TcpParams>>,
+        control: impl Into<Arc<CongestionParams>>,
+        seed: u64,
+    ) -> Result<Connection, ParamError> {
+        let (spec, control) = SenderSpec::new(tcp.into(), control.into(), seed)?;
+        let tcp = &spec.tcp;
+        let per_packet = control.ecn() == EcnUse::PerPacket;
+        let random = mix(seed);
+        Ok(Connection {
+            clock: Time::ZERO,
+            iss: InitialSeq::new(random as u32 >> tcp.isn_zero_bits << tcp.isn_zero_bits),
+            irs: InitialSeq::default(),
+            ts_offset: (random >> 32) as u32,
+            ts_recent: 0,
+            state: if role == Role::Server { State::Listen } else { State::Closed },
+            per_packet,
+            ecn_ok: false,
+            ts_ok: false,
+            rst_due: false,
+            peer_scale: 0,
+            tx: None,
+            lazy: LazySender::new(tcp),
+            rx: Receiver::new(tcp, per_packet),
+            handshake: Some(Box::new(Handshake::new())),
+            returned: 0,
+            returned_late: 0,
+            payload: None,
+            spec,
+        })
+    }
+
+    /// An event happens: time does not run backwards.
+    #[inline]
+    fn advance_clock(&mut self, now: Time) {
+        debug_assert!(self.clock <= now, "time runs backwards: {} after {}", now, self.clock);
+        self.clock = now;
+    }
+
+    /// A segment arrived, whose IP header carried `ecn`.
+    #[inline]
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        self.advance_clock(now);
+        if self.state == State::Established {
+            self.on_established(now, segment, ecn);
+        } else {
+            self.on_handshake(now, segment, ecn);
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4.
+    #[inline]
+    fn on_established(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        let flags = segment.flags;
+        let start = self.irs.offset_of(segment.seq, self.rx.next());
+        if flags.0 & (Flags::SYN.0 | Flags::RST.0) != 0 || !flags.contains(Flags::ACK) {
+            return self.on_syn_or_rst(start.get(), flags);
+        }
+        let fin = flags.contains(Flags::FIN);
+        let span = Span::new(start, start + (u64::from(segment.len) + u64::from(fin)));
+        let has_data = !span.is_empty();
+        let mut echo = None;
+        if self.ts_ok {
+            let Some(ts) = segment.timestamps else { return };
+            let older = (ts.val.wrapping_sub(self.ts_recent) as i32) < 0;
+            if older && has_data {
+                self.rx.acks_mut().demand(); // RFC 7323 section 5.3: an old duplicate
+                return;
+            }
+            if !older && start <= self.rx.acks().acked_up_to() {
+                self.ts_recent = ts.val;
+            }
+            echo = self.echoed(now, ts.ecr);
+        }
+        if !has_data && start < self.rx.acks().acked_up_to() {
+            self.rx.acks_mut().demand(); // a window probe
+        }
+        let ack = IncomingAck {
+            now,
+            seq: start,
+            ack: self.iss.offset_of(segment.ack, self.una()),
+            window: u64::from(segment.window) << self.peer_scale,
+            has_data,
+            ece: self.ecn_ok && flags.contains(Flags::ECE),
+            echo,
+            sack: segment.sack.as_slice(),
+            iss: self.iss,
+        };
+        let valid = match &mut self.tx {
+            None if self.lazy.on_ack(&ack) => true,
+            _ => self.sender().on_ack(&ack),
+        };
+        if !valid {
+            self.rx.acks_mut().demand(); // it acknowledges what was not sent
+            return;
+        }
+        if has_data {
+            let (cwr, push) = (flags.contains(Flags::CWR), flags.contains(Flags::PSH));
+            let (srtt, rto) = self.srtt_and_rto();
+            self.rx.on_data(&Arrival { now, span, fin, ecn, cwr, push, echo }, srtt, rto);
+        }
+    }
+
+    /// Our clock as the peer echoes it.
+    #[inline]
+    fn echoed(&self, now: Time, ecr: u32) -> Option<Ms> {
+        let ms = Ms::of(now);
+        ms.earlier(ms.low_bits().wrapping_add(self.ts_offset).wrapping_sub(ecr))
+    }
+
+    /// A segment that an established connection sees rarely.
+    fn on_syn_or_rst(&mut self, start: u64, flags: Flags) {
+        if flags.contains(Flags::RST) {
+            let next = self.rx.next().get();
+            if start >= next && start <= next + self.rx.room() {
+                self.state = State::Reset;
+                if let Some(tx) = &mut self.tx {
+                    tx.stop();
+                }
+            }
+        } else if flags.contains(Flags::SYN) {
+            self.rx.acks_mut().demand(); // our last acknowledgement of the handshake was lost
+        }
+    }
+
+    /// The time that [`next_timeout`](Connection::next_timeout) named has come (earlier calls do no harm).
+    pub fn on_timeout(&mut self, now: Time) {
+        self.advance_clock(now);
+        match self.state {
+            State::Established => {
+                let (_, rto) = self.srtt_and_rto();
+                self.rx.acks_mut().on_timeout(now, rto);
+                if self.tx.as_mut().is_some_and(|tx| !tx.on_timeout(now)) {
+                    self.state = State::Reset;
+                    self.rst_due = true;
+                }
+            }
+            State::SynSent | State::SynReceived => self.on_handshake_timeout(now),
+            _ => {}
+        }
+    }
+
+    /// When [`on_timeout`](Connection::on_timeout) is to be called, if ever. Cheap.
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Time> {
+        let due = match self.state {
+            State::Established => {
+                let sending = self.tx.as_ref().map_or(Deadline::NONE, |tx| tx.next_timeout());
+                sending.earliest(self.rx.next_timeout())
+            }
+            State::Reset => Deadline::NONE, // given up in the handshake: its timer means nothing any more
+            _ => self.handshake.as_ref().map_or(Deadline::NONE, |h| h.next_timeout()),
+        };
+        due.time()
+    }
+
+    /// A data segment of ours came back from the network with a congestion mark, ahead of the receiver's echo. It counts
+    /// once, and then its echo does not. True if it counts: it was in flight.
+    pub fn on_returned(&mut self, now: Time, segment: &Segment) -> bool {
+        let seq = self.iss.offset_of(segment.seq, self.una());
+        let counts = segment.len > 0 && self.tx.as_mut().is_some_and(|tx| tx.on_returned(now, seq));
+        if counts {
+            self.returned += 1;
+        } else {
+            self.returned_late += 1;
+        }
+        counts
+    }
+
+    /// Segments sent with payload so far, retransmissions included: cheaper than [`info`](Connection::info).
+    pub fn segments_sent(&self) -> u64 {
+        self.tx.as_ref().map_or(0, |tx| tx.output().segments())
+    }
+
+    /// Shows the control's inner variables.
+    pub fn probe(&self, row: &mut Probe) {
+        self.with_sender(|tx| tx.control().probe(row));
+    }
+
+    /// Bytes of memory that this endpoint takes, with its heap.
+    pub fn memory(&self) -> usize {
+        let sending = self.tx.as_ref().map_or(0, |tx| tx.memory());
+        size_of::<Connection>() + sending + self.rx.heap()
+    }
+}
+
+/// What the rest of the crate may know and do.
+impl Connection {
+    /// True after a reset by either side, or once the connection was given up.
+    pub(crate) fn is_reset(&self) -> bool {
+        self.state == State::Reset
+    }
+    /// True if ECN was negotiated.
+    pub(crate) fn uses_ecn(&self) -> bool {
+        self.ecn_ok
+    }
+    /// Segments of ours returned by the network: counted, and too late.
+    pub(crate) fn returned(&self) -> (u64, u64) {
+        (self.returned, self.returned_late)
+    }
+    #[inline]
+    pub(crate) fn receiver(&self) -> &Receiver {
+        &self.rx
+    }
+    /// An acknowledgement is to go out at once.
+    pub(crate) fn demand_ack(&mut self) {
+        self.rx.acks_mut().demand();
+    }
+    /// Relates sequence numbers of segments that we send to stream offsets.
+    pub(crate) fn iss(&self) -> InitialSeq {
+        self.iss
+    }
+    /// Relates sequence numbers of segments that arrive to stream offsets.
+    pub(crate) fn irs(&self) -> InitialSeq {
+        self.irs
+    }
+}

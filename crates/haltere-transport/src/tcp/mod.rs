@@ -1,0 +1,12 @@
+//! One TCP endpoint without I/O.
+
+#[cfg(test)]
+mod claims;
+pub(crate) mod connection;
+pub(crate) mod info;
+pub(crate) mod params;
+pub(crate) mod receiver;
+pub(crate) mod segment;
+pub(crate) mod sender;
+pub(crate) mod seq;
+pub(crate) mod time;

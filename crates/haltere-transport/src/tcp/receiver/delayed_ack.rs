@@ -1,0 +1,287 @@
+//! When an acknowledgement goes out.
+//! Source: RFC 5681 section 4.2 (delayed acknowledgements), RFC 9293 section 3.8.6.3.
+//! Deviations (Linux): the first 16 segments, and as many after a long silence, are acknowledged one by one; the delay adapts
+//! to the gaps between segments (40 to 200 ms); a segment that opens the window is acknowledged at once. While data waits out
+//! of order the first three acknowledgements go at once, later ones are merged for up to a millisecond.
+//! Model: an acknowledgement goes at once when two full segments are unacknowledged, in quick mode, when a hole is filled,
+//! when the mark changes (DCTCP); else a timer runs.
+//! Units: stream offsets, ns. Cost: O(1). Known problems: none.
+
+use super::{Arrival, Receiver};
+use crate::TcpParams;
+use crate::tcp::seq::Offset;
+use crate::tcp::time::{Deadline, PosDur, or_zero};
+use haltere_units::{Dur, Time};
+
+/// Acknowledgements of its own data after which Linux takes the connection for a conversation.
+const PING_PONG: u8 = 3;
+/// Acknowledgements of data out of order that are not merged.
+const NOT_MERGED: u8 = 3;
+
+/// State of the acknowledgements.
+#[derive(Debug)]
+pub(crate) struct AckSchedule {
+    /// What the last acknowledgement said.
+    acked_up_to: Offset,
+    /// A delayed acknowledgement goes out at this time.
+    delayed_until: Deadline,
+    /// A merged one does (Linux's compression of SACKs).
+    merged_until: Deadline,
+    last_data: Time,
+    /// Linux's `ato`, the delay: none before the first segment.
+    delay: Option<PosDur>,
+    delay_min: Dur,
+    delay_max: Dur,
+    sack_delay: Dur,
+    /// Quick acknowledgements left, and at most.
+    quick: u32,
+    quick_max: u32,
+    /// One is due at once.
+    due: bool,
+    /// Something is to be acknowledged.
+    scheduled: bool,
+    ping_pong: u8,
+    pushed: u8,
+    /// Acknowledgements at once since the last progress, and merged since.
+    duplicates: u8,
+    merged: u8,
+    merge_max: u8,
+    /// Full segments that bring an acknowledgement.
+    every: u8,
+}
+
+impl AckSchedule {
+    pub(crate) fn new(p: &TcpParams) -> AckSchedule {
+        AckSchedule {
+            acked_up_to: Offset::FIRST,
+            delayed_until: Deadline::NONE,
+            merged_until: Deadline::NONE,
+            last_data: Time::ZERO,
+            delay: None,
+            delay_min: p.delayed_ack_min.min(p.delayed_ack),
+            delay_max: p.delayed_ack,
+            sack_delay: p.sack_delay,
+            quick: 0,
+            quick_max: p.quick_acks,
+            due: false,
+            scheduled: false,
+            ping_pong: 0,
+            pushed: 0,
+            duplicates: 0,
+            merged: 0,
+            merge_max: p.sack_delay_segments as u8,
+            every: p.ack_every as u8,
+        }
+    }
+    /// The acknowledgement that was sent last.
+    #[inline]
+    pub(crate) fn acked_up_to(&self) -> Offset {
+        self.acked_up_to
+    }
+    /// The handshake is done: the stream begins.
+    pub(crate) fn start(&mut self) {
+        self.acked_up_to = Offset::FIRST;
+    }
+    /// An acknowledgement is due at once.
+    #[inline]
+    pub(crate) fn demand(&mut self) {
+        self.due = true;
+    }
+    /// The same if `needed`.
+    #[inline]
+    pub(crate) fn demand_if(&mut self, needed: bool) {
+        self.due |= needed;
+    }
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+    /// Something is to be acknowledged.
+    pub(crate) fn schedule(&mut self) {
+        self.scheduled = true;
+    }
+    /// An acknowledgement is held back.
+    #[inline]
+    pub(crate) fn is_delayed(&self) -> bool {
+        self.delayed_until.is_set()
+    }
+    /// Arrivals were merged into one acknowledgement that has not gone out.
+    pub(crate) fn has_merged(&self) -> bool {
+        self.merged > 0
+    }
+    /// The most quick acknowledgements.
+    #[inline]
+    pub(crate) fn quick_max(&self) -> u32 {
+        self.quick_max
+    }
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Deadline {
+        self.delayed_until.earliest(self.merged_until)
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Time, rto: Dur) {
+        if self.delayed_until.take_due(now) {
+            if self.ping_pong < PING_PONG {
+                // The delay was longer than the gap. Linux: double it.
+                let doubled = or_zero(self.delay) * 2;
+                self.delay = PosDur::new(doubled.min(rto).max(self.delay_min));
+            } else {
+                self.ping_pong = 0;
+                self.delay = PosDur::new(self.delay_min);
+            }
+            self.due = true;
+        }
+        if self.merged_until.take_due(now) {
+            self.due = true;
+        }
+    }
+
+    /// A full segment with PSH counts too, it may be the end of a message (Linux since 6.1.56).
+    #[inline]
+    pub(crate) fn on_pushed(&mut self) {
+        self.pushed = (self.pushed + 1).min(2);
+    }
+    /// A pushed segment was read by the application: it is acknowledged at once, but in a conversation, and not by a receiver
+    /// that knows no quick acknowledgements.
+    #[inline]
+    fn answers_push(&self) -> bool {
+        self.quick_max > 0 && (self.pushed == 2 || (self.pushed == 1 && self.ping_pong < PING_PONG))
+    }
+    /// The application has read at once what arrived.
+    #[inline]
+    pub(crate) fn on_read_at_once(&mut self) {
+        self.due |= !self.delay_max.is_zero() && self.answers_push();
+    }
+    /// The application has read everything. True if the peer is to know.
+    #[inline]
+    pub(crate) fn owes_answer(&self) -> bool {
+        self.scheduled && self.is_delayed() && self.answers_push()
+    }
+    /// The window opens by the arrival of a segment.
+    #[inline]
+    pub(crate) fn on_window_opened(&mut self) {
+        if self.quick_max > 0 {
+            self.quick |= 1;
+        }
+    }
+    /// Data of ours goes out: a conversation, if it answers at once.
+    #[inline]
+    pub(crate) fn on_data_sent(&mut self, now: Time) {
+        if self.delay.is_some_and(|delay| now.since(self.last_data) < delay.dur()) {
+            self.ping_pong = (self.ping_pong + 1).min(PING_PONG);
+        }
+    }
+    #[inline]
+    fn reset_delay(&mut self) {
+        self.delay = Some(PosDur::at_least_1ns(self.delay_min));
+    }
+    fn allow_quick(&mut self, most: u32, room: u64, mss: u64) {
+        let fits = (room / (2 * mss)).clamp(2, u64::from(u32::MAX)) as u32;
+        self.quick = self.quick.max(fits.min(most));
+    }
+
+    #[inline]
+    fn arm_delayed(&mut self, now: Time, srtt: Option<PosDur>) {
+        let mut wait = or_zero(self.delay);
+        if wait > self.delay_min {
+            let most = srtt.map_or(self.delay_max, |srtt| self.delay_max.min(srtt.dur().max(self.delay_min)));
+            wait = wait.min(most);
+        }
+        self.delayed_until = self.delayed_until.earliest(Deadline::at(now + wait));
+    }
+}
+
+impl Receiver {
+    /// Bookkeeping of every segment that is taken: the gap since the last one.
+    #[inline]
+    pub(crate) fn measure_gap(&mut self, now: Time, rto: Dur) {
+        let (room, mss) = (self.room(), self.window.mss());
+        let acks = &mut self.acks;
+        acks.scheduled = true;
+        let gap = now - acks.last_data;
+        match acks.delay.map(PosDur::dur) {
+            None => {
+                acks.allow_quick(acks.quick_max, room, mss);
+                acks.reset_delay();
+            }
+            Some(delay) if gap <= acks.delay_min / 2 => {
+                acks.delay = Some(PosDur::at_least_1ns(delay / 2 + acks.delay_min / 2));
+            }
+            Some(delay) if gap < delay => acks.delay = PosDur::new((delay / 2 + gap).min(rto)),
+            Some(_) if gap > rto => acks.allow_quick(acks.quick_max, room, mss), // the sender has restarted
+            Some(_) => {}
+        }
+        acks.last_data = now;
+    }
+
+    /// The next segments are acknowledged one by one, up to `most`.
+    pub(crate) fn enter_quick(&mut self, most: u32) {
+        if self.acks.quick_max > 0 {
+            let (room, mss) = (self.room(), self.window.mss());
+            self.acks.allow_quick(most.min(self.acks.quick_max), room, mss);
+            self.acks.ping_pong = 0;
+            self.acks.reset_delay();
+        }
+    }
+
+    /// Linux's `__tcp_ack_snd_check`.
+    #[inline]
+    pub(crate) fn consider_ack(&mut self, a: &Arrival, out_of_order: bool, srtt: Option<PosDur>) {
+        let waiting = self.next - self.acks.acked_up_to;
+        let enough = waiting > (u64::from(self.acks.every) - 1) * self.window.mss()
+            && self.window.available(self.next, self.waiting()) >= self.room();
+        let quick = self.acks.quick > 0 && self.acks.ping_pong < PING_PONG;
+        if self.acks.due || enough || quick || self.acks.delay_max.is_zero() {
+            self.acks.due = true;
+        } else if out_of_order && self.has_holes() {
+            self.merge_ack(a.now, srtt);
+        } else {
+            self.acks.arm_delayed(a.now, srtt);
+        }
+    }
+
+    /// Linux's compression of SACKs: three at once, then merged for a twentieth of a round trip, or until they touch a third block.
+    fn merge_ack(&mut self, now: Time, srtt: Option<PosDur>) {
+        if !self.sack_ok || self.acks.sack_delay.is_zero() || self.acks.merged >= self.acks.merge_max {
+            self.acks.due = true;
+            return;
+        }
+        let next = self.next;
+        if self.disorder().restart_count(next) {
+            self.acks.duplicates = 0;
+        }
+        if self.acks.duplicates < NOT_MERGED {
+            self.acks.duplicates += 1;
+            self.acks.due = true;
+            return;
+        }
+        self.acks.merged += 1;
+        if !self.acks.merged_until.is_set() {
+            let rtt = match (self.window.rtt(), srtt) {
+                (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
+                (ours, theirs) => ours.or(theirs),
+            };
+            let wait = (or_zero(rtt) / 20).min(self.acks.sack_delay);
+            self.acks.merged_until = Deadline::at(now + wait);
+        }
+    }
+
+    /// An acknowledgement goes out, by itself or with data.
+    #[inline]
+    pub(crate) fn ack_sent(&mut self) {
+        let acks = &mut self.acks;
+        acks.acked_up_to = self.next;
+        acks.due = false;
+        acks.scheduled = false;
+        acks.pushed = 0;
+        acks.delayed_until = Deadline::NONE;
+        acks.merged_until = Deadline::NONE;
+        acks.merged = 0;
+        if acks.quick > 0 {
+            acks.quick -= 1;
+            if acks.quick == 0 {
+                acks.reset_delay();
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! What an acknowledgement does to the sender.
+//! Source: RFC 9293 section 3.10.7.4, RFC 6298 section 3 (Karn), the order of Linux's `tcp_ack`.
+//! Deviations: none beyond those named in the files of the parts.
+//! Units: stream offsets and bytes, ns. Cost: O(segments newly acknowledged or SACKed). Known problems: none.
+
+use super::Sender;
+use super::output::Turn;
+use super::rate_sample::Newest;
+use super::recovery::CaState;
+use super::scoreboard::{CE_COUNTED, EVER_RETRANS, RETRANS, SACKED, Sent};
+use super::timers::Timer;
+use crate::tcp::seq::{InitialSeq, Offset};
+use crate::tcp::time::{Ms, or_zero};
+use haltere_congestion::{AckEvent, CongestionControl};
+use haltere_units::{Bytes, Dur, Time};
+
+/// The cumulative acknowledgement advanced.
+const UNA_ADVANCED: u16 = 1;
+/// The segment carried data.
+const DATA: u16 = 2;
+/// It changed the window.
+const WINDOW: u16 = 4;
+/// Something is newly SACKed.
+pub(crate) const DATA_SACKED: u16 = 8;
+/// It carries the congestion echo.
+const ECE: u16 = 16;
+/// A segment never retransmitted, sent before the episode's end, was delivered.
+pub(crate) const ORIG_SACK_ACKED: u16 = 32;
+/// It reports a duplicate.
+pub(crate) const DSACK: u16 = 64;
+/// A retransmission was marked lost.
+pub(crate) const LOST_RETRANS: u16 = 128;
+/// A retransmitted segment was acknowledged.
+const RETRANS_ACKED: u16 = 256;
+
+/// An acknowledgement, with stream offsets instead of sequence numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IncomingAck<'a> {
+    pub now: Time,
+    pub seq: Offset,
+    pub ack: Offset,
+    pub window: u64,
+    pub has_data: bool,
+    pub ece: bool,
+    /// Our own clock as echoed.
+    pub echo: Option<Ms>,
+    /// SACK blocks as in the header, and the number to which they relate.
+    pub sack: &'a [(u32, u32)],
+    pub iss: InitialSeq,
+}
+
+/// What one acknowledgement changed.
+#[derive(Debug)]
+pub(crate) struct AckSummary {
+    pub now: Time,
+    flags: u16,
+    pub ack: Offset,
+    pub echo: Option<Ms>,
+    pub prior_una: Offset,
+    /// The end of the highest SACKed segment before.
+    prior_fack: Offset,
+    duplicate: bool,
+    delivered: u64,
+    /// Of these, bytes whose mark was counted when they were returned.
+    returned: u64,
+    /// Send times of the first and last segment acknowledged, and SACKed, that were never retransmitted.
+    acked_sent: Option<(Time, Time)>,
+    pub sacked_sent: Option<(Time, Time)>,
+    /// The lowest offset at which reordering shows.
+    pub reordered_at: Option<Offset>,
+    pub acked_segments: u32,
+    pub acked_bytes: u64,
+    pub dsack_of_probe: bool,
+    pub newest: Option<Newest>,
+}
+
+impl AckSummary {
+    #[inline]
+    pub(crate) fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+    #[inline]
+    pub(crate) fn set(&mut self, flag: u16) {
+        self.flags |= flag;
+    }
+    #[inline]
+    pub(crate) fn has_ece(&self) -> bool {
+        self.has(ECE)
+    }
+    /// The cumulative acknowledgement advanced.
+    #[inline]
+    pub(crate) fn advanced(&self) -> bool {
+        self.has(UNA_ADVANCED)
+    }
+    /// It counts as a duplicate acknowledgement (RFC 5681).
+    pub(crate) fn is_duplicate(&self) -> bool {
+        self.duplicate
+    }
+    /// It says nothing new at all.
+    pub(crate) fn is_plain_duplicate(&self) -> bool {
+        !self.has(UNA_ADVANCED | DATA | WINDOW | DATA_SACKED)
+    }
+}
+
+impl Sender {
+    /// An acknowledgement arrived. False if it acknowledges what was never sent.
+    pub(crate) fn on_ack(&mut self, a: &IncomingAck<'_>) -> bool {
+        let (una, nxt) = (self.buffer.una(), self.buffer.nxt());
+        if a.ack > nxt {
+            return false;
+        }
+        if a.ack == una && una == nxt && a.sack.is_empty() && !a.ece {
+            self.on_idle_ack(a);
+            return true;
+        }
+        let lost_before = self.delivery.bytes_lost();
+        let prior_in_flight = self.in_flight();
+        let mut ack = self.summary(a);
+        let old = a.ack < una;
+        if !old {
+            self.update_edges(a, &mut ack);
+        }
+        if !a.sack.is_empty() && self.sack.is_enabled() && !self.board.is_empty() {
+            self.take_sack(a, &mut ack);
+        }
+        if !old {
+            self.take_acked(&mut ack);
+        }
+        let rtt = self.take_rtt(&ack);
+        if let Some(newest) = &ack.newest {
+            self.detection.rack.update_window(newest.prior_delivered(), self.delivery.bytes());
+        }
+        if self.probe.is_out() {
+            self.process_probe_ack(&ack);
+        }
+        self.output.set_turn(Turn::NewOnly);
+        if self.is_dubious(&ack) {
+            ack.duplicate = !ack.has(UNA_ADVANCED | DATA | WINDOW | DSACK)
+                && !old
+                && (!self.board.is_empty() || self.sack.is_enabled());
+            self.fast_retransmit_alert(&mut ack);
+        }
+        self.update_timers(&ack);
+        let lost = self.delivery.bytes_lost() - lost_before;
+        self.notify_ack(&ack, rtt, lost, prior_in_flight);
+        true
+    }
+
+    #[inline]
+    fn summary(&self, a: &IncomingAck<'_>) -> AckSummary {
+        let una = self.buffer.una();
+        AckSummary {
+            now: a.now,
+            flags: if a.has_data { DATA } else { 0 } | if a.ece { ECE } else { 0 },
+            ack: a.ack,
+            echo: a.echo,
+            prior_una: una,
+            prior_fack: if self.board.sacked().segments == 0 { una } else { self.sack.highest() },
+            duplicate: false,
+            delivered: 0,
+            returned: 0,
+            acked_sent: None,
+            sacked_sent: None,
+            reordered_at: None,
+            acked_segments: 0,
+            acked_bytes: 0,
+            dsack_of_probe: false,
+            newest: None,
+        }
+    }
+
+    /// Nothing is in flight, nothing is acknowledged: of data from the peer only the window counts.
+    #[inline]
+    fn on_idle_ack(&mut self, a: &IncomingAck<'_>) {
+        if self.window.update_idle(a) && self.timers.is_armed(Timer::Window) {
+            self.on_queue_empty(false);
+        }
+    }
+
+    /// Moves the edges of the window.
+    #[inline]
+    fn update_edges(&mut self, a: &IncomingAck<'_>, ack: &mut AckSummary) {
+        let una = self.buffer.una();
+        if self.window.update(a, una) {
+            ack.set(WINDOW);
+        }
+        if a.ack > una {
+            ack.set(UNA_ADVANCED);
+            self.timers.on_progress();
+            self.buffer.acknowledge(a.ack);
+        }
+    }
+
+    #[inline]
+    fn is_dubious(&self, ack: &AckSummary) -> bool {
+        !ack.has(UNA_ADVANCED | DATA | WINDOW)
+            || ack.has(DATA_SACKED | ECE | DSACK)
+            || self.recovery.state() != CaState::Open
+    }
+
+    #[inline]
+    fn update_timers(&mut self, ack: &AckSummary) {
+        let progress = ack.advanced();
+        if progress && !self.timers.is_armed(Timer::Reordering) {
+            self.set_transmit_timer(ack.now);
+        } else if progress {
+            self.keep_reordering_timer(ack.now);
+        }
+        if self.board.is_empty() {
+            self.on_queue_empty(progress);
+        }
+    }
+
+    /// A reordering timer set by this acknowledgement stays; an older one gives way.
+    fn keep_reordering_timer(&mut self, now: Time) {
+        if self.board.is_empty() || self.detection.rack.has_advanced() {
+            self.timers.disarm();
+            self.set_transmit_timer(now);
+        }
+    }
+
+    fn on_queue_empty(&mut self, progress: bool) {
+        if !self.timers.is_armed(Timer::Window) {
+            self.timers.clear();
+        }
+        let (nxt, window_end) = (self.buffer.nxt(), self.window.end());
+        if nxt < window_end || progress {
+            self.timers.reset_probes();
+            if self.timers.is_armed(Timer::Window) && window_end >= nxt + self.buffer.mss() {
+                self.timers.clear();
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn count_delivered(&mut self, ack: &mut AckSummary, bytes: u64, segments: u32) {
+        ack.delivered += bytes;
+        self.delivery.count(bytes, segments, ack.has_ece());
+    }
+
+    /// Takes the segments that are acknowledged in order out of the scoreboard.
+    #[inline]
+    fn take_acked(&mut self, ack: &mut AckSummary) {
+        let una = self.buffer.una();
+        let mut lowest_original = None;
+        while let Some(sent) = self.board.pop_acked(una) {
+            ack.acked_segments += 1;
+            ack.acked_bytes += u64::from(sent.len());
+            if sent.has(EVER_RETRANS | RETRANS) {
+                ack.set(RETRANS_ACKED);
+            } else if !sent.has(SACKED) {
+                let first = ack.acked_sent.map_or(sent.sent_at, |(first, _)| first);
+                ack.acked_sent = Some((first, sent.sent_at));
+                lowest_original = lowest_original.or(Some(sent.seq));
+                if sent.end() <= self.recovery.high_seq() {
+                    ack.set(ORIG_SACK_ACKED);
+                }
+            }
+            if !sent.has(SACKED) && self.sack.is_enabled() {
+                self.deliver(&sent, ack);
+            }
+            self.delivery.on_delivered(&sent, &mut ack.newest);
+        }
+        let cut = self.board.trim_front(una);
+        if cut > 0 && self.sack.is_enabled() {
+            self.count_delivered(ack, u64::from(cut), 0);
+        }
+        if ack.acked_segments == 0 {
+            return;
+        }
+        if !self.sack.is_enabled() {
+            self.remove_reno_sacks(ack);
+        } else if let Some(low) = lowest_original
+            && low < ack.prior_fack
+        {
+            self.note_reordering(low);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn deliver(&mut self, sent: &Sent, ack: &mut AckSummary) {
+        self.count_delivered(ack, u64::from(sent.len()), 1);
+        if sent.has(CE_COUNTED) {
+            ack.returned += u64::from(sent.len());
+        }
+        let spurious = sent.has(EVER_RETRANS | RETRANS) && ack.echo.is_some_and(|echo| echo.is_before(sent.sent_at));
+        if !spurious {
+            self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()));
+        }
+    }
+
+    /// Round-trip times of this acknowledgement. Gives the one for the control: of the segment delivered last.
+    #[inline]
+    fn take_rtt(&mut self, ack: &AckSummary) -> Option<Dur> {
+        let mut sample = None;
+        let mut last = None;
+        if let Some((first_sent, last_sent)) = ack.acked_sent
+            && !ack.has(RETRANS_ACKED)
+        {
+            sample = Some(ack.now - first_sent);
+            last = Some(ack.now - last_sent);
+        }
+        if let Some((first_sent, last_sent)) = ack.sacked_sent {
+            sample = sample.or(Some(ack.now - first_sent));
+            last = Some(ack.now - last_sent);
+        }
+        if sample.is_none()
+            && ack.acked_segments > 0
+            && let Some(echo) = ack.echo
+        {
+            // Retransmitted data: the timestamp says which copy is acknowledged, to the millisecond.
+            sample = Some(echo.elapsed(ack.now));
+            last = sample;
+        }
+        let rtt = sample?;
+        let delayed = ack.acked_segments == 1
+            && ack.acked_bytes < self.buffer.mss()
+            && !ack.has(DATA_SACKED | ECE | DSACK)
+            && self.board.is_empty();
+        self.rtt.sample_min(last.unwrap_or(rtt), ack.now, delayed);
+        self.rtt.sample(rtt, self.buffer.una(), self.buffer.nxt());
+        last
+    }
+
+    /// Notifies the control, and takes its window.
+    fn notify_ack(&mut self, ack: &AckSummary, rtt: Option<Dur>, lost: u64, prior_in_flight: u64) {
+        let min_rtt = or_zero(self.rtt.min());
+        let rate = self.delivery.sample(ack.newest.as_ref(), ack.now, ack.delivered, min_rtt);
+        let round_start = self.delivery.starts_round(ack.newest.as_ref());
+        let reducing = self.recovery.is_reducing();
+        if ack.delivered == 0 && ack.acked_bytes == 0 && lost == 0 && !ack.has_ece() {
+            self.notify_reduction(ack.now);
+            self.refresh_cwnd();
+            return;
+        }
+        let mut ev = AckEvent::at(ack.now);
+        ev.acked = Bytes::new(self.buffer.una() - ack.prior_una);
+        ev.delivered = Bytes::new(ack.delivered);
+        ev.lost = Bytes::new(lost);
+        ev.ece = ack.has_ece();
+        if ev.ece {
+            ev.ce = Bytes::new(ack.delivered.saturating_sub(ack.returned));
+        }
+        ev.rtt = rtt;
+        ev.srtt = or_zero(self.rtt.srtt());
+        ev.min_rtt = min_rtt;
+        ev.prior_in_flight = Bytes::new(prior_in_flight);
+        ev.in_flight = Bytes::new(self.in_flight());
+        ev.snd_una = self.buffer.una().get();
+        ev.snd_nxt = self.buffer.nxt().get();
+        ev.round = self.delivery.rounds();
+        ev.round_start = round_start;
+        ev.cwnd_limited = self.is_cwnd_limited();
+        ev.in_recovery = reducing;
+        ev.in_rto_recovery = self.recovery.state() == CaState::Loss;
+        ev.rate = rate;
+        ev.next_departure = self.pacing.next_departure();
+        self.control.on_ack(&ev);
+        self.notify_reduction(ack.now);
+        if reducing && !self.owns_recovery {
+            self.reduce(ack.delivered, ack.advanced() && lost == 0);
+        }
+        self.refresh_cwnd();
+    }
+
+    /// A segment of ours came back with a congestion mark, before the receiver's echo. True if it counts.
+    pub(crate) fn on_returned(&mut self, now: Time, seq: Offset) -> bool {
+        if seq < self.buffer.una() || seq >= self.buffer.nxt() {
+            return false;
+        }
+        let index = self.board.index_of(seq);
+        if index >= self.board.len() {
+            return false;
+        }
+        let sent = self.board.get_mut(index);
+        if sent.seq != seq || sent.has(SACKED | CE_COUNTED) {
+            return false;
+        }
+        sent.flags |= CE_COUNTED;
+        let bytes = Bytes::new(u64::from(sent.len()));
+        if self.control.on_returned(now, bytes) {
+            self.enter_cwr();
+            self.notify_reduction(now);
+        }
+        self.refresh_cwnd();
+        true
+    }
+}

@@ -1,0 +1,275 @@
+//! What goes out next, and the accounts of what went out.
+//! Source: RFC 9293 (windows), RFC 6675 (`NextSeg`), RFC 5681 section 4.1 (restart after idle).
+//! Deviations: none beyond those named in the files of the parts.
+//! Units: stream offsets and bytes, ns. Cost: O(1) a segment. Known problems: none.
+
+use super::Sender;
+use super::scoreboard::{FIN, Sent};
+use super::timers::Timer;
+use crate::tcp::seq::Offset;
+use haltere_congestion::{CongestionControl, RestartEvent};
+use haltere_units::{Dur, Time};
+
+/// What is sent whatever the congestion window allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forced {
+    /// The oldest segment, after a timeout.
+    Oldest,
+    /// A tail loss probe: new data if there is any, else the last segment.
+    Probe,
+    /// A window probe.
+    WindowProbe,
+}
+
+/// What the last acknowledgement lets the sender send first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// New data only.
+    NewOnly,
+    /// Lost segments, then new data.
+    Lost,
+    /// New data, and lost segments if there is none (F-RTO step 2b).
+    New,
+}
+
+/// A segment to send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transmit {
+    pub seq: Offset,
+    /// Payload bytes.
+    pub len: u32,
+    pub fin: bool,
+    /// Sent for the first time.
+    pub new: bool,
+    /// It carries the last byte that the application has written so far.
+    pub push: bool,
+}
+
+impl Transmit {
+    /// Nothing but an acknowledgement.
+    #[inline]
+    pub(crate) fn ack(seq: Offset) -> Transmit {
+        Transmit { seq, len: 0, fin: false, new: false, push: false }
+    }
+}
+
+/// What goes out next, and what went out.
+#[derive(Debug)]
+pub(crate) struct Output {
+    forced: Option<Forced>,
+    turn: Turn,
+    /// Segments were sent since the last end of a burst.
+    burst: bool,
+    last_sent: Time,
+    /// Segments sent, and of these retransmitted, with their bytes.
+    segments: u64,
+    retransmissions: u64,
+    bytes_retransmitted: u64,
+}
+
+impl Output {
+    pub(crate) fn new() -> Output {
+        Output {
+            forced: None,
+            turn: Turn::NewOnly,
+            burst: false,
+            last_sent: Time::ZERO,
+            segments: 0,
+            retransmissions: 0,
+            bytes_retransmitted: 0,
+        }
+    }
+    /// Segments sent so far.
+    #[inline]
+    pub(crate) fn segments(&self) -> u64 {
+        self.segments
+    }
+    /// Segments retransmitted so far.
+    pub(crate) fn retransmissions(&self) -> u64 {
+        self.retransmissions
+    }
+    /// Bytes retransmitted so far.
+    pub(crate) fn bytes_retransmitted(&self) -> u64 {
+        self.bytes_retransmitted
+    }
+    /// This goes out next.
+    pub(crate) fn force(&mut self, forced: Forced) {
+        self.forced = Some(forced);
+    }
+    #[inline]
+    pub(crate) fn set_turn(&mut self, turn: Turn) {
+        self.turn = turn;
+    }
+    /// True if segments were sent since the last call.
+    #[inline]
+    pub(crate) fn take_burst(&mut self) -> bool {
+        core::mem::take(&mut self.burst)
+    }
+}
+
+impl Sender {
+    /// Nothing to send, nothing in flight: the state of an end that only receives.
+    #[inline]
+    fn has_nothing_to_do(&self) -> bool {
+        self.output.forced.is_none()
+            && !self.buffer.has_new()
+            && self.board.is_empty()
+            && !self.output.burst
+            && self.output.turn != Turn::New
+    }
+
+    /// The next segment to send now.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Transmit> {
+        if self.has_nothing_to_do() {
+            return None;
+        }
+        self.poll_busy(now)
+    }
+
+    fn poll_busy(&mut self, now: Time) -> Option<Transmit> {
+        if let Some(forced) = self.output.forced.take() {
+            return self.poll_forced(forced, now);
+        }
+        let room = self.cwnd.saturating_sub(self.in_flight());
+        // In packets, as Linux counts: a window that has room for any has it for the segment to repeat.
+        if self.output.turn == Turn::Lost
+            && self.board.has_unrepaired()
+            && room >= self.buffer.mss().min(self.cwnd)
+            && let Some(index) = self.board.next_lost()
+        {
+            if !self.pacing.may_send(now) {
+                return self.end_burst(now);
+            }
+            return Some(self.retransmit(index, now));
+        }
+        match self.next_new(room) {
+            Some((len, fin)) => {
+                if !self.pacing.may_send(now) {
+                    return self.end_burst(now);
+                }
+                Some(self.send_new(len, fin, now))
+            }
+            None if self.output.turn == Turn::New => self.poll_without_new(now),
+            None => self.end_burst(now),
+        }
+    }
+
+    /// F-RTO step 2b: without new data to send, repair as usual.
+    fn poll_without_new(&mut self, now: Time) -> Option<Transmit> {
+        if self.buffer.nxt() > self.recovery.high_seq() {
+            self.output.turn = Turn::NewOnly;
+            return self.end_burst(now);
+        }
+        self.frto.stop();
+        self.output.turn = Turn::Lost;
+        self.poll_busy(now)
+    }
+
+    fn poll_forced(&mut self, forced: Forced, now: Time) -> Option<Transmit> {
+        match forced {
+            Forced::Oldest if !self.board.is_empty() => {
+                let sent = self.retransmit(0, now);
+                self.timers.arm_rto(now + self.rtt.rto());
+                Some(sent)
+            }
+            Forced::Oldest => self.poll_busy(now),
+            Forced::Probe => self.send_probe(now),
+            Forced::WindowProbe => Some(self.send_window_probe(now)),
+        }
+    }
+
+    /// Length of the next new segment that may go within `room`, and whether it ends with the FIN.
+    #[inline]
+    pub(crate) fn next_new(&self, room: u64) -> Option<(u32, bool)> {
+        self.buffer.next_segment(room, self.window.end(), self.board.is_empty())
+    }
+
+    #[inline]
+    pub(crate) fn send_new(&mut self, len: u32, fin: bool, now: Time) -> Transmit {
+        if self.board.is_empty() {
+            self.begin_flight(now);
+        }
+        let seq = self.buffer.nxt();
+        let total = len + u32::from(fin);
+        let mut sent = Sent::new(seq, total, now, if fin { FIN } else { 0 });
+        self.delivery.on_sent(&mut sent, self.board.in_flight() + u64::from(total));
+        self.board.push(sent);
+        self.buffer.sent(len, fin);
+        self.account(total, now);
+        if self.board.len() == 1 || self.timers.is_armed(Timer::Probe) {
+            self.rearm_rto(now);
+        }
+        Transmit { seq, len, fin, new: true, push: self.buffer.nxt() >= self.buffer.write_end() }
+    }
+
+    /// A segment leaves.
+    #[inline]
+    fn account(&mut self, total: u32, now: Time) {
+        self.output.segments += 1;
+        self.output.burst = true;
+        self.output.last_sent = now;
+        if self.recovery.is_reducing() {
+            self.reduction.on_sent(u64::from(total));
+        }
+        if let Some(rate) = self.control.pacing_rate() {
+            self.pacing.on_sent(now, total, rate, self.output.segments);
+        }
+    }
+
+    /// Nothing was in flight: a new flight begins, perhaps after an idle time.
+    fn begin_flight(&mut self, now: Time) {
+        self.delivery.restart(now);
+        if self.output.segments == 0 {
+            return;
+        }
+        // RFC 5681 section 4.1. If the window is to be kept, no idle time is as long as the timeout.
+        let mut ev = RestartEvent::at(now);
+        ev.idle = now.since(self.output.last_sent);
+        ev.rto = if self.restarts_after_idle { self.rtt.rto() } else { Dur::MAX };
+        self.control.on_restart(&ev);
+        self.refresh_cwnd();
+    }
+
+    pub(crate) fn retransmit(&mut self, index: usize, now: Time) -> Transmit {
+        let sent = *self.board.get(index);
+        self.undo.on_retransmission(now);
+        self.board.retransmitted(index, now);
+        let in_flight = self.board.in_flight();
+        self.delivery.on_sent(self.board.get_mut(index), in_flight);
+        self.output.retransmissions += 1;
+        self.output.bytes_retransmitted += u64::from(sent.len());
+        self.account(sent.len(), now);
+        if index == 0 && !self.timers.is_armed(Timer::Reordering) {
+            self.timers.arm_rto(now + self.rtt.rto());
+        }
+        let fin = sent.has(FIN);
+        let len = sent.len() - u32::from(fin);
+        Transmit { seq: sent.seq, len, fin, new: false, push: sent.end() >= self.buffer.write_end() }
+    }
+
+    /// The peer's window is closed: what fits of the next segment, or a byte that it already has.
+    fn send_window_probe(&mut self, now: Time) -> Transmit {
+        match self.buffer.window_probe(self.window.end()) {
+            Some((len, fin)) => self.send_new(len, fin, now),
+            None => Transmit::ack(self.buffer.una().previous()),
+        }
+    }
+
+    /// Nothing more goes out now: remember whether the window was the limit, and start the timers.
+    #[inline]
+    fn end_burst(&mut self, now: Time) -> Option<Transmit> {
+        let limited = self.in_flight() + self.buffer.mss() > self.cwnd;
+        let burst = self.output.take_burst();
+        if burst || limited {
+            self.usage.validate(limited, self.board.len() as u32, self.buffer.una(), self.buffer.nxt());
+        }
+        if burst {
+            self.schedule_probe(now, false);
+        }
+        if self.board.is_empty() && self.timers.is_idle() && self.buffer.has_new() && !self.pacing.wake().is_set() {
+            self.timers.arm_window_probe(now, self.rtt.rto());
+        }
+        None
+    }
+}

@@ -1,0 +1,114 @@
+//! One UDP flow at a constant rate.
+
+use super::{Context, Endpoint, Kind, Observed, Opening, Side};
+use crate::error::WireError;
+use crate::namespace::node_address;
+use haltere_plan::plan::CbrPlan;
+use haltere_plan::record::FlowRecord;
+use haltere_units::{Bytes, Serialisation, Time};
+use nix::sys::epoll::EpollFlags;
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+
+/// Datagrams sent or received in one go.
+const BATCH: usize = 64;
+
+const RECEIVE_BUFFER: usize = 8 << 20;
+
+/// The kind.
+pub(super) struct Cbr;
+
+impl Kind for Cbr {
+    type Plan = CbrPlan;
+    type Endpoint<'p> = Datagram;
+    fn open<'p>(plan: &'p CbrPlan, at: Opening<'p>) -> Result<Datagram, WireError> {
+        Datagram::open(plan, &at)
+    }
+}
+
+/// One UDP flow.
+#[derive(Debug)]
+pub(super) struct Datagram {
+    sender: UdpSocket,
+    receiver: UdpSocket,
+    payload: Vec<u8>,
+    pace: Serialisation,
+    next: Time,
+}
+
+impl Datagram {
+    fn open(plan: &CbrPlan, at: &Opening<'_>) -> Result<Datagram, WireError> {
+        let (flow, from, to, port) = (at.flow, at.from, at.to, at.port());
+        let receiver = to.enter(|| UdpSocket::bind((node_address(flow.to), port)));
+        let sender = from.enter(|| {
+            let socket = UdpSocket::bind((node_address(flow.from), 0))?;
+            socket.connect((node_address(flow.to), port))?;
+            Ok(socket)
+        });
+        let made = |socket: io::Result<UdpSocket>| {
+            let socket = socket.and_then(|s| s.set_nonblocking(true).map(|()| s));
+            socket.map_err(|e| WireError::os(format!("{}: socket", flow.name), e))
+        };
+        let (sender, receiver) = (made(sender)?, made(receiver)?);
+        // Datagrams must not be lost at the receiver when the agent is late. Without the privilege the default has to do.
+        let _ = nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BUFFER);
+        set_ecn(&sender, plan.ecn).map_err(|e| WireError::os(format!("{}: ECN", flow.name), e))?;
+        let payload = vec![0; plan.packet.as_u64() as usize];
+        Ok(Datagram { sender, receiver, payload, pace: Serialisation::new(Some(plan.rate)), next: Time::ZERO })
+    }
+    /// Sends what is due (late wake-ups are caught up with); when the next is.
+    fn send(&mut self, now: Time, record: &mut FlowRecord) -> Time {
+        for _ in 0..BATCH {
+            if self.next > now {
+                break;
+            }
+            // A datagram that the host cannot send is lost, as any.
+            record.packets_sent += 1;
+            let _ = self.sender.send(&self.payload);
+            self.next += self.pace.next(Bytes::new(self.payload.len() as u64));
+        }
+        self.next
+    }
+    fn receive(&mut self, record: &mut FlowRecord) {
+        let mut buffer = [0; 1];
+        for _ in 0..BATCH {
+            // The length is that of the plan: nothing else is sent to this port, and only the first byte is copied.
+            match self.receiver.recv(&mut buffer) {
+                Ok(_) => {
+                    record.packets_received += 1;
+                    record.received += self.payload.len() as u64;
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Endpoint for Datagram {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        context.watch(self.receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
+        self.next = at;
+        self.tick(context, at, observed)
+    }
+    fn tick(&mut self, context: &Context<'_>, _at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        context.tick_at(self.send(context.now, context.line(observed)));
+        Ok(())
+    }
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        _: Side,
+        _: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError> {
+        self.receive(context.line(observed));
+        Ok(())
+    }
+}
+
+/// ECT(0) or Not-ECT for all that a socket sends.
+pub(super) fn set_ecn(socket: &impl AsFd, ecn: bool) -> io::Result<()> {
+    let tos = if ecn { 2 } else { 0 };
+    Ok(nix::sys::socket::setsockopt(socket, nix::sys::socket::sockopt::Ipv4Tos, &tos)?)
+}
