@@ -333,6 +333,12 @@ impl Flow {
         self.arm_rto();
     }
 
+    /// The rate of the path from now on.
+    #[allow(dead_code)] // each test binary has this module, and not all use it
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.path.rate = rate;
+    }
+
     fn event(&self, n: AckNumbers, rtt: Option<Dur>, rate: Option<RateSample>) -> AckEvent {
         let segments = |count: u64| Bytes::new(count * MSS);
         let slow_start = self.control.cwnd() < self.control.ssthresh();
