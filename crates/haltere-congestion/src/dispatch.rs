@@ -1,6 +1,8 @@
 //! [`Control`] as a [`CongestionControl`]: each call goes to the control that it holds.
 
-use crate::{AckEvent, CongestionControl, Control, CouplingView, EcnUse, LossEvent, RestartEvent, RtoEvent};
+use crate::{
+    AckEvent, CongestionControl, Control, CouplingView, EcnUse, LossEvent, LostSegment, RestartEvent, RtoEvent,
+};
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 
 impl CongestionControl for Control {
@@ -13,6 +15,9 @@ impl CongestionControl for Control {
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
         each_control!(self, c => c.on_rto(ev))
+    }
+    fn on_segment_lost(&mut self, lost: &LostSegment) {
+        each_control!(self, c => c.on_segment_lost(lost))
     }
     fn on_recovered(&mut self, now: Time) {
         each_control!(self, c => c.on_recovered(now))

@@ -92,6 +92,33 @@ impl RateSample {
     }
 }
 
+/// A segment is marked lost.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct LostSegment {
+    /// Its first byte (stream offset).
+    pub seq: u64,
+    /// Its payload.
+    pub bytes: Bytes,
+    /// Bytes in flight when it was sent, itself included.
+    pub tx_in_flight: Bytes,
+    /// Bytes marked lost since it was sent, itself included.
+    pub lost: Bytes,
+    /// Bytes delivered in all when it was sent.
+    pub prior_delivered: u64,
+    /// Bytes delivered in all now.
+    pub total_delivered: u64,
+    /// It was sent while the application had nothing more to send.
+    pub app_limited: bool,
+}
+
+impl LostSegment {
+    /// A segment of so many bytes at that offset, with everything else zero.
+    pub fn new(seq: u64, bytes: Bytes) -> LostSegment {
+        LostSegment { seq, bytes, ..LostSegment::default() }
+    }
+}
+
 /// What began a recovery episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

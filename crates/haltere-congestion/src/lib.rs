@@ -46,7 +46,7 @@ mod slow_start;
 mod window;
 
 pub use coupling::{CouplingView, Sibling};
-pub use event::{AckEvent, LossEvent, LossKind, RateSample, RestartEvent, RtoEvent};
+pub use event::{AckEvent, LossEvent, LossKind, LostSegment, RateSample, RestartEvent, RtoEvent};
 pub use slow_start::Hystart;
 
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
@@ -86,6 +86,8 @@ pub trait CongestionControl {
     fn on_loss(&mut self, ev: &LossEvent);
     /// The retransmission timer fired.
     fn on_rto(&mut self, ev: &RtoEvent);
+    /// A segment was marked lost. This comes for each, before the event of the acknowledgement or timeout that marked it.
+    fn on_segment_lost(&mut self, _lost: &LostSegment) {}
     /// The recovery episode is over: all that was outstanding at its start is acknowledged.
     fn on_recovered(&mut self, _now: Time) {}
     /// The connection is established; the handshake measured this round-trip time.

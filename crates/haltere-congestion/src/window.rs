@@ -95,6 +95,8 @@ impl Window {
         self.prior = (kind == LossKind::Loss).then(|| (self.cwnd, self.protected_ssthresh()));
         self.ssthresh = ssthresh.max(2);
         self.cwnd = self.ssthresh;
+        // As Linux: what was acknowledged before the reduction does not count towards the growth after it.
+        self.credit = 0;
     }
 
     /// A retransmission timeout; `ssthresh` counts at the first of an episode only (RFC 5681 §3.1).
@@ -164,6 +166,17 @@ mod tests {
             w.additive_increase(per_segment, 1);
         }
         assert_eq!((w.cwnd, w.credit), (13, 0));
+    }
+
+    #[test]
+    fn a_reduction_starts_the_count_towards_the_next_increase_anew() {
+        let mut w = window(10);
+        w.additive_increase(10, 9);
+        w.reduce(8, LossKind::Ecn);
+        w.additive_increase(8, 7);
+        assert_eq!(w.cwnd, 8);
+        w.additive_increase(8, 1);
+        assert_eq!(w.cwnd, 9);
     }
 
     #[test]

@@ -43,7 +43,10 @@ pub enum Root {
 ///
 /// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition. The
 /// control law takes its square root by one fixed-point Newton step (`root = "newton"`). Unlike in Linux, times count
-/// in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC.
+/// in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC. One dequeue drops all that is
+/// due, as in the RFC; Linux from 2026 on stops at 256 drops. A queue that is found empty forgets since when its delay
+/// was above `target`, as in the RFC and in Linux from 2026 on; `fq_codel` can follow the kernels before
+/// (`forget_when_empty`). For one queue alone both are the same, since its last packet leaves at most one MTU.
 ///
 /// Known problems: it acts slowly against traffic that does not respond. One interval of slow start passes unhindered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,6 +93,8 @@ pub(crate) struct Config {
     ce_threshold: Dur,
     mtu: u64,
     root: Root,
+    /// False: an empty queue keeps `first_above_time`, as in Linux before 2026.
+    pub(crate) forget_when_empty: bool,
 }
 
 impl Config {
@@ -113,6 +118,7 @@ impl Config {
             ce_threshold: params.ce_threshold.unwrap_or(Dur::MAX),
             mtu: params.mtu.unwrap_or(link.packet).as_u64(),
             root: params.root,
+            forget_when_empty: true,
         })
     }
 }
@@ -177,7 +183,11 @@ impl Vars {
         now: Time,
         fate: &mut impl Fate<P>,
     ) -> Option<P> {
+        let since = self.first_above_time;
         let (mut next, ok_to_drop) = self.take(config, source, now);
+        if next.is_none() && !config.forget_when_empty {
+            self.first_above_time = since;
+        }
         if self.dropping {
             if !ok_to_drop {
                 self.dropping = false;
@@ -378,6 +388,29 @@ mod tests {
             }
         }
         out
+    }
+
+    #[test]
+    fn one_dequeue_drops_all_that_is_due() {
+        // After a pause of 4 s the n-th drop was due 0.1 s / sqrt(n) after the one before: about (4 / 0.2)^2 = 400.
+        let (mut q, mut fate) = full(exact(), Ecn::NotEct);
+        for ms in [5, 105] {
+            q.dequeue(at(ms), &mut fate);
+        }
+        assert_eq!(fate.dropped.len(), 1);
+        q.dequeue(at(4105), &mut fate);
+        assert!((380..420).contains(&fate.dropped.len()), "{}", fate.dropped.len());
+    }
+
+    /// RFC 8289 §5.6: a dequeue that finds nothing ends what was measured.
+    #[test]
+    fn an_empty_queue_forgets_since_when_its_delay_was_above_target() {
+        let (mut q, mut fate) = full(exact(), Ecn::NotEct);
+        q.dequeue(at(5), &mut fate);
+        assert!(q.vars.first_above_time.is_some());
+        while q.store.pop().is_some() {}
+        q.dequeue(at(6), &mut fate);
+        assert_eq!(q.vars.first_above_time, None);
     }
 
     #[test]

@@ -33,8 +33,9 @@ use serde::{Deserialize, Serialize};
 /// that queue's CoDel state. Unlike in Linux, `memory_limit` counts packet lengths; Linux counts buffer memory, about
 /// half more.
 ///
-/// Known problems: flows whose hashes collide share one queue. Drops for overflow cost much if there are many short
-/// queues.
+/// Known problems: flows whose hashes collide share one queue for good. (On the sender's own host Linux hashes a number
+/// of the socket, which it draws anew at each timeout, so that collisions end.) Drops for overflow cost much if there
+/// are many short queues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -59,6 +60,10 @@ pub struct Params {
     pub ce_threshold: Option<Dur>,
     /// How CoDel's control law takes its square root. The default is Linux's way.
     pub root: Root,
+    /// True: a queue that is found empty forgets since when its delay was above `target`, as in RFC 8289 (section 5.6)
+    /// and in Linux from 2026 on. False: it remembers, as in Linux before. A flow that comes back while others wait may
+    /// then lose its first packet, without an interval above `target`.
+    pub forget_when_empty: bool,
 }
 
 impl Default for Params {
@@ -74,6 +79,7 @@ impl Default for Params {
             ecn: true,
             ce_threshold: None,
             root: Root::Newton,
+            forget_when_empty: true,
         }
     }
 }
@@ -168,7 +174,7 @@ impl<P: Pkt> FqCodel<P> {
         }
         let flow = |_| Flow { store: Store::unbounded(), vars: Vars::new(), deficit: 0, next: NONE, listed: false };
         Ok(FqCodel {
-            config: Config::new(&codel, link)?,
+            config: Config { forget_when_empty: params.forget_when_empty, ..Config::new(&codel, link)? },
             limit: Bound::new(link.resolve(params.limit))?,
             memory_limit: params.memory_limit.as_u64(),
             quantum: quantum.as_u64() as i64,
@@ -400,6 +406,42 @@ mod tests {
         let (mut q, mut fate) = queue(Params { memory_limit: Bytes::new(3000), drop_batch: 1, ..Params::default() });
         send(&mut q, &mut fate, &[(1, 1500), (1, 1500), (1, 1)]);
         assert_eq!(fate.dropped_ids(), [0]);
+    }
+
+    /// Flow 1 waits too long and empties while flow 2 waits on; a second later it comes back. Its drops then.
+    fn drops_of_a_flow_that_comes_back(forget_when_empty: bool) -> usize {
+        let ms = |ms| Time::ZERO + Dur::from_ms(ms);
+        let (mut q, mut fate) = queue(Params { forget_when_empty, ..Params::default() });
+        let mut packets = alloc::vec![(1u16, 1500u32)];
+        packets.extend([(2, 1500); 40]);
+        send(&mut q, &mut fate, &packets);
+        // Flow 1's only packet is above target; flow 2's turn; flow 1 is found empty.
+        (0..3).for_each(|_| drop(q.dequeue(ms(10), &mut fate)));
+        for id in 0..2 {
+            q.enqueue(ms(1000), TestPkt::new(100 + id, 1500).flow(1), &mut fate);
+        }
+        let before = fate.dropped_ids().iter().filter(|id| **id >= 100).count();
+        (0..4).for_each(|_| drop(q.dequeue(ms(1010), &mut fate)));
+        fate.dropped_ids().iter().filter(|id| **id >= 100).count() - before
+    }
+
+    #[test]
+    fn a_flow_that_comes_back_has_an_interval_again() {
+        assert_eq!(drops_of_a_flow_that_comes_back(true), 0);
+    }
+
+    #[test]
+    fn a_kernel_before_2026_drops_at_once_when_a_flow_comes_back() {
+        assert_eq!(drops_of_a_flow_that_comes_back(false), 1);
+    }
+
+    /// A router hashes addresses and ports: two flows that collide share one queue until the end. (On the sender's own
+    /// host Linux hashes a number of the socket, which it draws anew at each timeout.)
+    #[test]
+    fn flows_that_collide_stay_together() {
+        let (mut q, mut fate) = queue(Params { flows: 1, ..Params::default() });
+        send(&mut q, &mut fate, &[(1, 1500), (1, 1500), (2, 1500), (2, 1500)]);
+        assert_eq!(drain(&mut q, &mut fate), [0, 1, 2, 3], "first come, first served");
     }
 
     #[test]

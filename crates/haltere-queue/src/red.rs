@@ -94,7 +94,8 @@ pub struct Params {
     /// True: ARED (tc: `adaptative`). Every 0.5 s max_p is adapted to hold the average halfway between `min` and `max`.
     /// If neither is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)` and `max` three
     /// times that. The weight, if not given, is then `1 - exp(-1 / rate)`, with the rate in packets/s (Floyd 2001
-    /// section 5).
+    /// section 5). `tc` from iproute2 5.7 on sets the flag by an attribute of its own: Linux 6.1 shows it, but its timer
+    /// does not run and max_p stays.
     pub adaptive: bool,
     /// Average delay at which the automatic thresholds aim, above 0. The default is ns-3's and the paper's (Floyd 2001
     /// section 5).
@@ -516,6 +517,22 @@ mod tests {
     #[test]
     fn below_the_target_range_max_p_shrinks_by_a_tenth() {
         assert_eq!(adapted(53_999.0, 0.02), 0.02 * 0.9);
+    }
+
+    /// What Linux 6.1 shows second by second (12 CUBIC flows, 50 Mbit/s) once its timer runs: one step up, then nine down.
+    #[test]
+    fn max_p_takes_the_steps_of_linux() {
+        let mut q = red(&Params { adaptive: true, ..example() });
+        (q.vars.avg, q.vars.idle_since) = (66_001.0, None);
+        let mut shown = Vec::new();
+        for step in 1..=14u64 {
+            q.on_timer(Time::ZERO + Dur::from_ms(500 * step));
+            q.vars.avg = 53_999.0;
+            shown.push(format!("{:.7}", q.vars.max_p));
+        }
+        assert_eq!(shown[..2], ["0.0250000", "0.0225000"]);
+        assert_eq!([&shown[3], &shown[5], &shown[7]], ["0.0182250", "0.0147622", "0.0119574"]);
+        assert_eq!(shown[9..], ["0.0096855"; 5], "below 0.01 it stays");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Default for Params {
 /// Rounds over which the bandwidth is the largest sample: a gain cycle and two.
 const BW_WINDOW_ROUNDS: u64 = 10;
 /// 2 / ln 2: the least gain that doubles the rate every round; rounded up, since less would not double.
-const HIGH_GAIN: Gain = Gain(Gain::ratio(2885, 1000).0 + 1);
+const HIGH_GAIN: Gain = Gain::ratio(739, 256);
 /// Its inverse drains in one round what Startup queued.
 const DRAIN_GAIN: Gain = Gain::ratio(1000, 2885);
 /// Room for delayed and aggregated acknowledgements.

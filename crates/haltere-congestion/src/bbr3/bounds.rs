@@ -1,15 +1,13 @@
-//! The bounds that losses and marks set (draft sections 5.5.7 and 5.5.10).
+//! The bounds that losses and marks set (draft section 5.5.10).
 
-use super::probe_bw::AckPhase;
+use super::loss::LOSS_THRESH_PERCENT;
 use super::{Ack, Bbr3, State};
-use crate::RateSample;
 use crate::bbr_core::MIN_CWND;
-use haltere_units::Rate;
+use crate::{LostSegment, RateSample};
+use haltere_units::{Bytes, Rate};
 
-/// LossThresh: the loss rate that a probe may cause, in percent.
-const LOSS_THRESH_PERCENT: u64 = 2;
 /// Beta: what a bound is multiplied by.
-const BETA_PERCENT: u64 = 70;
+pub(super) const BETA_PERCENT: u64 = 70;
 /// Headroom: the share of inflight_longterm that is left free for others.
 const HEADROOM_PERCENT: u64 = 15;
 /// Google's version 3: the weight of the newest round in the marked share, the share of it that is answered, and the
@@ -24,15 +22,15 @@ pub(super) struct Bounds {
     pub bw_short: Option<Rate>,
     pub inflight_short: Option<u64>,
     pub inflight_long: Option<u64>,
-    /// What the last loss lowered, to take it back.
-    undo: Option<(Option<Rate>, Option<u64>, Option<u64>)>,
 
     bw_latest: Rate,
     pub inflight_latest: u64,
     loss_round_delivered: u64,
     pub loss_round_start: bool,
     pub loss_in_round: bool,
-    pub loss_bursts: u32,
+    /// Ranges lost in this round that do not touch, and where the last one ends.
+    pub lost_ranges: u32,
+    lost_end: u64,
 
     /// Marked and delivered bytes of this round.
     marked: u64,
@@ -49,13 +47,13 @@ impl Default for Bounds {
             bw_short: None,
             inflight_short: None,
             inflight_long: None,
-            undo: None,
             bw_latest: Rate::ZERO,
             inflight_latest: 0,
             loss_round_delivered: 0,
             loss_round_start: false,
             loss_in_round: false,
-            loss_bursts: 0,
+            lost_ranges: 0,
+            lost_end: 0,
             marked: 0,
             passed: 0,
             // As DCTCP: the first marks are answered fully.
@@ -67,30 +65,37 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Draft §5.5.10.3, BBRResetShortTermModel.
+    /// Draft §5.5.10.3, ResetShortTermModel.
     pub fn forget_short(&mut self) {
         self.bw_short = None;
         self.inflight_short = None;
     }
-    /// Draft §5.5.10.1, BBRResetCongestionSignals.
+    /// Draft §5.5.10.3, ResetCongestionSignals.
     pub fn forget_signals(&mut self) {
         self.loss_in_round = false;
         self.ecn_in_round = false;
         self.bw_latest = Rate::ZERO;
         self.inflight_latest = 0;
     }
-    pub fn save(&mut self) {
-        self.undo = Some((self.bw_short, self.inflight_short, self.inflight_long));
+    /// The first loss of a round: the round ends when a segment is delivered that is sent from now on.
+    pub fn start_loss_round(&mut self, delivered: u64) {
+        self.loss_round_delivered = delivered;
+        self.lost_ranges = 0;
     }
-    pub fn undo(&mut self) {
-        let Some((bw_short, inflight_short, inflight_long)) = self.undo.take() else { return };
-        // No bound is larger than any.
-        self.bw_short = bw_short.and_then(|old| self.bw_short.map(|now| now.max(old)));
-        self.inflight_short = inflight_short.and_then(|old| self.inflight_short.map(|now| now.max(old)));
-        self.inflight_long = inflight_long.and_then(|old| self.inflight_long.map(|now| now.max(old)));
+    /// The loss round ends when a segment is delivered that left after so many delivered bytes.
+    #[cfg(test)]
+    pub fn loss_round_delivered(&self) -> u64 {
+        self.loss_round_delivered
+    }
+    pub fn note_lost_range(&mut self, lost: &LostSegment) {
+        self.loss_in_round = true;
+        if self.lost_ranges == 0 || lost.seq != self.lost_end {
+            self.lost_ranges += 1;
+        }
+        self.lost_end = lost.seq + lost.bytes.as_u64();
     }
 
-    /// Draft §5.6.4.7, BBRInflightWithHeadroom.
+    /// Draft §5.3.3.9, InflightWithHeadroom.
     pub fn with_headroom(&self) -> Option<u64> {
         self.inflight_long.map(|bound| {
             let headroom = (bound * HEADROOM_PERCENT / 100).max(1);
@@ -110,39 +115,45 @@ impl Bounds {
     }
 }
 
-/// Draft §5.5.10.2, IsInflightTooHigh.
+/// Draft §5.5.10.2, IsInflightTooHigh: so much was lost of a flight.
+pub(super) fn too_much(lost: Bytes, in_flight: Bytes) -> bool {
+    lost.as_u64() * 100 > in_flight.as_u64() * LOSS_THRESH_PERCENT
+}
+
+/// Draft §5.5.10.2, IsInflightTooHigh, of a rate sample.
 pub(super) fn lost_too_much(rate: &RateSample) -> bool {
-    rate.lost.as_u64() * 100 > rate.tx_in_flight.as_u64() * LOSS_THRESH_PERCENT
+    too_much(rate.lost, rate.tx_in_flight)
 }
 
 impl Bbr3 {
-    /// Draft §5.5.10.3, BBRUpdateLatestDeliverySignals and BBRUpdateCongestionSignals.
-    pub(super) fn update_congestion_signals(&mut self, ack: &Ack) {
-        self.count_marks(ack);
+    /// Draft §5.5.10.3, UpdateLatestDeliverySignals.
+    pub(super) fn update_latest_delivery(&mut self, ack: &Ack) {
         let b = &mut self.bounds;
         b.loss_round_start = false;
-        if ack.lost > 0 {
-            b.loss_in_round = true;
-            b.loss_bursts += 1;
-        }
         let Some(rate) = ack.rate else { return };
         b.bw_latest = b.bw_latest.max(Rate::of(rate.delivered, rate.interval));
         b.inflight_latest = b.inflight_latest.max(rate.delivered.as_u64() / self.core.mss);
         if rate.prior_delivered >= b.loss_round_delivered {
             b.loss_round_delivered = rate.total_delivered;
             b.loss_round_start = true;
-            self.adapt_lower_bounds();
         }
     }
 
-    /// Draft §5.5.10.3, BBRAdvanceLatestDeliverySignals.
+    /// Draft §5.5.10.3, UpdateCongestionSignals.
+    pub(super) fn update_congestion_signals(&mut self, ack: &Ack) {
+        self.count_marks(ack);
+        if self.bounds.loss_round_start {
+            self.adapt_lower_bounds();
+            self.bounds.loss_in_round = false;
+            self.bounds.ecn_in_round = false;
+        }
+    }
+
+    /// Draft §5.5.10.3, AdvanceLatestDeliverySignals.
     pub(super) fn advance_signals(&mut self, ack: &Ack) {
         let Some(rate) = ack.rate.filter(|_| self.bounds.loss_round_start) else { return };
         self.bounds.bw_latest = Rate::of(rate.delivered, rate.interval);
         self.bounds.inflight_latest = rate.delivered.as_u64() / self.core.mss;
-        self.bounds.loss_in_round = false;
-        self.bounds.ecn_in_round = false;
-        self.bounds.loss_bursts = 0;
     }
 
     fn count_marks(&mut self, ack: &Ack) {
@@ -158,7 +169,7 @@ impl Bbr3 {
         b.ecn_in_round |= ack.ev.ce.as_u64() > 0;
     }
 
-    /// Draft §5.5.10.3, BBRAdaptLowerBoundsFromCongestion: not while probing, where losses are the point.
+    /// Draft §5.5.10.3, AdaptLowerBoundsFromCongestion: not while probing, where losses are the point.
     fn adapt_lower_bounds(&mut self) {
         if matches!(self.state, State::Startup | State::Refill | State::Up) {
             return;
@@ -177,50 +188,9 @@ impl Bbr3 {
         }
     }
 
-    fn too_high(&self, rate: &RateSample) -> bool {
-        lost_too_much(rate) || self.params.ecn && self.core.round_start && self.bounds.much_marked
-    }
-
-    /// Draft §5.5.10.2, BBRAdaptLongTermModel.
-    pub(super) fn adapt_long_term(&mut self, ack: &Ack) {
-        let Some(rate) = ack.rate else { return };
-        if self.core.round_start {
-            match self.cycle.acks {
-                AckPhase::ProbeStarting => self.cycle.acks = AckPhase::ProbeFeedback,
-                AckPhase::ProbeStopping => {
-                    self.cycle.probing = false;
-                    self.cycle.acks = AckPhase::Init;
-                    if self.in_probe_bw() && !rate.app_limited {
-                        self.cycle_count += 1;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if self.too_high(&rate) {
-            if self.cycle.probing {
-                self.handle_too_high(ack, &rate);
-            }
-            return;
-        }
-        let Some(bound) = self.bounds.inflight_long else { return };
-        let tx_in_flight = rate.tx_in_flight.as_u64() / self.core.mss;
-        self.bounds.inflight_long = Some(bound.max(tx_in_flight));
-        if self.state == State::Up {
-            self.raise_long_term(ack);
-        }
-    }
-
-    /// Draft §5.5.10.2, BBRHandleInflightTooHigh.
-    fn handle_too_high(&mut self, ack: &Ack, rate: &RateSample) {
-        self.cycle.probing = false;
-        if !rate.app_limited {
-            let target = self.target_inflight() * BETA_PERCENT / 100;
-            self.bounds.inflight_long = Some((rate.tx_in_flight.as_u64() / self.core.mss).max(target));
-        }
-        if self.state == State::Up {
-            self.start_down(ack.ev.now, ack.rate);
-        }
+    /// Google's version 3: half of a round's segments were marked.
+    pub(super) fn marked_too_much(&self) -> bool {
+        self.params.ecn && self.core.round_start && self.bounds.much_marked
     }
 }
 
@@ -247,12 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn undo_takes_bounds_away_that_were_not_there() {
-        let mut bounds = Bounds { inflight_long: Some(50), ..Bounds::default() };
-        bounds.save();
-        bounds.bw_short = Some(Rate::from_mbps(1));
-        bounds.inflight_long = Some(35);
-        bounds.undo();
-        assert_eq!((bounds.bw_short, bounds.inflight_long), (None, Some(50)));
+    fn lost_segments_that_touch_are_one_range() {
+        let mut bounds = Bounds::default();
+        for seq in [0, 1000, 5000, 6000, 9000] {
+            bounds.note_lost_range(&LostSegment::new(seq, Bytes::new(1000)));
+        }
+        assert_eq!(bounds.lost_ranges, 3);
+        bounds.start_loss_round(0);
+        bounds.note_lost_range(&LostSegment::new(10_000, Bytes::new(1000)));
+        assert_eq!(bounds.lost_ranges, 1, "a round counts anew");
     }
 }

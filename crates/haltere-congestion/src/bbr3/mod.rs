@@ -2,14 +2,16 @@
 //! Source, deviations and known problems: see [`Params`].
 //! Model: as `bbr`, with which it shares [`Core`], and: inflight_longterm, the flight that the path was seen to hold
 //! with at most 2 % loss; bw_shortterm and inflight_shortterm, lowered by the factor 0.7 in rounds with loss between
-//! probes.
+//! probes. Each lost segment is judged by what was lost since it left. If a probe lost too much, the next one stops as
+//! the flight reaches inflight_longterm; if that one is not followed by loss either, a full probe comes at once.
 //!
 //! ```text
-//!   Startup (2.77) --no growth in 3 rounds, or much loss--> Drain (0.5) --in flight <= BDP--+
-//!                                                                                           v
-//!   +----> UP (1.25) --no growth, or loss > 2 %--> DOWN (0.9) --in flight <= BDP and headroom--> CRUISE (1) --+
-//!   |                                                                                                         |
-//!   +-------------- REFILL (1), one round <---- 2 to 3 s, or as many rounds as Reno would need ---------------+
+//!   Startup (2.77) --no growth in 3 rounds, or much loss--> Drain (0.5) --in flight <= BDP, or 3 rounds--+
+//!                                                                                                         v
+//!   +----> UP (1.25) --no growth, loss > 2 %, or caution--> DOWN (0.9) --in flight <= BDP and headroom--> CRUISE (1) --+
+//!   |                                                           |                                                      |
+//!   +--- REFILL (1), one round <--caution, and nothing lost-----+                                                      |
+//!              ^--------------------- 2 to 3 s, or as many rounds as Reno would need ----------------------------------+
 //!
 //!   any of them --RTprop not renewed for 5 s--> ProbeRTT (half a BDP for 200 ms) --> CRUISE (or Startup)
 //! ```
@@ -18,16 +20,20 @@
 
 mod bounds;
 mod drain;
+mod loss;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
 mod window;
 
-use crate::bbr_core::{Ack, Core, Gain, MinRtt, WindowedMax};
+use crate::bbr_core::{Ack, Core, Gain, MinRtt, Repair, WindowedMax};
 use crate::random::SplitMix;
-use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::{
+    AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, LostSegment, RestartEvent, RtoEvent, SenderContext,
+};
 use bounds::Bounds;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
+use loss::Undo;
 use probe_bw::Cycle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,11 +41,13 @@ use startup::FullPipe;
 
 /// BBR with bounds on its flight and rate that losses set (BBR version 3).
 ///
-/// Source: draft-ietf-ccwg-bbr (Cardwell, Swett, Beshay). The ECN response is from Google's published version 3.
+/// Source: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay). The ECN response is from Google's published version 3.
 ///
-/// Deviations: loss rates are judged once per acknowledgement (rate sample). The draft judges each lost segment and so
-/// finds the flight at the loss more exactly (section 5.5.10.2). A burst of loss is one acknowledgement with losses;
-/// the draft counts gaps (section 5.3.1.3).
+/// Deviations: a cautious probe ends when the flight before an acknowledgement reaches inflight_longterm (the draft:
+/// C.inflight, section 5.3.3.9). After it the flight is always below a window that inflight_longterm bounds. What an
+/// undo puts back is saved once an episode of loss, at its first loss. The draft saves again on entering recovery, when
+/// that loss may have lowered the bounds (section 5.6.4.4). A connection without SACK is judged by the same 2 %; the
+/// draft takes any loss of it as too much (section 5.5.10.2).
 ///
 /// Known problems: it is a draft, and its constants still change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,20 +68,22 @@ impl Default for Params {
     }
 }
 
-// Draft §2.5 and §5.6.1: (pacing gain, cwnd gain) of each phase.
-const STARTUP_GAINS: (Gain, Gain) = (Gain::ratio(277, 100), Gain::ratio(2, 1));
-const DRAIN_GAINS: (Gain, Gain) = (Gain::ratio(1, 2), Gain::ratio(2, 1));
-const DOWN_GAINS: (Gain, Gain) = (Gain::ratio(90, 100), Gain::ratio(2, 1));
-const CRUISE_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::ratio(2, 1));
-const UP_GAINS: (Gain, Gain) = (Gain::ratio(5, 4), Gain::ratio(9, 4));
-const PROBE_RTT_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::ratio(1, 2));
+// Draft §5.6.1: (pacing gain, cwnd gain) of each phase.
+const STARTUP_GAINS: (Gain, Gain) = (Gain::percent(277), Gain::percent(200));
+const DRAIN_GAINS: (Gain, Gain) = (Gain::percent(50), Gain::percent(200));
+const DOWN_GAINS: (Gain, Gain) = (Gain::percent(90), Gain::percent(200));
+const CRUISE_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::percent(200));
+const UP_GAINS: (Gain, Gain) = (Gain::percent(125), Gain::percent(225));
+const PROBE_RTT_GAINS: (Gain, Gain) = (Gain::UNIT, Gain::percent(50));
 
 /// The bandwidth is the largest of this probe's cycle and the one before (MaxBwFilterLen = 2).
 const MAX_BW_CYCLES: u64 = 1;
-/// Rounds over which the aggregation is the largest (ExtraAckedFilterLen).
+/// Rounds over which the aggregation is the largest (ExtraAckedFilterLen), and in Startup.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
+const EXTRA_ACKED_ROUNDS_IN_STARTUP: u64 = 1;
 /// MinRTTFilterLen.
 const MIN_RTT_WINDOW: Dur = Dur::from_secs(10);
+
 /// The phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -92,6 +102,10 @@ pub struct Bbr3 {
     params: Params,
     core: Core,
     state: State,
+    /// Bytes delivered in all (C.delivered).
+    delivered: u64,
+    /// The round in which Drain began.
+    drain_start_round: u64,
     /// ProbeBW cycles so far.
     cycle_count: u64,
     /// The least round-trip time of the last `probe_rtt_interval` (probe_rtt_min_delay).
@@ -104,6 +118,7 @@ pub struct Bbr3 {
     full_pipe: FullPipe,
     bounds: Bounds,
     cycle: Cycle,
+    undo: Undo,
     random: SplitMix,
 }
 
@@ -118,19 +133,22 @@ impl Bbr3 {
             params: params.clone(),
             core: Core::new(sender, MAX_BW_CYCLES, STARTUP_GAINS.0),
             state: State::Startup,
+            delivered: 0,
+            drain_start_round: 0,
             cycle_count: 0,
             probe_min: MinRtt::default(),
-            extra_acked: WindowedMax::new(EXTRA_ACKED_ROUNDS, 0),
+            extra_acked: WindowedMax::new(EXTRA_ACKED_ROUNDS_IN_STARTUP, 0),
             extra_acked_start: Time::ZERO,
             extra_acked_delivered: 0,
             full_pipe: FullPipe::default(),
             bounds: Bounds::default(),
             cycle: Cycle::default(),
+            undo: Undo::default(),
             random: SplitMix::new(sender.seed),
         })
     }
 
-    /// Draft §5.5.6: the bandwidth to send at.
+    /// Draft §5.5.10.3, BoundBWForModel: the bandwidth to send at.
     fn bw(&self) -> Rate {
         self.bounds.bw_short.map_or(self.core.max_bw.get(), |short| short.min(self.core.max_bw.get()))
     }
@@ -150,8 +168,9 @@ impl Bbr3 {
         matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// Draft §5.2.3, BBRUpdateModelAndState.
+    /// Draft §5.2.3, UpdateModelAndState.
     fn update_model(&mut self, ack: &Ack) {
+        self.update_latest_delivery(ack);
         self.update_round_and_bw(ack);
         self.update_congestion_signals(ack);
         self.update_aggregation(ack);
@@ -170,7 +189,12 @@ impl Bbr3 {
         }
     }
 
-    /// Draft §5.5.9: what was acknowledged above the estimated rate.
+    /// Draft §5.5.1, StartRound.
+    fn start_round(&mut self) {
+        self.core.start_round(self.delivered);
+    }
+
+    /// Draft §5.5.9, UpdateACKAggregation: what was acknowledged above the estimated rate.
     fn update_aggregation(&mut self, ack: &Ack) {
         if ack.acked == 0 || ack.rate.is_none() {
             return;
@@ -184,6 +208,7 @@ impl Bbr3 {
         }
         self.extra_acked_delivered += ack.acked;
         let extra = self.extra_acked_delivered.saturating_sub(expected).min(self.core.cwnd);
+        self.extra_acked.set_window(if self.core.filled { EXTRA_ACKED_ROUNDS } else { EXTRA_ACKED_ROUNDS_IN_STARTUP });
         self.extra_acked.update(self.core.round, extra);
     }
 }
@@ -195,26 +220,34 @@ impl CongestionControl for Bbr3 {
     }
     fn on_ack(&mut self, ev: &AckEvent) {
         let ack = self.core.read(ev);
+        self.delivered = ack.rate.map_or(self.delivered, |rate| rate.total_delivered);
+        self.cycle.stamp(ev.now);
         self.update_model(&ack);
         self.core.on_srtt(ev.srtt, STARTUP_GAINS.0);
         self.core.set_pacing_rate(self.bw(), self.gains().0);
         self.set_cwnd(&ack);
     }
+    fn on_segment_lost(&mut self, lost: &LostSegment) {
+        self.delivered = lost.total_delivered;
+        self.handle_lost_segment(lost);
+    }
     fn on_loss(&mut self, ev: &LossEvent) {
-        self.core.on_loss(ev);
-        self.save_cwnd();
+        // Draft §5.6.4.4, OnEnterFastRecovery. The draft has no ECN: an echo begins no recovery.
+        if ev.kind == LossKind::Loss {
+            self.save_upon_loss();
+            self.core.repair = Repair::Fast;
+        }
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
-        self.save_cwnd();
-        self.bounds.loss_in_round = true;
-        self.full_pipe.forget();
+        // Draft §5.6.4.4, OnEnterRTO.
+        self.save_upon_loss();
         self.core.on_rto(ev);
     }
+    fn on_recovered(&mut self, _now: Time) {
+        self.end_recovery();
+    }
     fn on_spurious(&mut self, _now: Time) {
-        // Draft §5.5.10.3 (BBRHandleSpuriousLossDetection): put back what the loss lowered.
-        self.bounds.loss_in_round = false;
-        self.full_pipe.forget();
-        self.bounds.undo();
+        self.handle_spurious_loss();
     }
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.core.idle_restart = true;
@@ -223,15 +256,16 @@ impl CongestionControl for Bbr3 {
         if self.in_probe_bw() {
             self.core.set_pacing_rate(self.bw(), Gain::UNIT);
         } else if self.state == State::ProbeRtt {
-            self.check_probe_rtt_done(ev.now, None);
+            self.check_probe_rtt_done(ev.now);
         }
     }
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.core.cwnd * self.core.mss)
     }
-    /// BBR has no slow-start threshold.
+    /// BBR has no slow-start threshold. After Startup it is the window: a window that is half used counts as limiting in
+    /// slow start, and a probe would raise inflight_longterm without ever reaching it.
     fn ssthresh(&self) -> Bytes {
-        Bytes::MAX
+        if self.core.filled { self.cwnd() } else { Bytes::MAX }
     }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(self.core.pacing_rate)
@@ -254,3 +288,6 @@ impl CongestionControl for Bbr3 {
         row.push("ecn_alpha", "", self.bounds.ecn_alpha);
     }
 }
+
+#[cfg(test)]
+mod tests;

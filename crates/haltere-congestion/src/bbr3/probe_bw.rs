@@ -1,5 +1,6 @@
 //! ProbeBW: DOWN, CRUISE, REFILL and UP (draft section 5.3.3).
 
+use super::bounds::lost_too_much;
 use super::{Ack, Bbr3, Gain, State};
 use crate::RateSample;
 use haltere_units::{Dur, Rate, Time};
@@ -26,76 +27,144 @@ pub(super) enum AckPhase {
 /// Where in the cycle.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cycle {
-    since: Time,
+    /// When the wait began (cycle_stamp); `None`: with the event that is being processed.
+    since: Option<Time>,
     wait: Dur,
     /// Rounds since the last probe.
     pub rounds: u64,
     pub acks: AckPhase,
-    /// The probe's samples may lower inflight_longterm, once (bw_probe_samples).
+    /// The probe's segments may lower inflight_longterm, once (is_bw_probe_sample).
     pub probing: bool,
+    /// The last probe lost too much: the next one stops at inflight_longterm.
+    pub prev_probe_too_high: bool,
+    /// The last probe stopped there (prev_probe_precautionary).
+    pub prev_probe_precautionary: bool,
     up_rounds: u32,
     up_acks: u64,
+    /// Segments acknowledged that raise inflight_longterm by one; 0: it does not grow.
     up_cnt: u64,
 }
 
+impl Cycle {
+    /// The time of the event by which the wait began.
+    pub fn stamp(&mut self, now: Time) {
+        self.since.get_or_insert(now);
+    }
+}
+
 impl Bbr3 {
-    pub(super) fn start_down(&mut self, now: Time, rate: Option<RateSample>) {
+    pub(super) fn start_down(&mut self) {
         self.bounds.forget_signals();
+        self.cycle.up_cnt = 0;
         // Flows should not probe together: both waits begin at random.
         self.cycle.rounds = self.random.below(2);
         self.cycle.wait = PROBE_WAIT_BASE + Dur::from_ms(self.random.below(PROBE_WAIT_RANDOM_MS));
-        self.cycle.since = now;
+        self.cycle.since = None;
         self.cycle.acks = AckPhase::ProbeStopping;
-        self.core.restart_round(rate);
+        self.start_round();
         self.state = State::Down;
     }
     pub(super) fn start_cruise(&mut self) {
         self.state = State::Cruise;
     }
-    fn start_refill(&mut self, rate: Option<RateSample>) {
+    pub(super) fn start_refill(&mut self) {
         self.bounds.forget_short();
         self.cycle.up_rounds = 0;
         self.cycle.up_acks = 0;
+        self.cycle.prev_probe_precautionary = false;
         self.cycle.acks = AckPhase::Refilling;
-        self.core.restart_round(rate);
+        self.start_round();
         self.state = State::Refill;
     }
-    fn start_up(&mut self, now: Time, rate: Option<RateSample>) {
+    fn start_up(&mut self, rate: Option<RateSample>) {
         self.cycle.probing = true;
         self.cycle.acks = AckPhase::ProbeStarting;
-        self.cycle.since = now;
-        self.core.restart_round(rate);
+        self.start_round();
         self.full_pipe.watch(rate_of(rate));
         self.state = State::Up;
         self.raise_slope();
     }
 
-    /// Draft §5.3.3.6, BBRUpdateProbeBWCyclePhase.
+    /// Draft §5.3.3.9, UpdateProbeBWCyclePhase.
     pub(super) fn update_probe_bw(&mut self, ack: &Ack) {
-        if !self.core.filled {
+        if !self.core.filled || self.adapt_long_term(ack) {
             return;
         }
-        self.adapt_long_term(ack);
         let down = self.state == State::Up && self.time_to_go_down(ack);
         match self.state {
-            State::Down | State::Cruise if self.time_to_probe(ack.ev.now) => self.start_refill(ack.rate),
+            State::Down | State::Cruise if self.time_to_probe(ack.ev.now) => self.start_refill(),
             State::Down if self.time_to_cruise(ack) => self.start_cruise(),
-            State::Refill if self.core.round_start => self.start_up(ack.ev.now, ack.rate),
-            State::Up if down => self.start_down(ack.ev.now, ack.rate),
+            State::Refill if self.core.round_start => self.start_up(ack.rate),
+            State::Up if down => {
+                self.cycle.prev_probe_too_high = false;
+                self.start_down();
+            }
             _ => {}
         }
+        self.cycle.stamp(ack.ev.now);
+    }
+
+    /// Draft §5.3.3.9, AdaptLongTermModel. True if the state was decided.
+    fn adapt_long_term(&mut self, ack: &Ack) -> bool {
+        let Some(rate) = ack.rate else { return false };
+        if self.follow_probe_feedback(&rate) {
+            return true;
+        }
+        if self.marked_too_much() && self.cycle.probing {
+            self.handle_too_high(rate.tx_in_flight.as_u64(), rate.app_limited);
+        }
+        if lost_too_much(&rate) || self.marked_too_much() {
+            return false;
+        }
+        let Some(bound) = self.bounds.inflight_long else { return false };
+        self.bounds.inflight_long = Some(bound.max(rate.tx_in_flight.as_u64() / self.core.mss));
+        if self.state == State::Up {
+            self.raise_long_term(ack);
+        }
+        false
+    }
+
+    /// Whether the acknowledgements that come now tell of the probe. True if a cautious probe lost nothing, so that a full
+    /// one begins at once (draft §5.3.3.6, acceleration).
+    fn follow_probe_feedback(&mut self, rate: &RateSample) -> bool {
+        if !self.core.round_start {
+            return false;
+        }
+        match self.cycle.acks {
+            AckPhase::ProbeStarting => self.cycle.acks = AckPhase::ProbeFeedback,
+            AckPhase::ProbeStopping => {
+                self.cycle.probing = false;
+                self.cycle.acks = AckPhase::Init;
+                if self.in_probe_bw() {
+                    self.cycle_count += u64::from(!rate.app_limited);
+                    let safe = self.cycle.prev_probe_precautionary && !self.cycle.prev_probe_too_high;
+                    if safe {
+                        self.start_refill();
+                    }
+                    return safe;
+                }
+            }
+            _ => {}
+        }
+        false
     }
 
     fn time_to_cruise(&self, ack: &Ack) -> bool {
         let headroom = self.bounds.with_headroom().is_none_or(|bound| ack.in_flight <= bound);
-        headroom && ack.in_flight <= self.inflight(Gain::UNIT)
+        headroom && ack.in_flight <= self.inflight(self.core.max_bw.get(), Gain::UNIT)
     }
     fn time_to_probe(&self, now: Time) -> bool {
-        now.since(self.cycle.since) > self.cycle.wait
+        self.cycle.since.is_some_and(|since| now.since(since) > self.cycle.wait)
             || self.cycle.rounds >= self.target_inflight().min(MAX_RENO_ROUNDS)
     }
-    /// The flight has reached its bound: wait whether the bound may rise. Otherwise the probe ends when it finds no more.
+    /// Draft §5.3.3.9, IsTimeToGoDown. After a probe that lost too much: when the flight reaches the bound. Otherwise the
+    /// flight at its bound waits whether the bound may rise, and the probe ends when it finds no more.
     fn time_to_go_down(&mut self, ack: &Ack) -> bool {
+        let at_bound = self.bounds.inflight_long.is_some_and(|bound| ack.prior_in_flight >= bound);
+        if self.cycle.prev_probe_too_high && at_bound {
+            self.cycle.prev_probe_precautionary = true;
+            return true;
+        }
         if ack.ev.cwnd_limited && self.bounds.inflight_long.is_some_and(|bound| self.core.cwnd >= bound) {
             self.full_pipe.watch(rate_of(ack.rate));
             return false;
@@ -103,8 +172,8 @@ impl Bbr3 {
         self.full_pipe.now
     }
 
-    /// Draft §5.5.10.2, BBRProbeInflightLongtermUpward: slowly at first, twice as fast each round.
-    pub(super) fn raise_long_term(&mut self, ack: &Ack) {
+    /// Draft §5.3.3.9, ProbeInflightLongtermUpward: slowly at first, twice as fast each round.
+    fn raise_long_term(&mut self, ack: &Ack) {
         let Some(bound) = self.bounds.inflight_long else { return };
         if !ack.ev.cwnd_limited || self.core.cwnd < bound {
             return;

@@ -1,12 +1,11 @@
 //! RTprop, and ProbeRTT: half a bandwidth-delay product for 200 ms (draft section 5.3.4).
 
 use super::{Ack, Bbr3, MIN_RTT_WINDOW, State};
-use crate::RateSample;
 use crate::bbr_core::MinRtt;
 use haltere_units::Time;
 
 impl Bbr3 {
-    /// Draft §5.3.4.3, BBRUpdateMinRTT and BBRCheckProbeRTT.
+    /// Draft §5.3.4.3, UpdateMinRTT and CheckProbeRTT.
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         let now = ack.ev.now;
         let expired = self.probe_min.update(now, ack.ev.rtt, self.params.probe_rtt_interval);
@@ -18,20 +17,20 @@ impl Bbr3 {
             self.core.min_rtt = self.probe_min.clone();
         }
         if expired && !self.core.idle_restart && self.state != State::ProbeRtt {
-            self.save_cwnd();
+            self.core.save_cwnd(false);
             self.state = State::ProbeRtt;
             self.core.start_probe_rtt();
             self.cycle.acks = super::probe_bw::AckPhase::ProbeStopping;
-            self.core.restart_round(ack.rate);
+            self.start_round();
         }
         let (target, duration) = (self.probe_rtt_cwnd(), self.params.probe_rtt_duration);
         if self.state == State::ProbeRtt && self.core.step_probe_rtt(ack, target, duration) {
-            self.check_probe_rtt_done(now, ack.rate);
+            self.check_probe_rtt_done(now);
         }
         self.core.end_restart(ack);
     }
 
-    pub(super) fn check_probe_rtt_done(&mut self, now: Time, rate: Option<RateSample>) {
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
         if !self.core.probe_rtt_is_over(now) {
             return;
         }
@@ -39,7 +38,8 @@ impl Bbr3 {
         self.core.restore_cwnd();
         self.bounds.forget_short();
         if self.core.filled {
-            self.start_down(now, rate);
+            self.start_down();
+            self.cycle.stamp(now);
             self.start_cruise();
         } else {
             self.state = State::Startup;

@@ -1,14 +1,14 @@
 //! Startup: find the bandwidth by doubling the rate each round.
 //!
 //! It ends when the bandwidth grew by less than a quarter in three rounds, or when a round of recovery lost more than
-//! 2 % in at least six bursts (draft section 5.3.1).
+//! 2 % in at least six ranges that do not touch (draft section 5.3.1).
 
 use super::{Ack, Bbr3, State};
 use crate::bbr_core::Growth;
 use haltere_units::Rate;
 
 /// StartupFullLossCnt.
-const FULL_LOSS_BURSTS: u32 = 6;
+const FULL_LOSS_RANGES: u32 = 6;
 /// Rounds in which half of the segments were marked end Startup (Google's version 3).
 const FULL_ECN_ROUNDS: u32 = 2;
 
@@ -22,7 +22,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Draft §5.3.1.2, BBRResetFullBW.
+    /// Draft §5.3.1.2, ResetFullBW.
     pub fn forget(&mut self) {
         *self = FullPipe::default();
     }
@@ -40,11 +40,11 @@ impl Bbr3 {
         }
         self.check_much_loss(ack);
         if self.core.filled {
-            self.state = State::Drain;
+            self.start_drain();
         }
     }
 
-    /// Draft §5.3.1.2, BBRCheckFullBWReached.
+    /// Draft §5.3.1.2, CheckFullBWReached.
     fn check_growth(&mut self, ack: &Ack) {
         let Some(rate) = ack.rate else { return };
         let full = &mut self.full_pipe;
@@ -58,7 +58,7 @@ impl Bbr3 {
         self.core.filled |= full.now;
     }
 
-    /// Draft §5.3.1.3, BBRCheckStartupHighLoss; and marks.
+    /// Draft §5.3.1.3, CheckStartupHighLoss; and marks.
     fn check_much_loss(&mut self, ack: &Ack) {
         if self.core.filled || !self.bounds.loss_round_start {
             return;
@@ -69,8 +69,10 @@ impl Bbr3 {
             self.full_pipe.ecn_rounds = if marked { self.full_pipe.ecn_rounds + 1 } else { 0 };
         }
         let lost =
-            ack.ev.in_recovery && self.bounds.loss_bursts >= FULL_LOSS_BURSTS && super::bounds::lost_too_much(&rate);
+            ack.ev.in_recovery && self.bounds.lost_ranges >= FULL_LOSS_RANGES && super::bounds::lost_too_much(&rate);
+        self.bounds.lost_ranges = 0;
         if lost || self.full_pipe.ecn_rounds >= FULL_ECN_ROUNDS {
+            self.undo.state = Some(State::Startup);
             self.core.filled = true;
             let bdp = self.bdp(super::Gain::UNIT);
             self.bounds.inflight_long = Some(bdp.max(self.bounds.inflight_latest));

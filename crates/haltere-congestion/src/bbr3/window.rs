@@ -2,21 +2,23 @@
 
 use super::{Ack, Bbr3, Gain, PROBE_RTT_GAINS, State};
 use crate::bbr_core::MIN_CWND;
+use haltere_units::Rate;
 
 impl Bbr3 {
-    /// Draft §5.6.4.2, BBRBDPMultiple.
+    /// Draft §5.6.4.2, BDPMultiple.
     pub(super) fn bdp(&self, gain: Gain) -> u64 {
         self.core.bdp(self.bw(), gain)
     }
-    /// Room for whole bursts (draft §5.6.4.2, BBRQuantizationBudget).
+    /// Room for whole bursts (draft §5.6.4.2, QuantizationBudget).
     fn with_bursts(&self, cwnd: u64) -> u64 {
         let cwnd = cwnd.max(3 * self.core.burst()).max(MIN_CWND);
         if self.state == State::Up { cwnd + 2 } else { cwnd }
     }
-    pub(super) fn inflight(&self, gain: Gain) -> u64 {
-        self.with_bursts(self.core.bdp(self.core.max_bw.get(), gain))
+    /// Draft §5.6.4.2, Inflight, for that bandwidth.
+    pub(super) fn inflight(&self, bw: Rate, gain: Gain) -> u64 {
+        self.with_bursts(self.core.bdp(bw, gain))
     }
-    /// Draft §5.3.3.5, BBRTargetInflight.
+    /// Draft §5.3.3.8, TargetInflight.
     pub(super) fn target_inflight(&self) -> u64 {
         self.bdp(Gain::UNIT).min(self.core.cwnd)
     }
@@ -24,18 +26,8 @@ impl Bbr3 {
         self.bdp(PROBE_RTT_GAINS.1).max(MIN_CWND)
     }
 
-    /// Remembers the window and the bounds, to restore them.
-    pub(super) fn save_cwnd(&mut self) {
-        if self.core.save_cwnd(self.state == State::ProbeRtt) {
-            self.bounds.save();
-        }
-    }
-
-    /// Draft §5.6.4.4 and §5.6.4.6, BBRModulateCwndForRecovery and BBRSetCwnd.
+    /// Draft §5.6.4.6, SetCwnd. Recovery has no rule of its own: it is the bounds that answer a loss.
     pub(super) fn set_cwnd(&mut self, ack: &Ack) {
-        if self.core.follow_repair(ack, self.state == State::ProbeRtt) {
-            self.bounds.save();
-        }
         let target = self.with_bursts(self.bdp(self.gains().1) + self.extra_acked.get());
         self.core.approach(ack, target);
         if self.state == State::ProbeRtt {
@@ -44,8 +36,8 @@ impl Bbr3 {
         self.bound();
     }
 
-    /// Draft §5.6.4.7, BBRBoundCwndForModel.
-    fn bound(&mut self) {
+    /// Draft §5.6.4.7, BoundCwndForModel.
+    pub(super) fn bound(&mut self) {
         let long = match self.state {
             State::Down | State::Refill | State::Up => self.bounds.inflight_long,
             State::Cruise | State::ProbeRtt => self.bounds.with_headroom(),

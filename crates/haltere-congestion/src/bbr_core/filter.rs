@@ -43,6 +43,10 @@ impl<V: Copy + PartialOrd> WindowedMax<V> {
     pub fn get(&self) -> V {
         self.best[0].1
     }
+    /// The window from now on.
+    pub fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
     pub fn reset(&mut self, tick: u64, value: V) {
         self.best = [(tick, value); 3];
     }

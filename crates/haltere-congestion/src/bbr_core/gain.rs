@@ -1,22 +1,42 @@
 //! Gains as exact ratios.
 
-/// A factor in 1/256, the precision in which Linux holds BBR's gains.
+/// A gain of one: a multiple of 256 and of 100, so that both kinds of gain are exact.
+const ONE: u64 = 25_600;
+
+/// A factor: in 1/256, the precision in which Linux holds the gains of BBR version 1, or in percent, as the draft of
+/// version 3 writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Gain(pub u64);
+pub(crate) struct Gain(u64);
 
 impl Gain {
-    pub const UNIT: Gain = Gain(256);
+    pub const UNIT: Gain = Gain(ONE);
 
     /// `numerator / denominator`, rounded down to 1/256.
     pub const fn ratio(numerator: u64, denominator: u64) -> Gain {
-        Gain(256 * numerator / denominator)
+        Gain(256 * numerator / denominator * (ONE / 256))
+    }
+    /// So many hundredths, exactly.
+    pub const fn percent(percent: u64) -> Gain {
+        Gain(percent * (ONE / 100))
     }
     /// `value` times the gain, rounded down.
     pub fn of(self, value: u64) -> u64 {
-        let scaled = u128::from(value) * u128::from(self.0) / 256;
+        let scaled = u128::from(value) * u128::from(self.0) / u128::from(ONE);
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
     pub fn as_f64(self) -> f64 {
-        self.0 as f64 / 256.0
+        self.0 as f64 / ONE as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_cut_to_256ths_and_percents_are_exact() {
+        assert_eq!(Gain::ratio(9, 10).of(25_600), 23_000, "230 / 256");
+        assert_eq!(Gain::percent(90).of(25_600), 23_040);
+        assert_eq!((Gain::percent(100), Gain::ratio(5, 4)), (Gain::UNIT, Gain::percent(125)));
     }
 }

@@ -1,7 +1,7 @@
 //! What both versions of BBR share.
 //!
-//! [`Core`] counts rounds, filters the delivery rate and the round-trip time, paces, conserves packets in recovery, and times ProbeRTT.
-//! The versions add their phases, their gains and their bounds.
+//! [`Core`] counts rounds, filters the delivery rate and the round-trip time, paces, and times ProbeRTT. It conserves
+//! packets in recovery for version 1. The versions add their phases, their gains and their bounds.
 
 mod filter;
 mod gain;
@@ -80,11 +80,15 @@ struct ProbeRtt {
 impl ProbeRtt {
     /// A sample of segments sent in ProbeRTT does not show the path's bandwidth: it counts as application-limited.
     fn limit(&mut self, rate: RateSample) -> RateSample {
-        let Some((from, to)) = self.limited else { return rate };
-        if rate.prior_delivered > to {
+        let limits = self.limits(rate.prior_delivered);
+        if self.limited.is_some_and(|(_, to)| rate.prior_delivered > to) {
             self.limited = None;
         }
-        RateSample { app_limited: rate.app_limited || (from..=to).contains(&rate.prior_delivered), ..rate }
+        RateSample { app_limited: rate.app_limited || limits, ..rate }
+    }
+    /// True if a segment that left after so many delivered bytes was limited by ProbeRTT.
+    fn limits(&self, prior_delivered: u64) -> bool {
+        self.limited.is_some_and(|(from, to)| (from..=to).contains(&prior_delivered))
     }
 }
 
@@ -208,8 +212,16 @@ impl Core {
     /// The next round begins when a segment is delivered that is sent from now on.
     pub fn restart_round(&mut self, rate: Option<RateSample>) {
         if let Some(rate) = rate {
-            self.next_round_delivered = rate.total_delivered;
+            self.start_round(rate.total_delivered);
         }
+    }
+    /// The next round begins when a segment is delivered that is sent after so many delivered bytes.
+    pub fn start_round(&mut self, delivered: u64) {
+        self.next_round_delivered = delivered;
+    }
+    /// True if ProbeRTT, not the path, limited a segment that left after so many delivered bytes.
+    pub fn limited_by_probe_rtt(&self, prior_delivered: u64) -> bool {
+        self.probe_rtt.limits(prior_delivered)
     }
     /// The bandwidth filter. An application-limited sample shows what the application sent, not what the path carries; it
     /// counts only if it is higher.

@@ -6,7 +6,8 @@
 //! rate reduction (RFC 6937), delivery rate samples and pacing; segments are counted whole.
 
 use haltere_congestion::{
-    AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, RateSample, RtoEvent, SenderContext,
+    AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, LostSegment, RateSample, RtoEvent,
+    SenderContext,
 };
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
 use std::cmp::Reverse;
@@ -332,6 +333,12 @@ impl Flow {
         self.arm_rto();
     }
 
+    /// The rate of the path from now on.
+    #[allow(dead_code)] // each test binary has this module, and not all use it
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.path.rate = rate;
+    }
+
     fn event(&self, n: AckNumbers, rtt: Option<Dur>, rate: Option<RateSample>) -> AckEvent {
         let segments = |count: u64| Bytes::new(count * MSS);
         let slow_start = self.control.cwnd() < self.control.ssthresh();
@@ -370,16 +377,29 @@ impl Flow {
             return 0;
         }
         let (una, order) = (self.una, self.max_delivered_order);
-        let mut lost = 0;
-        for (_, s) in self.sent.range_mut(una..) {
+        let mut lost = Vec::new();
+        for (&seq, s) in self.sent.range_mut(una..) {
             if !s.sacked && !s.lost && s.order < order {
                 s.lost = true;
-                lost += 1;
+                lost.push((seq, *s));
             }
         }
-        self.in_flight -= lost;
-        self.total_lost += lost;
-        lost
+        self.in_flight -= lost.len() as u64;
+        self.tell_lost(&lost);
+        lost.len() as u64
+    }
+
+    /// Tells the control of each.
+    fn tell_lost(&mut self, lost: &[(u64, Sent)]) {
+        for (seq, sent) in lost {
+            self.total_lost += 1;
+            let mut event = LostSegment::new(seq * MSS, Bytes::new(MSS));
+            event.tx_in_flight = Bytes::new(sent.tx_in_flight * MSS);
+            event.lost = Bytes::new((self.total_lost - sent.lost_then) * MSS);
+            event.prior_delivered = sent.delivered * MSS;
+            event.total_delivered = self.delivered * MSS;
+            self.control.on_segment_lost(&event);
+        }
     }
 
     fn rate_sample(&self, sent: &Sent, ce: u64) -> Option<RateSample> {
@@ -455,10 +475,11 @@ impl Flow {
         event.in_flight = Bytes::new(self.in_flight * MSS);
         event.first = self.rto_recovery.is_none() && self.recovery.is_none();
         event.snd_nxt = self.next * MSS;
+        let lost: Vec<_> = self.sent.iter().filter(|(_, s)| !s.sacked && !s.lost).map(|(&seq, s)| (seq, *s)).collect();
         for s in self.sent.values_mut().filter(|s| !s.sacked) {
             s.lost = true;
         }
-        self.total_lost += self.in_flight;
+        self.tell_lost(&lost);
         self.in_flight = 0;
         self.recovery = None;
         self.rto_recovery = Some(self.next);

@@ -9,6 +9,7 @@ use super::recovery::CaState;
 use super::scoreboard::{LOST, RETRANS, SACKED};
 use crate::TcpParams;
 use crate::tcp::seq::Offset;
+use haltere_congestion::CongestionControl;
 
 /// The largest degree of reordering (Linux's `tcp_max_reordering`).
 const MAX_REORDERING: u64 = 300;
@@ -44,7 +45,11 @@ impl LossDetection {
 impl Sender {
     /// Marks a segment lost.
     pub(crate) fn mark_lost(&mut self, index: usize) {
-        self.delivery.count_lost(self.board.mark_lost(index));
+        let bytes = self.board.mark_lost(index);
+        if bytes > 0 {
+            let event = self.delivery.on_lost(self.board.get(index), bytes);
+            self.control.on_segment_lost(&event);
+        }
     }
 
     /// Reordering reached down to `low`.

@@ -8,7 +8,7 @@
 use super::scoreboard::{APP_LIMITED, SAMPLED, Sent, SentOrder};
 use crate::tcp::seq::Offset;
 use core::num::NonZeroU64;
-use haltere_congestion::RateSample;
+use haltere_congestion::{LostSegment, RateSample};
 use haltere_units::{Bytes, Dur, Time};
 
 /// What was delivered so far.
@@ -91,10 +91,17 @@ impl Delivery {
     pub(crate) fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited = Some(NonZeroU64::new(self.delivered + in_flight).unwrap_or(NonZeroU64::MIN));
     }
-    /// Bytes were marked lost.
-    #[inline]
-    pub(crate) fn count_lost(&mut self, bytes: u64) {
+    /// Bytes of a segment were marked lost: what that tells of the flight in which it was sent.
+    #[cold]
+    pub(crate) fn on_lost(&mut self, sent: &Sent, bytes: u64) -> LostSegment {
         self.lost += bytes;
+        let mut event = LostSegment::new(sent.seq.get(), Bytes::new(bytes));
+        event.tx_in_flight = Bytes::new(u64::from(sent.in_flight));
+        event.lost = Bytes::new(u64::from((self.lost as u32).wrapping_sub(sent.lost)));
+        event.prior_delivered = sent.delivered;
+        event.total_delivered = self.delivered;
+        event.app_limited = sent.has(APP_LIMITED);
+        event
     }
     /// Bytes were delivered; `ce`: the acknowledgement echoes a mark.
     #[inline]
