@@ -318,8 +318,11 @@ fn a14_the_growth_of_the_bound_doubles_each_round() {
     p.rounds(1);
     assert_eq!(p.bbr.state, State::Up);
     let mut bounds = alloc::vec![p.bbr.bounds.inflight_long.unwrap()];
+    let mut flight = p.bbr.core.cwnd;
     for _ in 0..5 {
-        (p.acked, p.mbps) = (p.bbr.core.cwnd, p.mbps * 2); // the rate grows, so the probe goes on
+        // A round delivers the window before the last increase. The rate grows, so the probe goes on.
+        (p.acked, flight) = (flight, p.bbr.core.cwnd);
+        p.mbps *= 2;
         p.prior_in_flight = p.bbr.core.cwnd;
         p.rounds(1);
         bounds.push(p.bbr.bounds.inflight_long.unwrap());
