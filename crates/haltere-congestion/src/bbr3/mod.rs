@@ -262,10 +262,10 @@ impl CongestionControl for Bbr3 {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.core.cwnd * self.core.mss)
     }
-    /// BBR has no slow-start threshold. After Startup it is the window: a window that is half used counts as limiting in
-    /// slow start, and a probe would raise inflight_longterm without ever reaching it.
+    /// BBR has no slow-start threshold. After Startup it is the least one: in slow start a window that is half used counts
+    /// as limiting, and a probe would raise inflight_longterm without ever reaching it.
     fn ssthresh(&self) -> Bytes {
-        if self.core.filled { self.cwnd() } else { Bytes::MAX }
+        if self.core.filled { Bytes::new(2 * self.core.mss) } else { Bytes::MAX }
     }
     fn pacing_rate(&self) -> Option<Rate> {
         Some(self.core.pacing_rate)

@@ -40,9 +40,9 @@ pub(super) struct Cycle {
     /// The last probe stopped there (prev_probe_precautionary).
     pub prev_probe_precautionary: bool,
     up_rounds: u32,
-    up_acks: u64,
-    /// Segments acknowledged that raise inflight_longterm by one; 0: it does not grow.
-    up_cnt: u64,
+    /// Bytes acknowledged towards the next increase (bw_probe_up_acked), and bytes that make one (probe_up_acked_per_inc).
+    up_acked: u64,
+    up_acked_per_inc: u64,
 }
 
 impl Cycle {
@@ -55,7 +55,6 @@ impl Cycle {
 impl Bbr3 {
     pub(super) fn start_down(&mut self) {
         self.bounds.forget_signals();
-        self.cycle.up_cnt = 0;
         // Flows should not probe together: both waits begin at random.
         self.cycle.rounds = self.random.below(2);
         self.cycle.wait = PROBE_WAIT_BASE + Dur::from_ms(self.random.below(PROBE_WAIT_RANDOM_MS));
@@ -70,7 +69,7 @@ impl Bbr3 {
     pub(super) fn start_refill(&mut self) {
         self.bounds.forget_short();
         self.cycle.up_rounds = 0;
-        self.cycle.up_acks = 0;
+        self.cycle.up_acked = 0;
         self.cycle.prev_probe_precautionary = false;
         self.cycle.acks = AckPhase::Refilling;
         self.start_round();
@@ -178,10 +177,9 @@ impl Bbr3 {
         if !ack.ev.cwnd_limited || self.core.cwnd < bound {
             return;
         }
-        self.cycle.up_acks += ack.acked;
-        let cnt = self.cycle.up_cnt.max(1);
-        self.bounds.inflight_long = Some(bound + self.cycle.up_acks / cnt);
-        self.cycle.up_acks %= cnt;
+        self.cycle.up_acked += ack.ev.delivered.as_u64();
+        self.bounds.inflight_long = Some(bound + self.cycle.up_acked / self.cycle.up_acked_per_inc);
+        self.cycle.up_acked %= self.cycle.up_acked_per_inc;
         if self.core.round_start {
             self.raise_slope();
         }
@@ -189,7 +187,7 @@ impl Bbr3 {
     fn raise_slope(&mut self) {
         let growth = 1u64 << self.cycle.up_rounds;
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_UP_ROUNDS);
-        self.cycle.up_cnt = (self.core.cwnd / growth).max(1);
+        self.cycle.up_acked_per_inc = (self.core.cwnd * self.core.mss / growth).max(self.core.mss);
     }
 }
 

@@ -173,6 +173,7 @@ impl Flow {
         self.control.probe(&mut row);
         row.get(name).unwrap_or_else(|| panic!("no probe {name}"))
     }
+    #[allow(dead_code, reason = "not every test binary asks for it")]
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
