@@ -7,8 +7,8 @@
 """
 
 from ._core import version as __version__
+from .api import Scenario, load
 from .errors import HaltereError, InputError, RunsFailed
-from .experiment import Scenario, load
-from .results import Results
+from .runs.results import Results
 
 __all__ = ["HaltereError", "InputError", "Results", "RunsFailed", "Scenario", "__version__", "load"]

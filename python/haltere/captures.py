@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from . import _core
+from .analysis.stats import Mean
 from .errors import InputError
 from .report import plot
 from .report.document import Document, Figure, Table, Text
 from .runs.progress import Bar
-from .stats import Mean
 
 __all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document"]
 

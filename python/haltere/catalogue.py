@@ -184,7 +184,7 @@ def _about(name: str, table: Mapping[str, Any]) -> str:
 
 def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
     """Names and a sentence each, by kind; of one kind where asked for."""
-    from . import papers
+    from . import studies as papers
 
     out: dict[str, list[tuple[str, str]]] = {}
     for entry in entries():

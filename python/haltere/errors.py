@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ._core import HaltereError, InputError
 
 if TYPE_CHECKING:
-    from .results import Results
+    from .runs.results import Results
     from .runs.runner import Failed
 
 __all__ = ["HaltereError", "InputError", "RunsFailed"]

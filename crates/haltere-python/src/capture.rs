@@ -4,6 +4,7 @@ use crate::error::{HaltereError, InputError, guard};
 use crate::run::Progress;
 use haltere_capture::{CaptureError, Watch, correlate, replay};
 use haltere_queue::classify::ClassifierParams;
+use haltere_transport::multipath::correlation::CorrelatorParams;
 use haltere_units::Bytes;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -40,13 +41,32 @@ fn watch(progress: Option<&Progress>, total: u64) -> Watch<'_> {
     Watch { read: progress.map(|p| &p.at_ns), cancel: progress.map(|p| &p.cancelled), before: 0 }
 }
 
+/// What is asked of the classifiers; what is left out is as in [`replay::Options`].
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct Asked {
     classifiers: Vec<ClassifierParams>,
     short: Bytes,
     draws: u32,
     seed: u64,
+}
+
+impl Default for Asked {
+    fn default() -> Asked {
+        let replay::Options { classifiers, short, draws, seed } = replay::Options::default();
+        Asked { classifiers, short, draws, seed }
+    }
+}
+
+/// What `capture_classify` and `capture_correlate` do without options, as JSON: an object for each.
+#[pyfunction]
+pub(crate) fn capture_defaults() -> PyResult<String> {
+    let replay::Options { short, draws, seed, .. } = replay::Options::default();
+    let correlate::Options { every, flows, least, source, .. } = correlate::Options::default();
+    json(&serde_json::json!({
+        "classify": { "classifiers": ClassifierParams::NAMES, "short": short, "draws": draws, "seed": seed },
+        "correlate": { "methods": CorrelatorParams::NAMES, "every": every, "flows": flows, "least": least, "source": source },
+    }))
 }
 
 /// Shows every packet of a capture to classifiers. Options and report are JSON.

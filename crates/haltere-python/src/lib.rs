@@ -4,6 +4,7 @@ mod capture;
 mod catalogue;
 mod error;
 mod live;
+mod quantity;
 mod run;
 mod scenario;
 mod tables;
@@ -19,13 +20,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::capture::{capture_classify, capture_correlate};
+    use super::capture::{capture_classify, capture_correlate, capture_defaults};
     #[pymodule_export]
     use super::catalogue::{describe, kinds, names, schema};
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
     #[pymodule_export]
     use super::live::Live;
+    #[pymodule_export]
+    use super::quantity::{parse_quantity, spell_quantity, traffic_name};
     #[pymodule_export]
     use super::run::{Progress, Run, run};
     #[pymodule_export]

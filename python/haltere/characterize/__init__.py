@@ -10,14 +10,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import stats
+from ..analysis import stats
+from ..analysis.measures import Run
+from ..analysis.stats import Mean
+from ..api import Scenario, plan_runs, seeds_from
 from ..errors import InputError
-from ..experiment import Scenario, plan_runs, seeds_from
-from ..measures import Run
-from ..papers import Options, Outcome
 from ..report.document import Block, Bullets, Document, Heading, Table, Text
-from ..results import Results
-from ..stats import Mean
+from ..runs.results import Results
+from ..studies import Options, Outcome
 from . import figures
 from .measure import Cell, read
 from .scenarios import BUFFER, NOT_RUN, Case, cases

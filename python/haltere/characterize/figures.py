@@ -89,7 +89,7 @@ def round_trips(cases: Sequence[Case], names: Sequence[str], cells: Cells, folde
 
 
 def _share(cell: Cell) -> tuple[float, float]:
-    from .. import stats
+    from ..analysis import stats
 
     told = stats.mean(
         [100 * b / max(a + b, 1e-9) for a, b in zip(cell.shares["fixed"], cell.shares["other"], strict=True)]

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .. import stats
-from ..measures import Run, seconds_of
-from ..stats import Mean
+from ..analysis import stats
+from ..analysis.measures import Run, seconds_of
+from ..analysis.stats import Mean
 from .scenarios import Case
 
 __all__ = ["Cell", "ellipse", "read"]

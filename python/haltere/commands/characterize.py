@@ -31,9 +31,9 @@ def add(to: Commands) -> None:
 
 def _characterize(args: argparse.Namespace) -> int:
     from .. import _core
+    from ..api import parse_setting
     from ..characterize import characterize
-    from ..experiment import parse_setting
-    from ..papers import Options
+    from ..studies import Options
 
     known = _core.names("queues")
     if args.queue not in known:

@@ -42,7 +42,7 @@ def _confidence(text: str) -> float:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from ..compare import Side, compare
+    from ..analysis.compare import Side, compare
     from ..report.document import Document, Table
 
     names = [name for name in args.metrics.split(",") if name]

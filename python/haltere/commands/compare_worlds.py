@@ -29,8 +29,8 @@ def add(to: Commands) -> None:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from .. import parity
-    from ..experiment import Scenario, parse_setting
+    from ..analysis import parity
+    from ..api import Scenario, parse_setting
     from ..report import overview
 
     scenario = Scenario.load(args.file).with_values(dict(parse_setting(text) for text in args.set))

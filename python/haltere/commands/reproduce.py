@@ -35,7 +35,7 @@ def add(to: Commands) -> None:
 
 
 def _reproduce(args: argparse.Namespace) -> int:
-    from .. import papers
+    from .. import studies as papers
 
     study = papers.study(args.study)
     if args.world == "wire":

@@ -34,7 +34,7 @@ def add(to: Commands) -> None:
 
 
 def _plot(args: argparse.Namespace) -> int:
-    from ..results import Results
+    from ..runs.results import Results
 
     if args.timeline:
         from ..report import timeline
@@ -53,7 +53,7 @@ def _plot(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> int:
     from ..report import overview
-    from ..results import Results
+    from ..runs.results import Results
 
     results = Results(args.results)
     print("\n".join(map(str, overview.document(results, figures=True).write(results.directory))))
@@ -61,7 +61,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _hash(args: argparse.Namespace) -> int:
-    from ..results import Results
+    from ..runs.results import Results
 
     results = Results(args.results)
     if args.json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ._common import Commands, print_json, seeds_and_jobs, world
 
 if TYPE_CHECKING:
-    from ..results import Results
+    from ..runs.results import Results
 
 
 def add(to: Commands) -> None:
@@ -50,8 +50,8 @@ def add(to: Commands) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    from ..api import Scenario, parse_setting
     from ..errors import RunsFailed
-    from ..experiment import Scenario, parse_setting
     from ..report import overview
     from ..runs.cluster import dask
     from ..worlds import World

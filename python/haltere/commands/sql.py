@@ -32,8 +32,8 @@ def add(to: Commands) -> None:
 
 def _results(args: argparse.Namespace) -> int:
     from ..report.document import Document, Table
-    from ..results import Results
     from ..runs.query import columns, query
+    from ..runs.results import Results
 
     results = Results(args.results)
     if args.query is None:

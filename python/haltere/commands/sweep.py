@@ -30,7 +30,7 @@ def add(to: Commands) -> None:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from ..experiment import parse_setting
+    from ..api import parse_setting
     from ..report.document import Document, Table
     from ..runs.status import of_file, of_results
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .. import measures
+from ..analysis import measures
+from ..analysis.measures import Run
 from ..errors import InputError
-from ..measures import Run
-from ..results import Results
+from ..runs.results import Results
 from . import plot
 from .charts import numbers, thin
 from .document import Choice

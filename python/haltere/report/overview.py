@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import measures, stats
-from ..experiment import Scenario
-from ..measures import Run
-from ..results import Point, Results
-from ..stats import Mean
+from ..analysis import measures, stats
+from ..analysis.measures import Run
+from ..analysis.stats import Mean
+from ..api import Scenario
+from ..runs.results import Point, Results
 from . import explore, picture, plot, words
 from .document import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike
 
-from .. import stats
+from ..analysis import stats
 from ..runs.files import write_atomically
 from . import charts
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from .. import measures
+from ..analysis import measures
 from ..errors import InputError
-from ..results import Results
+from ..runs.results import Results
 from ..runs.runner import Done
 from . import plot
 

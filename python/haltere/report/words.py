@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import measures, stats
-from ..measures import Run
-from ..results import Point, Results
-from ..stats import Mean
+from ..analysis import measures, stats
+from ..analysis.measures import Run
+from ..analysis.stats import Mean
+from ..runs.results import Point, Results
 from .picture import spelled
 
 __all__ = ["cautions", "number", "sentences", "short"]

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..analysis.measures import Run
 from ..errors import InputError, RunsFailed
-from ..measures import Run
-from ..results import Point, Results
 from ..worlds import SIM, World
 from .precision import Precision, Reached, judge
+from .results import Point, Results
 from .runner import Done, Failed, Task, environment, execute, finished
 from .store import Store
 
 if TYPE_CHECKING:
-    from ..experiment import Scenario
+    from ..api import Scenario
 
 __all__ = ["Plan", "plan_runs", "seeds_from"]
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import metrics, stats
+from ..analysis import metrics, stats
+from ..analysis.measures import Run
+from ..analysis.stats import Mean
 from ..errors import InputError
-from ..measures import Run
-from ..stats import Mean
 
 __all__ = ["Precision", "Reached", "judge", "next_count"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InputError
-from ..results import Results
+from .results import Results
 from .store import need
 
 __all__ = ["columns", "query"]

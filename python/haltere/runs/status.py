@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..experiment import Scenario
+from ..api import Scenario
 from .plan import Plan, seeds_from
 from .store import Store
 
@@ -55,7 +55,7 @@ def of_file(path: Path, out: str | Path, changes: dict[str, Any], seeds: int | N
 
 def of_results(where: str | Path) -> Status:
     """Of the sweep that made this results directory."""
-    from ..results import Results
+    from .results import Results
 
     results = Results(where)
     planned = [(str(key), int(point)) for key, point, _ in results.manifest.get("planned", ())]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from .. import stats
+from ..analysis import stats
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import measures, stats
+from ..analysis import measures, stats
+from ..analysis.stats import Mean
+from ..api import Scenario
 from ..errors import InputError
-from ..experiment import Scenario
 from ..report import plot
 from ..report.document import Document, Figure, Heading, Table, Text
-from ..results import Results
-from ..stats import Mean
+from ..runs.results import Results
 from . import Finding, Options, Outcome, data, expected, findings_table, judge
 
 __all__ = ["reproduce"]

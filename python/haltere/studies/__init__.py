@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ..analysis.stats import Mean
 from ..errors import InputError
 from ..report.document import Document, Table, Text
-from ..stats import Mean
 
 __all__ = ["Finding", "Options", "Outcome", "Verdict", "data", "findings_table", "judge", "on_wire", "studies", "study"]
 
@@ -150,8 +150,8 @@ def study(name: str) -> Callable[[Options], Outcome]:
 
 def on_wire(name: str, anyway: bool = False) -> Callable[[Options], Outcome]:
     """The part of a study that can be held up to real packets: its ``wire.toml`` in both worlds."""
-    from .. import parity
-    from ..experiment import Scenario
+    from ..analysis import parity
+    from ..api import Scenario
 
     path = data(name) / "wire.toml"
     if not path.is_file():

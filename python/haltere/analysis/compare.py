@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
+from ..runs.results import Point, Results
 from . import metrics, stats
-from .errors import InputError
 from .measures import Run
-from .results import Point, Results
 from .stats import Mean
 
 __all__ = ["Difference", "Side", "compare"]

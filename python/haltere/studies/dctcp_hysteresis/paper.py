@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import measures, stats
-from ..report import plot
-from ..report.document import Document, Figure, Table, Text
-from ..results import Results
-from ..stats import Mean
-from . import Finding, expected, judge
+from ...analysis import measures, stats
+from ...analysis.stats import Mean
+from ...report import plot
+from ...report.document import Document, Figure, Table, Text
+from ...runs.results import Results
+from .. import Finding, expected, judge
 
 __all__ = ["CASES", "NEAREST", "RATE", "show"]
 

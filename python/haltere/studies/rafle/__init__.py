@@ -14,24 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import stats
-from ..errors import InputError
-from ..experiment import Scenario
-from ..report.document import Document, Heading, Table, Text
-from ..stats import Mean
-from . import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge, rafle_figures
-from .rafle_router import DEFAULT_READINGS, DROP_TAIL, LABELS, PAPERS, READINGS, SERVICES, queue
-from .rafle_tasks import (
-    BUCKET,
-    LAST_BUCKETS,
-    Cell,
-    Tasks,
-    bucket_mean,
-    bucket_sd,
-    chance_of_gain,
-    equal_share,
-    verdicts,
-)
+from ...analysis import stats
+from ...analysis.stats import Mean
+from ...api import Scenario
+from ...errors import InputError
+from ...report.document import Document, Heading, Table, Text
+from .. import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
+from . import figures as rafle_figures
+from .router import DEFAULT_READINGS, DROP_TAIL, LABELS, PAPERS, READINGS, SERVICES, queue
+from .tasks import BUCKET, LAST_BUCKETS, Cell, Tasks, bucket_mean, bucket_sd, chance_of_gain, equal_share, verdicts
 
 __all__ = ["equal_share", "reproduce"]
 

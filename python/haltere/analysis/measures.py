@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from .results import Results
-    from .runs.runner import Done
+    from ..runs.results import Results
+    from ..runs.runner import Done
 
 __all__ = ["QueueSeries", "Run", "seconds", "span_s"]
 

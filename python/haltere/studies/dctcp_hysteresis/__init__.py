@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import InputError
-from ..experiment import Scenario, plan_runs, seeds_from
-from ..report.document import Document, Heading, Text
-from ..results import Results
-from . import Finding, Options, Outcome, data, findings_table
-from . import dctcp_hysteresis_fast as fast
-from . import dctcp_hysteresis_paper as paper
+from ...api import Scenario, plan_runs, seeds_from
+from ...errors import InputError
+from ...report.document import Document, Heading, Text
+from ...runs.results import Results
+from .. import Finding, Options, Outcome, data, findings_table
+from . import fast, paper
 
 __all__ = ["reproduce"]
 

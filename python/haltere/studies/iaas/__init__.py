@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import measures, stats
-from ..errors import InputError
-from ..experiment import Scenario, plan_runs, seeds_from
-from ..report import plot
-from ..report.document import Document, Figure, Heading, Table, Text
-from ..results import Results
-from ..stats import Mean
-from . import Finding, Options, Outcome, Verdict, data, findings_table, judge
+from ...analysis import measures, stats
+from ...analysis.stats import Mean
+from ...api import Scenario, plan_runs, seeds_from
+from ...errors import InputError
+from ...report import plot
+from ...report.document import Document, Figure, Heading, Table, Text
+from ...runs.results import Results
+from .. import Finding, Options, Outcome, Verdict, data, findings_table, judge
 
 __all__ = ["LABELS", "reproduce"]
 
@@ -77,7 +77,7 @@ def fair_mbit(pairs: int) -> float:
 def reproduce(options: Options) -> Outcome:
     """Runs the study and writes its figures."""
     if options.variant == "matrix":
-        from . import iaas_matrix
+        from . import matrix as iaas_matrix
 
         return iaas_matrix.reproduce(options)
     if options.variant not in (None, "paper"):

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .. import measures, stats
-from ..report import plot
-from ..report.document import Document, Figure, Table, Text
-from ..results import Results
-from ..stats import Mean
-from . import Finding, judge
+from ...analysis import measures, stats
+from ...analysis.stats import Mean
+from ...report import plot
+from ...report.document import Document, Figure, Table, Text
+from ...runs.results import Results
+from .. import Finding, judge
 
 __all__ = ["SENDERS", "SPEEDS", "show_fast", "show_incast", "show_map"]
 

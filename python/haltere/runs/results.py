@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import stats
-from .errors import HaltereError, InputError
-from .runs.runner import Done, Failed
-from .runs.store import Seal, Store
+from ..analysis import stats
+from ..errors import HaltereError, InputError
+from .runner import Done, Failed
+from .store import Seal, Store
 
 if TYPE_CHECKING:
     import pandas
@@ -157,7 +157,7 @@ class Results:
 
     def summary(self) -> list[dict[str, Any]]:
         """What came of each point of the sweep: see :func:`haltere.report.overview.summary`."""
-        from .report.overview import summary
+        from ..report.overview import summary
 
         return summary(self)
 

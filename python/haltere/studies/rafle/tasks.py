@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..results import Results
-from ..runs.runner import Done
+from ...runs.results import Results
+from ...runs.runner import Done
 
 __all__ = [
     "BUCKET",

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import measures, stats
-from ..experiment import Scenario, plan_runs, seeds_from
-from ..report import plot
-from ..report.document import Document, Figure, Heading, Table, Text
-from ..results import Results
-from ..stats import Mean
-from . import Finding, Options, Outcome, data, findings_table, judge
-from .iaas import CASES, ID, LABELS, shorter
+from ...analysis import measures, stats
+from ...analysis.stats import Mean
+from ...api import Scenario, plan_runs, seeds_from
+from ...report import plot
+from ...report.document import Document, Figure, Heading, Table, Text
+from ...runs.results import Results
+from .. import Finding, Options, Outcome, data, findings_table, judge
+from . import CASES, ID, LABELS, shorter
 
 __all__ = ["reproduce"]
 

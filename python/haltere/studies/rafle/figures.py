@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import stats
-from ..report import plot
-from ..report.document import Figure
-from .rafle_router import CLASSIFIERS, DROP_TAIL, FQ_CODEL, PAPERS, SERVICES
-from .rafle_tasks import BUCKET, LAST_BUCKETS, Tasks, bucket_mean, bucket_sd, equal_share
+from ...analysis import stats
+from ...report import plot
+from ...report.document import Figure
+from .router import CLASSIFIERS, DROP_TAIL, FQ_CODEL, PAPERS, SERVICES
+from .tasks import BUCKET, LAST_BUCKETS, Tasks, bucket_mean, bucket_sd, equal_share
 
 if TYPE_CHECKING:
-    from .rafle import Study
+    from . import Study
 
 __all__ = ["all_of"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..experiment import Scenario
-from ..report.document import Table
-from ..results import Results
-from . import Finding, Options
+from ...api import Scenario
+from ...report.document import Table
+from ...runs.results import Results
+from .. import Finding, Options
 
 __all__ = ["READINGS", "compare"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _core
-from .errors import InputError
+from .. import _core
+from ..errors import InputError
 
 __all__ = ["SIM", "WORLDS", "World"]
 

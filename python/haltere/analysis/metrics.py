@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import InputError
 from . import stats
-from .errors import InputError
 from .measures import Run
 
 __all__ = ["METRICS", "Metric", "check", "default", "every", "named"]

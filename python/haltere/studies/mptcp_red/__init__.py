@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .. import measures, stats
-from ..experiment import Scenario
-from ..report import plot
-from ..report.document import Document, Figure, Heading, Table, Text
-from ..results import Results
-from ..stats import Mean
-from . import Finding, Options, Outcome, data, expected, findings_table, judge, mptcp_red_readings
+from ...analysis import measures, stats
+from ...analysis.stats import Mean
+from ...api import Scenario
+from ...report import plot
+from ...report.document import Document, Figure, Heading, Table, Text
+from ...runs.results import Results
+from .. import Finding, Options, Outcome, data, expected, findings_table, judge
+from . import readings as mptcp_red_readings
 
 __all__ = ["reproduce"]
 

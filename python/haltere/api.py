@@ -13,9 +13,9 @@ from typing import Any
 
 from . import _core
 from .errors import InputError
-from .results import Results
 from .runs.plan import plan_runs, seeds_from
 from .runs.precision import Precision
+from .runs.results import Results
 from .worlds import SIM, World
 
 __all__ = ["Scenario", "load", "parse_setting", "plan_runs", "seeds_from"]

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from ..api import Scenario
+from ..report.document import Document, Heading, Table, Text
+from ..report.overview import by_point
+from ..runs.results import Results
+from ..worlds import World
 from . import stats
-from .experiment import Scenario
 from .measures import Run, seconds_of
-from .report.document import Document, Heading, Table, Text
-from .report.overview import by_point
-from .results import Results
 from .stats import Mean
-from .worlds import World
 
 __all__ = ["Comparison", "Row", "compare"]
 
