@@ -95,6 +95,14 @@ impl LinkPlan {
             rtt: None,
         }
     }
+    /// Time on the line that an idle line saves up: that of the burst at the link's rate.
+    pub fn saved_up(&self) -> Dur {
+        self.rate.map_or(Dur::ZERO, |rate| rate.time_for(self.burst))
+    }
+    /// The delay of packets differs. Then a packet might overtake the one before it, which a link prevents.
+    pub fn delay_differs(&self) -> bool {
+        !self.jitter.is_zero() || self.varying.as_ref().is_some_and(|varying| varying.delay.is_some())
+    }
     /// What the line carries from one instant to another, in bits; `None` where packets take no time.
     pub fn capacity(&self, from: Time, to: Time) -> Option<f64> {
         match &self.varying {

@@ -8,7 +8,7 @@ use crate::plan::DurationDistribution;
 use haltere_units::Dur;
 
 /// A stream of random numbers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rng {
     state: [u64; 4],
 }

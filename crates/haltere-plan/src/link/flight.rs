@@ -1,0 +1,40 @@
+//! Packets in flight on one link.
+
+use haltere_units::Time;
+use std::collections::VecDeque;
+
+/// Packets in flight, and those of them that are held back so that later packets overtake them. Each list is in order of delivery.
+#[derive(Debug, Clone)]
+pub(super) struct Flight<P> {
+    in_order: VecDeque<(Time, P)>,
+    held_back: VecDeque<(Time, P)>,
+}
+
+impl<P> Flight<P> {
+    pub fn new() -> Flight<P> {
+        Flight { in_order: VecDeque::new(), held_back: VecDeque::new() }
+    }
+    pub fn len(&self) -> usize {
+        self.in_order.len() + self.held_back.len()
+    }
+    /// The packet is delivered at `due`, which is not before that of the packet pushed last.
+    pub fn push(&mut self, due: Time, packet: P) {
+        self.in_order.push_back((due, packet));
+    }
+    /// The packet is held back until `due`, which is not before that of the packet held back last.
+    pub fn hold_back(&mut self, due: Time, packet: P) {
+        self.held_back.push_back((due, packet));
+    }
+    /// When the next packet is delivered.
+    pub fn next(&self) -> Option<Time> {
+        let due = |list: &VecDeque<(Time, P)>| list.front().map(|(due, _)| *due);
+        [due(&self.in_order), due(&self.held_back)].into_iter().flatten().min()
+    }
+    /// The next packet and its time, if it is delivered by `now`.
+    pub fn pop(&mut self, now: Time) -> Option<(Time, P)> {
+        let due = self.next().filter(|due| *due <= now)?;
+        let list =
+            if self.in_order.front().is_some_and(|(at, _)| *at == due) { &mut self.in_order } else { &mut self.held_back };
+        list.pop_front()
+    }
+}

@@ -1,0 +1,310 @@
+//! One direction of a link: a queue discipline, a device ring under it, a line, and packets in flight.
+//!
+//! A link is a pure state machine. The world says when a packet [arrives](Link::arrive), [advances](Link::advance) the link to a
+//! time, and asks for its [next event](Link::next_event). What becomes of packets goes to a [`Sink`].
+//!
+//! ```text
+//!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> Sink::delivered
+//! ```
+//!
+//! Model:
+//! - A free line takes the next packet from the discipline, or from the ring if there is one. The discipline refills the ring.
+//! - The line is busy for the packet's length over the rate. It carries the fraction of a nanosecond to the next packet.
+//! - A packet leaves the line at the end of its transmission, or at its start (`handover_at_start`). It is delivered after the
+//!   propagation time, to which jitter is added. Jitter does not reorder packets.
+//! - An idle line saves up a burst: so many bytes of the next busy period take no time.
+//! - A packet shorter than `mpu` takes as long as one of that length.
+//!
+//! Order at one instant: the discipline's timer, the end of a transmission, an arrival. Deliveries change nothing in the link, and
+//! [`Link::advance`] makes them last.
+//!
+//! Random draws of a packet that the line takes: loss, then jitter, then reordering, each from its own [`Stream`] and only if the
+//! link has that property.
+//!
+//! Every world uses this model. The simulator has a faster form of it, which tests compare with this one.
+//!
+//! Units: time ns. Cost: O(1) a packet.
+
+mod flight;
+mod streams;
+
+pub use streams::{Stream, Streams};
+
+use crate::headers::FULL_PACKET;
+use crate::plan::LinkPlan;
+use crate::record::LinkCounters;
+use crate::rng::Rng;
+use crate::varying::Line;
+use flight::Flight;
+use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
+use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
+use std::collections::VecDeque;
+
+/// Receives what becomes of a link's packets.
+pub trait Sink<P> {
+    /// The packet reaches the other end of the link at that time.
+    fn delivered(&mut self, at: Time, packet: P);
+    /// The discipline wants a copy of the packet to go back to its sender. False: the packet cannot be returned, and is not counted.
+    fn returned(&mut self, packet: &P) -> bool;
+    /// The discipline dropped the packet.
+    fn dropped(&mut self, _packet: P, _reason: DropReason) {}
+    /// The line lost the packet.
+    fn lost(&mut self, _packet: P) {}
+}
+
+/// What a discipline may know of the link of that plan, on which packets have so many bytes of framing.
+pub fn context(plan: &LinkPlan, framing: u32, seed: u64) -> LinkContext {
+    LinkContext {
+        rate: plan.rate,
+        rtt: plan.rtt,
+        packet: Bytes::new(u64::from(FULL_PACKET + framing)),
+        seed: Stream::Hash.rng(seed, &plan.name).bits(),
+    }
+}
+
+/// Packets that the device took from the discipline.
+#[derive(Debug)]
+struct Ring<P> {
+    packets: VecDeque<P>,
+    /// The most packets that it holds, besides the one on the line.
+    capacity: usize,
+}
+
+/// Some packets are delivered later than those behind them.
+#[derive(Debug, Clone, Copy)]
+struct Reordering {
+    probability: Prob,
+    /// How much later.
+    by: Dur,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Link<P> {
+    queue: Queue<P>,
+    ring: Option<Ring<P>>,
+    line: Line,
+    flight: Flight<P>,
+    streams: Streams,
+    counters: LinkCounters,
+    /// The line is busy until then. `None`: it is free, and nothing waits.
+    busy_until: Option<Time>,
+    /// When the line became free, or becomes free. It lies in the past by at most the burst when a busy period begins.
+    free_at: Time,
+    /// Time on the line that an idle line saves up.
+    burst: Dur,
+    /// Least length that a packet takes on the line.
+    mpu: Bytes,
+    handover_at_start: bool,
+    jitter: Dur,
+    loss: Prob,
+    reordering: Reordering,
+    /// The delay of packets differs, and none may overtake the one before it.
+    ordered: bool,
+    /// When the last packet that was not held back is delivered.
+    last_due: Time,
+    /// Packets that have waited in the discipline since `counted_to`.
+    waiting: u32,
+    counted_to: Time,
+}
+
+impl<P: Pkt> Link<P> {
+    /// The link of that plan, on which packets have so many bytes of framing, in a run with that seed.
+    pub fn new(plan: &LinkPlan, framing: u32, seed: u64) -> Result<Link<P>, ParamError> {
+        let varying = plan.varying.as_deref();
+        Ok(Link {
+            queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
+            ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
+            line: varying
+                .map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
+            flight: Flight::new(),
+            streams: Streams::new(seed, &plan.name),
+            counters: LinkCounters::default(),
+            busy_until: None,
+            free_at: Time::ZERO,
+            burst: plan.saved_up(),
+            mpu: plan.mpu,
+            handover_at_start: plan.handover_at_start,
+            jitter: plan.jitter,
+            loss: plan.loss,
+            reordering: Reordering { probability: Prob::ZERO, by: Dur::ZERO },
+            ordered: plan.delay_differs(),
+            last_due: Time::ZERO,
+            waiting: 0,
+            counted_to: Time::ZERO,
+        })
+    }
+    /// The same link, on which a packet is held back by `by` more with that probability, so that later packets overtake it.
+    pub fn reordering(self, probability: Prob, by: Dur) -> Link<P> {
+        Link { reordering: Reordering { probability, by }, ..self }
+    }
+
+    /// A packet arrives at the discipline. What is due by `now` happens first, except deliveries, which wait for
+    /// [`advance`](Link::advance).
+    #[inline]
+    pub fn arrive(&mut self, now: Time, packet: P, sink: &mut impl Sink<P>) {
+        self.catch_up(now, sink);
+        self.counters.arrived += 1;
+        let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
+        self.queue.enqueue(now, packet, &mut fate);
+        self.fill_ring(now, sink);
+        if self.busy_until.is_none() {
+            self.free_at = self.line.ready(self.free_at.max(now.saturating_sub(self.burst)));
+            self.transmit(now, sink);
+        }
+        self.count_backlog(now);
+        self.counters.peak_packets = self.counters.peak_packets.max(self.waiting);
+    }
+    /// Everything that is due by `now` happens, each at its own time.
+    #[inline]
+    pub fn advance(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        self.catch_up(now, sink);
+        while let Some((at, packet)) = self.flight.pop(now) {
+            sink.delivered(at, packet);
+        }
+    }
+    /// When something is due next.
+    #[inline]
+    pub fn next_event(&self) -> Option<Time> {
+        [self.busy_until, self.flight.next(), self.queue.next_timer()].into_iter().flatten().min()
+    }
+
+    /// Its counters at `now`. What is due by then and was not carried out is not counted.
+    pub fn counters(&mut self, now: Time) -> LinkCounters {
+        self.count_backlog(now);
+        self.counters
+    }
+    /// The warm-up ends: the counters until now. The peak is counted anew.
+    pub fn end_warmup(&mut self, now: Time) -> LinkCounters {
+        let counters = self.counters(now);
+        self.counters.peak_packets = self.waiting;
+        counters
+    }
+    /// The discipline.
+    pub fn queue(&self) -> &Queue<P> {
+        &self.queue
+    }
+    /// What waits in the discipline.
+    pub fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+    /// Packets in the device ring.
+    pub fn ring_packets(&self) -> u32 {
+        self.ring.as_ref().map_or(0, |ring| ring.packets.len() as u32)
+    }
+    /// Packets in the discipline, in the ring and in flight, the one on the line included.
+    pub fn packets(&self) -> u64 {
+        u64::from(self.backlog().packets) + u64::from(self.ring_packets()) + self.flight.len() as u64
+    }
+    /// The random streams as they stand.
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// The discipline's timers and the ends of transmissions up to `now`.
+    fn catch_up(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        while let Some(at) = self.busy_until.filter(|at| *at <= now) {
+            self.run_timers(at);
+            self.transmit(at, sink);
+            self.count_backlog(at);
+        }
+        self.run_timers(now);
+    }
+    fn run_timers(&mut self, now: Time) {
+        while let Some(at) = self.queue.next_timer().filter(|at| *at <= now) {
+            self.queue.on_timer(at);
+            debug_assert!(self.queue.next_timer() != Some(at), "a discipline's timer does not advance from {at}");
+        }
+    }
+    /// The line is free at `now`. It takes packets until it is busy or nothing waits.
+    fn transmit(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        self.busy_until = None;
+        while self.free_at <= now {
+            let Some(packet) = self.next_packet(now, sink) else { return };
+            self.send(now, packet, sink);
+        }
+        self.busy_until = Some(self.free_at);
+    }
+    fn next_packet(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        let Some(ring) = &mut self.ring else { return self.dequeue(now, sink) };
+        let packet = ring.packets.pop_front();
+        self.fill_ring(now, sink);
+        packet
+    }
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
+        self.queue.dequeue(now, &mut fate)
+    }
+    fn fill_ring(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        while self.ring.as_ref().is_some_and(|ring| ring.packets.len() < ring.capacity) {
+            let Some(packet) = self.dequeue(now, sink) else { return };
+            if let Some(ring) = &mut self.ring {
+                ring.packets.push_back(packet);
+            }
+        }
+    }
+    /// The line takes the packet at `start`.
+    fn send(&mut self, start: Time, packet: P, sink: &mut impl Sink<P>) {
+        let len = Bytes::new(u64::from(packet.len()));
+        self.counters.sent += 1;
+        self.counters.sent_bytes += len.as_u64();
+        let end = self.line.send(self.free_at, len.max(self.mpu));
+        self.free_at = self.line.ready(end);
+        let delay = self.line.delay(if self.handover_at_start { start } else { end });
+        if self.streams.loss.chance(self.loss.as_f64()) {
+            self.counters.lost += 1;
+            return sink.lost(packet);
+        }
+        let leaves = if self.handover_at_start { start } else { end.max(start) };
+        let mut due = later(leaves, delay);
+        if self.ordered {
+            due = self.last_due.max(later(due, self.jitter.mul_f64(self.streams.jitter.uniform())));
+            self.last_due = due;
+        }
+        if self.streams.reorder.chance(self.reordering.probability.as_f64()) {
+            self.flight.hold_back(later(due, self.reordering.by), packet);
+        } else {
+            self.flight.push(due, packet);
+        }
+    }
+    /// Adds what has waited until `now` to the integral of the backlog.
+    fn count_backlog(&mut self, now: Time) {
+        self.counters.packet_ns += u128::from(self.waiting) * u128::from(now.since(self.counted_to).as_ns());
+        self.counted_to = now;
+        self.waiting = self.queue.backlog().packets;
+    }
+}
+
+/// The time `span` after `time`; never, if that is past the end of time.
+fn later(time: Time, span: Dur) -> Time {
+    time.checked_add(span).unwrap_or(Time::NEVER)
+}
+
+/// Counts what the discipline reports, hands it to the sink, and draws for the discipline.
+struct Fates<'a, S> {
+    rng: &'a mut Rng,
+    counters: &'a mut LinkCounters,
+    sink: &'a mut S,
+}
+
+impl<P: Pkt, S: Sink<P>> Fate<P> for Fates<'_, S> {
+    fn dropped(&mut self, packet: P, reason: DropReason) {
+        match reason {
+            DropReason::Overlimit => self.counters.dropped_overlimit += 1,
+            _ => self.counters.dropped_congestion += 1,
+        }
+        self.sink.dropped(packet, reason);
+    }
+    fn marked(&mut self, _packet: &P, _reason: MarkReason) {
+        self.counters.marked += 1;
+    }
+    fn returned(&mut self, packet: &P) {
+        self.counters.returned += u64::from(self.sink.returned(packet));
+    }
+    fn random(&mut self) -> u64 {
+        self.rng.bits()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Worked examples. Packets of 1250 bytes take 1 ms at 10 Mbit/s, the rate of these links; the propagation time is 2 ms.
+
+use super::*;
+use haltere_queue::{Ecn, FlowKey, QueueParams};
+use haltere_units::Rate;
+
+#[derive(Debug, Clone, PartialEq)]
+struct Packet(u32, u32);
+
+impl Pkt for Packet {
+    fn len(&self) -> u32 {
+        self.1
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::Ect0
+    }
+    fn set_ce(&mut self) {}
+    fn flow(&self) -> FlowKey {
+        FlowKey::default()
+    }
+}
+
+/// Deliveries (us, number), numbers dropped, numbers lost.
+#[derive(Debug, Default)]
+struct Seen {
+    delivered: Vec<(u64, u32)>,
+    dropped: Vec<u32>,
+    lost: Vec<u32>,
+}
+
+impl Sink<Packet> for Seen {
+    fn delivered(&mut self, at: Time, packet: Packet) {
+        self.delivered.push((at.as_ns() / 1000, packet.0));
+    }
+    fn returned(&mut self, _packet: &Packet) -> bool {
+        false
+    }
+    fn dropped(&mut self, packet: Packet, _reason: DropReason) {
+        self.dropped.push(packet.0);
+    }
+    fn lost(&mut self, packet: Packet) {
+        self.lost.push(packet.0);
+    }
+}
+
+fn plan() -> LinkPlan {
+    let queue = QueueParams::default_of("drop_tail").expect("a name of the registry");
+    LinkPlan::plain(0, 1, Some(Rate::from_mbps(10)), Dur::from_ms(2), queue)
+}
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Dur::from_ms(ms)
+}
+
+/// Packets arrive at these times (ms) with these lengths; the link then runs until nothing is due.
+fn run(mut link: Link<Packet>, arrivals: &[(u64, u32)]) -> (Seen, Link<Packet>) {
+    let mut seen = Seen::default();
+    for (number, &(at, len)) in (0u32..).zip(arrivals) {
+        link.arrive(ms(at), Packet(number, len), &mut seen);
+    }
+    while let Some(at) = link.next_event() {
+        link.advance(at, &mut seen);
+    }
+    (seen, link)
+}
+
+fn delivered(plan: &LinkPlan, arrivals: &[(u64, u32)]) -> Vec<(u64, u32)> {
+    run(Link::new(plan, 14, 1).expect("parameters"), arrivals).0.delivered
+}
+
+#[test]
+fn packets_follow_each_other_on_the_line() {
+    let (seen, mut link) = run(Link::new(&plan(), 14, 1).expect("parameters"), &[(0, 1250), (0, 2500), (10, 1250)]);
+    assert_eq!(seen.delivered, [(3000, 0), (5000, 1), (13_000, 2)]);
+    let counters = link.counters(ms(20));
+    assert_eq!((counters.arrived, counters.sent, counters.sent_bytes, counters.peak_packets), (3, 3, 5000, 1));
+    assert_eq!(counters.packet_ns, 1_000_000, "the second waited for 1 ms");
+    assert_eq!(link.packets(), 0);
+}
+#[test]
+fn a_packet_that_is_handed_over_at_the_start_leaves_the_line_busy() {
+    let plan = LinkPlan { handover_at_start: true, ..plan() };
+    assert_eq!(delivered(&plan, &[(0, 1250), (0, 1250)]), [(2000, 0), (3000, 1)]);
+}
+#[test]
+fn an_idle_line_saves_up_its_burst_and_no_more() {
+    let plan = LinkPlan { burst: Bytes::new(2500), ..plan() };
+    let arrivals = [(50, 1250), (50, 1250), (50, 1250), (50, 1250)];
+    assert_eq!(delivered(&plan, &arrivals), [(52_000, 0), (52_000, 1), (53_000, 2), (54_000, 3)]);
+}
+#[test]
+fn a_short_packet_takes_as_long_as_the_least_length() {
+    let plan = LinkPlan { mpu: Bytes::new(1250), ..plan() };
+    assert_eq!(delivered(&plan, &[(0, 40), (0, 40)]), [(3000, 0), (4000, 1)]);
+}
+#[test]
+fn the_ring_takes_packets_out_of_the_queue() {
+    let mut link = Link::new(&LinkPlan { ring: Some(4), ..plan() }, 14, 1).expect("parameters");
+    let mut seen = Seen::default();
+    (0..10).for_each(|number| link.arrive(ms(0), Packet(number, 1250), &mut seen));
+    assert_eq!((link.backlog().packets, link.ring_packets(), link.packets()), (5, 4, 10), "one is on the line");
+}
+#[test]
+fn at_one_instant_the_line_takes_a_packet_before_another_arrives() {
+    // The queue holds one packet. At 1 ms the line takes the second packet, so there is room for the third.
+    let queue = haltere_queue::drop_tail::Params { limit: haltere_units::Size::Packets(1) };
+    let plan = LinkPlan { queue: QueueParams::DropTail(queue), ..plan() };
+    let (seen, _) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250), (0, 1250), (1, 1250)]);
+    assert_eq!((seen.dropped, seen.delivered.len()), (vec![], 3));
+    let (seen, mut link) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250), (0, 1250), (0, 1250)]);
+    assert_eq!((seen.dropped, link.counters(ms(9)).dropped_overlimit), (vec![2], 1));
+}
+#[test]
+fn an_event_that_is_carried_out_late_happens_at_its_own_time() {
+    let mut link = Link::new(&plan(), 14, 1).expect("parameters");
+    let mut seen = Seen::default();
+    (0..3).for_each(|number| link.arrive(ms(0), Packet(number, 1250), &mut seen));
+    link.advance(ms(100), &mut seen);
+    assert_eq!(seen.delivered, [(3000, 0), (4000, 1), (5000, 2)]);
+    assert_eq!(link.counters(ms(100)).packet_ns, 3_000_000, "1 ms and 2 ms");
+}
+#[test]
+fn loss_jitter_and_reordering_draw_from_their_own_streams() {
+    let arrivals: Vec<(u64, u32)> = (0..200).map(|i| (10 * i, 1250)).collect();
+    let lossy = LinkPlan { loss: Prob::of(0.25), jitter: Dur::from_ms(1), ..plan() };
+    let (seen, link) = run(Link::new(&lossy, 14, 7).expect("parameters"), &arrivals);
+    let mut streams = Streams::new(7, &lossy.name);
+    let (mut due, mut lost) = (Vec::new(), Vec::new());
+    for (number, (at, _)) in (0u32..).zip(&arrivals) {
+        if streams.loss.uniform() < 0.25 {
+            lost.push(number);
+        } else {
+            due.push((1000 * at + 3000 + (1e6 * streams.jitter.uniform() + 0.5) as u64 / 1000, number));
+        }
+    }
+    assert_eq!((seen.delivered, seen.lost), (due, lost));
+    assert_eq!(*link.streams(), streams, "a draw for each packet, and none for what the link lacks");
+}
+#[test]
+fn a_packet_that_is_held_back_is_overtaken() {
+    let link = Link::new(&plan(), 14, 3).expect("parameters").reordering(Prob::of(0.1), Dur::from_ms(5));
+    let arrivals: Vec<(u64, u32)> = (0..100).map(|i| (2 * i, 1250)).collect();
+    let (seen, link) = run(link, &arrivals);
+    let mut reorder = Streams::new(3, &plan().name).reorder;
+    for (number, (at, _)) in (0u32..).zip(&arrivals) {
+        let late = if reorder.uniform() < 0.1 { 5000 } else { 0 };
+        assert!(seen.delivered.contains(&(1000 * at + 3000 + late, number)));
+    }
+    assert_eq!((link.streams().reorder.clone(), seen.delivered.len()), (reorder, 100));
+    assert!(!seen.delivered.is_sorted_by_key(|(_, number)| *number));
+    assert!(seen.delivered.is_sorted_by_key(|(at, _)| *at));
+}
+#[test]
+fn the_peak_after_the_warm_up_is_counted_anew() {
+    let mut link = Link::new(&plan(), 14, 1).expect("parameters");
+    let mut seen = Seen::default();
+    (0..5).for_each(|number| link.arrive(ms(0), Packet(number, 1250), &mut seen));
+    link.advance(ms(3), &mut seen);
+    assert_eq!((link.end_warmup(ms(3)).peak_packets, link.counters(ms(3)).peak_packets), (4, 1));
+}
