@@ -3,7 +3,10 @@
 use crate::plan::{ArrivalsPlan, DurationDistribution, Pattern};
 use crate::rng::Rng;
 use haltere_units::{Bytes, Dur, Time};
-use std::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec::Vec;
 
 /// A flow that begins.
 #[derive(Debug, Clone, Copy, PartialEq)]

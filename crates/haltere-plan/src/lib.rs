@@ -6,6 +6,14 @@
 //! number ports ([`ports`]) and count the bytes of headers ([`headers`]).
 //!
 //! A world depends on this crate and not on the laboratory, so it cannot read experiment files.
+//!
+//! Plan and record can be written and read with serde, for a world in another process. The crate needs no `std`, so the link also runs
+//! inside a kernel. The feature `std` (on by default) is needed to read a record.
+
+#![cfg_attr(not(test), no_std)]
+extern crate alloc;
+#[cfg(all(feature = "std", not(test)))]
+extern crate std;
 
 pub mod arrivals;
 mod fault;
@@ -18,6 +26,7 @@ pub mod rng;
 pub mod routes;
 pub mod sizes;
 pub mod varying;
+mod written;
 
 pub use fault::Fault;
 pub use plan::Plan;

@@ -10,10 +10,15 @@ use haltere_queue::QueueParams;
 use haltere_transport::TcpParams;
 use haltere_transport::multipath::MultipathParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// One run, explicit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The seed from which every component's stream of randomness is derived.
     pub seed: u64,
@@ -37,7 +42,7 @@ pub struct Plan {
 }
 
 /// One direction of a link.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkPlan {
     /// Name for results and seeds, e.g. `n2>n3`.
     pub name: String,
@@ -113,7 +118,7 @@ impl LinkPlan {
 }
 
 /// One flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowPlan {
     /// Name for results and seeds: that of its traffic entry (`bulk1`), and where the entry has several flows, its
     /// nodes (`bulk1:c2>s2`) and from the second between the same nodes its number (`bulk1:c2>s2#2`).
@@ -140,7 +145,7 @@ impl FlowPlan {
 }
 
 /// What a flow does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum AppPlan {
     /// TCP: a sender with always something to send, or with `bytes` in all.
     Bulk {
@@ -190,7 +195,7 @@ pub enum AppPlan {
 }
 
 /// TCP flows that start during the run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalsPlan {
     /// Both endpoints of each flow.
     pub tcp: TcpPlan,
@@ -205,7 +210,7 @@ pub struct ArrivalsPlan {
 }
 
 /// When flows start, and between whom.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Pattern {
     /// After spans drawn from an exponential law with this mean, each between two hosts drawn anew.
     Poisson {
@@ -226,7 +231,7 @@ pub enum Pattern {
 }
 
 /// A stream over several paths.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultipathPlan {
     /// Endpoints of every subflow.
     pub tcp: TcpPlan,
@@ -243,7 +248,7 @@ pub struct MultipathPlan {
 }
 
 /// One path of a stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PathPlan {
     /// Index of the node that is the sender's interface.
     pub from: usize,
@@ -258,7 +263,7 @@ pub struct PathPlan {
 }
 
 /// Files uploaded by FTP.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FtpPlan {
     /// Endpoints of every connection.
     pub tcp: TcpPlan,
@@ -269,7 +274,7 @@ pub struct FtpPlan {
 }
 
 /// The files of one FTP flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Work {
     /// One file of that size.
     One(Bytes),
@@ -278,7 +283,7 @@ pub enum Work {
 }
 
 /// Both endpoints of a TCP flow. The flows of one entry share their parameters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TcpPlan {
     /// The sender's control.
     pub congestion: Arc<CongestionParams>,
@@ -297,7 +302,7 @@ impl TcpPlan {
 }
 
 /// A law of random spans.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum DurationDistribution {
     /// Always this long.
     Constant(Dur),
@@ -310,7 +315,7 @@ pub enum DurationDistribution {
 }
 
 /// What is sampled, and how often; `None`: not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measure {
     /// Interval of the watched queues' time series.
     pub queues: Option<Dur>,

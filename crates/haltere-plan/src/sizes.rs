@@ -4,10 +4,14 @@
 //! sizes are spread evenly; all flows up to the first point's part have its size.
 
 use haltere_units::Bytes;
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// A law of flow sizes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SizeDistribution(Arc<[(f64, f64)]>);
 
 /// Web search, as a table: Alizadeh et al., "Data Center TCP", SIGCOMM 2010.

@@ -38,7 +38,7 @@ use crate::varying::Line;
 use flight::Flight;
 use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// Receives what becomes of a link's packets.
 pub trait Sink<P> {

@@ -1,0 +1,1 @@
+//! The network between the hosts, inside the guest kernel.
