@@ -3,7 +3,12 @@
 mod capture;
 mod catalogue;
 mod error;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod live;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_kernel.rs"]
+mod kernel;
 mod quantity;
 mod run;
 mod scenario;
@@ -25,6 +30,8 @@ mod _core {
     use super::catalogue::{describe, kinds, names, schema};
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
+    #[pymodule_export]
+    use super::kernel::{kernel_about, kernel_check, kernel_run};
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]

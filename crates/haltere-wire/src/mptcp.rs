@@ -33,6 +33,9 @@ pub(crate) enum Role {
     Accepts,
 }
 
+/// The value that names the scheduler.
+pub(crate) const SCHEDULER: &str = "mptcp/scheduler";
+
 /// What the host's kernel is told.
 pub(crate) fn sysctls(role: Role) -> [(String, String); 3] {
     let manager = if role == Role::Opens { "1" } else { "0" };

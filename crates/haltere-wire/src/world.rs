@@ -111,7 +111,7 @@ pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let topology = Topology::build(&hosts(plan)?)?;
     // Unloaded when this returns, or this process ends.
-    let _controls = bpf::load(&missing_controls(plan)?)?;
+    let _controls = bpf::load(&missing_controls(plan, &available_controls()?))?;
     let calibration = match control.calibrate {
         Calibrate::No => None,
         _ => Some(calibration::measure(plan, &topology, control)?),
@@ -130,6 +130,11 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 
 /// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.
 pub fn check(plan: &Plan) -> Result<(), WireError> {
+    check_for(plan, &available_controls()?)
+}
+
+/// Whether the wire can do what the plan asks, on a kernel with those congestion controls (names with blanks between).
+pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
     if plan.ecmp {
         let hint = "the simulator spreads flows over equal paths";
         return Err(WireError::refused("the experiment", "topology", "one path between two hosts", "several", hint));
@@ -165,8 +170,8 @@ pub fn check(plan: &Plan) -> Result<(), WireError> {
             hint,
         ));
     }
-    let lacking = missing_controls(plan)?;
-    let has = available_controls()?;
+    let has = controls;
+    let lacking = missing_controls(plan, has);
     let known = |kind: &str| has.split_whitespace().any(|name| name == kind) || lacking.contains(&kind);
     let unknown = plan
         .flows
@@ -184,11 +189,10 @@ fn available_controls() -> Result<String, WireError> {
 }
 
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
-fn missing_controls(plan: &Plan) -> Result<Vec<&'static str>, WireError> {
-    let has = available_controls()?;
+fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
     let asked = |kind: &str| plan.flows.iter().filter_map(tcp_of).any(|tcp| tcp.congestion.kind() == kind);
     let lacks = |kind: &str| !has.split_whitespace().any(|name| name == kind);
-    Ok(bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect())
+    bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect()
 }
 
 /// The endpoints of a flow with TCP.
