@@ -13,7 +13,7 @@ from pathlib import Path
 
 import haltere
 from haltere import _core
-from haltere.runs.runner import usable_cores
+from haltere.runs.build import usable_cores
 
 EXPERIMENT = """
 duration = "{duration}"

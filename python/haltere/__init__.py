@@ -6,9 +6,31 @@
 >>> results.summary()                                    # doctest: +SKIP
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import _moved
 from ._core import version as __version__
-from .api import Scenario, load
-from .errors import HaltereError, InputError, RunsFailed
-from .runs.results import Results
+from .errors import HaltereError, InputError
+
+if TYPE_CHECKING:
+    from .api import Results, RunsFailed, Scenario, load
 
 __all__ = ["HaltereError", "InputError", "Results", "RunsFailed", "Scenario", "__version__", "load"]
+
+_moved.install()
+
+
+def __getattr__(name: str) -> Any:
+    """What takes its time to load is loaded when it is first used."""
+    if name in __all__:
+        return getattr(importlib.import_module(".api", __name__), name)
+    if name in _moved.MOVED:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -177,6 +177,18 @@ def capture_classify(path: str, options: str, progress: Progress | None = None) 
 def capture_correlate(captures: Sequence[Sequence[str]], options: str, progress: Progress | None = None) -> str:
     """Which flows of captures share a bottleneck; a capture is one file or the files of its directions. JSON as above."""
 
+def capture_defaults() -> str:
+    """What :func:`capture_classify` and :func:`capture_correlate` do without options, as JSON: an object for each."""
+
+def parse_quantity(kind: str, text: str) -> float:
+    """A quantity in its base unit: ``duration`` in seconds, ``rate`` in bit/s, ``bytes``, ``probability`` from 0 to 1."""
+
+def spell_quantity(text: str) -> str:
+    """A quantity for people: a space before the unit, and the unit in full. What is no quantity stays as it is."""
+
+def traffic_name(kind: str, place: int) -> str:
+    """What the results call a traffic entry without a name: its kind and its place in the file, from 0."""
+
 def schema() -> str:
     """The JSON Schema of experiment files, as JSON."""
 

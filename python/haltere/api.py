@@ -1,4 +1,4 @@
-"""Experiments: load them, change them, run them."""
+"""Experiments: load them, change them, run them. This module is what a user imports; ``haltere`` gives all of it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from .errors import InputError
+from .errors import HaltereError, InputError
 from .runs.plan import plan_runs, seeds_from
 from .runs.precision import Precision
-from .runs.results import Results
-from .worlds import SIM, World
+from .runs.results import Results, RunsFailed
+from .worlds import DEFAULT, World
 
-__all__ = ["Scenario", "load", "parse_setting", "plan_runs", "seeds_from"]
+__all__ = [
+    "HaltereError", "InputError", "Results", "RunsFailed", "Scenario", "load", "parse_setting", "plan_runs", "seeds_from",
+]  # fmt: skip
 
 
 def load(path: str | Path) -> Scenario:
@@ -72,8 +74,8 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """The full experiment with every default filled in."""
-        told: dict[str, Any] = json.loads(self._core.to_json())
-        return told
+        full: dict[str, Any] = json.loads(self._core.to_json())
+        return full
 
     @property
     def title(self) -> str:
@@ -116,7 +118,7 @@ class Scenario:
         jobs: int | None = None,
         out: str | Path | None = None,
         quiet: bool = True,
-        world: World = SIM,
+        world: str | World = DEFAULT,
         executor: Executor | None = None,
         verify: bool | None = None,
     ) -> Results:
@@ -124,9 +126,10 @@ class Scenario:
 
         ``seeds``: how many (1, 2, ...) or which; default: as many as the experiment says, or as its ``precision`` needs. ``jobs``: runs at
         a time; default: one a core. ``out``: the results directory, or a URL that fsspec knows; what it holds already is not run
-        again. Without it the results live as long as the returned object. ``quiet``: no progress bar. ``world``: where it runs,
-        ``haltere.worlds.World("wire")`` for real packets. ``executor``: any :class:`concurrent.futures.Executor` whose
-        workers see ``out``, such as that of a Dask client. ``verify``: at a URL, fetch what is there and hold it against its checksums.
+        again. Without it the results live as long as the returned object. ``quiet``: no progress bar. ``world``: where it runs, by
+        name (``"wire"`` for real packets) or as an object with options (``haltere.worlds.Wire(ignore_calibration=True)``).
+        ``executor``: any :class:`concurrent.futures.Executor` whose workers see ``out``, such as that of a Dask client. ``verify``: at
+        a URL, fetch what is there and check it against its checksums.
 
         Raises :class:`haltere.RunsFailed` when some runs failed and all others are done.
         """
@@ -134,7 +137,7 @@ class Scenario:
         if out is None:
             keep = tempfile.TemporaryDirectory(prefix="haltere-")
             out = keep.name
-        rule = Precision.told(self.to_dict()) if seeds is None else None
+        rule = Precision.of_scenario(self.to_dict()) if seeds is None else None
         results = plan_runs(
             [self], seeds_from(seeds, self.seeds), out, jobs=jobs, quiet=quiet, title=self.title, world=world,
             precision=rule, executor=executor, verify=verify,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import _core
+from . import _core, kinds
 from .analysis.stats import Mean
 from .errors import InputError
 from .report import plot
@@ -23,10 +23,10 @@ from .runs.progress import Bar
 
 __all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document"]
 
-CLASSIFIERS = ("rafle", "run2c", "las", "ideal")
-METHODS = ("red_cpi", "mscm", "sbd")
-#: The memories of the RAFLE study's table 1.
-MEMORIES = (10, 30, 40, 50, 60, 100)
+#: What `classify` and `correlate` do if nothing else is asked for.
+DEFAULTS: dict[str, Any] = json.loads(_core.capture_defaults())
+CLASSIFIERS: tuple[str, ...] = tuple(DEFAULTS["classify"]["classifiers"])
+METHODS: tuple[str, ...] = tuple(DEFAULTS["correlate"]["methods"])
 
 Result = TypeVar("Result")
 
@@ -65,6 +65,11 @@ def _of(number: float | None) -> float:
     return math.nan if number is None else float(number)
 
 
+def _given(**options: Any) -> str:
+    """The options that were given, as JSON."""
+    return json.dumps({key: value for key, value in options.items() if value is not None})
+
+
 # -- classify -----------------------------------------------------------------------------------------------------------
 
 
@@ -72,22 +77,26 @@ def classify(
     capture: str | Path,
     classifiers: Sequence[str] = ("rafle",),
     *,
-    n: Sequence[int] = MEMORIES,
-    short: str = "16kB",
-    draws: int = 10,
-    seed: int = 1,
+    n: Sequence[int] | None = None,
+    short: str | None = None,
+    draws: int | None = None,
+    seed: int | None = None,
     quiet: bool = True,
 ) -> dict[str, Any]:
-    """Shows every packet of a capture to classifiers, in the recorded order; RAFLE once for each memory ``n``.
+    """Shows every packet of a capture to classifiers, in the recorded order; one with a memory once for each memory ``n``
+    (default: those of the study that brought it).
 
-    A flow of at most ``short`` bytes of IP is short. RAFLE is replayed ``draws`` times with other chance.
+    A flow of at most ``short`` bytes of IP is short. A classifier that draws is replayed ``draws`` times with other draws. The defaults
+    are those of ``DEFAULTS["classify"]``.
     """
     asked: list[dict[str, Any]] = []
     for name in classifiers:
         if name not in CLASSIFIERS:
             raise InputError(f"classifier must be one of {', '.join(CLASSIFIERS)}, got `{name}`")
-        asked += [{"kind": name, "n": memory} for memory in n] if name == "rafle" else [{"kind": name}]
-    options = json.dumps({"classifiers": asked, "short": short, "draws": draws, "seed": seed})
+        known = kinds.classifier(name)
+        memories = known.memories if n is None else n
+        asked += [{"kind": name, known.memory: memory} for memory in memories] if known.memory else [{"kind": name}]
+    options = _given(classifiers=asked, short=short, draws=draws, seed=seed)
     report: dict[str, Any] = json.loads(
         _watched(lambda progress: _core.capture_classify(str(capture), options, progress), capture, "classify", quiet)
     )
@@ -97,11 +106,7 @@ def classify(
 
 def _recommended(scores: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The memory with the best product of both hit rates (the paper's criterion), and those that cannot be told from it."""
-    known = {
-        score["classifier"]["n"]: score["product"]
-        for score in scores
-        if score["classifier"]["kind"] == "rafle" and score["product"]["part"] is not None
-    }
+    known = {_memory(score): score["product"] for score in _remembering(scores) if score["product"]["part"] is not None}
     if not known:
         return None
     best = max(known, key=lambda memory: known[memory]["part"])
@@ -114,8 +119,20 @@ def _recommended(scores: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     return {"n": best, "product": top, "not_told_from": near}
 
 
+def _remembering(scores: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The scores of classifiers with a memory."""
+    return [score for score in scores if kinds.classifier(score["classifier"]["kind"]).memory]
+
+
+def _memory(score: dict[str, Any]) -> int:
+    classifier = score["classifier"]
+    return int(classifier[kinds.classifier(classifier["kind"]).memory])
+
+
 def _name(classifier: dict[str, Any]) -> str:
-    return f"rafle, N = {classifier['n']}" if classifier["kind"] == "rafle" else str(classifier["kind"])
+    parameter = kinds.classifier(classifier["kind"]).memory
+    suffix = f", {parameter.upper()} = {classifier[parameter]}" if parameter else ""
+    return f"{classifier['kind']}{suffix}"
 
 
 def _rate(rate: dict[str, Any]) -> str:
@@ -124,10 +141,12 @@ def _rate(rate: dict[str, Any]) -> str:
     return f"{rate['part']:.3f}" if rate["half"] is None else f"{rate['part']:.3f} ± {rate['half']:.3f}"
 
 
-def classify_document(report: dict[str, Any], capture: str | Path, short: str, out: Path) -> Document:
+def classify_document(report: dict[str, Any], capture: str | Path, short: str | None, out: Path) -> Document:
     """The report for people; its figure is drawn into ``out``."""
     document = Document(f"classify: {Path(capture).name}")
-    document.add(Text(_traffic(report, short)), *(Text(note) for note in _notes(report)))
+    document.add(
+        Text(_traffic(report, short or DEFAULTS["classify"]["short"])), *(Text(note) for note in _notes(report))
+    )
     rows = [
         [_name(score["classifier"]), _rate(score["short"]), _rate(score["long"]), _rate(score["product"])]
         for score in report["scores"]
@@ -139,7 +158,7 @@ def classify_document(report: dict[str, Any], capture: str | Path, short: str, o
         document.add(Text(_advice(best)))
     rate = report["packets"] / report["seconds"] if report["seconds"] > 0 else math.nan
     document.add(Text(f"{report['packets']} packets in {report['seconds']:.1f} s: {rate:,.0f} packets/s."))
-    if best is not None and len([s for s in report["scores"] if s["classifier"]["kind"] == "rafle"]) > 1:
+    if best is not None and len(_remembering(report["scores"])) > 1:
         document.add(_memory_figure(report, out))
     return document
 
@@ -157,23 +176,24 @@ def _traffic(report: dict[str, Any], short: str) -> str:
 
 def _notes(report: dict[str, Any]) -> list[str]:
     """What the user should know before believing the table."""
-    kinds = {score["classifier"]["kind"] for score in report["scores"]}
     notes = []
-    if "run2c" in kinds and report["without_offset"]:
-        notes.append(
-            f"run2c: {report['without_offset']} packets belong to TCP flows that began before the capture; "
-            "they tell no offset and are called short."
-        )
-    if "run2c" in kinds:
-        notes.append(
-            "run2c: offsets are counted from each flow's SYN. A router can do so only where senders start their "
-            "sequence numbers with zero low bits."
-        )
-    if "ideal" in kinds:
-        notes.append(
-            f"ideal goes by the senders' marks (DSCP AF11 short, CS1 long): {report['marked']} packets bear one. "
-            "A classifier with perfect knowledge has 1 and 1 by definition."
-        )
+    for name in dict.fromkeys(score["classifier"]["kind"] for score in report["scores"]):
+        classifier = kinds.classifier(name)
+        if classifier.offsets and report["without_offset"]:
+            notes.append(
+                f"{name}: {report['without_offset']} packets belong to TCP flows that began before the capture. "
+                "Their offset is unknown, and they are called short."
+            )
+        if classifier.offsets:
+            notes.append(
+                f"{name}: offsets are counted from each flow's SYN. A router can do so only if senders start their "
+                "sequence numbers with zero low bits."
+            )
+        if classifier.marks:
+            notes.append(
+                f"{name} goes by the senders' marks (DSCP AF11 short, CS1 long): {report['marked']} packets bear one. "
+                "A classifier with perfect knowledge has 1 and 1 by definition."
+            )
     return notes
 
 
@@ -186,8 +206,8 @@ def _advice(best: dict[str, Any]) -> str:
 
 
 def _memory_figure(report: dict[str, Any], out: Path) -> Figure:
-    scores = [score for score in report["scores"] if score["classifier"]["kind"] == "rafle"]
-    names = [f"{score['classifier']['n']}" for score in scores]
+    scores = _remembering(report["scores"])
+    names = [str(_memory(score)) for score in scores]
     fig, panels = plot.figure(1, 2, width=7.2, height=3.1)
 
     def means(key: str) -> list[Mean | None]:
@@ -218,33 +238,39 @@ def correlate(
     captures: Sequence[str | Path],
     methods: Sequence[str] = METHODS,
     *,
-    every: str = "100ms",
+    every: str | None = None,
     window: int | None = None,
     interval: str | None = None,
     phi: float | None = None,
-    flows: int = 8,
-    least: int = 200,
-    source: str = "auto",
+    flows: int | None = None,
+    least: int | None = None,
+    source: str | None = None,
     quiet: bool = True,
 ) -> dict[str, Any]:
     """Which flows of captures share a bottleneck, by each method.
 
     A capture is a file; ``"up.pcapng+down.pcapng"`` are the two directions of one. ``window``, ``interval`` and ``phi`` are those of
-    ``red_cpi`` and ``mscm``.
+    the methods that compare windows of samples. The other defaults are those of ``DEFAULTS["correlate"]``.
     """
     asked: list[dict[str, Any]] = []
     for name in methods:
         if name not in METHODS:
             raise InputError(f"method must be one of {', '.join(METHODS)}, got `{name}`")
-        given = {"window": window, "interval": interval, "phi": phi} if name != "sbd" else {}
+        given = {"window": window, "interval": interval, "phi": phi} if name in windowed() else {}
         asked.append({"kind": name, **{key: value for key, value in given.items() if value is not None}})
     files = [_parts(capture) for capture in captures]
-    options = json.dumps({"methods": asked, "every": every, "flows": flows, "least": least, "source": source})
-    told = _watched(lambda progress: _core.capture_correlate(files, options, progress), files[0][0], "correlate", quiet)
-    report: dict[str, Any] = json.loads(told)
+    options = _given(methods=asked, every=every, flows=flows, least=least, source=source)
+    report: dict[str, Any] = json.loads(
+        _watched(lambda progress: _core.capture_correlate(files, options, progress), files[0][0], "correlate", quiet)
+    )
     report["methods"] = list(methods)
     report["captures"] = [str(capture) for capture in captures]
     return report
+
+
+def windowed() -> list[str]:
+    """The methods that compare windows of samples."""
+    return [name for name in METHODS if "window" in kinds.parameters("CorrelatorParams", name)]
 
 
 def _parts(capture: str | Path) -> list[str]:
@@ -313,9 +339,9 @@ def _pairs(report: dict[str, Any]) -> Table:
 
 def _groups(report: dict[str, Any], method: int) -> str:
     groups = report["groups"][method]
-    told = [", ".join(str(i + 1) for i in group) for group in groups if len(group) > 1]
+    shared = [", ".join(str(i + 1) for i in group) for group in groups if len(group) > 1]
     alone = [str(group[0] + 1) for group in groups if len(group) == 1]
-    parts = [f"flows {flows} share a bottleneck" for flows in told]
+    parts = [f"flows {flows} share a bottleneck" for flows in shared]
     if alone:
         parts.append(f"{', '.join(alone)} with none of the others")
     return f"{report['methods'][method]}: {'; '.join(parts)}."
@@ -329,7 +355,7 @@ def _time_figure(report: dict[str, Any], out: Path) -> Figure:
         plot.line(panels[0], series["at_s"], series["delay_ms"], f"flow {i + 1}", shades[str(i)])
     panels[0].set_ylabel("smoothed delay (ms)")
     panels[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
-    pairs = sorted({(told["a"], told["b"]) for told in report["log"]})
+    pairs = sorted({(one["a"], one["b"]) for one in report["log"]})
     colour = plot.colours([f"{a}-{b}" for a, b in pairs])
     for axes, m in zip(panels[1:], range(len(methods)), strict=True):
         _method_panel(axes, report, m, pairs, colour)
@@ -343,11 +369,11 @@ def _time_figure(report: dict[str, Any], out: Path) -> Figure:
 def _method_panel(
     axes: Any, report: dict[str, Any], method: int, pairs: Sequence[tuple[int, int]], colour: dict[str, str]
 ) -> None:
-    """Coefficients over time, or, of a method without one, the times at which it said `shared`."""
-    told = [one for one in report["log"] if one["method"] == method]
-    with_coefficient = any(one["coefficient"] is not None for one in told)
+    """Coefficients over time. Of a method without one: the times at which it said `shared`."""
+    log = [one for one in report["log"] if one["method"] == method]
+    with_coefficient = any(one["coefficient"] is not None for one in log)
     for row, (a, b) in enumerate(pairs):
-        of = [one for one in told if (one["a"], one["b"]) == (a, b)]
+        of = [one for one in log if (one["a"], one["b"]) == (a, b)]
         if with_coefficient:
             plot.line(
                 axes,

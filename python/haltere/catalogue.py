@@ -184,13 +184,13 @@ def _about(name: str, table: Mapping[str, Any]) -> str:
 
 def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
     """Names and a sentence each, by kind; of one kind where asked for."""
-    from . import studies as papers
+    from . import studies
 
     out: dict[str, list[tuple[str, str]]] = {}
     for entry in entries():
         out.setdefault(entry.kind, []).append((entry.name, entry.summary))
-    out["worlds"] = list(WORLDS.items())
-    out["studies"] = [(name, f"{about[0].upper()}{about[1:]}.") for name, about in papers.studies().items()]
+    out["worlds"] = [(name, world.about) for name, world in WORLDS.items()]
+    out["studies"] = [(name, f"{about[0].upper()}{about[1:]}.") for name, about in studies.studies().items()]
     if only is None:
         return out
     if only not in out:

@@ -13,8 +13,8 @@ from haltere import InputError, _core
 from haltere.characterize import characterize
 from haltere.characterize.measure import Cell, ellipse
 from haltere.characterize.scenarios import cases
-from haltere.experiment import Scenario
-from haltere.papers import Options
+from haltere.api import Scenario
+from haltere.studies import Options
 
 
 @pytest.mark.parametrize("kind", _core.names("queues"))

@@ -14,7 +14,8 @@ import pytest
 
 import haltere as package
 from conftest import haltere
-from haltere.runs.runner import Done, Task
+from haltere.runs.records import Done
+from haltere.runs.runner import Task
 from haltere.runs.store import Store
 
 
@@ -45,12 +46,12 @@ class Elsewhere:
 
 def test_workers_that_do_not_see_the_store_are_told_of(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    with pytest.raises(package.HaltereError, match="results directory must be one that all workers share"):
+    with pytest.raises(package.HaltereError, match="the workers do not share this results directory"):
         package.load(small).run(out=small.parent / "here", executor=Elsewhere(small.parent / "away"))  # type: ignore[arg-type]
 
 
 def test_a_worker_with_another_build_is_refused(small: Path) -> None:
-    with pytest.raises(package.RunsFailed, match="haltere must be the build of the caller"):
+    with pytest.raises(package.RunsFailed, match="its haltere is build 0.0.1\\+other, the caller.s is"):
         executor = Elsewhere(small.parent / "away", build="0.0.1+other")
         package.load(small).run(out=small.parent / "here", executor=executor)  # type: ignore[arg-type]
 
@@ -93,7 +94,7 @@ def test_an_address_without_a_scheduler_is_told(small: Path, monkeypatch: pytest
 
     monkeypatch.setattr(cluster, "_TIMEOUT_S", 1)
     with (
-        pytest.raises(package.HaltereError, match=r"scheduler must answer at tcp://127\.0\.0\.1:9 within 1 s"),
+        pytest.raises(package.HaltereError, match=r"no scheduler answered at tcp://127\.0\.0\.1:9 within 1 s"),
         cluster.dask("tcp://127.0.0.1:9"),
     ):
         pass

@@ -9,10 +9,10 @@ import pytest
 
 import haltere as package
 from conftest import SMALL, haltere
-from haltere import stats
-from haltere.compare import Difference, compare
+from haltere.analysis import stats
+from haltere.analysis.compare import Difference, compare
 from haltere.runs.query import query
-from haltere.stats import Mean
+from haltere.analysis.stats import Mean
 
 SWEEP = '\n[sweep]\n"topology.dumbbell.bottleneck.queue" = ["codel", "drop_tail"]\n"topology.dumbbell.pairs" = [2, 3]\n'
 

@@ -8,9 +8,9 @@ import pytest
 
 from haltere import load
 from haltere.errors import InputError
-from haltere.papers import Options, data, expected
-from haltere.papers import dctcp_hysteresis as study
-from haltere.papers import dctcp_hysteresis_paper as paper
+from haltere.studies import Options, data, expected
+from haltere.studies import dctcp_hysteresis as study
+from haltere.studies.dctcp_hysteresis import paper
 
 # Tables 4 and 6: sender, UDP rate, seconds.
 UDP = {

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haltere import load, measures
+from haltere import load
+from haltere.analysis import measures
 from haltere.errors import InputError
-from haltere.experiment import plan_runs
-from haltere.papers import Options, data, expected, iaas, iaas_matrix
-from haltere.results import Results
+from haltere.runs.plan import plan_runs
+from haltere.studies import Options, data, expected, iaas
+from haltere.studies.iaas import matrix as iaas_matrix
+from haltere.runs.results import Results
 
 
 def scenario(name: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from haltere import load
-from haltere.papers import Options, data
-from haltere.papers import mptcp_red as study
+from haltere.studies import Options, data
+from haltere.studies import mptcp_red as study
 
 
 def test_the_experiments_differ_in_the_main_stream_alone() -> None:

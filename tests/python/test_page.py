@@ -15,7 +15,7 @@ import pytest
 from haltere import load
 from haltere.report import overview, picture
 from haltere.report.document import Choice, Document
-from haltere.results import Results
+from haltere.runs.results import Results
 
 playwright = (
     pytest.importorskip("playwright.sync_api")

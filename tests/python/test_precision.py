@@ -9,8 +9,8 @@ import pytest
 
 import haltere as package
 from conftest import SMALL, haltere
-from haltere import metrics, stats
-from haltere.measures import Run
+from haltere.analysis import metrics, stats
+from haltere.analysis.measures import Run
 from haltere.runs.precision import next_count
 
 #: Flows that start at random times behind few packets of buffer: their shares differ from seed to seed.

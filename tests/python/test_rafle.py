@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from haltere.papers import expected
-from haltere.papers.rafle_router import DEFAULT_READINGS, READINGS, queue
-from haltere.papers.rafle_tasks import chance_of_gain, equal_share
+from haltere.studies import expected
+from haltere.studies.rafle.router import DEFAULT_READINGS, READINGS, queue
+from haltere.studies.rafle.tasks import chance_of_gain, equal_share
 
 FOLDER = Path(__file__).resolve().parents[2] / "papers" / "rafle"
 KB = 1000

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haltere import assets, stats
+from haltere import assets
+from haltere.analysis import stats
 from haltere.report import charts, plot
 from haltere.report.document import Document, Figure, Heading, Table, Text
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from haltere import stats
+from haltere.analysis import stats
 
 
 # Student's t table (two-sided 95 and 99 %), as printed in any book of statistics.

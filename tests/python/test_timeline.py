@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from conftest import SMALL, haltere
-from haltere import load, measures
+from haltere import load
+from haltere.analysis import measures
 from haltere.errors import InputError
 from haltere.report import timeline
-from haltere.results import Results
+from haltere.runs.results import Results
 
 
 @pytest.fixture(scope="module")

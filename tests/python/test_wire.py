@@ -94,7 +94,7 @@ def file(tmp_path: Path) -> Path:
 
 @privileged
 def test_a_run_on_the_wire_fills_the_same_tables(file: Path) -> None:
-    done = on_wire("run", file.name, "--world", "wire", "--anyway", cwd=file.parent)
+    done = on_wire("run", file.name, "--world", "wire", "--ignore-calibration", cwd=file.parent)
     assert done.returncode == 0, done.stderr
     assert "2/2 runs" in done.stderr and "Ping round-trip time" in done.stdout
     folder = file.parent / "results" / "net-wire"
@@ -110,7 +110,7 @@ def test_a_run_on_the_wire_fills_the_same_tables(file: Path) -> None:
         assert router["departed"] > 800
     # The results directory is one like any other.
     assert len(on_wire("hash", folder, cwd=file.parent, prefix=[]).stdout.splitlines()) == 3
-    flows = json.loads(on_wire("run", file.name, "--world", "wire", "--anyway", "--json", cwd=file.parent).stdout)
+    flows = json.loads(on_wire("run", file.name, "--world", "wire", "--ignore-calibration", "--json", cwd=file.parent).stdout)
     (point,) = flows["summary"]
     # Nothing is faster than the way, and never more than the line carries.
     assert point["ping_ms"]["p50"]["mean"] > 18.0
@@ -125,7 +125,7 @@ def test_it_works_in_a_user_namespace(file: Path) -> None:
     prefix = ["unshare", "-Urn"]
     if subprocess.run([*prefix, "true"], capture_output=True).returncode:
         pytest.skip("this kernel gives no user namespaces")
-    done = on_wire("run", file.name, "--world", "wire", "--anyway", "--seeds", "1", cwd=file.parent, prefix=prefix)
+    done = on_wire("run", file.name, "--world", "wire", "--ignore-calibration", "--seeds", "1", cwd=file.parent, prefix=prefix)
     assert done.returncode == 0, done.stderr
 
 
@@ -169,7 +169,7 @@ def test_without_privilege_one_line_says_what_is_needed(file: Path) -> None:
 @privileged
 def test_an_interrupt_takes_everything_down(file: Path) -> None:
     process = subprocess.Popen(
-        [*(PREFIX or []), *command("run", file.name, "--world", "wire", "--anyway", "--set", "duration=60s")],
+        [*(PREFIX or []), *command("run", file.name, "--world", "wire", "--ignore-calibration", "--set", "duration=60s")],
         cwd=file.parent,
         stderr=subprocess.PIPE,
         text=True,
@@ -185,7 +185,7 @@ def test_an_interrupt_takes_everything_down(file: Path) -> None:
     manifest = json.loads((file.parent / "results" / "net-wire" / "manifest.json").read_text())
     assert not manifest["complete"] and manifest["runs"] == []
     # Its namespaces had no name, and with the process the last descriptor of them is gone.
-    again = on_wire("run", file.name, "--world", "wire", "--anyway", "--seeds", "1", cwd=file.parent)
+    again = on_wire("run", file.name, "--world", "wire", "--ignore-calibration", "--seeds", "1", cwd=file.parent)
     assert again.returncode == 0, again.stderr
 
 
@@ -196,7 +196,7 @@ def test_uploads_go_to_a_real_server(tmp_path: Path) -> None:
         pytest.skip("pyftpdlib is not installed")
     path = tmp_path / "ftp.toml"
     path.write_text(UPLOADS)
-    done = on_wire("run", path.name, "--world", "wire", "--anyway", cwd=tmp_path)
+    done = on_wire("run", path.name, "--world", "wire", "--ignore-calibration", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     import haltere as package
 
@@ -233,7 +233,7 @@ multipath = { scheduler = "linux", tune_send_buffer = true, opportunistic = fals
 @privileged
 def test_a_stream_goes_over_two_paths_of_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "stream.toml").write_text(STREAM)
-    done = on_wire("run", "stream.toml", "--world", "wire", "--anyway", cwd=tmp_path)
+    done = on_wire("run", "stream.toml", "--world", "wire", "--ignore-calibration", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     import haltere as package
 
@@ -254,7 +254,7 @@ def test_a_stream_goes_over_two_paths_of_the_kernel(tmp_path: Path) -> None:
 
 @privileged
 def test_both_worlds_are_compared(file: Path) -> None:
-    done = on_wire("compare-worlds", file.name, "--anyway", "--json", cwd=file.parent)
+    done = on_wire("compare-worlds", file.name, "--ignore-calibration", "--json", cwd=file.parent)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     rows = {row["metric"]: row for row in told["rows"]}

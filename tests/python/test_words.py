@@ -8,11 +8,13 @@ import pytest
 
 from conftest import ROOT
 from haltere import load
-from haltere.experiment import Scenario
-from haltere.report import layout, overview, picture, words
+from haltere.api import Scenario
+from haltere.analysis.measures import by_point
+from haltere.report import layout, picture, words
+from haltere.report.network import Network
 
 
-def network(text: str) -> picture.Network:
+def network(text: str) -> Network:
     drawn = picture.network(Scenario.from_toml(text).to_dict())
     assert drawn is not None
     return drawn
@@ -53,16 +55,16 @@ def test_the_network_of_every_study_can_be_drawn_without_boxes_on_boxes(file: Pa
 def test_a_window_that_fills_its_buffer_is_warned_of(small: Path) -> None:
     narrow = load(small).with_values({"tcp.recv_buffer": "6kB", "traffic.0.congestion": "cubic"})
     done = narrow.run(seeds=1)
-    points = overview.by_point(done)
+    points = by_point(done)
     told = "\n".join(words.cautions(done, points))
     assert "Windows of bulk flows reach the buffer" in told and "No watched link was more than 80 % busy" in told
     wide = load(small).run(seeds=1)
-    assert "buffer" not in "\n".join(words.cautions(wide, overview.by_point(wide)))
+    assert "buffer" not in "\n".join(words.cautions(wide, by_point(wide)))
 
 
 def test_the_winner_is_named_only_where_the_seeds_agree(small: Path) -> None:
     even = load(small).with_values({"traffic.0.congestion": "cubic", "topology.dumbbell.bottleneck.queue": "fq_codel"})
-    told = words.sentences(even.run(seeds=2), overview.by_point(even.run(seeds=2)))
+    told = words.sentences(even.run(seeds=2), by_point(even.run(seeds=2)))
     assert told[0].startswith(
         "2 cubic bulk flows ran for 3 s, of which the first 1 s are left out, with 2 seeds: 2 runs."
     )
@@ -72,4 +74,4 @@ def test_the_winner_is_named_only_where_the_seeds_agree(small: Path) -> None:
         .with_values({"traffic.0.congestion": ["bbr", "vegas"], "topology.dumbbell.bottleneck.queue": "drop_tail"})
         .run(seeds=3)
     )
-    assert any("Of all flows bbr won" in one for one in words.sentences(unlike, overview.by_point(unlike)))
+    assert any("Of all flows bbr won" in one for one in words.sentences(unlike, by_point(unlike)))

@@ -1,10 +1,10 @@
 """Two variants side by side: paired differences over common seeds.
 
-Each component of a run draws from its own stream, seeded by (seed, name), so two variants of one seed meet the same chance. What
-chance does to both cancels in the difference of the pair, and its interval is narrower than that of two unpaired means.
+Each component of a run draws from its own stream, seeded by (seed, name). So two variants of one seed get the same random draws. What
+the draws do to both cancels in the difference of the pair, and its interval is narrower than that of two unpaired means.
 
-The effect size is Cohen's d of paired values: the mean difference over the standard deviation of the differences. It says how large
-the difference is beside what chance does from seed to seed (0.2 small, 0.5 medium, 0.8 large, after Cohen 1988).
+The effect size is Cohen's d of paired values: the mean difference over the standard deviation of the differences. It compares
+the difference with the spread from seed to seed (0.2 small, 0.5 medium, 0.8 large, after Cohen 1988).
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ class Difference:
 
     @property
     def effect(self) -> float:
-        """Cohen's d of the pairs; NaN where the difference never varies."""
+        """Cohen's d of the pairs; NaN if the difference never varies."""
         return self.difference.mean / self.difference.sd if self.difference.sd else math.nan
 
     @property
-    def told_apart(self) -> bool:
+    def significant(self) -> bool:
         """The interval leaves out 0: the two differ at this confidence."""
         return not self.difference.low <= 0 <= self.difference.high
 
@@ -106,10 +106,10 @@ class Difference:
         if self.difference.mean == 0 and self.difference.half == 0:
             return f"{self.metric}{at}: {first} and {second} are equal in all {n} seeds."
         interval = f"{_figure(low)} to {_figure(high)}{unit}, {n} seeds"
-        if not self.told_apart:
+        if not self.significant:
             return (
-                f"{self.metric}{at}: no difference can be told; {second} less {first} is {_figure(self.difference.mean)}{unit} "
-                f"on average and may be anything from {interval}."
+                f"{self.metric}{at}: no significant difference; {second} minus {first} is {_figure(self.difference.mean)}{unit} "
+                f"on average, with an interval from {interval}."
             )
         share = f", {abs(self.difference.mean / self.a.mean):.1%}" if self.a.mean else ""
         size = "" if math.isnan(self.effect) else f"; {_size(self.effect)} effect, d = {self.effect:.2g}"
@@ -117,8 +117,8 @@ class Difference:
         amount = f"{_figure(abs(self.difference.mean))}{unit}"
         return f"{self.metric}{at}: {second} is {amount}{share} {word} than {first} ({interval}{size})."
 
-    def told(self) -> dict[str, Any]:
-        """For programs."""
+    def to_dict(self) -> dict[str, Any]:
+        """For programs. ``told_apart`` is the name that ``significant`` had one version ago."""
 
         def plain(value: float) -> float | None:
             return value if math.isfinite(value) else None
@@ -127,7 +127,7 @@ class Difference:
             "point": self.point, "metric": self.metric, "unit": self.unit, "seeds": self.difference.n,
             "a": self.a.mean, "b": self.b.mean, "difference": self.difference.mean, "low": plain(self.difference.low),
             "high": plain(self.difference.high), "confidence": self.difference.confidence, "effect": plain(self.effect),
-            "told_apart": self.told_apart, "sentence": self.sentence(),
+            "significant": self.significant, "told_apart": self.significant, "sentence": self.sentence(),
         }  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def compare(
     names: Sequence[str] = (),
     confidence: float = 0.95,
 ) -> list[Difference]:
-    """Every metric of every pair of points: ``b`` less ``a``, paired by seed.
+    """Every metric of every pair of points: ``b`` minus ``a``, paired by seed.
 
     ``names``: which metrics; default: all that both have. A side is a results directory, or ``DIR@key=value`` for the points with these
     swept values. Points make a pair when the swept values that are not named agree.
@@ -211,7 +211,7 @@ def _differences(
     out = []
     for name in shared:
         a, b = ([run[name] for run in side] for side in values)
-        unit = metrics.METRICS[name.partition(".")[0]].unit
+        unit = metrics.metric(name).unit
         pair = (stats.mean(a, confidence), stats.mean(b, confidence), stats.paired_difference(b, a, confidence))
         out.append(Difference(point, name, unit, *pair))
     return out

@@ -6,26 +6,32 @@ Every rate is in Mbit/s of payload after the warm-up, every delay in millisecond
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from ..runs.results import Results
-    from ..runs.runner import Done
+from .. import _core, kinds
+from ..runs.records import Done, Point
 
-__all__ = ["QueueSeries", "Run", "seconds", "span_s"]
+__all__ = ["QueueSeries", "Run", "Tables", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
 
 Array = NDArray[np.float64]
 
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+class Tables(Protocol):
+    """What holds runs and their tables: :class:`haltere.Results`."""
+
+    points: list[Point]
+    runs: list[Done]
+
+    def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
+        """The table of that name of one run."""
 
 
 def seconds_of(text: str) -> float:
@@ -34,10 +40,7 @@ def seconds_of(text: str) -> float:
     >>> seconds_of("100.1s"), seconds_of("20ms")
     (100.1, 0.02)
     """
-    found = re.fullmatch(r"([0-9.eE+-]*[0-9.])\s*(ns|us|ms|s|min|h)", text)
-    if not found:
-        raise ValueError(f"seconds_of: text must be a span such as `20ms`, got `{text}`")
-    return float(found[1]) * _UNITS_S[found[2]]
+    return _core.parse_quantity("duration", text)
 
 
 def seconds(scenario: Mapping[str, Any]) -> float:
@@ -45,9 +48,27 @@ def seconds(scenario: Mapping[str, Any]) -> float:
     return seconds_of(scenario["duration"])
 
 
+def warmup_s(scenario: Mapping[str, Any]) -> float:
+    """How long the warm-up of this scenario lasts, in seconds."""
+    return seconds_of(scenario["warmup"])
+
+
 def span_s(scenario: Mapping[str, Any]) -> float:
     """The seconds over which rates are taken: the run less its warm-up."""
-    return seconds(scenario) - seconds_of(scenario.get("warmup", "0s"))
+    return seconds(scenario) - warmup_s(scenario)
+
+
+def traffic_name(place: int, entry: Mapping[str, Any]) -> str:
+    """What the results call a traffic entry, from its place in the file (from 0)."""
+    return str(entry.get("name") or _core.traffic_name(str(entry["kind"]), place))
+
+
+def by_point(results: Tables) -> list[tuple[Point, list[Run]]]:
+    """The points of the sweep that have runs, each with its runs."""
+    runs: dict[int, list[Run]] = {}
+    for done in results.runs:
+        runs.setdefault(done.point, []).append(Run(results, done))
+    return [(results.points[i], each) for i, each in sorted(runs.items())]
 
 
 @dataclass(frozen=True)
@@ -64,9 +85,29 @@ class QueueSeries:
 class Run:
     """One run and what can be read off it. Tables are read when first asked for."""
 
-    def __init__(self, results: Results, done: Done) -> None:
+    def __init__(self, results: Tables, done: Done) -> None:
         self.results, self.done = results, done
         self.scenario = results.points[done.point].scenario
+
+    @cached_property
+    def warmup_s(self) -> float:
+        """The length of the warm-up, in seconds."""
+        return warmup_s(self.scenario)
+
+    @cached_property
+    def data_flows(self) -> pa.Table:
+        """The rows of the table `flows` whose flows carry data (TCP, UDP)."""
+        return self.flows.filter(self._carries_data)
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """The traffic kinds of its flows."""
+        return [str(kind) for kind in pc.unique(self.flows["kind"]).to_pylist()]
+
+    @cached_property
+    def _carries_data(self) -> pa.ChunkedArray:
+        data = [kind for kind in self.kinds if kinds.traffic(kind).data]
+        return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=pa.array(data, pa.string()))
 
     def _table(self, name: str) -> pa.Table:
         return self.results.run_table(name, self.done)
@@ -90,7 +131,7 @@ class Run:
 
         Taken from the later of warm-up and start to the earliest of completion, stop and end.
         """
-        keep = pc.not_equal(self.flows["kind"], "ping")
+        keep = self._carries_data
         if group is not None:
             keep = pc.and_(keep, pc.equal(self.flows["group"], group))
         if sender is not None:
@@ -100,24 +141,38 @@ class Run:
 
     @cached_property
     def completions(self) -> pa.Table | None:
-        """The table `completions`, one row a flow that came and went, of those born after the warm-up; ``None`` without such traffic."""
-        if not {"poisson", "incast"} & set(self.flows["kind"].to_pylist()):
+        """The table `completions`, one row a flow that came and went, of those that started after the warm-up; ``None`` without such traffic."""
+        if not any(kinds.traffic(kind).completes for kind in self.kinds):
             return None
         table = self._table("completions")
-        return table.filter(
-            pc.greater_equal(table["start_ns"], int(seconds_of(self.scenario.get("warmup", "0s")) * 1e9))
-        )
+        return table.filter(pc.greater_equal(table["start_ns"], int(self.warmup_s * 1e9)))
 
-    def completion(self, group: str, column: str, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
-        """A column of `completions`, NaN where the flow did not end: of one traffic entry, of sizes in bytes over the first and up to the second."""
+    def completion(self, group: str | None, column: str, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
+        """A column of `completions`, NaN if the flow did not end: of one traffic entry or of all.
+
+        ``sizes``: only flows of sizes in bytes over the first and up to the second.
+        """
         if self.completions is None:
             return np.empty(0)
-        flow = pc.equal(self.completions["flow"].cast(pa.string()), group)
-        rows = self.completions.filter(flow)
+        rows = self.completions
+        if group is not None:
+            rows = rows.filter(pc.equal(rows["flow"].cast(pa.string()), group))
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
         return chosen
+
+    def upload_s(self, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
+        """Seconds that each upload took, of those that began and ended after the warm-up; of files over the first size and up to the second."""
+        rows = self.table("tasks").select(["file_bytes", "start_ns", "end_ns"]).to_pylist()
+        took = [
+            (row["end_ns"] - row["start_ns"]) * 1e-9
+            for row in rows
+            if row["end_ns"] is not None
+            and row["start_ns"] >= self.warmup_s * 1e9
+            and sizes[0] < row["file_bytes"] <= sizes[1]
+        ]
+        return np.array(took)
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""
@@ -127,17 +182,18 @@ class Run:
     def ping_ms(self) -> Array:
         """The round-trip times of pings sent after the warm-up, ms."""
         at, rtt = self.ping_series()
-        return rtt[at >= seconds_of(self.scenario.get("warmup", "0s"))]
+        return rtt[at >= self.warmup_s]
 
-    def _link(self, link: str) -> dict[str, Any]:
+    def link(self, link: str) -> dict[str, Any]:
+        """The row of the table `links` of one direction of a link."""
         rows: list[dict[str, Any]] = self.links.filter(pc.equal(self.links["link"], link)).to_pylist()
         if not rows:
             raise KeyError(f"link must be one of {', '.join(self.links['link'].to_pylist())}, got `{link}`")
         return rows[0]
 
     def drops(self, link: str) -> int:
-        """Packets that the queue of this link dropped after the warm-up, for want of room or to tell congestion."""
-        row = self._link(link)
+        """Packets that the queue of this link dropped after the warm-up, because it was full or as a congestion signal."""
+        row = self.link(link)
         return int(row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"])
 
     def queue(self, link: str) -> QueueSeries:
@@ -150,23 +206,22 @@ class Run:
         )
 
     def mean_queue_packets(self, link: str) -> float:
-        """Packets that wait at this link on average, discipline and ring together; NaN where queues were not sampled."""
+        """Packets that wait at this link on average, discipline and ring together; NaN if queues were not sampled."""
         series = self.queue(link)
-        after = series.at_s >= seconds_of(self.scenario.get("warmup", "0s"))
+        after = series.at_s >= self.warmup_s
         return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
     def has_ring(self, link: str) -> bool:
-        """True where something ever waited in the device ring of this link."""
+        """True if something ever waited in the device ring of this link."""
         return bool(self.queue(link).ring_packets.any())
 
     def groups(self) -> list[str]:
         """The traffic entries whose flows carry data (TCP, UDP), in the experiment's order."""
-        rows = self.flows.filter(pc.not_equal(self.flows["kind"], "ping"))
-        return list(dict.fromkeys(rows["group"].to_pylist()))
+        return list(dict.fromkeys(self.data_flows["group"].to_pylist()))
 
     def classes(self) -> dict[str, list[str]]:
-        """The flows that carry data by what they are: their traffic entry, and where that deals out several controls, the control, too."""
-        rows = self.flows.filter(pc.not_equal(self.flows["kind"], "ping")).select(["flow", "group", "congestion"]).to_pylist()  # fmt: skip
+        """The flows that carry data by class: the traffic entry, and the control if the entry assigns several."""
+        rows = self.data_flows.select(["flow", "group", "congestion"]).to_pylist()
         controls: dict[str, set[str]] = {}
         for row in rows:
             controls.setdefault(row["group"], set()).add(row["congestion"])
@@ -179,8 +234,8 @@ class Run:
 
     def goodput_of(self, flows: Sequence[str]) -> Array:
         """Payload delivered in order, Mbit/s, one value for each of these flows; see :meth:`goodput_mbit`."""
-        told = dict(zip(self.flows["flow"].to_pylist(), self.flows["goodput_bps"].to_pylist(), strict=True))
-        return np.array([(told[flow] or 0.0) * 1e-6 for flow in flows])
+        rates = dict(zip(self.flows["flow"].to_pylist(), self.flows["goodput_bps"].to_pylist(), strict=True))
+        return np.array([(rates[flow] or 0.0) * 1e-6 for flow in flows])
 
     def watched(self) -> list[str]:
         """The links whose queue was sampled."""
@@ -189,32 +244,32 @@ class Run:
 
     def queue_delay_ms(self, link: str) -> Array:
         """How long a packet that arrived would wait in the discipline of a watched link, ms: one value a sample after the warm-up."""
-        rate = self._link(link)["rate_bps"]
+        rate = self.link(link)["rate_bps"]
         if rate is None:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
         series = self._table("queue_series").select(["at_ns", "link", "bytes"])
         series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
-        after = series["at_ns"].to_numpy() * 1e-9 >= seconds_of(self.scenario.get("warmup", "0s"))
+        after = series["at_ns"].to_numpy() * 1e-9 >= self.warmup_s
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
 
     def sent(self, link: str) -> int:
         """Packets that the line of this link took after the warm-up."""
-        return int(self._link(link)["sent_after_warmup"])
+        return int(self.link(link)["sent_after_warmup"])
 
     def marks(self, link: str) -> int:
         """Packets that the queue of this link marked CE after the warm-up."""
-        return int(self._link(link)["marked_after_warmup"])
+        return int(self.link(link)["marked_after_warmup"])
 
     def utilisation(self, link: str) -> float:
         """Part of the link's rate that was used after the warm-up, framing included; NaN for a link without rate."""
-        row = self._link(link)
+        row = self.link(link)
         return float("nan") if row["utilisation"] is None else float(row["utilisation"])
 
     def rate_series(self, group: str | None) -> tuple[Array, Array] | None:
         """Mean goodput of a flow of a traffic entry (``None``: of all) over time, warm-up included: times (s) and Mbit/s.
 
-        ``None`` where flows were not sampled.
+        ``None`` if flows were not sampled.
         """
         if group is None:
             return self.rate_of(None)
@@ -240,5 +295,5 @@ class Run:
         if series is None:
             return None
         at, rate = series
-        kept = rate[at > seconds_of(self.scenario.get("warmup", "0s"))]
+        kept = rate[at > self.warmup_s]
         return kept if len(kept) > 1 else None

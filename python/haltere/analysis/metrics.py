@@ -1,35 +1,88 @@
-"""Metrics by name: one number a run, for the stopping rule and for comparisons.
+"""Metrics: one number that is read off a run. This is the only list of them; one entry of ``METRICS`` adds one.
 
-A name alone means the whole run; with a dot behind it one traffic entry or one watched link: ``goodput.bulk1``,
-``queue.left>right``.
+The report, the sentences, comparisons of variants and of worlds, the stopping rule and the command line read this list.
+A name alone means the whole run. A part after a dot means one traffic entry, one watched link, or another part that the metric
+has: ``goodput.bulk1``, ``queue.left>right``.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
 
 import numpy as np
 
 from ..errors import InputError
 from . import stats
-from .measures import Run
+from .measures import Array, Run
+from .stats import Mean
 
-__all__ = ["METRICS", "Metric", "check", "default", "every", "named"]
+__all__ = [
+    "METRICS", "PARTS", "SIZES", "Measure", "Metric", "check", "default", "every", "in_table", "mean_of", "metric", "named",
+    "parts", "worlds",
+]  # fmt: skip
 
 NAN = math.nan
+Measure = Callable[[Run, str | None], float]
+#: Where a metric is shown without being asked for: in comparisons of variants, and in comparisons of worlds.
+Shown = Literal["variants", "worlds"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a name stands for; ``part`` says what may follow its dot."""
+    """One metric."""
 
-    unit: str
+    name: str
     about: str
-    of: Callable[[Run, str | None], float]
+    unit: str
+    of: Measure
+    """Computes it from one run and a part (``None``: the whole run). NaN if the run has none."""
+    better: Literal["higher", "lower", "neither"]
+    digits: int
+    """Decimals in a table."""
     part: str = ""
+    """What may follow its dot: a key of ``PARTS``."""
+    label: str = ""
+    """Its name in a row of a table; default: ``about``."""
+    table: str = ""
+    """The table of the report in which it is a column, if any: see :mod:`haltere.analysis.summary`."""
+    column: str = ""
+    """The heading of that column; default: the label and the unit."""
+    key: str = ""
+    """Its name in a summary for programs; default: ``name``."""
+    shown: tuple[Shown, ...] = ("variants", "worlds")
+    percent: bool = False
+    """It is a part of 1, which people read in per cent."""
+    rare: bool = False
+    """A comparison leaves it out if it is 0 on both sides."""
+    judged: bool = False
+    """The stopping rule takes it if none is named."""
+
+    @property
+    def heading(self) -> str:
+        """What stands above its column."""
+        return self.column or (f"{self.row} ({self.unit})" if self.unit else self.row)
+
+    @property
+    def row(self) -> str:
+        """What stands before its row."""
+        return self.label or self.about
+
+    @property
+    def printed(self) -> tuple[float, str]:
+        """The factor and the unit in which people read it."""
+        return (100.0, "%") if self.percent else (1.0, self.unit)
+
+    def best(self, values: Sequence[float]) -> int:
+        """The place of the best value; of the least if neither higher nor lower is better."""
+        return int(np.argmax(values)) if self.better == "higher" else int(np.argmin(values))
+
+
+# -- how they are computed ------------------------------------------------------------------------------------------------
 
 
 def _goodput(run: Run, group: str | None) -> float:
@@ -37,45 +90,156 @@ def _goodput(run: Run, group: str | None) -> float:
     return float(rates.sum()) if len(rates) else NAN
 
 
+def _goodput_flow(run: Run, of: str | None) -> float:
+    rates = run.goodput_mbit() if of is None else run.goodput_of(run.classes().get(of, []))
+    return float(rates.mean()) if len(rates) else NAN
+
+
+def _share(run: Run, of: str | None) -> float:
+    classes = run.classes()
+    if of is None or of not in classes or len(classes) < 2:
+        return NAN
+    return float(run.goodput_of(classes[of]).sum() / max(float(run.goodput_mbit().sum()), 1e-9))
+
+
 def _jain(run: Run, group: str | None) -> float:
     rates = run.goodput_mbit(group)
     return stats.jain(rates) if len(rates) > 1 else NAN
 
 
-def _ping(q: float) -> Callable[[Run, str | None], float]:
-    def measure(run: Run, _: str | None) -> float:
-        times = run.ping_ms()
-        return stats.percentile(times, q) if len(times) else NAN
-
-    return measure
+def _percentile(values: Array, q: float) -> float:
+    return stats.percentile(values, q) if len(values) else NAN
 
 
-def _link(measure: Callable[[Run, str], float]) -> Callable[[Run, str | None], float]:
-    """Of one link; of the first watched one where none is named."""
+def _ping(q: float) -> Measure:
+    return lambda run, _: _percentile(run.ping_ms(), q)
+
+
+def _link(measure: Callable[[Run, str], float | None]) -> Measure:
+    """Of one link; of the first watched one if none is named."""
 
     def of(run: Run, link: str | None) -> float:
         watched = run.watched()
         if link is None and not watched:
             return NAN
-        return float(measure(run, link or watched[0]))
+        value = measure(run, link or watched[0])
+        return NAN if value is None else float(value)
 
     return of
 
 
-METRICS = {
-    "goodput": Metric("Mbit/s", "payload delivered in order, all flows together", _goodput, "traffic"),
-    "jain": Metric("", "Jain's index over the flows' goodput", _jain, "traffic"),
-    "ping_p50": Metric("ms", "median ping round-trip time", _ping(50)),
-    "ping_p95": Metric("ms", "95th percentile of the ping round-trip times", _ping(95)),
-    "ping_p99": Metric("ms", "99th percentile of the ping round-trip times", _ping(99)),
-    "utilisation": Metric("", "part of the link's rate that was used", _link(Run.utilisation), "link"),
-    "queue": Metric("packets", "mean queue", _link(Run.mean_queue_packets), "link"),
-    "drops": Metric("packets", "packets that the queue dropped", _link(Run.drops), "link"),
-    "marks": Metric("packets", "packets that the queue marked", _link(Run.marks), "link"),
+def _wait(run: Run, link: str) -> float:
+    if run.link(link)["rate_bps"] is None:
+        return NAN
+    waits = run.queue_delay_ms(link)
+    return float(waits.mean()) if len(waits) else NAN
+
+
+#: Sizes of flows, in bytes: over the first and up to the second.
+SIZES = {
+    "all": (0.0, math.inf),
+    "up to 100 kB": (0.0, 1e5),
+    "100 kB to 10 MB": (1e5, 1e7),
+    "over 10 MB": (1e7, math.inf),
 }
 
 
-def check(names: list[str], where: str) -> None:
+def _completion(column: str, q: float, scale: float = 1.0) -> Measure:
+    """A percentile over the flows that ended; the part is a traffic entry and one of ``SIZES``: ``web/up to 100 kB``."""
+
+    def of(run: Run, part: str | None) -> float:
+        group, _, size = (part or "").rpartition("/")
+        values = run.completion(group or None, column, SIZES[size or "all"])
+        return _percentile(values[~np.isnan(values)] * scale, q)
+
+    return of
+
+
+def _uploads(run: Run, _: str | None) -> float:
+    return float(len(run.upload_s())) if len(run.table("tasks")) else NAN
+
+
+def _upload(sizes: tuple[float, float]) -> Measure:
+    def of(run: Run, _: str | None) -> float:
+        times = run.upload_s(sizes)
+        return float(times.mean()) if len(times) else NAN
+
+    return of
+
+
+def _completion_parts(run: Run) -> list[str]:
+    if run.completions is None:
+        return []
+    return [f"{group}/{size}" for group in run.groups() for size in SIZES]
+
+
+#: What may follow the dot of a metric, and which there are in a run.
+PARTS: dict[str, Callable[[Run], list[str]]] = {
+    "": lambda run: [],
+    "traffic": Run.groups,
+    "class": lambda run: list(run.classes()),
+    "link": Run.watched,
+    "completion": _completion_parts,
+}
+
+# -- the list -------------------------------------------------------------------------------------------------------------
+
+_ONLY_ASKED: tuple[Shown, ...] = ()
+_ALL = (
+    Metric("goodput", "payload delivered in order, all flows together", "Mbit/s", _goodput, "higher", 2, "traffic",
+           label="goodput of all flows", table="traffic", column="goodput (Mbit/s)", key="goodput_mbit", judged=True),
+    Metric("goodput_flow", "mean goodput of a flow", "Mbit/s", _goodput_flow, "higher", 2, "class",
+           table="classes", column="goodput of a flow (Mbit/s)", shown=_ONLY_ASKED),
+    Metric("share", "part of all goodput that flows of one class got", "", _share, "neither", 1, "class",
+           label="share", table="classes", column="share of all (%)", shown=("worlds",), percent=True),
+    Metric("jain", "Jain's index over the flows' goodput", "", _jain, "higher", 4, "traffic",
+           label="Jain's index", table="traffic", judged=True),
+    Metric("ping_p50", "median ping round-trip time", "ms", _ping(50), "lower", 1,
+           label="ping: median", table="ping", column="p50", key="p50", judged=True),
+    Metric("ping_p95", "95th percentile of the ping round-trip times", "ms", _ping(95), "lower", 1,
+           label="ping: 95th percentile", table="ping", column="p95", key="p95"),
+    Metric("ping_p99", "99th percentile of the ping round-trip times", "ms", _ping(99), "lower", 1,
+           label="ping: 99th percentile", table="ping", column="p99", key="p99", shown=("variants",)),
+    Metric("utilisation", "part of the link's rate that was used", "", _link(Run.utilisation), "higher", 3, "link",
+           label="utilisation", table="links", percent=True),
+    Metric("queue", "mean queue", "packets", _link(Run.mean_queue_packets), "lower", 1, "link",
+           table="links", key="mean_queue_packets", shown=("variants",)),
+    Metric("drops", "packets that the queue dropped", "packets", _link(Run.drops), "lower", 0, "link",
+           table="links", column="drops", shown=("variants",)),
+    Metric("marks", "packets that the queue marked", "packets", _link(Run.marks), "neither", 0, "link",
+           table="links", column="marks", shown=("variants",)),
+    Metric("queue_counted", "mean queue over time, from the queue's counters", "packets",
+           _link(lambda run, link: run.link(link)["mean_queue_packets"]), "lower", 2, "link",
+           label="mean queue", shown=("worlds",)),
+    Metric("drop_rate", "part of the packets that the queue dropped", "", _link(lambda run, link: run.link(link)["drop_rate"]),
+           "lower", 4, "link", label="dropped", shown=("worlds",), percent=True),
+    Metric("mark_rate", "part of the packets that the queue marked", "", _link(lambda run, link: run.link(link)["mark_rate"]),
+           "neither", 4, "link", label="marked", shown=("worlds",), percent=True, rare=True),
+    Metric("wait", "mean time that a packet waits in the queue", "ms", _link(_wait), "lower", 1, "link", shown=_ONLY_ASKED),
+    Metric("fct_p50", "median flow completion time", "ms", _completion("fct_ns", 50, 1e-6), "lower", 3, "completion",
+           table="completions", column="FCT p50 (ms)", key="fct_ms_p50", shown=_ONLY_ASKED),
+    Metric("fct_p95", "95th percentile of the flow completion times", "ms", _completion("fct_ns", 95, 1e-6), "lower", 3, "completion",
+           table="completions", column="p95", key="fct_ms_p95", shown=_ONLY_ASKED),
+    Metric("fct_p99", "99th percentile of the flow completion times", "ms", _completion("fct_ns", 99, 1e-6), "lower", 3, "completion",
+           table="completions", column="p99", key="fct_ms_p99", shown=_ONLY_ASKED),
+    Metric("slowdown_p50", "median slowdown of the flows", "", _completion("slowdown", 50), "lower", 2, "completion",
+           table="completions", column="slowdown p50", shown=_ONLY_ASKED),
+    Metric("slowdown_p99", "99th percentile of the slowdowns", "", _completion("slowdown", 99), "lower", 2, "completion",
+           table="completions", column="p99", shown=_ONLY_ASKED),
+    Metric("uploads", "uploads done", "", _uploads, "higher", 0, shown=("worlds",)),
+    Metric("upload_small", "mean time of an upload of up to 16 kB", "s", _upload((0.0, 16e3)), "lower", 2,
+           label="upload, up to 16 kB: mean time", shown=("worlds",)),
+    Metric("upload_large", "mean time of an upload above 16 kB", "s", _upload((16e3, math.inf)), "lower", 2,
+           label="upload, above 16 kB: mean time", shown=("worlds",)),
+)  # fmt: skip
+
+METRICS: dict[str, Metric] = {one.name: one for one in _ALL}
+
+
+# -- questions to the list ------------------------------------------------------------------------------------------------
+
+
+def check(names: Sequence[str], where: str) -> None:
     """Refuses names that no run has; what follows a dot is checked against the first run."""
     for name in names:
         head, dot, _ = name.partition(".")
@@ -88,34 +252,71 @@ def check(names: list[str], where: str) -> None:
             raise InputError(f"{where}: metric must be `{head}` without a part, got `{name}`")
 
 
+def metric(name: str) -> Metric:
+    """The metric of that name, which may have a part."""
+    return METRICS[name.partition(".")[0]]
+
+
 def parts(run: Run, kind: str) -> list[str]:
     """What may follow the dot of a metric of that kind."""
-    return {"traffic": run.groups, "link": run.watched}[kind]() if kind else []
+    return PARTS[kind](run)
 
 
 def named(run: Run, name: str) -> float:
-    """The metric of that name; NaN where the run has none, such as a ping time without pings."""
+    """The metric of that name; NaN if the run has none, such as a ping time without pings."""
     head, dot, part = name.partition(".")
-    metric = METRICS[head]
-    if dot and part not in parts(run, metric.part):
-        known = ", ".join(f"`{head}.{one}`" for one in parts(run, metric.part)) or "none"
+    one = METRICS[head]
+    if dot and part not in parts(run, one.part):
+        known = ", ".join(f"`{head}.{other}`" for other in parts(run, one.part)) or "none"
         raise InputError(f"metric must be `{head}` or one of {known}, got `{name}`")
-    return metric.of(run, part if dot else None)
+    return one.of(run, part if dot else None)
+
+
+def mean_of(runs: Sequence[Run], one: Metric | str, part: str | None = None) -> Mean | None:
+    """The mean of a metric over those runs that have it; ``None`` if none has."""
+    of = (METRICS[one] if isinstance(one, str) else one).of
+    values = [value for value in (of(run, part) for run in runs) if not math.isnan(value)]
+    return stats.mean(values) if values else None
 
 
 def default(run: Run) -> list[str]:
-    """What a run is judged by when nobody says: its goodput, fairness and median delay, where it has them."""
-    return [name for name in ("goodput", "jain", "ping_p50") if not math.isnan(named(run, name))]
+    """What the stopping rule takes if no metric is named: those marked so that the run has."""
+    return [name for name, one in METRICS.items() if one.judged and not math.isnan(one.of(run, None))]
+
+
+def in_table(table: str) -> list[Metric]:
+    """The columns of a table of the report."""
+    return [one for one in METRICS.values() if one.table == table]
 
 
 def every(run: Run) -> dict[str, float]:
-    """All metrics that the run has. Parts only where there is more than one to tell apart."""
+    """All metrics that comparisons of variants show and that the run has. Parts only if there is more than one to tell apart."""
     names = []
-    for head, metric in METRICS.items():
-        some = parts(run, metric.part)
-        if metric.part != "link" or len(some) == 1:
+    for head, one in METRICS.items():
+        if "variants" not in one.shown:
+            continue
+        some = parts(run, one.part)
+        if one.part != "link" or len(some) == 1:
             names.append(head)
         if len(some) > 1:
-            names += [f"{head}.{one}" for one in some]
+            names += [f"{head}.{part}" for part in some]
     values = {name: named(run, name) for name in names}
-    return {name: value for name, value in values.items() if not np.isnan(value)}
+    return {name: value for name, value in values.items() if not math.isnan(value)}
+
+
+#: Kinds of parts that a comparison of worlds goes through; of others the whole run is compared.
+_THROUGH = ("class", "link")
+
+
+def worlds(run: Run) -> Iterator[tuple[str, Metric, str | None]]:
+    """What comparisons of worlds show: the name of the row, the metric, and its part."""
+    shown = [one for one in METRICS.values() if "worlds" in one.shown]
+    for kind, some in groupby(shown, lambda one: one.part if one.part in _THROUGH else ""):
+        group = list(some)
+        if not kind:
+            yield from ((one.row, one, None) for one in group)
+        for part in parts(run, kind):
+            if kind == "link" and not run.sent(part):
+                continue
+            for one in group:
+                yield (f"{part}: {one.row}" if kind == "link" else f"{one.row} of {part}"), one, part

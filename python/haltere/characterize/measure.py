@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from .. import kinds
 from ..analysis import stats
-from ..analysis.measures import Run, seconds_of
+from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from .scenarios import Case
 
@@ -47,7 +48,7 @@ class Cell:
 
 def read(cell: Cell, case: Case, run: Run) -> None:
     """Adds what one run shows to its cell."""
-    warmup = seconds_of(run.scenario.get("warmup", "0s"))
+    warmup = run.warmup_s
     at, delay = _delay(case, run)
     after = at >= warmup
     cell.delay_ms.append(float(delay[after].mean()))
@@ -98,15 +99,19 @@ def _goodput(run: Run, warmup_s: float) -> tuple[Array, Array]:
     return edges[1:], bits / _WINDOW_S
 
 
+def _greedy(kind: str) -> bool:
+    return kinds.traffic(kind).greedy
+
+
 def _flows(cell: Cell, run: Run) -> None:
     rows = run.flows.select(["group", "kind", "goodput_bps", "start_ns", "completed_ns"]).to_pylist()
     limited = {t.get("name") for t in run.scenario["traffic"] if t.get("bytes")}
-    lasting = [row for row in rows if row["kind"] == "bulk" and row["group"] not in limited]
+    lasting = [row for row in rows if _greedy(row["kind"]) and row["group"] not in limited]
     rates = [(row["goodput_bps"] or 0.0) * 1e-6 for row in lasting]
     cell.jain.append(stats.jain(rates) if len(rates) > 1 else math.nan)
     groups: dict[str, float] = {}
     for row in rows:
-        if row["kind"] != "ping" and row["group"] not in limited:
+        if kinds.traffic(row["kind"]).data and row["group"] not in limited:
             groups[row["group"]] = groups.get(row["group"], 0.0) + (row["goodput_bps"] or 0.0) * 1e-6
     for name, rate in groups.items():
         cell.shares.setdefault(name, []).append(rate)

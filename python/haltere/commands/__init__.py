@@ -1,24 +1,29 @@
-"""The commands, one module for each or for a few that belong together; a new one is a file and a name below."""
+"""The commands, one module each; a new one is a file and a line in ``ALL``."""
+
+from __future__ import annotations
 
 from . import (
-    captures,
     characterize,
+    classify,
     compare,
     compare_worlds,
+    correlate,
+    hash,
     mechanisms,
     play,
+    plot,
+    report,
     reproduce,
     results,
     router,
     run,
-    sql,
     sweep,
     validate,
 )
 
 __all__ = ["ALL"]
 
-#: In the order in which `haltere --help` names them.
+#: In the order in which `haltere --help` names them. Each has ``add(to)``, which adds it to the command line.
 ALL = (
     run,
     sweep,
@@ -26,10 +31,13 @@ ALL = (
     compare_worlds,
     router,
     validate,
-    mechanisms,
-    captures,
+    mechanisms,  # `list`, `explain` and `schema`
+    classify,
+    correlate,
+    plot,
+    report,
+    hash,
     results,
-    sql,
     compare,
     characterize,
     play,

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .. import worlds
 from ..errors import InputError
 
-__all__ = ["Commands", "Parser", "count", "print_json", "seeds_and_jobs", "world"]
+__all__ = [
+    "Commands", "Parser", "capture_outputs", "chosen_world", "count", "names", "print_json", "seeds_and_jobs", "world",
+    "world_options",
+]  # fmt: skip
 
 Does = Callable[[argparse.Namespace], int]
 
 
 class Parser(argparse.ArgumentParser):
-    """Tells a wrong argument in one line."""
+    """Reports a wrong argument in one line."""
 
     def error(self, message: str) -> NoReturn:
         where = self.prog.removeprefix("haltere").strip()
@@ -52,7 +58,7 @@ def count(text: str) -> int:
 
 
 def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
-    """Adds --seeds and --jobs, and --out where `out` names its default."""
+    """Adds --seeds and --jobs, and --out if `out` names its default."""
     one.add_argument(
         "--seeds", type=count, metavar="N", help="how many seeds: 1, 2, ... N (default: what the experiment says)"
     )
@@ -62,18 +68,57 @@ def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
 
 
 def world(one: argparse.ArgumentParser) -> None:
-    """Adds --world and --anyway."""
-    from ..worlds import WORLDS
+    """Adds --world, and the options of the worlds."""
+    listed = "; ".join(f"{name}{' (default)' if name == worlds.DEFAULT else ''}: {kind.about}" for name, kind in worlds.WORLDS.items())  # fmt: skip
+    one.add_argument("--world", choices=list(worlds.WORLDS), default=worlds.DEFAULT, help=f"where it runs. {listed}")
+    world_options(one)
 
-    one.add_argument(
-        "--world", choices=list(WORLDS), default="sim",
-        help="where it runs: sim, the simulator (default), or wire, real packets between network namespaces",
-    )  # fmt: skip
-    one.add_argument(
-        "--anyway", action="store_true", help="on the wire: run although the calibration finds the machine unfit"
-    )
+
+def world_options(one: argparse.ArgumentParser) -> None:
+    """Adds the options of the worlds: a flag for each of their fields."""
+    for kind in worlds.WORLDS.values():
+        for field in dataclasses.fields(kind):
+            flag = f"--{field.name.replace('_', '-')}"
+            told = f"{kind.place}: {field.metadata['help']}"
+            if isinstance(field.default, bool):
+                one.add_argument(flag, action="store_true", help=told)
+            else:
+                one.add_argument(flag, default=field.default, metavar="VALUE", help=told)
+            if field.metadata["formerly"]:
+                one.add_argument(
+                    f"--{field.metadata['formerly']}", action=_Formerly, nargs=0, const=flag, dest=field.name,
+                    default=field.default, help=argparse.SUPPRESS,
+                )  # fmt: skip
+
+
+class _Formerly(argparse.Action):
+    """A flag under the name that it had one version ago."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
+    ) -> None:
+        print(f"haltere: {option} is now {self.const}; the old name goes with the next version", file=sys.stderr)
+        setattr(namespace, self.dest, True)
+
+
+def chosen_world(args: argparse.Namespace, name: str | None = None) -> worlds.World:
+    """The world that the arguments name, or the one of this name, with its options."""
+    kind = worlds.WORLDS[name or args.world]
+    return kind(**{field.name: getattr(args, field.name) for field in dataclasses.fields(kind)})
 
 
 def print_json(value: Any) -> None:
     """Prints `value` as JSON."""
     print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def capture_outputs(one: argparse.ArgumentParser, out: str) -> None:
+    one.add_argument("--json", action="store_true", help="print as JSON; nothing is written unless --out is given")
+    one.add_argument("--out", type=Path, metavar="DIR", help=f"where figure, tables and report go (default: {out})")
+
+
+def names(text: str) -> list[str]:
+    names = [name for name in text.split(",") if name]
+    if not names:
+        raise argparse.ArgumentTypeError("must name at least one")
+    return list(dict.fromkeys(names))

@@ -18,10 +18,10 @@ def add(to: Commands) -> None:
         "  haltere compare results/codel results/pie\n"
         "  haltere compare results/aqm@queue=codel results/aqm@queue=pie --metrics goodput,ping_p95\n\n"
         "A and B are results directories or URLs; DIR@KEY=VALUE,... means the points of a sweep with these values.\n"
-        "Runs of one seed meet the same chance, so differences are taken seed by seed.",
+        "Runs of one seed get the same random draws, so differences are taken seed by seed.",
     )
-    compare.add_argument("a", metavar="A", help="what it is compared with")
-    compare.add_argument("b", metavar="B", help="what is compared")
+    compare.add_argument("a", metavar="A", help="the baseline")
+    compare.add_argument("b", metavar="B", help="what is compared with it")
     compare.add_argument(
         "--metrics", default="", metavar="NAME,NAME", help="which metrics (default: all that both have)"
     )
@@ -49,11 +49,11 @@ def _compare(args: argparse.Namespace) -> int:
     if args.metrics and not names:
         raise InputError("compare: --metrics must name at least one metric")
     a, b = Side.of(args.a), Side.of(args.b)
-    told = compare(a, b, names, args.confidence)
+    found = compare(a, b, names, args.confidence)
     if args.json:
-        print_json({"a": a.text, "b": b.text, "differences": [one.told() for one in told]})
+        print_json({"a": a.text, "b": b.text, "differences": [one.to_dict() for one in found]})
         return 0
-    several = len({one.point for one in told}) > 1
+    several = len({one.point for one in found}) > 1
     rows = [
         [
             *([one.point] if several else []),
@@ -62,13 +62,13 @@ def _compare(args: argparse.Namespace) -> int:
             f"{one.difference.low:.4g} .. {one.difference.high:.4g}",
             "–" if one.effect != one.effect else f"{one.effect:.2g}",
         ]
-        for one in told
+        for one in found
     ]
     columns = ["metric", "A", "B", "B − A", f"{args.confidence:.4g} interval".replace("0.95", "95 %"), "effect"]
     table = Table("compare", "", [*(["point"] if several else []), *columns], rows, left=2 if several else 1)
     print(Document(f"A = {a.text}, B = {b.text}", [table]).text().replace("\n\n\n", "\n\n") + "\n")
-    print("\n".join(one.sentence() for one in told))
-    if len(told) > 10:
-        chance = len(told) * (1 - args.confidence)
-        print(f"\nOf {len(told)} intervals about {chance:.1f} leave out 0 by chance alone.")
+    print("\n".join(one.sentence() for one in found))
+    if len(found) > 10:
+        chance = len(found) * (1 - args.confidence)
+        print(f"\nOf {len(found)} intervals about {chance:.1f} leave out 0 by chance alone.")
     return 0

@@ -5,40 +5,59 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, print_json, seeds_and_jobs
+from .. import worlds
+from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world_options
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
+    both = [worlds.WORLDS[name] for name in worlds.COMPARED]
     one = to.add(
         "compare-worlds",
         _compare,
-        "run an experiment in the simulator and on the wire, and print the difference of each metric",
-        "example:\n  haltere compare-worlds experiment.toml --seeds 3\n\nNeeds root or `unshare -Urn`.",
+        f"run an experiment {both[0].place} and {both[1].place}, and print the difference of each metric",
+        " ".join(
+            [
+                "example:\n  haltere compare-worlds experiment.toml --seeds 3\n\n",
+                *(w.privileges for w in both if w.privileges),
+            ]
+        ),
     )
     one.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
+    one.add_argument(
+        "--worlds", type=_worlds, default=worlds.COMPARED, metavar="NAME,NAME",
+        help=f"which two, the baseline first (default: {','.join(worlds.COMPARED)}; there are {', '.join(worlds.WORLDS)})",
+    )  # fmt: skip
     one.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
     )
     one.add_argument(
         "--quick", action="store_true", help="two seeds and at most 20 s of each run; says what it left out"
     )
-    one.add_argument("--anyway", action="store_true", help="run although the calibration finds the machine unfit")
+    world_options(one)
     one.add_argument("--json", action="store_true", help="print the comparison as JSON")
     seeds_and_jobs(one, "results/NAME-worlds of the file")
+
+
+def _worlds(text: str) -> tuple[str, str]:
+    names = text.split(",")
+    if len(set(names)) != 2 or len(names) != 2 or not set(names) <= set(worlds.WORLDS):
+        raise argparse.ArgumentTypeError(f"must be two of {', '.join(worlds.WORLDS)}, got `{text}`")
+    return names[0], names[1]
 
 
 def _compare(args: argparse.Namespace) -> int:
     from ..analysis import parity
     from ..api import Scenario, parse_setting
-    from ..report import overview
+    from ..runs.quick import quick
 
     scenario = Scenario.load(args.file).with_values(dict(parse_setting(text) for text in args.set))
     seeds, left_out = args.seeds, ""
     if args.quick:
-        scenario, seeds, left_out = overview.quick(scenario, args.seeds)
+        scenario, seeds, left_out = quick(scenario, args.seeds)
     out = args.out or Path("results") / f"{args.file.stem}-worlds"
-    done = parity.compare(scenario, seeds=seeds, jobs=args.jobs, out=out, anyway=args.anyway)
+    both = (chosen_world(args, args.worlds[0]), chosen_world(args, args.worlds[1]))
+    done = parity.compare(scenario, worlds=both, seeds=seeds, jobs=args.jobs, out=out)
     paths = done.document().write(out)
     if args.json:
         print_json({**done.to_json(), "left_out": left_out})
@@ -46,5 +65,5 @@ def _compare(args: argparse.Namespace) -> int:
     print(done.document().text())
     if left_out:
         print(f"\nLeft out by --quick: {left_out}.")
-    print(f"\nResults: {out / 'sim'} and {out / 'wire'}. Report: {paths[0]}")
+    print(f"\nResults: {' and '.join(str(out / one.name) for one in both)}. Report: {paths[0]}")
     return 0

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
-from ._common import Commands, print_json, seeds_and_jobs, world
+from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
 
 
 def add(to: Commands) -> None:
@@ -35,25 +35,22 @@ def add(to: Commands) -> None:
 
 
 def _reproduce(args: argparse.Namespace) -> int:
-    from .. import studies as papers
+    from .. import studies
+    from ..worlds import DEFAULT
 
-    study = papers.study(args.study)
-    if args.world == "wire":
+    study, world = studies.study(args.study), chosen_world(args)
+    if world.name != DEFAULT:
+        from ..studies.in_world import in_world
+
         if args.variant:
-            raise InputError(f"--variant must be left out on the wire, got `{args.variant}`")
-        study = papers.on_wire(args.study, args.anyway)
-    options = papers.Options(
+            raise InputError(f"--variant must be left out {world.place}, got `{args.variant}`")
+        study = in_world(args.study, world)
+    suffix = (f"-{args.variant}" if args.variant else "") + world.suffix + ("-quick" if args.quick else "")
+    options = studies.Options(
         quick=args.quick,
         seeds=args.seeds,
         jobs=args.jobs,
-        out=args.out
-        or Path("results")
-        / (
-            args.study
-            + (f"-{args.variant}" if args.variant else "")
-            + ("-wire" if args.world == "wire" else "")
-            + ("-quick" if args.quick else "")
-        ),
+        out=args.out or Path("results") / f"{args.study}{suffix}",
         variant=args.variant,
     )
     outcome = study(options)

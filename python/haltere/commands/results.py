@@ -1,8 +1,10 @@
-"""`haltere plot`, `report` and `hash`: what a results directory holds."""
+"""`haltere results`."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import sys
 
 from ..errors import InputError
 from ._common import Commands, print_json
@@ -10,65 +12,60 @@ from ._common import Commands, print_json
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    plot = to.add("plot", _plot, "draw the figures of a results directory as PNG and PDF")
-    plot.add_argument("results", metavar="RESULTS", help="results directory or URL")
-    plot.add_argument(
-        "--timeline",
-        action="store_true",
-        help="instead one run over time: throughput, windows, RTT, queue, drops and marks",
+    results = to.add(
+        "results",
+        _results,
+        "ask the tables of a results directory a question in SQL",
+        "examples:\n"
+        "  haltere results results/experiment\n"
+        "  haltere results results/experiment --query \\\n"
+        '    "SELECT name, avg(goodput_bps) / 1e6 AS mbit FROM flows JOIN points USING (point) GROUP BY name"\n\n'
+        "Tables are those of the runs (flows, links, ...) with the columns point and seed in front, and `points` and `runs`.\n"
+        "Without --query they are listed with their columns. The SQL is DuckDB's.",
     )
-    plot.add_argument("--point", type=int, metavar="N", help="with --timeline: which point of the sweep, from 0")
-    plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
-
-    report = to.add("report", _report, "write report.html (one file, no network needed), report.md and CSV tables")
-    report.add_argument("results", metavar="RESULTS", help="results directory or URL")
-
-    digest = to.add(
-        "hash",
-        _hash,
-        "print the digest of each run and of all together",
-        "Equal experiments on equal versions give equal digests, on however many threads.",
-    )
-    digest.add_argument("results", metavar="RESULTS", help="results directory or URL")
-    digest.add_argument("--json", action="store_true", help="print as JSON")
+    results.add_argument("results", metavar="RESULTS", help="results directory or URL")
+    results.add_argument("--query", metavar="SQL", help="the question")
+    form = results.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print rows as JSON")
+    form.add_argument("--csv", action="store_true", help="print rows as CSV")
 
 
-def _plot(args: argparse.Namespace) -> int:
+def _results(args: argparse.Namespace) -> int:
+    from ..report.document import Document, Table
+    from ..runs.query import columns, query
     from ..runs.results import Results
 
-    if args.timeline:
-        from ..report import timeline
-
-        caption, paths = timeline.draw(Results(args.results), args.point, args.seed)
-        print("\n".join([*map(str, paths), caption]))
+    results = Results(args.results)
+    if args.query is None:
+        tables = columns(results)
+        if args.json:
+            print_json(tables)
+        elif args.csv:
+            raise InputError("results: --csv goes with --query")
+        else:
+            for name, some in tables.items():
+                print(f"{name}: {', '.join(some)}")
         return 0
-    if args.point is not None or args.seed is not None:
-        raise InputError("plot: --point and --seed go with --timeline")
-    from ..report import overview
-
-    for _, paths in overview.figures(Results(args.results)):
-        print("\n".join(map(str, paths)))
-    return 0
-
-
-def _report(args: argparse.Namespace) -> int:
-    from ..report import overview
-    from ..runs.results import Results
-
-    results = Results(args.results)
-    print("\n".join(map(str, overview.document(results, figures=True).write(results.directory))))
-    return 0
-
-
-def _hash(args: argparse.Namespace) -> int:
-    from ..runs.results import Results
-
-    results = Results(args.results)
+    table = query(results, args.query)
+    rows = table.to_pylist()
     if args.json:
-        runs = [{"point": run.point, "seed": run.seed, "digest": run.digest} for run in results.runs]
-        print_json({"digest": results.digest(), "runs": runs})
-        return 0
-    for run in results.runs:
-        print(f"{run.digest}  {results.points[run.point].name} seed={run.seed}")
-    print(f"{results.digest()}  all")
+        print_json([{key: _plain(value) for key, value in row.items()} for row in rows])
+    elif args.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(table.column_names)
+        writer.writerows(row.values() for row in rows)
+    else:
+        cells = [[_cell(value) for value in row.values()] for row in rows]
+        shown = Table("query", f"{len(rows)} row{'' if len(rows) == 1 else 's'}", table.column_names, cells)
+        print(Document("", [shown]).text().strip())
     return 0
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)

@@ -17,8 +17,8 @@ from ._common import Commands
 _LINE = {
     "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
     "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
-    "jitter": ("SPAN", "each packet is under way longer by up to this; order is kept (default: 0s)"),
-    "loss": ("P", "chance that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
+    "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
+    "loss": ("P", "probability that a packet is lost on the line, such as 0.01 or 1%% (default: 0)"),
     "queue": ("QUEUE", "discipline: its name, or with parameters '{ kind = \"rafle\", n = 40 }' (default: drop_tail)"),
 }
 
@@ -89,8 +89,8 @@ def _scenario(args: argparse.Namespace) -> Any:
         return _core.Scenario.from_toml(text, "router")
     except InputError as error:
         # The line and the path are those of a file that the user never saw.
-        told = re.sub(r"^router(:\d+)?: ", "", str(error))
-        raise InputError(f"router: {re.sub(r'topology.chain.links.[01].[.:] ?', '--', told)}") from None
+        text = re.sub(r"^router(:\d+)?: ", "", str(error))
+        raise InputError(f"router: {re.sub(r'topology.chain.links.[01].[.:] ?', '--', text)}") from None
 
 
 def _router(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._common import Commands, print_json, seeds_and_jobs, world
+from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
 
 if TYPE_CHECKING:
     from ..runs.results import Results
@@ -23,7 +23,7 @@ def add(to: Commands) -> None:
         "  haltere run experiment.toml\n"
         "  haltere run experiment.toml --seeds 3 --set topology.dumbbell.pairs=8 --set traffic.0.congestion=bbr\n"
         "  haltere run experiment.toml --set precision=2% --dask tcp://10.0.0.7:8786 --out s3://bucket/experiment\n\n"
-        "Runs that the results hold already are not run again; one that is damaged is. A run that fails is told of\n"
+        "Runs that the results hold already are not made again, unless they are damaged. A run that fails is reported\n"
         "at the end and does not stop the others.",
     )
     run.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
@@ -45,29 +45,27 @@ def add(to: Commands) -> None:
     run.add_argument(
         "--out",
         metavar="DIR",
-        help="results directory or URL (default: results/NAME of the file, NAME-wire on the wire)",
+        help="results directory or URL (default: results/NAME of the file, with the name of a world other than the default one)",
     )
 
 
 def _run(args: argparse.Namespace) -> int:
     from ..api import Scenario, parse_setting
-    from ..errors import RunsFailed
-    from ..report import overview
     from ..runs.cluster import dask
-    from ..worlds import World
+    from ..runs.quick import quick
+    from ..runs.results import RunsFailed
 
     scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
     seeds, left_out = args.seeds, ""
     if args.quick:
-        scenario, seeds, left_out = overview.quick(scenario, args.seeds)
-    # The wire's results beside the simulator's: a directory holds one world.
-    default = Path("results") / (args.file.stem + ("-wire" if args.world == "wire" else ""))
+        scenario, seeds, left_out = quick(scenario, args.seeds)
+    world = chosen_world(args)
     failed: RunsFailed | None = None
     with dask(args.dask) if args.dask else nullcontext() as executor:
         try:
             results = scenario.run(
-                seeds=seeds, jobs=args.jobs, out=args.out or default, quiet=False, world=World(args.world, args.anyway),
-                executor=executor, verify=args.verify or None,
+                seeds=seeds, jobs=args.jobs, out=args.out or Path("results") / f"{args.file.stem}{world.suffix}", quiet=False,
+                world=world, executor=executor, verify=args.verify or None,
             )  # fmt: skip
         except RunsFailed as error:
             results, failed = error.results, error
@@ -99,16 +97,16 @@ def _show(results: Results, left_out: str, as_json: bool) -> None:
 
 
 def _precision(results: Results) -> list[str]:
-    """What the stopping rule came to."""
-    told = results.manifest.get("precision", [])
-    if not told:
+    """How far the stopping rule got."""
+    reached = results.manifest.get("precision", [])
+    if not reached:
         return []
     rule = results.manifest["scenarios"][0]["precision"]
-    seeds = [one["seeds"] for one in told]
+    seeds = [one["seeds"] for one in reached]
     span = str(seeds[0]) if min(seeds) == max(seeds) else f"{min(seeds)} to {max(seeds)}"
-    missed = [one for one in told if not one["reached"]]
+    missed = [one for one in reached if not one["reached"]]
     lines = [
-        f"Precision {rule['within']:.3g} reached at {len(told) - len(missed)} of {len(told)} points, with {span} seeds each."
+        f"Precision {rule['within']:.3g} reached at {len(reached) - len(missed)} of {len(reached)} points, with {span} seeds each."
     ]
     for one in missed[:8]:
         wide = ", ".join(

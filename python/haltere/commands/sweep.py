@@ -10,7 +10,7 @@ from ._common import Commands, count, print_json
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    sweep = to.add("sweep", lambda _: 2, "say how far a sweep is")
+    sweep = to.add("sweep", lambda _: 2, "say how far a sweep has come")
     inner = Commands(sweep)
     status = inner.add(
         "status",
@@ -20,7 +20,7 @@ def add(to: Commands) -> None:
         "  haltere sweep status results/experiment\n"
         "  haltere sweep status experiment.toml --seeds 100\n"
         "  haltere sweep status s3://bucket/experiment --json\n\n"
-        "Every file is held against its checksum. `haltere run` makes what is missing or damaged.",
+        "Every file is checked against its checksum. `haltere run` makes what is missing or damaged.",
     )
     status.add_argument("what", metavar="DIR-or-FILE", help="results directory, URL, or experiment file (.toml)")
     status.add_argument("--out", metavar="DIR", help="of a file: its results (default: results/NAME of the file)")
@@ -37,21 +37,21 @@ def _status(args: argparse.Namespace) -> int:
     if args.what.endswith(".toml"):
         path = Path(args.what)
         changes = dict(parse_setting(one) for one in args.set)
-        told = of_file(path, args.out or Path("results") / path.stem, changes, args.seeds)
+        status = of_file(path, args.out or Path("results") / path.stem, changes, args.seeds)
     else:
-        told = of_results(args.what)
+        status = of_results(args.what)
     if args.json:
-        print_json(told.told())
+        print_json(status.to_dict())
         return 0
     columns = ("planned", "done", "to_do", "failed", "damaged")
-    if len(told.points) > 1:
-        rows = [[one["point"], *(str(one[what]) for what in columns)] for one in told.points]
+    if len(status.points) > 1:
+        rows = [[one["point"], *(str(one[what]) for what in columns)] for one in status.points]
         table = Table("status", "Runs by point", ["point", *(what.replace("_", " ") for what in columns)], rows)
-        print(Document(told.where, [table]).text() + "\n")
-    print(f"{told.where}: {told.count('done')} of {told.count('planned')} runs done", end="")
+        print(Document(status.where, [table]).text() + "\n")
+    print(f"{status.where}: {status.count('done')} of {status.count('planned')} runs done", end="")
     for what in columns[2:]:
-        if told.count(what):
-            print(f", {told.count(what)} {what.replace('_', ' ')}", end="")
-    left = told.core_s_left
+        if status.count(what):
+            print(f", {status.count(what)} {what.replace('_', ' ')}", end="")
+    left = status.core_s_left
     print(f"; about {left:.0f} s of one core left" if left else "")
     return 0

@@ -58,7 +58,7 @@ def runs(results: Results) -> Choice | None:
 
 def _panels(run: Run, most: int) -> list[Panel]:
     end = measures.seconds(run.scenario)
-    warmup = measures.seconds_of(run.scenario.get("warmup", "0s"))
+    warmup = run.warmup_s
     panels: list[Panel] = []
     try:
         flows: Flows | None = Flows(run)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import html
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .picture import Link, Node
+from .network import Link, Node
 
 __all__ = ["columns", "draw"]
 

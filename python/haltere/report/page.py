@@ -7,11 +7,12 @@ import gzip
 import html as _html
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import assets
-from .document import Block, Bullets, Choice, Document, Figure, Heading, Picture, Table
+from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table
 
 __all__ = ["html"]
 
@@ -23,10 +24,10 @@ _MOST_HEADINGS = 3
 _LONG_CELL = 42
 
 
-def html(document: Document) -> str:
-    """The document as one HTML file that needs nothing else."""
-    body = "\n".join(_block(block, place) for place, block in enumerate(document.blocks))
-    title = _text(document.title)
+def html(heading: str, blocks: Sequence[Block]) -> str:
+    """The document with that title and these blocks as one HTML file that needs nothing else."""
+    body = "\n".join(_block(block, place) for place, block in enumerate(blocks))
+    title = _text(heading)
     live = any(mark in body for mark in ('class="chart', 'class="data', 'class="picture-of', 'class="still'))
     # The licence asks for its line in every copy.
     scripts = "/*! uPlot: MIT License, (c) Leon Sorokin */\n" + assets.text("uplot.min.js") + assets.text("report.js")
@@ -35,7 +36,7 @@ def html(document: Document) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{assets.text('uplot.min.css')}{assets.text('report.css')}</style></head>\n"
-        f"<body><main>\n<h1>{title}</h1>\n{_contents(document)}{body}\n</main>\n"
+        f"<body><main>\n<h1>{title}</h1>\n{_contents(blocks)}{body}\n</main>\n"
         + (f"<script>{scripts}</script>\n" if live else "")
         + "</body></html>\n"
     )
@@ -45,8 +46,8 @@ def _text(value: object) -> str:
     return _html.escape(str(value))
 
 
-def _contents(document: Document) -> str:
-    shown = [(i, block) for i, block in enumerate(document.blocks) if isinstance(block, Heading) and block.level <= 2]
+def _contents(blocks: Sequence[Block]) -> str:
+    shown = [(i, block) for i, block in enumerate(blocks) if isinstance(block, Heading) and block.level <= 2]
     if len(shown) < _MOST_HEADINGS:
         return ""
     return "<nav>" + "".join(f'<a href="#h{i}">{_text(block.text)}</a>' for i, block in shown) + "</nav>\n"

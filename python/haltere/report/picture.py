@@ -7,57 +7,15 @@ receivers and draws. What a sweep changes shows all its values. Colours are the 
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from .. import _core, kinds
+from ..analysis.measures import traffic_name
 from . import layout
+from .network import Link, Network, Node
 
 __all__ = ["Link", "Network", "Node", "network", "svg"]
-
-
-@dataclass
-class Node:
-    """A node, or ``count`` alike."""
-
-    name: str
-    label: str
-    count: int = 1
-    host: bool = True
-
-
-@dataclass
-class Link:
-    """A link: what it says in the middle, and what waits in front of it at each end (nothing where the queue is the usual one)."""
-
-    start: str
-    end: str
-    label: str
-    queue: str = ""
-    back_queue: str = ""
-    watched: bool = False
-
-
-@dataclass
-class Network:
-    """What is drawn."""
-
-    nodes: list[Node]
-    links: list[Link]
-    traffic: list[str] = field(default_factory=list)
-
-
-_QUANTITY = re.compile(r"^([0-9.]+)\s*([A-Za-z%]+)$")
-_SPELLED = {
-    "bit": "bit/s",
-    "kbit": "kbit/s",
-    "Mbit": "Mbit/s",
-    "Gbit": "Gbit/s",
-    "Tbit": "Tbit/s",
-    "us": "µs",
-    "p": "packets",
-}
 
 
 def spelled(value: object) -> str:
@@ -66,10 +24,7 @@ def spelled(value: object) -> str:
     >>> spelled("10Mbit"), spelled("50us"), spelled("1000p"), spelled("auto")
     ('10 Mbit/s', '50 µs', '1000 packets', 'auto')
     """
-    found = _QUANTITY.match(str(value))
-    if not found:
-        return str(value)
-    return f"{found[1]} {_SPELLED.get(found[2], found[2])}"
+    return _core.spell_quantity(str(value))
 
 
 def _share(value: object) -> str:
@@ -78,9 +33,13 @@ def _share(value: object) -> str:
     >>> _share(1e-05), _share("5%"), _share(0)
     ('0.001 %', '5 %', '')
     """
-    text = str(value)
-    number = float(text[:-1]) if text.endswith("%") else 100 * float(text)
+    number = 100 * _core.parse_quantity("probability", str(value))
     return f"{number:g} %" if number else ""
+
+
+def _lasts(span: object) -> bool:
+    """Whether this span of a scenario is more than nothing."""
+    return _core.parse_quantity("duration", str(span)) > 0
 
 
 def _queue(queue: Mapping[str, Any]) -> str:
@@ -93,7 +52,7 @@ def _queue(queue: Mapping[str, Any]) -> str:
 
 
 def _usual(queue: Mapping[str, Any]) -> bool:
-    return str(queue.get("kind", "drop_tail")) == "drop_tail"
+    return str(queue.get("kind", kinds.usual_queue())) == kinds.usual_queue()
 
 
 def _link(start: str, end: str, told: Mapping[str, Any], watched: bool = False) -> Link:
@@ -102,7 +61,7 @@ def _link(start: str, end: str, told: Mapping[str, Any], watched: bool = False) 
         parts.append("rate from a trace")
     if told.get("schedule"):
         parts.append("changed in steps")
-    if str(told.get("delay", "0s")) not in ("0ns", "0s", "0"):
+    if told.get("delay") and _lasts(told["delay"]):
         parts.append(spelled(told["delay"]))
     if _share(told.get("loss", 0)):
         parts.append(f"loss {_share(told['loss'])}")
@@ -235,7 +194,7 @@ def _as_graph(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _traffic(place: int, entry: Mapping[str, Any]) -> str:
     kind = str(entry["kind"])
-    name = entry.get("name") or f"{kind}{place + 1}"
+    name = traffic_name(place, entry)
     controls = entry.get("congestion")
     if isinstance(controls, Mapping | str):
         controls = [controls]
@@ -252,7 +211,7 @@ def _traffic(place: int, entry: Mapping[str, Any]) -> str:
     count = f"{entry['count']} × " if int(entry.get("count", 1)) > 1 else ""
     parts = [f"{count}{kind}", told, spelled(entry["rate"]) if entry.get("rate") else "", where]
     parts.append(spelled(entry["bytes"]) if entry.get("bytes") else "")
-    if str(entry.get("start", "0ns")) not in ("0ns", "0s", "0"):
+    if entry.get("start") and _lasts(entry["start"]):
         parts.append(f"from {spelled(entry['start'])}")
     if entry.get("stop"):
         parts.append(f"until {spelled(entry['stop'])}")

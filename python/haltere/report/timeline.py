@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..analysis import measures
 from ..errors import InputError
+from ..runs.records import Done
 from ..runs.results import Results
-from ..runs.runner import Done
 from . import plot
 
 __all__ = ["draw", "pick"]
@@ -52,7 +52,7 @@ class Flows:
         table = run.table("flow_series")
         if len(table) == 0:
             raise InputError('timeline: flows must be sampled; write `[measure] flows = "100ms"` in the experiment')
-        rows = run.flows.filter(pc.not_equal(run.flows["kind"], "ping")).select(["flow", "congestion"]).to_pylist()
+        rows = run.data_flows.select(["flow", "congestion"]).to_pylist()
         self.names = [str(row["flow"]) for row in rows]
         self.labels = _labels(rows)
         at = table["at_ns"].to_numpy()
@@ -107,7 +107,7 @@ def draw(results: Results, point: int | None = None, seed: int | None = None) ->
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("time (s)")
     panels[0].set_xlim(0, measures.seconds(run.scenario))
-    warmup = measures.seconds_of(run.scenario.get("warmup", "0s"))
+    warmup = run.warmup_s
     for axes in panels if warmup > 0 else []:
         axes.axvspan(0, warmup, color="#000000", alpha=0.05, linewidth=0)
     fig.align_ylabels(panels)

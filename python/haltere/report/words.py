@@ -7,19 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..analysis import measures, stats
-from ..analysis.measures import Run
+from .. import _core, kinds
+from ..analysis import measures, metrics, stats
+from ..analysis.measures import Run, traffic_name
+from ..analysis.metrics import METRICS, Metric
 from ..analysis.stats import Mean
-from ..runs.results import Point, Results
+from ..runs.records import Point
+from ..runs.results import Results
 from .picture import spelled
 
 __all__ = ["cautions", "number", "sentences", "short"]
 
-# So many points of a sweep are told one by one; of more, how many went which way.
+# So many points of a sweep are described one by one; of more, how many went which way.
 MOST_TOLD = 6
+# Of so many points or fewer the best is compared with the next.
+MOST_RANKED = 12
 Pairs = list[tuple[Point, list[Run]]]
 
 
@@ -36,7 +40,7 @@ def number(value: float) -> str:
 
 
 def _told(value: Mean) -> str:
-    """The mean with its interval, to two significant digits of the interval where the mean has as many.
+    """The mean with its interval, to two significant digits of the interval if the mean has as many.
 
     >>> _told(Mean(637.04, 12.8, 9, 10)), _told(Mean(42.42, 0.3, 0.2, 10)), _told(Mean(100.0, 0.002, 0.001, 10))
     ('637 ± 13', '42.42 ± 0.30', '100.0 ± 0.0')
@@ -49,17 +53,12 @@ def _told(value: Mean) -> str:
 
 
 def short(point: Point, points: Sequence[Point]) -> str:
-    """A point's name; the value alone where only one thing was swept."""
+    """A point's name; the value alone if only one thing was swept."""
     return point.name.partition("=")[2] if len(point.labels) == 1 and len(points) > 1 else point.name
 
 
 def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _mean(runs: Sequence[Run], measure: Callable[[Run], float]) -> Mean | None:
-    values = [value for value in map(measure, runs) if not math.isnan(value)]
-    return stats.mean(values) if values else None
 
 
 def sentences(results: Results, points: Pairs) -> list[str]:
@@ -75,13 +74,12 @@ def sentences(results: Results, points: Pairs) -> list[str]:
 
 
 def _what_was_run(results: Results, points: Pairs) -> str:
-    scenario, flows = points[0][0].scenario, points[0][1][0].flows
-    data = flows.filter(pc.not_equal(flows["kind"], "ping"))
-    kinds: dict[str, int] = {}
-    for row in data.select(["kind", "congestion"]).to_pylist():
+    scenario = points[0][0].scenario
+    counts: dict[str, int] = {}
+    for row in points[0][1][0].data_flows.select(["kind", "congestion"]).to_pylist():
         what = f"{row['congestion']} {row['kind']}" if row["congestion"] else str(row["kind"])
-        kinds[what] = kinds.get(what, 0) + 1
-    who = _listed([f"{n} {what} flow{'s' if n > 1 else ''}" for what, n in kinds.items()]) if kinds else "No flows"
+        counts[what] = counts.get(what, 0) + 1
+    who = _listed([f"{n} {what} flow{'s' if n > 1 else ''}" for what, n in counts.items()]) if counts else "No flows"
     axes = list(dict.fromkeys(key for point in results.points for key in point.labels))
     swept = ""
     if axes:
@@ -94,8 +92,8 @@ def _what_was_run(results: Results, points: Pairs) -> str:
         )
         who += " in the first" if len(results.points) > 1 and _changing(points) else ""
     many = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
-    warmup = str(scenario.get("warmup", "0s"))
-    left = f" of which the first {spelled(warmup)} are left out" if measures.seconds_of(warmup) > 0 else ""
+    warmup = measures.warmup_s(scenario) > 0
+    left = f" of which the first {spelled(scenario['warmup'])} are left out" if warmup else ""
     return (
         f"{who} ran for {spelled(scenario['duration'])},{left + ',' if left else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
         + ("Figures are means over the seeds with 95 % Student-t intervals." if len(results.seeds) > 1 else "")
@@ -107,69 +105,75 @@ def _changing(points: Pairs) -> bool:
     return len({tuple(runs[0].flows["flow"].to_pylist()) for _, runs in points}) > 1
 
 
-def _extremes(
-    results: Results, points: Pairs, measure: Callable[[Run], float]
+def _value(run: Run, one: Metric, part: str | None = None) -> float:
+    """A metric as people read it; NaN if the run has no such part."""
+    if part is not None and part not in metrics.parts(run, one.part):
+        return math.nan
+    return one.printed[0] * one.of(run, part)
+
+
+def _ends(
+    results: Results, points: Pairs, one: Metric, part: str | None = None
 ) -> tuple[tuple[str, Mean], tuple[str, Mean]] | None:
-    """The points where the measure is least and most, with its mean there."""
-    told = [(short(p, results.points), _mean(runs, measure)) for p, runs in points]
-    known = [(name, value) for name, value in told if value is not None]
+    """The points where the metric is best and worst, with its mean there."""
+    known: list[tuple[str, Mean]] = []
+    for point, runs in points:
+        values = [value for value in (_value(run, one, part) for run in runs) if not math.isnan(value)]
+        if values:
+            known.append((short(point, results.points), stats.mean(values)))
     if not known:
         return None
-    return min(known, key=lambda one: one[1].mean), max(known, key=lambda one: one[1].mean)
+    best = one.best([value.mean for _, value in known])
+    worst = one.best([-value.mean for _, value in known])
+    return known[best], known[worst]
 
 
-def _same(low: Mean, high: Mean) -> bool:
-    return abs(high.mean - low.mean) <= 0.005 * max(abs(high.mean), 1e-12)
+def _same(one: Mean, other: Mean) -> bool:
+    return abs(one.mean - other.mean) <= 0.005 * max(abs(one.mean), abs(other.mean), 1e-12)
+
+
+def _everywhere(points: Pairs) -> str:
+    return " in every case" if len(points) > 1 else ""
 
 
 def _utilisation(results: Results, points: Pairs) -> list[str]:
     out: list[str] = []
     for link in points[0][1][0].watched():
-
-        def used(run: Run, link: str = link) -> float:
-            return 100 * run.utilisation(link) if link in run.watched() else math.nan
-
-        found = _extremes(results, points, used)
-        if found is None or found[1][1].mean < 5:
+        found = _ends(results, points, METRICS["utilisation"], link)
+        if found is None or found[0][1].mean < 5:
             continue
-        (least, low), (most, high) = found
+        (most, high), (least, low) = found
         if len(points) == 1 or _same(low, high):
-            out.append(f"The link {link} was {_told(high)} % busy{' in every case' if len(points) > 1 else ''}.")
+            out.append(f"The link {link} was {_told(high)} % busy{_everywhere(points)}.")
         else:
             out.append(f"The link {link} was busiest with {most} ({_told(high)} %) and least busy with {least} ({_told(low)} %).")  # fmt: skip
     return out[:3]
 
 
 def _delay(results: Results, points: Pairs) -> list[str]:
-    pings = all(len(run.ping_ms()) for _, runs in points for run in runs[:1])
-    if pings:
-        what, measure = "95 % of the pings came back within", lambda run: stats.percentile(run.ping_ms(), 95)
+    link = None
+    if all(len(run.ping_ms()) for _, runs in points for run in runs[:1]):
+        one, what = METRICS["ping_p95"], "95 % of the pings came back within"
     else:
+        one = METRICS["wait"]
         link = next((k for k in points[0][1][0].watched() if points[0][1][0].utilisation(k) >= 0.05), None)
         if link is None:
             return []
         what = f"A packet waited at {link} for a mean of"
-
-        def measure(run: Run) -> float:
-            waits = run.queue_delay_ms(link) if link in run.watched() else np.array([])
-            return float(waits.mean()) if len(waits) else math.nan
-
-    try:
-        found = _extremes(results, points, measure)
-    except ValueError:
-        return []
+    found = _ends(results, points, one, link)
     if found is None:
         return []
     (least, low), (most, high) = found
+    unit = one.printed[1]
     if len(points) == 1 or _same(low, high):
-        return [f"{what} {_told(high)} ms{' in every case' if len(points) > 1 else ''}."]
-    out = [f"{what} {_told(low)} ms with {least}, the least, and {_told(high)} ms with {most}, the most."]
-    return out + _lead(results, points, measure, least)
+        return [f"{what} {_told(high)} {unit}{_everywhere(points)}."]
+    out = [f"{what} {_told(low)} {unit} with {least}, the least, and {_told(high)} {unit} with {most}, the most."]
+    return out + _lead(results, points, lambda run: _value(run, one, link), least, unit)
 
 
-def _lead(results: Results, points: Pairs, measure: Callable[[Run], float], best: str) -> list[str]:
+def _lead(results: Results, points: Pairs, measure: Callable[[Run], float], best: str, unit: str) -> list[str]:
     """By how much the least delay is below the next, seed by seed."""
-    if not 2 <= len(points) <= 12 or len(results.seeds) < 2:
+    if not 2 <= len(points) <= MOST_RANKED or len(results.seeds) < 2:
         return []
     by_seed = {short(p, results.points): {run.done.seed: measure(run) for run in runs} for p, runs in points}
     ranked = sorted(by_seed, key=lambda name: float(np.mean(list(by_seed[name].values()))))
@@ -181,41 +185,35 @@ def _lead(results: Results, points: Pairs, measure: Callable[[Run], float], best
         return []
     gap = stats.paired_difference([by_seed[second][s] for s in seeds], [by_seed[best][s] for s in seeds])
     if gap.low > 0:
-        return [f"Seed by seed that is {_told(gap)} ms less than with {second}, which comes next."]
-    return [f"Between {best} and {second}, which comes next, these seeds tell no difference ({_told(gap)} ms)."]
+        return [f"Seed by seed that is {_told(gap)} {unit} less than with {second}, which comes next."]
+    return [
+        f"Between {best} and {second}, which comes next, these seeds show no significant difference ({_told(gap)} {unit})."
+    ]
 
 
 def _fairness(results: Results, points: Pairs) -> list[str]:
-    def fair(run: Run) -> float:
-        rates = run.goodput_mbit()
-        return stats.jain(rates) if len(rates) > 1 else math.nan
-
-    found = _extremes(results, points, fair)
+    one = METRICS["jain"]
+    found = _ends(results, points, one)
     if found is None:
         return []
-    (least, low), (most, high) = found
+    (most, high), (least, low) = found
     if len(points) == 1 or _same(low, high):
-        return [f"Jain's index over all flows is {_told(high)} (1: all get the same){' in every case' if len(points) > 1 else ''}."]  # fmt: skip
-    return [
-        f"Shares are most even with {most} (Jain's index {_told(high)}) and least even with {least} ({_told(low)})."
-    ]
+        return [f"{one.row} over all flows is {_told(high)} (1: all get the same){_everywhere(points)}."]
+    return [f"Shares are most even with {most} ({one.row} {_told(high)}) and least even with {least} ({_told(low)})."]
 
 
 def _greedy(run: Run) -> set[str]:
     """The traffic entries whose flows always have something to send: what they get is what the others leave them."""
-    out = set()
-    for place, entry in enumerate(run.scenario.get("traffic", [])):
-        if entry["kind"] in ("bulk", "multipath") and not entry.get("bytes") and not entry.get("rate"):
-            out.add(str(entry.get("name") or f"{entry['kind']}{place + 1}"))
-    return out
+    return {
+        name for name, one in _entries(run, lambda kind: kind.greedy) if not one.get("bytes") and not one.get("rate")
+    }
 
 
 def _by_control(run: Run) -> dict[str, float]:
-    """The mean goodput of a flow that always has something to send, by what it is; Mbit/s."""
-    greedy = _greedy(run)
+    """The mean goodput of a flow that always has something to send, by class."""
+    greedy, one = _greedy(run), METRICS["goodput_flow"]
     groups = dict(zip(run.flows["flow"].to_pylist(), run.flows["group"].to_pylist(), strict=True))
-    classes = {name: own for name, own in run.classes().items() if groups[own[0]] in greedy}
-    return {name: float(run.goodput_of(own).mean()) for name, own in classes.items()}
+    return {name: one.of(run, name) for name, own in run.classes().items() if groups[own[0]] in greedy}
 
 
 def _shares(results: Results, points: Pairs) -> list[str]:
@@ -231,14 +229,15 @@ def _shares(results: Results, points: Pairs) -> list[str]:
         top = stats.mean([one[first] for one in rates])
         low = stats.mean([one[last] for one in rates])
         gap = stats.paired_difference([one[first] for one in rates], [one[ranked[1]] for one in rates])
+        unit = METRICS["goodput_flow"].unit
         where = f"With {short(point, results.points)}, " if len(points) > 1 else "Of all flows "
         verb = "got the most in its one run" if math.isnan(gap.half) else "won"
         clear = math.isnan(gap.half) or gap.low > 0
         if clear:
             times = f", {number(top.mean / low.mean)} times what {last} got ({_told(low)})" if low.mean > 0 else ""
-            text = f"{where}{first} {verb}: {_told(top)} Mbit/s a flow{times}."
+            text = f"{where}{first} {verb}: {_told(top)} {unit} a flow{times}."
         else:
-            text = f"{where}{first} and {ranked[1]} got the same as far as the seeds tell ({_told(gap)} Mbit/s between them)."  # fmt: skip
+            text = f"{where}{first} and {ranked[1]} show no significant difference ({_told(gap)} {unit} between them)."
         told.append((first if clear else "", text, where))
     if len(told) <= MOST_TOLD:
         return [text for _, text, _ in told]
@@ -248,7 +247,7 @@ def _shares(results: Results, points: Pairs) -> list[str]:
     unclear = wins.pop("", 0)
     most = sorted(wins.items(), key=lambda one: -one[1])
     who = f"The most of the rate went to {_listed([f'{name} in {n}' for name, n in most])} of {len(told)} points" if wins else ""  # fmt: skip
-    rest = f"in {unclear} of {len(told)} points the seeds tell no winner" if unclear else ""
+    rest = f"in {unclear} of {len(told)} points the seeds show no significant difference" if unclear else ""
     both = "; ".join(part for part in (who, rest) if part) + "."
     return [both[0].upper() + both[1:]]
 
@@ -263,7 +262,7 @@ def cautions(results: Results, points: Pairs) -> list[str]:
         out.append("Not all runs are done: run the same command again to go on.")
     if len(results.seeds) < 5:
         seeds = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
-        out.append(f"Only {seeds}: intervals are wide or missing; ten is a good number.")
+        out.append(f"There are only {seeds}: intervals are wide or missing. Ten seeds are a good number.")
     drifting, limited, idle, full, phase = [], [], [], [], []
     for point, runs in points:
         name, run = short(point, results.points), runs[0]
@@ -279,11 +278,11 @@ def cautions(results: Results, points: Pairs) -> list[str]:
         if _in_step(run):
             phase.append(name)
     checks = (
-        (drifting, "The total rate still drifts after the warm-up ({}): a longer warm-up or run may tell another story."),
-        (limited, "Windows of bulk flows reach the buffer of an endpoint ({}): their rates are the buffer's, not the control's. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
-        (idle, "No watched link was more than 80 % busy although bulk flows always have something to send ({}): the limit is elsewhere."),
-        (full, "Most drops of a discipline that manages its queue were for want of room ({}): its `limit` decides, not its law."),
-        (phase, "No link has any jitter ({}): which flow finds room in a full drop-tail queue may be decided by phase (Floyd and Jacobson 1992); `jitter` of the time of one packet at the bottleneck undoes that."),
+        (drifting, "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
+        (limited, "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
+        (idle, "No watched link was more than 80 % busy although bulk flows always have something to send ({}): something else limits the flows."),
+        (full, "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
+        (phase, "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
     )  # fmt: skip
     for names, text in checks:
         if names:
@@ -292,57 +291,50 @@ def cautions(results: Results, points: Pairs) -> list[str]:
     return out
 
 
-def _bytes(text: object) -> float:
-    scale = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-    for unit in sorted(scale, key=len, reverse=True):
-        if str(text).endswith(unit):
-            return float(str(text)[: -len(unit)]) * scale[unit]
-    return math.inf
-
-
 def _window_limit(tcp: Mapping[str, Any], receiver: Mapping[str, Any]) -> float:
-    """The most that a flow may have under way for the buffers' sake, in bytes."""
-    receive = receiver.get("recv_buffer") or receiver.get("recv_buffer_max", "")
-    send = tcp.get("send_buffer") or tcp.get("send_buffer_max", "")
-    return min(_bytes(receive), _bytes(send))
+    """The most that the buffers let a flow have in flight, in bytes."""
+    receive = receiver.get("recv_buffer") or receiver["recv_buffer_max"]
+    send = tcp.get("send_buffer") or tcp["send_buffer_max"]
+    return min(_core.parse_quantity("bytes", str(size)) for size in (receive, send))
 
 
 def _buffer_limited(run: Run) -> bool:
     """The median window after the warm-up of a bulk flow fills nine tenths of what a buffer allows."""
-    try:
-        series = run.table("flow_series").select(["at_ns", "flow", "in_flight_bytes"])
-    except Exception:
-        return False
-    warmup = measures.seconds_of(run.scenario.get("warmup", "0s"))
-    series = series.filter(pc.greater(series["at_ns"], int(warmup * 1e9)))
+    series = run.table("flow_series").select(["at_ns", "flow", "in_flight_bytes"])
+    series = series.filter(pc.greater(series["at_ns"], int(run.warmup_s * 1e9)))
     if len(series) == 0:
         return False
-    middle = series.group_by("flow").aggregate([("in_flight_bytes", "approximate_median")])
+    middle = series.group_by("flow", use_threads=False).aggregate([("in_flight_bytes", "approximate_median")])
     held = {str(row["flow"]): row["in_flight_bytes_approximate_median"] or 0 for row in middle.to_pylist()}
     groups = {str(row["flow"]): str(row["group"]) for row in run.flows.select(["flow", "group"]).to_pylist()}
-    for place, entry in enumerate(run.scenario.get("traffic", [])):
-        if entry["kind"] != "bulk":
-            continue
-        name = entry.get("name") or f"bulk{place + 1}"
-        tcp = {**run.scenario.get("tcp", {}), **entry.get("tcp", {})}
+    for name, entry in _entries(run, lambda kind: kind.greedy and not kind.paths):
+        tcp = {**run.scenario["tcp"], **entry.get("tcp", {})}
         limit = _window_limit(tcp, {**tcp, **entry.get("receiver", {})})
         if any(groups.get(flow) == name and value >= 0.9 * limit for flow, value in held.items()):
             return True
     return False
 
 
+def _entries(run: Run, keep: Callable[[kinds.Traffic], bool]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The traffic entries of some kinds, each with its name in the results."""
+    entries = enumerate(run.scenario["traffic"])
+    return [(traffic_name(place, one), one) for place, one in entries if keep(kinds.traffic(one["kind"]))]
+
+
 def _idle(run: Run) -> bool:
-    endless = any(t["kind"] == "bulk" and not t.get("bytes") and not t.get("stop") for t in run.scenario.get("traffic", []))  # fmt: skip
+    greedy = _entries(run, lambda kind: kind.greedy and not kind.paths)
+    endless = any(not one.get("bytes") and not one.get("stop") for _, one in greedy)
     used = [run.utilisation(link) for link in run.watched()]
     used = [value for value in used if not math.isnan(value)]
     return endless and bool(used) and max(used) < 0.8
 
 
 def _overrun(run: Run) -> bool:
-    """At a watched link with a discipline that drops by a law, more was dropped for want of room than by the law."""
+    """At a watched link with a discipline that drops by a law, more was dropped because it was full than by the law."""
     for row in run.links.filter(run.links["watched"]).to_pylist():
-        for_room, by_law = row["dropped_overlimit_after_warmup"], row["dropped_congestion_after_warmup"] + row["marked_after_warmup"]  # fmt: skip
-        if row["queue"] not in ("drop_tail", "pfifo_fast", "threshold") and for_room > max(by_law, 20):
+        full = row["dropped_overlimit_after_warmup"]
+        by_law = row["dropped_congestion_after_warmup"] + row["marked_after_warmup"]
+        if kinds.queue(row["queue"]).law and full > max(by_law, 20):
             return True
     return False
 
@@ -350,11 +342,18 @@ def _overrun(run: Run) -> bool:
 def _in_step(run: Run) -> bool:
     """Two bulk flows or more through a drop-tail queue, and no link that puts them out of step."""
     rows = run.links.filter(run.links["watched"]).select(["queue", "dropped_overlimit_after_warmup"]).to_pylist()
-    tail = any(row["queue"] in ("drop_tail", "pfifo_fast") and row["dropped_overlimit_after_warmup"] for row in rows)
-    kinds = run.flows["kind"].cast(pa.string()).to_pylist()
-    if not tail or kinds.count("bulk") < 2 or set(kinds) - {"bulk", "ping"}:
+    tail = any(kinds.queue(row["queue"]).tail and row["dropped_overlimit_after_warmup"] for row in rows)
+    each = [kinds.traffic(kind) for kind in run.data_flows["kind"].to_pylist()]
+    if not tail or len(each) < 2 or not all(kind.greedy and not kind.paths for kind in each):
         return False
-    told = str(run.scenario["topology"])
-    spread = next(iter(run.scenario["topology"].values())).get("rtt_spread", 0)
-    jitters = [part.split("'")[0] for part in told.split("'jitter': '")[1:]]
-    return all(j in ("0ns", "0s", "0") for j in jitters) and str(spread) in ("0", "0.0", "0%", "0.0%")
+    topology = next(iter(run.scenario["topology"].values()))
+    spread = _core.parse_quantity("probability", str(topology.get("rtt_spread", 0)))
+    return spread == 0 and not any(measures.seconds_of(one) for one in _values_of("jitter", topology))
+
+
+def _values_of(key: str, value: Any) -> list[str]:
+    """Every value of that key, however deep it lies."""
+    if isinstance(value, Mapping):
+        own = [str(value[key])] if key in value else []
+        return own + [found for one in value.values() for found in _values_of(key, one)]
+    return [found for one in value for found in _values_of(key, one)] if isinstance(value, list) else []

@@ -27,8 +27,8 @@ def dask(address: str) -> Iterator[Executor]:
     try:
         client = distributed.Client(address, timeout=_TIMEOUT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise HaltereError(f"--dask: scheduler must answer at {address} within {_TIMEOUT_S} s, got {told}") from None
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise HaltereError(f"--dask: no scheduler answered at {address} within {_TIMEOUT_S} s: {why}") from None
     with client:
         # Equal arguments, equal results: Dask's own cache is not needed, the store is one.
         yield client.get_executor(pure=False)

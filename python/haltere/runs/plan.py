@@ -8,21 +8,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .. import _core
 from ..analysis.measures import Run
-from ..errors import InputError, RunsFailed
-from ..worlds import SIM, World
+from ..errors import InputError
+from ..worlds import DEFAULT, World
+from ..worlds import world as world_of
+from .build import environment
 from .precision import Precision, Reached, judge
-from .results import Point, Results
-from .runner import Done, Failed, Task, environment, execute, finished
+from .records import Done, Failed, Point
+from .results import Results, RunsFailed
+from .runner import Task, execute, finished
 from .store import Store
 
-if TYPE_CHECKING:
-    from ..api import Scenario
+__all__ = ["Experiment", "Plan", "plan_runs", "seeds_from"]
 
-__all__ = ["Plan", "plan_runs", "seeds_from"]
+
+class Experiment(Protocol):
+    """What can be planned: :class:`haltere.Scenario`."""
+
+    def points(self) -> list[tuple[dict[str, Any], _core.Scenario]]:
+        """The combinations of the sweep."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The full experiment with every default filled in."""
 
 
 def seeds_from(seeds: int | Iterable[int] | None, default: int) -> list[int]:
@@ -43,13 +53,13 @@ class Plan:
 
     def __init__(
         self,
-        scenarios: Sequence[Scenario],
+        scenarios: Sequence[Experiment],
         labels: Iterable[Mapping[str, Any]] | None = None,
         *,
         title: str = "",
-        world: World = SIM,
+        world: str | World = DEFAULT,
     ) -> None:
-        self.scenarios, self.title, self.world = scenarios, title, world
+        self.scenarios, self.title, self.world = scenarios, title, world_of(world)
         extra = [dict(label) for label in labels] if labels is not None else [{} for _ in scenarios]
         self.points: list[Point] = []
         self.cores: list[_core.Scenario] = []
@@ -90,7 +100,7 @@ class Plan:
 
     def manifest(self, *, complete: bool) -> dict[str, Any]:
         """What the results directory says of all this."""
-        told: dict[str, Any] = {
+        manifest: dict[str, Any] = {
             "format": 1,
             "title": self.title,
             "world": self.world.name,
@@ -102,16 +112,16 @@ class Plan:
             "scenarios": [scenario.to_dict() for scenario in self.scenarios],
             "points": [{"labels": point.labels, "scenario": point.scenario} for point in self.points],
             "planned": [[task.key, task.point, task.seed] for task in self.tasks],
-            "runs": [one.told() for _, one in sorted(self.over.items()) if isinstance(one, Done)],
-            "failed": [vars(one) for one in self.failed],
+            "runs": [one.to_dict() for _, one in sorted(self.over.items()) if isinstance(one, Done)],
+            "failed": [one.to_dict() for one in self.failed],
         }
         if self.reached:
-            told["precision"] = [{"point": i, **one.told()} for i, one in sorted(self.reached.items())]
-        return told
+            manifest["precision"] = [{"point": i, **one.to_dict()} for i, one in sorted(self.reached.items())]
+        return manifest
 
 
 def plan_runs(
-    scenarios: Iterable[Scenario],
+    scenarios: Iterable[Experiment],
     seeds: list[int],
     folder: str | Path,
     *,
@@ -119,7 +129,7 @@ def plan_runs(
     quiet: bool = False,
     title: str = "",
     labels: Iterable[Mapping[str, Any]] | None = None,
-    world: World = SIM,
+    world: str | World = DEFAULT,
     precision: Precision | None = None,
     executor: Executor | None = None,
     verify: bool | None = None,
@@ -132,12 +142,14 @@ def plan_runs(
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs}")
-    if executor is not None and world.name != "sim":
+    world = world_of(world)
+    if executor is not None and not world.elsewhere:
         raise InputError(
             f"executor must be left out in world `{world.name}`: its runs are made here, one after another"
         )
     plan = Plan(list(scenarios), labels, title=title, world=world)
-    jobs = world.check(plan.cores, jobs)
+    jobs = world.jobs(jobs)
+    world.check(plan.cores)
     store = Store(folder)
     store.check_place()
     tasks = plan.ask(seeds)
@@ -164,7 +176,7 @@ def plan_runs(
 
 
 def _more(plan: Plan, rule: Precision, store: Store, known: dict[str, dict[str, float]]) -> list[Task]:
-    """The runs of the next round: none where every point is known well enough, or has its limit of seeds."""
+    """The runs of the next round: none if every point is known well enough, or has its limit of seeds."""
     results = Results.of(store, plan.manifest(complete=False))
     stuck = {one.point for one in plan.failed}
     new: list[Task] = []

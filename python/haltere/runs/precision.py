@@ -1,9 +1,9 @@
 """The stopping rule: seeds are added until the means are known well enough.
 
-After each round the Student-t interval of every metric is computed over the seeds 1 ... n of a point. Where one is
-too wide, the next round goes to the number of seeds that its spread calls for (the half-width shrinks with the root of n), at most twice
-as many at a time, since the spread of few seeds is known badly. The decision rests on results in the order of the seeds alone, so the
-same seeds are run whatever the number of jobs and whichever run ends first.
+After each round the Student-t interval of every metric is computed over the seeds 1 ... n of a point. If one is too wide, the next
+round goes to the number of seeds that its spread calls for (the half-width shrinks with the root of n). A round adds at most n seeds,
+because few seeds give a poor estimate of the spread. The decision rests on results in the order of the seeds alone. So the same seeds
+are run whatever the number of jobs and whichever run ends first.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ __all__ = ["Precision", "Reached", "judge", "next_count"]
 
 @dataclass(frozen=True)
 class Precision:
-    """Half of the 95 % interval must be at most ``within`` of the mean, for every metric named; ``most_seeds`` is the limit of a point."""
+    """Half of the 95 % interval must be at most ``within`` of the mean, for every metric of ``of``; a point has at most ``max_seeds``."""
 
     within: float
-    of: tuple[str, ...] = ()
-    most_seeds: int = 200
+    of: tuple[str, ...]
+    max_seeds: int
 
     @classmethod
-    def told(cls, scenario: Mapping[str, Any]) -> Precision | None:
-        """What a scenario says, or ``None``."""
-        told = scenario.get("precision")
-        if told is None:
+    def of_scenario(cls, scenario: Mapping[str, Any]) -> Precision | None:
+        """The rule in a full scenario, or ``None``."""
+        rule = scenario.get("precision")
+        if rule is None:
             return None
-        metrics.check(told["of"], "precision.of")
-        return cls(float(told["within"]), tuple(told["of"]), int(told["most_seeds"]))
+        metrics.check(rule["of"], "precision.of")
+        # `most_seeds` was its name one version ago.
+        max_seeds = rule["max_seeds"] if "max_seeds" in rule else rule["most_seeds"]
+        return cls(float(rule["within"]), tuple(rule["of"]), int(max_seeds))
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Reached:
         """The metrics that are too wide."""
         return [name for name, width in self.widths.items() if width > self.within]
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For the manifest."""
         widths = {name: None if math.isinf(width) else width for name, width in self.widths.items()}
         return {"seeds": self.n, "widths": widths, "reached": not self.missed}
@@ -66,8 +68,8 @@ def relative(mean: Mean) -> float:
     return mean.half / abs(mean.mean) if mean.mean else math.inf
 
 
-def next_count(n: int, widths: Sequence[float], within: float, most: int) -> int:
-    """With how many seeds to look again; ``n`` where that is enough, or the limit.
+def next_count(n: int, widths: Sequence[float], within: float, max_seeds: int) -> int:
+    """With how many seeds to look again; ``n`` if that is enough, or the limit.
 
     >>> next_count(10, [0.01], 0.02, 200), next_count(10, [0.022], 0.02, 200), next_count(10, [0.4], 0.02, 200)
     (10, 13, 20)
@@ -76,7 +78,7 @@ def next_count(n: int, widths: Sequence[float], within: float, most: int) -> int
     if widest <= within:
         return n
     called_for = 2 * n if math.isinf(widest) else math.ceil(n * (widest / within) ** 2)
-    return max(n, min(most, max(n + 2, min(called_for, 2 * n))))
+    return max(n, min(max_seeds, max(n + 2, min(called_for, 2 * n))))
 
 
 def judge(rule: Precision, runs: Sequence[Run], known: dict[str, dict[str, float]]) -> Reached:
@@ -92,5 +94,5 @@ def judge(rule: Precision, runs: Sequence[Run], known: dict[str, dict[str, float
             raise InputError(f"precision.of: metric must be one that every run has, got `{name}`, which some lack")
         # Of a single run nothing is known of the spread.
         widths[name] = relative(stats.mean(values)) if len(values) > 1 else math.inf
-    count = next_count(len(runs), list(widths.values()), rule.within, rule.most_seeds)
+    count = next_count(len(runs), list(widths.values()), rule.within, rule.max_seeds)
     return Reached(len(runs), widths, rule.within, count)

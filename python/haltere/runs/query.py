@@ -31,8 +31,8 @@ def query(results: Results, sql: str) -> pa.Table:
             answer = connection.sql(sql)
             table: pa.Table | None = None if answer is None else answer.to_arrow_table()
         except duckdb.Error as error:
-            told = " ".join(str(error).split())
-            raise InputError(f"{results.where}: query must be SQL that these tables answer, got `{told}`") from None
+            why = " ".join(str(error).split())
+            raise InputError(f"{results.where}: query must be SQL that these tables answer, got `{why}`") from None
     if table is None:
         raise InputError(f"{results.where}: query must be one that gives rows, such as SELECT ..., got `{sql}`")
     return table

@@ -9,46 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from ..analysis import stats
+from ..analysis.summary import summary
 from ..errors import HaltereError, InputError
-from .runner import Done, Failed
-from .store import Seal, Store
+from .records import Done, Failed, Point, Seal
+from .store import Store
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow as pa
 
-__all__ = ["Point", "Results"]
-
-
-@dataclass(frozen=True)
-class Point:
-    """One combination of a sweep: its place, what was swept with its value, and its full scenario."""
-
-    index: int
-    labels: Mapping[str, Any]
-    scenario: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The labels in a few words, or ``all`` where nothing was swept.
-
-        >>> Point(0, {"topology.dumbbell.pairs": 4, "queue": {"kind": "red"}}, {}).name
-        'pairs=4 queue=red'
-        """
-        return " ".join(f"{key.rsplit('.', 1)[-1]}={_short(value)}" for key, value in self.labels.items()) or "all"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, Mapping) and "kind" in value:
-        return str(value["kind"])
-    return str(value) if not isinstance(value, Mapping | list) else json.dumps(value)
+__all__ = ["Point", "Results", "RunsFailed"]
 
 
 class Results:
@@ -73,7 +47,7 @@ class Results:
         self._keep: object = None
         try:
             self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(manifest["points"])]
-            self.runs = [Done(**one) for one in manifest["runs"]]
+            self.runs = [Done.of_dict(one) for one in manifest["runs"]]
             self.failed = [Failed(**one) for one in manifest.get("failed", ())]
             planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
         except (ValueError, KeyError, TypeError) as error:
@@ -82,7 +56,7 @@ class Results:
         if not manifest["complete"] and planned:
             # Its writer is at work, or was killed: what is there counts.
             self._seals = store.find((key for key, _, _ in planned), verify=False)
-            self.runs = [Done.of(self._seals[key], point) for key, point, _ in planned if key in self._seals]
+            self.runs = [Done.of_seal(self._seals[key], point) for key, point, _ in planned if key in self._seals]
             self.runs.sort(key=lambda run: (run.point, run.seed))
 
     @property
@@ -113,6 +87,8 @@ class Results:
         ``points``: only these; ``columns``: only these, which saves time. A column that some runs lack (inner variables of another
         discipline) is null there.
         """
+        import pyarrow as pa
+
         wanted = None if points is None else set(points)
         some = None if columns is None else list(columns)
         parts = []
@@ -141,9 +117,7 @@ class Results:
         if run.key not in self._seals:
             self._seals.update(self.store.seals(one.key for one in self.runs))
         if run.key not in self._seals:
-            raise HaltereError(
-                f"{self.where}: run must be in the store, got none of key {run.key}; run the experiment again"
-            )
+            raise HaltereError(f"{self.where}: run {run.key} is missing from the store; run the experiment again")
         return self._seals[run.key]
 
     def pandas(self, name: str, **options: Any) -> pandas.DataFrame:
@@ -151,14 +125,8 @@ class Results:
         frame: pandas.DataFrame = self.table(name, **options).to_pandas()
         return frame
 
-    def per_seed(self, point: int, measure: Callable[[Done], float]) -> stats.Mean:
-        """The mean over the seeds of one point, with its interval."""
-        return stats.mean([measure(run) for run in self.runs if run.point == point])
-
     def summary(self) -> list[dict[str, Any]]:
-        """What came of each point of the sweep: see :func:`haltere.report.overview.summary`."""
-        from ..report.overview import summary
-
+        """What came of each point of the sweep: see :func:`haltere.analysis.summary.summary`."""
         return summary(self)
 
     def digest(self) -> str:
@@ -171,3 +139,17 @@ class Results:
 
     def __repr__(self) -> str:
         return f"<haltere.Results {self.where!r}: {len(self.points)} points, {len(self.runs)} runs>"
+
+
+class RunsFailed(HaltereError):
+    """Some runs came to no end. ``results`` holds the others, ``failed`` says which and why."""
+
+    def __init__(self, results: Results, failed: list[Failed], planned: int) -> None:
+        self.results, self.failed = results, failed
+        each = [f"{results.points[one.point].name} seed={one.seed}: {one.error}" for one in failed[:3]]
+        if len(failed) > len(each):
+            each.append(f"and {len(failed) - len(each)} more in manifest.json")
+        super().__init__(
+            f"{results.where}: {len(failed)} of {planned} runs failed: {'; '.join(each)}. "
+            "The others are kept; the same command tries these again"
+        )

@@ -1,52 +1,36 @@
-"""Many runs at a time, each kept as soon as it is done.
+"""Makes many runs at a time, and keeps each as soon as it is done.
 
-A run is a function of (scenario, seed, version of the simulator), and so is its key. A run whose key is
-already in the store is not run again, so a call that was interrupted goes on where it stopped. A run that fails is told of and
-does not stop the others.
+A run is a function of (scenario, seed, version of the simulator), and so is its key. A run whose key is already in the store is not
+made again, so a call that was interrupted goes on where it stopped. A run that fails is reported and does not stop the others.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import queue
 import random
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
 
 from .. import _core
 from ..errors import HaltereError, InputError
-from ..worlds import SIM, World
+from ..worlds import World, world
+from .build import build_id, usable_cores
 from .progress import Bar
-from .store import Seal, Store
+from .records import Done, Failed
+from .store import Store
 
-__all__ = ["Done", "Failed", "Task", "build_id", "environment", "execute", "finished", "usable_cores"]
+__all__ = ["Task", "execute", "finished"]
 
-#: Runs that an executor of others is given at a time: enough for a large cluster, few enough to take back.
+#: Runs that an external executor is given at a time: enough for a large cluster, few enough to take back.
 _IN_FLIGHT = 1024
-
-
-@cache
-def build_id() -> str:
-    """What tells this build of the simulator from others: its version and the digest of its machine code."""
-    code = Path(str(_core.__file__)).read_bytes()
-    return f"{_core.version}+{hashlib.sha256(code).hexdigest()[:12]}"
-
-
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+#: How often, and how many seconds apart, a run that a worker kept is looked for: a network's file system may take some seconds.
+_LOOKS, _LOOK_EVERY_S = 20, 0.5
 
 
 @dataclass(frozen=True)
@@ -56,74 +40,43 @@ class Task:
     scenario: _core.Scenario
     seed: int
     point: int
-    world: World = SIM
+    world: World = field(default_factory=world)
 
     @cached_property
     def key(self) -> str:
         """Names the run. In the simulator equal keys are equal results."""
-        world = "" if self.world.name == "sim" else f" {self.world.name}"
-        return hashlib.sha256(f"{self.scenario.hash(self.seed)} {build_id()}{world}".encode()).hexdigest()[:32]
-
-
-@dataclass(frozen=True)
-class Done:
-    """One run that is done; ``digest`` is the SHA-256 of its tables, ``wall_s`` the seconds it took, ``wire`` what the wire says of it."""
-
-    key: str
-    point: int
-    seed: int
-    digest: str
-    wall_s: float
-    wire: Mapping[str, Any] | None = None
-
-    @classmethod
-    def of(cls, seal: Seal, point: int) -> Done:
-        """The run with that seal, as a run of ``point``."""
-        return cls(seal["key"], point, int(seal["seed"]), str(seal["digest"]), float(seal["wall_s"]), seal.get("wire"))
-
-    def told(self) -> dict[str, Any]:
-        """For the manifest."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Failed:
-    """One run that came to no end, and why."""
-
-    key: str
-    point: int
-    seed: int
-    error: str
+        text = f"{self.scenario.hash(self.seed)} {build_id()}{self.world.key_part}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def finished(tasks: Sequence[Task], store: Store, *, verify: bool | None = None) -> dict[str, Done]:
     """Those of the tasks whose runs are in the store, by key."""
     points = {task.key: task.point for task in reversed(tasks)}
-    return {key: Done.of(seal, points[key]) for key, seal in store.find(points, verify=verify).items()}
+    return {key: Done.of_seal(seal, points[key]) for key, seal in store.find(points, verify=verify).items()}
 
 
 def _run_one(task: Task, store: Store, progress: _core.Progress) -> Done:
-    """Makes a run and keeps it. What another process has finished meanwhile is taken instead."""
+    """Makes a run and keeps it. If another process has finished it meanwhile, that run is taken instead."""
     found = store.find([task.key], verify=True)
     if found:
-        return Done.of(found[task.key], task.point)
+        return Done.of_seal(found[task.key], task.point)
     with store.draft(task.key) as draft:
         began = time.monotonic()
-        run = task.world.run(task.scenario, task.seed, progress)
-        tables = {name: pa.table(data) for name, data in run.tables().items()}
-        wire = json.loads(run.wire) if run.wire else None
-        done = Done(task.key, task.point, task.seed, run.digest(), round(time.monotonic() - began, 4), wire)
-        told = {**done.told(), "build": build_id()}
-        del told["key"], told["point"]  # the store's and the manifest's
-        store.put(draft, task.key, tables, told)
+        made = task.world.run(task.scenario, task.seed, progress)
+        tables = dict(made.tables())
+        digest, wall_s = made.digest(), round(time.monotonic() - began, 4)
+        done = Done(task.key, task.point, task.seed, digest, wall_s, task.world.notes(made))
+        seal = {**done.to_dict(), "build": build_id()}
+        del seal["key"], seal["point"]  # the store's and the manifest's
+        store.put(draft, task.key, tables, seal)
     return done
 
 
 def _run_elsewhere(task: Task, store: Store, build: str) -> Done:
-    """What a worker of an executor does."""
+    """What a worker of an external executor does."""
     if build_id() != build:
         raise HaltereError(
-            f"worker: haltere must be the build of the caller, {build}, got {build_id()}; install the same on all"
+            f"worker: its haltere is build {build_id()}, the caller's is {build}; install the same build on all workers"
         )
     return _run_one(task, store, _core.Progress())
 
@@ -156,8 +109,9 @@ def execute(
         todo = todo[start:] + todo[:start]
     if todo:
         with Bar(len(todo), f"run ({len(results)} found)" if results else "run", quiet=quiet) as bar:
-            hands = _Lent(executor, store, jobs) if executor else _Threads(store, jobs or usable_cores())
-            with closing(_each(todo, hands, bar)) as ended:
+            workers: _Workers
+            workers = _External(executor, store, jobs) if executor else _Threads(store, jobs or usable_cores())
+            with closing(_each(todo, workers, bar)) as ended:
                 for done in ended:
                     results[done.key] = done
                     if on_done:
@@ -170,63 +124,80 @@ def _as_of(done: Done | Failed, point: int) -> Done | Failed:
     return done if done.point == point else replace(done, point=point)
 
 
+class _Workers(Protocol):
+    """Who makes the runs: ``most`` of them at a time."""
+
+    most: int
+
+    def submit(self, task: Task) -> Future[Done]: ...
+    def part_done(self) -> float:
+        """How many runs' worth of work is in those that are not done."""
+
+    def ended(self, task: Task, done: Done | None) -> None:
+        """A run has ended; ``None``: it failed."""
+
+    def stop(self) -> None:
+        """Ends the runs that are not done, as soon as they can end."""
+
+    def close(self) -> None: ...
+
+
 class _Threads:
-    """Threads of this process: the simulator gives up the interpreter's lock."""
+    """Threads of this process: the simulator releases the interpreter's lock."""
 
     def __init__(self, store: Store, jobs: int) -> None:
         self.store, self.most = store, jobs
         self.pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="haltere")
-        self.watches: dict[str, _core.Progress] = {}
+        self.progress: dict[str, _core.Progress] = {}
 
     def submit(self, task: Task) -> Future[Done]:
-        watch = self.watches[task.key] = _core.Progress()
-        return self.pool.submit(_run_one, task, self.store, watch)
+        progress = self.progress[task.key] = _core.Progress()
+        return self.pool.submit(_run_one, task, self.store, progress)
 
-    def under_way(self) -> float:
-        """How many runs' worth of work is in those that are not done."""
-        return min(sum(watch.done for watch in self.watches.values()), len(self.watches) * 0.999)
+    def part_done(self) -> float:
+        return min(sum(one.done for one in self.progress.values()), len(self.progress) * 0.999)
 
-    def over(self, task: Task, done: Done | None) -> None:
-        del self.watches[task.key]
+    def ended(self, task: Task, done: Done | None) -> None:
+        del self.progress[task.key]
 
     def stop(self) -> None:
-        for watch in self.watches.values():
-            watch.cancel()
+        for one in self.progress.values():
+            one.cancel()
 
     def close(self) -> None:
         self.pool.shutdown(wait=True, cancel_futures=True)
 
 
-class _Lent:
-    """Somebody's executor: processes, a cluster."""
+class _External:
+    """An executor that the caller brought: processes, a cluster."""
 
     def __init__(self, executor: Executor, store: Store, jobs: int | None) -> None:
         self.executor, self.store, self.most = executor, store, jobs or _IN_FLIGHT
         self.futures: dict[str, Future[Done]] = {}
-        self.seen = False
+        self.shared = False
 
     def submit(self, task: Task) -> Future[Done]:
         future = self.futures[task.key] = self.executor.submit(_run_elsewhere, task, self.store, build_id())
         return future
 
-    def under_way(self) -> float:
+    def part_done(self) -> float:
         return 0.0
 
-    def over(self, task: Task, done: Done | None) -> None:
+    def ended(self, task: Task, done: Done | None) -> None:
         del self.futures[task.key]
-        if done is not None and not self.seen:
-            self._must_be_here(done)
-            self.seen = True
+        if done is not None and not self.shared:
+            self._find(done)
+            self.shared = True
 
-    def _must_be_here(self, done: Done) -> None:
-        """What the first worker wrote must be seen from here; a network's file system may take some seconds."""
-        for _ in range(20):
+    def _find(self, done: Done) -> None:
+        """What the first worker kept must be seen from here."""
+        for _ in range(_LOOKS):
             if self.store.find([done.key]):
                 return
-            time.sleep(0.5)
+            time.sleep(_LOOK_EVERY_S)
         raise HaltereError(
-            f"{self.store.where}: results directory must be one that all workers share, got a run that a worker kept "
-            "and that is not here; give --out a shared directory or a URL such as s3://bucket/name"
+            f"{self.store.where}: a worker has kept a run that is not here, so the workers do not share this results directory; "
+            "give --out a shared directory or a URL such as s3://bucket/name"
         )
 
     def stop(self) -> None:
@@ -234,88 +205,51 @@ class _Lent:
             future.cancel()
 
     def close(self) -> None:
-        """It is not ours to shut down."""
+        """The caller shuts it down."""
 
 
-def _each(todo: Sequence[Task], hands: _Threads | _Lent, bar: Bar) -> Generator[Done | Failed]:
-    """Does the tasks, as many at a time as the hands take, and gives each as it is done."""
+def _each(todo: Sequence[Task], workers: _Workers, bar: Bar) -> Generator[Done | Failed]:
+    """Does the tasks, as many at a time as the workers take, and gives each as it is done."""
     ended: queue.SimpleQueue[tuple[Task, Future[Done]]] = queue.SimpleQueue()
     waiting = iter(todo)
-    over = under_way = 0
+    over = active = 0
 
     def start() -> bool:
         task = next(waiting, None)
         if task is not None:
-            hands.submit(task).add_done_callback(lambda future: ended.put((task, future)))
+            workers.submit(task).add_done_callback(lambda future: ended.put((task, future)))
         return task is not None
 
     try:
         while over < len(todo):
-            while under_way < hands.most and start():
-                under_way += 1
+            while active < workers.most and start():
+                active += 1
             try:
                 task, future = ended.get(timeout=0.2)
             except queue.Empty:
-                bar.update(over + hands.under_way())
+                bar.update(over + workers.part_done())
                 continue
-            over, under_way = over + 1, under_way - 1
+            over, active = over + 1, active - 1
             done = _outcome(task, future)
-            hands.over(task, done if isinstance(done, Done) else None)
-            bar.update(over + hands.under_way())
+            workers.ended(task, done if isinstance(done, Done) else None)
+            bar.update(over + workers.part_done())
             yield done
     except BaseException:
-        hands.stop()
+        workers.stop()
         raise
     finally:
-        hands.close()
+        workers.close()
 
 
 def _outcome(task: Task, future: Future[Done]) -> Done | Failed:
     try:
         return future.result()
-    except (OSError, BrokenExecutor):  # no store or no hands: the others would fare no better
+    except (OSError, BrokenExecutor):  # no store or no workers: the others would fare no better
         raise
     except CancelledError:
-        raise HaltereError("executor: runs must be left to end, got one that was cancelled") from None
+        raise HaltereError("executor: a run was cancelled before it ended") from None
     except Exception as error:
-        if isinstance(error, InputError) and task.world.name != "sim":
-            raise  # this machine is not fit for it: nor for the next run
+        if isinstance(error, InputError) and not task.world.errors_are_of_one_run:
+            raise
         text = " ".join(str(error).split()) or type(error).__name__
         return Failed(task.key, task.point, task.seed, text)
-
-
-def environment() -> dict[str, Any]:
-    """What a results directory says of the programs that made it."""
-    import platform
-    import sys
-
-    return {
-        "haltere": _core.version,
-        "build": build_id(),
-        "git": _git_hash(),
-        "python": sys.version.split()[0],
-        "pyarrow": pa.__version__,
-        "platform": platform.platform(),
-        "cores": usable_cores(),
-    }
-
-
-@cache
-def _git_hash() -> str | None:
-    """The commit of the source tree that this package runs from, ``+`` when it was changed; ``None`` for an installed one."""
-    import subprocess
-
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "crates" / "haltere-units").is_dir():
-        return None
-    try:
-        told = subprocess.run(
-            ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return told.stdout.strip()

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..api import Scenario
+from ..errors import InputError
 from .plan import Plan, seeds_from
+from .results import Results
 from .store import Store
 
 __all__ = ["Status", "of_file", "of_results"]
@@ -30,7 +32,7 @@ class Status:
         """Nothing is left."""
         return self.count("done") == self.count("planned")
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For programs."""
         totals = {what: self.count(what) for what in ("planned", "done", "to_do", "failed", "damaged")}
         return {
@@ -55,8 +57,6 @@ def of_file(path: Path, out: str | Path, changes: dict[str, Any], seeds: int | N
 
 def of_results(where: str | Path) -> Status:
     """Of the sweep that made this results directory."""
-    from .results import Results
-
     results = Results(where)
     planned = [(str(key), int(point)) for key, point, _ in results.manifest.get("planned", ())]
     failed = {one.key for one in results.failed}
@@ -64,8 +64,6 @@ def of_results(where: str | Path) -> Status:
 
 
 def _failed(out: str | Path) -> set[str]:
-    from ..errors import InputError
-
     try:
         return {str(one["key"]) for one in Store(out).manifest().get("failed", ())}
     except InputError:  # nothing has been run yet

@@ -19,19 +19,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import HaltereError, InputError
 from .files import in_use, scratch_name, write_atomically
+from .records import Seal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Damaged", "Draft", "Seal", "Store", "is_url", "need"]
 
-#: What the seal of a run says: ``key``, ``seed``, ``digest``, ``wall_s``, ``build`` and ``files``.
-Seal = dict[str, Any]
 _SEAL = "run.json"
+#: How often a run is moved to its place before the call fails.
+_ATTEMPTS = 5
 _WORTH_COMPRESSING = 64 << 10
 #: How much of a bucket is kept in memory, so that what is read run by run is fetched many runs at a time.
 _AHEAD_BYTES = 256 << 20
@@ -47,14 +48,14 @@ def is_url(where: str | Path) -> bool:
 
 
 def need(module: str, extra: str, what: str) -> Any:
-    """The optional ``module``; an error that says what to type where it is missing."""
+    """The optional ``module``. If it is missing, the error says what to type."""
     import importlib
 
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise InputError(
-            f"{what}: `{module}` must be installed, got `{error}`; type: pip install 'haltere[{extra}]'"
+            f"{what}: package `{module}` is not installed (`{error}`); type: pip install 'haltere[{extra}]'"
         ) from None
 
 
@@ -70,7 +71,7 @@ class _Files(Protocol):
 
 
 class Draft:
-    """A run under way. Its hidden folder shows to others that somebody works here."""
+    """A run that is being made. Its hidden folder shows to others that somebody works here."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -111,19 +112,19 @@ class _Directory:
         for name, data in files.items():
             (draft.folder / name).write_bytes(data)
         target = self.runs / key
-        for attempt in range(5):
+        for attempt in range(_ATTEMPTS):
             try:
                 os.rename(draft.folder, target)
                 return
             except OSError:
                 if not target.exists():
-                    if attempt == 4:
+                    if attempt == _ATTEMPTS - 1:
                         raise
                     continue  # whoever was there has just left
             if sound():  # another process was first
                 return
             self._clear(target)
-        raise HaltereError(f"{target}: run must fit in its place, got one that is always taken by a damaged one")
+        raise HaltereError(f"{target}: the run was not kept: {_ATTEMPTS} times a damaged run came in its place")
 
     @staticmethod
     def _clear(target: Path) -> None:
@@ -154,7 +155,7 @@ class _Remote:
             self.fs, path = fsspec.core.url_to_fs(url)
         except ImportError as error:
             raise InputError(
-                f"{url}: must be a URL whose file system is installed, got `{error}`; type: pip install 'haltere[{extra}]'"
+                f"{url}: the file system of this URL is not installed (`{error}`); type: pip install 'haltere[{extra}]'"
             ) from None
         except ValueError as error:
             raise InputError(
@@ -167,7 +168,7 @@ class _Remote:
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
         paths = {self._path(name): name for name in names}
-        # A missing file is left out; anything else that goes wrong must be told.
+        # A missing file is left out; anything else that goes wrong is an error.
         got = self.fs.cat(list(paths), on_error="return") if paths else {}
         out = {}
         for path, data in got.items():
@@ -248,12 +249,12 @@ class Store:
         if data is None:
             raise InputError(f"{self.where}: must be a results directory, got no manifest.json in it")
         try:
-            told: dict[str, Any] = json.loads(data)
+            manifest: dict[str, Any] = json.loads(data)
         except ValueError as error:
             raise InputError(
                 f"{self.where}/manifest.json: manifest must be one that haltere wrote, got {error!r}"
             ) from None
-        return told
+        return manifest
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Writes it, whole: one line an entry, and one an element of a list."""
@@ -297,18 +298,18 @@ class Store:
 
     @contextmanager
     def draft(self, key: str) -> Iterator[Draft]:
-        """A run under way, to be given to :meth:`put`; without that nothing of it stays."""
+        """A run that is being made, to be given to :meth:`put`; without that nothing of it stays."""
         draft = self._files.draft(key)
         try:
             yield draft
         finally:
             draft.close()
 
-    def put(self, draft: Draft, key: str, tables: Mapping[str, pa.Table], told: Mapping[str, Any]) -> None:
-        """Keeps a run: its tables, and in its seal what is ``told`` of it."""
+    def put(self, draft: Draft, key: str, tables: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        """Keeps a run: its tables (whatever ``pyarrow.table`` reads), and in its seal what is said ``about`` it."""
         files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
         listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
-        seal = {"key": key, **told, "files": listed}
+        seal = {"key": key, **about, "files": listed}
         files[_SEAL] = (json.dumps(seal, indent=1) + "\n").encode()
         self._files.put(draft, key, files, lambda: key in self.find([key], verify=True))
 
@@ -321,14 +322,11 @@ class Store:
         path = f"runs/{seal['key']}/{name}.parquet"
         data = self._ahead.get(path) or self._files.read([path]).get(path)
         if data is None or _sha256(data) != listed["sha256"]:
-            got = "no file" if data is None else "other bytes"
+            what = "the file is missing" if data is None else "its bytes are not those that were written"
             raise Damaged(
-                f"{self.where}/{path}: file must be what was written, got {got}; run the experiment again "
-                "(at a URL with --verify), and this run is made anew"
+                f"{self.where}/{path}: {what}; run the experiment again (at a URL with --verify), and this run is made anew"
             )
-        file = pq.ParquetFile(pa.BufferReader(data))
-        some = None if columns is None else [c for c in columns if c in file.schema_arrow.names]
-        return file.read(columns=some)
+        return _read_parquet(data, columns)
 
     def read_ahead(self, seals: Iterable[Seal], name: str) -> None:
         """At a URL: fetches a table of several runs at once, for :meth:`table` to find. A directory needs no such thing."""
@@ -360,11 +358,24 @@ def _lines(value: Any) -> str:
     return json.dumps(value)
 
 
-def _parquet(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
+def _parquet(data: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table, sink = pa.table(data), pa.BufferOutputStream()
     # A small table has nothing to gain, and setting up zstd for each of its columns takes longer than all the rest.
     pq.write_table(table, sink, compression="zstd" if table.nbytes > _WORTH_COMPRESSING else "none")
     return bytes(sink.getvalue())
+
+
+def _read_parquet(data: bytes, columns: list[str] | None) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(data))
+    some = None if columns is None else [c for c in columns if c in file.schema_arrow.names]
+    # Without threads. A thread of Arrow's pool that gives a column's buffer back while the interpreter ends aborts the process.
+    return file.read(columns=some, use_threads=False)
 
 
 def _sha256(data: bytes) -> str:

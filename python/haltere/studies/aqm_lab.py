@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..report import plot
 from ..report.document import Document, Figure, Heading, Table, Text
 from ..runs.results import Results
-from . import Finding, Options, Outcome, data, expected, findings_table, judge
+from .base import Finding, Options, Outcome, data, expected, findings_table, judge
 
 __all__ = ["reproduce"]
 

@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 import numpy as np
+import pyarrow
 
+from .. import _core
+from ..errors import InputError
 from . import dynamics
 from .load import Case, expand_flows
 from .measures import WAYS, Measures, counts_all_marks, goodputs, pings, queue
@@ -21,16 +24,11 @@ def run(case: Case, seed: int) -> Measures:
 
 def tables_of(case: Case, seed: int) -> dict[str, Any]:
     """The tables of one run of the translated case."""
-    from .. import _core
-    from ..errors import InputError
-
     experiment = translate(case, seed)
     try:
         scenario = _core.Scenario.from_json(json.dumps(experiment))
     except InputError as error:
         raise NotTranslated(str(error)) from error
-    import pyarrow
-
     return {name: pyarrow.table(data) for name, data in _core.run(scenario, seed, None).tables().items()}
 
 
@@ -114,4 +112,4 @@ def series_of(case: Case, series: Any) -> dynamics.Series:
 
 def case_mss(case: Case) -> int:
     """Payload bytes of a full segment of the case."""
-    return int(str(translate(case, 1)["tcp"]["mss"]).removesuffix("B"))
+    return int(_core.parse_quantity("bytes", translate(case, 1)["tcp"]["mss"]))

@@ -1,55 +1,47 @@
-"""The worlds in which an experiment runs: the simulator, and the wire (real packets between Linux network namespaces)."""
+"""Worlds: where an experiment runs. One file and one line in ``WORLDS`` add one.
+
+>>> from haltere.worlds import world
+>>> world("wire", ignore_calibration=True).place
+'on the wire'
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import dataclasses
+from typing import Any
 
-from .. import _core
 from ..errors import InputError
+from .base import Made, World, option
+from .sim import Sim
+from .wire import Wire
 
-__all__ = ["SIM", "WORLDS", "World"]
+__all__ = ["COMPARED", "DEFAULT", "WORLDS", "Made", "Sim", "Wire", "World", "option", "world"]
 
-#: Name and what it is.
-WORLDS = {
-    "sim": "The simulator: virtual time, the same bytes for the same seed.",
-    "wire": "Real packets and the kernel's TCP between Linux network namespaces, in real time; needs root or `unshare -Urn`.",
+#: The worlds by name, in the order in which they are listed.
+WORLDS: dict[str, type[World]] = {
+    Sim.name: Sim,
+    Wire.name: Wire,
 }
 
-
-@dataclass(frozen=True)
-class World:
-    """Where runs are made. ``anyway``: on the wire, run although the calibration finds the machine unfit, and say so."""
-
-    name: str = "sim"
-    anyway: bool = False
-
-    def check(self, scenarios: Sequence[_core.Scenario], jobs: int | None) -> int | None:
-        """Refuses before the first run what this world cannot do; returns how many runs there may be at a time."""
-        if self.name not in WORLDS:
-            raise InputError(f"world must be one of {', '.join(f'`{name}`' for name in WORLDS)}, got `{self.name}`")
-        if self.name == "sim":
-            return jobs
-        if jobs not in (None, 1):
-            raise InputError(f"jobs must be 1 on the wire, got {jobs}; runs at the same time would measure each other")
-        for scenario in scenarios:
-            _core.wire_check(scenario)
-        return 1
-
-    def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
-        """One run."""
-        if self.name == "sim":
-            return _core.run(scenario, seed, progress)
-        calibrate = "note" if self.anyway else "refuse"
-        return _core.wire_run(scenario, seed, progress, calibrate, _ftp_server())
+#: The world of an experiment if none is named.
+DEFAULT = Sim.name
+#: The two that `haltere compare-worlds` takes if none are named: the baseline first.
+COMPARED = (Sim.name, Wire.name)
 
 
-#: The simulator.
-SIM = World()
+def world(which: str | World = DEFAULT, **options: Any) -> World:
+    """The world of that name with these options; a world is itself.
 
-
-def _ftp_server() -> list[str]:
-    """The command that serves FTP in a namespace; it says itself what it lacks. `-P`: this package's modules are not top-level ones."""
-    return [sys.executable, "-P", str(Path(__file__).with_name("ftp_server.py"))]
+    Options that a world does not have are refused.
+    """
+    if isinstance(which, World):
+        return which
+    if which not in WORLDS:
+        raise InputError(f"world must be one of {', '.join(f'`{name}`' for name in WORLDS)}, got `{which}`")
+    kind = WORLDS[which]
+    known = [one.name for one in dataclasses.fields(kind)]
+    for name in options:
+        if name not in known:
+            has = ", ".join(f"`{one}`" for one in known) or "none"
+            raise InputError(f"world `{which}`: option must be one that it has ({has}), got `{name}`")
+    return kind(**options)

@@ -13,7 +13,7 @@ from ...api import Scenario, plan_runs, seeds_from
 from ...errors import InputError
 from ...report.document import Document, Heading, Text
 from ...runs.results import Results
-from .. import Finding, Options, Outcome, data, findings_table
+from ..base import Finding, Options, Outcome, data, findings_table
 from . import fast, paper
 
 __all__ = ["reproduce"]

@@ -18,7 +18,7 @@ from ...analysis.stats import Mean
 from ...report import plot
 from ...report.document import Document, Figure, Table, Text
 from ...runs.results import Results
-from .. import Finding, judge
+from ..base import Finding, judge
 
 __all__ = ["SENDERS", "SPEEDS", "show_fast", "show_incast", "show_map"]
 

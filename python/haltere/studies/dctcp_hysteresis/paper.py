@@ -15,7 +15,7 @@ from ...analysis.stats import Mean
 from ...report import plot
 from ...report.document import Document, Figure, Table, Text
 from ...runs.results import Results
-from .. import Finding, expected, judge
+from ..base import Finding, expected, judge
 
 __all__ = ["CASES", "NEAREST", "RATE", "show"]
 

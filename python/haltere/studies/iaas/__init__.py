@@ -21,21 +21,16 @@ from ...errors import InputError
 from ...report import plot
 from ...report.document import Document, Figure, Heading, Table, Text
 from ...runs.results import Results
-from .. import Finding, Options, Outcome, Verdict, data, findings_table, judge
+from ..base import Finding, Options, Outcome, Verdict, data, findings_table, judge
+from . import matrix
+from .common import CASES, ID, LABELS, shorter
 
 __all__ = ["LABELS", "reproduce"]
 
-ID = "iaas"
 WATCHED = "left>right"
 PAIRS, LIMIT = "topology.dumbbell.pairs", "topology.dumbbell.bottleneck.queue.limit"
 DELAY = "topology.dumbbell.bottleneck.delay"
-LABELS = {"cubic": "Cubic", "reno": "Reno", "bbr": "BBR", "vegas": "Vegas", "dctcp": "DCTCP", "bbr3": "BBRv3"}
 STUDIED = ("cubic", "reno", "bbr", "vegas")
-CASES = {
-    "1bdp": "no ECN, drop tail of 1 BDP",
-    "1000p": "no ECN, drop tail of 1000 packets",
-    "red": "ECN, RED",
-}
 SHORT = {"1bdp": "1 BDP", "1000p": "1000 packets", "red": "ECN, RED"}
 NO_ECN = ("1bdp", "1000p")
 # The round-trip time at which the paper is read, in milliseconds.
@@ -77,9 +72,7 @@ def fair_mbit(pairs: int) -> float:
 def reproduce(options: Options) -> Outcome:
     """Runs the study and writes its figures."""
     if options.variant == "matrix":
-        from . import matrix as iaas_matrix
-
-        return iaas_matrix.reproduce(options)
+        return matrix.reproduce(options)
     if options.variant not in (None, "paper"):
         raise InputError(f"variant must be `paper` or `matrix`, got `{options.variant}`")
     return report(*_run(options))
@@ -128,13 +121,6 @@ def _run(options: Options) -> tuple[Results, str]:
         labels=[{"ecn": False}, {"ecn": True}],
     )
     return results, left_out
-
-
-def shorter(scenario: Scenario, sweep: Mapping[str, Any]) -> Scenario:
-    """The experiment of 10 s, with these axes of its sweep in place of its own."""
-    full = scenario.to_dict()
-    changed = scenario.with_values({"warmup": "2s", "duration": "10s"})
-    return changed.with_values({"sweep": {**full["sweep"], **sweep}})
 
 
 def _key(labels: Mapping[str, Any], scenario: Mapping[str, Any]) -> Key:

@@ -20,8 +20,8 @@ from ...api import Scenario, plan_runs, seeds_from
 from ...report import plot
 from ...report.document import Document, Figure, Heading, Table, Text
 from ...runs.results import Results
-from .. import Finding, Options, Outcome, data, findings_table, judge
-from . import CASES, ID, LABELS, shorter
+from ..base import Finding, Options, Outcome, data, findings_table, judge
+from .common import CASES, ID, LABELS, shorter
 
 __all__ = ["reproduce"]
 

@@ -22,8 +22,8 @@ from ...api import Scenario
 from ...report import plot
 from ...report.document import Document, Figure, Heading, Table, Text
 from ...runs.results import Results
-from .. import Finding, Options, Outcome, data, expected, findings_table, judge
-from . import readings as mptcp_red_readings
+from ..base import Finding, Options, Outcome, data, expected, findings_table, judge
+from . import readings
 
 __all__ = ["reproduce"]
 
@@ -518,9 +518,7 @@ def reproduce(options: Options) -> Outcome:
         )
         document.add(_stream_table(_sides(stream), _sides(cut)))
         document.add(
-            mptcp_red_readings.compare(
-                scenario, findings, options, lambda other: _findings(_sides(other), _verdicts(other))
-            )
+            readings.compare(scenario, findings, options, lambda other: _findings(_sides(other), _verdicts(other)))
         )
     document.add(Heading("Figures"), *_figures(results, sides, verdicts))
     document.add(Heading("Findings"), findings_table(findings))

@@ -8,7 +8,7 @@ from typing import Any
 from ...api import Scenario
 from ...report.document import Table
 from ...runs.results import Results
-from .. import Finding, Options
+from ..base import Finding, Options
 
 __all__ = ["READINGS", "compare"]
 

@@ -19,10 +19,21 @@ from ...analysis.stats import Mean
 from ...api import Scenario
 from ...errors import InputError
 from ...report.document import Document, Heading, Table, Text
-from .. import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
-from . import figures as rafle_figures
+from ..base import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
+from . import figures
 from .router import DEFAULT_READINGS, DROP_TAIL, LABELS, PAPERS, READINGS, SERVICES, queue
-from .tasks import BUCKET, LAST_BUCKETS, Cell, Tasks, bucket_mean, bucket_sd, chance_of_gain, equal_share, verdicts
+from .tasks import (
+    BUCKET,
+    LAST_BUCKETS,
+    Cell,
+    Cells,
+    Tasks,
+    bucket_mean,
+    bucket_sd,
+    chance_of_gain,
+    equal_share,
+    verdicts,
+)
 
 __all__ = ["equal_share", "reproduce"]
 
@@ -33,10 +44,6 @@ QUEUE = "topology.chain.links[1].queue"
 WATCHED = "router>server"
 MEMORIES = (10, 30, 40, 50, 60, 100)
 WINDOW_S = 1000.0
-
-
-Cells = dict[tuple[str, str], Cell]
-"""By reading and name of the queue."""
 
 
 def _last_end(tasks: Tasks) -> float:
@@ -170,7 +177,7 @@ class Study:
             document.add(self.halves())
         document.add(Heading("Figures"))
         for reading in self.readings:
-            document.add(*rafle_figures.all_of(self, reading))
+            document.add(*figures.all_of(self, reading))
         findings = self.findings()
         document.add(Heading("Findings"), findings_table(findings))
         return Outcome(ID, document, findings, self.left_out)
@@ -345,8 +352,8 @@ class Study:
         of = f"({reading}) "
 
         def add(text: str, differences: list[tuple[str, Mean]], unit: str, digits: int = 1) -> None:
-            verdict, figures = judge(differences, digits)
-            out.append(Finding(of + text, verdict, f"{figures} {unit}"))
+            verdict, numbers = judge(differences, digits)
+            out.append(Finding(of + text, verdict, f"{numbers} {unit}"))
 
         papers = [f"{c}/{s}" for s in SERVICES for c in PAPERS]
         mean = {name: cells[reading, name].over(bucket_mean(0)) for name in self.names}
@@ -411,16 +418,16 @@ class Study:
             gains = [(LABELS[n], self.steady_gain(reading, n)) for n in names]
             turned = [(n, Mean(sign * g.mean, g.half, g.sd, g.n, g.confidence)) for n, g in gains]
             verdict, _ = judge(turned, 2)
-            figures = ", ".join(f"{n} {g.format(1)} %" for n, g in gains)
-            out.append(Finding(of + text, verdict, figures))
+            numbers = ", ".join(f"{n} {g.format(1)} %" for n, g in gains)
+            out.append(Finding(of + text, verdict, numbers))
         drifting = [row[0] for row in self.windows(reading).rows if row[-1] == "drifting"]
         steady: Verdict = "not held" if drifting else "held"
-        figures = (
+        numbers = (
             f"first and last 1000 s differ: {', '.join(drifting)}"
             if drifting
             else "no difference between the first and the last 1000 s"
         )
-        out.append(Finding(of + "experiment 2 is stationary from 1000 s on", steady, figures))
+        out.append(Finding(of + "experiment 2 is stationary from 1000 s on", steady, numbers))
         return out
 
     def about_memory(self) -> Finding:
@@ -439,5 +446,5 @@ class Study:
             if n != chosen
         ]
         verdict, _ = judge(rest, 4)
-        figures = f"best product at N = {best} ({np.mean(products[best]):.3f}; N = {chosen}: {np.mean(products[chosen]):.3f}); least time at N = {fastest} ({times[fastest]:.1f} s; N = {chosen}: {times[chosen]:.1f} s)"
-        return Finding(f"({self.nearer}) table 1: N = {chosen} has the best product of hit rates", verdict, figures)
+        numbers = f"best product at N = {best} ({np.mean(products[best]):.3f}; N = {chosen}: {np.mean(products[chosen]):.3f}); least time at N = {fastest} ({times[fastest]:.1f} s; N = {chosen}: {times[chosen]:.1f} s)"
+        return Finding(f"({self.nearer}) table 1: N = {chosen} has the best product of hit rates", verdict, numbers)

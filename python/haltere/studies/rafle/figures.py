@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from ...analysis import stats
 from ...report import plot
 from ...report.document import Figure
+from ..base import Options
 from .router import CLASSIFIERS, DROP_TAIL, FQ_CODEL, PAPERS, SERVICES
-from .tasks import BUCKET, LAST_BUCKETS, Tasks, bucket_mean, bucket_sd, equal_share
-
-if TYPE_CHECKING:
-    from . import Study
+from .tasks import BUCKET, LAST_BUCKETS, Cells, Tasks, bucket_mean, bucket_sd, equal_share
 
 __all__ = ["all_of"]
 
@@ -29,6 +27,20 @@ WIDTH, HEIGHT = 7.6, 3.8
 # Upper edges of the classes of size in figure 7, in buckets of 100 KB. Single buckets hold a handful of files.
 CLASSES = (1, 5, 10, 20, LAST_BUCKETS)
 WINDOWS_S = ((1000.0, 2000.0), (2000.0, 3000.0), (3000.0, 4000.0))
+
+
+class Study(Protocol):
+    """What is drawn: the runs of the study, and the paper's numbers."""
+
+    options: Options
+    names: list[str]
+    given: dict[str, Any]
+    first: Cells
+    second: Cells
+
+    @property
+    def classified(self) -> list[str]:
+        """The queues that classify."""
 
 
 def all_of(study: Study, reading: str) -> list[Figure]:

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...runs.records import Done
 from ...runs.results import Results
-from ...runs.runner import Done
 
 __all__ = [
     "BUCKET",
     "LAST_BUCKETS",
     "Cell",
+    "Cells",
     "Tasks",
     "bucket_mean",
     "bucket_sd",
@@ -133,6 +134,10 @@ class Cell:
             [hit / (hit + miss) for hit, miss, _, _ in self.verdicts],
             [hit / (hit + miss) for _, _, hit, miss in self.verdicts],
         )
+
+
+Cells = dict[tuple[str, str], Cell]
+"""By reading and name of the queue."""
 
 
 def verdicts(results: Results, run: Done) -> tuple[float, float, float, float]:

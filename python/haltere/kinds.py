@@ -1,0 +1,138 @@
+"""Behaviour by name: what reports must know of a traffic kind, a queue discipline or a classifier.
+
+One lookup function for each. Whoever needs to know how a kind behaves asks here and compares no names. What the schema says is read
+from it; what it does not say stands in the tables below.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from . import _core
+
+__all__ = ["Classifier", "Queue", "Traffic", "classifier", "parameters", "queue", "traffic", "usual_queue"]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """How the flows of a traffic kind behave."""
+
+    data: bool = True
+    """They carry data; pings do not."""
+    greedy: bool = False
+    """They always have something to send, unless their entry limits them."""
+    paths: bool = False
+    """A flow uses several paths."""
+    completes: bool = False
+    """They come and go: the table `completions` has a row for each."""
+    uploads: bool = False
+    """They upload files: the table `tasks` has a row for each."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """How a queue discipline behaves."""
+
+    law: bool = True
+    """It drops or marks by a law before it is full."""
+    tail: bool = False
+    """It is first in, first out, and drops what does not fit."""
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """How a flow classifier behaves."""
+
+    memory: str = ""
+    """The parameter that says how many packets it remembers, if it has a memory: a capture is classified with several."""
+    memories: tuple[int, ...] = ()
+    """The values of that parameter if none are asked for."""
+    offsets: bool = False
+    """It needs the offset of a packet in its flow."""
+    marks: bool = False
+    """It goes by what the sender marked."""
+
+
+_TRAFFIC = {
+    "bulk": Traffic(greedy=True),
+    "multipath": Traffic(greedy=True, paths=True),
+    "ping": Traffic(data=False),
+    "poisson": Traffic(completes=True),
+    "incast": Traffic(completes=True),
+    "ftp": Traffic(uploads=True),
+}
+_QUEUES = {
+    "drop_tail": Queue(law=False, tail=True),
+    "pfifo_fast": Queue(law=False, tail=True),
+    "threshold": Queue(law=False),
+}
+_CLASSIFIERS = {
+    # The memories of the RAFLE study's table 1.
+    "rafle": Classifier(memory="n", memories=(10, 30, 40, 50, 60, 100)),
+    "run2c": Classifier(offsets=True),
+    "ideal": Classifier(marks=True),
+}
+
+
+def traffic(kind: str) -> Traffic:
+    """How the flows of this traffic kind behave.
+
+    >>> traffic("ping").data, traffic("bulk").greedy
+    (False, True)
+    """
+    return _TRAFFIC.get(kind, Traffic())
+
+
+def queue(kind: str) -> Queue:
+    """How this queue discipline behaves.
+
+    >>> queue("codel").law, queue("drop_tail").tail
+    (True, True)
+    """
+    return _QUEUES.get(kind, Queue())
+
+
+def classifier(kind: str) -> Classifier:
+    """How this classifier behaves."""
+    return _CLASSIFIERS.get(kind, Classifier())
+
+
+@cache
+def _definitions() -> Mapping[str, Any]:
+    told: Mapping[str, Any] = json.loads(_core.schema())["$defs"]
+    return told
+
+
+@cache
+def usual_queue() -> str:
+    """The discipline of a link that names none.
+
+    >>> usual_queue()
+    'drop_tail'
+    """
+    return str(_definitions()["Link"]["properties"]["queue"]["default"]["kind"])
+
+
+@cache
+def parameters(union: str, kind: str) -> Mapping[str, Any]:
+    """The parameters of a mechanism and their defaults; ``union``: its definition in the schema, such as ``CorrelatorParams``.
+
+    >>> parameters("CorrelatorParams", "mscm")["window"]
+    50
+    """
+    for table in _tables(_definitions()[union]):
+        keys = table.get("properties", {})
+        if keys.get("kind", {}).get("const") == kind:
+            return {key: one.get("default") for key, one in keys.items() if key != "kind"}
+    return {}
+
+
+def _tables(definition: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for option in (*definition.get("oneOf", ()), *definition.get("anyOf", ())):
+        if "properties" in option:
+            yield option
+        yield from _tables(option)

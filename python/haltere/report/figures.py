@@ -1,0 +1,188 @@
+"""The figures of any experiment: goodput, rates over time, queues, round-trip times, and a map of two swept axes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..analysis import metrics
+from ..analysis.measures import Run, by_point
+from ..analysis.stats import Mean
+from ..runs.records import Point
+from ..runs.results import Results
+from . import plot, words
+
+__all__ = ["draw"]
+
+# Panels of one figure, lines of one panel and bars beyond which nobody can read it.
+MOST_PANELS, MOST_LINES, MOST_BARS = 6, 8, 12
+
+
+def draw(results: Results) -> list[tuple[str, list[Path]]]:
+    """Draws every figure that the results allow into ``figures/``: caption and the files (PNG, PDF) of each."""
+    points = by_point(results)
+    if not points:
+        return []
+    folder = results.directory / "figures"
+    makers: list[tuple[str, Callable[[list[tuple[Point, list[Run]]], Path], str]]] = [
+        ("goodput", _goodput_figure),
+        ("rates", _rates_figure),
+        ("queue", _queue_figure),
+        ("rtt-cdf", _rtt_figure),
+        ("heat", _heat_figure),
+    ]
+    out = []
+    for name, make in makers:
+        caption = make(points, folder / name)
+        if caption:
+            out.append((caption, [folder / f"{name}.png", folder / f"{name}.pdf"]))
+    return out
+
+
+def _panels(count: int, height: float = 2.0) -> tuple[Any, list[Any]]:
+    columns = 1 if count < 4 else 2
+    rows = math.ceil(count / columns)
+    fig, panels = plot.figure(rows, columns, height=max(2.8, height * rows + 0.5), share=True)
+    for spare in panels[count:]:
+        spare.set_visible(False)
+    for axes in panels[max(0, count - columns) : count]:
+        axes.set_xlabel("time (s)")
+        axes.tick_params(labelbottom=True)
+    return fig, panels[:count]
+
+
+def _more(points: Sequence[Any], most: int) -> str:
+    return f" The first {most} of {len(points)} points." if len(points) > most else ""
+
+
+def _goodput_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
+    shown = points[:MOST_BARS]
+    classes = list(dict.fromkeys(name for _, runs in shown for name in runs[0].classes()))
+    if len(shown) * len(classes) < 2:
+        return ""
+    series = {}
+    for name in classes:
+        per_flow: list[Mean | None] = [metrics.mean_of(runs, "goodput_flow", name) for _, runs in shown]
+        series[name] = per_flow
+    fig, (axes,) = plot.figure(height=3.2 if len(shown) > 3 else 2.8)
+    every = [point for point, _ in points]
+    plot.bars(axes, [words.short(point, every) if len(points) > 1 else "" for point, _ in shown], series)
+    if len(shown) > 3:
+        axes.tick_params(axis="x", labelrotation=30)
+        for label in axes.get_xticklabels():
+            label.set_horizontalalignment("right")
+    axes.set_ylabel(metrics.METRICS["goodput_flow"].heading)
+    plot.legend(fig, axes)
+    plot.save(fig, stem)
+    return "Mean goodput of a flow, with 95 % intervals over the seeds." + _more(points, MOST_BARS)
+
+
+def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
+    shown = [(point, runs) for point, runs in points[:MOST_PANELS] if runs[0].rate_series(None) is not None]
+    if not shown:
+        return ""
+    classes = list(dict.fromkeys(name for _, runs in shown for name in runs[0].classes()))
+    shades = plot.colours(classes)
+    fig, panels = _panels(len(shown))
+    every = [point for point, _ in points]
+    for axes, (point, runs) in zip(panels, shown, strict=True):
+        for name, own in runs[0].classes().items():
+            series = [run.rate_of(own) for run in runs]
+            usable = [one for one in series if one is not None]
+            if usable:
+                plot.band(axes, usable[0][0], [rate for _, rate in usable], name, shades[name])
+        if len(points) > 1:
+            plot.title(axes, words.short(point, every))
+        axes.margins(x=0.01)
+        axes.set_ylabel("Mbit/s a flow")
+    panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
+    plot.legend(fig, panels[0])
+    plot.save(fig, stem)
+    return "Goodput of a flow over time: mean over flows and seeds, band from the lowest seed to the highest." + _more(
+        points, MOST_PANELS
+    )
+
+
+def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
+    shown = [(p, runs) for p, runs in points[:MOST_PANELS] if runs[0].watched() and len(runs[0].table("queue_series"))]
+    if not shown:
+        return ""
+    fig, panels = _panels(len(shown))
+    for axes, (point, runs) in zip(panels, shown, strict=True):
+        link = runs[0].watched()[0]
+        series = [run.queue(link) for run in runs]
+        length = min(len(one.at_s) for one in series)
+        plot.band(
+            axes,
+            series[0].at_s[:length],
+            [(one.packets + one.ring_packets)[:length] for one in series],
+            link,
+            plot.PALETTE[0],
+        )
+        plot.title(axes, f"{words.short(point, [p for p, _ in points])}: {link}" if len(points) > 1 else link)
+        axes.margins(x=0.01)
+        axes.set_ylabel("packets")
+    panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
+    plot.save(fig, stem)
+    return "Packets waiting at the first watched link: mean over the seeds, band from lowest to highest." + _more(
+        points, MOST_PANELS
+    )
+
+
+def _rtt_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
+    shown = [(point, np.concatenate([run.ping_ms() for run in runs])) for point, runs in points]
+    shown = [(point, rtt) for point, rtt in shown if len(rtt)]
+    if not shown:
+        return ""
+    fig, (axes,) = plot.figure()
+    for (point, rtt), colour in zip(shown[:MOST_LINES], plot.PALETTE, strict=False):
+        plot.cdf(axes, rtt, words.short(point, [p for p, _ in points]), colour)
+    axes.set_xlabel("ping round-trip time (ms)")
+    axes.set_ylabel("part of the pings")
+    if len(shown) > 1:
+        plot.legend(fig, axes, 3)
+    plot.save(fig, stem)
+    return "Distribution of ping round-trip times over all seeds." + _more(shown, MOST_LINES)
+
+
+def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
+    keys = list(dict.fromkeys(key for point, _ in points for key in point.labels))
+    if len(keys) != 2:
+        return ""
+    names = [list(dict.fromkeys(_value(point, key) for point, _ in points)) for key in keys]
+    if min(map(len, names)) < 2:
+        return ""
+    one = metrics.METRICS["ping_p95" if all(len(runs[0].ping_ms()) for _, runs in points) else "goodput"]
+    matrix = np.full((len(names[0]), len(names[1])), math.nan)
+    for point, runs in points:
+        value = metrics.mean_of(runs, one)
+        if value is not None:
+            matrix[names[0].index(_value(point, keys[0])), names[1].index(_value(point, keys[1]))] = value.mean
+    fig, (axes,) = plot.figure(height=1.2 + 0.5 * len(names[0]))
+    what = f"{one.row} ({one.unit})"
+    plot.heat(axes, matrix, names[0], names[1], one.unit)
+    plot.title(axes, what)
+    axes.set_ylabel(_axis(keys[0]))
+    axes.set_xlabel(_axis(keys[1]))
+    plot.save(fig, stem)
+    return f"{what[0].upper()}{what[1:]} over the sweep, mean over the seeds."
+
+
+def _value(point: Point, key: str) -> str:
+    value = point.labels.get(key)
+    return (
+        str(value["kind"])
+        if isinstance(value, dict) and "kind" in value
+        else value
+        if isinstance(value, str)
+        else json.dumps(value)
+    )
+
+
+def _axis(key: str) -> str:
+    return key.rsplit(".", 1)[-1]

@@ -1,0 +1,91 @@
+"""What every world has in common.
+
+A world is a frozen dataclass. Its class says what it can do; its fields are its options, and each becomes a flag of the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from .. import _core
+from ..errors import InputError
+
+__all__ = ["Made", "World", "option"]
+
+
+class Made(Protocol):
+    """A run that a world has made."""
+
+    def tables(self) -> Mapping[str, Any]:
+        """Its tables by name; ``pyarrow.table`` can read each."""
+
+    def digest(self) -> str:
+        """SHA-256 over all tables."""
+
+
+def option(default: Any, help: str, *, formerly: str = "") -> Any:
+    """A field of a world that is a flag of the command line; ``formerly``: the name that the flag had one version ago."""
+    return field(default=default, metadata={"help": help, "formerly": formerly})
+
+
+@dataclass(frozen=True)
+class World:
+    """Makes runs. A subclass gives the attributes below, :meth:`run`, and what else differs."""
+
+    #: Its name on the command line and in manifests.
+    name: ClassVar[str]
+    #: What it is, in one line.
+    about: ClassVar[str]
+    #: Its name in a sentence: "the simulator".
+    title: ClassVar[str]
+    #: Where its runs take place, in a sentence: "in the simulator".
+    place: ClassVar[str]
+    #: What the process must be allowed to do, in a sentence; empty if nothing is needed.
+    privileges: ClassVar[str] = ""
+    #: How many runs it makes at a time; ``None``: as many as asked for.
+    most_jobs: ClassVar[int | None] = None
+    #: Why it makes no more.
+    most_jobs_because: ClassVar[str] = ""
+    #: Other processes and machines may make its runs.
+    elsewhere: ClassVar[bool] = True
+    #: Wrong input in the middle of a sweep concerns one run alone. Otherwise it is this machine that is unfit, and the sweep ends.
+    errors_are_of_one_run: ClassVar[bool] = True
+    #: What else than the seed decides a result, as a sentence.
+    beside_the_seed: ClassVar[str] = ""
+
+    def check(self, scenarios: Sequence[_core.Scenario]) -> None:
+        """Raises :class:`haltere.InputError` if this world cannot run one of the scenarios. Called before the first run."""
+
+    def jobs(self, asked: int | None) -> int | None:
+        """How many runs there may be at a time. Raises :class:`haltere.InputError` if more are asked for."""
+        most = self.most_jobs
+        if most is None:
+            return asked
+        if asked is not None and asked > most:
+            rule = str(most) if most == 1 else f"at most {most}"
+            raise InputError(f"jobs must be {rule} {self.place}, got {asked}; {self.most_jobs_because}")
+        return asked or most
+
+    def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> Made:
+        """Makes one run. Other threads go on meanwhile."""
+        raise NotImplementedError
+
+    @property
+    def key_part(self) -> str:
+        """What it adds to the key of a run, so that runs of two worlds are told apart."""
+        return f" {self.name}"
+
+    @property
+    def suffix(self) -> str:
+        """What the name of a results directory ends with, so that a directory holds runs of one world."""
+        return f"-{self.name}"
+
+    def notes(self, made: Made) -> Mapping[str, Any]:
+        """What it adds to the manifest's entry of a run: JSON values by name. No name is one of ``haltere.runs.records.Done``."""
+        return {}
+
+    def remarks(self, notes: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What the :meth:`notes` of several runs come to, as sentences for a report."""
+        return []

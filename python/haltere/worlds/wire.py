@@ -1,0 +1,100 @@
+"""The wire: real packets between Linux network namespaces, in real time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from .base import Made, World, option
+
+__all__ = ["Wire"]
+
+#: How the kernel runs the router's thread.
+SCHEDULES = {
+    "fifo": "before all ordinary ones (SCHED_FIFO)",
+    "slice": "one of the ordinary ones, with a short slice (no CAP_SYS_NICE)",
+    "shared": "one of the ordinary ones",
+}
+
+
+@dataclass(frozen=True)
+class Wire(World):
+    """Real packets. A calibration before each run refuses a machine whose rates or delays are out of bounds."""
+
+    ignore_calibration: bool = option(
+        False, "run although the calibration finds the machine unfit; report and manifest say so", formerly="anyway"
+    )
+
+    name = "wire"
+    about = "Real packets and the kernel's TCP between Linux network namespaces, in real time; needs root or `unshare -Urn`."
+    title = "wire"
+    place = "on the wire"
+    privileges = "Needs root or `unshare -Urn`."
+    most_jobs = 1
+    most_jobs_because = "runs at the same time would measure each other"
+    elsewhere = False
+    errors_are_of_one_run = False
+    beside_the_seed = (
+        "On the wire the seed decides start times and random draws; the kernel's scheduling decides the rest."
+    )
+
+    def check(self, scenarios: Sequence[_core.Scenario]) -> None:
+        """Refuses what the wire cannot run, and a process that may not make network namespaces."""
+        for scenario in scenarios:
+            _core.wire_check(scenario)
+
+    def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
+        """Makes one run in real time."""
+        calibrate = "note" if self.ignore_calibration else "refuse"
+        return _core.wire_run(scenario, seed, progress, calibrate, _ftp_server())
+
+    def notes(self, made: Made) -> Mapping[str, Any]:
+        """The calibration before the run and the router's counters."""
+        told = made.wire if isinstance(made, _core.Run) else None
+        return {self.name: json.loads(told)} if told else {}
+
+    def remarks(self, notes: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What the calibrations measured, what was out of bounds, and how late frames left."""
+        runs = [one[self.name] for one in notes if self.name in one]
+        calibrated = [one["calibration"] for one in runs if one.get("calibration")]
+        return _remarks(runs, calibrated) if calibrated else []
+
+
+def _remarks(runs: Sequence[Mapping[str, Any]], calibrated: Sequence[Mapping[str, Any]]) -> list[str]:
+    cpu = [100 * one["router_cpu"] for one in runs]
+    lost = sum(one["router"]["unaccounted"] for one in runs)
+    outside = sum(port["overrun"] + port["refused"] for one in runs for port in one["router"]["ports"])
+    late = [one["router"]["late_us"] for one in runs]
+    threads = sorted({one["router"].get("schedule", "shared") for one in runs})
+    lines = [
+        f"Measured before each of {len(calibrated)} runs: {_measured(calibrated)}; "
+        f"the router used {min(cpu):.0f} to {max(cpu):.0f} % of a core in the runs.",
+        f"Packets that the router cannot account for: {lost}; lost before or behind its queues: {outside}.",
+        f"Frames left {min(one['mean'] for one in late):.0f} to {max(one['mean'] for one in late):.0f} us late on average, "
+        f"the latest {max(one['max'] for one in late):.0f} us; the router's thread: {', '.join(SCHEDULES[one] for one in threads)}.",
+    ]
+    out = [one["out_of_bounds"] for one in calibrated if one["out_of_bounds"]]
+    if out:
+        lines.append(f"Out of bounds in {len(out)} of {len(calibrated)} runs, run anyway: {out[0]}.")
+    return lines
+
+
+def _measured(calibrated: Sequence[Mapping[str, Any]]) -> str:
+    rates = [one["link"]["measured_bps"] / one["link"]["planned_bps"] - 1 for one in calibrated if one.get("link")]
+    above = [1e6 * (one["measured_rtt_s"] - one["planned_rtt_s"]) for one in calibrated]
+    slowest = f"rate of the slowest link {100 * min(rates):+.2f} to {100 * max(rates):+.2f} % of the plan's; "
+    return (
+        (slowest if rates else "")
+        + f"idle round trip {min(above):.0f} to {max(above):.0f} us above the plan's, "
+        + f"its deviation up to {1e6 * max(one['jitter_s'] for one in calibrated):.0f} us"
+    )
+
+
+def _ftp_server() -> list[str]:
+    """The command that serves FTP in a namespace; it says itself what it lacks. `-P`: this package's modules are not top-level ones."""
+    return [sys.executable, "-P", str(Path(__file__).with_name("ftp_server.py"))]
