@@ -3,22 +3,24 @@
 //! It mounts what it needs, reads the request, runs the plan with the wire's hosts and agents, writes the answer and switches the machine
 //! off. All of it is deterministic: time is virtual, and entropy comes from the seed.
 
-use crate::contract::{About, Answer, Done, Failure, Options, Request, version};
-use haltere_plan::Plan;
-use haltere_wire::{Calibrate, Control, WireError};
+use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
+use crate::fabric::{Counted, FabricPlan};
+use haltere_plan::{Plan, Record};
+use haltere_wire::{Calibrate, Control, Network, WireError};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use serde_json::json;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How often the guest says how far it is, in virtual time.
 const SAY: Duration = Duration::from_millis(100);
-/// Pages of memory that TCP may use: the default of a small machine is too little for a long fat path.
-const TCP_PAGES: &str = "120000 140000 160000";
+/// What the kernel as a whole is told. Memory for TCP: the default of a small machine is too little for a long fat path. And as many
+/// packets as come in at one instant wait for their receivers.
+const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("core/netdev_max_backlog", "1000000")];
 
 /// Does what the request says, and switches the machine off.
 pub fn main() -> ! {
@@ -41,7 +43,9 @@ fn serve() -> Result<Answer, Failure> {
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/tmp")] {
         mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>).map_err(|e| other(place)(e.into()))?;
     }
-    fs::write("/proc/sys/net/ipv4/tcp_mem", TCP_PAGES).map_err(other("tcp_mem"))?;
+    for (name, value) in SYSCTLS {
+        fs::write(format!("/proc/sys/net/{name}"), value).map_err(other(name))?;
+    }
     let bytes = fs::read("/request.json").map_err(other("request.json"))?;
     let request = serde_json::from_slice::<serde_json::Value>(&bytes).map_err(|e| other("request.json")(e.into()))?;
     if request["version"] != version() {
@@ -80,10 +84,72 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
                 std::thread::sleep(SAY);
             }
         });
-        let outcome = haltere_wire::run(plan, &control);
+        let done = match options.router {
+            Router::User => in_user_space(plan, &control, options),
+            Router::Auto | Router::Kernel => in_the_kernel(plan, &control, options),
+        };
         ended.store(true, Ordering::Relaxed);
-        outcome
+        done
     })
-    .map_err(|e: WireError| Failure::from(e))
-    .map(|outcome| Done { told: json!({ "router": outcome.router.json(), "fabric": "user" }), record: outcome.record })
+}
+
+/// The links are in the wire's router, a thread of this process.
+fn in_user_space(plan: &Plan, control: &Control<'_>, options: &Options) -> Result<Done, Failure> {
+    if options.gso {
+        return Err(Failure::Input("gso must be left out with the router in user space, got `gso`; its frames are single packets".into()));
+    }
+    let outcome = haltere_wire::run(plan, control)?;
+    let router = outcome.router.json();
+    let told = json!({ "fabric": "user", "late_us": router["late_us"], "router": router });
+    Ok(Done { record: outcome.record, told })
+}
+
+/// The links are in the kernel.
+fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Result<Done, Failure> {
+    let device = Device { plan };
+    let record = haltere_wire::run_over(plan, &device, options.gso, control)?;
+    let counted: Counted =
+        fs::read(DEVICE).and_then(|text| Ok(serde_json::from_slice(&text)?)).map_err(other("reading the fabric"))?;
+    let late = |ns: u64, of: u64| ns as f64 * 1e-3 / of.max(1) as f64;
+    let told = json!({
+        "fabric": "kernel",
+        "late_us": { "mean": late(counted.late_sum_ns, counted.departed), "max": late(counted.late_max_ns, 1) },
+        "router": {
+            "arrived": counted.arrived, "departed": counted.departed, "returned": counted.returned,
+            "unroutable": counted.unroutable, "inside": counted.inside, "unaccounted": counted.unaccounted(),
+        },
+    });
+    let record = Record { links: counted.links, queue_series: counted.samples, events: counted.events, ..record };
+    Ok(Done { record, told })
+}
+
+/// The file by which the kernel's fabric is controlled.
+const DEVICE: &str = "/proc/haltere";
+
+/// The fabric in the kernel.
+struct Device<'p> {
+    plan: &'p Plan,
+}
+
+impl Device<'_> {
+    fn tell(text: &[u8]) -> Result<(), WireError> {
+        // One write: the kernel reads it as a whole.
+        let told = fs::OpenOptions::new().write(true).open(DEVICE).and_then(|mut file| file.write_all(text));
+        told.map_err(|e| WireError::os("telling the kernel's fabric", e))
+    }
+}
+
+impl Network for Device<'_> {
+    fn prepare(&self, nodes: &[usize]) -> Result<(), WireError> {
+        let Plan { seed, end, warmup, framing, .. } = *self.plan;
+        let (links, sample) = (self.plan.links.clone(), self.plan.measure.queues);
+        let fabric = FabricPlan { nodes: self.plan.nodes.len(), links, framing, seed, sample, warmup, end };
+        let ports = nodes.iter().map(|node| format!(" {node}")).collect::<String>();
+        let mut text = format!("{} {framing}{ports}\n", fabric.nodes).into_bytes();
+        text.extend(serde_json::to_vec(&fabric).map_err(|e| WireError::os("writing the fabric's plan", e))?);
+        Device::tell(&text)
+    }
+    fn start(&self, origin_ns: u64) -> Result<(), WireError> {
+        Device::tell(format!("start {origin_ns}").as_bytes())
+    }
 }

@@ -33,4 +33,4 @@ pub mod world;
 
 pub use error::WireError;
 pub use service::router_service;
-pub use world::{Calibrate, Control, Outcome, check, check_for, may_run, run};
+pub use world::{Calibrate, Control, Network, Outcome, check, check_for, may_run, run, run_over};

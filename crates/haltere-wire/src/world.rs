@@ -8,12 +8,12 @@
 use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
-use crate::endpoint::{Agent, ftp_server};
+use crate::endpoint::{Agent, Observed, ftp_server};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
 use crate::mptcp::{self, Role};
-use crate::namespace::{HostSettings, Topology, port_name};
+use crate::namespace::{HostSettings, Topology, port_name, take};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::schedule::Prompt;
@@ -121,6 +121,52 @@ pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
     }
     let outcome = run_in(plan, &topology, control)?;
     Ok(Outcome { calibration, ..outcome })
+}
+
+/// The network between the hosts, if it is not a router of this process.
+pub trait Network {
+    /// Makes an interface for each of these nodes in the caller's namespace, named by [`port_name`]. They are then moved to the hosts.
+    fn prepare(&self, nodes: &[usize]) -> Result<(), WireError>;
+    /// The run begins at that time of `CLOCK_MONOTONIC`, in nanoseconds.
+    fn start(&self, origin_ns: u64) -> Result<(), WireError>;
+}
+
+/// Runs the plan's flows over that network. The record is without links and queues. `offloads`: hosts hand buffers of several segments to
+/// their interface.
+pub fn run_over(
+    plan: &Plan,
+    network: &dyn Network,
+    offloads: bool,
+    control: &Control<'_>,
+) -> Result<Record, WireError> {
+    check(plan)?;
+    let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    let hosts = hosts(plan)?;
+    let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
+    network.prepare(&nodes)?;
+    let topology = Topology::build_with(&hosts, offloads, &take)?;
+    let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
+    let agent = Agent::prepare(plan, &topology)?;
+    let origin = monotonic_ns() + LEAD.as_ns();
+    network.start(origin)?;
+    let mut clock = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e))?;
+    clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
+    Ok(record_of(agent.run(&mut clock, control)?))
+}
+
+/// What the agent wrote down, as a record without links.
+fn record_of(mut observed: Observed) -> Record {
+    for flow in &mut observed.flows {
+        flow.received_after_warmup = flow.received - flow.received_after_warmup;
+    }
+    Record {
+        flows: observed.flows,
+        flow_series: observed.series,
+        pings: observed.pings,
+        path_series: observed.paths,
+        tasks: observed.tasks,
+        ..Record::default()
+    }
 }
 
 /// Where a flow's traffic entry stands in its experiment.
@@ -242,21 +288,9 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
         // Where both failed, the router's reason comes first: without it no flow gets far.
         routed.and_then(|r| observed.map(|o| (r, o)))
     });
-    let (routed, mut observed) = routed?;
-    for flow in &mut observed.flows {
-        flow.received_after_warmup = flow.received - flow.received_after_warmup;
-    }
-    let record = Record {
-        flows: observed.flows,
-        links: routed.links,
-        flow_series: observed.series,
-        queue_series: routed.samples,
-        pings: observed.pings,
-        path_series: observed.paths,
-        tasks: observed.tasks,
-        events: routed.events,
-        ..Record::default()
-    };
+    let (routed, observed) = routed?;
+    let record =
+        Record { links: routed.links, queue_series: routed.samples, events: routed.events, ..record_of(observed) };
     Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
 }
 
