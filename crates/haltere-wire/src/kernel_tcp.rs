@@ -160,6 +160,12 @@ impl TcpInfo {
         info.timeouts = self.u16(240);
         info
     }
+    /// Payload bytes received in order.
+    pub fn payload_received(&self) -> u64 {
+        const CLOSE_WAIT: u8 = 8;
+        // The sequence number of the FIN counts as a byte there.
+        self.u64(128).saturating_sub(u64::from(self.0[0] == CLOSE_WAIT))
+    }
     fn u16(&self, at: usize) -> u64 {
         self.0.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from(u16::from_ne_bytes(*b)))
     }

@@ -146,7 +146,7 @@ pub fn run_over(
     network.prepare(&nodes)?;
     let topology = Topology::build_with(&hosts, offloads, &take)?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, &topology)?;
+    let agent = Agent::prepare(plan, &topology, true)?;
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
     let mut clock = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e))?;
@@ -256,7 +256,7 @@ pub(crate) fn tcp_of(flow: &FlowPlan) -> Option<&TcpPlan> {
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, topology)?;
+    let agent = Agent::prepare(plan, topology, false)?;
     let ports: Vec<usize> = topology.nodes();
     let fabric = Fabric::new(fabric_params(plan, ports.clone()))?;
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.

@@ -31,7 +31,7 @@ use ping::Ping;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{AsFd, BorrowedFd};
-use stream::Transfer;
+use stream::{Reading, Transfer};
 
 /// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its stream.
 pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
@@ -116,11 +116,13 @@ pub struct Agent<'p> {
 
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
-    pub fn prepare(plan: &'p Plan, topology: &'p Topology) -> Result<Agent<'p>, WireError> {
+    /// `readers`: a thread reads at each endless flow's receiver, in one long call.
+    pub fn prepare(plan: &'p Plan, topology: &'p Topology, readers: bool) -> Result<Agent<'p>, WireError> {
+        let reading = if readers { Reading::Thread } else { Reading::Agent };
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
         let mut agent = Agent { plan, apps: Vec::new(), epoll, due: BinaryHeap::new(), observed: Observed::default() };
         for (index, flow) in plan.flows.iter().enumerate() {
-            agent.apps.push(open(plan.seed, flow, index, topology)?);
+            agent.apps.push(open(plan.seed, flow, index, topology, reading)?);
             agent.due.push(Reverse((flow.start, Due::Start(index))));
             if let Some(stop) = flow.stop {
                 agent.due.push(Reverse((stop, Due::Stop(index))));
@@ -164,7 +166,7 @@ impl<'p> Agent<'p> {
             }
         }
         for index in 0..self.apps.len() {
-            self.count_files(index);
+            self.count_received(index);
             self.observed.flows[index].sender = self.sender_info(index);
             match &self.apps[index] {
                 App::Ftp(ftp) => self.observed.tasks.extend(ftp.tasks()),
@@ -258,15 +260,20 @@ impl<'p> Agent<'p> {
             _ => None,
         }
     }
-    /// Uploads are counted when somebody looks.
-    fn count_files(&mut self, flow: usize) {
-        if let App::Ftp(ftp) = &self.apps[flow] {
-            self.observed.flows[flow].received = ftp.received();
+    /// Uploads, and what threads read, are counted when somebody looks.
+    fn count_received(&mut self, flow: usize) {
+        let received = match &self.apps[flow] {
+            App::Ftp(ftp) => Some(ftp.received()),
+            App::Stream(transfer) => transfer.received(),
+            _ => None,
+        };
+        if let Some(received) = received {
+            self.observed.flows[flow].received = received;
         }
     }
     fn warm(&mut self) {
         for flow in 0..self.apps.len() {
-            self.count_files(flow);
+            self.count_received(flow);
             self.observed.flows[flow].sender_at_warmup = self.sender_info(flow).as_ref().map(Into::into);
             // What has come so far is taken off again at the end.
             self.observed.flows[flow].received_after_warmup = self.observed.flows[flow].received;
@@ -277,6 +284,7 @@ impl<'p> Agent<'p> {
             if self.plan.flows[flow].start > at {
                 continue;
             }
+            self.count_received(flow);
             if let Some(sender) = self.sender_info(flow) {
                 let received = self.observed.flows[flow].received;
                 self.observed.series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
@@ -292,7 +300,13 @@ fn not_interrupted(error: nix::errno::Errno) -> Result<usize, nix::errno::Errno>
     if error == nix::errno::Errno::EINTR { Ok(0) } else { Err(error) }
 }
 
-fn open<'p>(seed: u64, flow: &'p FlowPlan, index: usize, topology: &'p Topology) -> Result<App<'p>, WireError> {
+fn open<'p>(
+    seed: u64,
+    flow: &'p FlowPlan,
+    index: usize,
+    topology: &'p Topology,
+    reading: Reading,
+) -> Result<App<'p>, WireError> {
     let host = |node: usize| {
         let found = topology.host(node).map(|h| &h.namespace);
         found.ok_or_else(|| WireError::plan(&flow.name, format!("node {node} must be a host of the topology")))
@@ -301,7 +315,9 @@ fn open<'p>(seed: u64, flow: &'p FlowPlan, index: usize, topology: &'p Topology)
     let port = FIRST_PORT + index as u16;
     let chance = Rng::new(seed, &format!("{}/source", flow.name));
     match &flow.app {
-        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => Transfer::open(flow, from, to, port, chance).map(App::Stream),
+        AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => {
+            Transfer::open(flow, from, to, port, chance, reading).map(App::Stream)
+        }
         AppPlan::Cbr { .. } => Datagram::open(flow, from, to, port).map(App::Datagram),
         AppPlan::Ping { .. } => Ping::open(flow, index as u16, from).map(App::Ping),
         AppPlan::Ftp(_) => Ftp::new(flow, index, seed, from).map(App::Ftp),

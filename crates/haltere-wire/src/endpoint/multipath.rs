@@ -1,7 +1,7 @@
 //! One stream over several paths: a socket of the kernel's Multipath TCP and the subflows that the plan wants of it.
 
 use super::Context;
-use super::stream::Transfer;
+use super::stream::{Reading, Transfer};
 use crate::error::WireError;
 use crate::mptcp::{self, Join, PathManager, Subflow};
 use crate::namespace::{Namespace, node_address};
@@ -39,7 +39,7 @@ impl Multipath {
             return Err(WireError::plan(&flow.name, "must be multipath"));
         };
         let failed = |e| WireError::os(format!("{}: the kernel's Multipath TCP", flow.name), e);
-        let transfer = Transfer::open(flow, from, to, port, chance)?;
+        let transfer = Transfer::open(flow, from, to, port, chance, Reading::Agent)?;
         let manager = from.enter(PathManager::open).map_err(failed)?;
         to.enter(|| PathManager::open()?.accept_joins()).map_err(failed)?;
         Ok(Multipath { transfer, manager, name: flow.name.clone(), port, paths: plan.paths.clone(), next: 1 })

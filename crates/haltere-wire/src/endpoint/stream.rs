@@ -2,7 +2,7 @@
 
 use super::{Context, Side};
 use crate::error::WireError;
-use crate::kernel_tcp::congestion_names;
+use crate::kernel_tcp::{TcpInfo, congestion_names};
 use crate::namespace::{Namespace, node_address};
 use crate::sys;
 use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan, TcpPlan};
@@ -10,6 +10,7 @@ use haltere_plan::record::FlowRecord;
 use haltere_plan::rng::Rng;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv,
@@ -57,6 +58,17 @@ pub(super) struct Transfer {
     source: Option<Source>,
     writing: bool,
     sink: Vec<u8>,
+    reading: Reading,
+}
+
+/// Who reads at the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The agent, when the socket has something.
+    Agent,
+    /// A thread in one long call: the kernel takes each segment as it arrives, without a system call for it. What was received is read
+    /// from `TCP_INFO`.
+    Thread,
 }
 
 impl Transfer {
@@ -66,6 +78,7 @@ impl Transfer {
         to: &Namespace,
         port: u16,
         chance: Rng,
+        reading: Reading,
     ) -> Result<Transfer, WireError> {
         let (tcp, total, source) = parts(flow, chance)?;
         let multipath = matches!(flow.app, AppPlan::Multipath(_));
@@ -104,7 +117,14 @@ impl Transfer {
             source,
             writing: false,
             sink: vec![0; READ],
+            // When a limited flow is complete must be told at once, and MPTCP's sockets do not read so.
+            reading: if multipath || total.is_some() { Reading::Agent } else { reading },
         })
+    }
+    /// Payload that the receiver has, if it is not counted as it is read.
+    pub(super) fn received(&self) -> Option<u64> {
+        let receiver = self.receiver.as_ref().filter(|_| self.reading == Reading::Thread)?;
+        TcpInfo::of(receiver.as_fd()).ok().map(|info| info.payload_received())
     }
     pub(super) fn sender(&self) -> BorrowedFd<'_> {
         self.sender.as_fd()
@@ -172,7 +192,10 @@ impl Transfer {
         match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
             Ok(fd) => {
                 let receiver = owned(fd);
-                context.watch(receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
+                match self.reading {
+                    Reading::Agent => context.watch(receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?,
+                    Reading::Thread => read_in_a_thread(&receiver, &self.name)?,
+                }
                 context.forget(self.listener.as_fd());
                 self.receiver = Some(receiver);
                 Ok(())
@@ -224,7 +247,25 @@ impl Drop for Transfer {
         // Reset instead of a long goodbye: orphans would keep TCP memory for minutes.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         let _ = setsockopt(&self.sender, sockopt::Linger, &linger);
+        if let Some(receiver) = &self.receiver {
+            // Ends the thread that reads, if there is one.
+            let _ = shutdown(receiver.as_raw_fd(), Shutdown::Both);
+        }
     }
+}
+
+/// Reads until the stream ends, or its socket is shut down.
+fn read_in_a_thread(receiver: &OwnedFd, flow: &str) -> Result<(), WireError> {
+    let failed = |e| WireError::os(format!("{flow}: reading"), e);
+    fcntl(receiver, FcntlArg::F_SETFL(OFlag::empty())).map_err(|e| failed(e.into()))?;
+    let own = receiver.try_clone().map_err(failed)?;
+    let read = move || {
+        let mut sink = vec![0; READ];
+        while let Ok(1..) | Err(Errno::EINTR) =
+            recv(own.as_raw_fd(), &mut sink, MsgFlags::MSG_WAITALL | MsgFlags::MSG_TRUNC)
+        {}
+    };
+    std::thread::Builder::new().stack_size(1 << 16).spawn(read).map(drop).map_err(failed)
 }
 
 fn parts(flow: &FlowPlan, chance: Rng) -> Result<(&TcpPlan, Option<u64>, Option<Source>), WireError> {
