@@ -8,7 +8,10 @@
  *                                  for each port in the caller's network
  *                                  namespace; they are then moved to the hosts
  *   write  "start <ns>"            the run begins at that CLOCK_MONOTONIC time
+ *   write "capture"                keep the heads of all packets of hosts
  *   read                           what was counted until the end, as JSON
+ * /proc/haltere_pcap is what was captured, as pcap with nanoseconds since the
+ * run began.
  *
  * A frame that a device sends goes to the fabric (Rust, fabric.o), which holds
  * it in queues and on lines, and is received by the device of its destination.
@@ -60,6 +63,56 @@ static struct net_device **devices;
 static unsigned int nodes;
 static unsigned int framing = ETH_HLEN;
 
+/* Capture. */
+
+#define HK_CAPTURE_MAX (96 << 20)
+#define HK_SNAP 96
+
+struct hk_pcap_head {
+	u32 magic;
+	u16 major, minor;
+	u32 zone, accuracy, snap, link;
+};
+
+struct hk_pcap_packet {
+	u32 s, ns, kept, len;
+};
+
+static u8 *capture;
+static size_t captured;
+static u64 origin_ns;
+
+static int begin_capture(void)
+{
+	struct hk_pcap_head head = { 0xa1b23c4d, 2, 4, 0, 0, HK_SNAP, 1 };
+
+	capture = vmalloc(HK_CAPTURE_MAX);
+	if (!capture)
+		return -ENOMEM;
+	memcpy(capture, &head, sizeof(head));
+	captured = sizeof(head);
+	return 0;
+}
+
+/* The packet as it leaves or reaches a host. What does not fit is left out. */
+static void keep(const struct sk_buff *skb)
+{
+	u64 now = ktime_get_ns();
+	struct hk_pcap_packet packet = { .kept = min_t(u32, skb->len, HK_SNAP), .len = skb->len };
+
+	if (!capture || captured + sizeof(packet) + HK_SNAP > HK_CAPTURE_MAX)
+		return;
+	now = now > origin_ns ? now - origin_ns : 0;
+	packet.ns = do_div(now, NSEC_PER_SEC);
+	packet.s = now;
+	memcpy(capture + captured, &packet, sizeof(packet));
+	captured += sizeof(packet);
+	if (!skb_copy_bits(skb, 0, capture + captured, packet.kept))
+		captured += packet.kept;
+	else
+		captured -= sizeof(packet);
+}
+
 struct hk_port {
 	u32 node;
 };
@@ -92,6 +145,7 @@ void hk_k_deliver(u32 node, u64 packet)
 		kfree_skb(skb);
 		return;
 	}
+	keep(skb);
 	/* Counts, scrubs what belongs to the sender's namespace, and receives. */
 	dev_forward_skb(dev, skb);
 }
@@ -227,6 +281,7 @@ static netdev_tx_t xmit(struct sk_buff *skb, struct net_device *dev)
 	skb_tx_timestamp(skb);
 	see(skb, &seen);
 	spin_lock_bh(&lock);
+	keep(skb);
 	if (fabric)
 		arm(hk_arrive(fabric, ktime_get_ns(), port->node, (u64)skb, &seen));
 	else
@@ -353,8 +408,10 @@ static ssize_t control(struct file *file, const char __user *from, size_t len, l
 		error = kstrtou64(text + 6, 10, &origin);
 		spin_lock_bh(&lock);
 		if (!error && fabric)
-			arm(hk_start(fabric, origin));
+			arm(hk_start(fabric, origin_ns = origin));
 		spin_unlock_bh(&lock);
+	} else if (!strcmp(text, "capture")) {
+		error = begin_capture();
 	} else {
 		error = make(text, len);
 	}
@@ -383,10 +440,22 @@ static const struct proc_ops files = {
 	.proc_lseek = default_llseek,
 };
 
+static ssize_t read_capture(struct file *file, char __user *to, size_t len, loff_t *at)
+{
+	return simple_read_from_buffer(to, len, at, capture, captured);
+}
+
+static const struct proc_ops capture_files = {
+	.proc_read = read_capture,
+	.proc_lseek = default_llseek,
+};
+
 static int __init start(void)
 {
 	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	timer.function = expired;
+	if (!proc_create("haltere_pcap", 0400, NULL, &capture_files))
+		return -ENOMEM;
 	return proc_create("haltere", 0600, NULL, &files) ? 0 : -ENOMEM;
 }
 device_initcall(start);

@@ -105,6 +105,12 @@ fn ask(kernel: &Kernel, seed: u64, request: &Request, watch: Watch<'_>) -> Resul
     let mut guest = Guest(start(kernel, seed, &folder.path, &console)?);
     guest.wait(&folder.path, watch)?;
     drop(guest);
+    if let Some(to) = &request.options.pcap {
+        let from = folder.path.join("root/out/packets.pcap");
+        if from.exists() {
+            fs::copy(&from, to).map_err(os(format!("writing {to}")))?;
+        }
+    }
     let answer = match fs::read(folder.path.join("root/out/answer.json")) {
         Ok(bytes) => bytes,
         Err(_) => return Err(BootError::Kernel(reason(&fs::read_to_string(&console).unwrap_or_default()))),
@@ -121,6 +127,7 @@ impl Folder {
     fn new() -> io::Result<Folder> {
         use std::os::unix::fs::DirBuilderExt;
         static NUMBER: AtomicU64 = AtomicU64::new(0);
+        remove_left_folders();
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir().join(format!("haltere-guest-{}-{number}", std::process::id()));
@@ -142,6 +149,19 @@ impl Folder {
         }
         let text = serde_json::to_vec(request).map_err(|e| BootError::Kernel(format!("cannot be asked: {e}")))?;
         fs::write(root.join("request.json"), text).map_err(os("writing the guest's request"))
+    }
+}
+
+/// Removes the folders of processes that were killed.
+fn remove_left_folders() {
+    let Ok(all) = fs::read_dir(std::env::temp_dir()) else { return };
+    for folder in all.flatten() {
+        let name = folder.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix("haltere-guest-")?.split('-').next());
+        if process.is_some_and(|id| id.parse::<u32>().is_ok() && !Path::new("/proc").join(id).exists()) {
+            // Another process may have removed it, or it may be another user's.
+            let _ = fs::remove_dir_all(folder.path());
+        }
     }
 }
 
@@ -231,7 +251,8 @@ fn reason(console: &str) -> String {
         return format!("ran out of its {MEMORY} of memory: {line}");
     }
     if let Some(line) = line("Kernel panic") {
-        let before: Vec<&str> = console.lines().take_while(|l| !l.contains("Kernel panic")).filter(|l| !l.is_empty()).collect();
+        let before: Vec<&str> =
+            console.lines().take_while(|l| !l.contains("Kernel panic")).filter(|l| !l.is_empty()).collect();
         let told = before.last().map_or(String::new(), |l| format!(" after `{}`", l.trim()));
         return format!("stopped: {line}{told}");
     }

@@ -4,6 +4,7 @@ use haltere_plan::{Fault, Plan, Record};
 use haltere_wire::WireError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What the guest is asked to do: the folder's `request.json`.
@@ -25,6 +26,10 @@ pub struct Options {
     pub router: Router,
     /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them as one packet.
     pub gso: bool,
+    /// Congestion controls of the kernel that stand for those of the plan.
+    pub controls: BTreeMap<String, String>,
+    /// Every packet that leaves or reaches a host is written to this file of the host's machine, as pcap.
+    pub pcap: Option<String>,
     /// Program and arguments of the FTP server, as seen from the host's root folder.
     pub ftp_server: Vec<String>,
 }

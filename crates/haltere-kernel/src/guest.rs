@@ -6,13 +6,14 @@
 use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
 use crate::fabric::{Counted, FabricPlan};
 use haltere_plan::{Plan, Record};
-use haltere_wire::{Calibrate, Control, Network, WireError};
+use haltere_wire::{Calibrate, Control, Manner, Network, WireError};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -49,7 +50,10 @@ fn serve() -> Result<Answer, Failure> {
     let bytes = fs::read("/request.json").map_err(other("request.json"))?;
     let request = serde_json::from_slice::<serde_json::Value>(&bytes).map_err(|e| other("request.json")(e.into()))?;
     if request["version"] != version() {
-        return Err(Failure::Input("the guest program must be of the same build as haltere, got another one; run `haltere kernel build`".into()));
+        return Err(Failure::Input(
+            "the guest program must be of the same build as haltere, got another one; run `haltere kernel build`"
+                .into(),
+        ));
     }
     let request: Request = serde_json::from_slice(&bytes).map_err(|e| other("request.json")(e.into()))?;
     match request.plan {
@@ -62,8 +66,11 @@ fn about() -> Result<About, Failure> {
     let read = |path: &str| fs::read_to_string(path).map_err(other(path)).map(|text| text.trim().to_string());
     Ok(About {
         release: read("/proc/sys/kernel/osrelease")?,
-        controls: read("/proc/sys/net/ipv4/tcp_available_congestion_control")?.split_whitespace().map(Into::into).collect(),
-        fabric: std::path::Path::new("/proc/haltere").exists(),
+        controls: read("/proc/sys/net/ipv4/tcp_available_congestion_control")?
+            .split_whitespace()
+            .map(Into::into)
+            .collect(),
+        fabric: Path::new(DEVICE).exists(),
     })
 }
 
@@ -74,6 +81,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
         progress: Some(&progress),
         calibrate: Calibrate::No,
         ftp_server: options.ftp_server.iter().map(Into::into).collect(),
+        manner: Manner { readers: true, controls: options.controls.clone().into_iter().collect() },
         ..Control::default()
     };
     std::thread::scope(|scope| {
@@ -86,6 +94,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
         });
         let done = match options.router {
             Router::User => in_user_space(plan, &control, options),
+            Router::Auto if !Path::new(DEVICE).exists() => in_user_space(plan, &control, options),
             Router::Auto | Router::Kernel => in_the_kernel(plan, &control, options),
         };
         ended.store(true, Ordering::Relaxed);
@@ -96,7 +105,9 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
 /// The links are in the wire's router, a thread of this process.
 fn in_user_space(plan: &Plan, control: &Control<'_>, options: &Options) -> Result<Done, Failure> {
     if options.gso {
-        return Err(Failure::Input("gso must be left out with the router in user space, got `gso`; its frames are single packets".into()));
+        return Err(Failure::Input(
+            "gso must be left out with the router in user space, got `gso`; its frames are single packets".into(),
+        ));
     }
     let outcome = haltere_wire::run(plan, control)?;
     let router = outcome.router.json();
@@ -106,10 +117,16 @@ fn in_user_space(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
 
 /// The links are in the kernel.
 fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Result<Done, Failure> {
+    if options.pcap.is_some() {
+        Device::tell(b"capture")?;
+    }
     let device = Device { plan };
     let record = haltere_wire::run_over(plan, &device, options.gso, control)?;
     let counted: Counted =
         fs::read(DEVICE).and_then(|text| Ok(serde_json::from_slice(&text)?)).map_err(other("reading the fabric"))?;
+    if options.pcap.is_some() {
+        fs::copy(CAPTURE, "/out/packets.pcap").map_err(other("copying the capture"))?;
+    }
     let late = |ns: u64, of: u64| ns as f64 * 1e-3 / of.max(1) as f64;
     let told = json!({
         "fabric": "kernel",
@@ -125,6 +142,9 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
 
 /// The file by which the kernel's fabric is controlled.
 const DEVICE: &str = "/proc/haltere";
+
+/// The file with what it captured.
+const CAPTURE: &str = "/proc/haltere_pcap";
 
 /// The fabric in the kernel.
 struct Device<'p> {

@@ -1,9 +1,9 @@
 //! One mistake in an experiment file or a plan.
 
-use haltere_units::ParamError;
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
+use haltere_units::ParamError;
 
 /// One mistake: where it is, what must be, what is.
 ///

@@ -5,17 +5,17 @@
 
 use crate::sizes::SizeDistribution;
 use crate::varying::{Capacity, Varying};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use haltere_congestion::CongestionParams;
 use haltere_queue::QueueParams;
 use haltere_transport::TcpParams;
 use haltere_transport::multipath::MultipathParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde::{Deserialize, Serialize};
-use alloc::boxed::Box;
-use alloc::format;
-use alloc::string::String;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 /// One run, explicit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

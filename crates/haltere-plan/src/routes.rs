@@ -5,11 +5,11 @@
 //! one search.
 
 use crate::Plan;
-use haltere_units::Dur;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use haltere_units::Dur;
 
 /// Shortest paths over the links of a plan.
 #[derive(Debug, Clone)]

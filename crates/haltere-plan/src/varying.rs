@@ -12,9 +12,9 @@
 //! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else a
 //! binary search. Both worlds send through [`Line`].
 
+use alloc::sync::Arc;
 use haltere_units::{Bytes, Dur, Rate, Serialisation, Time};
 use serde::{Deserialize, Serialize};
-use alloc::sync::Arc;
 
 /// What changes on one direction of a link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,10 +5,10 @@ mod catalogue;
 mod error;
 #[cfg(target_os = "linux")]
 mod kernel;
-mod live;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_kernel.rs"]
 mod kernel;
+mod live;
 mod quantity;
 mod run;
 mod scenario;

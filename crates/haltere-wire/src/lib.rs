@@ -31,6 +31,7 @@ pub mod testing;
 
 pub mod world;
 
+pub use endpoint::Manner;
 pub use error::WireError;
 pub use service::router_service;
 pub use world::{Calibrate, Control, Network, Outcome, check, check_for, may_run, run, run_over};

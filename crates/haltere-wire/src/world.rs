@@ -8,7 +8,7 @@
 use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
-use crate::endpoint::{Agent, Observed, ftp_server};
+use crate::endpoint::{Agent, Manner, Observed, ftp_server};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
@@ -63,6 +63,8 @@ pub struct Control<'a> {
     pub calibrate: Calibrate,
     /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a line of their own.
     pub ftp_server: Vec<OsString>,
+    /// How the hosts' sockets are driven.
+    pub manner: Manner,
 }
 
 impl Control<'_> {
@@ -139,14 +141,15 @@ pub fn run_over(
     offloads: bool,
     control: &Control<'_>,
 ) -> Result<Record, WireError> {
-    check(plan)?;
+    let stand_ins = control.manner.controls.iter().map(|(planned, _)| format!(" {planned}")).collect::<String>();
+    check_for(plan, &(available_controls()? + &stand_ins))?;
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let hosts = hosts(plan)?;
     let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
     network.prepare(&nodes)?;
     let topology = Topology::build_with(&hosts, offloads, &take)?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, &topology, true)?;
+    let agent = Agent::prepare(plan, &topology, &control.manner)?;
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
     let mut clock = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e))?;
@@ -256,7 +259,7 @@ pub(crate) fn tcp_of(flow: &FlowPlan) -> Option<&TcpPlan> {
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, topology, false)?;
+    let agent = Agent::prepare(plan, topology, &control.manner)?;
     let ports: Vec<usize> = topology.nodes();
     let fabric = Fabric::new(fabric_params(plan, ports.clone()))?;
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.

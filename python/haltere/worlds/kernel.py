@@ -28,6 +28,10 @@ class Kernel(World):
     )
     gso: bool = option(False, "hosts hand buffers of up to 64 kB to their link, and queues hold them as one packet")
 
+    control: str = option(
+        "", "controls of the kernel instead of those in the file, such as reno=foo; several with commas between"
+    )
+
     name = "kernel"
     about = "Real Linux TCP in virtual time: a kernel as an ordinary process, never late, the same bytes for the same seed; see `haltere kernel`."
     title = "kernel world"
@@ -38,6 +42,7 @@ class Kernel(World):
     def __post_init__(self) -> None:
         if self.router not in ROUTERS:
             raise InputError(f"router must be one of {', '.join(f'`{one}`' for one in ROUTERS)}, got `{self.router}`")
+        self._controls()
 
     @cached_property
     def built(self) -> kernels.Kernel:
@@ -51,8 +56,13 @@ class Kernel(World):
 
     def check(self, scenarios: Sequence[_core.Scenario]) -> None:
         """Refuses what the kernel cannot run, and runs without a kernel."""
+        stand_ins = self._controls()
+        for name in stand_ins.values():
+            if name not in self.built.controls:
+                has = ", ".join(self.built.controls)
+                raise InputError(f"control must be one that the kernel has ({has}), got `{name}`; `haltere kernel build --add tcp_{name}.c` adds one")
         for scenario in scenarios:
-            _core.kernel_check(scenario, self.built.controls)
+            _core.kernel_check(scenario, [*self.built.controls, *stand_ins])
 
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Boots a kernel and makes one run in it."""
@@ -75,5 +85,11 @@ class Kernel(World):
         which = " and ".join(sorted({f"{one['release']} ({one['hash'][:12]})" for one in runs}))
         return [f"Linux {which}; links in the guest's {places} space; the latest packet left {late:.2f} us late."]
 
+    def _controls(self) -> dict[str, str]:
+        pairs = [one.split("=") for one in self.control.split(",") if one]
+        if not all(len(pair) == 2 and all(pair) for pair in pairs):
+            raise InputError(f"control must be NAME=NAME, such as reno=foo, got `{self.control}`")
+        return dict(pairs)
+
     def _options(self) -> str:
-        return json.dumps({"router": self.router, "gso": self.gso}, sort_keys=True)
+        return json.dumps({"router": self.router, "gso": self.gso, "controls": self._controls()}, sort_keys=True)

@@ -55,9 +55,7 @@ fn queue(json: &str) -> QueueParams {
 
 /// Three nodes in a row, 10 Mbit/s and 1 ms each way.
 fn row(discipline: &str) -> FabricPlan {
-    let link = |from, to| {
-        LinkPlan::plain(from, to, Some(Rate::from_mbps(10)), Dur::from_ms(1), queue(discipline))
-    };
+    let link = |from, to| LinkPlan::plain(from, to, Some(Rate::from_mbps(10)), Dur::from_ms(1), queue(discipline));
     let mut links = vec![link(0, 1), link(1, 0), link(1, 2), link(2, 1)];
     links[2].watched = true;
     FabricPlan {

@@ -1,7 +1,7 @@
 //! Packets in flight on one link.
 
-use haltere_units::Time;
 use alloc::collections::VecDeque;
+use haltere_units::Time;
 
 /// Packets in flight, and those of them that are held back so that later packets overtake them. Each list is in order of delivery.
 #[derive(Debug, Clone)]
@@ -33,8 +33,11 @@ impl<P> Flight<P> {
     /// The next packet and its time, if it is delivered by `now`.
     pub fn pop(&mut self, now: Time) -> Option<(Time, P)> {
         let due = self.next().filter(|due| *due <= now)?;
-        let list =
-            if self.in_order.front().is_some_and(|(at, _)| *at == due) { &mut self.in_order } else { &mut self.held_back };
+        let list = if self.in_order.front().is_some_and(|(at, _)| *at == due) {
+            &mut self.in_order
+        } else {
+            &mut self.held_back
+        };
         list.pop_front()
     }
 }

@@ -35,10 +35,10 @@ use crate::plan::LinkPlan;
 use crate::record::LinkCounters;
 use crate::rng::Rng;
 use crate::varying::Line;
+use alloc::collections::VecDeque;
 use flight::Flight;
 use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
-use alloc::collections::VecDeque;
 
 /// Receives what becomes of a link's packets.
 pub trait Sink<P> {
@@ -115,8 +115,7 @@ impl<P: Pkt> Link<P> {
         Ok(Link {
             queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
-            line: varying
-                .map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
+            line: varying.map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
             flight: Flight::new(),
             streams: Streams::new(seed, &plan.name),
             counters: LinkCounters::default(),

@@ -12,7 +12,7 @@
 //! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for the 221.
 
 use super::stream::{ZEROS, choose_isn, set_congestion};
-use super::{Context, Side};
+use super::{Context, Manner, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::{Namespace, node_address};
@@ -57,6 +57,7 @@ pub(super) struct Ftp<'p> {
     plan: &'p FtpPlan,
     index: u32,
     from: &'p Namespace,
+    manner: &'p Manner,
     files: Rng,
     task: Option<Task>,
     /// The next attempt, where one is due.
@@ -68,7 +69,13 @@ pub(super) struct Ftp<'p> {
 }
 
 impl<'p> Ftp<'p> {
-    pub(super) fn new(flow: &'p FlowPlan, index: usize, seed: u64, from: &'p Namespace) -> Result<Ftp<'p>, WireError> {
+    pub(super) fn new(
+        flow: &'p FlowPlan,
+        index: usize,
+        seed: u64,
+        from: &'p Namespace,
+        manner: &'p Manner,
+    ) -> Result<Ftp<'p>, WireError> {
         let AppPlan::Ftp(plan) = &flow.app else { return Err(WireError::plan(&flow.name, "must be ftp")) };
         // The simulator's stream of that name: both worlds draw the same files.
         let files = Rng::new(seed, &format!("{}/files", flow.name));
@@ -77,6 +84,7 @@ impl<'p> Ftp<'p> {
             plan,
             index: index as u32,
             from,
+            manner,
             files,
             task: None,
             restart: None,
@@ -129,7 +137,7 @@ impl<'p> Ftp<'p> {
             Ok(socket)
         });
         let socket = made.map_err(|e| WireError::os(format!("{}: client", self.flow.name), e))?;
-        set_congestion(&self.flow.name, &socket, tcp, self.from)?;
+        set_congestion(&self.flow.name, &socket, tcp, self.from, self.manner)?;
         match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
             Ok(()) | Err(Errno::EINPROGRESS) => Ok(socket),
             Err(e) => Err(WireError::os(format!("{}: connecting to the server", self.flow.name), e)),

@@ -31,7 +31,7 @@ use ping::Ping;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{AsFd, BorrowedFd};
-use stream::{Reading, Transfer};
+use stream::Transfer;
 
 /// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its stream.
 pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
@@ -40,6 +40,22 @@ pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
 const ATTENTION: Dur = Dur::from_ms(50);
 /// First port of the flows' receivers.
 pub(crate) const FIRST_PORT: u16 = 5001;
+
+/// How an agent does its work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// A thread reads at each endless flow's receiver, in one long call.
+    pub readers: bool,
+    /// Congestion controls of the kernel that stand for those of the plan: the plan's name, the kernel's.
+    pub controls: Vec<(String, String)>,
+}
+
+impl Manner {
+    /// The kernel's name that stands for that control.
+    fn instead_of(&self, control: &str) -> Option<&str> {
+        self.controls.iter().find(|(planned, _)| planned == control).map(|(_, name)| name.as_str())
+    }
+}
 
 /// Which of a flow's descriptors has something to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,13 +132,11 @@ pub struct Agent<'p> {
 
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
-    /// `readers`: a thread reads at each endless flow's receiver, in one long call.
-    pub fn prepare(plan: &'p Plan, topology: &'p Topology, readers: bool) -> Result<Agent<'p>, WireError> {
-        let reading = if readers { Reading::Thread } else { Reading::Agent };
+    pub fn prepare(plan: &'p Plan, topology: &'p Topology, manner: &'p Manner) -> Result<Agent<'p>, WireError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
         let mut agent = Agent { plan, apps: Vec::new(), epoll, due: BinaryHeap::new(), observed: Observed::default() };
         for (index, flow) in plan.flows.iter().enumerate() {
-            agent.apps.push(open(plan.seed, flow, index, topology, reading)?);
+            agent.apps.push(open(plan.seed, flow, index, topology, manner)?);
             agent.due.push(Reverse((flow.start, Due::Start(index))));
             if let Some(stop) = flow.stop {
                 agent.due.push(Reverse((stop, Due::Stop(index))));
@@ -305,7 +319,7 @@ fn open<'p>(
     flow: &'p FlowPlan,
     index: usize,
     topology: &'p Topology,
-    reading: Reading,
+    manner: &'p Manner,
 ) -> Result<App<'p>, WireError> {
     let host = |node: usize| {
         let found = topology.host(node).map(|h| &h.namespace);
@@ -316,12 +330,12 @@ fn open<'p>(
     let chance = Rng::new(seed, &format!("{}/source", flow.name));
     match &flow.app {
         AppPlan::Bulk { .. } | AppPlan::OnOff { .. } => {
-            Transfer::open(flow, from, to, port, chance, reading).map(App::Stream)
+            Transfer::open(flow, from, to, port, chance, manner).map(App::Stream)
         }
         AppPlan::Cbr { .. } => Datagram::open(flow, from, to, port).map(App::Datagram),
         AppPlan::Ping { .. } => Ping::open(flow, index as u16, from).map(App::Ping),
-        AppPlan::Ftp(_) => Ftp::new(flow, index, seed, from).map(App::Ftp),
-        AppPlan::Multipath(_) => Multipath::open(flow, from, to, port, chance).map(App::Multipath),
+        AppPlan::Ftp(_) => Ftp::new(flow, index, seed, from, manner).map(App::Ftp),
+        AppPlan::Multipath(_) => Multipath::open(flow, from, to, port, chance, manner).map(App::Multipath),
         AppPlan::Arrivals(_) => Err(WireError::plan(&flow.name, "must be there from the start on the wire")),
     }
 }

@@ -1,7 +1,7 @@
 //! One stream over several paths: a socket of the kernel's Multipath TCP and the subflows that the plan wants of it.
 
-use super::Context;
-use super::stream::{Reading, Transfer};
+use super::stream::Transfer;
+use super::{Context, Manner};
 use crate::error::WireError;
 use crate::mptcp::{self, Join, PathManager, Subflow};
 use crate::namespace::{Namespace, node_address};
@@ -34,12 +34,13 @@ impl Multipath {
         to: &Namespace,
         port: u16,
         chance: Rng,
+        manner: &Manner,
     ) -> Result<Multipath, WireError> {
         let AppPlan::Multipath(plan) = &flow.app else {
             return Err(WireError::plan(&flow.name, "must be multipath"));
         };
         let failed = |e| WireError::os(format!("{}: the kernel's Multipath TCP", flow.name), e);
-        let transfer = Transfer::open(flow, from, to, port, chance, Reading::Agent)?;
+        let transfer = Transfer::open(flow, from, to, port, chance, manner)?;
         let manager = from.enter(PathManager::open).map_err(failed)?;
         to.enter(|| PathManager::open()?.accept_joins()).map_err(failed)?;
         Ok(Multipath { transfer, manager, name: flow.name.clone(), port, paths: plan.paths.clone(), next: 1 })

@@ -1,6 +1,6 @@
 //! One TCP flow: a sender and a receiver socket of the kernel.
 
-use super::{Context, Side};
+use super::{Context, Manner, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::{TcpInfo, congestion_names};
 use crate::namespace::{Namespace, node_address};
@@ -63,7 +63,7 @@ pub(super) struct Transfer {
 
 /// Who reads at the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+enum Reading {
     /// The agent, when the socket has something.
     Agent,
     /// A thread in one long call: the kernel takes each segment as it arrives, without a system call for it. What was received is read
@@ -78,7 +78,7 @@ impl Transfer {
         to: &Namespace,
         port: u16,
         chance: Rng,
-        reading: Reading,
+        manner: &Manner,
     ) -> Result<Transfer, WireError> {
         let (tcp, total, source) = parts(flow, chance)?;
         let multipath = matches!(flow.app, AppPlan::Multipath(_));
@@ -101,10 +101,10 @@ impl Transfer {
             Ok(sender)
         });
         let sender = sender.map_err(|e| WireError::os(format!("{}: sender", flow.name), e))?;
-        set_congestion(&flow.name, &sender, tcp, from)?;
+        set_congestion(&flow.name, &sender, tcp, from, manner)?;
         // DCTCP's receiver echoes each mark (RFC 8257 section 3.2): it must run the control too.
         if tcp.congestion.kind() == "dctcp" {
-            set_congestion(&flow.name, &listener, tcp, to)?;
+            set_congestion(&flow.name, &listener, tcp, to, manner)?;
         }
         Ok(Transfer {
             sender,
@@ -118,7 +118,7 @@ impl Transfer {
             writing: false,
             sink: vec![0; READ],
             // When a limited flow is complete must be told at once, and MPTCP's sockets do not read so.
-            reading: if multipath || total.is_some() { Reading::Agent } else { reading },
+            reading: if multipath || total.is_some() || !manner.readers { Reading::Agent } else { Reading::Thread },
         })
     }
     /// Payload that the receiver has, if it is not counted as it is read.
@@ -325,8 +325,17 @@ pub(super) fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
     set(libc::TCP_REPAIR, TCP_REPAIR_OFF_NO_WP)
 }
 
-pub(super) fn set_congestion(flow: &str, sender: &OwnedFd, tcp: &TcpPlan, from: &Namespace) -> Result<(), WireError> {
-    let names = congestion_names(flow, &tcp.congestion)?;
+pub(super) fn set_congestion(
+    flow: &str,
+    sender: &OwnedFd,
+    tcp: &TcpPlan,
+    from: &Namespace,
+    manner: &Manner,
+) -> Result<(), WireError> {
+    let names = match manner.instead_of(tcp.congestion.kind()) {
+        Some(name) => vec![name.to_string()],
+        None => congestion_names(flow, &tcp.congestion)?.to_vec(),
+    };
     for name in &names {
         match setsockopt(sender, sockopt::TcpCongestion, &OsString::from(name)) {
             Ok(()) => return Ok(()),
