@@ -100,8 +100,11 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
 
 /// The variant of our CUBIC that is the kernel's: on the wire it is what runs.
 fn is_as_linux_has_it(control: &CongestionParams) -> bool {
-    let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": "classic" });
-    serde_json::from_value::<CongestionParams>(linux).is_ok_and(|linux| linux == *control)
+    // Its own beta is 717/1024, which it writes as 0.7.
+    [0.7, 717.0 / 1024.0].into_iter().any(|beta| {
+        let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": "classic", "beta": beta });
+        serde_json::from_value::<CongestionParams>(linux).is_ok_and(|linux| linux == *control)
+    })
 }
 
 /// The kernel's `struct tcp_info` as bytes: longer than any kernel's so far; what a kernel lacks reads as zero.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from .. import _core, kernels
@@ -31,6 +32,7 @@ class Kernel(World):
     control: str = option(
         "", "controls of the kernel instead of those in the file, such as reno=foo; several with commas between"
     )
+    pcap: str = option("", "folder for a capture of each new run: the head of every packet that leaves or reaches a host")
 
     name = "kernel"
     about = "Real Linux TCP in virtual time: a kernel as an ordinary process, never late, the same bytes for the same seed; see `haltere kernel`."
@@ -52,7 +54,7 @@ class Kernel(World):
     @property
     def key_part(self) -> str:
         """The kernel, its program and the options: a run is a function of them."""
-        return f" {self.name} {self.built.hash} {self.built.told['guest']} {self._options()}"
+        return f" {self.name} {self.built.hash} {self.built.told['guest']} {json.dumps(self._options(), sort_keys=True)}"
 
     def check(self, scenarios: Sequence[_core.Scenario]) -> None:
         """Refuses what the kernel cannot run, and runs without a kernel."""
@@ -67,7 +69,12 @@ class Kernel(World):
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Boots a kernel and makes one run in it."""
         built = self.built
-        return _core.kernel_run(scenario, seed, str(built.vmlinux), str(built.guest), self._options(), progress)
+        told = self._options()
+        if self.pcap:
+            folder = Path(self.pcap)
+            folder.mkdir(parents=True, exist_ok=True)
+            told |= {"pcap": str(folder.resolve() / f"{scenario.hash(seed)[:12]}-seed{seed}.pcap")}
+        return _core.kernel_run(scenario, seed, str(built.vmlinux), str(built.guest), json.dumps(told), progress)
 
     def notes(self, made: Made) -> Mapping[str, Any]:
         """The kernel, and what its links counted."""
@@ -91,5 +98,6 @@ class Kernel(World):
             raise InputError(f"control must be NAME=NAME, such as reno=foo, got `{self.control}`")
         return dict(pairs)
 
-    def _options(self) -> str:
-        return json.dumps({"router": self.router, "gso": self.gso, "controls": self._controls()}, sort_keys=True)
+    def _options(self) -> dict[str, Any]:
+        """What decides a run beside scenario, seed and kernel."""
+        return {"router": self.router, "gso": self.gso, "controls": self._controls()}
