@@ -158,14 +158,13 @@ def test_two_guests_at_once_and_one_alone_give_the_same_bytes(file: Path, tmp_pa
 def test_a_run_fills_the_same_tables_and_is_never_late(file: Path, kernel: kernels.Kernel) -> None:
     done = haltere("run", file.name, "--world", "kernel", "--jobs", "2", cwd=file.parent)
     assert done.returncode == 0, done.stderr
-    assert f"Linux {kernel.release}" in done.stdout
     folder = file.parent / "results" / "net-kernel"
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["world"] == "kernel" and manifest["complete"]
     for run in manifest["runs"]:
         told = run["kernel"]
         assert (told["hash"], told["fabric"], told["router"]["unaccounted"]) == (kernel.hash, "kernel", 0)
-        assert told["late_us"]["max"] < 5
+        assert told["release"] == kernel.release and told["late_us"]["max"] < 5
     # What is there is not run again.
     again = haltere("run", file.name, "--world", "kernel", cwd=file.parent)
     assert again.returncode == 0 and json.loads((folder / "manifest.json").read_text())["runs"] == manifest["runs"]

@@ -81,7 +81,11 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
         progress: Some(&progress),
         calibrate: Calibrate::No,
         ftp_server: options.ftp_server.iter().map(Into::into).collect(),
-        manner: Manner { readers: true, controls: options.controls.clone().into_iter().collect() },
+        manner: Manner {
+            readers: true,
+            sampled_recoveries: true,
+            controls: options.controls.clone().into_iter().collect(),
+        },
         ..Control::default()
     };
     std::thread::scope(|scope| {

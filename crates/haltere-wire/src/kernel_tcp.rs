@@ -163,6 +163,11 @@ impl TcpInfo {
         info.timeouts = self.u16(240);
         info
     }
+    /// The sender is in recovery after a loss, be it a fast one or after a timeout.
+    pub fn in_recovery(&self) -> bool {
+        const RECOVERY: u8 = 3; // the state after it is Loss
+        self.0[1] >= RECOVERY
+    }
     /// Payload bytes received in order.
     pub fn payload_received(&self) -> u64 {
         const CLOSE_WAIT: u8 = 8;

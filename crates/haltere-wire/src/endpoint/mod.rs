@@ -46,6 +46,9 @@ pub(crate) const FIRST_PORT: u16 = 5001;
 pub struct Manner {
     /// A thread reads at each endless flow's receiver, in one long call.
     pub readers: bool,
+    /// Recovery episodes are counted as far as samples show them: one that begins and ends between two samples is not seen. The kernel has no
+    /// count of them.
+    pub sampled_recoveries: bool,
     /// Congestion controls of the kernel that stand for those of the plan: the plan's name, the kernel's.
     pub controls: Vec<(String, String)>,
 }
@@ -128,13 +131,24 @@ pub struct Agent<'p> {
     epoll: Epoll,
     due: BinaryHeap<Reverse<(Time, Due)>>,
     observed: Observed,
+    manner: &'p Manner,
+    /// By flow: it was in recovery at the last sample, and the episodes seen so far.
+    recoveries: Vec<(bool, u64)>,
 }
 
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
     pub fn prepare(plan: &'p Plan, topology: &'p Topology, manner: &'p Manner) -> Result<Agent<'p>, WireError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
-        let mut agent = Agent { plan, apps: Vec::new(), epoll, due: BinaryHeap::new(), observed: Observed::default() };
+        let mut agent = Agent {
+            plan,
+            apps: Vec::new(),
+            epoll,
+            due: BinaryHeap::new(),
+            observed: Observed::default(),
+            manner,
+            recoveries: vec![(false, 0); plan.flows.len()],
+        };
         for (index, flow) in plan.flows.iter().enumerate() {
             agent.apps.push(open(plan.seed, flow, index, topology, manner)?);
             agent.due.push(Reverse((flow.start, Due::Start(index))));
@@ -269,9 +283,21 @@ impl<'p> Agent<'p> {
     }
     fn sender_info(&self, flow: usize) -> Option<Info> {
         match &self.apps[flow] {
-            App::Stream(transfer) => TcpInfo::of(transfer.sender()).ok().map(|info| info.info()),
+            App::Stream(transfer) => TcpInfo::of(transfer.sender()).ok().map(|info| {
+                let mut shown = info.info();
+                shown.recoveries = self.recoveries[flow].1;
+                shown
+            }),
             App::Multipath(multi) => multi.info(),
             _ => None,
+        }
+    }
+    fn look_for_recovery(&mut self, flow: usize) {
+        if let App::Stream(transfer) = &self.apps[flow] {
+            let now = TcpInfo::of(transfer.sender()).is_ok_and(|info| info.in_recovery());
+            let (before, count) = &mut self.recoveries[flow];
+            *count += u64::from(now && !*before);
+            *before = now;
         }
     }
     /// Uploads, and what threads read, are counted when somebody looks.
@@ -299,6 +325,9 @@ impl<'p> Agent<'p> {
                 continue;
             }
             self.count_received(flow);
+            if self.manner.sampled_recoveries {
+                self.look_for_recovery(flow);
+            }
             if let Some(sender) = self.sender_info(flow) {
                 let received = self.observed.flows[flow].received;
                 self.observed.series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
