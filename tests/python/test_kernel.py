@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import command, haltere
+from conftest import ROOT, command, haltere
 from haltere import InputError, _core, kernels
 from haltere.api import Scenario
 from haltere.kernels import build as building
@@ -51,6 +51,25 @@ interval = "50ms"
 kind = "cbr"
 pairs = [2]
 rate = "500kbit"
+"""
+
+
+UPLOADS = """\
+title = "Uploads"
+duration = "6s"
+seeds = 1
+
+[topology.dumbbell]
+pairs = 1
+access = { rate = "100Mbit" }
+bottleneck = { rate = "5Mbit", delay = "2ms", queue = { kind = "rafle" } }
+
+[[traffic]]
+kind = "ftp"
+congestion = "cubic"
+files = ["5kB", "60kB"]
+tasks = 3
+jitter = "0s"
 """
 
 
@@ -93,7 +112,9 @@ def nobody_left() -> Iterator[None]:
     assert not guests(), "a guest outlived its command"
 
 
-def test_without_a_kernel_a_run_says_how_to_get_one(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_kernel_a_run_says_how_to_get_one(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
     done = haltere("run", file.name, "--world", "kernel", cwd=file.parent)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
@@ -117,7 +138,9 @@ def test_what_cannot_be_built_is_refused(arguments: list[str], told: str, tmp_pa
 
 
 def test_missing_programs_are_named_with_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building.shutil, "which", lambda name: None if name in ("flex", "bison") else f"/usr/bin/{name}")
+    monkeypatch.setattr(
+        building.shutil, "which", lambda name: None if name in ("flex", "bison") else f"/usr/bin/{name}"
+    )
     with pytest.raises(InputError, match="missing: flex, bison; on Debian: apt-get install bison flex"):
         building.build()
 
@@ -131,7 +154,10 @@ def test_a_kernel_is_found_by_release_or_hash(monkeypatch: pytest.MonkeyPatch, t
     assert [one.release for one in (kernels.find(), kernels.find("6.1."), kernels.find("aa"))] == [
         "6.12.117-haltere", "6.1.192-haltere", "6.1.192-haltere",
     ]  # fmt: skip
-    with pytest.raises(InputError, match=r"kernel must be one that is built \(6.12.117-haltere \(b+\), .*got `5.10`; run `haltere kernel build 5.10`"):
+    with pytest.raises(
+        InputError,
+        match=r"kernel must be one that is built \(6.12.117-haltere \(b+\), .*got `5.10`; run `haltere kernel build 5.10`",
+    ):
         kernels.find("5.10")
 
 
@@ -216,3 +242,45 @@ def test_a_kernel_that_stops_is_told_from_its_console(file: Path, kernel: kernel
     program.chmod(0o755)
     with pytest.raises(_core.HaltereError, match="the guest kernel stopped: .*Kernel panic"):
         _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(program))
+
+
+def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.Kernel) -> None:
+    arguments = ("kernel", "matrix", file.name, "--kernels", kernel.hash, "--seeds", "2")
+    done = haltere(*arguments, "--json", cwd=file.parent)
+    assert done.returncode == 0, done.stderr
+    ((name, rows),) = json.loads(done.stdout)["kernels"].items()
+    assert name.startswith(kernel.release)
+    told = {row["metric"]: row for row in rows}
+    assert told["left>right: utilisation"]["kernel"] > 0.9 * told["left>right: utilisation"]["simulator"]
+    # The runs are there: this takes no time.
+    text = haltere(*arguments, cwd=file.parent).stdout
+    assert "simulator" in text and name in text
+
+
+def test_uploads_have_their_server_from_the_host(tmp_path: Path, kernel: kernels.Kernel) -> None:
+    pytest.importorskip("pyftpdlib", reason="uploads need pyftpdlib")
+    (tmp_path / "up.toml").write_text(UPLOADS)
+    runs = [haltere("run", "up.toml", "--world", "kernel", "--out", out, cwd=tmp_path) for out in ("one", "two")]
+    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr
+    digests = [
+        json.loads((tmp_path / out / "manifest.json").read_text())["runs"][0]["digest"] for out in ("one", "two")
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_multipath_and_hysteresis_with_returned_packets_run(tmp_path: Path, kernel: kernels.Kernel) -> None:
+    import pyarrow
+
+    scenario = Scenario.load(ROOT / "papers" / "mptcp-red" / "wire.toml").with_values(
+        {"duration": "6s", "warmup": "2s"}
+    )
+    tables = world("kernel").run(scenario._core, 1, _core.Progress()).tables()
+    paths = pyarrow.table(tables["paths"]).to_pylist()
+    assert {row["path"] for row in paths} == {0, 1}
+    returned = Scenario.load(ROOT / "papers" / "dctcp-hysteresis" / "wire.toml").with_values(
+        {"duration": "4s", "warmup": "1s"}
+    )
+    links = pyarrow.table(
+        world("kernel").run(returned.points()[0][1], 1, _core.Progress()).tables()["links"]
+    ).to_pylist()
+    assert sum(link["marked"] for link in links) > 0

@@ -5,6 +5,7 @@
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
 use crate::fabric::{Counted, FabricPlan};
+use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 use haltere_wire::{Calibrate, Control, Manner, Network, WireError};
 use nix::mount::{MsFlags, mount};
@@ -13,7 +14,9 @@ use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -23,8 +26,17 @@ const SAY: Duration = Duration::from_millis(100);
 /// packets as come in at one instant wait for their receivers.
 const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("core/netdev_max_backlog", "1000000")];
 
-/// Does what the request says, and switches the machine off.
+/// Where the host's files are, if a run needs a program of the host.
+const HOST: &str = "/host";
+/// The host's root folder as seen from the guest's private one.
+const UP: &str = "../../../../../../../../../../../../../../../..";
+
+/// Does what the request says, and switches the machine off. With arguments: runs that program among the host's files.
 pub fn main() -> ! {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if std::process::id() != 1 {
+        among_the_hosts_files(&arguments);
+    }
     let answer = serve().unwrap_or_else(Answer::Failed);
     let written = serde_json::to_vec(&answer).map_err(io::Error::other);
     if let Err(e) = written.and_then(|bytes| fs::write("/out/answer.json", bytes)) {
@@ -34,6 +46,25 @@ pub fn main() -> ! {
         Ok(never) => match never {},
         Err(e) => panic!("switching off: {e}"),
     }
+}
+
+/// Becomes that program, whose root folder is the host's.
+fn among_the_hosts_files(arguments: &[String]) -> ! {
+    let Some((program, arguments)) = arguments.split_first() else { panic!("no program is named") };
+    let moved = std::os::unix::fs::chroot(HOST).and_then(|()| std::env::set_current_dir("/"));
+    let error = moved.err().unwrap_or_else(|| Command::new(program).args(arguments).exec());
+    eprintln!("{program}: {error}");
+    std::process::exit(1)
+}
+
+/// Shows the host's files, read-only, if the plan has uploads: their server is a program of the host.
+fn show_host(plan: &Plan) -> Result<(), Failure> {
+    if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_))) {
+        return Ok(());
+    }
+    let shown = mount(Some("host"), HOST, Some("hostfs"), MsFlags::MS_RDONLY, Some(UP))
+        .and_then(|()| mount(Some("tmpfs"), "/host/tmp", Some("tmpfs"), MsFlags::empty(), None::<&str>));
+    shown.map_err(|e| other("showing the host's files")(e.into()))
 }
 
 fn other(doing: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
@@ -75,12 +106,16 @@ fn about() -> Result<About, Failure> {
 }
 
 fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
+    show_host(plan)?;
     let (progress, ended) = (AtomicU64::new(0), AtomicBool::new(false));
     let said = fs::File::create("/out/progress").map_err(other("progress"))?;
     let control = Control {
         progress: Some(&progress),
         calibrate: Calibrate::No,
-        ftp_server: options.ftp_server.iter().map(Into::into).collect(),
+        ftp_server: std::iter::once("/init")
+            .chain(options.ftp_server.iter().map(String::as_str))
+            .map(Into::into)
+            .collect(),
         manner: Manner {
             readers: true,
             sampled_recoveries: true,

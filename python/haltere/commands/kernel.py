@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import kernels
 from ..worlds import Kernel
-from ._common import Commands, count, print_json
+from ._common import Commands, count, names, print_json, seeds_and_jobs
 
 
 def add(to: Commands) -> None:
@@ -21,6 +21,7 @@ def add(to: Commands) -> None:
         "examples:\n"
         "  haltere kernel build\n"
         "  haltere kernel build 6.12 --add tcp_foo.c\n"
+        "  haltere kernel matrix experiment.toml --kernels 6.1,6.12\n"
         "  haltere kernel list\n",
     )
     parts = one.add_subparsers(title="what to do", metavar="ACTION", required=True)
@@ -29,7 +30,9 @@ def add(to: Commands) -> None:
         help="build a kernel, or find it built",
         description=f"Builds a kernel and keeps it under the cache folder ({kernels.COST}). No root is needed.",
     )
-    build.add_argument("version", nargs="?", default="6.1", help="Debian's package linux-source-VERSION: 6.1 (default) or 6.12")
+    build.add_argument(
+        "version", nargs="?", default="6.1", help="Debian's package linux-source-VERSION: 6.1 (default) or 6.12"
+    )
     build.add_argument("--source", type=Path, metavar="DIR", help="a tree of Linux instead")
     build.add_argument(
         "--add", type=Path, action="append", default=[], metavar="FILE",
@@ -42,6 +45,19 @@ def add(to: Commands) -> None:
     listing = parts.add_parser("list", help="list the kernels that are built")
     listing.add_argument("--json", action="store_true", help="print as JSON")
     listing.set_defaults(does=_list)
+    over = parts.add_parser(
+        "matrix", help="run one experiment in the simulator and over several kernels, and print what differs"
+    )
+    over.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
+    over.add_argument(
+        "--kernels",
+        type=names,
+        metavar="X,Y",
+        help="how their releases or hashes begin (default: every kernel that is built)",
+    )
+    over.add_argument("--json", action="store_true", help="print the matrix as JSON")
+    seeds_and_jobs(over, "results/NAME-kernels of the file")
+    over.set_defaults(does=_matrix)
 
 
 def _build(args: argparse.Namespace) -> int:
@@ -78,6 +94,21 @@ def _list(args: argparse.Namespace) -> int:
         print(_line(one))
     if not every:
         print(f"none; `haltere kernel build` builds one ({kernels.COST})")
+    return 0
+
+
+def _matrix(args: argparse.Namespace) -> int:
+    from ..api import Scenario
+    from ..kernels.matrix import matrix
+
+    scenario = Scenario.load(args.file)
+    chosen = args.kernels or [one.hash for one in kernels.built()] or [""]
+    out = args.out or Path("results") / f"{args.file.stem}-kernels"
+    done = matrix(scenario, chosen, out=out, seeds=args.seeds, jobs=args.jobs)
+    if args.json:
+        print_json(done.to_json())
+        return 0
+    print(done.document().text())
     return 0
 
 

@@ -81,7 +81,9 @@ def _ours() -> Path:
     """The folder of a source checkout with our side of the kernel."""
     root = Path(__file__).resolve().parents[3]
     if not (root / "kernel" / "door" / "Cargo.toml").exists():
-        raise InputError("haltere must be a source checkout to build kernels, got an installed package; clone the repository and run `make setup`")
+        raise InputError(
+            "haltere must be a source checkout to build kernels, got an installed package; clone the repository and run `make setup`"
+        )
     return root
 
 
@@ -94,11 +96,15 @@ def _check(version: str, source: Path | None, add: Sequence[Path]) -> None:
         raise InputError(f"--source must be a tree of Linux, got `{source}`, which has no arch/um")
     for one in add:
         if not re.fullmatch(r"(tcp|sch)_[a-z0-9_]+\.c", one.name) or not one.is_file():
-            raise InputError(f"--add must be a file named tcp_NAME.c (a congestion control) or sch_NAME.c (a queue discipline), got `{one}`")
+            raise InputError(
+                f"--add must be a file named tcp_NAME.c (a congestion control) or sch_NAME.c (a queue discipline), got `{one}`"
+            )
     missing = [name for name in _NEEDS if shutil.which(name) is None]
     if missing:
         packages = " ".join(sorted({_NEEDS[name] for name in missing}))
-        raise InputError(f"programs must be there to build a kernel, missing: {', '.join(missing)}; on Debian: apt-get install {packages}")
+        raise InputError(
+            f"programs must be there to build a kernel, missing: {', '.join(missing)}; on Debian: apt-get install {packages}"
+        )
 
 
 class _Origin:
@@ -112,7 +118,9 @@ class _Origin:
             head = (source / "Makefile").read_bytes()[:400]
             numbers = re.findall(rb"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)", head, re.MULTILINE)
             self.name = ".".join(number.decode() for number in numbers)
-            listed = sorted((str(p.relative_to(source)), p.stat().st_size, p.stat().st_mtime_ns) for p in source.rglob("*.[chS]"))
+            listed = sorted(
+                (str(p.relative_to(source)), p.stat().st_size, p.stat().st_mtime_ns) for p in source.rglob("*.[chS]")
+            )
             self.identity = hashlib.sha256(repr(listed).encode()).hexdigest()
         else:
             assert self._archive is not None
@@ -132,12 +140,16 @@ class _Origin:
 
     def _download(self, package: str, to: Path) -> None:
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-            raise InputError(f"Linux's source must be given with --source DIR here, got none; only Debian has the package {package}")
+            raise InputError(
+                f"Linux's source must be given with --source DIR here, got none; only Debian has the package {package}"
+            )
         done = subprocess.run(["apt-get", "download", package], cwd=self._scratch, capture_output=True, text=True)
         found = list(self._scratch.glob(f"{package}_*.deb"))
         if done.returncode or not found:
             why = (done.stderr.strip().splitlines() or ["nothing was fetched"])[-1]
-            raise InputError(f"the package {package} must be there to fetch ({why}); run `apt-get update`, or give --source DIR")
+            raise InputError(
+                f"the package {package} must be there to fetch ({why}); run `apt-get update`, or give --source DIR"
+            )
         subprocess.run(["dpkg-deb", "-x", str(found[0]), "unpacked"], cwd=self._scratch, check=True)
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(self._scratch / "unpacked" / "usr" / "src" / to.name, to)
@@ -168,7 +180,12 @@ def _patches(ours: Path, series: str) -> list[Path]:
 def _hash(identity: str, ours: Path, fabric: Path, add: Sequence[Path]) -> str:
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     parts = [identity, compiler, _digest(fabric)]
-    files = [*sorted((ours / "kernel" / "patches").glob("*.patch")), ours / "kernel" / "config", ours / "kernel" / "haltere.c", *add]
+    files = [
+        *sorted((ours / "kernel" / "patches").glob("*.patch")),
+        ours / "kernel" / "config",
+        ours / "kernel" / "haltere.c",
+        *add,
+    ]
     parts += [f"{one.name} {_digest(one)}" for one in files]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -184,10 +201,24 @@ def _rust(ours: Path) -> tuple[Path, Path]:
     joined, fabric = library.with_name("joined.o"), library.with_name("haltere_fabric.o")
     names = re.findall(r"extern \"C\" fn (hk_\w+)", (ours / "kernel" / "door" / "src" / "lib.rs").read_text())
     entries = [name for name in names if not name.startswith("hk_k_")]
-    subprocess.run(["ld", "-r", "--gc-sections", *(f"-u{name}" for name in entries), "-e", entries[0], "-o", joined, library], check=True)
-    unwanted = (".llvm*", ".rela.llvm*", ".eh_frame", ".rela.eh_frame", ".gcc_except_table*", ".debug*", ".comment", ".note*")
+    subprocess.run(
+        ["ld", "-r", "--gc-sections", *(f"-u{name}" for name in entries), "-e", entries[0], "-o", joined, library],
+        check=True,
+    )
+    unwanted = (
+        ".llvm*",
+        ".rela.llvm*",
+        ".eh_frame",
+        ".rela.eh_frame",
+        ".gcc_except_table*",
+        ".debug*",
+        ".comment",
+        ".note*",
+    )
     keep = [f"--keep-global-symbol={name}" for name in entries]
-    subprocess.run(["objcopy", *(f"-R{one}" for one in unwanted), "--strip-unneeded", *keep, joined, fabric], check=True)
+    subprocess.run(
+        ["objcopy", *(f"-R{one}" for one in unwanted), "--strip-unneeded", *keep, joined, fabric], check=True
+    )
     return target / "kernel" / _TARGET / "guest" / "haltere-guest", fabric
 
 
@@ -210,7 +241,9 @@ def _tree(origin: _Origin, ours: Path, say: Say) -> Path:
             shutil.rmtree(tree, ignore_errors=True)
             origin.unpack(tree)
             for one in patches:
-                done = subprocess.run(["patch", "-p1", "--batch", "-s", "-d", str(tree), "-i", str(one)], capture_output=True, text=True)
+                done = subprocess.run(
+                    ["patch", "-p1", "--batch", "-s", "-d", str(tree), "-i", str(one)], capture_output=True, text=True
+                )
                 if done.returncode:
                     raise HaltereError(f"{one.name} does not fit Linux {origin.name}: {done.stdout.strip()}")
             (tree / ".patched").touch()
@@ -237,7 +270,11 @@ def _prepare(tree: Path, ours: Path, fabric: Path, add: Sequence[Path]) -> None:
     for one in add:
         kind = one.name[:3]
         place = tree / {"tcp": "net/ipv4", "sch": "net/sched"}[kind]
-        if not (place / one.name).exists() or (place / one.name).read_bytes() == one.read_bytes() or _is_added(place / one.name):
+        if (
+            not (place / one.name).exists()
+            or (place / one.name).read_bytes() == one.read_bytes()
+            or _is_added(place / one.name)
+        ):
             _put(one, place / one.name)
             (place / f".{one.name}.added").touch()
         else:

@@ -94,7 +94,13 @@ def main(args: argparse.Namespace) -> int:
         cases = [case for case in cases if re.search(args.only, case.name)]
         if not cases:
             raise InputError(f"validate: --only must match a scenario in {directory}, got `{args.only}`")
-    outcome = validate(cases, getattr(args, "seeds", None), getattr(args, "jobs", None), quiet=False, world=getattr(args, "where", DEFAULT))
+    outcome = validate(
+        cases,
+        getattr(args, "seeds", None),
+        getattr(args, "jobs", None),
+        quiet=False,
+        world=getattr(args, "where", DEFAULT),
+    )
     _write_files(outcome, directory, args)
     print(report.as_json(outcome) if getattr(args, "json", False) else "\n".join(report.text(outcome)))
     sys.stdout.flush()

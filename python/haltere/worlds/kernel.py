@@ -12,6 +12,7 @@ from typing import Any
 from .. import _core, kernels
 from ..errors import InputError
 from .base import Made, World, option
+from .wire import ftp_server
 
 __all__ = ["Kernel"]
 
@@ -25,14 +26,17 @@ class Kernel(World):
 
     kernel: str = option("", "which kernel: how its release or hash begins (default: the one built last)")
     router: str = option(
-        "auto", "where the links are: in the guest's `kernel`, in `user` space, or `auto`: in the kernel if it can do the experiment"
+        "auto",
+        "where the links are: in the guest's `kernel`, in `user` space, or `auto`: in the kernel if it can do the experiment",
     )
     gso: bool = option(False, "hosts hand buffers of up to 64 kB to their link, and queues hold them as one packet")
 
     control: str = option(
         "", "controls of the kernel instead of those in the file, such as reno=foo; several with commas between"
     )
-    pcap: str = option("", "folder for a capture of each new run: the head of every packet that leaves or reaches a host")
+    pcap: str = option(
+        "", "folder for a capture of each new run: the head of every packet that leaves or reaches a host"
+    )
 
     name = "kernel"
     about = "Real Linux TCP in virtual time: a kernel as an ordinary process, never late, the same bytes for the same seed; see `haltere kernel`."
@@ -40,6 +44,7 @@ class Kernel(World):
     place = "in the kernel world"
     beside_the_seed = "In the kernel world a run is a function of scenario, seed and kernel."
     elsewhere = False
+    study_files = "wire"
 
     def __post_init__(self) -> None:
         if self.router not in ROUTERS:
@@ -54,7 +59,9 @@ class Kernel(World):
     @property
     def key_part(self) -> str:
         """The kernel, its program and the options: a run is a function of them."""
-        return f" {self.name} {self.built.hash} {self.built.told['guest']} {json.dumps(self._options(), sort_keys=True)}"
+        return (
+            f" {self.name} {self.built.hash} {self.built.told['guest']} {json.dumps(self._options(), sort_keys=True)}"
+        )
 
     def check(self, scenarios: Sequence[_core.Scenario]) -> None:
         """Refuses what the kernel cannot run, and runs without a kernel."""
@@ -62,14 +69,16 @@ class Kernel(World):
         for name in stand_ins.values():
             if name not in self.built.controls:
                 has = ", ".join(self.built.controls)
-                raise InputError(f"control must be one that the kernel has ({has}), got `{name}`; `haltere kernel build --add tcp_{name}.c` adds one")
+                raise InputError(
+                    f"control must be one that the kernel has ({has}), got `{name}`; `haltere kernel build --add tcp_{name}.c` adds one"
+                )
         for scenario in scenarios:
             _core.kernel_check(scenario, [*self.built.controls, *stand_ins])
 
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Boots a kernel and makes one run in it."""
         built = self.built
-        told = self._options()
+        told = self._options() | {"ftp_server": ftp_server()}
         if self.pcap:
             folder = Path(self.pcap)
             folder.mkdir(parents=True, exist_ok=True)
