@@ -240,8 +240,39 @@ def test_a_kernel_that_stops_is_told_from_its_console(file: Path, kernel: kernel
     program = tmp_path / "no-init"
     program.write_text("not a program")
     program.chmod(0o755)
-    with pytest.raises(_core.HaltereError, match="the guest kernel stopped: .*Kernel panic"):
+    with pytest.raises(_core.HaltereError, match=r"the guest kernel stopped: .*Kernel panic"):
         _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(program))
+
+
+SPINS = "int main(void) { for (;;) {} }"
+EATS = """
+#include <stdlib.h>
+#include <string.h>
+int main(void) { for (;;) memset(malloc(1 << 20), 1, 1 << 20); }
+"""
+
+
+@pytest.mark.usefixtures("nobody_left")
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (
+            SPINS,
+            r"the guest kernel used \d+ s of processor time while its clock stood still at 0.000 s; a program in it waits",
+        ),
+        (EATS, r"the guest kernel ran out of its 768M of memory: .*"),
+    ],
+)
+def test_a_guest_that_hangs_or_eats_its_memory_is_ended_and_told(
+    program: str, told: str, file: Path, kernel: kernels.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "init.c").write_text(program)
+    made = subprocess.run(["gcc", "-static", "-O1", "-o", "init", "init.c"], cwd=tmp_path, capture_output=True)
+    if made.returncode:
+        pytest.skip("needs gcc and a static libc")
+    monkeypatch.setenv("HALTERE_KERNEL_PATIENCE", "3")
+    with pytest.raises(_core.HaltereError, match=told):
+        _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(tmp_path / "init"))
 
 
 def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.Kernel) -> None:

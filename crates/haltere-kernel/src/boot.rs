@@ -22,7 +22,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How often its processor time is added up.
 const ADD_UP: Duration = Duration::from_secs(2);
 /// Processor time without progress after which a guest is held to be stuck: in virtual time a loop that never sleeps stops the clock.
-const STUCK_CPU_S: f64 = 120.0;
+const PATIENCE_CPU_S: f64 = 120.0;
+/// Sets another one, in seconds.
+const PATIENCE: &str = "HALTERE_KERNEL_PATIENCE";
 /// Memory of a guest.
 const MEMORY: &str = "768M";
 /// Virtual time of boot, in nanoseconds since 1970: 2023-11-14 22:13:20.
@@ -194,6 +196,7 @@ struct Guest(Child);
 impl Guest {
     fn wait(&mut self, folder: &Path, watch: Watch<'_>) -> Result<(), BootError> {
         let progress = folder.join("root/out/progress");
+        let patience = std::env::var(PATIENCE).ok().and_then(|s| s.parse().ok()).unwrap_or(PATIENCE_CPU_S);
         let (mut last, mut since_cpu, mut added) = (0, 0.0, Instant::now());
         loop {
             if self.0.try_wait().map_err(os("waiting for the guest"))?.is_some() {
@@ -211,7 +214,7 @@ impl Guest {
             } else if added.elapsed() >= ADD_UP {
                 added = Instant::now();
                 let spent = self.cpu_s() - since_cpu;
-                if spent > STUCK_CPU_S {
+                if spent > patience {
                     return Err(BootError::Kernel(format!(
                         "used {spent:.0} s of processor time while its clock stood still at {:.3} s; a program in it waits without sleeping",
                         last as f64 * 1e-9
