@@ -133,9 +133,17 @@ pub struct HostSettings {
 /// Makes a host's interface, see [`Topology::build_with`].
 pub(crate) type Attach<'a> = dyn Fn(&Namespace, &Namespace, usize, &str, u32) -> Result<(), WireError> + 'a;
 
-/// Moves the interface of that node, which stands in the caller's namespace, into the host's, under the name that it has there.
-pub(crate) fn take(_: &Namespace, host: &Namespace, node: usize, interface: &str, mtu: u32) -> Result<(), WireError> {
-    let given = index_of(&port_name(node)).and_then(|index| Netlink::open()?.give(index, host.as_fd(), interface, mtu));
+/// Moves the interface of that node, which is in the caller's namespace, into the host's, under the name that it has there. TCP hands it
+/// buffers of at most so many segments.
+pub(crate) fn take(
+    host: &Namespace,
+    node: usize,
+    interface: &str,
+    mtu: u32,
+    segments: Option<u32>,
+) -> Result<(), WireError> {
+    let given = index_of(&port_name(node))
+        .and_then(|index| Netlink::open()?.give(index, host.as_fd(), interface, mtu, segments));
     given.map_err(|e| WireError::os(format!("moving the interface of node {node} to its host"), e))
 }
 

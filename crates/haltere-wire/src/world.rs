@@ -147,7 +147,9 @@ pub fn run_over(
     let hosts = hosts(plan)?;
     let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
     network.prepare(&nodes)?;
-    let topology = Topology::build_with(&hosts, offloads, &take)?;
+    let topology = Topology::build_with(&hosts, offloads, &|_, host, node, interface, mtu| {
+        take(host, node, interface, mtu, (!offloads).then_some(1))
+    })?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
     let agent = Agent::prepare(plan, &topology, &control.manner)?;
     let origin = monotonic_ns() + LEAD.as_ns();
