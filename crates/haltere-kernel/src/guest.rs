@@ -72,7 +72,7 @@ fn other(doing: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
 }
 
 fn serve() -> Result<Answer, Failure> {
-    for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/tmp")] {
+    for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")] {
         mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>).map_err(|e| other(place)(e.into()))?;
     }
     for (name, value) in SYSCTLS {
