@@ -158,6 +158,8 @@ impl<P: Pkt> FqCodel<P> {
             root: params.root,
             ..codel::Params::default()
         };
+        let mut config = Config::new(&codel, link)?;
+        config.forget_when_empty = params.forget_when_empty;
         if !(1..=65_536).contains(&params.flows) {
             return Err(ParamError::new("flows", "from 1 to 65536", params.flows).default_is(Params::default().flows));
         }
@@ -174,7 +176,7 @@ impl<P: Pkt> FqCodel<P> {
         }
         let flow = |_| Flow { store: Store::unbounded(), vars: Vars::new(), deficit: 0, next: NONE, listed: false };
         Ok(FqCodel {
-            config: Config { forget_when_empty: params.forget_when_empty, ..Config::new(&codel, link)? },
+            config,
             limit: Bound::new(link.resolve(params.limit))?,
             memory_limit: params.memory_limit.as_u64(),
             quantum: quantum.as_u64() as i64,
