@@ -6,7 +6,7 @@ const ONE: u64 = 25_600;
 /// A factor: in 1/256, the precision in which Linux holds the gains of BBR version 1, or in percent, as the draft of
 /// version 3 writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Gain(u64);
+pub(crate) struct Gain(pub u64);
 
 impl Gain {
     pub const UNIT: Gain = Gain(ONE);
