@@ -14,6 +14,8 @@ __all__ = ["MOVED", "install"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 
+_MACHINERY = (_PACKAGE, "importlib", "_frozen_importlib", "_frozen_importlib_external")
+
 #: Old name and new name, below the package.
 MOVED = {
     "compare": "analysis.compare",
@@ -58,8 +60,7 @@ class _Alias(Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module of the new name, with a warning."""
-        text = f"`{spec.name}` is now `{self.new}`; the old name goes with the next version"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        _warn(f"`{spec.name}` is now `{self.new}`; the old name goes with the next version")
         module = importlib.import_module(self.new)
         self.spec = module.__spec__
         return module
@@ -67,6 +68,17 @@ class _Alias(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """It has been carried out; the import has given it the spec of the old name."""
         module.__spec__ = self.spec
+
+
+def _warn(text: str) -> None:
+    """A warning at the line of whoever imports, beyond the machinery of imports."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _MACHINERY:
+        frame = frame.f_back
+    warnings.warn_explicit(
+        text, DeprecationWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"),
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )  # fmt: skip
 
 
 def install() -> None:

@@ -127,7 +127,7 @@ class Scenario:
         ``seeds``: how many (1, 2, ...) or which; default: as many as the experiment says, or as its ``precision`` needs. ``jobs``: runs at
         a time; default: one a core. ``out``: the results directory, or a URL that fsspec knows; what it holds already is not run
         again. Without it the results live as long as the returned object. ``quiet``: no progress bar. ``world``: where it runs, by
-        name (``"wire"`` for real packets) or as an object with options (``haltere.worlds.Wire(ignore_calibration=True)``).
+        name or as an object with options, such as ``haltere.worlds.Wire(ignore_calibration=True)`` for real packets.
         ``executor``: any :class:`concurrent.futures.Executor` whose workers see ``out``, such as that of a Dask client. ``verify``: at
         a URL, fetch what is there and check it against its checksums.
 

@@ -1,4 +1,4 @@
-"""Recorded traffic: classifiers and correlators held against captures (pcap, pcapng).
+"""Recorded traffic: classifiers and correlators on captures (pcap, pcapng).
 
 >>> from haltere.captures import classify
 >>> report = classify("capture.pcapng", ["rafle"], n=[10, 40])  # doctest: +SKIP
@@ -105,7 +105,7 @@ def classify(
 
 
 def _recommended(scores: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The memory with the best product of both hit rates (the paper's criterion), and those that cannot be told from it."""
+    """The memory with the best product of both hit rates (the paper's criterion), and those that are not significantly worse."""
     known = {_memory(score): score["product"] for score in _remembering(scores) if score["product"]["part"] is not None}
     if not known:
         return None
@@ -201,7 +201,7 @@ def _advice(best: dict[str, Any]) -> str:
     text = f"Recommended memory: N = {best['n']}, with the best product of both rates ({_rate(best['product'])})."
     if best["not_told_from"]:
         others = ", ".join(str(memory) for memory in best["not_told_from"])
-        text += f" This traffic cannot tell it from N = {others}."
+        text += f" On this traffic N = {others} are not significantly worse."
     return text
 
 

@@ -103,8 +103,8 @@ def classifier(kind: str) -> Classifier:
 
 @cache
 def _definitions() -> Mapping[str, Any]:
-    told: Mapping[str, Any] = json.loads(_core.schema())["$defs"]
-    return told
+    definitions: Mapping[str, Any] = json.loads(_core.schema())["$defs"]
+    return definitions
 
 
 @cache

@@ -10,10 +10,10 @@ import pytest
 
 from conftest import haltere
 from haltere import InputError, _core
+from haltere.api import Scenario
 from haltere.characterize import characterize
 from haltere.characterize.measure import Cell, ellipse
 from haltere.characterize.scenarios import cases
-from haltere.api import Scenario
 from haltere.studies import Options
 
 

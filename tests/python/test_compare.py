@@ -11,8 +11,8 @@ import haltere as package
 from conftest import SMALL, haltere
 from haltere.analysis import stats
 from haltere.analysis.compare import Difference, compare
-from haltere.runs.query import query
 from haltere.analysis.stats import Mean
+from haltere.runs.query import query
 
 SWEEP = '\n[sweep]\n"topology.dumbbell.bottleneck.queue" = ["codel", "drop_tail"]\n"topology.dumbbell.pairs" = [2, 3]\n'
 
@@ -34,7 +34,7 @@ def test_a_difference_is_that_of_the_pairs(swept: Path) -> None:
     told = {one.metric: one for one in compare(swept / "codel", swept / "drop_tail")}
     delay = told["ping_p95"]
     assert delay.difference.n == 6, "of the eight seeds of one side six are common"
-    assert delay.difference.mean == pytest.approx(delay.b.mean - delay.a.mean) and delay.told_apart
+    assert delay.difference.mean == pytest.approx(delay.b.mean - delay.a.mean) and delay.significant
     assert delay.effect == pytest.approx(delay.difference.mean / delay.difference.sd)
     # The buffer of a drop-tail queue stands full.
     assert delay.difference.mean > 5 and "ping_p95: B is" in delay.sentence() and "higher than A" in delay.sentence()
@@ -60,8 +60,7 @@ def test_the_sentence_says_when_nothing_can_be_told() -> None:
     assert flat.sentence() == "jain: A and B are equal in all 4 seeds."
     vague = Difference("all", "goodput", "Mbit/s", Mean(9, 1, 1, 4), Mean(9.1, 1, 1, 4), Mean(0.1, 0.4, 0.25, 4))
     assert vague.sentence() == (
-        "goodput: no difference can be told; B less A is 0.1 Mbit/s on average and may be anything from "
-        "-0.3 to 0.5 Mbit/s, 4 seeds."
+        "goodput: no significant difference; B minus A is 0.1 Mbit/s on average, with an interval from -0.3 to 0.5 Mbit/s, 4 seeds."
     )
     lower = Difference("all", "drops", "packets", Mean(50, 1, 1, 9), Mean(40, 1, 1, 9), Mean(-10, 3, 4, 9))
     assert (

@@ -12,9 +12,9 @@ from haltere import load
 from haltere.analysis import measures
 from haltere.errors import InputError
 from haltere.runs.plan import plan_runs
+from haltere.runs.results import Results
 from haltere.studies import Options, data, expected, iaas
 from haltere.studies.iaas import matrix as iaas_matrix
-from haltere.runs.results import Results
 
 
 def scenario(name: str) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def test_a_text_report_is_made_without_matplotlib(small: Path) -> None:
     script = (
         "import sys\nfrom haltere import cli\n"
         f"assert cli.main(['run', {small.name!r}, '--seeds', '1']) == 0\n"
-        "assert not {'matplotlib', 'pandas'} & set(sys.modules), 'a figure library was loaded'"
+        "assert 'matplotlib' not in sys.modules, 'a text needs no figures'"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=small.parent, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -224,8 +224,8 @@ WRONG: list[tuple[str, str]] = [
     ('{"do": "start", "setups": [{}], "speed": 1, "seed": -1}', "seed must be a whole number"),
     ('{"do": "start", "setups": [{}], "speed": 1, "seed": 1}', "topology must be a dumbbell in the playground"),
     ('{"do": "check", "setup": 2, "experiment": {}}', "setup must be a whole number from 0 to 1, got 2"),
-    ('{"do": "change", "setup": 0, "experiment": {}}', "a run must be under way, got none; press Run"),
-    ('{"do": "join", "setup": 0, "traffic": {}}', "a run must be under way"),
+    ('{"do": "change", "setup": 0, "experiment": {}}', "there must be a run, got none; press Run"),
+    ('{"do": "join", "setup": 0, "traffic": {}}', "there must be a run"),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import haltere as package
-from conftest import SMALL, command, haltere, listing
+from conftest import ROOT, SMALL, command, haltere, listing
 from haltere import _core
 from haltere.runs.files import scratch_name
 from haltere.runs.store import Damaged, Store
@@ -52,7 +53,7 @@ def test_a_reader_does_not_believe_a_damaged_file(small: Path) -> None:
     file = results.directory / "runs" / results.runs[0].key / "flows.parquet"
     data = file.read_bytes()
     file.write_bytes(bytes([*data[:60], data[60] ^ 4, *data[61:]]))
-    with pytest.raises(Damaged, match="file must be what was written, got other bytes; run the experiment again"):
+    with pytest.raises(Damaged, match="its bytes are not those that were written; run the experiment again"):
         package.Results(results.directory).table("flows")
 
 
@@ -77,7 +78,7 @@ def test_a_run_that_fails_is_told_and_the_others_are_kept(small: Path, monkeypat
 
     monkeypatch.setattr(_core, "run", run)
     scenario, out = package.load(small), small.parent / "out"
-    with pytest.raises(package.RunsFailed, match=r"1 of 3 that failed: all seed=2: a bug in haltere") as error:
+    with pytest.raises(package.RunsFailed, match=r"1 of 3 runs failed: all seed=2: a bug in haltere") as error:
         scenario.run(out=out)
     assert [done.seed for done in error.value.results.runs] == [1, 3]
     assert [one.seed for one in error.value.failed] == [2]
@@ -105,7 +106,7 @@ def test_the_command_line_tells_of_failures_after_its_tables(small: Path) -> Non
     )
     assert done.returncode == 1
     assert "Traffic" in done.stdout and "(2 runs)" in done.stdout
-    assert "1 of 3 that failed: all seed=2: no luck" in done.stderr.splitlines()[-1]
+    assert "1 of 3 runs failed: all seed=2: no luck" in done.stderr.splitlines()[-1]
 
 
 def test_two_processes_on_one_store_do_not_harm_each_other(small: Path) -> None:
@@ -219,3 +220,9 @@ def test_a_url_that_nobody_knows_and_a_missing_extra_are_told(small: Path, monke
 
     with pytest.raises(package.InputError, match=r"type: pip install 'haltere\[sql\]'"):
         query(results, "SELECT 1")
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs a checkout of git")
+def test_the_manifest_names_the_commit_of_the_source_tree(small: Path) -> None:
+    results = package.load(small).run(seeds=1)
+    assert re.fullmatch(r"[0-9a-f]{40}\+?", results.manifest["environment"]["git"])

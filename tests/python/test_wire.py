@@ -110,7 +110,9 @@ def test_a_run_on_the_wire_fills_the_same_tables(file: Path) -> None:
         assert router["departed"] > 800
     # The results directory is one like any other.
     assert len(on_wire("hash", folder, cwd=file.parent, prefix=[]).stdout.splitlines()) == 3
-    flows = json.loads(on_wire("run", file.name, "--world", "wire", "--ignore-calibration", "--json", cwd=file.parent).stdout)
+    flows = json.loads(
+        on_wire("run", file.name, "--world", "wire", "--ignore-calibration", "--json", cwd=file.parent).stdout
+    )
     (point,) = flows["summary"]
     # Nothing is faster than the way, and never more than the line carries.
     assert point["ping_ms"]["p50"]["mean"] > 18.0
@@ -125,7 +127,9 @@ def test_it_works_in_a_user_namespace(file: Path) -> None:
     prefix = ["unshare", "-Urn"]
     if subprocess.run([*prefix, "true"], capture_output=True).returncode:
         pytest.skip("this kernel gives no user namespaces")
-    done = on_wire("run", file.name, "--world", "wire", "--ignore-calibration", "--seeds", "1", cwd=file.parent, prefix=prefix)
+    done = on_wire(
+        "run", file.name, "--world", "wire", "--ignore-calibration", "--seeds", "1", cwd=file.parent, prefix=prefix
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -169,7 +173,10 @@ def test_without_privilege_one_line_says_what_is_needed(file: Path) -> None:
 @privileged
 def test_an_interrupt_takes_everything_down(file: Path) -> None:
     process = subprocess.Popen(
-        [*(PREFIX or []), *command("run", file.name, "--world", "wire", "--ignore-calibration", "--set", "duration=60s")],
+        [
+            *(PREFIX or []),
+            *command("run", file.name, "--world", "wire", "--ignore-calibration", "--set", "duration=60s"),
+        ],
         cwd=file.parent,
         stderr=subprocess.PIPE,
         text=True,

@@ -8,8 +8,8 @@ import pytest
 
 from conftest import ROOT
 from haltere import load
-from haltere.api import Scenario
 from haltere.analysis.measures import by_point
+from haltere.api import Scenario
 from haltere.report import layout, picture, words
 from haltere.report.network import Network
 

@@ -68,7 +68,10 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_world_is_added_by_one_line(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = haltere.load(small)
     there = scenario.run(seeds=2, out=small.parent / "there", world="toy")
-    assert there.manifest["world"] == "toy" and [dict(run.notes) for run in there.runs] == [{"toy": {"skipped": False}}] * 2
+    assert (
+        there.manifest["world"] == "toy"
+        and [dict(run.notes) for run in there.runs] == [{"toy": {"skipped": False}}] * 2
+    )
     assert all(run.digest.startswith("toy") for run in there.runs)
     # What was read back is what was written.
     again = haltere.Results(small.parent / "there")
@@ -90,7 +93,7 @@ def test_what_a_world_refuses_is_refused_before_anything_is_written(small: Path)
     with pytest.raises(haltere.InputError, match="duration must be at most 5 s in the toy"):
         haltere.load(small).with_values({"duration": "9s"}).run(world="toy", out=small.parent / "out")
     assert not (small.parent / "out").exists()
-    with pytest.raises(haltere.InputError, match="world must be one of `sim`, `wire`, `toy`, got `toys`"):
+    with pytest.raises(haltere.InputError, match="world must be one of `sim`, `wire`, `kernel`, `toy`, got `toys`"):
         haltere.load(small).run(world="toys")
     with pytest.raises(haltere.InputError, match=r"option must be one that it has \(`skip`\), got `hop`"):
         worlds.world("toy", hop=True)
@@ -106,7 +109,7 @@ def test_the_command_line_has_the_world_and_its_options(
     assert manifest["runs"][0]["toy"] == {"skipped": True}
     assert cli.main(["run", small.name, "--world", "toy", "--jump", "--seeds", "1"]) == 0
     assert "--jump is now --skip" in capsys.readouterr().err
-    assert cli.main(["list", "worlds"]) == 0 and "toy   A toy." in capsys.readouterr().out
+    assert cli.main(["list", "worlds"]) == 0 and "toy     A toy." in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("toy")
@@ -117,7 +120,9 @@ def test_any_two_worlds_are_compared(
     assert cli.main(["compare-worlds", small.name, "--worlds", "sim,toy", "--seeds", "3", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     rows = {row["metric"]: row for row in told["rows"]}
-    assert {"goodput of all flows", "share of cubic", "Jain's index", "left>right: utilisation", "ping: median"} <= set(rows)
+    assert {"goodput of all flows", "share of cubic", "Jain's index", "left>right: utilisation", "ping: median"} <= set(
+        rows
+    )
     share = rows["share of cubic"]
     assert share["unit"] == "%" and share["sim"]["mean"] != share["toy"]["mean"]
     assert share["difference"]["mean"] == pytest.approx(share["toy"]["mean"] - share["sim"]["mean"])
@@ -131,5 +136,7 @@ def test_no_module_asks_for_the_name_of_a_world() -> None:
     for path in sorted((ROOT / "python" / "haltere").rglob("*.py")):
         if path.parent.name != "worlds" or path.name == "__init__.py":
             text = path.read_text()
-            named += [f"{path.name}: {name}" for name in worlds.WORLDS for quote in "'\"" if f"{quote}{name}{quote}" in text]
+            named += [
+                f"{path.name}: {name}" for name in worlds.WORLDS for quote in "'\"" if f"{quote}{name}{quote}" in text
+            ]
     assert named == ["__init__.py: wire"], "the doctest of `worlds` alone names one"

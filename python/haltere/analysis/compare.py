@@ -9,15 +9,15 @@ the difference with the spread from seed to seed (0.2 small, 0.5 medium, 0.8 lar
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..runs.results import Point, Results
+from ..runs.records import Point, swept
+from ..runs.results import Results
 from . import metrics, stats
 from .measures import Run
 from .stats import Mean
@@ -46,7 +46,7 @@ class Side:
         keys = {name: _key(name, results, str(text)) for name in wanted}
         points = [
             point for point in results.points
-            if all(_word(point.labels.get(keys[name])) == value for name, value in wanted.items())
+            if all(swept(point.labels.get(keys[name])) == value for name, value in wanted.items())
         ]  # fmt: skip
         if not points:
             have = ", ".join(f"`{point.name}`" for point in results.points[:12])
@@ -69,12 +69,6 @@ def _key(name: str, results: Results, where: str) -> str:
         known = ", ".join(f"`{key}`" for key in keys) or "none, nothing was swept"
         raise InputError(f"{where}: key must be the end of one swept key, got `{name}`; swept: {known}")
     return found[0]
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, Mapping) and "kind" in value:
-        return str(value["kind"])
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 @dataclass(frozen=True)

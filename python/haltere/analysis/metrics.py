@@ -61,6 +61,12 @@ class Metric:
     """A comparison leaves it out if it is 0 on both sides."""
     judged: bool = False
     """The stopping rule takes it if none is named."""
+    applies: Callable[[Run, str | None], bool] | None = None
+    """Whether it says anything of this run; if not, only a summary has it. Default: always."""
+
+    def value(self, run: Run, part: str | None = None) -> float:
+        """The metric of a run; NaN if the run has none or if it says nothing."""
+        return self.of(run, part) if self.applies is None or self.applies(run, part) else NAN
 
     @property
     def heading(self) -> str:
@@ -104,7 +110,12 @@ def _share(run: Run, of: str | None) -> float:
 
 def _jain(run: Run, group: str | None) -> float:
     rates = run.goodput_mbit(group)
-    return stats.jain(rates) if len(rates) > 1 else NAN
+    return stats.jain(rates) if len(rates) else NAN
+
+
+def _shared(run: Run, group: str | None) -> bool:
+    """More than one flow."""
+    return len(run.goodput_mbit(group)) > 1
 
 
 def _percentile(values: Array, q: float) -> float:
@@ -193,7 +204,7 @@ _ALL = (
     Metric("share", "part of all goodput that flows of one class got", "", _share, "neither", 1, "class",
            label="share", table="classes", column="share of all (%)", shown=("worlds",), percent=True),
     Metric("jain", "Jain's index over the flows' goodput", "", _jain, "higher", 4, "traffic",
-           label="Jain's index", table="traffic", judged=True),
+           label="Jain's index", table="traffic", judged=True, applies=_shared),
     Metric("ping_p50", "median ping round-trip time", "ms", _ping(50), "lower", 1,
            label="ping: median", table="ping", column="p50", key="p50", judged=True),
     Metric("ping_p95", "95th percentile of the ping round-trip times", "ms", _ping(95), "lower", 1,
@@ -269,11 +280,11 @@ def named(run: Run, name: str) -> float:
     if dot and part not in parts(run, one.part):
         known = ", ".join(f"`{head}.{other}`" for other in parts(run, one.part)) or "none"
         raise InputError(f"metric must be `{head}` or one of {known}, got `{name}`")
-    return one.of(run, part if dot else None)
+    return one.value(run, part if dot else None)
 
 
 def mean_of(runs: Sequence[Run], one: Metric | str, part: str | None = None) -> Mean | None:
-    """The mean of a metric over those runs that have it; ``None`` if none has."""
+    """The mean of a metric over those runs that have it, for a summary; ``None`` if none has."""
     of = (METRICS[one] if isinstance(one, str) else one).of
     values = [value for value in (of(run, part) for run in runs) if not math.isnan(value)]
     return stats.mean(values) if values else None
@@ -281,7 +292,7 @@ def mean_of(runs: Sequence[Run], one: Metric | str, part: str | None = None) -> 
 
 def default(run: Run) -> list[str]:
     """What the stopping rule takes if no metric is named: those marked so that the run has."""
-    return [name for name, one in METRICS.items() if one.judged and not math.isnan(one.of(run, None))]
+    return [name for name, one in METRICS.items() if one.judged and not math.isnan(one.value(run))]
 
 
 def in_table(table: str) -> list[Metric]:
@@ -290,7 +301,7 @@ def in_table(table: str) -> list[Metric]:
 
 
 def every(run: Run) -> dict[str, float]:
-    """All metrics that comparisons of variants show and that the run has. Parts only if there is more than one to tell apart."""
+    """All metrics that comparisons of variants show and that the run has. Parts only if there are several."""
     names = []
     for head, one in METRICS.items():
         if "variants" not in one.shown:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api import Scenario
+from ..errors import InputError
 from ..report.document import Document, Heading, Table, Text
 from ..runs.results import Results
 from ..worlds import COMPARED, World
@@ -120,7 +121,8 @@ def rows_of(point: str, baseline: Sequence[Run], other: Sequence[Run]) -> list[R
     for name, one, part in metrics.worlds(baseline[0]):
         factor, unit = one.printed
         known = [
-            [v for v in (factor * one.of(run, part) for run in runs) if not math.isnan(v)] for runs in (baseline, other)
+            [v for v in (factor * one.value(run, part) for run in runs) if not math.isnan(v)]
+            for runs in (baseline, other)
         ]
         if not all(known) or (one.rare and not any(map(any, known))):
             continue
@@ -140,6 +142,8 @@ def compare(
 ) -> Comparison:
     """Runs the experiment in two worlds, the baseline first, into ``out/NAME`` of each, and compares."""
     baseline, other = both = (world_of(worlds[0]), world_of(worlds[1]))
+    if baseline.name == other.name:
+        raise InputError(f"worlds must be two, got `{baseline.name}` twice")
     cores = [core for _, core in scenario.points()]
     for one in both:  # refused before the first has worked for nothing
         one.check(cores)

@@ -58,7 +58,7 @@ class Mean:
         return self.mean + self.half
 
     def format(self, digits: int = 1) -> str:
-        """The mean and, where there is one, the interval.
+        """The mean, and the interval if there is one.
 
         >>> Mean(10.04, 0.26, 0.4, 10).format()
         '10.0 ± 0.3'
@@ -160,9 +160,9 @@ def mean(values: ArrayLike, confidence: float = 0.95) -> Mean:
 
 
 def paired_difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Mean:
-    """The mean of ``a - b`` with its interval, where ``a[i]`` and ``b[i]`` come from the same seed.
+    """The mean of ``a - b`` with its interval; ``a[i]`` and ``b[i]`` come from the same seed.
 
-    Runs of one seed meet the same chance, so the paired interval is narrower than that of two means. When it
+    Runs of one seed get the same random draws, so the paired interval is narrower than that of two means. When it
     does not contain 0, the two differ at this confidence.
 
     >>> paired_difference([10, 12, 11], [9, 11, 10]).mean
@@ -198,7 +198,7 @@ def difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Mean:
 def jain(rates: ArrayLike) -> float:
     """Jain's fairness index of the flows' rates: 1 when all are equal, 1/n when one has everything.
 
-    Rates in any unit, none below 0. When all are 0 the index is 1: nobody has more than another.
+    Rates in any unit, none below 0. When all are 0 the index is 1: all have the same.
 
     >>> jain([5, 5, 5, 5])
     1.0
@@ -261,8 +261,8 @@ def stationarity(
     of fewer than ``4 * batches`` samples, *cannot be told*.
 
     >>> import random
-    >>> chance = random.Random(1)
-    >>> stationarity([10 + chance.random() for _ in range(1000)]).verdict
+    >>> draws = random.Random(1)
+    >>> stationarity([10 + draws.random() for _ in range(1000)]).verdict
     'steady'
     >>> stationarity([float(i) for i in range(1000)]).verdict
     'drifting'
@@ -300,7 +300,7 @@ def _drift_verdict(drift: Mean, allowed: float) -> Verdict:
 def by_time(at: Sequence[float] | Array, series: Iterable[ArrayLike]) -> tuple[Array, Array, Array, Array]:
     """Several runs' series on one grid of times: times, mean, lowest and highest at each (all of shape (n,)).
 
-    ``at`` has shape (n,); each series has shape (n,) and may hold NaN where a run has no sample.
+    ``at`` has shape (n,); each series has shape (n,) and may hold NaN if a run has no sample.
 
     >>> [a.tolist() for a in by_time([0, 1], [[1, 2], [3, 6]])]
     [[0.0, 1.0], [2.0, 4.0], [1.0, 2.0], [3.0, 6.0]]

@@ -1,4 +1,4 @@
-"""What came of each point of a sweep, for programs: means of the metrics that the report shows, with their intervals."""
+"""The summary of a sweep for programs: means of the metrics that the report shows, with their intervals, point by point."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def record(value: Mean | None) -> dict[str, Any] | None:
 
 
 def summary(results: Tables) -> list[dict[str, Any]]:
-    """What came of each point of the sweep: a mean, half its 95 % interval and the number of seeds each.
+    """The points of the sweep, each with its metrics: a mean, half its 95 % interval and the number of seeds each.
 
     Goodput in Mbit/s of all flows of a traffic entry together, Jain's index over its flows, ping round-trip times in ms, mean
     queue in packets, utilisation of a link from 0 to 1, drops in packets.

@@ -1,6 +1,6 @@
 """`haltere characterize QUEUE`: a discipline through the scenarios of RFC 7928, beside drop tail, CoDel, PIE and FQ-CoDel.
 
-Every discipline meets the same chance in the same scenario (one seed, one draw), so differences are taken seed by seed. The document ends with the
+Every discipline gets the same random draws in the same scenario and seed, so differences are taken seed by seed. The document ends with the
 report card: what the discipline did to goodput and delay in each scenario, and where that stands among the others.
 """
 
@@ -56,7 +56,7 @@ def characterize(kind: str, settings: Mapping[str, Any], options: Options, only:
 
 
 def _queue(kind: str, settings: Mapping[str, Any]) -> Queue:
-    """A discipline with the buffer that all have, where it knows a limit, and its own settings."""
+    """A discipline with its own settings, and with the common buffer if it has a limit."""
     plain = {"kind": kind, **settings}
     _tried(plain)
     if "limit" in settings:
@@ -70,7 +70,7 @@ def _queue(kind: str, settings: Mapping[str, Any]) -> Queue:
 
 
 def _tried(queue: Queue) -> None:
-    """An error of the discipline's parameters is told before anything runs."""
+    """An error in the discipline's parameters is reported before anything runs."""
     probe = cases()[0].experiment(queue, False)
     Scenario.from_dict(probe, "characterize")
 
@@ -151,7 +151,7 @@ def _cell(value: Mean | None, digits: int = 1) -> str:
 
 
 def _rank(name: str, names: Sequence[str], values: Mapping[str, Sequence[float]], least: bool) -> str:
-    """The place among the disciplines, and with how many of them the seeds tell no difference.
+    """The place among the disciplines, and from how many of them it shows no significant difference.
 
     >>> _rank("a", ["a", "b"], {"a": [1.0, 1.1], "b": [2.0, 2.1]}, True)
     '1 of 2'
@@ -200,7 +200,7 @@ def _card(name: str, runnable: Sequence[Case], names: Sequence[str], cells: Cell
         "RFC 7928", "scenario", "goodput (Mbit/s)", "place by goodput", "delay (ms)", "place by delay", "delay p95 (ms)", "ping p95 (ms)", "ping step (ms)", "lost (%)", "marked (%)", "Jain's index", "pages (s)",
     ]  # fmt: skip
     note = (
-        "place: among all disciplines, 1 is the most goodput or the least delay; `2–4` where the seeds tell no difference. Jain's index over the lasting TCP flows; "
+        "place: among all disciplines, 1 is the most goodput or the least delay; `2–4` if the seeds show no significant difference. Jain's index over the lasting TCP flows; "
         "ping step: mean difference of one ping to the next; pages: mean time of a transfer of 100 kB."
     )
     return Table("card", f"{name} in each scenario", columns, rows, note, left=2)
@@ -259,10 +259,10 @@ def _ratio(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _care(runnable: Sequence[Case], left: Sequence[str], seeds: int) -> list[str]:
-    told = [*NOT_RUN, *(f"Not run: {one}" for one in left)]
-    told.append("Remarks: " + "; ".join(f"{case.section} {case.remark}" for case in runnable if case.remark and case.group != "rtt") + ".")  # fmt: skip
+    notes = [*NOT_RUN, *(f"Not run: {one}" for one in left)]
+    notes.append("Remarks: " + "; ".join(f"{case.section} {case.remark}" for case in runnable if case.remark and case.group != "rtt") + ".")  # fmt: skip
     if seeds < 5:
-        told.insert(
+        notes.insert(
             0, f"Only {seeds} seed{'s' if seeds > 1 else ''}: intervals are wide or missing; ten is a good number."
         )
-    return told
+    return notes

@@ -91,7 +91,7 @@ def round_trips(cases: Sequence[Case], names: Sequence[str], cells: Cells, folde
 def _share(cell: Cell) -> tuple[float, float]:
     from ..analysis import stats
 
-    told = stats.mean(
+    ratio = stats.mean(
         [100 * b / max(a + b, 1e-9) for a, b in zip(cell.shares["fixed"], cell.shares["other"], strict=True)]
     )
-    return told.mean, float(np.nan_to_num(told.half))
+    return ratio.mean, float(np.nan_to_num(ratio.half))

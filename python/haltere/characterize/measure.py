@@ -41,7 +41,7 @@ class Cell:
     points: list[tuple[Array, Array]] = field(default_factory=list)
 
     def mean(self, name: str) -> Mean | None:
-        """The mean over the seeds of that list; ``None`` where no seed has a value."""
+        """The mean over the seeds of that list; ``None`` if no seed has a value."""
         known = [value for value in getattr(self, name) if not math.isnan(value)]
         return stats.mean(known) if known else None
 

@@ -38,7 +38,7 @@ class Case:
     remark: str = ""
     tcp: Mapping[str, Any] = field(default_factory=dict)
     ecn: bool = False
-    """The discipline marks, where it can."""
+    """The discipline marks, if it can."""
     link: str = "left>right"
     """The link at which delay is measured."""
     duration_s: float = 60.0
@@ -269,7 +269,7 @@ def _profiles() -> list[Case]:
             _dumbbell(medium),
             [_bulk(), _ping()],
             "profiles",
-            f"{medium} flows, marked where the discipline can",
+            f"{medium} flows, marked if the discipline can",
             ecn=True,
         ),
     ]

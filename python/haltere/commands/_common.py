@@ -69,8 +69,11 @@ def seeds_and_jobs(one: argparse.ArgumentParser, out: str) -> None:
 
 def world(one: argparse.ArgumentParser) -> None:
     """Adds --world, and the options of the worlds."""
-    listed = "; ".join(f"{name}{' (default)' if name == worlds.DEFAULT else ''}: {kind.about}" for name, kind in worlds.WORLDS.items())  # fmt: skip
-    one.add_argument("--world", choices=list(worlds.WORLDS), default=worlds.DEFAULT, help=f"where it runs. {listed}")
+    listed = " ".join(
+        f"{name}{' (default)' if name == worlds.DEFAULT else ''}: {kind.about[0].lower()}{kind.about[1:]}"
+        for name, kind in worlds.WORLDS.items()
+    )
+    one.add_argument("--world", choices=list(worlds.WORLDS), default=worlds.DEFAULT, help=f"where it runs; {listed}")
     world_options(one)
 
 
@@ -79,11 +82,11 @@ def world_options(one: argparse.ArgumentParser) -> None:
     for kind in worlds.WORLDS.values():
         for field in dataclasses.fields(kind):
             flag = f"--{field.name.replace('_', '-')}"
-            told = f"{kind.place}: {field.metadata['help']}"
+            about = f"{kind.place}: {field.metadata['help']}"
             if isinstance(field.default, bool):
-                one.add_argument(flag, action="store_true", help=told)
+                one.add_argument(flag, action="store_true", help=about)
             else:
-                one.add_argument(flag, default=field.default, metavar="VALUE", help=told)
+                one.add_argument(flag, default=field.default, metavar="VALUE", help=about)
             if field.metadata["formerly"]:
                 one.add_argument(
                     f"--{field.metadata['formerly']}", action=_Formerly, nargs=0, const=flag, dest=field.name,

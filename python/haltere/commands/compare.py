@@ -69,6 +69,6 @@ def _compare(args: argparse.Namespace) -> int:
     print(Document(f"A = {a.text}, B = {b.text}", [table]).text().replace("\n\n\n", "\n\n") + "\n")
     print("\n".join(one.sentence() for one in found))
     if len(found) > 10:
-        chance = len(found) * (1 - args.confidence)
-        print(f"\nOf {len(found)} intervals about {chance:.1f} leave out 0 by chance alone.")
+        by_chance = len(found) * (1 - args.confidence)
+        print(f"\nOf {len(found)} intervals about {by_chance:.1f} leave out 0 by chance alone.")
     return 0

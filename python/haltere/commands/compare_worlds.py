@@ -16,12 +16,8 @@ def add(to: Commands) -> None:
         "compare-worlds",
         _compare,
         f"run an experiment {both[0].place} and {both[1].place}, and print the difference of each metric",
-        " ".join(
-            [
-                "example:\n  haltere compare-worlds experiment.toml --seeds 3\n\n",
-                *(w.privileges for w in both if w.privileges),
-            ]
-        ),
+        "example:\n  haltere compare-worlds experiment.toml --seeds 3\n\n"
+        + " ".join(kind.privileges for kind in both if kind.privileges),
     )
     one.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
     one.add_argument(

@@ -14,7 +14,7 @@ def add(to: Commands) -> None:
     reproduce = to.add(
         "reproduce",
         _reproduce,
-        "run a published study again and hold its findings up to ours",
+        "run a published study again and check its findings",
         "`haltere list studies` names the studies.",
     )
     reproduce.add_argument("study", metavar="STUDY", help="its name, such as aqm-lab")

@@ -43,8 +43,10 @@ def add(to: Commands) -> None:
         for side in ("right", "left"):
             router.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
     router.add_argument("--rtt", metavar="SPAN", help="round-trip time of the flows, for queue sizes in `bdp` (default: twice the delay)")  # fmt: skip
-    router.add_argument("--seed", type=int, default=1, metavar="N", help="seed of all chance (default: 1)")
-    router.add_argument("--reorder", metavar="P", help="chance that a packet is held up so that later ones overtake it")
+    router.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default: 1)")
+    router.add_argument(
+        "--reorder", metavar="P", help="probability that a packet is delayed so that later ones overtake it"
+    )
     router.add_argument("--reorder-by", metavar="SPAN", default="1ms", help="for how long (default: 1ms)")
     router.add_argument("--isn-bits", type=int, default=0, metavar="N", help="senders' sequence numbers start with N zero bits, for run2c")  # fmt: skip
     router.add_argument("--spin", metavar="SPAN", default="0s", help="stay awake this long before a deadline: precise, and takes a core")  # fmt: skip
@@ -114,7 +116,7 @@ def _router(args: argparse.Namespace) -> int:
     for name, path in (("pcap_left", args.pcap), ("pcap_right", args.pcap_right)):
         if path is not None:
             options[name] = str(path)
-    # Python's own handler writes the number of each signal, whichever thread it meets, where the router reads it.
+    # Python's own handler writes the number of each signal to where the router reads it, whichever thread gets the signal.
     theirs, ours = socket.socketpair()
     with theirs, ours:
         ours.setblocking(False)

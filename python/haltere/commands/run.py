@@ -18,7 +18,7 @@ def add(to: Commands) -> None:
     run = to.add(
         "run",
         _run,
-        "run an experiment with every seed and print what came of it",
+        "run an experiment with every seed and print its results",
         "examples:\n"
         "  haltere run experiment.toml\n"
         "  haltere run experiment.toml --seeds 3 --set topology.dumbbell.pairs=8 --set traffic.0.congestion=bbr\n"

@@ -10,7 +10,7 @@ from ._common import Commands, chosen_world, seeds_and_jobs, world
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    validate = to.add("validate", _validate, "hold the simulator against results measured on Linux")
+    validate = to.add("validate", _validate, "compare the simulator with results measured on Linux")
     validate.add_argument("dir", type=Path, metavar="DIR", help="directory with scenarios and measured results")
     validate.add_argument("--json", action="store_true", help="print the comparison as JSON")
     validate.add_argument("--only", metavar="REGEX", help="only scenarios whose name matches")

@@ -36,9 +36,9 @@ def toml(experiment: Mapping[str, Any], changes: Iterable[tuple[float, str]] = (
     """The file that `haltere run` takes. It holds the set-up as it is now; what was changed on the way stands above it as
     comments."""
     lines = [f"# From haltere play, Haltere {_core.version}. Run it with: haltere run FILE"]
-    told = [f"#   {at:.2f} s  {what}" for at, what in changes]
-    if told:
-        lines += ["# Below is the set-up as it was at the end. It became that while it ran:", *told]
+    log = [f"#   {at:.2f} s  {what}" for at, what in changes]
+    if log:
+        lines += ["# Below is the set-up as it was at the end. It became that while it ran:", *log]
     lines.append("")
     tables = [(key, value) for key, value in experiment.items() if isinstance(value, Mapping) and key != "topology"]
     for key, value in experiment.items():

@@ -29,7 +29,7 @@ MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000}
 
 
 class Refused(Exception):
-    """A request that cannot be carried out: why, and the dotted key of the experiment that is to blame, where there is one."""
+    """A request that cannot be carried out: why, and the dotted key of the experiment that is to blame, if there is one."""
 
     def __init__(self, text: str, at: str = "", setup: int | None = None) -> None:
         super().__init__(text)

@@ -61,7 +61,7 @@ class Playground:
         return f"http://{ADDRESS}:{self.port}/?token={self.token}"
 
     async def start(self) -> Server:
-        """Listens. Raises :class:`OSError` where the port is taken."""
+        """Listens. Raises :class:`OSError` if the port is taken."""
         server = await serve(
             self._talk, ADDRESS, self._wanted, process_request=self._answer,
             max_size=MOST_BYTES, compression=None, server_header=None,
@@ -76,7 +76,7 @@ class Playground:
             await asyncio.get_running_loop().create_future()
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
-        """What is answered without a WebSocket, or `None` where one may open."""
+        """What is answered without a WebSocket, or `None` if one may open."""
         parts = urlsplit(request.path)
         if wrong := self._host(request.headers):
             return _text(http.HTTPStatus.FORBIDDEN, wrong)

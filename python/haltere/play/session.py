@@ -86,7 +86,7 @@ class Setup:
 
 
 class Session:
-    """What one page has under way."""
+    """What one page runs."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -163,8 +163,8 @@ class Session:
     async def _told(self, index: int, tell: str, what: list[str]) -> None:
         one = self.setups[index]
         now = one.live.now_s
-        told = {"setup": index, "at": now, "what": what, "experiment": one.experiment, "flows": one.flows()}
-        await self._tell({"tell": tell, **told})
+        message = {"setup": index, "at": now, "what": what, "experiment": one.experiment, "flows": one.flows()}
+        await self._tell({"tell": tell, **message})
 
     async def _set_speed(self, speed: Any) -> None:
         self._speed = speed_of(speed)
@@ -189,7 +189,7 @@ class Session:
 
     def _index(self, setup: Any) -> int:
         if not self.running:
-            raise Refused("a run must be under way, got none; press Run")
+            raise Refused("there must be a run, got none; press Run")
         return setup_of(setup, len(self.setups))
 
     async def stop(self) -> None:

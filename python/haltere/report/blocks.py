@@ -48,7 +48,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as :func:`haltere.report.plot.save` wrote it: the PNG at ``path``, and beside it the PDF and the data (JSON), where there are any."""
+    """A figure as :func:`haltere.report.plot.save` wrote it: the PNG at ``path``, and beside it the PDF and the data (JSON), if there are any."""
 
     path: Path
     caption: str

@@ -65,7 +65,7 @@ def numbers(values: Iterable[float]) -> list[float | None]:
 
 
 def spec(fig: Figure) -> dict[str, Any] | None:
-    """The figure as data, or ``None`` where it shows something that cannot be read."""
+    """The figure as data, or ``None`` if it shows something that cannot be read."""
     panels = []
     columns = 1
     for axes in fig.axes:
@@ -85,7 +85,7 @@ def spec(fig: Figure) -> dict[str, Any] | None:
 
 
 def _panel(axes: Axes) -> dict[str, Any] | None:
-    told: dict[str, Any] = {
+    out: dict[str, Any] = {
         "title": axes.get_title("left") or axes.get_title(),
         "x": _axis(axes, "x"),
         "y": _axis(axes, "y"),
@@ -94,22 +94,22 @@ def _panel(axes: Axes) -> dict[str, Any] | None:
         "texts": [],
     }
     if axes.images:
-        return _heat(axes, told)
+        return _heat(axes, out)
     seen: set[int] = set()
     readers = (_containers, _lines, _collections, _patches)
     for read in readers:
-        if not read(axes, told, seen):
+        if not read(axes, out, seen):
             return None
     for text in axes.texts:
         if text.get_transform() == axes.transData and text.get_text():
-            told["texts"].append([*map(float, text.get_position()), text.get_text()])
-    return told
+            out["texts"].append([*map(float, text.get_position()), text.get_text()])
+    return out
 
 
 def _axis(axes: Axes, which: str) -> dict[str, Any]:
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
-    told: dict[str, Any] = {
+    out: dict[str, Any] = {
         "label": axis.get_label_text().replace("\n", " "),
         "log": axis.get_scale() == "log",
         "min": float(min(low, high)),
@@ -121,8 +121,8 @@ def _axis(axes: Axes, which: str) -> dict[str, Any]:
     if isinstance(locator, FixedLocator):
         places: Any = getattr(locator, "locs", ())
         texts = [text.replace("\n", " ") for text in formatter.format_ticks(places)]
-        told["ticks"] = [[float(at), text] for at, text in zip(places, texts, strict=False)]
-    return told
+        out["ticks"] = [[float(at), text] for at, text in zip(places, texts, strict=False)]
+    return out
 
 
 def _named(artist: Any) -> str:
@@ -131,15 +131,15 @@ def _named(artist: Any) -> str:
 
 
 def _series(kind: str, name: str, colour: Any, x: Iterable[float], **columns: Any) -> Series:
-    told: Series = {"kind": kind, "name": name, "colour": to_hex(colour), "x": numbers(x)}
-    told.update({k: numbers(v) if isinstance(v, list | np.ndarray) else v for k, v in columns.items()})
-    return told
+    out: Series = {"kind": kind, "name": name, "colour": to_hex(colour), "x": numbers(x)}
+    out.update({k: numbers(v) if isinstance(v, list | np.ndarray) else v for k, v in columns.items()})
+    return out
 
 
 # -- containers: bars and whiskers ----------------------------------------------------------------------------------------
 
 
-def _containers(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+def _containers(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
     last = ""
     for container in axes.containers:
         if isinstance(container, BarContainer):
@@ -149,7 +149,7 @@ def _containers(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
             if bars and getattr(container, "orientation", "vertical") == "horizontal":
                 return False
             tops = [bar.get_y() + bar.get_height() for bar in bars]
-            told["series"].append(
+            out["series"].append(
                 _series(
                     "bars",
                     last,
@@ -161,14 +161,14 @@ def _containers(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
                 )
             )
             if container.errorbar is not None:
-                _whiskers(container.errorbar, last, told, seen)
+                _whiskers(container.errorbar, last, out, seen)
         elif isinstance(container, ErrorbarContainer):
             data = container.lines[0]
-            _whiskers(container, _named(container) or (_named(data) if data else "") or last, told, seen)
+            _whiskers(container, _named(container) or (_named(data) if data else "") or last, out, seen)
     return True
 
 
-def _whiskers(container: Any, name: str, told: dict[str, Any], seen: set[int]) -> None:
+def _whiskers(container: Any, name: str, out: dict[str, Any], seen: set[int]) -> None:
     data, caps, strokes = container.lines
     seen.update(id(cap) for cap in caps)
     if data is not None:
@@ -180,7 +180,7 @@ def _whiskers(container: Any, name: str, told: dict[str, Any], seen: set[int]) -
         if not upright:
             continue
         colour = stroke.get_color()[0] if len(stroke.get_color()) else "k"
-        told["series"].append(
+        out["series"].append(
             _series(
                 "whiskers",
                 name,
@@ -195,26 +195,26 @@ def _whiskers(container: Any, name: str, told: dict[str, Any], seen: set[int]) -
 # -- lines, points, rules -------------------------------------------------------------------------------------------------
 
 
-def _lines(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+def _lines(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
     for line in axes.lines:
         if id(line) in seen or not line.get_visible():
             continue
         x = np.asarray(line.get_xdata(orig=False), dtype=np.float64)
         y = np.asarray(line.get_ydata(orig=False), dtype=np.float64)
         if line.get_transform() != axes.transData:
-            _rule(axes, line, x, y, told)
+            _rule(axes, line, x, y, out)
             continue
-        told["series"].append(_line(line, x, y))
+        out["series"].append(_line(line, x, y))
     return True
 
 
-def _rule(axes: Axes, line: lines.Line2D, x: Array, y: Array, told: dict[str, Any]) -> None:
+def _rule(axes: Axes, line: lines.Line2D, x: Array, y: Array, out: dict[str, Any]) -> None:
     """A line across the whole panel: ``axvline`` or ``axhline``."""
     upright = line.get_transform() == axes.get_xaxis_transform()
     at = x if upright else y
     if len(at):
         rule = {"axis": "x" if upright else "y", "at": float(at[0]), "name": _named(line)}
-        told["rules"].append({**rule, "colour": to_hex(line.get_color())})
+        out["rules"].append({**rule, "colour": to_hex(line.get_color())})
 
 
 def _line(line: lines.Line2D, x: Array, y: Array) -> Series:
@@ -240,12 +240,12 @@ def _line(line: lines.Line2D, x: Array, y: Array) -> Series:
 # -- bands and the rest ---------------------------------------------------------------------------------------------------
 
 
-def _collections(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+def _collections(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
     for one in axes.collections:
         if id(one) in seen or not one.get_visible():
             continue
         if isinstance(one, shapes.PolyCollection):
-            if not _areas(one, told):
+            if not _areas(one, out):
                 return False
         elif isinstance(one, shapes.PathCollection):
             points = np.asarray(one.get_offsets(), dtype=np.float64)
@@ -254,18 +254,18 @@ def _collections(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
             if len(faces) > 1:
                 return False
             colour = faces[0] if len(faces) else rims[0]
-            told["series"].append(_series("points", _named(one), colour, points[:, 0], y=points[:, 1], sign="o"))
+            out["series"].append(_series("points", _named(one), colour, points[:, 0], y=points[:, 1], sign="o"))
         elif isinstance(one, shapes.LineCollection):
             inks: Any = one.get_color()
             for segment in one.get_segments():
                 points = np.asarray(segment, dtype=np.float64)
-                told["series"].append(_series("path", _named(one), inks[0], points[:, 0], y=points[:, 1], width=1.0))
+                out["series"].append(_series("path", _named(one), inks[0], points[:, 0], y=points[:, 1], width=1.0))
         else:
             return False
     return True
 
 
-def _areas(one: shapes.PolyCollection, told: dict[str, Any]) -> bool:
+def _areas(one: shapes.PolyCollection, out: dict[str, Any]) -> bool:
     """What ``fill_between`` filled: along the lower edge, then back along the upper."""
     colours: Any = one.get_facecolor()
     for path in one.get_paths():
@@ -280,11 +280,11 @@ def _areas(one: shapes.PolyCollection, told: dict[str, Any]) -> bool:
         x = low[:, 0]
         lo, hi = np.minimum(low[:, 1], high[:, 1]), np.maximum(low[:, 1], high[:, 1])
         x, lo, hi = thin(x, lo, hi)
-        told["series"].insert(0, _series("area", _named(one), colours[0][:3], x, lo=lo, hi=hi))
+        out["series"].insert(0, _series("area", _named(one), colours[0][:3], x, lo=lo, hi=hi))
     return True
 
 
-def _patches(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
+def _patches(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
     for one in axes.patches:
         if id(one) in seen or not one.get_visible():
             continue
@@ -292,28 +292,28 @@ def _patches(axes: Axes, told: dict[str, Any], seen: set[int]) -> bool:
             data: Any = one.get_data()
             values, edges = data[0], data[1]
             x, y = thin(edges, np.append(values, values[-1:]))
-            told["series"].append(_series("step", _named(one), one.get_edgecolor(), x, y=y, width=1.0))
+            out["series"].append(_series("step", _named(one), one.get_edgecolor(), x, y=y, width=1.0))
         elif one.get_transform() == axes.get_xaxis_transform() + axes.transData:
             continue
         elif isinstance(one, patches.Polygon) and one.get_data_transform() == axes.transData and one.get_fill():
             points = np.asarray(one.get_xy(), dtype=np.float64)
-            told["series"].append(_series("path", _named(one), one.get_facecolor(), points[:, 0], y=points[:, 1], width=0.0, fill=True))  # fmt: skip
+            out["series"].append(_series("path", _named(one), one.get_facecolor(), points[:, 0], y=points[:, 1], width=0.0, fill=True))  # fmt: skip
         elif isinstance(one, patches.Ellipse):
             points = one.get_patch_transform().transform(one.get_path().interpolated(8).vertices)
-            told["series"].append(
+            out["series"].append(
                 _series("path", _named(one), one.get_edgecolor(), points[:, 0], y=points[:, 1], width=1.2, fill=bool(one.get_fill()))
             )  # fmt: skip
         # Shades behind the data (a warm-up) say nothing that could be read off.
     return True
 
 
-def _heat(axes: Axes, told: dict[str, Any]) -> dict[str, Any] | None:
+def _heat(axes: Axes, out: dict[str, Any]) -> dict[str, Any] | None:
     image = axes.images[0]
     values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=np.float64), math.nan)
     if values.ndim != 2 or len(axes.images) > 1:
         return None
-    rows = [text for _, text in told["y"].get("ticks", [])]
-    columns = [text for _, text in told["x"].get("ticks", [])]
+    rows = [text for _, text in out["y"].get("ticks", [])]
+    columns = [text for _, text in out["x"].get("ticks", [])]
     if values.shape != (len(rows), len(columns)):
         return None
     shades = [[to_hex(tuple(image.cmap(image.norm(v)))) if math.isfinite(v) else "" for v in row] for row in values]
@@ -323,7 +323,7 @@ def _heat(axes: Axes, told: dict[str, Any]) -> dict[str, Any] | None:
         [to_hex(cells[i, j].get_color()) if (i, j) in cells else "" for j in range(len(columns))]
         for i in range(len(rows))
     ]
-    told["heat"] = {
+    out["heat"] = {
         "rows": rows,
         "columns": columns,
         "values": [numbers(row) for row in values],
@@ -331,7 +331,7 @@ def _heat(axes: Axes, told: dict[str, Any]) -> dict[str, Any] | None:
         "colours": shades,
         "inks": inks,
     }
-    return told
+    return out
 
 
 def _name_by_colour(panels: Sequence[dict[str, Any]]) -> None:

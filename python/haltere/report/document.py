@@ -59,7 +59,7 @@ class Document:
         return [block for block in self.blocks if isinstance(block, Table)]
 
     def text(self) -> str:
-        """For the terminal: no images, only where they are.
+        """For the terminal, without images.
 
         >>> document = Document("A run", [Table("t", "Rates", ["flow", "Mbit/s"], [["a", "9.1"], ["b", "10.0"]])])
         >>> print(document.text())

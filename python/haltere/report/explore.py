@@ -122,7 +122,7 @@ def _mean(values: Array) -> Array:
 
 
 def _folded(labels: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:
-    """The flows by name, or, where they are many, by control.
+    """The flows by name, or by control if they are many.
 
     >>> _folded(["a cubic", "b reno"])[0]
     ['a cubic', 'b reno']
@@ -134,8 +134,8 @@ def _folded(labels: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:
     kinds: dict[str, list[int]] = {}
     for i, label in enumerate(labels):
         kinds.setdefault(label.rsplit(" ", 1)[-1] if " " in label else "", []).append(i)
-    told = {f"mean of {len(places)} flows {kind}".strip(): places for kind, places in kinds.items()}
-    return list(told), told
+    groups = {f"mean of {len(places)} flows {kind}".strip(): places for kind, places in kinds.items()}
+    return list(groups), groups
 
 
 def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, taken: int) -> list[Panel]:
@@ -157,8 +157,8 @@ def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, taken: 
             if total[-1] > 0:
                 edges = np.linspace(0, at[-1], min(200, len(at)))
                 per_s = np.diff(np.interp(edges, at, total)) / np.diff(edges)
-                told = {"kind": "step", "name": f"{what} at {link}", "colour": colour, "width": 1.2, "dash": dash}
-                events.append({**told, "x": numbers(edges[:-1]), "y": numbers(per_s)})
+                step = {"kind": "step", "name": f"{what} at {link}", "colour": colour, "width": 1.2, "dash": dash}
+                events.append({**step, "x": numbers(edges[:-1]), "y": numbers(per_s)})
     out = [
         _panel("Queue", "packets", end, waiting, last=not events),
         _panel("Drops, and marks (dashed)", "packets/s", end, events, last=True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,13 +12,13 @@ import numpy as np
 from ..analysis import metrics
 from ..analysis.measures import Run, by_point
 from ..analysis.stats import Mean
-from ..runs.records import Point
+from ..runs.records import Point, swept
 from ..runs.results import Results
 from . import plot, words
 
 __all__ = ["draw"]
 
-# Panels of one figure, lines of one panel and bars beyond which nobody can read it.
+# Panels of one figure, lines of one panel and bars beyond which a figure cannot be read.
 MOST_PANELS, MOST_LINES, MOST_BARS = 6, 8, 12
 
 
@@ -154,7 +153,7 @@ def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     keys = list(dict.fromkeys(key for point, _ in points for key in point.labels))
     if len(keys) != 2:
         return ""
-    names = [list(dict.fromkeys(_value(point, key) for point, _ in points)) for key in keys]
+    names = [list(dict.fromkeys(swept(point.labels.get(key)) for point, _ in points)) for key in keys]
     if min(map(len, names)) < 2:
         return ""
     one = metrics.METRICS["ping_p95" if all(len(runs[0].ping_ms()) for _, runs in points) else "goodput"]
@@ -162,7 +161,9 @@ def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     for point, runs in points:
         value = metrics.mean_of(runs, one)
         if value is not None:
-            matrix[names[0].index(_value(point, keys[0])), names[1].index(_value(point, keys[1]))] = value.mean
+            matrix[
+                names[0].index(swept(point.labels.get(keys[0]))), names[1].index(swept(point.labels.get(keys[1])))
+            ] = value.mean
     fig, (axes,) = plot.figure(height=1.2 + 0.5 * len(names[0]))
     what = f"{one.row} ({one.unit})"
     plot.heat(axes, matrix, names[0], names[1], one.unit)
@@ -171,17 +172,6 @@ def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     axes.set_xlabel(_axis(keys[1]))
     plot.save(fig, stem)
     return f"{what[0].upper()}{what[1:]} over the sweep, mean over the seeds."
-
-
-def _value(point: Point, key: str) -> str:
-    value = point.labels.get(key)
-    return (
-        str(value["kind"])
-        if isinstance(value, dict) and "kind" in value
-        else value
-        if isinstance(value, str)
-        else json.dumps(value)
-    )
 
 
 def _axis(key: str) -> str:

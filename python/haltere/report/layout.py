@@ -53,7 +53,7 @@ def columns(names: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str,
 
 
 def _acyclic(names: Sequence[str], links: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The links, those turned round that would lead back to where one came from."""
+    """The links without circles: a link that would close one is turned round."""
     out: dict[str, list[str]] = {name: [] for name in names}
     for start, end in links:
         out[start].append(end)
@@ -145,13 +145,13 @@ def _width(lines: Sequence[str]) -> float:
 
 
 def _label(link: Link) -> list[tuple[str, str]]:
-    """The lines of a link's label, each with its class; a queue is told with the way its packets go."""
-    told = [(line, "") for line in _wrapped(link.label)]
+    """The lines of a link's label, each with its class; an arrow says which way the packets of a queue go."""
+    parts = [(line, "") for line in _wrapped(link.label)]
     same = link.queue == link.back_queue
     for mark, queue in (("⇄" if same else "→", link.queue), ("←", "" if same else link.back_queue)):
         lines = _wrapped(queue)
-        told += [(f"{mark} {line}" if i == 0 else line, " ha") for i, line in enumerate(lines)]
-    return told
+        parts += [(f"{mark} {line}" if i == 0 else line, " ha") for i, line in enumerate(lines)]
+    return parts
 
 
 def draw(nodes: Sequence[Node], links: Sequence[Link], notes: Sequence[str]) -> str:
@@ -174,10 +174,10 @@ def draw(nodes: Sequence[Node], links: Sequence[Link], notes: Sequence[str]) -> 
         labels.append(_place_label(_label(link), points, taken))
     top, bottom = min(box[1] for box in taken), max(box[3] for box in taken)
     top, under = top - 6, bottom + 32
-    told = [f'<text x="{_RIM}" y="{under + i * 18:.0f}" class="hs">{note}</text>' for i, note in enumerate(notes)]
+    parts = [f'<text x="{_RIM}" y="{under + i * 18:.0f}" class="hs">{note}</text>' for i, note in enumerate(notes)]
     width = max(width, _RIM * 2 + max((len(html.unescape(n)) for n in notes), default=0) * _CHAR)
     height = under + len(notes) * 18 - (8 if notes else 20) - top
-    body = "".join([*lines, *(_node(n, places[n.name], boxes[n.name]) for n in nodes), *labels, *told])
+    body = "".join([*lines, *(_node(n, places[n.name], boxes[n.name]) for n in nodes), *labels, *parts])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {top:.0f} {width:.0f} {height:.0f}" role="img" aria-label="the network">'
         f"<style>{_STYLE}</style>{body}</svg>"

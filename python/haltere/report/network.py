@@ -19,7 +19,7 @@ class Node:
 
 @dataclass
 class Link:
-    """A link: what it says in the middle, and what waits in front of it at each end (nothing where the queue is the usual one)."""
+    """A link: what it says in the middle, and what waits in front of it at each end (nothing if the queue is the usual one)."""
 
     start: str
     end: str

@@ -1,4 +1,4 @@
-"""The document of any experiment: tables of what came of it, figures, and what to be careful about."""
+"""The document of any experiment: tables of its results, figures, and what to be careful about."""
 
 from __future__ import annotations
 

@@ -111,14 +111,14 @@ def _figure(block: Figure) -> str:
     if pdf.exists():
         print_out = f'<a class="pdf" download="{_text(name)}.pdf" title="the figure as for print" href="data:application/pdf;base64,{_base64(pdf.read_bytes())}">PDF</a>'
     tools = f'<div class="tools">{print_out}</div>'
-    told = _read(data)
-    if told is None:
+    data_of = _read(data)
+    if data_of is None:
         return (
             f'<figure class="still" data-name="{_text(name)}">{tools}{image}<figcaption>{caption}</figcaption></figure>'
         )
     return (
         f'<figure class="chart" data-name="{_text(name)}">{tools}<div class="legend"></div><div class="panels"></div>{image}'
-        f'<figcaption>{caption}</figcaption><script type="application/json" class="spec">{_json(told)}</script></figure>'
+        f'<figcaption>{caption}</figcaption><script type="application/json" class="spec">{_json(data_of)}</script></figure>'
     )
 
 
@@ -142,8 +142,8 @@ def _choice(block: Choice) -> str:
     name = _text(block.name)
     index = [{"labels": dict(labels), "id": f"{block.name}-{i}"} for i, (labels, _) in enumerate(block.options)]
     packed = []
-    for i, (_, told) in enumerate(block.options):
-        text = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+    for i, (_, data_of) in enumerate(block.options):
+        text = json.dumps(data_of, separators=(",", ":"), ensure_ascii=False).encode()
         packed.append(f'<script type="text/plain" id="{name}-{i}">{_base64(gzip.compress(text, 9, mtime=0))}</script>')
     return (
         f'<figure class="chart choice" data-name="{name}"><div class="tools"></div><div class="pick"></div><div class="legend"></div>'

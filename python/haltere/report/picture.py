@@ -1,7 +1,7 @@
 """The scenario drawn: nodes, links with rate and delay, queues, and who sends what to whom, as SVG.
 
 :func:`network` reads a scenario into nodes and links, hosts that are alike folded into one; :func:`svg` places them in columns from senders to
-receivers and draws. What a sweep changes shows all its values. Colours are the page's where it has any, else those of paper.
+receivers and draws. What a sweep changes shows all its values. Colours are those of the page, or of paper if the page has none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _share(value: object) -> str:
 
 
 def _lasts(span: object) -> bool:
-    """Whether this span of a scenario is more than nothing."""
+    """Whether this span of a scenario is > 0."""
     return _core.parse_quantity("duration", str(span)) > 0
 
 
@@ -55,42 +55,42 @@ def _usual(queue: Mapping[str, Any]) -> bool:
     return str(queue.get("kind", kinds.usual_queue())) == kinds.usual_queue()
 
 
-def _link(start: str, end: str, told: Mapping[str, Any], watched: bool = False) -> Link:
-    parts = [spelled(told["rate"])] if told.get("rate") else []
-    if told.get("trace"):
+def _link(start: str, end: str, table: Mapping[str, Any], watched: bool = False) -> Link:
+    parts = [spelled(table["rate"])] if table.get("rate") else []
+    if table.get("trace"):
         parts.append("rate from a trace")
-    if told.get("schedule"):
+    if table.get("schedule"):
         parts.append("changed in steps")
-    if told.get("delay") and _lasts(told["delay"]):
-        parts.append(spelled(told["delay"]))
-    if _share(told.get("loss", 0)):
-        parts.append(f"loss {_share(told['loss'])}")
-    back = {**told, **told.get("reverse", {})}
-    differs = [f"{spelled(back[k])} back" for k in ("rate", "delay") if back.get(k) and back.get(k) != told.get(k)]
-    queue = told.get("queue", {})
-    shown = watched or bool(told.get("watch")) or not _usual(queue)
+    if table.get("delay") and _lasts(table["delay"]):
+        parts.append(spelled(table["delay"]))
+    if _share(table.get("loss", 0)):
+        parts.append(f"loss {_share(table['loss'])}")
+    back = {**table, **table.get("reverse", {})}
+    differs = [f"{spelled(back[k])} back" for k in ("rate", "delay") if back.get(k) and back.get(k) != table.get(k)]
+    queue = table.get("queue", {})
+    shown = watched or bool(table.get("watch")) or not _usual(queue)
     other = back.get("queue", queue)
     return Link(
         start,
         end,
-        ", ".join([*parts, *differs]) or ("no delay" if "delay" in told else ""),
+        ", ".join([*parts, *differs]) or ("no delay" if "delay" in table else ""),
         _queue(queue) if shown and queue else "",
         _queue(other) if other and (shown or not _usual(other)) else "",
-        watched or told.get("watch", shown) is True,
+        watched or table.get("watch", shown) is True,
     )
 
 
 def network(scenario: Mapping[str, Any], links: Sequence[Mapping[str, Any]] = ()) -> Network | None:
     """The network of a scenario with all defaults filled in.
 
-    Of a topology that is not known here, the nodes and rates of a run's table ``links`` are drawn; ``None`` where there are none.
+    Of a topology that is not known here, the nodes and rates of a run's table ``links`` are drawn; ``None`` if there are none.
     """
-    kind, told = next(iter(scenario["topology"].items()))
+    kind, table = next(iter(scenario["topology"].items()))
     makers = {"dumbbell": _dumbbell, "chain": _chain, "switch": _switch, "graph": _graph}
     if kind in makers:
-        out = makers[kind](told, scenario)
-    elif "nodes" in told and "links" in told:
-        out = _graph(told, scenario)
+        out = makers[kind](table, scenario)
+    elif "nodes" in table and "links" in table:
+        out = _graph(table, scenario)
     elif links:
         out = _graph(_as_graph(links), scenario)
     else:
@@ -103,28 +103,28 @@ def _many(letter: str, count: int) -> Node:
     return Node(letter, letter + "1" if count == 1 else f"{letter}1 … {letter}{count}", count)
 
 
-def _dumbbell(told: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    pairs, access = int(told["pairs"]), told["access"]
+def _dumbbell(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
+    pairs, access = int(table["pairs"]), table["access"]
     back = {**access, **access.get("reverse", {})}
     links = [
         _link("c", "left", access),
-        _link("left", "right", told["bottleneck"], watched=True),
+        _link("left", "right", table["bottleneck"], watched=True),
         # Seen from the switch: what goes to the host is the reverse direction.
         _link("right", "s", {**back, "reverse": {k: access[k] for k in access if k != "reverse"}}),
     ]
-    if _share(told.get("rtt_spread", 0)):
-        links[0].label += f", round trips ± {_share(told['rtt_spread'])}"
+    if _share(table.get("rtt_spread", 0)):
+        links[0].label += f", round trips ± {_share(table['rtt_spread'])}"
     return Network([_many("c", pairs), Node("left", "left", host=False), Node("right", "right", host=False), _many("s", pairs)], links)  # fmt: skip
 
 
-def _chain(told: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    names = told.get("nodes") or [f"n{i + 1}" for i in range(len(told["links"]) + 1)]
+def _chain(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
+    names = table.get("nodes") or [f"n{i + 1}" for i in range(len(table["links"]) + 1)]
     nodes = [Node(name, name, host=i in (0, len(names) - 1)) for i, name in enumerate(names)]
-    return Network(nodes, [_link(a, b, one) for a, b, one in zip(names, names[1:], told["links"], strict=False)])
+    return Network(nodes, [_link(a, b, one) for a, b, one in zip(names, names[1:], table["links"], strict=False)])
 
 
-def _switch(told: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    count, senders = int(told["hosts"]), set()
+def _switch(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
+    count, senders = int(table["hosts"]), set()
     for entry in scenario.get("traffic", []):
         ends = (entry.get("from"), entry.get("to"))
         senders.add(ends[1] if entry.get("direction") == "backward" else ends[0])
@@ -133,10 +133,10 @@ def _switch(told: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
     right = [name for name in hosts if name not in senders]
     if not left or not right:
         left, right = hosts[: count // 2], hosts[count // 2 :]
-    work = told["processor"]
+    work = table["processor"]
     speed = spelled(work["rate"]) if work.get("rate") else f"{work.get('packet_rate', 0):g} packets/s"
     processor = Link("switch", "switch.out", f"processor, {speed}", _queue(work["queue"]), watched=True)
-    link = told["link"]
+    link = table["link"]
     back = {**link, **link.get("reverse", {})}
     return Network(
         [
@@ -155,9 +155,9 @@ def _listed(names: Sequence[str]) -> str:
     )
 
 
-def _graph(told: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    names = [one if isinstance(one, str) else str(one["name"]) for one in told["nodes"]]
-    links = [_link(one["from"], one["to"], one) for one in told["links"]]
+def _graph(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
+    names = [one if isinstance(one, str) else str(one["name"]) for one in table["nodes"]]
+    links = [_link(one["from"], one["to"], one) for one in table["links"]]
     degree = {name: sum(name in (one.start, one.end) for one in links) for name in names}
     roles: dict[str, list[str]] = {name: [] for name in names}
     for i, entry in enumerate(scenario.get("traffic", [])):
@@ -198,7 +198,7 @@ def _traffic(place: int, entry: Mapping[str, Any]) -> str:
     controls = entry.get("congestion")
     if isinstance(controls, Mapping | str):
         controls = [controls]
-    told = ", ".join(dict.fromkeys(str(c["kind"]) if isinstance(c, Mapping) else str(c) for c in controls or []))
+    named = ", ".join(dict.fromkeys(str(c["kind"]) if isinstance(c, Mapping) else str(c) for c in controls or []))
     if entry.get("paths"):
         where = "; ".join(f"{p['from']} → {p['to']}" for p in entry["paths"])
     elif entry.get("pairs") is not None:
@@ -209,7 +209,7 @@ def _traffic(place: int, entry: Mapping[str, Any]) -> str:
     if not entry.get("paths"):
         where += {"backward": ", back", "both": ", both ways"}.get(str(entry.get("direction")), "")
     count = f"{entry['count']} × " if int(entry.get("count", 1)) > 1 else ""
-    parts = [f"{count}{kind}", told, spelled(entry["rate"]) if entry.get("rate") else "", where]
+    parts = [f"{count}{kind}", named, spelled(entry["rate"]) if entry.get("rate") else "", where]
     parts.append(spelled(entry["bytes"]) if entry.get("bytes") else "")
     if entry.get("start") and _lasts(entry["start"]):
         parts.append(f"from {spelled(entry['start'])}")
@@ -244,7 +244,7 @@ def _merged(texts: Sequence[str]) -> str:
 
 
 def _values(texts: Sequence[str]) -> str:
-    """Several values of one thing, what they begin and end with told once."""
+    """Several values of one thing, what they begin and end with given once."""
     if len(texts) == 1:
         return texts[0]
     words = [text.split(" ") for text in texts]

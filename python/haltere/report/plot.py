@@ -95,7 +95,7 @@ def title(axes: Axes, text: str) -> None:
 
 
 def line(axes: Axes, x: ArrayLike, y: ArrayLike, label: str, colour: str) -> None:
-    """A line; thin where it has many points."""
+    """A line; thin if it has many points."""
     values = np.asarray(y)
     axes.plot(np.asarray(x), values, label=label or None, color=colour, linewidth=0.7 if values.size > 1000 else 1.3)
 
@@ -127,7 +127,7 @@ def bars(
 
     With ``dots`` each bar is a dot: for axes that do not begin at 0, where the length of a bar would lie.
     ``series[name][i]`` is the bar of ``name`` in group ``i``. ``references[source][name][i]`` is what another source (a paper) gives for
-    it, drawn as a marker on the bar; ``None`` where it gives nothing.
+    it, drawn as a marker on the bar; ``None`` if it gives nothing.
     """
     shades = colour or colours(series)
     step = 0.8 / max(len(series), 1)
@@ -204,7 +204,7 @@ def legend(fig: Figure, axes: Axes, columns: int = 8) -> None:
 def save(fig: Figure, stem: str | Path) -> list[Path]:
     """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, the same bytes each time; returns both paths.
 
-    Beside them goes ``stem.json``, the figure's data for pages, where :func:`haltere.report.charts.spec` can read it.
+    Beside them goes ``stem.json``, the figure's data for pages, if :func:`haltere.report.charts.spec` can read it.
     """
     base = Path(stem)
     base.parent.mkdir(parents=True, exist_ok=True)
@@ -212,11 +212,11 @@ def save(fig: Figure, stem: str | Path) -> list[Path]:
     with matplotlib.rc_context(_STYLE):
         fig.savefig(paths[0], dpi=150, metadata={"Software": None})
         fig.savefig(paths[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
-    told, data = charts.spec(fig), base.with_name(base.name + ".json")
-    if told is None:
+    shown, data = charts.spec(fig), base.with_name(base.name + ".json")
+    if shown is None:
         data.unlink(missing_ok=True)  # of an earlier figure of that name
     else:
-        write_atomically(data, json.dumps(told, separators=(",", ":"), ensure_ascii=False) + "\n")
+        write_atomically(data, json.dumps(shown, separators=(",", ":"), ensure_ascii=False) + "\n")
     return paths
 
 

@@ -26,7 +26,7 @@ MOST_POINTS = 600
 
 
 def pick(results: Results, point: int | None, seed: int | None) -> Done:
-    """The run of that point of the sweep and that seed; the first where not given."""
+    """The run of that point of the sweep and that seed; the first if none is given."""
     if not results.runs:
         raise InputError(f"{results.directory}: runs must be at least 1, got none")
     points, seeds = sorted({run.point for run in results.runs}), sorted({run.seed for run in results.runs})
@@ -64,7 +64,7 @@ class Flows:
         self._place, self._table = place, table
 
     def column(self, name: str, scale: float) -> Array:
-        """A column of the table; NaN where a flow has no sample."""
+        """A column of the table; NaN if a flow has no sample."""
         out = np.full((len(self.times_ns), len(self.names)), np.nan)
         kept = self._rows >= 0
         out[self._place[kept], self._rows[kept]] = self._table[name].to_numpy()[kept] * scale

@@ -1,4 +1,4 @@
-"""What came of an experiment, in plain sentences, and what to be careful about."""
+"""The results of an experiment in plain sentences, and what to be careful about."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _value(run: Run, one: Metric, part: str | None = None) -> float:
     """A metric as people read it; NaN if the run has no such part."""
     if part is not None and part not in metrics.parts(run, one.part):
         return math.nan
-    return one.printed[0] * one.of(run, part)
+    return one.printed[0] * one.value(run, part)
 
 
 def _ends(
@@ -213,12 +213,12 @@ def _by_control(run: Run) -> dict[str, float]:
     """The mean goodput of a flow that always has something to send, by class."""
     greedy, one = _greedy(run), METRICS["goodput_flow"]
     groups = dict(zip(run.flows["flow"].to_pylist(), run.flows["group"].to_pylist(), strict=True))
-    return {name: one.of(run, name) for name, own in run.classes().items() if groups[own[0]] in greedy}
+    return {name: one.value(run, name) for name, own in run.classes().items() if groups[own[0]] in greedy}
 
 
 def _shares(results: Results, points: Pairs) -> list[str]:
     """Who got the most, and whether the seeds agree."""
-    told: list[tuple[str, str, str]] = []
+    lines: list[tuple[str, str]] = []
     for point, runs in points:
         rates = [_by_control(run) for run in runs]
         names = [name for name in rates[0] if all(name in one for one in rates)]
@@ -238,16 +238,16 @@ def _shares(results: Results, points: Pairs) -> list[str]:
             text = f"{where}{first} {verb}: {_told(top)} {unit} a flow{times}."
         else:
             text = f"{where}{first} and {ranked[1]} show no significant difference ({_told(gap)} {unit} between them)."
-        told.append((first if clear else "", text, where))
-    if len(told) <= MOST_TOLD:
-        return [text for _, text, _ in told]
+        lines.append((first if clear else "", text))
+    if len(lines) <= MOST_TOLD:
+        return [text for _, text in lines]
     wins: dict[str, int] = {}
-    for first, _, _ in told:
+    for first, _ in lines:
         wins[first] = wins.get(first, 0) + 1
     unclear = wins.pop("", 0)
     most = sorted(wins.items(), key=lambda one: -one[1])
-    who = f"The most of the rate went to {_listed([f'{name} in {n}' for name, n in most])} of {len(told)} points" if wins else ""  # fmt: skip
-    rest = f"in {unclear} of {len(told)} points the seeds show no significant difference" if unclear else ""
+    who = f"The most of the rate went to {_listed([f'{name} in {n}' for name, n in most])} of {len(lines)} points" if wins else ""  # fmt: skip
+    rest = f"in {unclear} of {len(lines)} points the seeds show no significant difference" if unclear else ""
     both = "; ".join(part for part in (who, rest) if part) + "."
     return [both[0].upper() + both[1:]]
 

@@ -18,7 +18,7 @@ __all__ = ["build_id", "environment", "usable_cores"]
 
 @cache
 def build_id() -> str:
-    """What tells this build of the simulator from others: its version and the digest of its machine code."""
+    """Names this build of the simulator: its version and the digest of its machine code."""
     code = Path(str(_core.__file__)).read_bytes()
     return f"{_core.version}+{hashlib.sha256(code).hexdigest()[:12]}"
 

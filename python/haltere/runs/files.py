@@ -22,7 +22,7 @@ def _host() -> str:
 
 
 def scratch_name(path: Path) -> Path:
-    """A hidden name beside ``path`` that no other process or thread uses; :func:`in_use` tells whether its owner lives."""
+    """A hidden name beside ``path`` that no other process or thread uses; :func:`in_use` says whether its owner lives."""
     return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.{threading.get_ident()}.tmp")
 
 

@@ -80,11 +80,11 @@ class Plan:
         return new
 
     def note(self, one: Done | Failed) -> None:
-        """Keeps in mind what became of a run."""
+        """Notes how a run ended."""
         self.over[one.point, one.seed] = one
 
     def note_found(self, found: Mapping[str, Done]) -> None:
-        """Keeps in mind runs that are in the store, by key."""
+        """Notes runs that are in the store, by key."""
         for task in self.tasks:
             if task.key in found:
                 self.note(replace(found[task.key], point=task.point))
@@ -136,7 +136,7 @@ def plan_runs(
 ) -> Results:
     """Runs scenarios, each with its sweep, into one results directory (or a URL that fsspec knows).
 
-    ``labels[i]`` tells scenario ``i`` from the others, beside what its own sweep says. ``precision``: begin with ``seeds``, and add
+    ``labels[i]`` labels the points of scenario ``i``, beside what its own sweep says. ``precision``: begin with ``seeds``, and add
     more until it is reached. ``executor``: where the runs are made, instead of threads of this process. Raises
     :class:`haltere.RunsFailed` when all the others are done.
     """

@@ -1,4 +1,4 @@
-"""A progress bar on standard error; plain lines where standard error is no terminal."""
+"""A progress bar on standard error; plain lines if standard error is no terminal."""
 
 from __future__ import annotations
 

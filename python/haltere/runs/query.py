@@ -100,7 +100,7 @@ def _view(connection: Any, results: Results, name: str, files: str) -> None:
 
 
 def _points(results: Results) -> pa.Table:
-    """One row a point. A swept key is a column under its last word, or its whole path where two have the same."""
+    """One row a point. A swept key is a column under its last word, or its whole path if two have the same."""
     keys = list(dict.fromkeys(key for point in results.points for key in point.labels))
     ends = [key.rsplit(".", 1)[-1] for key in keys]
     out: dict[str, Any] = {

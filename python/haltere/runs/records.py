@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Done", "Failed", "Point", "Seal"]
+__all__ = ["Done", "Failed", "Point", "Seal", "swept"]
 
 #: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build``, ``files`` and the notes of its world.
 Seal = dict[str, Any]
@@ -37,6 +37,17 @@ def _short(value: Any) -> str:
     return str(value) if not isinstance(value, Mapping | list) else json.dumps(value)
 
 
+def swept(value: Any) -> str:
+    """A swept value as the command line takes it: the kind of a table with one, else as JSON writes it.
+
+    >>> swept({"kind": "codel", "target": "5ms"}), swept("10Mbit"), swept(4)
+    ('codel', '10Mbit', '4')
+    """
+    if isinstance(value, Mapping) and "kind" in value:
+        return str(value["kind"])
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 #: The keys of a seal that are not notes of a world.
 _OF_THE_STORE = ("build", "files")
 
@@ -59,9 +70,9 @@ class Done:
         return cls.of_dict({key: value for key, value in seal.items() if key not in _OF_THE_STORE} | {"point": point})
 
     @classmethod
-    def of_dict(cls, told: Mapping[str, Any]) -> Done:
-        """The run that the manifest tells of."""
-        rest = dict(told)
+    def of_dict(cls, entry: Mapping[str, Any]) -> Done:
+        """The run of this entry of the manifest."""
+        rest = dict(entry)
         key, point, seed = str(rest.pop("key")), int(rest.pop("point")), int(rest.pop("seed"))
         digest, wall_s = str(rest.pop("digest")), float(rest.pop("wall_s"))
         return cls(key, point, seed, digest, wall_s, rest)

@@ -126,7 +126,7 @@ class Results:
         return frame
 
     def summary(self) -> list[dict[str, Any]]:
-        """What came of each point of the sweep: see :func:`haltere.analysis.summary.summary`."""
+        """The means of each point of the sweep: see :func:`haltere.analysis.summary.summary`."""
         return summary(self)
 
     def digest(self) -> str:

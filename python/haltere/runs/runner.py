@@ -102,9 +102,9 @@ def execute(
         if on_done:
             on_done(done)
     todo = list({task.key: task for task in tasks if task.key not in results}.values())
-    if others:  # the process that is at work here goes forwards: meet it
+    if others:  # the process that is at work here goes forwards: go backwards
         todo.reverse()
-    elif not store.local:  # nobody sees who else is at work: begin anywhere
+    elif not store.local:  # other processes cannot be seen: begin anywhere
         start = random.randrange(len(todo) or 1)
         todo = todo[start:] + todo[:start]
     if todo:

@@ -71,7 +71,7 @@ class _Files(Protocol):
 
 
 class Draft:
-    """A run that is being made. Its hidden folder shows to others that somebody works here."""
+    """A run that is being made. Its hidden folder shows other processes that this one works here."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -267,7 +267,7 @@ class Store:
         """The seals of those runs that are there and sound.
 
         Names and sizes of the files must fit the seal, and with ``verify`` their SHA-256 too. Default: in a
-        directory yes; at a URL no, where it would fetch everything (a table that is read is held against its seal in any case).
+        directory yes. At a URL no, because it would fetch everything; a table that is read is checked against its seal in any case.
         """
         seals = self.seals(keys)
         if not seals:
@@ -314,7 +314,7 @@ class Store:
         self._files.put(draft, key, files, lambda: key in self.find([key], verify=True))
 
     def table(self, seal: Seal, name: str, columns: list[str] | None = None) -> pa.Table:
-        """A table of a run, or some columns of it. Raises :class:`Damaged` where the file does not fit the seal."""
+        """A table of a run, or some columns of it. Raises :class:`Damaged` if the file does not fit the seal."""
         listed = seal["files"].get(f"{name}.parquet")
         if listed is None:
             have = sorted(file.removesuffix(".parquet") for file in seal["files"])

@@ -82,7 +82,7 @@ def _measure(results: Results) -> Cells:
 
 
 def reproduce(options: Options) -> Outcome:
-    """Runs the study and holds its findings up to ours."""
+    """Runs the study and checks its findings."""
     scenario, left_out = _scenario(options)
     seeds = options.seeds if options.seeds is not None else (3 if options.quick else None)
     results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)

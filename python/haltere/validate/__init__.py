@@ -72,11 +72,13 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
         outcome.skipped.append((case.name, case.error or "no results"))
         return
     try:
-        told = [run.result() for run in runs]
+        ours_each = [run.result() for run in runs]
     except NotTranslated as reason:
         outcome.skipped.append((case.name, str(reason)))
         return
-    outcome.rows += compare_case(case.group, case.name, [repetition.measures for repetition in case.repetitions], told)
+    outcome.rows += compare_case(
+        case.group, case.name, [repetition.measures for repetition in case.repetitions], ours_each
+    )
 
 
 def main(args: argparse.Namespace) -> int:

@@ -48,7 +48,7 @@ KINDS: dict[str, Kind] = {
     "steady": Kind("packets", 1, Tolerance(relative=0.25)),
     "path": Kind("", 2, Tolerance(relative=0.15)),
 }
-"""The tolerances, by the first word of a measure's key. `steady` is the queue of one flow that is told by its estimate."""
+"""The tolerances, by the first word of a measure's key. `steady` is the queue of one flow that goes by its estimate of the bandwidth."""
 
 _ROUNDING = 1e-9
 
@@ -108,13 +108,18 @@ def _row(group: str, case: str, key: str, linux: list[float], ours: list[float],
     if not linux or not ours:
         seen: dict[str, Any] = {"linux": fmean(linux) if linux else None, "ours": fmean(ours) if ours else None}
         return Row(**base, **seen, interval=0.0, difference=None, tolerance=0.0, inside=False)
-    told = stats.mean(ours)
-    mean, difference = fmean(linux), told.mean - fmean(linux)
+    mean_of_ours = stats.mean(ours)
+    mean, difference = fmean(linux), mean_of_ours.mean - fmean(linux)
     tolerance = max(kind.tolerance.around(mean), spread_of(linux))
     inside = abs(difference) <= tolerance + _ROUNDING
-    rest: dict[str, Any] = {"linux": mean, "ours": told.mean, "interval": _half_width(told), "difference": difference}
+    rest: dict[str, Any] = {
+        "linux": mean,
+        "ours": mean_of_ours.mean,
+        "interval": _half_width(mean_of_ours),
+        "difference": difference,
+    }
     return Row(**base, **rest, tolerance=tolerance, inside=inside)
 
 
-def _half_width(told: stats.Mean) -> float:
-    return told.half if math.isfinite(told.half) else 0.0
+def _half_width(mean_of_ours: stats.Mean) -> float:
+    return mean_of_ours.half if math.isfinite(mean_of_ours.half) else 0.0

@@ -1,6 +1,6 @@
 """What a single flow does over time: its losses, its period, and for BBR its estimate and its probes of the RTT.
 
-Taken only where a result holds one flow whose window was written down often enough (every 50 ms or oftener).
+Taken only if a result holds one flow whose window was written down often enough (every 50 ms or oftener).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 LOSS_STATES = 3
 """Linux's `ca_state` from here on is Recovery or Loss."""
 FINEST_ms = 50
-"""A window sampled more seldom than this does not show where the losses were."""
+"""A window sampled more seldom than this does not show when the losses were."""
 PROBE_WINDOW = 4.5
 """BBR's window in ProbeRTT is four packets."""
 BANDWIDTH_CONTROLS = ("bbr",)
-"""Controls that are told by their estimate of the bandwidth, not by their answers to loss."""
+"""Controls that go by their estimate of the bandwidth, not by loss."""
 
 
 @dataclass
@@ -32,13 +32,13 @@ class Series:
 
 
 def of_linux(result: dict[str, Any]) -> dict[str, float | None]:
-    """The dynamics in a result of the harness, where it shows them."""
+    """The dynamics in a result of the harness, if it shows them."""
     series = _linux_series(result)
     return measure(series) if series else {}
 
 
 def wanted(scenario: dict[str, Any], flows: int) -> bool:
-    """True where a scenario's result can show the dynamics of its one flow."""
+    """True if a scenario's result can show the dynamics of its one flow."""
     kept = scenario["sample"].get("store_tcp_ms") or scenario["sample"].get("tcp_ms") or 1000
     return (
         flows == 1

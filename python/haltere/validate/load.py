@@ -16,7 +16,7 @@ DEFAULTS: dict[str, Any] = {
     "qdisc": "pfifo limit 1000", "qdisc_rev": None, "ecn": 0, "sysctl": {}, "txqueuelen": 1000, "flows": [],
     "duration": 60.0, "warmup": 10.0, "ping": None, "seed": 1, "mtu": 1500, "paths": None, "sample": {},
 }  # fmt: skip
-"""What the harness takes where a scenario is silent."""
+"""What the harness takes if a scenario says nothing."""
 SAMPLE = {"tcp_ms": 50, "qdisc_ms": 10, "store_tcp_ms": None, "store_qdisc_ms": None}
 
 
@@ -60,11 +60,11 @@ def normal(scenario: dict[str, Any]) -> dict[str, Any]:
 
 def expand_flows(scenario: dict[str, Any]) -> list[dict[str, Any]]:
     """One entry a flow, with the start that the harness draws for the scenario's seed."""
-    chance = Random(f"jitter-{scenario['seed']}")
+    draws = Random(f"jitter-{scenario['seed']}")
     flows = []
     for group in scenario["flows"]:
         for _ in range(group.get("n", 1)):
-            start = round(group.get("start", 0.0) + chance.uniform(0, group.get("spread", 0.0)), 6)
+            start = round(group.get("start", 0.0) + draws.uniform(0, group.get("spread", 0.0)), 6)
             rest = {"cc": group.get("cc", "cubic"), "stop": group.get("stop"), "proto": group.get("proto", "tcp")}
             flows.append({"dir": group.get("dir", "fwd"), "start": start, "path": group.get("path", 0), **rest})
     return flows
@@ -126,7 +126,7 @@ def _essence(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_summary(case: Case, path: Path, name: str) -> None:
-    """Repetitions of which only the summary tells: number k has the seed k, as the harness numbers them."""
+    """Repetitions of which there is only the summary: number k has the seed k, as the harness numbers them."""
     if not path.is_file():
         return
     row = json.loads(path.read_text()).get(name)

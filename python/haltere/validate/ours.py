@@ -20,7 +20,7 @@ from .translate import link_of, paths_of, translate
 
 
 def run(case: Case, seed: int, world: str | World = DEFAULT) -> Measures:
-    """One repetition of ours. Raises `NotTranslated` where the case cannot be run."""
+    """One repetition of ours. Raises `NotTranslated` if the case cannot be run."""
     return of_tables(case, seed, tables_of(case, seed, world))
 
 
@@ -104,7 +104,7 @@ COUNT_THE_SENDING = ("netem", "tbf")
 
 
 def series_of(case: Case, series: Any) -> dynamics.Series:
-    """The one flow over time. A repair begins where the count of recoveries or timeouts has grown."""
+    """The one flow over time. A repair begins when the count of recoveries or timeouts has grown."""
     mine = _column(series, "flow") == "f0"
     t = _column(series, "at_ns")[mine] * 1e-9
     cwnd = _column(series, "cwnd_bytes")[mine] / case_mss(case)

@@ -1,4 +1,4 @@
-"""Shows what came of a validation: the table, JSON, the page and its figure."""
+"""Shows the outcome of a validation: the table, JSON, the page and its figure."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def as_json(outcome: Outcome) -> str:
     groups = {
         group: {"inside": outcome.of(group).inside, "rows": len(outcome.of(group).rows)} for group in outcome.groups()
     }
-    told: dict[str, Any] = {"inside": outcome.inside, "rows_total": len(outcome.rows), "sets": groups}
-    told["rows"] = [row.as_dict() for row in outcome.rows]
-    told["not_comparable"] = [{"scenario": name, "reason": reason} for name, reason in outcome.skipped]
-    return json.dumps(told, indent=1)
+    out: dict[str, Any] = {"inside": outcome.inside, "rows_total": len(outcome.rows), "sets": groups}
+    out["rows"] = [row.as_dict() for row in outcome.rows]
+    out["not_comparable"] = [{"scenario": name, "reason": reason} for name, reason in outcome.skipped]
+    return json.dumps(out, indent=1)
 
 
 def markdown_table(rows: Iterable[Row]) -> list[str]:

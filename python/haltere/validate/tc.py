@@ -87,7 +87,7 @@ def rate_bps(text: str, what: str = "rate") -> int:
 
 
 def probability(text: str, what: str = "probability") -> float:
-    """A chance as tc reads it: 0 to 1, or percent with `%`."""
+    """A probability as tc reads it: 0 to 1, or percent with `%`."""
     value, unit = _split(text, what)
     return value / 100 if unit == "%" else value
 
@@ -268,7 +268,7 @@ def _red(words: _Words) -> Queue:
 
 
 def red_of(got: dict[str, Any]) -> Queue:
-    """RED of tc's options. What tc derives where an option is absent (thresholds, burst, weight), Haltere's RED derives too."""
+    """RED of tc's options. What tc derives if an option is absent (thresholds, burst, weight), Haltere's RED derives too."""
     for needed in ("limit", "avpkt"):
         if needed not in got:
             raise NotTranslated(f"red: `{needed}` is missing")

@@ -2,7 +2,7 @@
 
 The artefacts (the harness's own list): the shapers `htb` and `tbf` hand a frame on when its transmission starts
 and let one frame more through after an idle time; hosts' links take no time unless `access_mbit` says so; every frame has at
-most `mtu` + 14 bytes; kernel timers tick at 250 Hz; pings are ECT(0) where ECN is on; DCTCP always uses ECN.
+most `mtu` + 14 bytes; kernel timers tick at 250 Hz; pings are ECT(0) if ECN is on; DCTCP always uses ECN.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "bbr": {"kind": "bbr"},
 }
 ALWAYS_ECN = ("dctcp",)
-# Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition where the window blocks.
+# Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition if the window blocks.
 MULTIPATH = {"scheduler": "linux", "tune_send_buffer": True, "opportunistic": False}
 PATH_DEFAULTS = {name: DEFAULTS[name] for name in ("both_ways", "shaper", "qdisc_rev", "access_mbit", "txqueuelen")}
-"""What the harness takes where one of several paths is silent."""
+"""What the harness takes if one of several paths says nothing."""
 
 # htb sends while its bucket is not in debt, so a frame is handed on as its transmission starts; tbf sends once the bucket
 # covers the frame. Both buckets hold one frame, which is what an idle line saves up.
@@ -82,7 +82,7 @@ def _check_paths(s: dict[str, Any]) -> None:
 
 
 def paths_of(s: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each path as a scenario of one path: where `paths` is silent the harness's defaults hold."""
+    """Each path as a scenario of one path: what `paths` leaves out is the harness's default."""
     return [s | PATH_DEFAULTS | path for path in s["paths"]] if s.get("paths") else [s]
 
 
@@ -112,7 +112,7 @@ def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
 
 
 def _host(s: dict[str, Any]) -> dict[str, Any]:
-    """A host's link to the router: netem's delay, and its rate where one is given."""
+    """A host's link to the router: netem's delay, and its rate if one is given."""
     if not s["rtt_ms"]:
         return {}
     link: dict[str, Any] = {"delay": duration(round(s["rtt_ms"] / 2 * 1000) * 1000), "watch": False}

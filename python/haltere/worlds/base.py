@@ -76,7 +76,7 @@ class World:
 
     @property
     def key_part(self) -> str:
-        """What it adds to the key of a run, so that runs of two worlds are told apart."""
+        """What it adds to the key of a run, so that runs of two worlds have different keys."""
         return f" {self.name}"
 
     @property

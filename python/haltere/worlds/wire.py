@@ -55,8 +55,8 @@ class Wire(World):
 
     def notes(self, made: Made) -> Mapping[str, Any]:
         """The calibration before the run and the router's counters."""
-        told = made.wire if isinstance(made, _core.Run) else None
-        return {self.name: json.loads(told)} if told else {}
+        notes = made.wire if isinstance(made, _core.Run) else None
+        return {self.name: json.loads(notes)} if notes else {}
 
     def remarks(self, notes: Sequence[Mapping[str, Any]]) -> list[str]:
         """What the calibrations measured, what was out of bounds, and how late frames left."""

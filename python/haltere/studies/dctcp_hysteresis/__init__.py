@@ -24,7 +24,7 @@ QUICK_SEEDS = 3
 
 
 def reproduce(options: Options) -> Outcome:
-    """Runs the study and holds its findings up to ours."""
+    """Runs the study and checks its findings."""
     if options.variant is not None and options.variant not in PARTS:
         known = ", ".join(f"`{part}`" for part in PARTS)
         raise InputError(f"variant must be one of {known}, got `{options.variant}`")

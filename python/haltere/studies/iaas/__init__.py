@@ -345,11 +345,11 @@ def _closer(cells: Cells, case: str) -> Finding:
         verdict = "held"
     elif 2 * farther >= len(gains):
         verdict = "not held"
-    told = "; ".join(f"{name} {one.format(2)}" for name, one in gains)
+    gains_text = "; ".join(f"{name} {one.format(2)}" for name, one in gains)
     return Finding(
         f"With ECN the shares come closer to one another in most cases: than with drop tail of {SHORT[case]}",
         verdict,
-        f"closer in {closer}, farther in {farther} of {len(gains)}; mean distance from the fair share, without less with ECN: {told}",
+        f"closer in {closer}, farther in {farther} of {len(gains)}; mean distance from the fair share, without less with ECN: {gains_text}",
     )
 
 

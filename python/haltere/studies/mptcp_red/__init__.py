@@ -486,7 +486,7 @@ def _findings(sides: dict[str, Side], verdicts: dict[tuple[int, tuple[int, int]]
 
 
 def reproduce(options: Options) -> Outcome:
-    """Runs the study and holds its findings up to ours."""
+    """Runs the study and checks its findings."""
     folder = data(ID)
     given = expected(ID)
     scenario = Scenario.load(folder / "main.toml")

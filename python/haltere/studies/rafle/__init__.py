@@ -94,7 +94,7 @@ def _plan(options: Options) -> tuple[list[str], list[str], int | None, str]:
 
 
 def reproduce(options: Options) -> Outcome:
-    """Runs the study and holds its findings up to ours."""
+    """Runs the study and checks its findings."""
     names, readings, seeds, left_out = _plan(options)
     given = expected(ID)
     first: Cells = {}

@@ -64,10 +64,10 @@ def queue(name: str, reading: str, n: int | None = None) -> dict[str, Any]:
         return {"kind": "fq_codel", "limit": read.single if read.single != ROOMY else "10240p", "ecn": False}
     classifier, service = name.split("/")
     each = {"kind": "drop_tail", "limit": read.each}
-    told: dict[str, Any] = {"kind": classifier} | ({"n": n} if n else {})
+    params: dict[str, Any] = {"kind": classifier} | ({"n": n} if n else {})
     return {
         "kind": "classed",
-        "classifier": told,
+        "classifier": params,
         "service": {"kind": service},
         "short": each,
         "long": each,

@@ -67,7 +67,7 @@ def chance_of_gain(sizes: Sequence[int], capacity: float, runs: int, seed: int =
 
 @dataclass
 class Tasks:
-    """The FTP tasks of one run; arrays of shape (tasks,), times in seconds, NaN where a task had not come so far."""
+    """The FTP tasks of one run; arrays of shape (tasks,), times in seconds, NaN if a task had not come so far."""
 
     bytes: Array
     start: Array
