@@ -63,7 +63,7 @@ def build(
         folder = cache() / key[:16]
         if not (folder / "kernel.json").exists() or force:
             tree = _tree(origin, ours, say)
-            with _locked(tree.with_suffix(".lock")):
+            with _locked(tree.with_name(f"{tree.name}.lock")):
                 _prepare(tree, ours, fabric, add)
                 began = time.monotonic()
                 _make(tree, jobs, say)
@@ -237,7 +237,7 @@ def _tree(origin: _Origin, ours: Path, say: Say) -> Path:
     key = hashlib.sha256("\n".join([origin.identity, *(_digest(one) for one in patches)]).encode()).hexdigest()
     tree = cache() / "src" / f"{origin.name}-{key[:16]}"
     tree.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(tree.with_suffix(".lock")):
+    with _locked(tree.with_name(f"{tree.name}.lock")):
         if not (tree / ".patched").exists():
             say(f"unpacking Linux {origin.name}")
             shutil.rmtree(tree, ignore_errors=True)
