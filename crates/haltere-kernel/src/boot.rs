@@ -15,12 +15,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the guest is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often its processor time is added up.
-const ADD_UP: Duration = Duration::from_secs(2);
+/// After so many looks without progress its processor time is added up.
+const ADD_UP: u32 = 100;
 /// Processor time without progress after which a guest is held to be stuck: in virtual time a loop that never sleeps stops the clock.
 const PATIENCE_CPU_S: f64 = 120.0;
 /// Sets another one, in seconds.
@@ -182,7 +182,7 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path) -> Result<Ch
     // The first argument is part of what a process starts with: it is the same wherever the kernel lies.
     std::os::unix::process::CommandExt::arg0(&mut command, "linux");
     command.args([&format!("mem={MEMORY}"), "rootfstype=hostfs", "root=/dev/root", "hostfs=.", "rootflags=root", "rw"]);
-    command.args(["init=/init", "con0=fd:0,fd:1", "con=null", "panic=-1", "quiet", "umid=guest", "uml_dir=./"]);
+    command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet", "umid=guest", "uml_dir=./"]);
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
     command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", "/tmp").current_dir(folder);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
@@ -197,7 +197,7 @@ impl Guest {
     fn wait(&mut self, folder: &Path, watch: Watch<'_>) -> Result<(), BootError> {
         let progress = folder.join("root/out/progress");
         let patience = std::env::var(PATIENCE).ok().and_then(|s| s.parse().ok()).unwrap_or(PATIENCE_CPU_S);
-        let (mut last, mut since_cpu, mut added) = (0, 0.0, Instant::now());
+        let (mut last, mut since_cpu, mut looks) = (0, 0.0, 0);
         loop {
             if self.0.try_wait().map_err(os("waiting for the guest"))?.is_some() {
                 return Ok(());
@@ -207,12 +207,12 @@ impl Guest {
             }
             let at = fs::read(&progress).ok().and_then(|b| Some(u64::from_le_bytes(*b.first_chunk()?))).unwrap_or(0);
             if at > last {
-                (last, since_cpu) = (at, self.cpu_s());
+                (last, since_cpu, looks) = (at, self.cpu_s(), 0);
                 if let Some(progress) = watch.progress {
                     progress.store(at, Ordering::Relaxed);
                 }
-            } else if added.elapsed() >= ADD_UP {
-                added = Instant::now();
+            } else if looks >= ADD_UP {
+                looks = 0;
                 let spent = self.cpu_s() - since_cpu;
                 if spent > patience {
                     return Err(BootError::Kernel(format!(
@@ -221,6 +221,7 @@ impl Guest {
                     )));
                 }
             }
+            looks += 1;
             std::thread::sleep(LOOK);
         }
     }

@@ -63,7 +63,7 @@ def build(
         folder = cache() / key[:16]
         if not (folder / "kernel.json").exists() or force:
             tree = _tree(origin, ours, say)
-            with _locked(tree.with_suffix(".lock")):
+            with _locked(tree.with_name(f"{tree.name}.lock")):
                 _prepare(tree, ours, fabric, add)
                 began = time.monotonic()
                 _make(tree, jobs, say)
@@ -80,7 +80,7 @@ def build(
 def _ours() -> Path:
     """The folder of a source checkout with our side of the kernel."""
     root = Path(__file__).resolve().parents[3]
-    if not (root / "kernel" / "door" / "Cargo.toml").exists():
+    if not (root / "kernel/door/Cargo.toml").exists():
         raise InputError(
             "haltere must be a source checkout to build kernels, got an installed package; clone the repository and run `make setup`"
         )
@@ -173,7 +173,7 @@ def _digest(path: Path) -> str:
 
 def _patches(ours: Path, series: str) -> list[Path]:
     """Those for every version, and those for this one."""
-    every = sorted((ours / "kernel" / "patches").glob("*.patch"))
+    every = sorted((ours / "kernel/patches").glob("*.patch"))
     return [one for one in every if re.fullmatch(rf"[^.]+(\.{re.escape(series)})?\.patch", one.name)]
 
 
@@ -181,9 +181,9 @@ def _hash(identity: str, ours: Path, fabric: Path, add: Sequence[Path]) -> str:
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     parts = [identity, compiler, _digest(fabric)]
     files = [
-        *sorted((ours / "kernel" / "patches").glob("*.patch")),
-        ours / "kernel" / "config",
-        ours / "kernel" / "haltere.c",
+        *sorted((ours / "kernel/patches").glob("*.patch")),
+        ours / "kernel/config",
+        ours / "kernel/haltere.c",
         *add,
     ]
     parts += [f"{one.name} {_digest(one)}" for one in files]
@@ -194,12 +194,14 @@ def _rust(ours: Path) -> tuple[Path, Path]:
     """The guest program and the fabric as an object file for the kernel."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ours / "target"))
     static = {"RUSTFLAGS": "-C target-feature=+crt-static"}
-    _cargo(ours, ["-p", "haltere-kernel", "--bin", "haltere-guest", "--profile", "guest"], target / "kernel", static)
+    _cargo(
+        ours, ["-p", "haltere-kernel", "--bin", "haltere-guest", "--profile", "guest"], target / "guest-kernel", static
+    )
     bare = {"RUSTFLAGS": "-C relocation-model=static -C force-unwind-tables=no -C panic=abort"}
-    _cargo(ours / "kernel" / "door", ["--release"], target / "kernel", bare)
-    library = target / "kernel" / _TARGET / "release" / "libhaltere_door.a"
+    _cargo(ours / "kernel/door", ["--release"], target / "guest-kernel", bare)
+    library = target / "guest-kernel" / _TARGET / "release" / "libhaltere_door.a"
     joined, fabric = library.with_name("joined.o"), library.with_name("haltere_fabric.o")
-    names = re.findall(r"extern \"C\" fn (hk_\w+)", (ours / "kernel" / "door" / "src" / "lib.rs").read_text())
+    names = re.findall(r"extern \"C\" fn (hk_\w+)", (ours / "kernel/door/src/lib.rs").read_text())
     entries = [name for name in names if not name.startswith("hk_k_")]
     subprocess.run(
         ["ld", "-r", "--gc-sections", *(f"-u{name}" for name in entries), "-e", entries[0], "-o", joined, library],
@@ -219,7 +221,7 @@ def _rust(ours: Path) -> tuple[Path, Path]:
     subprocess.run(
         ["objcopy", *(f"-R{one}" for one in unwanted), "--strip-unneeded", *keep, joined, fabric], check=True
     )
-    return target / "kernel" / _TARGET / "guest" / "haltere-guest", fabric
+    return target / "guest-kernel" / _TARGET / "guest" / "haltere-guest", fabric
 
 
 def _cargo(folder: Path, arguments: Sequence[str], target: Path, environment: dict[str, str]) -> None:
@@ -235,7 +237,7 @@ def _tree(origin: _Origin, ours: Path, say: Say) -> Path:
     key = hashlib.sha256("\n".join([origin.identity, *(_digest(one) for one in patches)]).encode()).hexdigest()
     tree = cache() / "src" / f"{origin.name}-{key[:16]}"
     tree.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(tree.with_suffix(".lock")):
+    with _locked(tree.with_name(f"{tree.name}.lock")):
         if not (tree / ".patched").exists():
             say(f"unpacking Linux {origin.name}")
             shutil.rmtree(tree, ignore_errors=True)
@@ -262,7 +264,7 @@ def _prepare(tree: Path, ours: Path, fabric: Path, add: Sequence[Path]) -> None:
     """Puts our device and the user's files into the tree, and configures it."""
     device = tree / "drivers" / "net" / "haltere"
     device.mkdir(exist_ok=True)
-    _put(ours / "kernel" / "haltere.c", device / "haltere.c")
+    _put(ours / "kernel/haltere.c", device / "haltere.c")
     _put(fabric, device / "fabric.o_shipped")
     _write(device / "Makefile", "obj-y += haltere.o fabric.o\n")
     _with_line(tree / "drivers" / "net" / "Makefile", "obj-y += haltere/")
@@ -286,9 +288,9 @@ def _prepare(tree: Path, ours: Path, fabric: Path, add: Sequence[Path]) -> None:
     old = tree / ".config"
     if not old.exists() or not _same_config(tree, ours):
         _run(tree, ["make", "-s", "ARCH=um", "tinyconfig"])
-        _run(tree, ["scripts/kconfig/merge_config.sh", "-m", ".config", str(ours / "kernel" / "config")])
+        _run(tree, ["scripts/kconfig/merge_config.sh", "-m", ".config", str(ours / "kernel/config")])
         _run(tree, ["make", "-s", "ARCH=um", "olddefconfig"])
-        _write(tree / ".config.of", _digest(ours / "kernel" / "config"))
+        _write(tree / ".config.of", _digest(ours / "kernel/config"))
 
 
 def _is_added(path: Path) -> bool:
@@ -297,7 +299,7 @@ def _is_added(path: Path) -> bool:
 
 def _same_config(tree: Path, ours: Path) -> bool:
     noted = tree / ".config.of"
-    return noted.exists() and noted.read_text() == _digest(ours / "kernel" / "config")
+    return noted.exists() and noted.read_text() == _digest(ours / "kernel/config")
 
 
 def _put(one: Path, to: Path) -> None:

@@ -51,8 +51,8 @@ class Matrix:
         told = {
             name: [
                 {
-                    "point": row.point, "metric": row.metric, "unit": row.unit, "simulator": row.baseline.mean,
-                    "kernel": row.other.mean, "differs": differs(row),
+                    "point": row.point, "metric": row.metric, "unit": row.unit, "baseline": row.baseline.mean,
+                    "value": row.other.mean, "differs": differs(row),
                 }
                 for row in rows
             ]
