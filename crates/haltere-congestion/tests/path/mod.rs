@@ -173,6 +173,7 @@ impl Flow {
         self.control.probe(&mut row);
         row.get(name).unwrap_or_else(|| panic!("no probe {name}"))
     }
+    #[allow(dead_code)] // each test binary has this module, and not all use it
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
