@@ -152,6 +152,20 @@ class Live:
 def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""
 
+def kernel_check(scenario: Scenario, controls: list[str]) -> None:
+    """Raises :class:`InputError` if a guest kernel with those congestion controls cannot run the scenario (its sweep left aside)."""
+
+def kernel_run(
+    scenario: Scenario, seed: int, vmlinux: str, guest: str, options: str = "{}", progress: Progress | None = None
+) -> Run:
+    """Runs a scenario (its sweep left aside) with that seed in a guest: ``vmlinux`` is the kernel, ``guest`` the program in it.
+
+    ``options`` is JSON: ``router`` (``auto``, ``kernel``, ``user``), ``gso``, ``ftp_server``.
+    """
+
+def kernel_about(vmlinux: str, guest: str) -> str:
+    """What a guest kernel says of itself, as JSON: ``release``, ``controls``, ``fabric``. Boots it."""
+
 def wire_check(scenario: Scenario) -> None:
     """Raises :class:`InputError` where the wire cannot run the scenario (its sweep left aside) or this process may not use it."""
 

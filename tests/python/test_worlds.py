@@ -93,7 +93,7 @@ def test_what_a_world_refuses_is_refused_before_anything_is_written(small: Path)
     with pytest.raises(haltere.InputError, match="duration must be at most 5 s in the toy"):
         haltere.load(small).with_values({"duration": "9s"}).run(world="toy", out=small.parent / "out")
     assert not (small.parent / "out").exists()
-    with pytest.raises(haltere.InputError, match="world must be one of `sim`, `wire`, `toy`, got `toys`"):
+    with pytest.raises(haltere.InputError, match="world must be one of `sim`, `wire`, `kernel`, `toy`, got `toys`"):
         haltere.load(small).run(world="toys")
     with pytest.raises(haltere.InputError, match=r"option must be one that it has \(`skip`\), got `hop`"):
         worlds.world("toy", hop=True)
@@ -109,7 +109,7 @@ def test_the_command_line_has_the_world_and_its_options(
     assert manifest["runs"][0]["toy"] == {"skipped": True}
     assert cli.main(["run", small.name, "--world", "toy", "--jump", "--seeds", "1"]) == 0
     assert "--jump is now --skip" in capsys.readouterr().err
-    assert cli.main(["list", "worlds"]) == 0 and "toy   A toy." in capsys.readouterr().out
+    assert cli.main(["list", "worlds"]) == 0 and "toy     A toy." in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("toy")

@@ -2,8 +2,11 @@
 
 use crate::plan::{ArrivalsPlan, DurationDistribution, Pattern};
 use crate::rng::Rng;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, Time};
-use std::collections::VecDeque;
 
 /// A flow that begins.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,9 @@
 //! One mistake in an experiment file or a plan.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
 use haltere_units::ParamError;
-use std::fmt;
 
 /// One mistake: where it is, what must be, what is.
 ///

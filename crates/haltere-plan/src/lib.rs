@@ -7,6 +7,14 @@
 //! What a flow does is the explicit plan of its traffic kind: one file a kind in [`app`].
 //!
 //! A world depends on this crate and not on the laboratory, so it cannot read experiment files.
+//!
+//! Plan and record can be written and read with serde, for a world in another process. The crate needs no `std`, so the link also runs
+//! inside a kernel. The feature `std` (on by default) is needed to read a record.
+
+#![cfg_attr(not(test), no_std)]
+extern crate alloc;
+#[cfg(all(feature = "std", not(test)))]
+extern crate std;
 
 pub mod app;
 pub mod arrivals;
@@ -20,6 +28,7 @@ pub mod rng;
 pub mod routes;
 pub mod sizes;
 pub mod varying;
+mod written;
 
 pub use fault::Fault;
 pub use plan::Plan;

@@ -5,8 +5,13 @@
 
 use crate::headers::ETHERNET_FRAMING;
 use crate::varying::{Capacity, Varying};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
+use serde::{Deserialize, Serialize};
 
 pub use crate::app::arrivals::{ArrivalsPlan, Pattern};
 pub use crate::app::bulk::BulkPlan;
@@ -18,7 +23,7 @@ pub use crate::app::ping::PingPlan;
 pub use crate::app::{AppPlan, TcpPlan};
 
 /// One run, explicit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The random seed, from which every component's random stream follows.
     pub seed: u64,
@@ -64,7 +69,7 @@ impl Plan {
 }
 
 /// One direction of a link.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkPlan {
     /// Name for results and seeds, e.g. `n2>n3`.
     pub name: String,
@@ -139,7 +144,7 @@ impl LinkPlan {
 }
 
 /// One flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowPlan {
     /// Name for results and seeds: that of its traffic entry (`bulk1`). If the entry has several flows, the nodes follow
     /// (`bulk1:c2>s2`), and from the second flow between the same nodes its number (`bulk1:c2>s2#2`).
@@ -170,7 +175,7 @@ impl FlowPlan {
 }
 
 /// The distribution of a duration.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum DurationDistribution {
     /// Always this long.
     Constant(Dur),
@@ -183,7 +188,7 @@ pub enum DurationDistribution {
 }
 
 /// What is sampled, and how often; `None`: not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measure {
     /// Interval of the watched queues' time series.
     pub queues: Option<Dur>,

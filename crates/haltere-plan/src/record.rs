@@ -2,12 +2,15 @@
 //!
 //! Plain columns of numbers, filled in order of time; [`crate::table`] turns them into Arrow tables.
 
+use alloc::vec::Vec;
 use haltere_transport::Info;
 use haltere_transport::multipath::{Coefficient, PathInfo};
 use haltere_units::{Dur, Time};
+use serde::Serialize;
 
 /// One run, written down.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct Record {
     /// One entry a flow, in the plan's order.
     pub flows: Vec<FlowRecord>,
@@ -36,7 +39,8 @@ pub struct Record {
 }
 
 /// What became of one flow.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct FlowRecord {
     /// Payload bytes delivered to the receiving application, in order.
     pub received: u64,
@@ -55,7 +59,8 @@ pub struct FlowRecord {
 }
 
 /// What an endpoint counts of what it sends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct SenderCounts {
     /// Segments sent with payload, retransmissions included.
     pub segments_sent: u64,
@@ -88,7 +93,8 @@ impl From<&Info> for SenderCounts {
 }
 
 /// One FTP task.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct TaskRecord {
     /// Index of its flow.
     pub flow: u32,
@@ -105,7 +111,8 @@ pub struct TaskRecord {
 }
 
 /// A flow that started during the run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct Completion {
     /// Index of its entry in the plan.
     pub flow: u32,
@@ -127,7 +134,8 @@ pub struct Completion {
 }
 
 /// What passed one link.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct LinkRecord {
     /// The whole run.
     pub total: LinkCounters,
@@ -156,7 +164,8 @@ impl LinkRecord {
 }
 
 /// Counters of one link.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct LinkCounters {
     /// Packets that arrived at the queue.
     pub arrived: u64,
@@ -181,7 +190,8 @@ pub struct LinkCounters {
 }
 
 /// One flow at one instant.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct FlowSample {
     /// When.
     pub at: Time,
@@ -192,11 +202,13 @@ pub struct FlowSample {
     /// The sender's endpoint.
     pub sender: Info,
     /// Inner variables of the congestion control: name and value.
+    #[serde(with = "crate::written")]
     pub control: Vec<(&'static str, f64)>,
 }
 
 /// One queue at one instant.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct QueueSample {
     /// When.
     pub at: Time,
@@ -215,11 +227,13 @@ pub struct QueueSample {
     /// Bytes sent so far.
     pub sent_bytes: u64,
     /// Inner variables of the discipline: name and value.
+    #[serde(with = "crate::written")]
     pub vars: Vec<(&'static str, f64)>,
 }
 
 /// One path of a multipath connection at one instant.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct PathSample {
     /// When.
     pub at: Time,
@@ -232,7 +246,8 @@ pub struct PathSample {
 }
 
 /// One answered ping.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct PingSample {
     /// When the request left.
     pub at: Time,

@@ -5,9 +5,11 @@
 //! one search.
 
 use crate::Plan;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
 use haltere_units::Dur;
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// Shortest paths over the links of a plan.
 #[derive(Debug, Clone)]
@@ -17,9 +19,9 @@ pub struct Routes {
     out: Ends,
     /// The links that enter each node, with the node at their start.
     into: Ends,
-    found: HashMap<(usize, usize), Option<Vec<usize>>>,
+    found: BTreeMap<(usize, usize), Option<Vec<usize>>>,
     /// By node: how many links every node is away from it.
-    away: HashMap<usize, Arc<[u32]>>,
+    away: BTreeMap<usize, Arc<[u32]>>,
 }
 
 /// The links at each node, with the node at their other end, in the order of the plan: one list for all nodes.
@@ -68,7 +70,7 @@ impl Routes {
         let out = Ends::new(nodes, links.iter().map(|&(from, to, _)| (from, to)));
         let into = Ends::new(nodes, links.iter().map(|&(from, to, _)| (to, from)));
         let delays = links.into_iter().map(|(.., delay)| delay).collect();
-        Routes { delays, out, into, found: HashMap::new(), away: HashMap::new() }
+        Routes { delays, out, into, found: BTreeMap::new(), away: BTreeMap::new() }
     }
 
     /// Over the links of a plan.
@@ -217,7 +219,7 @@ mod tests {
         let ends =
             [(0, 1), (7, 6), (1, 2), (1, 3), (1, 4), (1, 5), (2, 6), (3, 6), (4, 6), (5, 6), (1, 8), (8, 9), (9, 6)];
         let mut routes = Routes::new(10, links(&ends.map(|(a, b)| (a, b, 1))));
-        let mut taken = HashMap::new();
+        let mut taken = BTreeMap::new();
         for key in 0..4000 {
             let path = routes.spread(0, 7, key).unwrap();
             assert_eq!(path.len(), 4, "{path:?}");

@@ -3,11 +3,15 @@
 //! A table has one point a line: a size in bytes and the part of the flows that are at most so large. Between two points
 //! sizes are spread evenly; all flows up to the first point's part have its size.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use haltere_units::Bytes;
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
 
 /// A law of flow sizes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SizeDistribution(Arc<[(f64, f64)]>);
 
 /// Web search, as a table: Alizadeh et al., "Data Center TCP", SIGCOMM 2010.

@@ -12,11 +12,12 @@
 //! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else a
 //! binary search. Both worlds send through [`Line`].
 
+use alloc::sync::Arc;
 use haltere_units::{Bytes, Dur, Rate, Serialisation, Time};
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
 
 /// What changes on one direction of a link.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Varying {
     /// What the line can carry.
     pub capacity: Capacity,
@@ -25,7 +26,7 @@ pub struct Varying {
 }
 
 /// What a line can carry.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Capacity {
     /// The link's own rate.
     Constant(Option<Rate>),
@@ -55,12 +56,12 @@ impl Capacity {
             Capacity::Trace(trace) => trace.period(),
         };
         let bits = self.bits(Time::ZERO, Time::ZERO + span)?;
-        Some(Rate::from_bps((bits / span.as_secs_f64()).round() as u64))
+        Some(Rate::from_bps(libm::round(bits / span.as_secs_f64()) as u64))
     }
 }
 
 /// A value that changes at certain times, once or over and over.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Steps<T> {
     /// The value until the first step, of each round.
     pub first: T,
@@ -106,7 +107,7 @@ fn work(rate: Rate, span: Dur) -> u128 {
 }
 
 /// Instants at which a line delivers, repeated for ever.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// The instants of one round, in order; the last is the period.
     pub instants: Arc<[Dur]>,

@@ -3,6 +3,11 @@
 mod capture;
 mod catalogue;
 mod error;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_kernel.rs"]
+mod kernel;
 mod live;
 mod quantity;
 mod run;
@@ -26,6 +31,8 @@ mod _core {
     use super::catalogue::{describe, kinds, names, schema};
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
+    #[pymodule_export]
+    use super::kernel::{kernel_about, kernel_check, kernel_run};
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]

@@ -51,6 +51,18 @@ impl Time {
     }
 }
 
+/// A number of nanoseconds.
+impl serde::Serialize for Time {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u64(self.0)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Time {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        <u64 as serde::Deserialize>::deserialize(d).map(Time)
+    }
+}
+
 impl Dur {
     /// No time at all.
     pub const ZERO: Dur = Dur(0);

@@ -100,8 +100,11 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
 
 /// The variant of our CUBIC that is the kernel's: on the wire it is what runs.
 fn is_as_linux_has_it(control: &CongestionParams) -> bool {
-    let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": "classic" });
-    serde_json::from_value::<CongestionParams>(linux).is_ok_and(|linux| linux == *control)
+    // Its own beta is 717/1024, which it writes as 0.7.
+    [0.7, 717.0 / 1024.0].into_iter().any(|beta| {
+        let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": "classic", "beta": beta });
+        serde_json::from_value::<CongestionParams>(linux).is_ok_and(|linux| linux == *control)
+    })
 }
 
 /// The kernel's `struct tcp_info` as bytes: longer than any kernel's so far; what a kernel lacks reads as zero.
@@ -159,6 +162,17 @@ impl TcpInfo {
         info.delivered_ce = self.u32(196);
         info.timeouts = self.u16(240);
         info
+    }
+    /// The sender is in recovery after a loss, be it a fast one or after a timeout.
+    pub fn in_recovery(&self) -> bool {
+        const RECOVERY: u8 = 3; // the state after it is Loss
+        self.0[1] >= RECOVERY
+    }
+    /// Payload bytes received in order.
+    pub fn payload_received(&self) -> u64 {
+        const CLOSE_WAIT: u8 = 8;
+        // The sequence number of the FIN counts as a byte there.
+        self.u64(128).saturating_sub(u64::from(self.0[0] == CLOSE_WAIT))
     }
     fn u16(&self, at: usize) -> u64 {
         self.0.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from(u16::from_ne_bytes(*b)))

@@ -32,6 +32,7 @@ pub mod testing;
 
 pub mod world;
 
+pub use endpoint::Manner;
 pub use error::WireError;
 pub use service::router_service;
-pub use world::{Calibrate, Control, Outcome, check, may_run, run};
+pub use world::{Calibrate, Control, Network, Outcome, check, check_for, may_run, run, run_over};

@@ -34,6 +34,9 @@ pub(crate) enum Role {
     Accepts,
 }
 
+/// The value that names the scheduler.
+pub(crate) const SCHEDULER: &str = "mptcp/scheduler";
+
 /// What the host's kernel is told.
 pub(crate) fn sysctls(role: Role) -> Vec<(String, String)> {
     sysctls_of(Path::new("/proc/sys/net/mptcp"), role)

@@ -130,6 +130,23 @@ pub struct HostSettings {
     pub metrics: Vec<RouteMetric>,
 }
 
+/// Makes a host's interface, see [`Topology::build_with`].
+pub(crate) type Attach<'a> = dyn Fn(&Namespace, &Namespace, usize, &str, u32) -> Result<(), WireError> + 'a;
+
+/// Moves the interface of that node, which is in the caller's namespace, into the host's, under the name that it has there. TCP hands it
+/// buffers of at most so many segments.
+pub(crate) fn take(
+    host: &Namespace,
+    node: usize,
+    interface: &str,
+    mtu: u32,
+    segments: Option<u32>,
+) -> Result<(), WireError> {
+    let given = index_of(&port_name(node))
+        .and_then(|index| Netlink::open()?.give(index, host.as_fd(), interface, mtu, segments));
+    given.map_err(|e| WireError::os(format!("moving the interface of node {node} to its host"), e))
+}
+
 /// The namespaces of a run.
 #[derive(Debug)]
 pub struct Topology {
@@ -142,6 +159,15 @@ pub struct Topology {
 impl Topology {
     /// Namespaces for these nodes, joined to the router's, offloads off.
     pub fn build(plan: &[(Vec<usize>, HostSettings)]) -> Result<Topology, WireError> {
+        Topology::build_with(plan, false, &join)
+    }
+    /// Namespaces for these nodes, whose interfaces `attach` makes: it is given the router's and the host's namespace, the node, the
+    /// interface's name and its MTU.
+    pub(crate) fn build_with(
+        plan: &[(Vec<usize>, HostSettings)],
+        offloads: bool,
+        attach: &Attach<'_>,
+    ) -> Result<Topology, WireError> {
         let router = Namespace::new()?;
         quiet(&router)?;
         let mut hosts = Vec::new();
@@ -150,13 +176,22 @@ impl Topology {
             quiet(&namespace)?;
             let others: Vec<usize> = plan.iter().flat_map(|(n, _)| n).copied().filter(|n| !nodes.contains(n)).collect();
             for (place, &node) in nodes.iter().enumerate() {
-                join(&router, &namespace, node, &host_interface(place), settings.mtu)?;
+                attach(&router, &namespace, node, &host_interface(place), settings.mtu)?;
                 let table = (nodes.len() > 1).then_some(TABLES + place as u8);
-                let configured = namespace.enter(|| configure(node, place, table, &others, &settings.metrics));
+                let configured = namespace.enter(|| {
+                    if !offloads {
+                        without_offloads(&host_interface(place))?;
+                    }
+                    configure(node, place, table, &others, &settings.metrics)
+                });
                 configured.map_err(|e| WireError::os(format!("addresses of node {node}"), e))?;
             }
             for (name, value) in &settings.sysctls {
-                namespace.sysctl(name, value)?;
+                match namespace.sysctl(name, value) {
+                    // Kernels before 6.10 have one scheduler and no name for it.
+                    Err(WireError::Missing(_)) if name == crate::mptcp::SCHEDULER => {}
+                    done => done?,
+                }
             }
             hosts.push(Host { nodes: nodes.clone(), namespace });
         }
@@ -224,7 +259,6 @@ fn configure(
 ) -> io::Result<()> {
     let netlink = Netlink::open()?;
     let interface = host_interface(place);
-    without_offloads(&interface)?;
     let index = index_of(&interface)?;
     netlink.add_address(index, node_address(node), 16)?;
     netlink.up(index)?;

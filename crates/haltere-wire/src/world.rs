@@ -8,12 +8,12 @@
 use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
-use crate::endpoint::{self, Agent, ftp_server};
+use crate::endpoint::{self, Agent, Manner, Observed, ftp_server};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
 use crate::mptcp::Role;
-use crate::namespace::{HostSettings, Topology, port_name};
+use crate::namespace::{HostSettings, Topology, port_name, take};
 use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
@@ -63,6 +63,8 @@ pub struct Control<'a> {
     pub calibrate: Calibrate,
     /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a line of their own.
     pub ftp_server: Vec<OsString>,
+    /// How the hosts' sockets are driven.
+    pub manner: Manner,
 }
 
 impl Control<'_> {
@@ -111,7 +113,7 @@ pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let topology = Topology::build(&hosts(plan)?)?;
     // Unloaded when this returns, or this process ends.
-    let _controls = bpf::load(&missing_controls(plan)?)?;
+    let _controls = bpf::load(&missing_controls(plan, &available_controls()?))?;
     let calibration = match control.calibrate {
         Calibrate::No => None,
         _ => Some(calibration::measure(plan, &topology, control)?),
@@ -123,6 +125,55 @@ pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
     Ok(Outcome { calibration, ..outcome })
 }
 
+/// The network between the hosts, if it is not a router of this process.
+pub trait Network {
+    /// Makes an interface for each of these nodes in the caller's namespace, named by [`port_name`]. They are then moved to the hosts.
+    fn prepare(&self, nodes: &[usize]) -> Result<(), WireError>;
+    /// The run begins at that time of `CLOCK_MONOTONIC`, in nanoseconds.
+    fn start(&self, origin_ns: u64) -> Result<(), WireError>;
+}
+
+/// Runs the plan's flows over that network. The record is without links and queues. `offloads`: hosts hand buffers of several segments to
+/// their interface.
+pub fn run_over(
+    plan: &Plan,
+    network: &dyn Network,
+    offloads: bool,
+    control: &Control<'_>,
+) -> Result<Record, WireError> {
+    let stand_ins = control.manner.controls.iter().map(|(planned, _)| format!(" {planned}")).collect::<String>();
+    check_for(plan, &(available_controls()? + &stand_ins))?;
+    let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    let hosts = hosts(plan)?;
+    let nodes: Vec<usize> = hosts.iter().flat_map(|(nodes, _)| nodes).copied().collect();
+    network.prepare(&nodes)?;
+    let topology = Topology::build_with(&hosts, offloads, &|_, host, node, interface, mtu| {
+        take(host, node, interface, mtu, (!offloads).then_some(1))
+    })?;
+    let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
+    let agent = Agent::prepare(plan, &topology, &control.manner)?;
+    let origin = monotonic_ns() + LEAD.as_ns();
+    network.start(origin)?;
+    let mut clock = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e))?;
+    clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
+    Ok(record_of(agent.run(&mut clock, control)?))
+}
+
+/// What the agent wrote down, as a record without links.
+fn record_of(mut observed: Observed) -> Record {
+    for flow in &mut observed.flows {
+        flow.received_after_warmup = flow.received - flow.received_after_warmup;
+    }
+    Record {
+        flows: observed.flows,
+        flow_series: observed.series,
+        pings: observed.pings,
+        path_series: observed.paths,
+        tasks: observed.tasks,
+        ..Record::default()
+    }
+}
+
 /// Where a flow's traffic entry stands in its experiment.
 pub(crate) fn place(flow: &FlowPlan) -> String {
     format!("traffic[{}]", flow.group)
@@ -130,6 +181,13 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 
 /// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.
 pub fn check(plan: &Plan) -> Result<(), WireError> {
+    let has = available_controls()?;
+    check_for(plan, &has)?;
+    bpf::may_load(&missing_controls(plan, &has))
+}
+
+/// Whether the wire can do what the plan asks, on a kernel with those congestion controls (names with blanks between).
+pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
     if plan.ecmp {
         let hint = "the simulator spreads flows over equal paths";
         return Err(WireError::refused("the experiment", "topology", "one path between two hosts", "several", hint));
@@ -152,9 +210,8 @@ pub fn check(plan: &Plan) -> Result<(), WireError> {
             hint,
         ));
     }
-    let lacking = missing_controls(plan)?;
-    bpf::may_load(&lacking)?;
-    let has = available_controls()?;
+    let has = controls;
+    let lacking = missing_controls(plan, has);
     let known = |kind: &str| has.split_whitespace().any(|name| name == kind) || lacking.contains(&kind);
     let unknown = plan
         .flows
@@ -172,19 +229,18 @@ fn available_controls() -> Result<String, WireError> {
 }
 
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
-fn missing_controls(plan: &Plan) -> Result<Vec<&'static str>, WireError> {
-    let has = available_controls()?;
+fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
     let asked =
         |kind: &str| plan.flows.iter().filter_map(|flow| flow.app.tcp()).any(|tcp| tcp.congestion.kind() == kind);
     let lacks = |kind: &str| !has.split_whitespace().any(|name| name == kind);
-    Ok(bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect())
+    bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect()
 }
 
 /// Runs the plan in namespaces that stand already.
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, topology)?;
+    let agent = Agent::prepare(plan, topology, &control.manner)?;
     let ports: Vec<usize> = topology.nodes();
     let fabric = Fabric::new(fabric_params(plan, ports.clone()))?;
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.
@@ -216,21 +272,9 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
         // Where both failed, the router's reason comes first: without it no flow gets far.
         routed.and_then(|r| observed.map(|o| (r, o)))
     });
-    let (routed, mut observed) = routed?;
-    for flow in &mut observed.flows {
-        flow.received_after_warmup = flow.received - flow.received_after_warmup;
-    }
-    let record = Record {
-        flows: observed.flows,
-        links: routed.links,
-        flow_series: observed.series,
-        queue_series: routed.samples,
-        pings: observed.pings,
-        path_series: observed.paths,
-        tasks: observed.tasks,
-        events: routed.events,
-        ..Record::default()
-    };
+    let (routed, observed) = routed?;
+    let record =
+        Record { links: routed.links, queue_series: routed.samples, events: routed.events, ..record_of(observed) };
     Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
 }
 

@@ -9,6 +9,7 @@ from . import (
     compare_worlds,
     correlate,
     hash,
+    kernel,
     mechanisms,
     play,
     plot,
@@ -30,6 +31,7 @@ ALL = (
     reproduce,
     compare_worlds,
     router,
+    kernel,
     validate,
     mechanisms,  # `list`, `explain` and `schema`
     classify,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, seeds_and_jobs
+from ._common import Commands, chosen_world, seeds_and_jobs, world
 
 
 def add(to: Commands) -> None:
@@ -23,10 +23,13 @@ def add(to: Commands) -> None:
     validate.add_argument(
         "--compact", type=Path, metavar="DIR", help="compare nothing: copy the results there in compact form"
     )
+    world(validate)
     seeds_and_jobs(validate, "")
 
 
 def _validate(args: argparse.Namespace) -> int:
     from .. import validate
 
+    args.where = chosen_world(args)
+    args.jobs = args.where.jobs(args.jobs)
     return int(validate.main(args) or 0)

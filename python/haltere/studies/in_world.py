@@ -19,7 +19,7 @@ __all__ = ["in_world"]
 
 def in_world(name: str, world: World) -> Callable[[Options], Outcome]:
     """The part of a study that another world can run, in that world and in the default one: ``WORLD.toml`` of the study."""
-    file = f"{world.name}.toml"
+    file = f"{world.study_files or world.name}.toml"
     path = data(name) / file
     if not path.is_file():
         have = ", ".join(f"`{known}`" for known in studies() if (data(known) / file).is_file()) or "none"

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..runs.progress import Bar
+from ..worlds import DEFAULT, World
 from . import compact, ours, report
 from .compare import Row, compare_case
 from .load import BadInput, Case, read_directory
@@ -33,7 +34,10 @@ FINDINGS = "findings.md"
 """In the directory of results: what was found out about rows outside; goes into the page."""
 
 
-def validate(cases: Iterable[Case], seeds: int | None = None, jobs: int | None = None, quiet: bool = True) -> Outcome:
+def validate(
+    cases: Iterable[Case], seeds: int | None = None, jobs: int | None = None, quiet: bool = True,
+    world: str | World = DEFAULT,
+) -> Outcome:  # fmt: skip
     """Runs every case, by default as often as Linux did, and compares."""
     todo = [(case, _seeds(case, seeds)) for case in cases]
     outcome = Outcome()
@@ -41,7 +45,7 @@ def validate(cases: Iterable[Case], seeds: int | None = None, jobs: int | None =
         ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool,
         Bar(sum(len(numbers) for _, numbers in todo), "validate", quiet=quiet) as bar,
     ):
-        futures = [(case, [pool.submit(ours.run, case, seed) for seed in numbers]) for case, numbers in todo]
+        futures = [(case, [pool.submit(ours.run, case, seed, world) for seed in numbers]) for case, numbers in todo]
         done = 0
         try:
             for case, runs in futures:
@@ -78,7 +82,7 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """The command. Needs `dir`; takes `json`, `seeds`, `jobs`, `only`, `out`, `page` and `compact`."""
+    """The command. Needs `dir`; takes `json`, `seeds`, `jobs`, `only`, `out`, `page`, `compact` and `where`, a world."""
     directory = Path(args.dir)
     if getattr(args, "compact", None):
         written = compact.compact_directory(directory, Path(args.compact))
@@ -92,7 +96,13 @@ def main(args: argparse.Namespace) -> int:
         cases = [case for case in cases if re.search(args.only, case.name)]
         if not cases:
             raise InputError(f"validate: --only must match a scenario in {directory}, got `{args.only}`")
-    outcome = validate(cases, getattr(args, "seeds", None), getattr(args, "jobs", None), quiet=False)
+    outcome = validate(
+        cases,
+        getattr(args, "seeds", None),
+        getattr(args, "jobs", None),
+        quiet=False,
+        world=getattr(args, "where", DEFAULT),
+    )
     _write_files(outcome, directory, args)
     print(report.as_json(outcome) if getattr(args, "json", False) else "\n".join(report.text(outcome)))
     sys.stdout.flush()

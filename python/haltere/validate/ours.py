@@ -1,4 +1,4 @@
-"""Runs a translated case in the simulator and takes the same measures as from the harness's results."""
+"""Runs a translated case in a world, by default the simulator, and takes the same measures as from the harness's results."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pyarrow
 
 from .. import _core
 from ..errors import InputError
+from ..worlds import DEFAULT, World
+from ..worlds import world as world_of
 from . import dynamics
 from .load import Case, expand_flows
 from .measures import WAYS, Measures, counts_all_marks, goodputs, pings, queue
@@ -17,19 +19,22 @@ from .tc import NotTranslated
 from .translate import link_of, paths_of, translate
 
 
-def run(case: Case, seed: int) -> Measures:
+def run(case: Case, seed: int, world: str | World = DEFAULT) -> Measures:
     """One repetition of ours. Raises `NotTranslated` if the case cannot be run."""
-    return of_tables(case, seed, tables_of(case, seed))
+    return of_tables(case, seed, tables_of(case, seed, world))
 
 
-def tables_of(case: Case, seed: int) -> dict[str, Any]:
+def tables_of(case: Case, seed: int, world: str | World = DEFAULT) -> dict[str, Any]:
     """The tables of one run of the translated case."""
+    where = world_of(world)
     experiment = translate(case, seed)
     try:
         scenario = _core.Scenario.from_json(json.dumps(experiment))
+        where.check([scenario])
+        made = where.run(scenario, seed, _core.Progress())
     except InputError as error:
         raise NotTranslated(str(error)) from error
-    return {name: pyarrow.table(data) for name, data in _core.run(scenario, seed, None).tables().items()}
+    return {name: pyarrow.table(data) for name, data in made.tables().items()}
 
 
 def _column(table: Any, name: str) -> Any:

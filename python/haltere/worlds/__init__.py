@@ -12,15 +12,17 @@ from typing import Any
 
 from ..errors import InputError
 from .base import Made, World, option
+from .kernel import Kernel
 from .sim import Sim
 from .wire import Wire
 
-__all__ = ["COMPARED", "DEFAULT", "WORLDS", "Made", "Sim", "Wire", "World", "option", "world"]
+__all__ = ["COMPARED", "DEFAULT", "WORLDS", "Kernel", "Made", "Sim", "Wire", "World", "option", "world"]
 
 #: The worlds by name, in the order in which they are listed.
 WORLDS: dict[str, type[World]] = {
     Sim.name: Sim,
     Wire.name: Wire,
+    Kernel.name: Kernel,
 }
 
 #: The world of an experiment if none is named.

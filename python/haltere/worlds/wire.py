@@ -12,7 +12,7 @@ from typing import Any
 from .. import _core
 from .base import Made, World, option
 
-__all__ = ["Wire"]
+__all__ = ["Wire", "ftp_server"]
 
 #: How the kernel runs the router's thread.
 SCHEDULES = {
@@ -51,7 +51,7 @@ class Wire(World):
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Makes one run in real time."""
         calibrate = "note" if self.ignore_calibration else "refuse"
-        return _core.wire_run(scenario, seed, progress, calibrate, _ftp_server())
+        return _core.wire_run(scenario, seed, progress, calibrate, ftp_server())
 
     def notes(self, made: Made) -> Mapping[str, Any]:
         """The calibration before the run and the router's counters."""
@@ -95,6 +95,6 @@ def _measured(calibrated: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _ftp_server() -> list[str]:
+def ftp_server() -> list[str]:
     """The command that serves FTP in a namespace; it says itself what it lacks. `-P`: this package's modules are not top-level ones."""
     return [sys.executable, "-P", str(Path(__file__).with_name("ftp_server.py"))]

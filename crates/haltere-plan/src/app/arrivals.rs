@@ -3,10 +3,12 @@
 use super::{App, Protocol, TcpPlan};
 use crate::sizes::SizeDistribution;
 use haltere_units::Dur;
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// TCP flows that start during the run. The ends of the plan's own flow count for nothing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalsPlan {
     /// Both endpoints of each flow.
     pub tcp: TcpPlan,
@@ -21,7 +23,7 @@ pub struct ArrivalsPlan {
 }
 
 /// When flows start, and between whom.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Pattern {
     /// After exponentially distributed times with this mean, each between two hosts drawn anew.
     Poisson {

@@ -1,10 +1,11 @@
 //! TCP: a sender that always has something to send, or sends a number of bytes.
 
 use super::{App, Protocol, TcpPlan};
+use serde::{Deserialize, Serialize};
 use haltere_units::Bytes;
 
 /// A bulk transfer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BulkPlan {
     /// Both endpoints.
     pub tcp: TcpPlan,

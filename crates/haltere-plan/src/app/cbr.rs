@@ -1,10 +1,11 @@
 //! UDP at a constant rate, which nobody answers.
 
 use super::{App, Protocol};
+use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Rate};
 
 /// A source at a constant bit rate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CbrPlan {
     /// Payload rate.
     pub rate: Rate,

@@ -2,10 +2,11 @@
 
 use super::{App, Protocol, TcpPlan};
 use haltere_units::Bytes;
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use alloc::sync::Arc;
 
 /// Files uploaded by FTP.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FtpPlan {
     /// Endpoints of every connection.
     pub tcp: TcpPlan,
@@ -16,7 +17,7 @@ pub struct FtpPlan {
 }
 
 /// The files of one FTP flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Work {
     /// One file of that size.
     One(Bytes),

@@ -5,11 +5,16 @@
 //! arrive during the run. A world matches on [`AppPlan`] in one place only, where it makes what runs the flow.
 
 use crate::Fault;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Deref;
 use haltere_congestion::CongestionParams;
 use haltere_transport::TcpParams;
-use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
 
 /// What the contract must know of the plan of a traffic kind.
 pub trait App: fmt::Debug {
@@ -86,13 +91,16 @@ macro_rules! apps {
         $(pub mod $module;)+
 
         /// What a flow does: the explicit plan of its traffic kind. It derefs to [`App`], so `flow.app.tcp()` asks any kind.
-        #[derive(Debug, Clone, PartialEq)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "each variant is the plan of the kind of that name")]
         pub enum AppPlan { $($variant($plan)),+ }
 
         impl AppPlan {
             /// The names of all kinds of plans, in the registry's order.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($module)),+];
+
+            /// The source text of each kind's plan, in the registry's order: two processes that exchange plans must have the same.
+            pub const SOURCES: &'static [&'static str] = &[$(include_str!(concat!(stringify!($module), ".rs"))),+];
 
             /// The name of the traffic kind.
             pub fn kind(&self) -> &'static str {
@@ -131,7 +139,7 @@ pub fn unknown_to_world(place: &str, world: &str, known: &[&str], app: &AppPlan)
 }
 
 /// Both endpoints of a TCP flow. The flows of one entry share their parameters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TcpPlan {
     /// The sender's congestion control.
     pub congestion: Arc<CongestionParams>,

@@ -1,11 +1,13 @@
 //! Multipath TCP: one stream over several paths.
 
 use super::{App, Protocol, TcpPlan};
+use alloc::vec::Vec;
 use haltere_transport::multipath::MultipathParams;
+use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Rate, Time};
 
 /// A stream over several paths.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MultipathPlan {
     /// Endpoints of every subflow.
     pub tcp: TcpPlan,
@@ -22,7 +24,7 @@ pub struct MultipathPlan {
 }
 
 /// One path of a stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PathPlan {
     /// Index of the node that is the sender's interface.
     pub from: usize,

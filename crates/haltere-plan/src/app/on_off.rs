@@ -2,10 +2,11 @@
 
 use super::{App, Protocol, TcpPlan};
 use crate::plan::DurationDistribution;
+use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Rate};
 
 /// An on-off source.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OnOffPlan {
     /// Both endpoints.
     pub tcp: TcpPlan,

@@ -1,10 +1,11 @@
 //! ICMP echo requests and their replies.
 
 use super::{App, Protocol};
+use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Dur};
 
 /// Echo requests at an interval.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PingPlan {
     /// Time between requests.
     pub interval: Dur,

@@ -1,7 +1,7 @@
 //! Packets in flight on one link.
 
+use alloc::collections::VecDeque;
 use haltere_units::Time;
-use std::collections::VecDeque;
 
 /// Packets in flight, and those of them that are held back so that later packets overtake them. Each list is in order of delivery.
 #[derive(Debug, Clone)]

@@ -36,10 +36,10 @@ use crate::plan::LinkPlan;
 use crate::record::LinkCounters;
 use crate::rng::Rng;
 use crate::varying::Line;
+use alloc::collections::VecDeque;
 use flight::Flight;
 use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
-use std::collections::VecDeque;
 
 /// Receives a link's packets.
 pub trait Sink<P> {

@@ -1,6 +1,7 @@
 //! The random streams of a link.
 
 use crate::rng::Rng;
+use alloc::format;
 
 /// What a link draws random numbers for. Each has a stream of its own, so a change of one leaves the others as they were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

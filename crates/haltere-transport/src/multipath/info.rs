@@ -4,7 +4,7 @@ use crate::Info;
 use haltere_units::{Dur, Time};
 
 /// One path of a connection.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct PathInfo {
     /// The subflow's endpoint.
@@ -24,7 +24,7 @@ pub struct PathInfo {
 }
 
 /// What a correlator reports of two paths.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Coefficient {
     /// When.
     pub at: Time,

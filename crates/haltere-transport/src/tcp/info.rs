@@ -9,7 +9,7 @@ use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Dur, Rate};
 
 /// What a connection shows of itself (Linux's `TCP_INFO`).
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Info {
     /// Congestion window in force (in recovery, that of proportional rate reduction).

@@ -12,7 +12,7 @@
 //! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for the 221.
 
 use super::stream::{ZEROS, choose_isn, set_congestion};
-use super::{Context, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Endpoint, Kind, Manner, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::{Namespace, node_address};
@@ -69,6 +69,7 @@ pub(super) struct Uploads<'p> {
     plan: &'p FtpPlan,
     index: u32,
     from: &'p Namespace,
+    manner: &'p Manner,
     files: Rng,
     task: Option<Task>,
     /// The task that failed, until its next attempt.
@@ -83,8 +84,8 @@ impl<'p> Uploads<'p> {
         let flow = at.flow;
         // The simulator's stream of that name: both worlds draw the same files.
         let files = Rng::new(at.seed, &format!("{}/files", flow.name));
-        let (index, from) = (at.index as u32, at.from);
-        Uploads { flow, plan, index, from, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
+        let (index, from, manner) = (at.index as u32, at.from, at.manner);
+        Uploads { flow, plan, index, from, manner, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
     }
     /// The next task begins.
     fn next_task(&mut self, context: &Context<'_>, at: Time) -> Result<(), WireError> {
@@ -119,7 +120,7 @@ impl<'p> Uploads<'p> {
             Ok(socket)
         });
         let socket = made.map_err(|e| WireError::os(format!("{}: client", self.flow.name), e))?;
-        set_congestion(&self.flow.name, &socket, tcp, self.from)?;
+        set_congestion(&self.flow.name, &socket, tcp, self.from, self.manner)?;
         match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
             Ok(()) | Err(Errno::EINPROGRESS) => Ok(socket),
             Err(e) => Err(WireError::os(format!("{}: connecting to the server", self.flow.name), e)),

@@ -75,6 +75,10 @@ trait Endpoint: std::fmt::Debug {
     fn sender_info(&self) -> Option<Info> {
         None
     }
+    /// The sender's TCP endpoint is in recovery.
+    fn is_in_recovery(&self) -> bool {
+        false
+    }
     /// Bytes delivered so far, if they are counted only when somebody asks.
     fn received(&self) -> Option<u64> {
         None
@@ -96,6 +100,7 @@ struct Opening<'p> {
     from: &'p Namespace,
     /// The receiver's host.
     to: &'p Namespace,
+    manner: &'p Manner,
 }
 
 impl Opening<'_> {
@@ -186,6 +191,25 @@ const ATTENTION: Dur = Dur::from_ms(50);
 /// First port of the flows' receivers.
 pub(crate) const FIRST_PORT: u16 = haltere_plan::ports::FIRST_SERVER;
 
+/// How an agent does its work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// A thread reads at each endless flow's receiver, in one long call.
+    pub readers: bool,
+    /// Recovery episodes are counted as far as samples show them: one that begins and ends between two samples is not seen. The kernel has no
+    /// count of them.
+    pub sampled_recoveries: bool,
+    /// Congestion controls of the kernel that stand for those of the plan: the plan's name, the kernel's.
+    pub controls: Vec<(String, String)>,
+}
+
+impl Manner {
+    /// The kernel's name that stands for that control.
+    fn instead_of(&self, control: &str) -> Option<&str> {
+        self.controls.iter().find(|(planned, _)| planned == control).map(|(_, name)| name.as_str())
+    }
+}
+
 /// Which of a flow's descriptors has something to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -264,17 +288,20 @@ pub struct Agent<'p> {
     epoll: Epoll,
     due: RefCell<Deadlines>,
     observed: Observed,
+    manner: &'p Manner,
+    /// By flow: it was in recovery at the last sample, and the episodes seen so far.
+    recoveries: Vec<(bool, u64)>,
 }
 
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
-    pub fn prepare(plan: &'p Plan, topology: &'p Topology) -> Result<Agent<'p>, WireError> {
+    pub fn prepare(plan: &'p Plan, topology: &'p Topology, manner: &'p Manner) -> Result<Agent<'p>, WireError> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
         let mut due = Deadlines::new();
         let mut endpoints = Vec::new();
         for (index, flow) in plan.flows.iter().enumerate() {
             let (from, to) = (host(flow, flow.from, topology)?, host(flow, flow.to, topology)?);
-            endpoints.push(AnyEndpoint::open(Opening { flow, index, seed: plan.seed, from, to })?);
+            endpoints.push(AnyEndpoint::open(Opening { flow, index, seed: plan.seed, from, to, manner })?);
             due.push(Reverse((flow.start, Due::Start(index))));
             due.extend(flow.stop.map(|stop| Reverse((stop, Due::Stop(index)))));
         }
@@ -283,7 +310,8 @@ impl<'p> Agent<'p> {
             due.push(Reverse((Time::ZERO, Due::Sample)));
         }
         let observed = Observed { flows: vec![FlowRecord::default(); plan.flows.len()], ..Observed::default() };
-        Ok(Agent { plan, endpoints, epoll, due: RefCell::new(due), observed })
+        let recoveries = vec![(false, 0); plan.flows.len()];
+        Ok(Agent { plan, endpoints, epoll, due: RefCell::new(due), observed, manner, recoveries })
     }
     /// Runs all flows until the plan's end, or until it is cancelled.
     pub fn run(mut self, clock: &mut Monotonic, control: &Control<'_>) -> Result<Observed, WireError> {
@@ -343,6 +371,20 @@ impl<'p> Agent<'p> {
         let context = Context { epoll: &self.epoll, due: &self.due, flow, now };
         self.endpoints[flow].any_mut().ready(&context, side, event.events(), &mut self.observed)
     }
+    /// The sender's TCP endpoint, with the recovery episodes that samples showed.
+    fn sender_info(&self, flow: usize) -> Option<Info> {
+        let mut info = self.endpoints[flow].any().sender_info()?;
+        if self.manner.sampled_recoveries {
+            info.recoveries = self.recoveries[flow].1;
+        }
+        Some(info)
+    }
+    fn look_for_recovery(&mut self, flow: usize) {
+        let now = self.endpoints[flow].any().is_in_recovery();
+        let (before, count) = &mut self.recoveries[flow];
+        *count += u64::from(now && !*before);
+        *before = now;
+    }
     /// Counts what is counted only when somebody asks.
     fn count(&mut self) {
         for (record, endpoint) in self.observed.flows.iter_mut().zip(&self.endpoints) {
@@ -351,30 +393,35 @@ impl<'p> Agent<'p> {
     }
     fn warm(&mut self) {
         self.count();
-        for (record, endpoint) in self.observed.flows.iter_mut().zip(&self.endpoints) {
-            record.sender_at_warmup = endpoint.any().sender_info().as_ref().map(Into::into);
+        for flow in 0..self.endpoints.len() {
+            let sender = self.sender_info(flow);
+            let record = &mut self.observed.flows[flow];
+            record.sender_at_warmup = sender.as_ref().map(Into::into);
             // What has come so far is taken off again at the end.
             record.received_after_warmup = record.received;
         }
     }
     fn sample(&mut self, at: Time) {
-        let Observed { flows, series, paths, .. } = &mut self.observed;
-        for (flow, endpoint) in self.endpoints.iter().enumerate() {
+        self.count();
+        for flow in 0..self.endpoints.len() {
             if self.plan.flows[flow].start > at {
                 continue;
             }
-            if let Some(sender) = endpoint.any().sender_info() {
-                let received = flows[flow].received;
-                series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
+            if self.manner.sampled_recoveries {
+                self.look_for_recovery(flow);
             }
-            endpoint.any().sample_paths(at, flow as u32, paths);
+            if let Some(sender) = self.sender_info(flow) {
+                let received = self.observed.flows[flow].received;
+                self.observed.series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
+            }
+            self.endpoints[flow].any().sample_paths(at, flow as u32, &mut self.observed.paths);
         }
     }
     fn finish(&mut self) {
         self.count();
         for (flow, endpoint) in self.endpoints.iter().enumerate() {
             let endpoint = endpoint.any();
-            self.observed.flows[flow].sender = endpoint.sender_info();
+            self.observed.flows[flow].sender = self.sender_info(flow);
             endpoint.sample_paths(self.plan.end, flow as u32, &mut self.observed.paths);
             endpoint.finish(&mut self.observed);
         }

@@ -1,6 +1,6 @@
 //! One TCP flow: a sender and a receiver socket of the kernel. What the sender writes, the kind says: bytes, or a [`Source`].
 
-use super::{Context, Endpoint, Observed, Opening, Side};
+use super::{Context, Endpoint, Manner, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::{TcpInfo, congestion_names};
 use crate::namespace::{Namespace, node_address};
@@ -11,6 +11,7 @@ use haltere_plan::rng::Rng;
 use haltere_transport::Info;
 use haltere_units::{Bytes, Dur, Rate, Time};
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, accept4, bind, connect, listen, recv,
@@ -87,12 +88,23 @@ pub(super) struct Transfer {
     source: Option<Source>,
     writing: bool,
     sink: Vec<u8>,
+    reading: Reading,
+}
+
+/// Who reads at the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// The agent, when the socket has something.
+    Agent,
+    /// A thread in one long call: the kernel takes each segment as it arrives, without a system call for it. What was received is read
+    /// from `TCP_INFO`.
+    Thread,
 }
 
 impl Transfer {
     pub(super) fn open(at: &Opening<'_>, stream: Stream<'_>) -> Result<Transfer, WireError> {
         let Stream { tcp, bytes, source, multipath } = stream;
-        let (flow, from, to, port) = (at.flow, at.from, at.to, at.port());
+        let (flow, from, to, port, manner) = (at.flow, at.from, at.to, at.port(), at.manner);
         let total = bytes.map(Bytes::as_u64);
         let address = SockaddrIn::from(std::net::SocketAddrV4::new(node_address(flow.to), port));
         let listener = to.enter(|| listening(&address, tcp, multipath));
@@ -113,10 +125,10 @@ impl Transfer {
             Ok(sender)
         });
         let sender = sender.map_err(|e| WireError::os(format!("{}: sender", flow.name), e))?;
-        set_congestion(&flow.name, &sender, tcp, from)?;
+        set_congestion(&flow.name, &sender, tcp, from, manner)?;
         // DCTCP's receiver echoes each mark (RFC 8257 section 3.2): it must run the control too.
         if tcp.congestion.kind() == "dctcp" {
-            set_congestion(&flow.name, &listener, tcp, to)?;
+            set_congestion(&flow.name, &listener, tcp, to, manner)?;
         }
         Ok(Transfer {
             sender,
@@ -129,6 +141,8 @@ impl Transfer {
             source,
             writing: false,
             sink: vec![0; READ],
+            // When a limited flow is complete must be told at once, and MPTCP's sockets do not read so.
+            reading: if multipath || total.is_some() || !manner.readers { Reading::Agent } else { Reading::Thread },
         })
     }
     pub(super) fn sender(&self) -> BorrowedFd<'_> {
@@ -145,7 +159,10 @@ impl Transfer {
         match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
             Ok(fd) => {
                 let receiver = owned(fd);
-                context.watch(receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
+                match self.reading {
+                    Reading::Agent => context.watch(receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?,
+                    Reading::Thread => read_in_a_thread(&receiver, &self.name)?,
+                }
                 context.forget(self.listener.as_fd());
                 self.receiver = Some(receiver);
                 Ok(())
@@ -253,6 +270,14 @@ impl Endpoint for Transfer {
     fn sender_info(&self) -> Option<Info> {
         TcpInfo::of(self.sender()).ok().map(|info| info.info())
     }
+    fn is_in_recovery(&self) -> bool {
+        TcpInfo::of(self.sender()).is_ok_and(|info| info.in_recovery())
+    }
+    /// Payload that the receiver has, if it is not counted as it is read.
+    fn received(&self) -> Option<u64> {
+        let receiver = self.receiver.as_ref().filter(|_| self.reading == Reading::Thread)?;
+        TcpInfo::of(receiver.as_fd()).ok().map(|info| info.payload_received())
+    }
 }
 
 impl Drop for Transfer {
@@ -260,7 +285,25 @@ impl Drop for Transfer {
         // Reset instead of a long goodbye: orphans would keep TCP memory for minutes.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         let _ = setsockopt(&self.sender, sockopt::Linger, &linger);
+        if let Some(receiver) = &self.receiver {
+            // Ends the thread that reads, if there is one.
+            let _ = shutdown(receiver.as_raw_fd(), Shutdown::Both);
+        }
     }
+}
+
+/// Reads until the stream ends, or its socket is shut down.
+fn read_in_a_thread(receiver: &OwnedFd, flow: &str) -> Result<(), WireError> {
+    let failed = |e| WireError::os(format!("{flow}: reading"), e);
+    fcntl(receiver, FcntlArg::F_SETFL(OFlag::empty())).map_err(|e| failed(e.into()))?;
+    let own = receiver.try_clone().map_err(failed)?;
+    let read = move || {
+        let mut sink = vec![0; READ];
+        while let Ok(1..) | Err(Errno::EINTR) =
+            recv(own.as_raw_fd(), &mut sink, MsgFlags::MSG_WAITALL | MsgFlags::MSG_TRUNC)
+        {}
+    };
+    std::thread::Builder::new().stack_size(1 << 16).spawn(read).map(drop).map_err(failed)
 }
 
 fn stream_socket(multipath: bool) -> io::Result<OwnedFd> {
@@ -296,8 +339,17 @@ pub(super) fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
     set(libc::TCP_REPAIR, TCP_REPAIR_OFF_NO_WP)
 }
 
-pub(super) fn set_congestion(flow: &str, sender: &OwnedFd, tcp: &TcpPlan, from: &Namespace) -> Result<(), WireError> {
-    let names = congestion_names(flow, &tcp.congestion)?;
+pub(super) fn set_congestion(
+    flow: &str,
+    sender: &OwnedFd,
+    tcp: &TcpPlan,
+    from: &Namespace,
+    manner: &Manner,
+) -> Result<(), WireError> {
+    let names = match manner.instead_of(tcp.congestion.kind()) {
+        Some(name) => vec![name.to_string()],
+        None => congestion_names(flow, &tcp.congestion)?.to_vec(),
+    };
     for name in &names {
         match setsockopt(sender, sockopt::TcpCongestion, &OsString::from(name)) {
             Ok(()) => return Ok(()),

@@ -24,7 +24,7 @@ use haltere_congestion::{CongestionControl, LossEvent, LossKind, RtoEvent};
 use haltere_units::{Bytes, Dur, Time};
 
 /// State of the sender (Linux's names).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub enum CaState {
     /// All is well.
     #[default]

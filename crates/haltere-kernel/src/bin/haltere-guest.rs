@@ -1,0 +1,5 @@
+//! The first process of a guest.
+
+fn main() {
+    haltere_kernel::guest::main()
+}

@@ -1,0 +1,161 @@
+use super::*;
+use haltere_queue::{Ecn, FlowKey, QueueParams};
+use haltere_units::{Bytes, Rate};
+
+/// A packet to that node.
+#[derive(Debug, PartialEq)]
+struct Packet {
+    to: usize,
+    from: usize,
+    len: u32,
+    ecn: Ecn,
+}
+
+impl Pkt for Packet {
+    fn len(&self) -> u32 {
+        self.len
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn flow(&self) -> FlowKey {
+        FlowKey { src: self.from as u128, dst: self.to as u128, ..FlowKey::default() }
+    }
+}
+
+impl Routed for Packet {
+    fn destination(&self) -> usize {
+        self.to
+    }
+    fn turned_round(&self) -> Option<Packet> {
+        Some(Packet { to: self.from, from: self.to, len: self.len, ecn: Ecn::Ce })
+    }
+}
+
+/// What was delivered: when (set from outside), and at which node.
+#[derive(Default)]
+struct Delivered {
+    now: Time,
+    seen: Vec<(Time, usize)>,
+}
+
+impl Ports<Packet> for Delivered {
+    fn deliver(&mut self, node: usize, packet: Packet) {
+        assert_eq!(node, packet.to);
+        self.seen.push((self.now, node));
+    }
+}
+
+fn queue(json: &str) -> QueueParams {
+    serde_json::from_str(json).unwrap()
+}
+
+/// Three nodes in a row, 10 Mbit/s and 1 ms each way.
+fn row(discipline: &str) -> FabricPlan {
+    let link = |from, to| LinkPlan::plain(from, to, Some(Rate::from_mbps(10)), Dur::from_ms(1), queue(discipline));
+    let mut links = vec![link(0, 1), link(1, 0), link(1, 2), link(2, 1)];
+    links[2].watched = true;
+    FabricPlan {
+        nodes: 3,
+        links,
+        framing: 14,
+        seed: 1,
+        sample: Some(Dur::from_ms(1)),
+        warmup: Time::ZERO + Dur::from_ms(5),
+        end: Time::ZERO + Dur::from_ms(20),
+    }
+}
+
+/// The timer of a kernel: calls when something is due, up to `until`.
+fn run(fabric: &mut Fabric<Packet>, ports: &mut Delivered, until: Time) {
+    while let Some(at) = fabric.next_event().filter(|at| *at <= until) {
+        ports.now = at;
+        fabric.advance(at, ports);
+    }
+}
+
+fn packet(from: usize, to: usize) -> Packet {
+    Packet { to, from, len: 1250, ecn: Ecn::Ect0 }
+}
+
+#[test]
+fn packets_take_the_time_of_every_link_on_their_way() {
+    let mut fabric = Fabric::new(row(r#"{ "kind": "drop_tail" }"#)).unwrap();
+    let mut ports = Delivered::default();
+    for _ in 0..2 {
+        fabric.arrive(Time::ZERO, 0, packet(0, 2), &mut ports);
+    }
+    run(&mut fabric, &mut ports, Time::ZERO + Dur::from_ms(30));
+    // 1250 bytes take 1 ms; two links; the second packet waits for the first.
+    let ms = |n| Time::ZERO + Dur::from_ms(n);
+    assert_eq!(ports.seen, [(ms(4), 2), (ms(5), 2)]);
+    let counted = fabric.counted();
+    assert_eq!((counted.arrived, counted.departed, counted.unaccounted(), counted.late_max_ns), (2, 2, 0, 0));
+    let sent: Vec<u64> = counted.links.iter().map(|l| l.total.sent).collect();
+    assert_eq!(sent, [2, 0, 2, 0]);
+    assert_eq!(counted.samples.len(), 21, "link 1>2 every ms, from the start to the end");
+}
+
+#[test]
+fn what_happens_after_the_end_is_not_counted() {
+    let mut fabric = Fabric::new(row(r#"{ "kind": "drop_tail" }"#)).unwrap();
+    let mut ports = Delivered::default();
+    fabric.arrive(Time::ZERO + Dur::from_ms(19), 0, packet(0, 2), &mut ports);
+    run(&mut fabric, &mut ports, Time::ZERO + Dur::from_ms(40));
+    assert_eq!(ports.seen.len(), 1, "it is delivered all the same");
+    let counted = fabric.counted();
+    assert_eq!((counted.arrived, counted.departed, counted.inside, counted.unaccounted()), (1, 0, 1, 0));
+}
+
+#[test]
+fn drops_and_packets_without_a_way_are_accounted_for() {
+    let mut plan = row(r#"{ "kind": "drop_tail", "limit": "3p" }"#);
+    plan.links.truncate(2); // nothing leads to node 2
+    let mut fabric = Fabric::new(plan).unwrap();
+    let mut ports = Delivered::default();
+    for to in [1, 1, 1, 1, 1, 1, 2] {
+        fabric.arrive(Time::ZERO, 0, packet(0, to), &mut ports);
+    }
+    run(&mut fabric, &mut ports, Time::ZERO + Dur::from_ms(30));
+    let counted = fabric.counted();
+    assert_eq!((counted.unroutable, counted.departed, counted.unaccounted()), (1, 4, 0));
+    assert_eq!(counted.links[0].total.dropped_overlimit, 2);
+}
+
+#[test]
+fn copies_that_a_discipline_returns_reach_their_sender() {
+    let discipline = r#"{ "kind": "threshold", "upper": "1p", "return_to_sender": true }"#;
+    let Ok(params) = serde_json::from_str::<QueueParams>(discipline) else { panic!("the parameter has another name") };
+    let mut plan = row(r#"{ "kind": "drop_tail" }"#);
+    plan.links[2].queue = params;
+    let mut fabric = Fabric::new(plan).unwrap();
+    let mut ports = Delivered::default();
+    for _ in 0..8 {
+        fabric.arrive(Time::ZERO, 0, packet(0, 2), &mut ports);
+    }
+    // Slower behind than before: they queue there.
+    run(&mut fabric, &mut ports, Time::ZERO + Dur::from_ms(60));
+    assert_eq!(fabric.counted().unaccounted(), 0);
+}
+
+#[test]
+fn a_fabric_is_the_same_when_its_timer_is_late() {
+    let totals = |step: u64| {
+        let mut fabric = Fabric::new(row(r#"{ "kind": "codel" }"#)).unwrap();
+        let mut ports = Delivered::default();
+        for i in 0..10 {
+            fabric.arrive(Time::from_ns(i * 300_000), 0, packet(0, 2), &mut ports);
+        }
+        for ms in (0..40).step_by(step as usize) {
+            ports.now = Time::ZERO + Dur::from_ms(ms);
+            fabric.advance(ports.now, &mut ports);
+        }
+        let counted = fabric.counted();
+        counted.links.iter().map(|l| (l.total.sent, l.total.packet_ns)).collect::<Vec<_>>()
+    };
+    assert_eq!(totals(1), totals(4));
+    let _ = Bytes::ZERO;
+}

@@ -1,0 +1,214 @@
+//! The program that runs in a guest, as its first process.
+//!
+//! It mounts what it needs, reads the request, runs the plan with the wire's hosts and agents, writes the answer and switches the machine
+//! off. All of it is deterministic: time is virtual, and entropy comes from the seed.
+
+use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
+use crate::fabric::{Counted, FabricPlan};
+use haltere_plan::plan::AppPlan;
+use haltere_plan::{Plan, Record};
+use haltere_wire::{Calibrate, Control, Manner, Network, WireError};
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+use serde_json::json;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How often the guest says how far it is, in virtual time.
+const SAY: Duration = Duration::from_millis(100);
+/// What the kernel as a whole is told. Memory for TCP: the default of a small machine is too little for a long fat path. And as many
+/// packets as come in at one instant wait for their receivers.
+const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("core/netdev_max_backlog", "1000000")];
+
+/// Where the host's files are, if a run needs a program of the host.
+const HOST: &str = "/host";
+/// The host's root folder as seen from the guest's private one.
+const UP: &str = "../../../../../../../../../../../../../../../..";
+
+/// Does what the request says, and switches the machine off. With arguments: runs that program among the host's files.
+pub fn main() -> ! {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if std::process::id() != 1 {
+        among_the_hosts_files(&arguments);
+    }
+    let answer = serve().unwrap_or_else(Answer::Failed);
+    let written = serde_json::to_vec(&answer).map_err(io::Error::other);
+    if let Err(e) = written.and_then(|bytes| fs::write("/out/answer.json", bytes)) {
+        eprintln!("haltere-guest: writing the answer: {e}");
+    }
+    match reboot(RebootMode::RB_POWER_OFF) {
+        Ok(never) => match never {},
+        Err(e) => panic!("switching off: {e}"),
+    }
+}
+
+/// Becomes that program, whose root folder is the host's.
+fn among_the_hosts_files(arguments: &[String]) -> ! {
+    let Some((program, arguments)) = arguments.split_first() else { panic!("no program is named") };
+    let moved = std::os::unix::fs::chroot(HOST).and_then(|()| std::env::set_current_dir("/"));
+    let error = moved.err().unwrap_or_else(|| Command::new(program).args(arguments).exec());
+    eprintln!("{program}: {error}");
+    std::process::exit(1)
+}
+
+/// Shows the host's files, read-only, if the plan has uploads: their server is a program of the host.
+fn show_host(plan: &Plan) -> Result<(), Failure> {
+    if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_))) {
+        return Ok(());
+    }
+    let shown = mount(Some("host"), HOST, Some("hostfs"), MsFlags::MS_RDONLY, Some(UP))
+        .and_then(|()| mount(Some("tmpfs"), "/host/tmp", Some("tmpfs"), MsFlags::empty(), None::<&str>));
+    shown.map_err(|e| other("showing the host's files")(e.into()))
+}
+
+fn other(doing: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
+    move |e| Failure::Other(format!("in the guest: {doing}: {e}"))
+}
+
+fn serve() -> Result<Answer, Failure> {
+    for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")] {
+        mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>).map_err(|e| other(place)(e.into()))?;
+    }
+    for (name, value) in SYSCTLS {
+        fs::write(format!("/proc/sys/net/{name}"), value).map_err(other(name))?;
+    }
+    let bytes = fs::read("/request.json").map_err(other("request.json"))?;
+    let request = serde_json::from_slice::<serde_json::Value>(&bytes).map_err(|e| other("request.json")(e.into()))?;
+    if request["version"] != version() {
+        return Err(Failure::Input(
+            "the guest program must be of the same build as haltere, got another one; run `haltere kernel build`"
+                .into(),
+        ));
+    }
+    let request: Request = serde_json::from_slice(&bytes).map_err(|e| other("request.json")(e.into()))?;
+    match request.plan {
+        None => about().map(Answer::Kernel),
+        Some(plan) => run(&plan, &request.options).map(|done| Answer::Done(Box::new(done))),
+    }
+}
+
+fn about() -> Result<About, Failure> {
+    let read = |path: &str| fs::read_to_string(path).map_err(other(path)).map(|text| text.trim().to_string());
+    Ok(About {
+        release: read("/proc/sys/kernel/osrelease")?,
+        controls: read("/proc/sys/net/ipv4/tcp_available_congestion_control")?
+            .split_whitespace()
+            .map(Into::into)
+            .collect(),
+        fabric: Path::new(DEVICE).exists(),
+    })
+}
+
+fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
+    show_host(plan)?;
+    let (progress, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+    let said = fs::File::create("/out/progress").map_err(other("progress"))?;
+    let control = Control {
+        progress: Some(&progress),
+        calibrate: Calibrate::No,
+        ftp_server: std::iter::once("/init")
+            .chain(options.ftp_server.iter().map(String::as_str))
+            .map(Into::into)
+            .collect(),
+        manner: Manner {
+            readers: true,
+            sampled_recoveries: true,
+            controls: options.controls.clone().into_iter().collect(),
+        },
+        ..Control::default()
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                // Who looks at it later sees it then.
+                let _ = said.write_all_at(&progress.load(Ordering::Relaxed).to_le_bytes(), 0);
+                std::thread::sleep(SAY);
+            }
+        });
+        let done = match options.router {
+            Router::User => in_user_space(plan, &control, options),
+            Router::Auto if !Path::new(DEVICE).exists() => in_user_space(plan, &control, options),
+            Router::Auto | Router::Kernel => in_the_kernel(plan, &control, options),
+        };
+        ended.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+/// The links are in the wire's router, a thread of this process.
+fn in_user_space(plan: &Plan, control: &Control<'_>, options: &Options) -> Result<Done, Failure> {
+    if options.gso {
+        return Err(Failure::Input(
+            "gso must be left out with the router in user space, got `gso`; its frames are single packets".into(),
+        ));
+    }
+    let outcome = haltere_wire::run(plan, control)?;
+    let router = outcome.router.json();
+    let told = json!({ "fabric": "user", "late_us": router["late_us"], "router": router });
+    Ok(Done { record: outcome.record, told })
+}
+
+/// The links are in the kernel.
+fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Result<Done, Failure> {
+    if options.pcap.is_some() {
+        Device::tell(b"capture")?;
+    }
+    let device = Device { plan };
+    let record = haltere_wire::run_over(plan, &device, options.gso, control)?;
+    let counted: Counted =
+        fs::read(DEVICE).and_then(|text| Ok(serde_json::from_slice(&text)?)).map_err(other("reading the fabric"))?;
+    if options.pcap.is_some() {
+        fs::copy(CAPTURE, "/out/packets.pcap").map_err(other("copying the capture"))?;
+    }
+    let late = |ns: u64, of: u64| ns as f64 * 1e-3 / of.max(1) as f64;
+    let told = json!({
+        "fabric": "kernel",
+        "late_us": { "mean": late(counted.late_sum_ns, counted.departed), "max": late(counted.late_max_ns, 1) },
+        "router": {
+            "arrived": counted.arrived, "departed": counted.departed, "returned": counted.returned,
+            "unroutable": counted.unroutable, "inside": counted.inside, "unaccounted": counted.unaccounted(),
+        },
+    });
+    let record = Record { links: counted.links, queue_series: counted.samples, events: counted.events, ..record };
+    Ok(Done { record, told })
+}
+
+/// The file by which the kernel's fabric is controlled.
+const DEVICE: &str = "/proc/haltere";
+
+/// The file with what it captured.
+const CAPTURE: &str = "/proc/haltere_pcap";
+
+/// The fabric in the kernel.
+struct Device<'p> {
+    plan: &'p Plan,
+}
+
+impl Device<'_> {
+    fn tell(text: &[u8]) -> Result<(), WireError> {
+        // One write: the kernel reads it as a whole.
+        let told = fs::OpenOptions::new().write(true).open(DEVICE).and_then(|mut file| file.write_all(text));
+        told.map_err(|e| WireError::os("telling the kernel's fabric", e))
+    }
+}
+
+impl Network for Device<'_> {
+    fn prepare(&self, nodes: &[usize]) -> Result<(), WireError> {
+        let Plan { seed, end, warmup, framing, .. } = *self.plan;
+        let (links, sample) = (self.plan.links.clone(), self.plan.measure.queues);
+        let fabric = FabricPlan { nodes: self.plan.nodes.len(), links, framing, seed, sample, warmup, end };
+        let ports = nodes.iter().map(|node| format!(" {node}")).collect::<String>();
+        let mut text = format!("{} {framing}{ports}\n", fabric.nodes).into_bytes();
+        text.extend(serde_json::to_vec(&fabric).map_err(|e| WireError::os("writing the fabric's plan", e))?);
+        Device::tell(&text)
+    }
+    fn start(&self, origin_ns: u64) -> Result<(), WireError> {
+        Device::tell(format!("start {origin_ns}").as_bytes())
+    }
+}

@@ -1,0 +1,74 @@
+//! Runs in a guest kernel.
+
+use crate::error::{self, HaltereError, InputError, guard};
+use crate::run::{Progress, Run};
+use crate::scenario::Scenario;
+use haltere_kernel::boot::{self, BootError, Kernel, Watch};
+use haltere_kernel::contract::{Failure, Options};
+use haltere_lab::Scenario as Lab;
+use haltere_wire::WireError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The Python error: what the user can mend is an `InputError`.
+fn told(lab: &Lab, error: BootError) -> PyErr {
+    match &error {
+        BootError::Guest(failure) => match (failure.fault(), failure) {
+            (Some(fault), _) => error::input(lab.refuse(fault)),
+            (None, Failure::Input(why)) => InputError::new_err(why.clone()),
+            (None, other) => HaltereError::new_err(other.to_string()),
+        },
+        error => HaltereError::new_err(error.to_string()),
+    }
+}
+
+/// Whether a guest kernel with those congestion controls can run the scenario (its sweep left aside); raises `InputError` if not.
+#[pyfunction]
+pub(crate) fn kernel_check(py: Python<'_>, scenario: &Bound<'_, Scenario>, controls: Vec<String>) -> PyResult<()> {
+    let lab = Arc::clone(&scenario.get().lab);
+    py.detach(|| {
+        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
+        guard(|| haltere_wire::check_for(&plan, &controls.join(" ")))?.map_err(|e| match e {
+            WireError::Refused(fault) => error::input(lab.refuse(*fault)),
+            other => InputError::new_err(other.to_string()),
+        })
+    })
+}
+
+/// Runs a scenario (its sweep left aside) with that seed in a guest: `vmlinux` is the kernel, `guest` the program that runs in it.
+/// `options` is JSON.
+#[pyfunction]
+#[pyo3(signature = (scenario, seed, vmlinux, guest, options = "{}", progress = None))]
+pub(crate) fn kernel_run(
+    py: Python<'_>,
+    scenario: &Bound<'_, Scenario>,
+    seed: u64,
+    vmlinux: String,
+    guest: String,
+    options: &str,
+    progress: Option<&Bound<'_, Progress>>,
+) -> PyResult<Run> {
+    let lab = Arc::clone(&scenario.get().lab);
+    let progress = progress.map(|p| p.get());
+    let options: Options = serde_json::from_str(options).map_err(|e| InputError::new_err(format!("options: {e}")))?;
+    py.detach(|| {
+        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
+        if let Some(progress) = progress {
+            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
+        }
+        let watch = Watch { stop: progress.map(|p| &p.cancelled), progress: progress.map(|p| &p.at_ns) };
+        let kernel = Kernel { vmlinux: vmlinux.into(), guest: guest.into() };
+        let done = guard(|| boot::run(&kernel, &plan, &options, watch))?.map_err(|e| told(&lab, e))?;
+        Run::of(&plan, &done.record, Some(done.told.to_string()))
+    })
+}
+
+/// What a guest kernel says of itself, as JSON; boots it.
+#[pyfunction]
+pub(crate) fn kernel_about(py: Python<'_>, vmlinux: String, guest: String) -> PyResult<String> {
+    let kernel = Kernel { vmlinux: vmlinux.into(), guest: guest.into() };
+    let about = py.detach(|| guard(|| boot::about(&kernel)))?;
+    let about = about.map_err(|e| HaltereError::new_err(e.to_string()))?;
+    serde_json::to_string(&about).map_err(|e| HaltereError::new_err(e.to_string()))
+}

@@ -1,0 +1,302 @@
+//! The fabric as the guest kernel sees it: functions with C's calling convention.
+//!
+//! The kernel calls one function at a time (its side holds a lock). Memory is the kernel's, taken without waiting; a request that it
+//! refuses, and every panic, stops the guest with a message, which the host reports.
+#![no_std]
+#![allow(unsafe_code, reason = "the border to C")]
+extern crate alloc;
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::alloc::{GlobalAlloc, Layout};
+use core::fmt::Write;
+use core::slice;
+use haltere_kernel::fabric::{Fabric, FabricPlan, Ports, Routed};
+use haltere_queue::{Ecn, FlowKey, Pkt};
+use haltere_units::Time;
+
+unsafe extern "C" {
+    fn hk_k_alloc(bytes: usize, align: usize) -> *mut u8;
+    fn hk_k_free(at: *mut u8);
+    fn hk_k_stop(text: *const u8, len: usize) -> !;
+    /// Hands the packet to the device of that node.
+    fn hk_k_deliver(node: u32, skb: u64);
+    fn hk_k_drop(skb: u64);
+    /// Sets the byte with DSCP and ECN.
+    fn hk_k_set_tos(skb: u64, tos: u8);
+    /// A copy turned round, with CE set, and what it is; 0: it cannot be turned.
+    fn hk_k_turn(skb: u64, seen: *mut Seen) -> u64;
+}
+
+struct Kernel;
+
+// SAFETY: the kernel's allocator returns memory of that size and of the alignment that its side has checked, or null.
+unsafe impl GlobalAlloc for Kernel {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        unsafe { hk_k_alloc(layout.size(), layout.align()) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, _: Layout) {
+        unsafe { hk_k_free(at) }
+    }
+}
+
+#[global_allocator]
+static KERNEL: Kernel = Kernel;
+
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let mut text = Short { bytes: [0; 240], len: 0 };
+    let _ = write!(text, "{info}");
+    // SAFETY: the bytes live on this stack.
+    unsafe { hk_k_stop(text.bytes.as_ptr(), text.len) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
+#[unsafe(no_mangle)]
+extern "C" fn _Unwind_Resume() -> ! {
+    panic!("unwinding")
+}
+
+/// Text without the heap; what does not fit is cut off.
+struct Short {
+    bytes: [u8; 240],
+    len: usize,
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        for byte in text.bytes() {
+            if self.len < self.bytes.len() {
+                self.bytes[self.len] = byte;
+                self.len += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the kernel's side has read from a packet's headers. `struct hk_seen` in `haltere.c`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Seen {
+    src: u32,
+    dst: u32,
+    /// TCP's sequence number.
+    seq: u32,
+    /// Length on links, framing included.
+    len: u32,
+    src_port: u16,
+    dst_port: u16,
+    /// The node to which it goes.
+    node: u16,
+    tos: u8,
+    protocol: u8,
+    /// 1: TCP's sequence number was read; 2: it is a SYN; 4: a copy that was turned round.
+    flags: u8,
+}
+
+const HAS_SEQ: u8 = 1;
+const IS_SYN: u8 = 2;
+const IS_TURNED: u8 = 4;
+/// Low bits of the senders' initial sequence numbers that are zero: the wire's agents choose them so.
+const ISN_BITS: u32 = 30;
+/// Linux's `ip_tos2prio`.
+const TOS_PRIORITY: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
+
+/// A packet of the kernel; dropped, it is freed.
+struct Packet {
+    skb: u64,
+    seen: Seen,
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        // SAFETY: this value owns the packet.
+        unsafe { hk_k_drop(self.skb) }
+    }
+}
+
+impl Packet {
+    fn set_tos(&mut self, tos: u8) {
+        self.seen.tos = tos;
+        // SAFETY: this value owns the packet.
+        unsafe { hk_k_set_tos(self.skb, tos) }
+    }
+}
+
+impl Pkt for Packet {
+    #[inline]
+    fn len(&self) -> u32 {
+        self.seen.len
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        match self.seen.tos & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+    fn set_ce(&mut self) {
+        self.set_tos(self.seen.tos | 3);
+    }
+    fn flow(&self) -> FlowKey {
+        FlowKey {
+            src: self.seen.src.into(),
+            dst: self.seen.dst.into(),
+            src_port: self.seen.src_port,
+            dst_port: self.seen.dst_port,
+            protocol: self.seen.protocol,
+        }
+    }
+    fn priority(&self) -> u8 {
+        TOS_PRIORITY[usize::from(self.seen.tos >> 1) & 15]
+    }
+    fn dscp(&self) -> u8 {
+        self.seen.tos >> 2
+    }
+    fn set_dscp(&mut self, dscp: u8) {
+        self.set_tos(dscp << 2 | self.seen.tos & 3);
+    }
+    fn is_returned(&self) -> bool {
+        self.seen.flags & IS_TURNED != 0
+    }
+    fn stream_offset(&self) -> Option<u64> {
+        if self.seen.flags & HAS_SEQ == 0 {
+            return None;
+        }
+        // The SYN takes the first number: the first payload byte has the next.
+        let from_isn = if self.seen.flags & IS_SYN != 0 { self.seen.seq } else { self.seen.seq.wrapping_sub(1) };
+        Some(u64::from(from_isn) & ((1 << ISN_BITS) - 1))
+    }
+}
+
+impl Routed for Packet {
+    fn destination(&self) -> usize {
+        usize::from(self.seen.node)
+    }
+    fn turned_round(&self) -> Option<Packet> {
+        if !self.ecn().is_capable() {
+            return None;
+        }
+        let mut seen = Seen::default();
+        // SAFETY: the kernel's side copies the packet and fills `seen`, or returns 0.
+        let skb = unsafe { hk_k_turn(self.skb, &raw mut seen) };
+        seen.flags |= IS_TURNED;
+        (skb != 0).then_some(Packet { skb, seen })
+    }
+}
+
+struct Devices;
+
+impl Ports<Packet> for Devices {
+    fn deliver(&mut self, node: usize, packet: Packet) {
+        let skb = packet.skb;
+        core::mem::forget(packet);
+        // SAFETY: the packet was owned here, and is given away.
+        unsafe { hk_k_deliver(node as u32, skb) }
+    }
+}
+
+/// A fabric, and the kernel's time at which its run begins.
+pub struct Handle {
+    fabric: Box<Fabric<Packet>>,
+    origin: u64,
+    written: String,
+}
+
+impl Handle {
+    fn time(&self, now: u64) -> Time {
+        Time::from_ns(now.saturating_sub(self.origin))
+    }
+    fn next(&self) -> u64 {
+        self.fabric.next_event().map_or(u64::MAX, |at| at.as_ns().saturating_add(self.origin))
+    }
+}
+
+/// A fabric of the parts in the JSON text, or null; then why not is in `why`.
+///
+/// # Safety
+/// `text` has `len` bytes, `why` has room for 240.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_new(text: *const u8, len: usize, why: *mut u8) -> *mut Handle {
+    // SAFETY: as the caller says.
+    let text = unsafe { slice::from_raw_parts(text, len) };
+    let plan = serde_json::from_slice::<FabricPlan>(text);
+    let made = plan.map_err(|e| alloc::format!("{e}")).and_then(Fabric::new);
+    match made {
+        Ok(fabric) => Box::into_raw(Box::new(Handle { fabric, origin: u64::MAX / 2, written: String::new() })),
+        Err(error) => {
+            // SAFETY: as the caller says.
+            let why = unsafe { slice::from_raw_parts_mut(why, 240) };
+            why.fill(0);
+            why.iter_mut().zip(error.bytes().take(239)).for_each(|(to, byte)| *to = byte);
+            core::ptr::null_mut()
+        }
+    }
+}
+
+/// The run begins at that time of the kernel; returned is when [`hk_advance`] is to be called.
+///
+/// # Safety
+/// `handle` is from [`hk_new`]; so it is for every function below.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_start(handle: *mut Handle, origin: u64) -> u64 {
+    // SAFETY: as the caller says.
+    let handle = unsafe { &mut *handle };
+    handle.origin = origin;
+    handle.next()
+}
+
+/// A packet comes from the host of that node; returned is when [`hk_advance`] is to be called.
+///
+/// # Safety
+/// See [`hk_start`]; `seen` is what `skb` holds, and `skb` is given away.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_arrive(handle: *mut Handle, now: u64, node: u32, skb: u64, seen: *const Seen) -> u64 {
+    // SAFETY: as the caller says.
+    let (handle, seen) = unsafe { (&mut *handle, *seen) };
+    let now = handle.time(now);
+    handle.fabric.arrive(now, node as usize, Packet { skb, seen }, &mut Devices);
+    handle.next()
+}
+
+/// Does what is due; returned is when to call next.
+///
+/// # Safety
+/// See [`hk_start`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_advance(handle: *mut Handle, now: u64) -> u64 {
+    // SAFETY: as the caller says.
+    let handle = unsafe { &mut *handle };
+    let now = handle.time(now);
+    handle.fabric.advance(now, &mut Devices);
+    handle.next()
+}
+
+/// What the fabric counted, as JSON: its length; the text stays where `text` says until the next call.
+///
+/// # Safety
+/// See [`hk_start`]; `text` can be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_counted(handle: *mut Handle, text: *mut *const u8) -> usize {
+    // SAFETY: as the caller says.
+    let handle = unsafe { &mut *handle };
+    handle.written = serde_json::to_string(handle.fabric.counted()).unwrap_or_default();
+    // SAFETY: as the caller says.
+    unsafe { *text = handle.written.as_ptr() };
+    handle.written.len()
+}
+
+/// Ends a fabric and frees the packets in it.
+///
+/// # Safety
+/// See [`hk_start`]; the handle is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_free(handle: *mut Handle) {
+    // SAFETY: made by `Box::into_raw`.
+    drop(unsafe { Box::from_raw(handle) });
+}

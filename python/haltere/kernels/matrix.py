@@ -1,0 +1,90 @@
+"""One experiment in the simulator and over several kernels, and what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..analysis.measures import by_point
+from ..analysis.parity import Row, rows_of
+from ..api import Scenario
+from ..report.document import Document, Table, Text
+from ..worlds import DEFAULT, Kernel, world
+
+__all__ = ["Matrix", "matrix"]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The rows of each kernel against the simulator, by the kernel's name."""
+
+    title: str
+    seeds: int
+    rows: dict[str, list[Row]]
+
+    def document(self) -> Document:
+        """A table for each point of the sweep. A star: the kernel differs from the simulator, with 95 % confidence."""
+        out = Document(self.title)
+        out.add(
+            Text(
+                f"{self.seeds} seeds each, means with 95 % Student-t intervals. A star: differs from the simulator (Welch's test, 95 %)."
+            )
+        )
+        names = list(self.rows)
+        cells: dict[str, dict[tuple[str, str], list[str]]] = {}
+        for place, name in enumerate(names):
+            for row in self.rows[name]:
+                line = cells.setdefault(row.point, {}).setdefault((row.metric, row.unit), [""] * (len(names) + 1))
+                line[0] = row.baseline.format(_digits(row))
+                line[place + 1] = row.other.format(_digits(row)) + (" *" if differs(row) else "")
+        for i, (point, lines) in enumerate(cells.items()):
+            body = [[metric, unit, *line] for (metric, unit), line in lines.items()]
+            title = "Kernels" + (f": {point}" if point != "all" else "")
+            out.add(Table(f"kernels-{i + 1}", title, ["metric", "unit", "simulator", *names], body, left=2))
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        told = {
+            name: [
+                {
+                    "point": row.point, "metric": row.metric, "unit": row.unit, "baseline": row.baseline.mean,
+                    "value": row.other.mean, "differs": differs(row),
+                }
+                for row in rows
+            ]
+            for name, rows in self.rows.items()
+        }  # fmt: skip
+        return {"title": self.title, "seeds": self.seeds, "kernels": told}
+
+
+def differs(row: Row) -> bool:
+    """The interval of the difference does not hold zero."""
+    half = row.difference.half
+    return not math.isnan(half) and abs(row.difference.mean) > half
+
+
+def _digits(row: Row) -> int:
+    return 1 if row.baseline.mean >= 100 or row.unit == "%" else 2 if row.unit else 3
+
+
+def matrix(
+    scenario: Scenario, names: Sequence[str], *, out: Path, seeds: int | None = None, jobs: int | None = None, quiet: bool = False
+) -> Matrix:  # fmt: skip
+    """Runs the experiment in the simulator and in each of these kernels, into folders of ``out``."""
+    kernels = [Kernel(kernel=name) for name in names]
+    cores = [core for _, core in scenario.points()]
+    for one in kernels:  # refused before the first has worked for nothing
+        one.check(cores)
+    baseline = world(DEFAULT)
+    ours = scenario.run(seeds=seeds, jobs=jobs, out=out / baseline.name, quiet=quiet, world=baseline)
+    rows: dict[str, list[Row]] = {}
+    for one in kernels:
+        name = f"{one.built.release} {one.built.hash[:6]}"
+        theirs = scenario.run(seeds=seeds, jobs=jobs, out=out / one.built.hash[:12], quiet=quiet, world=one)
+        pairs = zip(by_point(ours), by_point(theirs), strict=True)
+        rows[name] = [row for (point, first), (_, second) in pairs for row in rows_of(point.name, first, second)]
+    return Matrix(scenario.title, len(ours.seeds), rows)

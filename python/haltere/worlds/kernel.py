@@ -1,0 +1,112 @@
+"""The kernel world: real Linux in virtual time, as an ordinary user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .. import _core, kernels
+from ..errors import InputError
+from .base import Made, World, option
+from .wire import ftp_server
+
+__all__ = ["Kernel"]
+
+#: Where the links of an experiment may be.
+ROUTERS = ("auto", "kernel", "user")
+
+
+@dataclass(frozen=True)
+class Kernel(World):
+    """A Linux kernel as an ordinary process, whose clock moves only when nothing is left to do. One boot a run."""
+
+    kernel: str = option("", "which kernel: how its release or hash begins (default: the one built last)")
+    router: str = option(
+        "auto",
+        "where the links are: in the guest's `kernel`, in `user` space, or `auto`: in the kernel if it can do the experiment",
+    )
+    gso: bool = option(False, "hosts hand buffers of up to 64 kB to their link, and queues hold them as one packet")
+
+    control: str = option(
+        "", "controls of the kernel instead of those in the file, such as reno=foo; several with commas between"
+    )
+    pcap: str = option(
+        "", "folder for a capture of each new run: the head of every packet that leaves or reaches a host"
+    )
+
+    name = "kernel"
+    about = "Real Linux TCP in virtual time: a kernel as an ordinary process, never late, the same bytes for the same seed; see `haltere kernel`."
+    title = "kernel world"
+    place = "in the kernel world"
+    beside_the_seed = "In the kernel world a run is a function of scenario, seed and kernel."
+    elsewhere = False
+    study_files = "wire"
+
+    def __post_init__(self) -> None:
+        if self.router not in ROUTERS:
+            raise InputError(f"router must be one of {', '.join(f'`{one}`' for one in ROUTERS)}, got `{self.router}`")
+        self._controls()
+
+    @cached_property
+    def built(self) -> kernels.Kernel:
+        """The kernel that runs are made in."""
+        return kernels.find(self.kernel)
+
+    @property
+    def key_part(self) -> str:
+        """The kernel, its program and the options: a run is a function of them."""
+        return (
+            f" {self.name} {self.built.hash} {self.built.told['guest']} {json.dumps(self._options(), sort_keys=True)}"
+        )
+
+    def check(self, scenarios: Sequence[_core.Scenario]) -> None:
+        """Refuses what the kernel cannot run, and runs without a kernel."""
+        stand_ins = self._controls()
+        for name in stand_ins.values():
+            if name not in self.built.controls:
+                has = ", ".join(self.built.controls)
+                raise InputError(
+                    f"control must be one that the kernel has ({has}), got `{name}`; `haltere kernel build --add tcp_{name}.c` adds one"
+                )
+        for scenario in scenarios:
+            _core.kernel_check(scenario, [*self.built.controls, *stand_ins])
+
+    def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
+        """Boots a kernel and makes one run in it."""
+        built = self.built
+        told = self._options() | {"ftp_server": ftp_server()}
+        if self.pcap:
+            folder = Path(self.pcap)
+            folder.mkdir(parents=True, exist_ok=True)
+            told |= {"pcap": str(folder.resolve() / f"{scenario.hash(seed)[:12]}-seed{seed}.pcap")}
+        return _core.kernel_run(scenario, seed, str(built.vmlinux), str(built.guest), json.dumps(told), progress)
+
+    def notes(self, made: Made) -> Mapping[str, Any]:
+        """The kernel, and what its links counted."""
+        told = made.wire if isinstance(made, _core.Run) else None
+        about = {"release": self.built.release, "hash": self.built.hash, "config": self.built.told["config"]}
+        return {self.name: {**about, **(json.loads(told) if told else {})}}
+
+    def remarks(self, notes: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Which kernel, where the links were, and how late packets left them."""
+        runs = [one[self.name] for one in notes if self.name in one]
+        if not runs:
+            return []
+        late = max(one["late_us"]["max"] for one in runs)
+        places = " and ".join(sorted({one["fabric"] for one in runs}))
+        which = " and ".join(sorted({f"{one['release']} ({one['hash'][:12]})" for one in runs}))
+        return [f"Linux {which}; links in the guest's {places} space; the latest packet left {late:.2f} us late."]
+
+    def _controls(self) -> dict[str, str]:
+        pairs = [one.split("=") for one in self.control.split(",") if one]
+        if not all(len(pair) == 2 and all(pair) for pair in pairs):
+            raise InputError(f"control must be NAME=NAME, such as reno=foo, got `{self.control}`")
+        return dict(pairs)
+
+    def _options(self) -> dict[str, Any]:
+        """What decides a run beside scenario, seed and kernel."""
+        return {"router": self.router, "gso": self.gso, "controls": self._controls()}

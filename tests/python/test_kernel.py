@@ -1,0 +1,324 @@
+"""The kernel world. Its runs need a kernel, which takes minutes to build: they skip if none is built.
+
+``haltere kernel build`` once, or ``HALTERE_TEST_KERNEL=6.1`` to have the tests build one, makes them run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, command, haltere
+from haltere import InputError, _core, kernels
+from haltere.api import Scenario
+from haltere.kernels import build as building
+from haltere.worlds import world
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a guest kernel needs Linux")
+
+EXPERIMENT = """\
+title = "Four controls, a ping and datagrams"
+duration = "3s"
+warmup = "1s"
+seeds = 2
+
+[topology.dumbbell]
+pairs = 4
+access = { rate = "100Mbit", delay = "1ms" }
+bottleneck = { rate = "10Mbit", delay = "8ms", queue = { kind = "fq_codel" } }
+
+[[traffic]]
+kind = "bulk"
+pairs = "all"
+congestion = ["cubic", "reno", "bbr", "vegas"]
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+pairs = [1]
+interval = "50ms"
+
+[[traffic]]
+kind = "cbr"
+pairs = [2]
+rate = "500kbit"
+"""
+
+
+UPLOADS = """\
+title = "Uploads"
+duration = "6s"
+seeds = 1
+
+[topology.dumbbell]
+pairs = 1
+access = { rate = "100Mbit" }
+bottleneck = { rate = "5Mbit", delay = "2ms", queue = { kind = "rafle" } }
+
+[[traffic]]
+kind = "ftp"
+congestion = "cubic"
+files = ["5kB", "60kB"]
+tasks = 3
+jitter = "0s"
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> kernels.Kernel:
+    """A kernel that is built; with ``HALTERE_TEST_KERNEL`` it is built now."""
+    wanted = os.environ.get("HALTERE_TEST_KERNEL", "")
+    if wanted:
+        return building.build(wanted)
+    if not kernels.built():
+        pytest.skip(f"needs a guest kernel: haltere kernel build ({kernels.COST}), or HALTERE_TEST_KERNEL=6.1")
+    return kernels.find()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "net.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+def guests() -> list[str]:
+    """The processes of guests that run."""
+    told = []
+    for name in Path("/proc").iterdir():
+        if name.name.isdigit():
+            try:
+                told.append((name / "cwd").readlink().name)
+            except OSError:
+                continue
+    return [one for one in told if one.startswith("haltere-guest-")]
+
+
+@pytest.fixture
+def nobody_left() -> Iterator[None]:
+    yield
+    deadline = time.monotonic() + 5
+    while guests() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not guests(), "a guest outlived its command"
+
+
+def test_without_a_kernel_a_run_says_how_to_get_one(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    done = haltere("run", file.name, "--world", "kernel", cwd=file.parent)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "run `haltere kernel build` (once, about 5 minutes" in done.stderr
+    assert not (file.parent / "results").exists()
+    listed = haltere("kernel", "list", cwd=file.parent)
+    assert listed.returncode == 0 and listed.stdout.startswith("none; ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["7.0"], "version must be one of 6.1, 6.12, got `7.0`"),
+        (["--source", "."], "--source must be a tree of Linux"),
+        (["--add", "foo.c"], "--add must be a file named tcp_NAME.c"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(arguments: list[str], told: str, tmp_path: Path) -> None:
+    done = haltere("kernel", "build", *arguments, cwd=tmp_path)
+    assert done.returncode == 2 and told in done.stderr, done.stderr
+
+
+def test_missing_programs_are_named_with_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        building.shutil, "which", lambda name: None if name in ("flex", "bison") else f"/usr/bin/{name}"
+    )
+    with pytest.raises(InputError, match="missing: flex, bison; on Debian: apt-get install bison flex"):
+        building.build()
+
+
+def test_a_kernel_is_found_by_release_or_hash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for hash, release, when in (("aa" * 8, "6.1.192-haltere", "1"), ("bb" * 8, "6.12.117-haltere", "2")):
+        folder = kernels.cache() / hash
+        folder.mkdir(parents=True)
+        (folder / "kernel.json").write_text(json.dumps({"release": release, "hash": hash, "built": when}))
+    assert [one.release for one in (kernels.find(), kernels.find("6.1."), kernels.find("aa"))] == [
+        "6.12.117-haltere", "6.1.192-haltere", "6.1.192-haltere",
+    ]  # fmt: skip
+    with pytest.raises(
+        InputError,
+        match=r"kernel must be one that is built \(6.12.117-haltere \(b+\), .*got `5.10`; run `haltere kernel build 5.10`",
+    ):
+        kernels.find("5.10")
+
+
+@pytest.mark.usefixtures("kernel", "nobody_left")
+def test_two_guests_at_once_and_one_alone_give_the_same_bytes(file: Path, tmp_path: Path) -> None:
+    core = Scenario.load(file)._core
+
+    def run(name: str, seed: int) -> tuple[str, bytes]:
+        digest = world("kernel", pcap=str(tmp_path / name)).run(core, seed, _core.Progress()).digest()
+        (packets,) = (tmp_path / name).glob(f"*-seed{seed}.pcap")
+        return digest, packets.read_bytes()
+
+    alone = run("alone", 1)
+    # Three guests at once on any machine: the clock of none sees the others.
+    with ThreadPoolExecutor(3) as pool:
+        one, other, again = pool.map(run, ("one", "other", "again"), (1, 2, 1))
+    assert alone == one == again
+    # Magic number of pcap with nanoseconds; some 3,000 packets, each as it leaves a host and as it reaches one.
+    assert alone[1][:4] == bytes.fromhex("4d3cb2a1") and len(alone[1]) > 5000 * (16 + 66)
+    assert other[0] != alone[0] and other[1] != alone[1]
+
+
+@pytest.mark.usefixtures("nobody_left")
+def test_a_run_fills_the_same_tables_and_is_never_late(file: Path, kernel: kernels.Kernel) -> None:
+    done = haltere("run", file.name, "--world", "kernel", "--jobs", "2", cwd=file.parent)
+    assert done.returncode == 0, done.stderr
+    folder = file.parent / "results" / "net-kernel"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["world"] == "kernel" and manifest["complete"]
+    for run in manifest["runs"]:
+        told = run["kernel"]
+        assert (told["hash"], told["fabric"], told["router"]["unaccounted"]) == (kernel.hash, "kernel", 0)
+        assert told["release"] == kernel.release and told["late_us"]["max"] < 5
+    # What is there is not run again.
+    again = haltere("run", file.name, "--world", "kernel", cwd=file.parent)
+    assert again.returncode == 0 and json.loads((folder / "manifest.json").read_text())["runs"] == manifest["runs"]
+    hashes = haltere("hash", folder, cwd=file.parent).stdout
+    assert all(run["digest"] in hashes for run in manifest["runs"])
+
+
+@pytest.mark.usefixtures("kernel")
+def test_both_routers_carry_what_the_link_can(file: Path) -> None:
+    """The same plan, the links in the kernel and in user space: the same sums, though not the same packets."""
+    core = Scenario.load(file)._core
+    sums = {}
+    for router in ("kernel", "user"):
+        import pyarrow
+
+        run = world("kernel", router=router).run(core, 3, _core.Progress())
+        links = pyarrow.table(run.tables()["links"]).to_pylist()
+        (bottleneck,) = [one for one in links if one["link"] == "left>right"]
+        sums[router] = bottleneck["sent_bytes_after_warmup"] * 8e-6 / 2
+    assert sums["kernel"] == pytest.approx(10, abs=0.05) and sums["user"] == pytest.approx(10, abs=0.05)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_linux_lacks_is_refused_with_the_line_in_the_file(file: Path) -> None:
+    done = haltere("run", file.name, "--world", "kernel", "--set", "traffic.0.congestion=bbr3", cwd=file.parent)
+    assert done.returncode == 2 and "congestion must be one that this kernel has" in done.stderr, done.stderr
+    assert not (file.parent / "results").exists()
+
+
+@pytest.mark.usefixtures("kernel", "nobody_left")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_outlives_the_command(file: Path, how: signal.Signals) -> None:
+    arguments = command("run", file.name, "--world", "kernel", "--set", "duration=600s", "--seeds", "1")
+    running = subprocess.Popen(arguments, cwd=file.parent, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not guests() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    assert guests(), "it has started"
+    running.send_signal(how)
+    running.communicate(timeout=60)
+    assert running.returncode in (130, -how)
+
+
+@pytest.mark.usefixtures("nobody_left")
+def test_a_kernel_that_stops_is_told_from_its_console(file: Path, kernel: kernels.Kernel, tmp_path: Path) -> None:
+    program = tmp_path / "no-init"
+    program.write_text("not a program")
+    program.chmod(0o755)
+    with pytest.raises(_core.HaltereError, match=r"the guest kernel stopped: .*Kernel panic"):
+        _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(program))
+
+
+SPINS = "int main(void) { for (;;) {} }"
+EATS = """
+#include <stdlib.h>
+#include <string.h>
+int main(void) { for (;;) memset(malloc(1 << 20), 1, 1 << 20); }
+"""
+
+
+@pytest.mark.usefixtures("nobody_left")
+@pytest.mark.parametrize(
+    ("program", "patience", "told"),
+    [
+        (
+            SPINS,
+            3,
+            r"the guest kernel used \d+ s of processor time while its clock stood still at 0.000 s; a program in it waits",
+        ),
+        (EATS, 100, r"the guest kernel ran out of its 768M of memory: .*"),
+    ],
+)
+def test_a_guest_that_hangs_or_eats_its_memory_is_ended_and_told(
+    program: str,
+    patience: int,
+    told: str,
+    file: Path,
+    kernel: kernels.Kernel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "init.c").write_text(program)
+    made = subprocess.run(["gcc", "-static", "-O1", "-o", "init", "init.c"], cwd=tmp_path, capture_output=True)
+    if made.returncode:
+        pytest.skip("needs gcc and a static libc")
+    monkeypatch.setenv("HALTERE_KERNEL_PATIENCE", str(patience))
+    with pytest.raises(_core.HaltereError, match=told):
+        _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(tmp_path / "init"))
+
+
+def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.Kernel) -> None:
+    arguments = ("kernel", "matrix", file.name, "--kernels", kernel.hash, "--seeds", "2")
+    done = haltere(*arguments, "--json", cwd=file.parent)
+    assert done.returncode == 0, done.stderr
+    ((name, rows),) = json.loads(done.stdout)["kernels"].items()
+    assert name.startswith(kernel.release)
+    told = {row["metric"]: row for row in rows}
+    assert told["left>right: utilisation"]["value"] > 0.9 * told["left>right: utilisation"]["baseline"]
+    # The runs are there: this takes no time.
+    text = haltere(*arguments, cwd=file.parent).stdout
+    assert "simulator" in text and name in text
+
+
+def test_uploads_have_their_server_from_the_host(tmp_path: Path, kernel: kernels.Kernel) -> None:
+    pytest.importorskip("pyftpdlib", reason="uploads need pyftpdlib")
+    (tmp_path / "up.toml").write_text(UPLOADS)
+    runs = [haltere("run", "up.toml", "--world", "kernel", "--out", out, cwd=tmp_path) for out in ("one", "two")]
+    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr
+    digests = [
+        json.loads((tmp_path / out / "manifest.json").read_text())["runs"][0]["digest"] for out in ("one", "two")
+    ]
+    assert digests[0] == digests[1]
+
+
+def test_multipath_and_hysteresis_with_returned_packets_run(tmp_path: Path, kernel: kernels.Kernel) -> None:
+    import pyarrow
+
+    scenario = Scenario.load(ROOT / "papers" / "mptcp-red" / "wire.toml").with_values(
+        {"duration": "6s", "warmup": "2s"}
+    )
+    tables = world("kernel").run(scenario._core, 1, _core.Progress()).tables()
+    paths = pyarrow.table(tables["paths"]).to_pylist()
+    assert {row["path"] for row in paths} == {0, 1}
+    returned = Scenario.load(ROOT / "papers" / "dctcp-hysteresis" / "wire.toml").with_values(
+        {"duration": "9s", "warmup": "6s"}
+    )
+    links = pyarrow.table(
+        world("kernel").run(returned.points()[0][1], 1, _core.Progress()).tables()["links"]
+    ).to_pylist()
+    assert sum(link["marked"] for link in links) > 0
