@@ -335,7 +335,7 @@ impl Flow {
     }
 
     /// The rate of the path from now on.
-    #[allow(dead_code)] // each test binary has this module, and not all use it
+    #[allow(dead_code)]
     pub fn set_rate(&mut self, rate: Rate) {
         self.path.rate = rate;
     }
