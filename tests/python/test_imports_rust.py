@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/Cargo.toml"))
 LARGEST = 4
-KNOWN: dict[str, int] = {"haltere-transport": 5}
+KNOWN: dict[str, int] = {}
 """Crates that are not there yet, with the files of their largest circle: it must not grow."""
 
 

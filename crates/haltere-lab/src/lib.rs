@@ -7,6 +7,7 @@
 //! A traffic kind is one file of `traffic`, a topology one file of `topology`, each with one line in the registry of its folder.
 
 mod build;
+mod error;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]

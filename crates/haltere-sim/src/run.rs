@@ -8,7 +8,7 @@ use crate::engine::event::{Kind, Target};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::large_pages;
 use crate::error::RunError;
-use crate::net::fabric::{DELIVER, Fabric, Port, kind};
+use crate::net::fabric::{DELIVER, Fabric, Port};
 use crate::net::link::Link;
 use crate::net::packet::{Header, Marks, Packet, Pool};
 use crate::prefetcher::Prefetcher;
@@ -89,7 +89,7 @@ impl<'a> Network<'a> {
             let ports = ports(plan, flow, index, &mut fabric)?;
             let more = path_ports(plan, flow, index, &mut fabric)?;
             flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed })?);
-            fabric.schedule(flow.start, kind::START, index);
+            fabric.schedule(flow.start, Kind::Start, index);
         }
         let spawned = SpawnedFlows::new(plan);
         let prefetcher = Prefetcher::default();
@@ -157,19 +157,19 @@ impl<'a> Network<'a> {
                 let packet = self.fabric.pool.flights.take(index as u32);
                 self.receive_or_forward(packet);
             }
-            kind::TIMER => match arrivals::slot(index) {
+            Kind::Timer => match arrivals::slot(index) {
                 Some(slot) => self.spawned.on_timer(slot, index % 2, &mut self.fabric),
                 None => self.flows[index / 2].on_timer(index % 2, &mut self.fabric),
             },
-            kind::APP => match &mut self.flows[index] {
+            Kind::App => match &mut self.flows[index] {
                 flow if flow.spawns() => self.spawned.spawn(index, &self.plan, &mut self.fabric),
                 flow => flow.step(&mut self.fabric),
             },
-            kind::START => match &mut self.flows[index] {
+            Kind::Start => match &mut self.flows[index] {
                 flow if flow.spawns() => self.spawned.start(index, &mut self.fabric),
                 flow => flow.start(&mut self.fabric),
             },
-            kind::STOP => self.flows[index].stop(&mut self.fabric),
+            Kind::Stop => self.flows[index].stop(&mut self.fabric),
             Kind::Record => self.recorder.on_event(index, &mut self.fabric, &self.flows),
         }
         if !self.fabric.pool.ahead.is_empty() {

@@ -2,7 +2,8 @@
 
 pub(crate) mod verify;
 
-use crate::scenario::{Experiment, ScenarioError};
+use crate::error::ScenarioError;
+use crate::scenario::experiment::Experiment;
 use crate::topology::{Drawing, Network};
 use crate::traffic;
 use haltere_plan::plan::{Measure, Plan};

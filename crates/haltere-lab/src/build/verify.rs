@@ -1,7 +1,7 @@
 //! Checks that look at more than one key, and those that the mechanisms make themselves.
 
-use crate::scenario::Experiment;
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::scenario::experiment::Experiment;
 use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_plan::FULL_PACKET;
 use haltere_plan::plan::{LinkPlan, Plan};

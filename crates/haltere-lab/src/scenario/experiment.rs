@@ -3,9 +3,9 @@
 //! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these doc comments and defaults. They
 //! stand nowhere else.
 
-use super::error::{Fault, FaultKind, ScenarioError};
 use super::precision::Precision;
 use super::sweep::Sweep;
+use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::{Topology, Traffic};
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur};

@@ -1,16 +1,15 @@
 //! The experiment file: reading, checking, filling in, and the points of its sweep.
 
-pub(crate) mod error;
-mod experiment;
-mod overrides;
+pub(crate) mod experiment;
+pub(crate) mod overrides;
 mod points;
 mod precision;
 mod renamed;
 mod sweep;
 mod text;
 
-use error::FaultKind;
-pub use error::ScenarioError;
+use crate::error::FaultKind;
+pub use crate::error::ScenarioError;
 pub use experiment::{Every, Experiment, MeasureSpec};
 use haltere_plan::Fault;
 pub use overrides::Overrides;

@@ -1,8 +1,8 @@
 //! Sweeps: a grid of points, each a scenario of its own.
 
-use super::error::{Fault, FaultKind, ScenarioError};
 use super::sweep::{Grid, Settings};
 use super::{Scenario, build, renamed};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use serde_json::{Map, Value};
 
 /// The most points of one sweep.

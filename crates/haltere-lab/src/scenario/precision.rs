@@ -1,6 +1,6 @@
 //! The stopping rule: as many seeds as it takes, instead of a number of them.
 
-use super::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_units::Prob;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};

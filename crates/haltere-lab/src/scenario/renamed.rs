@@ -3,8 +3,8 @@
 //! Before an experiment is held against the schema its old keys become the new ones, so that nothing else knows of them. Each leaves a
 //! line in [`Scenario::warnings`](super::Scenario::warnings), which the command line prints.
 
-use super::error::{Fault, FaultKind, ScenarioError};
 use super::text::Source;
+use crate::error::{Fault, FaultKind, ScenarioError};
 use serde_json::{Map, Value};
 
 /// A key of a table that has another name now.

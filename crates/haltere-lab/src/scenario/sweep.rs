@@ -1,6 +1,6 @@
 //! The table `sweep`: axes of a grid, axes that change together, axes of some combinations only, and combinations that are left out.
 
-use super::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! TOML to plain values, with the line on which each key stands.
 
-use super::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
 use std::path::Path;

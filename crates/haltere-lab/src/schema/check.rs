@@ -4,7 +4,7 @@
 //! `kind`, a bare zero becomes text, a table without `kind` takes the default's. After the check the typed
 //! structures read the value without failing.
 
-use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use haltere_queue::threshold::Level;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
 use serde_json::{Map, Value};
@@ -471,7 +471,10 @@ mod tests {
         quantities(crate::schema::schema(), &mut formats);
         assert!(formats.contains(&"level") && formats.contains(&"duration"), "{formats:?}");
         for format in formats {
-            assert!(rule_of(format).is_some(), "`{format}` has no parser: a wrong text would be called a bug of Haltere");
+            assert!(
+                rule_of(format).is_some(),
+                "`{format}` has no parser: a wrong text would be called a bug of Haltere"
+            );
         }
     }
 }

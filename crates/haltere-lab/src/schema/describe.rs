@@ -2,7 +2,7 @@
 
 use super::kinds::{ALL, Kind};
 use super::schema;
-use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
 use serde_json::{Value, json};
 
 /// The kinds of names that [`names`] lists.

@@ -8,7 +8,8 @@ use haltere_transport::multipath::correlation::CorrelatorParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use serde_json::{Value, json};
 
-use crate::scenario::{Topology, Traffic};
+use crate::topology::Topology;
+use crate::traffic::Traffic;
 
 /// A kind of names, such as the queue disciplines.
 pub(super) struct Kind {

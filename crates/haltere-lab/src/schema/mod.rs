@@ -7,7 +7,7 @@ mod kinds;
 
 pub use describe::{describe, kinds, names};
 
-use crate::scenario::Experiment;
+use crate::scenario::experiment::Experiment;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 

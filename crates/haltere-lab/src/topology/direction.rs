@@ -1,7 +1,7 @@
 //! One direction of a link: from what is written to what the plan takes.
 
 use super::{Link, default_queue, varying};
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::varying::Varying;
 use haltere_units::{Bytes, Rate, Size};
 

@@ -1,7 +1,7 @@
 //! Pairs of hosts on both sides of one bottleneck.
 
 use super::{Context, Direction, Hint, Link, Network, TopologyKind, both};
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::rng::Rng;
 use haltere_units::{Dur, Prob};
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Hosts under three tiers of equal switches.
 
 use super::{Context, Hint, Link, Network, TopologyKind, both};
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

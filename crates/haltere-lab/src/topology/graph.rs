@@ -1,7 +1,7 @@
 //! Any nodes and links.
 
 use super::{Context, Link, Network, TopologyKind, both, slowest, watched};
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Hosts at leaf switches, each of which is joined to every spine switch.
 
 use super::{Context, Hint, Link, Network, TopologyKind, both};
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! A link, as written in an experiment file.
 
 use super::TraceSpec;
-use crate::scenario::Overrides;
+use crate::scenario::overrides::Overrides;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 use schemars::JsonSchema;

@@ -18,7 +18,7 @@ pub(crate) use link::{Handover, Link, Step, default_queue};
 pub(crate) use network::{Hint, Network};
 pub(crate) use trace::{TraceSpec, read_files};
 
-use crate::scenario::ScenarioError;
+use crate::error::ScenarioError;
 use haltere_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

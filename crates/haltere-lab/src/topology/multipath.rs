@@ -3,8 +3,8 @@
 //! Heterogêneas sem Fio", figure 5 and table 1.
 
 use super::{Context, Link, Network, TopologyKind, both, watched};
-use crate::scenario::Overrides;
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::scenario::overrides::Overrides;
 use haltere_units::{Dur, Prob, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
 use super::{Context, Direction, Handover, Link};
-use crate::scenario::Experiment;
-use crate::scenario::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::scenario::experiment::Experiment;
 use crate::traffic::FlowDraft;
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::routes::Routes;

@@ -1,7 +1,7 @@
 //! Hosts around one switch whose processor all packets share.
 
 use super::{Context, Direction, Hint, Link, Network, TopologyKind, both, default_queue};
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::FULL_PACKET;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Rate};

@@ -3,7 +3,7 @@
 //! An experiment holds its traces: when it is read, the name of a file is replaced by its times. So a run depends on nothing but the
 //! experiment and the random seed, on any machine.
 
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;

@@ -1,8 +1,9 @@
 //! Links whose rate or delay changes: from what is written to what the plan says.
 
 use super::{Handover, Link, Network, Step, TraceSpec};
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
-use crate::scenario::{Experiment, Overrides};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::scenario::experiment::Experiment;
+use crate::scenario::overrides::Overrides;
 use haltere_plan::FULL_PACKET;
 use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Bytes, Dur, Rate};

@@ -1,7 +1,7 @@
 //! TCP that always has something to send, or sends a number of bytes.
 
 use super::{About, Ends, Entry, TcpSide, TrafficKind};
-use crate::scenario::ScenarioError;
+use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, BulkPlan};
 use haltere_units::Bytes;
 use schemars::JsonSchema;

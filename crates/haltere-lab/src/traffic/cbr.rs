@@ -1,7 +1,7 @@
 //! UDP at a constant rate.
 
 use super::{About, Ends, Entry, TrafficKind};
-use crate::scenario::ScenarioError;
+use crate::error::ScenarioError;
 use haltere_plan::app::MAX_DATAGRAM;
 use haltere_plan::plan::{AppPlan, CbrPlan};
 use haltere_units::{Bytes, Rate};

@@ -1,7 +1,7 @@
 //! Durations that may be drawn from a distribution.
 
 use super::Entry;
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::plan::DurationDistribution;
 use haltere_units::Dur;
 use schemars::JsonSchema;

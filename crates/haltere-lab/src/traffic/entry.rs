@@ -2,8 +2,8 @@
 
 use super::{Direction, Ends, Pairs, Traffic};
 use crate::build::at;
-use crate::scenario::Experiment;
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::scenario::experiment::Experiment;
 use crate::topology::Network;
 use haltere_plan::plan::{DurationDistribution, FlowPlan};
 use haltere_plan::rng::Rng;

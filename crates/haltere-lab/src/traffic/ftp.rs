@@ -1,8 +1,8 @@
 //! Files uploaded by FTP.
 
 use super::{About, Ends, Entry, TcpSide, TrafficKind};
-use crate::scenario::ScenarioError;
-use crate::scenario::error::FaultKind;
+use crate::error::FaultKind;
+use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, FtpPlan, TcpPlan, Work};
 use haltere_units::Bytes;
 use schemars::JsonSchema;

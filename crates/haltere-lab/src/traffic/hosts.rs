@@ -1,7 +1,7 @@
 //! What the kinds share that choose their hosts themselves, and those whose flows arrive during the run.
 
 use super::{Ends, Entry, TcpSide};
-use crate::scenario::error::{FaultKind, ScenarioError};
+use crate::error::{FaultKind, ScenarioError};
 use haltere_plan::plan::{AppPlan, ArrivalsPlan, TcpPlan};
 use haltere_units::Rate;
 

@@ -1,8 +1,8 @@
 //! Many hosts send to one at a time, in rounds.
 
 use super::{About, Ends, Entry, TcpSide, TrafficKind, a_second};
-use crate::scenario::ScenarioError;
-use crate::scenario::error::FaultKind;
+use crate::error::FaultKind;
+use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, ArrivalsPlan, Pattern};
 use haltere_plan::sizes::SizeDistribution;
 use haltere_units::{Bytes, Dur};

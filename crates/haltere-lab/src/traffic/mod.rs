@@ -17,7 +17,7 @@ pub(crate) use entry::{Entry, FlowDraft, flows};
 pub(crate) use sizes::{SizesSpec, read_files};
 pub(crate) use tcp::TcpSide;
 
-use crate::scenario::ScenarioError;
+use crate::error::ScenarioError;
 use haltere_plan::plan::AppPlan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use super::{About, Ends, Entry, TcpSide, TrafficKind};
 use crate::build::at;
-use crate::scenario::ScenarioError;
-use crate::scenario::error::{Fault, FaultKind};
+use crate::error::ScenarioError;
+use crate::error::{Fault, FaultKind};
 use haltere_plan::plan::{AppPlan, MultipathPlan, PathPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_units::{Bytes, Dur, Rate};

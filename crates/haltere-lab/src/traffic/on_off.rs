@@ -2,8 +2,8 @@
 
 use super::duration::one_second;
 use super::{About, DurationSpec, Ends, Entry, TcpSide, TrafficKind};
-use crate::scenario::ScenarioError;
-use crate::scenario::error::FaultKind;
+use crate::error::FaultKind;
+use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, DurationDistribution, OnOffPlan};
 use haltere_units::{Bytes, Dur, Rate};
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Each host sends to one other host and receives from one.
 
 use super::{About, Ends, Entry, TcpSide, TrafficKind};
-use crate::scenario::ScenarioError;
+use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, BulkPlan};
 use haltere_plan::rng::Rng;
 use haltere_units::Bytes;

@@ -1,8 +1,8 @@
 //! ICMP echo requests and their replies.
 
 use super::{About, Ends, Entry, TrafficKind, a_second};
-use crate::scenario::ScenarioError;
-use crate::scenario::error::FaultKind;
+use crate::error::FaultKind;
+use crate::error::ScenarioError;
 use haltere_plan::app::MAX_DATAGRAM;
 use haltere_plan::plan::{AppPlan, PingPlan};
 use haltere_units::{Bytes, Dur};

@@ -1,8 +1,8 @@
 //! TCP flows that arrive as a Poisson process.
 
 use super::{About, Ends, Entry, SizesSpec, TcpSide, TrafficKind};
-use crate::scenario::ScenarioError;
-use crate::scenario::error::FaultKind;
+use crate::error::FaultKind;
+use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, ArrivalsPlan, Pattern};
 use haltere_units::{Dur, Prob};
 use schemars::JsonSchema;

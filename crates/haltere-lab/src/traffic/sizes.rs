@@ -1,6 +1,6 @@
 //! Distributions of flow sizes: published ones, and tables of the user's own.
 
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::sizes::{self, SizeDistribution, TableFault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use super::Entry;
 use crate::build::verify;
-use crate::scenario::Overrides;
-use crate::scenario::error::{Fault, FaultKind, ScenarioError};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::scenario::overrides::Overrides;
 use haltere_congestion::CongestionParams;
 use haltere_plan::plan::TcpPlan;
 use haltere_transport::TcpParams;

@@ -6,8 +6,9 @@
 
 use super::tcp::Tcp;
 use super::{App, Place};
+use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
-use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Marks, Packet};
 use haltere_plan::Plan;
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
@@ -121,7 +122,7 @@ impl SpawnedFlows {
         let source = &mut self.sources[at];
         source.next = source.arrivals.next();
         if let Some(arrival) = source.next {
-            fabric.schedule(arrival.at, kind::APP, source.index);
+            fabric.schedule(arrival.at, Kind::App, source.index);
         }
     }
     /// Starts the next flow of the entry at `index` of the plan.

@@ -2,7 +2,8 @@
 //! Model: a packet at the start and then one every `packet / rate`, exactly and without drift, until `stop`.
 
 use super::{App, Place, is_over, payload, positive_rate};
-use crate::net::fabric::{Fabric, Port, kind};
+use crate::engine::event::Kind;
+use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Body, Packet, UDP_HEADER};
 use haltere_plan::plan::{CbrPlan, FlowPlan};
 use haltere_plan::record::FlowRecord;
@@ -55,7 +56,7 @@ impl App for Cbr {
         self.packets_sent += 1;
         self.port.send(UDP_HEADER + self.payload, self.ecn, Body::Udp(self.payload), fabric);
         let next = fabric.now + self.clock.next(Bytes::new(u64::from(self.payload)));
-        fabric.schedule(next, kind::APP, self.index);
+        fabric.schedule(next, Kind::App, self.index);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         if let (1, Body::Udp(bytes)) = (side, fabric.pool.open(&packet)) {

@@ -24,8 +24,9 @@
 //! acknowledgements) is forgotten, and packets of old connections are not answered with RST.
 
 use super::{App, Place, is_over};
+use crate::engine::event::Kind;
 use crate::engine::timer::Alarms;
-use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
 use haltere_plan::Record;
 use haltere_plan::plan::{FlowPlan, FtpPlan, TcpPlan, Work};
@@ -227,7 +228,7 @@ impl Ftp {
             }
             let at = next.max(fabric.now);
             if next != Time::NEVER && self.alarms[side].wants(at) {
-                fabric.schedule(at, kind::TIMER, 2 * self.index + side);
+                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
             }
         }
     }

@@ -22,9 +22,9 @@ use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 pub(crate) trait App {
     /// Its start has come.
     fn start(&mut self, fabric: &mut Fabric);
-    /// An event that it asked for (`kind::APP`) is due.
+    /// An event that it asked for (`Kind::App`) is due.
     fn step(&mut self, _fabric: &mut Fabric) {}
-    /// Its stop has come, for which it asked (`kind::STOP`).
+    /// Its stop has come, for which it asked (`Kind::Stop`).
     fn stop(&mut self, _fabric: &mut Fabric) {}
     /// The timer of the endpoint at `side` is due.
     fn on_timer(&mut self, _side: usize, _fabric: &mut Fabric) {}

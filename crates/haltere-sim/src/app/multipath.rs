@@ -4,8 +4,9 @@
 //! has sent by the packet's identification, and the other end looks it up when the packet arrives.
 
 use super::{App, Place, is_over, positive_rate, positive_span};
+use crate::engine::event::Kind;
 use crate::engine::timer::Alarms;
-use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
 use haltere_plan::Record;
 use haltere_plan::plan::{FlowPlan, MultipathPlan, PathPlan};
@@ -159,7 +160,7 @@ impl Multipath {
         if let Some(at) = self.ends[side].next_timeout() {
             let at = at.max(now);
             if self.alarms[side].wants(at) {
-                fabric.schedule(at, kind::TIMER, 2 * self.index + side);
+                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
             }
         }
     }
@@ -174,12 +175,12 @@ impl Multipath {
 impl App for Multipath {
     fn start(&mut self, fabric: &mut Fabric) {
         if let Some(stop) = self.stop {
-            fabric.schedule(stop, kind::STOP, self.index);
+            fabric.schedule(stop, Kind::Stop, self.index);
         }
         let times = |path: &PathPlan| [path.join, path.leave];
         let now = fabric.now;
         for at in self.paths.iter().flat_map(times).flatten().filter(|at| *at > now) {
-            fabric.schedule(at, kind::APP, self.index);
+            fabric.schedule(at, Kind::App, self.index);
         }
         self.next_write = fabric.now;
         self.step(fabric);
@@ -206,7 +207,7 @@ impl App for Multipath {
             self.produced = (self.produced + self.packet).min(self.limit);
             self.writes.push_back((self.produced, now));
             self.next_write = now + self.gap;
-            fabric.schedule(self.next_write, kind::APP, self.index);
+            fabric.schedule(self.next_write, Kind::App, self.index);
         }
         self.transmit(CLIENT, fabric);
     }

@@ -2,7 +2,8 @@
 //! Source: RFC 792. The answer carries the request's ECN setting, as Linux copies the type-of-service octet.
 
 use super::{App, Place, is_over, payload, positive_span};
-use crate::net::fabric::{Fabric, Port, kind};
+use crate::engine::event::Kind;
+use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Body, Echo, Packet, UDP_HEADER};
 use haltere_plan::plan::{FlowPlan, PingPlan};
 use haltere_plan::record::{FlowRecord, PingSample};
@@ -57,7 +58,7 @@ impl App for Ping {
         self.requests += 1;
         let echo = Echo { sent: fabric.now, seq: self.requests as u16, payload: self.payload, reply: false };
         self.send(0, echo, fabric);
-        fabric.schedule(fabric.now + self.interval, kind::APP, self.index);
+        fabric.schedule(fabric.now + self.interval, Kind::App, self.index);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         let body = fabric.pool.open(&packet);

@@ -2,9 +2,10 @@
 
 use super::bulk::Bulk;
 use super::{AnySource, App, Place, Source};
+use crate::engine::event::Kind;
 use crate::engine::prefetch::{fetch, fetch_all};
 use crate::engine::timer::Alarms;
-use crate::net::fabric::{Fabric, Port, kind};
+use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Packet};
 use haltere_plan::Record;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
@@ -127,7 +128,7 @@ impl Tcp {
         if let Some(at) = socket.next_timeout() {
             let at = at.max(fabric.now);
             if alarms.wants(at) {
-                fabric.schedule(at, kind::TIMER, 2 * self.index + side);
+                fabric.schedule(at, Kind::Timer, 2 * self.index + side);
             }
         }
     }
@@ -143,13 +144,13 @@ impl App for Tcp {
         socket.open(fabric.now);
         self.source.start(socket);
         if let Some(stop) = self.stop {
-            fabric.schedule(stop, kind::STOP, self.index);
+            fabric.schedule(stop, Kind::Stop, self.index);
         }
         self.step(fabric);
     }
     fn step(&mut self, fabric: &mut Fabric) {
         if let Some(next) = self.source.step(fabric.now, &mut self.ends[CLIENT].socket) {
-            fabric.schedule(next, kind::APP, self.index);
+            fabric.schedule(next, Kind::App, self.index);
         }
         self.transmit(CLIENT, fabric);
     }
@@ -180,7 +181,7 @@ impl App for Tcp {
         if side == SERVER {
             self.read(fabric.now);
         } else if let Some(next) = self.source.on_client(fabric.now, socket) {
-            fabric.schedule(next, kind::APP, self.index);
+            fabric.schedule(next, Kind::App, self.index);
         }
         self.transmit(side, fabric);
     }

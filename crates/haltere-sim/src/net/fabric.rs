@@ -14,16 +14,6 @@ use haltere_units::Time;
 /// The end of a path.
 pub(crate) const DELIVER: u32 = u32::MAX;
 
-/// Names for the kinds of events that applications schedule.
-pub(crate) mod kind {
-    use crate::engine::event::Kind;
-
-    pub const TIMER: Kind = Kind::Timer;
-    pub const APP: Kind = Kind::App;
-    pub const START: Kind = Kind::Start;
-    pub const STOP: Kind = Kind::Stop;
-}
-
 /// Links, packets and pending events.
 #[derive(Debug)]
 pub(crate) struct Fabric {

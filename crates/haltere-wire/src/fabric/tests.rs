@@ -16,11 +16,11 @@ fn ids(sent: &[(Time, Vec<u8>)]) -> Vec<u32> {
 }
 
 #[test]
-fn one_packet_takes_its_serialisation_and_the_way() {
+fn one_packet_takes_its_serialisation_and_the_delay() {
     let script = vec![vec![(Time::from_ns(5), frame(0, 1250))], vec![]];
     let router =
         run_script(cable(link(0, 1, fifo()), link(1, 0, fifo())), script.clone(), Time::ZERO + Dur::from_ms(10));
-    // 1250 bytes at 10 Mbit/s take 1 ms, the way 1 ms.
+    // 1250 bytes at 10 Mbit/s take 1 ms, the delay is 1 ms.
     assert_eq!(router.ports[1].sent[0].0, Time::from_ns(2_000_005));
     let mut early = link(0, 1, fifo());
     early.plan.handover_at_start = true;
@@ -36,7 +36,7 @@ fn the_rate_is_exact_over_many_packets() {
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(3));
     let sent = &router.ports[1].sent;
     assert_eq!(sent.len(), 900);
-    // n packets take n * 1514 * 8 / rate, rounded down to the nanosecond, and the way 1 ms.
+    // n packets take n * 1514 * 8 / rate, rounded down to the nanosecond, and 1 ms of delay.
     let exact = |n: u128| (n * 1514 * 8_000_000_000 / 7_777_777) as u64 + 1_000_001;
     for (n, (at, _)) in sent.iter().enumerate() {
         assert_eq!(at.as_ns(), exact(n as u128 + 1));
@@ -44,7 +44,7 @@ fn the_rate_is_exact_over_many_packets() {
 }
 
 #[test]
-fn a_full_queue_drops_and_the_books_balance() {
+fn a_full_queue_drops_and_every_packet_is_counted() {
     let script = (0..1200).map(|i| (Time::ZERO, frame(i, 100))).collect();
     let mut router = run_script(cable(link(0, 1, fifo()), link(1, 0, fifo())), vec![script, vec![]], Time::from_ns(1));
     let end = Time::ZERO + Dur::from_secs(1);
@@ -151,7 +151,7 @@ fn an_idle_line_saves_up_a_burst_and_no_more() {
     there.plan.burst = Bytes::new(2500);
     let script = (0..4).map(|i| (Time::ZERO + Dur::from_ms(50), frame(i, 1250))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_ms(99));
-    // 1 ms each; two are saved up, the way takes 1 ms.
+    // 1 ms each; two are saved up, and the delay is 1 ms.
     let at: Vec<u64> = router.ports[1].sent.iter().map(|(at, _)| at.as_ns() / 1000).collect();
     assert_eq!(at, [51_000, 51_000, 52_000, 53_000]);
 }
