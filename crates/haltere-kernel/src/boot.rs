@@ -251,7 +251,7 @@ impl Drop for Guest {
 /// Why a guest ended without an answer, from its console.
 fn reason(console: &str) -> String {
     let line = |what: &str| console.lines().find(|line| line.contains(what)).map(str::trim);
-    if let Some(line) = line("Out of memory").or(line("oom-kill")) {
+    if let Some(line) = line("Out of memory").or(line("oom-kill")).or(line("deadlocked on memory")) {
         return format!("ran out of its {MEMORY} of memory: {line}");
     }
     if let Some(line) = line("Kernel panic") {
@@ -272,6 +272,8 @@ mod tests {
     fn the_console_tells_why_a_guest_ended() {
         let text = "Checking that ptrace can change system call numbers...OK\nOut of memory: Killed process 1 (init)\nKernel panic - not syncing";
         assert!(reason(text).starts_with("ran out of its 768M of memory: Out of memory"), "{}", reason(text));
+        let text = "Kernel panic - not syncing: System is deadlocked on memory";
+        assert!(reason(text).starts_with("ran out of its 768M of memory: Kernel panic"), "{}", reason(text));
         let text = "haltere: no such link\nKernel panic - not syncing: Attempted to kill init! exitcode=0x00000100\n\n";
         assert_eq!(
             reason(text),
