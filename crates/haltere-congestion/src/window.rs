@@ -89,12 +89,14 @@ impl Window {
         self.cwnd = segments.clamp(1, MAX_SEGMENTS);
     }
 
-    /// Reduces to `ssthresh` segments, at least two (RFC 5681 §3.1 equation 4).
+    /// Reduces to `ssthresh` segments, at least two (RFC 5681 §3.1 equation 4). The additive increase starts anew: what
+    /// was acknowledged before the reduction is not paid for after it.
     pub fn reduce(&mut self, ssthresh: u64, kind: LossKind) {
         // An echo of congestion is never spurious: there is nothing to take back.
         self.prior = (kind == LossKind::Loss).then(|| (self.cwnd, self.protected_ssthresh()));
         self.ssthresh = ssthresh.max(2);
         self.cwnd = self.ssthresh;
+        self.credit = 0;
     }
 
     /// A retransmission timeout; `ssthresh` counts at the first of an episode only (RFC 5681 §3.1).
@@ -164,6 +166,17 @@ mod tests {
             w.additive_increase(per_segment, 1);
         }
         assert_eq!((w.cwnd, w.credit), (13, 0));
+    }
+
+    #[test]
+    fn a_reduction_starts_the_additive_increase_anew() {
+        let mut w = window(20);
+        w.additive_increase(20, 19);
+        w.reduce(10, LossKind::Loss);
+        w.additive_increase(10, 9);
+        assert_eq!(w.cwnd, 10, "nine of ten are acknowledged since the reduction");
+        w.additive_increase(10, 1);
+        assert_eq!(w.cwnd, 11);
     }
 
     #[test]
