@@ -283,10 +283,7 @@ impl Sender {
         if sent.has(CE_COUNTED) {
             ack.returned += u64::from(sent.len());
         }
-        let spurious = sent.has(EVER_RETRANS | RETRANS) && ack.echo.is_some_and(|echo| echo.is_before(sent.sent_at));
-        if !spurious {
-            self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()));
-        }
+        self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()));
     }
 
     /// Round-trip times of this acknowledgement. Gives the one for the control: of the segment delivered last.

@@ -1,0 +1,51 @@
+//! What happens at the tail of a short flow, and after spurious retransmissions: the figures of Linux 6.1.
+
+mod pipe;
+use haltere_units::{Bytes, Dur, Rate, Time};
+use pipe::{Mishap, Pipe, Setup};
+
+fn ms(n: u64) -> Time {
+    Time::from_ns(n * 1_000_000)
+}
+
+/// The client writes so many segments and closes.
+fn transfer(setup: Setup, bytes: u64) -> Pipe {
+    let mut p = Pipe::new(setup);
+    p.trace = Some(Vec::new());
+    p.ends[0].write(Bytes::new(bytes));
+    p.ends[0].close();
+    p.open();
+    p
+}
+
+/// When the server has all of `bytes`, in ms.
+fn arrival(p: &mut Pipe, bytes: u64) -> u64 {
+    while p.ends[1].info().received < bytes && p.now < ms(5_000) && p.step() {}
+    assert_eq!(p.ends[1].info().received, bytes);
+    p.now.as_ns() / 1_000_000
+}
+
+#[test]
+fn a_probe_that_is_sacked_shows_the_tail_lost() {
+    // 10 kB are seven segments. The last four find the queue full; the probe repeats the seventh 48 ms after the third is
+    // acknowledged. Its SACK shows the other three lost, which go in two round trips. Linux 6.1: 155 to 158 ms.
+    let mut s = Setup::new("cubic");
+    (s.rate, s.queue, s.delay) = (Rate::from_mbps(100), 2, Dur::from_ms(10));
+    let mut p = transfer(s, 10_000);
+    let at = arrival(&mut p, 10_000);
+    assert!((130..=160).contains(&at), "{at} ms");
+    assert_eq!(p.ends[0].info().timeouts, 0);
+}
+
+#[test]
+fn a_tail_loss_probe_is_not_a_retransmission_in_flight() {
+    // The fifth of five segments is lost. Its probe takes its place: one segment is in flight, none is being repaired.
+    let mut s = Setup::new("cubic");
+    s.scripts[0] = Some(Box::new(|n, g, _| Mishap { lose: g.len > 0 && n >= 5, ..Mishap::default() }));
+    let mut p = Pipe::new(s);
+    p.ends[0].write(Bytes::new(5 * 1448));
+    p.open();
+    while p.ends[0].info().retransmissions == 0 && p.step() {}
+    let i = p.ends[0].info();
+    assert_eq!((i.timeouts, i.in_flight, i.retransmitting), (0, Bytes::new(1448), Bytes::ZERO), "{i:?}");
+}
