@@ -49,3 +49,21 @@ fn a_tail_loss_probe_is_not_a_retransmission_in_flight() {
     let i = p.ends[0].info();
     assert_eq!((i.timeouts, i.in_flight, i.retransmitting), (0, Bytes::new(1448), Bytes::ZERO), "{i:?}");
 }
+
+#[test]
+fn a_reordering_timer_that_is_stale_gives_way_to_the_probe() {
+    // The third of five segments comes 3 ms late, so the reordering timer runs. It is acknowledged before that fires; the
+    // fifth is lost. Nothing is doubtful any more: the probe's timer follows, not the retransmission's.
+    let mut s = Setup::new("cubic");
+    s.scripts[0] = Some(Box::new(|n, g, _| Mishap {
+        lose: g.len > 0 && n == 5,
+        extra: if n == 3 { Dur::from_ms(3) } else { Dur::ZERO },
+        ..Mishap::default()
+    }));
+    let mut p = Pipe::new(s);
+    p.ends[0].write(Bytes::new(5 * 1448));
+    p.open();
+    p.run_until(ms(1_000));
+    let i = p.ends[0].info();
+    assert_eq!((i.acked, i.retransmissions, i.timeouts), (5 * 1448, 1, 0), "{i:?}");
+}

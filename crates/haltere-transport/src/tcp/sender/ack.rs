@@ -32,6 +32,8 @@ pub(crate) const DSACK: u16 = 64;
 pub(crate) const LOST_RETRANS: u16 = 128;
 /// A retransmitted segment was acknowledged.
 const RETRANS_ACKED: u16 = 256;
+/// It set the reordering timer.
+pub(crate) const TIMER_SET: u16 = 512;
 
 /// An acknowledgement, with stream offsets instead of sequence numbers.
 #[derive(Debug, Clone, Copy)]
@@ -201,21 +203,15 @@ impl Sender {
     #[inline]
     fn update_timers(&mut self, ack: &AckSummary) {
         let progress = ack.advanced();
-        if progress && !self.timers.is_armed(Timer::Reordering) {
+        // A reordering timer set by this acknowledgement stays; an older one gives way.
+        if progress && !ack.has(TIMER_SET) {
+            if self.timers.is_armed(Timer::Reordering) {
+                self.timers.disarm();
+            }
             self.set_transmit_timer(ack.now);
-        } else if progress {
-            self.keep_reordering_timer(ack.now);
         }
         if self.board.is_empty() {
             self.on_queue_empty(progress);
-        }
-    }
-
-    /// A reordering timer set by this acknowledgement stays; an older one gives way.
-    fn keep_reordering_timer(&mut self, now: Time) {
-        if self.board.is_empty() || self.detection.rack.has_advanced() {
-            self.timers.disarm();
-            self.set_transmit_timer(now);
         }
     }
 

@@ -86,10 +86,6 @@ impl Rack {
     pub(crate) fn look_again(&mut self) {
         self.advanced = true;
     }
-    /// True if losses are to be looked for.
-    pub(crate) fn has_advanced(&self) -> bool {
-        self.advanced
-    }
     /// Time until a segment is to be marked lost with a wait of `window`; zero: now.
     #[inline]
     pub(crate) fn remaining(&self, sent: &Sent, window: Dur, now: Time) -> Dur {
@@ -134,13 +130,13 @@ impl Sender {
         longest
     }
 
-    /// Loss detection on an acknowledgement.
-    pub(crate) fn rack_mark_lost(&mut self, now: Time) {
+    /// Loss detection on an acknowledgement. True if some segments are doubtful: the reordering timer is set.
+    pub(crate) fn rack_mark_lost(&mut self, now: Time) -> bool {
         if !core::mem::take(&mut self.detection.rack.advanced) {
-            return;
+            return false;
         }
-        if let Some(remaining) = self.rack_detect_loss(now) {
-            self.timers.arm_reordering(now, remaining, self.rtt.rto());
-        }
+        let Some(remaining) = self.rack_detect_loss(now) else { return false };
+        self.timers.arm_reordering(now, remaining, self.rtt.rto());
+        true
     }
 }
