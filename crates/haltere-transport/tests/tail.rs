@@ -67,3 +67,38 @@ fn a_reordering_timer_that_is_stale_gives_way_to_the_probe() {
     let i = p.ends[0].info();
     assert_eq!((i.acked, i.retransmissions, i.timeouts), (5 * 1448, 1, 0), "{i:?}");
 }
+
+/// Ten segments, of which the first is overtaken by 15 ms. Without timestamps only the DSACK shows that its
+/// retransmission was spurious, and it comes when all is acknowledged.
+fn overtaken(control: &str) -> Pipe {
+    let mut s = Setup::new(control);
+    s.tcp[0].timestamps = false;
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap {
+        extra: if n == 1 { Dur::from_ms(15) } else { Dur::ZERO },
+        ..Mishap::default()
+    }));
+    let mut p = Pipe::new(s);
+    p.ends[0].write(Bytes::new(10 * 1448));
+    p.open();
+    p
+}
+
+#[test]
+fn a_duplicate_reported_when_nothing_is_in_flight_undoes_the_reduction() {
+    let mut p = overtaken("cubic");
+    p.run_until(ms(56));
+    let i = p.ends[0].info();
+    assert_eq!((i.recoveries, i.unacked, i.cwnd), (1, Bytes::ZERO, Bytes::new(7 * 1448)), "{i:?}");
+    p.run_until(ms(200));
+    let i = p.ends[0].info();
+    assert_eq!((i.undone, i.cwnd), (1, Bytes::new(10 * 1448)), "Linux has ten, too: {i:?}");
+}
+
+#[test]
+fn a_segment_reported_twice_was_delivered_twice() {
+    let mut p = overtaken("reno");
+    p.run_until(ms(200));
+    let i = p.ends[0].info();
+    assert_eq!((i.dsacks, i.delivered), (1, 11), "{i:?}");
+    assert_eq!(i.acked, 10 * 1448);
+}

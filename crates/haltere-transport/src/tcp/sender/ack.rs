@@ -122,7 +122,7 @@ impl Sender {
         if !old {
             self.update_edges(a, &mut ack);
         }
-        if !a.sack.is_empty() && self.sack.is_enabled() && !self.board.is_empty() {
+        if !a.sack.is_empty() && self.sack.is_enabled() {
             self.take_sack(a, &mut ack);
         }
         if !old {
