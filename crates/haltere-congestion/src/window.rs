@@ -89,7 +89,8 @@ impl Window {
         self.cwnd = segments.clamp(1, MAX_SEGMENTS);
     }
 
-    /// Reduces to `ssthresh` segments, at least two (RFC 5681 §3.1 equation 4).
+    /// Reduces to `ssthresh` segments, at least two (RFC 5681 §3.1 equation 4). The additive increase starts anew: what
+    /// was acknowledged before the reduction is not paid for after it.
     pub fn reduce(&mut self, ssthresh: u64, kind: LossKind) {
         // An echo of congestion is never spurious: there is nothing to take back.
         self.prior = (kind == LossKind::Loss).then(|| (self.cwnd, self.protected_ssthresh()));

@@ -32,6 +32,8 @@ pub(crate) const DSACK: u16 = 64;
 pub(crate) const LOST_RETRANS: u16 = 128;
 /// A retransmitted segment was acknowledged.
 const RETRANS_ACKED: u16 = 256;
+/// It set the reordering timer.
+pub(crate) const TIMER_SET: u16 = 512;
 
 /// An acknowledgement, with stream offsets instead of sequence numbers.
 #[derive(Debug, Clone, Copy)]
@@ -120,7 +122,7 @@ impl Sender {
         if !old {
             self.update_edges(a, &mut ack);
         }
-        if !a.sack.is_empty() && self.sack.is_enabled() && !self.board.is_empty() {
+        if !a.sack.is_empty() && self.sack.is_enabled() {
             self.take_sack(a, &mut ack);
         }
         if !old {
@@ -201,21 +203,15 @@ impl Sender {
     #[inline]
     fn update_timers(&mut self, ack: &AckSummary) {
         let progress = ack.advanced();
-        if progress && !self.timers.is_armed(Timer::Reordering) {
+        // A reordering timer set by this acknowledgement stays; an older one gives way.
+        if progress && !ack.has(TIMER_SET) {
+            if self.timers.is_armed(Timer::Reordering) {
+                self.timers.disarm();
+            }
             self.set_transmit_timer(ack.now);
-        } else if progress {
-            self.keep_reordering_timer(ack.now);
         }
         if self.board.is_empty() {
             self.on_queue_empty(progress);
-        }
-    }
-
-    /// A reordering timer set by this acknowledgement stays; an older one gives way.
-    fn keep_reordering_timer(&mut self, now: Time) {
-        if self.board.is_empty() || self.detection.rack.has_advanced() {
-            self.timers.disarm();
-            self.set_transmit_timer(now);
         }
     }
 
@@ -283,10 +279,7 @@ impl Sender {
         if sent.has(CE_COUNTED) {
             ack.returned += u64::from(sent.len());
         }
-        let spurious = sent.has(EVER_RETRANS | RETRANS) && ack.echo.is_some_and(|echo| echo.is_before(sent.sent_at));
-        if !spurious {
-            self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()));
-        }
+        self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()));
     }
 
     /// Round-trip times of this acknowledgement. Gives the one for the control: of the segment delivered last.

@@ -3,7 +3,7 @@
 //! Deviations: none. Units: segments, bytes. Cost: O(1) an acknowledgement with RACK, else O(window). Known problems: none.
 
 use super::Sender;
-use super::ack::{AckSummary, LOST_RETRANS};
+use super::ack::{AckSummary, LOST_RETRANS, TIMER_SET};
 use super::rack::Rack;
 use super::recovery::CaState;
 use super::scoreboard::{LOST, RETRANS, SACKED};
@@ -68,7 +68,9 @@ impl Sender {
             self.newreno_mark_lost(ack.advanced());
         } else if self.detection.use_rack {
             let retrans = self.board.retrans().segments;
-            self.rack_mark_lost(ack.now);
+            if self.rack_mark_lost(ack.now) {
+                ack.set(TIMER_SET);
+            }
             if retrans > self.board.retrans().segments {
                 ack.set(LOST_RETRANS);
             }

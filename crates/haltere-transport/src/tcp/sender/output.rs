@@ -231,10 +231,22 @@ impl Sender {
         self.refresh_cwnd();
     }
 
+    /// A segment goes again, to repair a loss.
     pub(crate) fn retransmit(&mut self, index: usize, now: Time) -> Transmit {
-        let sent = *self.board.get(index);
         self.undo.on_retransmission(now);
         self.board.retransmitted(index, now);
+        self.send_again(index, now)
+    }
+
+    /// The last segment goes again, as tail loss probe: no retransmission is in flight, and none is to be undone.
+    pub(crate) fn probe_with_last(&mut self, now: Time) -> Transmit {
+        let index = self.board.len() - 1;
+        self.board.sent_again(index, now);
+        self.send_again(index, now)
+    }
+
+    fn send_again(&mut self, index: usize, now: Time) -> Transmit {
+        let sent = *self.board.get(index);
         let in_flight = self.board.in_flight();
         self.delivery.on_sent(self.board.get_mut(index), in_flight);
         self.output.retransmissions += 1;

@@ -1,7 +1,8 @@
 //! RACK: a segment is lost if one sent later has been delivered for a while.
 //! Source: RFC 8985 section 6. Deviations (Linux): the wait is zero also outside recovery once as many segments as the
 //! reordering degree are SACKed and no reordering was ever seen; a delivery faster than the least round trip, of a
-//! retransmitted segment, is not believed.
+//! retransmitted segment, is not believed. The echoed timestamp is not asked: for a segment out of order it is that of an
+//! earlier one (RFC 7323 section 4.3), and a SACKed tail loss probe would never count.
 //! Model: lost if sent before the newest delivered segment and now >= sent + its RTT + window,
 //! window = min(steps * min_rtt / 4, srtt).
 //! Units: ns. Cost: O(1) for each segment that changes state, by the chain of transmissions of the scoreboard.
@@ -85,10 +86,6 @@ impl Rack {
     pub(crate) fn look_again(&mut self) {
         self.advanced = true;
     }
-    /// True if losses are to be looked for.
-    pub(crate) fn has_advanced(&self) -> bool {
-        self.advanced
-    }
     /// Time until a segment is to be marked lost with a wait of `window`; zero: now.
     #[inline]
     pub(crate) fn remaining(&self, sent: &Sent, window: Dur, now: Time) -> Dur {
@@ -133,13 +130,13 @@ impl Sender {
         longest
     }
 
-    /// Loss detection on an acknowledgement.
-    pub(crate) fn rack_mark_lost(&mut self, now: Time) {
+    /// Loss detection on an acknowledgement. True if some segments are doubtful: the reordering timer is set.
+    pub(crate) fn rack_mark_lost(&mut self, now: Time) -> bool {
         if !core::mem::take(&mut self.detection.rack.advanced) {
-            return;
+            return false;
         }
-        if let Some(remaining) = self.rack_detect_loss(now) {
-            self.timers.arm_reordering(now, remaining, self.rtt.rto());
-        }
+        let Some(remaining) = self.rack_detect_loss(now) else { return false };
+        self.timers.arm_reordering(now, remaining, self.rtt.rto());
+        true
     }
 }

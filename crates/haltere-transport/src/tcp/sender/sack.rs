@@ -134,6 +134,7 @@ impl Sender {
             return; // duplicated by the network, not by us
         }
         ack.set(DSACK);
+        self.count_delivered(ack, block.len(), segments); // a spurious retransmission arrived, too
         if self.probe.is_duplicate(block.end) {
             ack.dsack_of_probe = true;
         } else {

@@ -426,15 +426,23 @@ impl Scoreboard {
         None
     }
 
-    /// A segment was sent again.
+    /// A segment was sent again to repair a loss.
     pub(crate) fn retransmitted(&mut self, index: usize, now: Time) {
         let sent = &mut self.ring[index];
-        let (flags, len) = (sent.flags, sent.len());
-        sent.flags |= RETRANS | EVER_RETRANS;
-        sent.sent_at = now;
-        if flags & RETRANS == 0 {
+        if !sent.has(RETRANS) {
+            sent.flags |= RETRANS;
+            let len = sent.len();
             self.retrans.add(len);
         }
+        self.sent_again(index, now);
+    }
+
+    /// A segment was sent again. As a tail loss probe it takes the place of the original: in flight it counts once.
+    pub(crate) fn sent_again(&mut self, index: usize, now: Time) {
+        let sent = &mut self.ring[index];
+        let flags = sent.flags;
+        sent.flags |= EVER_RETRANS;
+        sent.sent_at = now;
         if flags & CHAINED != 0 {
             self.unchain(index);
         }

@@ -1,6 +1,6 @@
 //! Tail loss probes: when the last segments of a flight may be lost, one more segment brings an acknowledgement.
 //! Source: RFC 8985 section 7. Deviations (Linux): the probe's timeout with one segment in flight is 2 SRTT + 200 ms, with
-//! more 2 SRTT + two clock ticks.
+//! more 2 SRTT + two clock ticks. A probe that repeats a segment is not a retransmission in flight.
 //! Units: ns, stream offsets. Cost: O(1). Known problems: none.
 
 use super::Sender;
@@ -65,7 +65,7 @@ impl Sender {
     pub(crate) fn send_probe(&mut self, now: Time) -> Option<Transmit> {
         let sent = match self.next_new(self.buffer.mss() + 1) {
             Some((len, fin)) => Some(self.send_new(len, fin, now)),
-            None if !self.board.is_empty() => Some(self.retransmit(self.board.len() - 1, now)),
+            None if !self.board.is_empty() => Some(self.probe_with_last(now)),
             None => None,
         };
         if let Some(sent) = &sent {

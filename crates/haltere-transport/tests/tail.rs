@@ -1,0 +1,104 @@
+//! What happens at the tail of a short flow, and after spurious retransmissions: the figures of Linux 6.1.
+
+mod pipe;
+use haltere_units::{Bytes, Dur, Rate, Time};
+use pipe::{Mishap, Pipe, Setup};
+
+fn ms(n: u64) -> Time {
+    Time::from_ns(n * 1_000_000)
+}
+
+/// The client writes so many segments and closes.
+fn transfer(setup: Setup, bytes: u64) -> Pipe {
+    let mut p = Pipe::new(setup);
+    p.trace = Some(Vec::new());
+    p.ends[0].write(Bytes::new(bytes));
+    p.ends[0].close();
+    p.open();
+    p
+}
+
+/// When the server has all of `bytes`, in ms.
+fn arrival(p: &mut Pipe, bytes: u64) -> u64 {
+    while p.ends[1].info().received < bytes && p.now < ms(5_000) && p.step() {}
+    assert_eq!(p.ends[1].info().received, bytes);
+    p.now.as_ns() / 1_000_000
+}
+
+#[test]
+fn a_probe_that_is_sacked_shows_the_tail_lost() {
+    // 10 kB are seven segments. The last four find the queue full; the probe repeats the seventh 48 ms after the third is
+    // acknowledged. Its SACK shows the other three lost, which go in two round trips. Linux 6.1: 155 to 158 ms.
+    let mut s = Setup::new("cubic");
+    (s.rate, s.queue, s.delay) = (Rate::from_mbps(100), 2, Dur::from_ms(10));
+    let mut p = transfer(s, 10_000);
+    let at = arrival(&mut p, 10_000);
+    assert!((130..=160).contains(&at), "{at} ms");
+    assert_eq!(p.ends[0].info().timeouts, 0);
+}
+
+#[test]
+fn a_tail_loss_probe_is_not_a_retransmission_in_flight() {
+    // The fifth of five segments is lost. Its probe takes its place: one segment is in flight, none is being repaired.
+    let mut s = Setup::new("cubic");
+    s.scripts[0] = Some(Box::new(|n, g, _| Mishap { lose: g.len > 0 && n >= 5, ..Mishap::default() }));
+    let mut p = Pipe::new(s);
+    p.ends[0].write(Bytes::new(5 * 1448));
+    p.open();
+    while p.ends[0].info().retransmissions == 0 && p.step() {}
+    let i = p.ends[0].info();
+    assert_eq!((i.timeouts, i.in_flight, i.retransmitting), (0, Bytes::new(1448), Bytes::ZERO), "{i:?}");
+}
+
+#[test]
+fn a_reordering_timer_that_is_stale_gives_way_to_the_probe() {
+    // The third of five segments comes 3 ms late, so the reordering timer runs. It is acknowledged before that fires; the
+    // fifth is lost. Nothing is doubtful any more: the probe's timer follows, not the retransmission's.
+    let mut s = Setup::new("cubic");
+    s.scripts[0] = Some(Box::new(|n, g, _| Mishap {
+        lose: g.len > 0 && n == 5,
+        extra: if n == 3 { Dur::from_ms(3) } else { Dur::ZERO },
+        ..Mishap::default()
+    }));
+    let mut p = Pipe::new(s);
+    p.ends[0].write(Bytes::new(5 * 1448));
+    p.open();
+    p.run_until(ms(1_000));
+    let i = p.ends[0].info();
+    assert_eq!((i.acked, i.retransmissions, i.timeouts), (5 * 1448, 1, 0), "{i:?}");
+}
+
+/// Ten segments, of which the first is overtaken by 15 ms. Without timestamps only the DSACK shows that its
+/// retransmission was spurious, and it comes when all is acknowledged.
+fn overtaken(control: &str) -> Pipe {
+    let mut s = Setup::new(control);
+    s.tcp[0].timestamps = false;
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap {
+        extra: if n == 1 { Dur::from_ms(15) } else { Dur::ZERO },
+        ..Mishap::default()
+    }));
+    let mut p = Pipe::new(s);
+    p.ends[0].write(Bytes::new(10 * 1448));
+    p.open();
+    p
+}
+
+#[test]
+fn a_duplicate_reported_when_nothing_is_in_flight_undoes_the_reduction() {
+    let mut p = overtaken("cubic");
+    p.run_until(ms(56));
+    let i = p.ends[0].info();
+    assert_eq!((i.recoveries, i.unacked, i.cwnd), (1, Bytes::ZERO, Bytes::new(7 * 1448)), "{i:?}");
+    p.run_until(ms(200));
+    let i = p.ends[0].info();
+    assert_eq!((i.undone, i.cwnd), (1, Bytes::new(10 * 1448)), "Linux has ten, too: {i:?}");
+}
+
+#[test]
+fn a_segment_reported_twice_was_delivered_twice() {
+    let mut p = overtaken("reno");
+    p.run_until(ms(200));
+    let i = p.ends[0].info();
+    assert_eq!((i.dsacks, i.delivered), (1, 11), "{i:?}");
+    assert_eq!(i.acked, 10 * 1448);
+}
