@@ -109,7 +109,9 @@ def _drawn(drawing: Mapping[str, Any]) -> Network:
         start, end, there, back = nodes[one["from"]], nodes[one["to"]], one["there"], one["back"]
         if start.layer is not None and end.layer is not None and start.layer > end.layer and back:
             start, end, there, back = end, start, back, there
-        links.append(_link(start.name, end.name, there, back, one["count"] if min(start.count, end.count) > 1 else 1))
+        links.append(
+            _link(start.name, end.name, there, back, one["count"] if one["count"] > max(start.count, end.count) else 1)
+        )
     return Network(list(nodes.values()), links)
 
 
