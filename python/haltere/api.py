@@ -6,13 +6,14 @@ import json
 import re
 import tempfile
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from . import _core
-from .errors import HaltereError, InputError
+from .errors import DeprecatedKeyWarning, HaltereError, InputError
 from .runs.plan import plan_runs, seeds_from
 from .runs.precision import Precision
 from .runs.results import Results, RunsFailed
@@ -26,6 +27,13 @@ __all__ = [
 def load(path: str | Path) -> Scenario:
     """The experiment in a TOML file. Raises :class:`haltere.InputError` naming the file, the line and the rule."""
     return Scenario.load(path)
+
+
+def _warned(core: _core.Scenario) -> _core.Scenario:
+    """The scenario, after a warning for each of its deprecated keys."""
+    for line in core.warnings:
+        warnings.warn(line, DeprecatedKeyWarning, stacklevel=3)
+    return core
 
 
 class Scenario:
@@ -55,19 +63,19 @@ class Scenario:
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:
         """The experiment in a TOML text; ``name`` stands for it in messages."""
-        return cls(_core.Scenario.from_toml(text, name))
+        return cls(_warned(_core.Scenario.from_toml(text, name)))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], name: str = "scenario") -> Scenario:
         """The experiment in nested mappings, as TOML or JSON would give them."""
-        return cls(_core.Scenario.from_json(json.dumps(values), name))
+        return cls(_warned(_core.Scenario.from_json(json.dumps(values), name)))
 
     def with_values(self, changes: Mapping[str, Any]) -> Scenario:
         """The experiment with other values, by dotted key; a number counts in a list: ``traffic[0].start``."""
         core = self._core
         for key, value in changes.items():
             try:
-                core = core.set(key, json.dumps(value))
+                core = _warned(core.set(key, json.dumps(value)))
             except InputError as error:
                 raise InputError(f"set {key}: {error}") from None
         return Scenario(core)

@@ -11,12 +11,14 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from . import commands
 from .commands._common import Commands, Parser
-from .errors import HaltereError, InputError
+from .errors import DeprecatedKeyWarning, HaltereError, InputError
 
 __all__ = ["main"]
 
@@ -51,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     try:
-        with _terminated_as_interrupted():
+        with _terminated_as_interrupted(), _deprecated_keys_printed():
             args = _parser().parse_args(argv)
             status: int = args.does(args)
             sys.stdout.flush()
@@ -82,6 +84,25 @@ def _terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def _deprecated_keys_printed() -> Iterator[None]:
+    """Deprecated keys of experiments are printed as `warning: LINE`, each line once a command."""
+    printed: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DeprecatedKeyWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, DeprecatedKeyWarning):
+                others(message, category, *place, **more)
+            elif str(message) not in printed:
+                printed.add(str(message))
+                print(f"warning: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,14 +1,14 @@
 """Behaviour by name: what reports must know of a traffic kind, a queue discipline or a classifier.
 
-One lookup function for each. Whoever needs to know how a kind behaves asks here and compares no names. What the schema says is read
-from it; what it does not say stands in the tables below.
+One lookup function for each. Whoever needs to know how a kind behaves asks here and compares no names. Traffic kinds say it themselves
+(``_core.traffic_kinds``), and parameters are read from the schema. What neither says stands in the tables below.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -19,18 +19,38 @@ __all__ = ["Classifier", "Queue", "Traffic", "classifier", "parameters", "queue"
 
 @dataclass(frozen=True)
 class Traffic:
-    """How the flows of a traffic kind behave."""
+    """How the flows of a traffic kind behave, as the kind itself says."""
 
-    data: bool = True
-    """They carry data; pings do not."""
-    greedy: bool = False
-    """They always have something to send, unless their entry limits them."""
-    paths: bool = False
-    """A flow uses several paths."""
-    completes: bool = False
-    """They come and go: the table `completions` has a row for each."""
-    uploads: bool = False
-    """They upload files: the table `tasks` has a row for each."""
+    tcp: bool = False
+    """Its flows are TCP."""
+    goodput: bool = True
+    """Its flows deliver payload, so that their goodput means something."""
+    request_response: bool = False
+    """It measures the time until a response."""
+    arrivals: bool = False
+    """Its flows arrive and end during the run."""
+    table: str | None = None
+    """The table of its own results."""
+    endless_without: tuple[str, ...] | None = None
+    """Its flows always have something to send unless an entry gives one of these keys; ``None``: never."""
+
+    @property
+    def greedy(self) -> bool:
+        """Its flows always have something to send, unless their entry limits them."""
+        return self.endless_without is not None
+
+    @property
+    def paths(self) -> bool:
+        """A flow uses several paths."""
+        return self.table == "paths"
+
+    def is_endless(self, entry: Mapping[str, Any]) -> bool:
+        """Whether the flows of this entry always have something to send.
+
+        >>> traffic("bulk").is_endless({}), traffic("bulk").is_endless({"bytes": "1MB"}), traffic("cbr").is_endless({})
+        (True, False, False)
+        """
+        return self.endless_without is not None and not any(entry.get(key) for key in self.endless_without)
 
 
 @dataclass(frozen=True)
@@ -57,14 +77,6 @@ class Classifier:
     """It goes by what the sender marked."""
 
 
-_TRAFFIC = {
-    "bulk": Traffic(greedy=True),
-    "multipath": Traffic(greedy=True, paths=True),
-    "ping": Traffic(data=False),
-    "poisson": Traffic(completes=True),
-    "incast": Traffic(completes=True),
-    "ftp": Traffic(uploads=True),
-}
 _QUEUES = {
     "drop_tail": Queue(law=False, tail=True),
     "pfifo_fast": Queue(law=False, tail=True),
@@ -81,10 +93,23 @@ _CLASSIFIERS = {
 def traffic(kind: str) -> Traffic:
     """How the flows of this traffic kind behave.
 
-    >>> traffic("ping").data, traffic("bulk").greedy
-    (False, True)
+    >>> traffic("ping").goodput, traffic("bulk").greedy, traffic("poisson").table
+    (False, True, 'completions')
     """
-    return _TRAFFIC.get(kind, Traffic())
+    return _traffic_kinds().get(kind, Traffic())
+
+
+@cache
+def _traffic_kinds() -> Mapping[str, Traffic]:
+    """What each traffic kind says of itself."""
+    said: Mapping[str, Mapping[str, Any]] = json.loads(_core.traffic_kinds())
+    return {
+        name: Traffic(**{one.name: _value(kind[one.name]) for one in fields(Traffic)}) for name, kind in said.items()
+    }
+
+
+def _value(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def queue(kind: str) -> Queue:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from haltere import _core
 
 PACKAGE = ROOT / "python" / "haltere"
 
@@ -139,3 +140,28 @@ def test_a_text_report_is_made_without_matplotlib(small: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=small.parent, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_module_compares_the_names_of_mechanisms() -> None:
+    """Reports, analyses and commands ask how a traffic kind, a topology or a discipline behaves, never which one it is."""
+    named = {name for what in ("traffic", "topologies", "queues") for name in _core.names(what)}
+    found = []
+    for folder in ("report", "analysis", "commands"):
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            found += [f"{folder}/{path.name}:{line}: `{name}`" for line, name in _compared(path) if name in named]
+    assert found == []
+
+
+def _compared(path: Path) -> Iterator[tuple[int, object]]:
+    """The texts that a module compares with, matches on or looks up tables by."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.Dict):
+            parts = [key for key in node.keys if key is not None]
+        elif isinstance(node, ast.MatchValue):
+            parts = [node.value]
+        yield from (
+            (one.lineno, one.value) for part in parts for one in ast.walk(part) if isinstance(one, ast.Constant)
+        )

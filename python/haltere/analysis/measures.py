@@ -106,7 +106,7 @@ class Run:
 
     @cached_property
     def _carries_data(self) -> pa.ChunkedArray:
-        data = [kind for kind in self.kinds if kinds.traffic(kind).data]
+        data = [kind for kind in self.kinds if kinds.traffic(kind).goodput]
         return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=pa.array(data, pa.string()))
 
     def _table(self, name: str) -> pa.Table:
@@ -142,7 +142,7 @@ class Run:
     @cached_property
     def completions(self) -> pa.Table | None:
         """The table `completions`, one row a flow that came and went, of those that started after the warm-up; ``None`` without such traffic."""
-        if not any(kinds.traffic(kind).completes for kind in self.kinds):
+        if not any(kinds.traffic(kind).arrivals for kind in self.kinds):
             return None
         table = self._table("completions")
         return table.filter(pc.greater_equal(table["start_ns"], int(self.warmup_s * 1e9)))

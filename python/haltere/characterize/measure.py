@@ -111,7 +111,7 @@ def _flows(cell: Cell, run: Run) -> None:
     cell.jain.append(stats.jain(rates) if len(rates) > 1 else math.nan)
     groups: dict[str, float] = {}
     for row in rows:
-        if kinds.traffic(row["kind"]).data and row["group"] not in limited:
+        if kinds.traffic(row["kind"]).goodput and row["group"] not in limited:
             groups[row["group"]] = groups.get(row["group"], 0.0) + (row["goodput_bps"] or 0.0) * 1e-6
     for name, rate in groups.items():
         cell.shares.setdefault(name, []).append(rate)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .network import Link, Node
 
@@ -30,23 +30,28 @@ text { font: 11.5px system-ui, "DejaVu Sans", sans-serif; fill: var(--ink, #1d21
 Place = tuple[float, float]
 
 
-def columns(names: Sequence[str], links: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """The column of each node, from 0.
+def columns(
+    names: Sequence[str], links: Sequence[tuple[str, str]], layers: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """The column of each node, from 0. ``layers``: the columns of those that have theirs already.
 
     >>> columns(["a", "b", "c", "x"], [("a", "b"), ("b", "c"), ("x", "c")])
     {'a': 0, 'b': 1, 'c': 2, 'x': 1}
     >>> columns(["a", "b"], [("a", "b"), ("b", "a")])
     {'a': 0, 'b': 1}
+    >>> columns(["a", "b", "c"], [("a", "b"), ("b", "c")], {"a": 0, "c": 3})
+    {'a': 0, 'b': 1, 'c': 3}
     """
-    forward = _acyclic(names, links)
-    column = {name: 0 for name in names}
+    forward, placed = _acyclic(names, links), layers or {}
+    column = {name: placed.get(name, 0) for name in names}
     for _ in names:
         for start, end in forward:
-            column[end] = max(column[end], column[start] + 1)
+            if end not in placed:
+                column[end] = max(column[end], column[start] + 1)
     # What nothing leads to stands just before the first that it leads to.
     for name in names:
         after = [column[end] for start, end in forward if start == name]
-        if after and all(end != name for _, end in forward):
+        if after and name not in placed and all(end != name for _, end in forward):
             column[name] = min(after) - 1
     least = min(column.values(), default=0)
     return {name: at - least for name, at in column.items()}
@@ -156,7 +161,8 @@ def _label(link: Link) -> list[tuple[str, str]]:
 
 def draw(nodes: Sequence[Node], links: Sequence[Link], notes: Sequence[str]) -> str:
     """The drawing; ``notes`` are lines below it, with what HTML wants escaped."""
-    column = columns([n.name for n in nodes], [(k.start, k.end) for k in links])
+    layers = {n.name: n.layer for n in nodes if n.layer is not None}
+    column = columns([n.name for n in nodes], [(k.start, k.end) for k in links], layers)
     ways = _ways(links, column)
     boxes = {n.name: (_width(n.label.split("\n")) + 22, 12 + _LINE * len(n.label.split("\n")) + 8) for n in nodes}
     heights = {name: box[1] + (8 if any(n.name == name and n.count > 1 for n in nodes) else 0) for name, box in boxes.items()}  # fmt: skip

@@ -15,6 +15,8 @@ class Node:
     label: str
     count: int = 1
     host: bool = True
+    layer: int | None = None
+    """Its column from 0 on the left, if the topology says; otherwise it follows from the links."""
 
 
 @dataclass

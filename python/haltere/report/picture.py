@@ -1,17 +1,19 @@
 """The scenario drawn: nodes, links with rate and delay, queues, and who sends what to whom, as SVG.
 
-:func:`network` reads a scenario into nodes and links, hosts that are alike folded into one; :func:`svg` places them in columns from senders to
+:func:`network` asks the scenario for its nodes and links, hosts that are alike as one; :func:`svg` places them in columns from senders to
 receivers and draws. What a sweep changes shows all its values. Colours are those of the page, or of paper if the page has none.
 """
 
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _core, kinds
 from ..analysis.measures import traffic_name
+from ..errors import HaltereError
 from . import layout
 from .network import Link, Network, Node
 
@@ -25,16 +27,6 @@ def spelled(value: object) -> str:
     ('10 Mbit/s', '50 µs', '1000 packets', 'auto')
     """
     return _core.spell_quantity(str(value))
-
-
-def _share(value: object) -> str:
-    """A probability in per cent, nothing for none.
-
-    >>> _share(1e-05), _share("5%"), _share(0)
-    ('0.001 %', '5 %', '')
-    """
-    number = 100 * _core.parse_quantity("probability", str(value))
-    return f"{number:g} %" if number else ""
 
 
 def _lasts(span: object) -> bool:
@@ -51,145 +43,90 @@ def _queue(queue: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _usual(queue: Mapping[str, Any]) -> bool:
-    return str(queue.get("kind", kinds.usual_queue())) == kinds.usual_queue()
+def _usual(direction: Mapping[str, Any]) -> bool:
+    return str(direction["queue"]["kind"]) == kinds.usual_queue()
 
 
-def _link(start: str, end: str, table: Mapping[str, Any], watched: bool = False) -> Link:
-    parts = [spelled(table["rate"])] if table.get("rate") else []
-    if table.get("trace"):
-        parts.append("rate from a trace")
-    if table.get("schedule"):
-        parts.append("changed in steps")
-    if table.get("delay") and _lasts(table["delay"]):
-        parts.append(spelled(table["delay"]))
-    if _share(table.get("loss", 0)):
-        parts.append(f"loss {_share(table['loss'])}")
-    back = {**table, **table.get("reverse", {})}
-    differs = [f"{spelled(back[k])} back" for k in ("rate", "delay") if back.get(k) and back.get(k) != table.get(k)]
-    queue = table.get("queue", {})
-    shown = watched or bool(table.get("watch")) or not _usual(queue)
-    other = back.get("queue", queue)
+def _rate(direction: Mapping[str, Any]) -> str:
+    if direction["trace"]:
+        return "rate from a trace"
+    if direction["packet_rate"]:
+        return f"{direction['packet_rate']:g} packets/s"
+    return spelled(direction["rate"]) if direction["rate"] else ""
+
+
+def _delay(direction: Mapping[str, Any]) -> str:
+    least, most = direction["delay"]
+    if not _lasts(most):
+        return ""
+    return spelled(most) if least == most else f"{spelled(least)} … {spelled(most)}"
+
+
+def _link(start: str, end: str, there: Mapping[str, Any], back: Mapping[str, Any] | None, count: int) -> Link:
+    """A link between two drawn nodes; ``count``: how many it stands for, if that is to be said."""
+    parts = [_rate(there), "changed in steps" if there["schedule"] else "", _delay(there)]
+    parts.append(f"loss {100 * there['loss']:g} %" if there["loss"] else "")
+    other = back or there
+    parts += [f"{of(other)} back" for of in (_rate, _delay) if of(other) and of(other) != of(there)]
+    watched = there["watched"] or other["watched"]
+    shown = watched or not _usual(there)
     return Link(
         start,
         end,
-        ", ".join([*parts, *differs]) or ("no delay" if "delay" in table else ""),
-        _queue(queue) if shown and queue else "",
-        _queue(other) if other and (shown or not _usual(other)) else "",
-        watched or table.get("watch", shown) is True,
+        ", ".join([part for part in parts if part] or ["no delay"]) + (f", {count} links" if count > 1 else ""),
+        _queue(there["queue"]) if shown else "",
+        _queue(back["queue"]) if back and (shown or not _usual(back)) else "",
+        watched,
     )
 
 
 def network(scenario: Mapping[str, Any], links: Sequence[Mapping[str, Any]] = ()) -> Network | None:
     """The network of a scenario with all defaults filled in.
 
-    Of a topology that is not known here, the nodes and rates of a run's table ``links`` are drawn; ``None`` if there are none.
+    If the scenario cannot be read any more (its trace is gone, or another version wrote it), the nodes and rates of a run's table
+    ``links`` are drawn; ``None`` if there are none.
     """
-    kind, table = next(iter(scenario["topology"].items()))
-    makers = {"dumbbell": _dumbbell, "chain": _chain, "switch": _switch, "graph": _graph}
-    if kind in makers:
-        out = makers[kind](table, scenario)
-    elif "nodes" in table and "links" in table:
-        out = _graph(table, scenario)
-    elif links:
-        out = _graph(_as_graph(links), scenario)
-    else:
-        return None
+    try:
+        out = _drawn(json.loads(_core.Scenario.from_json(json.dumps(scenario)).drawing()))
+    except HaltereError:
+        if not links:
+            return None
+        out = _of_rows(links)
     out.traffic = [_traffic(i, entry) for i, entry in enumerate(scenario.get("traffic", []))]
     return out
 
 
-def _many(letter: str, count: int) -> Node:
-    return Node(letter, letter + "1" if count == 1 else f"{letter}1 … {letter}{count}", count)
+def _drawn(drawing: Mapping[str, Any]) -> Network:
+    """The network as its topology says that it is drawn."""
+    nodes = {
+        one["name"]: Node(
+            f"{one['group']}/{one['layer']}" if one["group"] else one["name"], one["label"], one["count"], one["host"], one["layer"]
+        )
+        for one in drawing["nodes"]
+    }  # fmt: skip
+    links = []
+    for one in drawing["links"]:
+        start, end, there, back = nodes[one["from"]], nodes[one["to"]], one["there"], one["back"]
+        if start.layer is not None and end.layer is not None and start.layer > end.layer and back:
+            start, end, there, back = end, start, back, there
+        links.append(
+            _link(start.name, end.name, there, back, one["count"] if one["count"] > max(start.count, end.count) else 1)
+        )
+    return Network(list(nodes.values()), links)
 
 
-def _dumbbell(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    pairs, access = int(table["pairs"]), table["access"]
-    back = {**access, **access.get("reverse", {})}
-    links = [
-        _link("c", "left", access),
-        _link("left", "right", table["bottleneck"], watched=True),
-        # Seen from the switch: what goes to the host is the reverse direction.
-        _link("right", "s", {**back, "reverse": {k: access[k] for k in access if k != "reverse"}}),
-    ]
-    if _share(table.get("rtt_spread", 0)):
-        links[0].label += f", round trips ± {_share(table['rtt_spread'])}"
-    return Network([_many("c", pairs), Node("left", "left", host=False), Node("right", "right", host=False), _many("s", pairs)], links)  # fmt: skip
-
-
-def _chain(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    names = table.get("nodes") or [f"n{i + 1}" for i in range(len(table["links"]) + 1)]
-    nodes = [Node(name, name, host=i in (0, len(names) - 1)) for i, name in enumerate(names)]
-    return Network(nodes, [_link(a, b, one) for a, b, one in zip(names, names[1:], table["links"], strict=False)])
-
-
-def _switch(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    count, senders = int(table["hosts"]), set()
-    for entry in scenario.get("traffic", []):
-        ends = (entry.get("from"), entry.get("to"))
-        senders.add(ends[1] if entry.get("direction") == "backward" else ends[0])
-    hosts = [f"h{i + 1}" for i in range(count)]
-    left = [name for name in hosts if name in senders]
-    right = [name for name in hosts if name not in senders]
-    if not left or not right:
-        left, right = hosts[: count // 2], hosts[count // 2 :]
-    work = table["processor"]
-    speed = spelled(work["rate"]) if work.get("rate") else f"{work.get('packet_rate', 0):g} packets/s"
-    processor = Link("switch", "switch.out", f"processor, {speed}", _queue(work["queue"]), watched=True)
-    link = table["link"]
-    back = {**link, **link.get("reverse", {})}
-    return Network(
-        [
-            Node("left", _listed(left), len(left)),
-            Node("switch", "switch", host=False),
-            Node("switch.out", "switch.out", host=False),
-            Node("right", _listed(right), len(right)),
-        ],
-        [_link("left", "switch", link), processor, _link("switch.out", "right", back)],
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return (
-        names[0] if len(names) == 1 else f"{names[0]}, {names[1]}" if len(names) == 2 else f"{names[0]} … {names[-1]}"
-    )
-
-
-def _graph(table: Mapping[str, Any], scenario: Mapping[str, Any]) -> Network:
-    names = [one if isinstance(one, str) else str(one["name"]) for one in table["nodes"]]
-    links = [_link(one["from"], one["to"], one) for one in table["links"]]
-    degree = {name: sum(name in (one.start, one.end) for one in links) for name in names}
-    roles: dict[str, list[str]] = {name: [] for name in names}
-    for i, entry in enumerate(scenario.get("traffic", [])):
-        ends = [(entry.get("from"), entry.get("to")), *((p["from"], p["to"]) for p in entry.get("paths", []))]
-        for start, end in ends:
-            for name, role in ((start, "from"), (end, "to")):
-                if name in roles:
-                    roles[name].append(f"{role}{i if entry.get('paths') else entry.get('kind')}")
-    # Hosts on one link each to the same node, with the same link and the same part to play, are one.
-    groups: dict[tuple[object, ...], list[str]] = {}
-    for one in links:
-        for leaf, other, way in ((one.start, one.end, "out"), (one.end, one.start, "in")):
-            if degree[leaf] == 1 and degree[other] > 1:
-                key = (other, way, one.label, one.queue, one.back_queue, tuple(sorted(set(roles[leaf]))))
-                groups.setdefault(key, []).append(leaf)
-    gone = {name: group[0] for group in groups.values() for name in group[1:] if len(group) > 2}
-    sizes = {group[0]: group for group in groups.values() if len(group) > 2}
-    nodes = [Node(n, _listed(sizes[n]) if n in sizes else n, len(sizes.get(n, [n])), degree[n] == 1 or bool(roles[n])) for n in names if n not in gone]  # fmt: skip
-    return Network(nodes, [one for one in links if one.start not in gone and one.end not in gone])
-
-
-def _as_graph(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A graph from the rows of the table ``links``, of which each is one direction."""
-    seen: dict[tuple[str, str], dict[str, Any]] = {}
+def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Network:
+    """The network from the rows of the table ``links``, of which each is one direction."""
+    seen: dict[tuple[str, str], Link] = {}
     for row in rows:
         if (row["to"], row["from"]) not in seen:
-            rate = f"{row['rate_bps'] / 1e6:g}Mbit" if row.get("rate_bps") else None
-            one = {"from": row["from"], "to": row["to"], "rate": rate, "queue": {"kind": row["queue"]}}
-            if row.get("delay_ns"):
-                one["delay"] = f"{row['delay_ns'] / 1e6:g}ms"
-            seen[row["from"], row["to"]] = {**one, **({"watch": True} if row["watched"] else {})}
-    return {"nodes": list(dict.fromkeys(n for ends in seen for n in ends)), "links": list(seen.values())}
+            rate = spelled(f"{row['rate_bps'] / 1e6:g}Mbit") if row.get("rate_bps") else ""
+            delay = spelled(f"{row['delay_ns'] / 1e6:g}ms") if row.get("delay_ns") else ""
+            label = ", ".join(part for part in (rate, delay) if part)
+            queue = str(row["queue"]) if row["watched"] or row["queue"] != kinds.usual_queue() else ""
+            seen[row["from"], row["to"]] = Link(row["from"], row["to"], label, queue, queue, row["watched"])
+    names = list(dict.fromkeys(name for ends in seen for name in ends))
+    return Network([Node(name, name) for name in names], list(seen.values()))
 
 
 def _traffic(place: int, entry: Mapping[str, Any]) -> str:
@@ -278,8 +215,8 @@ def merged(networks: Sequence[Network]) -> Network:
         counts = list(dict.fromkeys(one.nodes[i].count for one in alike))
         label = node.label
         if len(counts) > 1:
-            label = f"{node.name}1 …"
-        nodes.append(Node(node.name, label + ("\n× " + _either(list(map(str, counts))) if max(counts) > 1 else ""), max(counts), node.host))  # fmt: skip
+            label = f"{label.split(', ')[0].split(' … ')[0]} …"
+        nodes.append(Node(node.name, label + ("\n× " + _either(list(map(str, counts))) if max(counts) > 1 else ""), max(counts), node.host, node.layer))  # fmt: skip
     links = []
     for i, link in enumerate(first.links):
         queues = [one.links[i].queue for one in alike]

@@ -204,9 +204,8 @@ def _fairness(results: Results, points: Pairs) -> list[str]:
 
 def _greedy(run: Run) -> set[str]:
     """The traffic entries whose flows always have something to send: what they get is what the others leave them."""
-    return {
-        name for name, one in _entries(run, lambda kind: kind.greedy) if not one.get("bytes") and not one.get("rate")
-    }
+    entries = _entries(run, lambda kind: kind.greedy)
+    return {name for name, one in entries if kinds.traffic(one["kind"]).is_endless(one)}
 
 
 def _by_control(run: Run) -> dict[str, float]:

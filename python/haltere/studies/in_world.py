@@ -43,7 +43,7 @@ def in_world(name: str, world: World) -> Callable[[Options], Outcome]:
 def _quick(scenario: Scenario, seeds: int | None) -> tuple[Scenario, int, str]:
     """A shorter run, its seeds, and what was left out. Uploads take longer to settle."""
     full: dict[str, Any] = scenario.to_dict()
-    uploads = any(traffic(entry["kind"]).uploads for entry in full["traffic"])
+    uploads = any(traffic(entry["kind"]).table == "tasks" for entry in full["traffic"])
     changes = {"duration": "20s", "warmup": "5s"} if uploads else {"duration": "8s", "warmup": "3s"}
     chosen = seeds or 2
     left_out = (
