@@ -4,8 +4,8 @@
 //! kept. A flow is followed by its round-trip times or its one-way delays, whichever vary more: a capture before the
 //! bottleneck sees the queue in the ones, a capture behind it in the others. Then the files are read side by side
 //! in order of time. At each step of `every` RED-CPI gets each flow's smoothed delay (RFC 6298, 1/8) and MSCM the mean over the step,
-//! so that their windows cover equal times; RFC 8382 gets every measurement. Two flows share a bottleneck by a method
-//! where it said so more than half of the times when both were under way and it could tell.
+//! so that their windows cover equal times; RFC 8382 gets every measurement. A method puts two flows
+//! behind one bottleneck if it said so in more than half of its decisions while both sent.
 //! Units: ns inside, ms and s in the report. Cost: O(1) a packet and O(flows^2) at each correlation. Memory: flows, windows,
 //! and what the report holds. Known problems: captures whose clocks differ by more than a fraction of a second correlate nothing.
 
@@ -147,7 +147,7 @@ pub struct Series {
     pub delay_ms: Vec<f64>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Packets in all files.
@@ -160,7 +160,7 @@ pub struct Report {
     pub pairs: Vec<Pair>,
     /// For each method the groups of flows that share a bottleneck; a flow alone is a group.
     pub groups: Vec<Vec<Vec<usize>>>,
-    /// For each method the flows that are alone and of which some pair could not be told: they may share with another.
+    /// For each method the flows that are alone and have a pair without a verdict: they may share with another.
     pub untold: Vec<Vec<usize>>,
     /// What was said when.
     pub log: Vec<Told>,

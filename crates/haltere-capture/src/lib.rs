@@ -1,4 +1,4 @@
-//! Recorded traffic: classifiers and correlators held against captures.
+//! Recorded traffic: classifiers and correlators run on captures.
 //!
 //! | module | what |
 //! |---|---|

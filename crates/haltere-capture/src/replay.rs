@@ -173,7 +173,7 @@ pub fn classify(input: impl Read, options: &Options, watch: Watch<'_>) -> Result
     classify_with(input, options, watch, chances.collect(), |_, _| {})
 }
 
-/// The same with given random streams, one a replay, in the order of the classifiers. `told` gets every packet with
+/// The same with given random streams, one a replay, in the order of the classifiers. The callback gets every packet with
 /// a flow: its number from 1 and its class in each replay.
 pub fn classify_with<C: Fate<Packet>>(
     input: impl Read,

@@ -10,7 +10,7 @@
 use crate::packet::Tcp;
 use std::collections::VecDeque;
 
-/// Segments under way that are remembered.
+/// Segments in flight that are remembered.
 const MOST: usize = 4096;
 /// Ticks of timestamp clocks in use (RFC 7323 section 5.4: 1 ms to 1 s; Linux also 1 us, 4 ms and 10 ms).
 const TICKS_NS: [f64; 6] = [1e3, 1e6, 2e6, 4e6, 10e6, 100e6];
@@ -20,7 +20,7 @@ fn after(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 > 0
 }
 
-/// What is under way in one direction.
+/// What is in flight in one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Track {
     /// Timestamp value or end of the segment, and when it passed.

@@ -54,7 +54,7 @@ fn captures(plan: &Plan) -> [Vec<u8>; 2] {
     files.map(|file| std::mem::take(&mut *file.0.lock().unwrap()))
 }
 
-/// The stream of chance of the router's queue.
+/// The random stream of the router's queue.
 struct Router(Rng);
 impl<P> Fate<P> for Router {
     fn dropped(&mut self, _: P, _: DropReason) {}

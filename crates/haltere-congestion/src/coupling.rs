@@ -14,12 +14,12 @@ pub struct Sibling {
     pub between_losses: Bytes,
 }
 
-/// All subflows that carry data, and the one that is told.
+/// All subflows that carry data, and the one whose control is called.
 #[derive(Debug, Clone, Copy)]
 pub struct CouplingView<'a> {
     /// The subflows.
     pub siblings: &'a [Sibling],
-    /// Index of the one that is told.
+    /// Index of the one whose control is called.
     pub this: usize,
 }
 
@@ -29,7 +29,7 @@ impl CouplingView<'_> {
         let known = self.siblings.iter().filter(|s| !s.srtt.is_zero());
         known.map(move |s| (s.cwnd.as_u64() as f64 / mss, s.srtt.as_secs_f64()))
     }
-    /// The subflow that is told: window in segments and round-trip time in seconds.
+    /// The subflow whose control is called: window in segments and round-trip time in seconds.
     pub(crate) fn own(&self, mss: f64) -> Option<(f64, f64)> {
         let s = self.siblings.get(self.this).filter(|s| !s.srtt.is_zero())?;
         Some((s.cwnd.as_u64() as f64 / mss, s.srtt.as_secs_f64()))

@@ -11,7 +11,7 @@
 extern crate alloc;
 
 haltere_units::registry! {
-    /// A congestion control with its parameters, told apart by `kind`.
+    /// A congestion control with its parameters, distinguished by `kind`.
     params CongestionParams;
     /// Any control of the registry. Dispatch is by enum: there is no virtual call per acknowledgement. A control that is much
     /// larger than the rest is boxed, so that other connections do not pay for its size.

@@ -1,6 +1,6 @@
 //! RFC 9438 section 5.1, tables 1 and 2: the mean window of CUBIC under deterministic loss.
 //!
-//! The RFC's numbers are those of its equation 6 or of Reno, whichever is larger. Beside the control stands an oracle: the
+//! The RFC's numbers are those of its equation 6 or of Reno, whichever is larger. An oracle runs beside the control: the
 //! RFC's algorithm in real numbers, acknowledgement by acknowledgement, under the same losses. It is within 10 % of
 //! the tables: fast convergence is not in equation 6, and the larger of two curves at each instant has a larger
 //! mean than either has.

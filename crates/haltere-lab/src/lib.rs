@@ -1,4 +1,4 @@
-//! The experiment: what is run, and what came of it. The same for every world.
+//! The experiment: what is run, and its result. The same for every world.
 //!
 //! [`Scenario`] is the experiment file, read and checked. [`Scenario::plan`] turns it, with a seed, into a [`Plan`](haltere_plan::Plan):
 //! explicit nodes, links and flows, everything resolved. A world runs the plan and fills a [`Record`](haltere_plan::Record), which becomes

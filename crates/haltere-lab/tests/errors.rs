@@ -1,4 +1,4 @@
-//! Wrong files are refused with the line that stands beside them in `tests/errors`.
+//! Wrong files are refused with the line that is beside them in `tests/errors`.
 //!
 //! `{queues}` and `{congestion}` there stand for the names of the registries, so that a new mechanism changes no file.
 //! `HALTERE_BLESS=1 cargo test -p haltere-lab --test errors` writes those lines; read the difference before you commit it.

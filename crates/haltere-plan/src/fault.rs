@@ -39,7 +39,7 @@ impl Fault {
     pub fn hint(self, hint: impl Into<String>) -> Fault {
         Fault { hint: hint.into(), ..self }
     }
-    /// A mechanism's own complaint about its parameters, which stand in the table `path`.
+    /// A mechanism's own complaint about its parameters, which are in the table `path`.
     pub fn param(path: impl Into<String>, error: ParamError) -> Fault {
         Fault::new(path, error.name, error.rule, error.got).hint(error.hint)
     }

@@ -38,7 +38,7 @@ pub struct Record {
     pub peak_events: u64,
 }
 
-/// What became of one flow.
+/// The result of one flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct FlowRecord {
@@ -175,7 +175,7 @@ pub struct LinkCounters {
     pub sent_bytes: u64,
     /// Packets dropped because the queue was full.
     pub dropped_overlimit: u64,
-    /// Packets that the discipline dropped to tell congestion.
+    /// Packets that the discipline dropped to signal congestion.
     pub dropped_congestion: u64,
     /// Packets marked CE by the discipline.
     pub marked: u64,

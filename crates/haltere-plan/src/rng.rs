@@ -1,4 +1,4 @@
-//! Streams of randomness: one per component, so that two variants of an experiment, and both worlds, meet the same chance.
+//! Random streams: one per component, so that two variants of an experiment, and both worlds, draw the same random numbers.
 //! Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021): xoshiro256++;
 //! its state is filled by SplitMix64, as the authors advise. Names are hashed with FNV-1a (64 bits).
 //! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer arithmetic

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use haltere_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A law of flow sizes.
+/// A size distribution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SizeDistribution(Arc<[(f64, f64)]>);
 

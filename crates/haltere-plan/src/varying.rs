@@ -238,7 +238,7 @@ impl Line {
             }
         }
     }
-    /// How long what leaves at `at` is under way.
+    /// The delay of what leaves at `at`.
     pub fn delay(&self, at: Time) -> Dur {
         match &self.delay {
             Delay::Constant(delay) => *delay,

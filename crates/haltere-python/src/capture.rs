@@ -1,4 +1,4 @@
-//! Captures: classifiers and correlators held against recorded traffic. Options come, and results go, as JSON.
+//! Captures: classifiers and correlators run on recorded traffic. Options come, and results go, as JSON.
 
 use crate::error::{HaltereError, InputError, guard};
 use crate::run::Progress;

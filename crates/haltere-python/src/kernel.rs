@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The Python error: what the user can mend is an `InputError`.
+/// The Python error: what the user can fix is an `InputError`.
 fn told(lab: &Lab, error: BootError) -> PyErr {
     match &error {
         BootError::Guest(failure) => match (failure.fault(), failure) {

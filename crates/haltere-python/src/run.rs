@@ -64,7 +64,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// What became of that plan; `wire` is what the wire adds, as JSON.
+    /// The result of that plan; `wire` is what the wire adds, as JSON.
     pub(crate) fn of(plan: &Plan, record: &Record, wire: Option<String>) -> PyResult<Run> {
         let tables = guard(|| table::tables(plan, record))?;
         Ok(Run { tables, events: record.events, peak_events: record.peak_events, digest: OnceLock::new(), wire })
@@ -95,7 +95,7 @@ impl Run {
     fn peak_events(&self) -> u64 {
         self.peak_events
     }
-    /// On the wire: the calibration and the router's books, as JSON.
+    /// On the wire: the calibration and the router's counters, as JSON.
     #[getter]
     fn wire(&self) -> Option<&str> {
         self.wire.as_deref()

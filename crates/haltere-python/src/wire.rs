@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The Python error: what the user can mend is an `InputError`.
+/// The Python error: what the user can fix is an `InputError`.
 fn told(lab: &Lab, error: WireError) -> PyErr {
     match error {
         WireError::Refused(fault) => error::input(lab.refuse(*fault)),

@@ -16,7 +16,7 @@
 //! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
 //! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
 //!
-//! Each discipline is one file: its parameters (set by the user; name, unit, default, range and source stand there and
+//! Each discipline is one file: its parameters (set by the user; name, unit, default, range and source are there and
 //! nowhere else), its state, and below them its tests. [`QueueParams`] and [`Queue`] hold any of them. One line in the
 //! registry below makes a discipline known everywhere. To add one, write `src/NAME.rs` with `Params` and the discipline,
 //! its name in camel case, and add the line; `cargo test` checks the contract.
@@ -57,7 +57,7 @@ extern crate alloc;
 extern crate self as haltere_queue;
 
 haltere_units::registry! {
-    /// A queue discipline with its parameters, told apart by `kind`.
+    /// A queue discipline with its parameters, distinguished by `kind`.
     params QueueParams;
     /// Any discipline of the registry. Dispatch is by enum: there is no virtual call per packet. The large disciplines are
     /// boxed; drop tail, which thousands of links have, is not.

@@ -308,7 +308,7 @@ mod tests {
     use crate::Ecn;
     use crate::testing::{Recorder, TestPkt, link};
 
-    /// A queue of ten packets whose controller stands at that p and those delays, without burst allowance.
+    /// A queue of ten packets whose controller has that p and those delays, without burst allowance.
     fn pie(params: Params, drop_prob: f64, qdelay_ms: u64, qdelay_old_ms: u64) -> (Pie<TestPkt>, Recorder) {
         let (mut q, mut fate) = (Pie::new(&params, &link()).unwrap(), Recorder::new(1));
         for id in 0..10 {

@@ -339,7 +339,7 @@ mod tests {
         q.vars.avg = avg;
         (0..n).filter(|_| q.verdict(1000, fate) == Verdict::Early).collect()
     }
-    /// What becomes of one packet that meets that average.
+    /// The fate of one packet that meets that average.
     fn fate_of(params: &Params, avg: f64, ecn: Ecn) -> Recorder {
         let (mut q, mut fate) = (red(params), Recorder::new(1));
         (q.vars.avg, q.vars.idle_since) = (avg * 2.0, None);

@@ -14,7 +14,7 @@ const LOWER: u32 = 12;
 /// The driver's exit status where its tools are missing.
 const SKIPPED: i32 = 77;
 
-/// What became of a packet in BMv2; its kind is the driver's (`KINDS` in p4/packets.py).
+/// The fate of a packet in BMv2; its kind is the driver's (`KINDS` in p4/packets.py).
 #[derive(Debug, Clone, PartialEq)]
 struct Fate {
     kind: String,

@@ -1,5 +1,5 @@
 //! Against Linux 6.1: one flow over 20 Mbit/s, 40 ms, a FIFO of 67 packets; the kernel's own figures, measured in a
-//! virtual machine with virtual time. Its shaper hands a packet on when its transmission starts.
+//! virtual machine with virtual time. Its shaper passes a packet on when its transmission starts.
 
 mod pipe;
 use haltere_congestion::{CongestionParams, Hystart, cubic};

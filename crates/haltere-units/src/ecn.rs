@@ -3,7 +3,7 @@
 /// The ECN field of the IP header (RFC 3168 section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Ecn {
-    /// Not ECN-capable: congestion is told by dropping.
+    /// Not ECN-capable: congestion is signalled by dropping.
     #[default]
     NotEct,
     /// ECN-capable, L4S (RFC 9331).

@@ -56,7 +56,7 @@ impl ParamError {
     pub fn hint(self, hint: impl Into<String>) -> ParamError {
         ParamError { hint: hint.into(), ..self }
     }
-    /// The same with the default as the hint. The value comes from `Params::default()`, where alone it stands.
+    /// The same with the default as the hint. The value comes from `Params::default()`, the only place that has it.
     pub fn default_is(self, value: impl fmt::Display) -> ParamError {
         self.hint(alloc::format!("the default is `{value}`"))
     }

@@ -1,6 +1,6 @@
 //! Quantities with units.
 //!
-//! Every quantity that crosses a door of Haltere has a type of its own: [`Time`] and [`Dur`] in whole
+//! Every quantity that crosses an interface of Haltere has a type of its own: [`Time`] and [`Dur`] in whole
 //! nanoseconds, [`Rate`] in bit/s, [`Bytes`], [`Size`] (packets, bytes or bandwidth-delay products)
 //! and [`Prob`]. Each is written in experiment files as text with its unit (`"5ms"`, `"10Mbit"`,
 //! `"90kB"`), is read exactly (no rounding through floating point: what cannot be represented is an

@@ -4,7 +4,7 @@
 ///
 /// ```text
 /// haltere_units::registry! {
-///     /// A queue discipline with its parameters, told apart by `kind`.
+///     /// A queue discipline with its parameters, distinguished by `kind`.
 ///     params QueueParams;
 ///     /// Any discipline of the registry.
 ///     any Queue<P>;
@@ -77,7 +77,7 @@ macro_rules! registry {
     };
 }
 
-/// Makes the enum of parameters of a registry: one variant a mechanism, told apart by `kind`.
+/// Makes the enum of parameters of a registry: one variant a mechanism, distinguished by `kind`.
 ///
 /// `params_registry! { /// doc  pub enum QueueParams { DropTail(drop_tail::Params) = drop_tail, ... } }`
 /// gives the enum with serde (internally tagged by `kind`), a JSON Schema, `NAMES`, `kind()` and

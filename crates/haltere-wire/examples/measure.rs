@@ -33,7 +33,7 @@ fn frame(len: usize, flow: u16) -> Frame {
     Frame::parse(&bytes)
 }
 
-/// Sends frames as fast as they go until told to stop.
+/// Sends frames as fast as they go until it is cancelled.
 fn flood(host: &Namespace, len: usize, stop: &AtomicBool) -> u64 {
     host.stay().unwrap();
     let mut port = PacketPort::open("e0", 64).unwrap();

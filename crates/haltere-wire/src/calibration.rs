@@ -99,7 +99,7 @@ impl Calibration {
     }
 }
 
-/// Measures the machine with this plan's links. Where it is out of bounds once more, up to three times: another program
+/// Measures the machine with this plan's links. If it is out of bounds it measures again, up to three times: another program
 /// may have had the processor for a moment. The last measurement counts.
 pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calibration, WireError> {
     let control = &Control { progress: None, ..control.clone() };

@@ -59,7 +59,7 @@ pub struct Monotonic {
 
 /// The timer's mark among the events; the others have their place in the list.
 const TIMER: u64 = u64::MAX;
-/// A caller that never sleeps is told of its descriptors every so many calls.
+/// A caller that never sleeps gets its descriptors' events every so many calls.
 const SPINS: u32 = 64;
 
 impl Monotonic {
@@ -76,7 +76,7 @@ impl Monotonic {
         let events = vec![EpollEvent::empty(); 256];
         Ok(Monotonic { origin_ns, timer, armed: Some(None), spin, spun: 0, epoll, watched: Vec::new(), events })
     }
-    /// Sleeps until time zero, before which [`now`](Clock::now) stands still.
+    /// Sleeps until time zero, before which [`now`](Clock::now) does not advance.
     pub fn wait_for_zero(&mut self) -> io::Result<()> {
         while monotonic_ns() < self.origin_ns {
             self.arm(Some(Time::ZERO))?;

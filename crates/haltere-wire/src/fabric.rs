@@ -54,7 +54,7 @@ pub struct FabricParams {
     pub framing: u32,
     /// Low bits of initial sequence numbers that are zero; 0: not known.
     pub isn_bits: u8,
-    /// Seed of all chance.
+    /// The random seed.
     pub seed: u64,
     /// Interval of the watched queues' time series.
     pub sample: Option<Dur>,

@@ -49,7 +49,7 @@ pub enum Kind {
     Malformed,
 }
 
-/// Where the headers stand.
+/// Where the headers are.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     kind: Kind,
@@ -140,7 +140,7 @@ impl Frame {
         self.framing = framing;
     }
     /// Says that senders choose initial sequence numbers whose low `bits` bits are zero, so that those bits of a
-    /// sequence number tell the place in the stream (it wraps after 2^bits bytes). 0: nothing is told.
+    /// sequence number tell the place in the stream (it wraps after 2^bits bytes). 0: they say nothing.
     pub fn set_isn_bits(&mut self, bits: u8) {
         self.isn_bits = bits;
     }
@@ -169,8 +169,8 @@ impl Frame {
             _ => None,
         }
     }
-    /// A copy turned round, to be sent back: addresses and ports swapped, the TTL as a sender sets it, CE set.
-    /// `None` where there is nothing to turn (no IP), or the field is Not-ECT and CE would be a lie.
+    /// A returned packet, a copy to be sent back: addresses and ports swapped, the TTL as a sender sets it, CE set.
+    /// `None` if there is nothing to return (no IP), or the field is Not-ECT and CE would be a lie.
     pub fn turned_round(&self) -> Option<Frame> {
         if !self.ecn().is_capable() {
             return None;
@@ -395,7 +395,7 @@ fn layout_v6(bytes: &[u8], l3: usize) -> Option<Layout> {
     Some(Layout { kind: Kind::Ipv6, l3: l3 as u16, l4, protocol, fragment })
 }
 
-/// `at` where a whole TCP or UDP header stands there before `end`, otherwise 0.
+/// `at` if a whole TCP or UDP header is there before `end`, otherwise 0.
 fn transport_at(bytes: &[u8], at: usize, end: usize, protocol: u8) -> u16 {
     let Some(header) = bytes.get(at..end) else { return 0 };
     let whole = match protocol {

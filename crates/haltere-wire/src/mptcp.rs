@@ -1,6 +1,6 @@
 //! The kernel's Multipath TCP: which plans it can do, its path manager by netlink, and what a connection tells of its subflows.
 //! Source: RFC 8684; the kernel's `linux/mptcp.h` and `linux/mptcp_pm.h`, whose numbers never change.
-//! Model: the sender's host has its paths managed from outside (`pm_type` 1), by us: once the connection stands, each further path of
+//! Model: the sender's host has its paths managed from outside (`pm_type` 1), by us: once the connection is established, each further path of
 //! the plan is a subflow that we ask for, from that address to that one. The receiver's host lets them join.
 //! Known problems: the kernel has one scheduler, `default`; no path can be taken away again here.
 
@@ -22,7 +22,7 @@ const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
 const MPTCP_TCPINFO: i32 = 2;
 const MPTCP_SUBFLOW_ADDRS: i32 = 3;
-/// Further subflows that a receiver's path manager can be told to accept (`MPTCP_PM_ADDR_MAX`).
+/// Further subflows that a receiver's path manager can be set to accept (`MPTCP_PM_ADDR_MAX`).
 const MOST_JOINS: usize = 8;
 
 /// What a host is to a connection.
@@ -37,7 +37,7 @@ pub(crate) enum Role {
 /// The value that names the scheduler.
 pub(crate) const SCHEDULER: &str = "mptcp/scheduler";
 
-/// What the host's kernel is told.
+/// The settings of the host's kernel.
 pub(crate) fn sysctls(role: Role) -> Vec<(String, String)> {
     sysctls_of(Path::new("/proc/sys/net/mptcp"), role)
 }
@@ -181,7 +181,7 @@ impl PathManager {
         const SUBFLOWS: u16 = 3;
         self.request(SET_LIMITS, true, &attribute(SUBFLOWS, &(MOST_JOINS as u32).to_ne_bytes())).map(drop)
     }
-    /// Asks for a subflow; false where the connection does not stand yet.
+    /// Asks for a subflow; false if the connection is not established yet.
     pub(crate) fn join(&self, join: &Join) -> io::Result<bool> {
         const SUBFLOW_CREATE: u8 = 10;
         let (here, token, there) = (1, 4, 6);

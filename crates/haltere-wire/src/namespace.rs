@@ -133,7 +133,7 @@ pub struct HostSettings {
 /// Makes a host's interface, see [`Topology::build_with`].
 pub(crate) type Attach<'a> = dyn Fn(&Namespace, &Namespace, usize, &str, u32) -> Result<(), WireError> + 'a;
 
-/// Moves the interface of that node, which is in the caller's namespace, into the host's, under the name that it has there. TCP hands it
+/// Moves the interface of that node, which is in the caller's namespace, into the host's, under the name that it has there. TCP gives it
 /// buffers of at most so many segments.
 pub(crate) fn take(
     host: &Namespace,
@@ -249,7 +249,7 @@ fn join(router: &Namespace, host: &Namespace, node: usize, interface: &str, mtu:
     })
 }
 
-/// The interface at that place of a host's nodes. Where there are several, packets with its address have a routing table of their own.
+/// The interface at that place of a host's nodes. If there are several, packets with its address have a routing table of their own.
 fn configure(
     node: usize,
     place: usize,

@@ -49,7 +49,7 @@ impl<W: Write> Capture<W> {
         body.extend_from_slice(frame);
         self.write(6, &body, &[(2, &(direction as u32).to_le_bytes())]) // option 2: epb_flags
     }
-    /// Hands everything written to the file.
+    /// Passes everything written to the file.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

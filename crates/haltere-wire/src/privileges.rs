@@ -34,7 +34,7 @@ impl fmt::Display for Kept {
 }
 
 /// Gives up all capabilities, any way to get them back, and root's user, for good. The user's threads all change their user; capabilities
-/// are those of the calling thread. What could not be given up is told.
+/// are those of the calling thread. What could not be given up is reported.
 ///
 /// In a user namespace root is the user who made it, and stays so: no other is known there.
 pub fn give_up() -> Vec<Kept> {

@@ -201,7 +201,7 @@ pub fn exercise_router(bytes: &[u8]) {
     assert!(!snapshot.prometheus().is_empty() && !snapshot.line(&snapshot).is_empty());
 }
 
-/// True where network namespaces may be made. Where not, says that the test `what` is skipped, but in CI (`CI=true`) fails.
+/// True if network namespaces may be made. If not, says that the test `what` is skipped, but in CI (`CI=true`) fails.
 pub fn privileged(what: &str) -> bool {
     match crate::namespace::Namespace::new() {
         Ok(_) => true,
@@ -213,7 +213,7 @@ pub fn privileged(what: &str) -> bool {
     }
 }
 
-/// True where these programs are installed. Where not, says so, but in CI fails.
+/// True if these programs are installed. If not, says so, but in CI fails.
 pub fn has_tools(names: &[&str]) -> bool {
     let missing = names.iter().find(|name| std::process::Command::new(name).arg("--version").output().is_err());
     if let Some(name) = missing {

@@ -50,7 +50,7 @@ pub enum Calibrate {
     Refuse,
 }
 
-/// How a run is to be done, its bell and its clock face.
+/// How a run is to be done, its cancel flag and its progress.
 #[derive(Debug, Clone, Default)]
 pub struct Control<'a> {
     /// Set from outside to end the run early: it is then an error, [`WireError::Interrupted`].
@@ -68,7 +68,7 @@ pub struct Control<'a> {
 }
 
 impl Control<'_> {
-    /// The bell was rung.
+    /// The cancel flag is set.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|bell| bell.load(Ordering::Relaxed))
     }
@@ -87,7 +87,7 @@ pub struct Outcome {
     pub record: Record,
     /// What was measured before, for the manifest; `None` where it was not asked for.
     pub calibration: Option<Calibration>,
-    /// The router's own books at the end.
+    /// The router's own counters at the end.
     pub router: Snapshot,
     /// Share of a core that the router used.
     pub router_cpu: f64,
@@ -101,7 +101,7 @@ impl Outcome {
     }
 }
 
-/// Whether this process may make network namespaces and what stands in them.
+/// Whether this process may make network namespaces and what is in them.
 pub fn may_run() -> Result<(), WireError> {
     Topology::build(&[]).map(drop)
 }
@@ -174,7 +174,7 @@ fn record_of(mut observed: Observed) -> Record {
     }
 }
 
-/// Where a flow's traffic entry stands in its experiment.
+/// Where a flow's traffic entry is in its experiment.
 pub(crate) fn place(flow: &FlowPlan) -> String {
     format!("traffic[{}]", flow.group)
 }
@@ -236,7 +236,7 @@ fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
     bpf::CONTROLS.iter().copied().filter(|kind| asked(kind) && lacks(kind)).collect()
 }
 
-/// Runs the plan in namespaces that stand already.
+/// Runs the plan in existing namespaces.
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;

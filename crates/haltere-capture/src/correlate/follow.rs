@@ -258,7 +258,7 @@ fn grouped(flows: usize, pairs: &[Pair]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Of the flows that are alone those with a pair that could not be told.
+/// The flows that are alone and have a pair without a verdict.
 fn untold_of(groups: &[Vec<usize>], pairs: &[Pair]) -> Vec<usize> {
     let untold = |flow: usize| pairs.iter().any(|pair| pair.shares.is_none() && (pair.a == flow || pair.b == flow));
     groups.iter().filter(|group| group.len() == 1).map(|group| group[0]).filter(|flow| untold(*flow)).collect()

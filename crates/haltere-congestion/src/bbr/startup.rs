@@ -1,7 +1,7 @@
 //! Startup: find the bandwidth by doubling the rate each round.
 //!
 //! The pipe is full when the bandwidth has grown by less than a quarter in three rounds: one for a receive window that
-//! grows, one for a sample that reflects it, one for chance.
+//! grows, one for a sample that reflects it, one for random variation.
 
 use super::{Ack, Bbr};
 

@@ -256,7 +256,7 @@ impl Core {
         }
     }
 
-    /// Remembers the window, to restore it after recovery or ProbeRTT. True if neither was under way.
+    /// Remembers the window, to restore it after recovery or ProbeRTT. True if neither was in progress.
     pub fn save_cwnd(&mut self, in_probe_rtt: bool) -> bool {
         let fresh = self.repair == Repair::None && !in_probe_rtt;
         self.prior_cwnd = self.cwnd.max(if fresh { 0 } else { self.prior_cwnd });

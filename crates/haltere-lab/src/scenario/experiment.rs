@@ -1,7 +1,7 @@
 //! The experiment file as types: what can be written, with what default, in what unit.
 //!
 //! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these doc comments and defaults. They
-//! stand nowhere else.
+//! are written nowhere else.
 
 use super::precision::Precision;
 use super::sweep::Sweep;

@@ -77,7 +77,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Holds `value` against the schema and reads the types.
+    /// Checks `value` against the schema and reads the types.
     fn typed(mut value: Value, mut source: Source) -> Result<Scenario, ScenarioError> {
         let warnings = renamed::rename(&mut value, &mut source)?;
         traffic::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;

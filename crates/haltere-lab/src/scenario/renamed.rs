@@ -1,6 +1,6 @@
 //! Keys that have another name now. The old name still works, with a warning, for one version.
 //!
-//! Before an experiment is held against the schema its old keys become the new ones, so that nothing else knows of them. Each leaves a
+//! Before an experiment is checked against the schema its old keys become the new ones, so that nothing else knows of them. Each leaves a
 //! line in [`Scenario::warnings`](super::Scenario::warnings), which the command line prints.
 
 use super::text::Source;

@@ -1,4 +1,4 @@
-//! TOML to plain values, with the line on which each key stands.
+//! TOML to plain values, with the line of each key.
 
 use crate::error::{Fault, FaultKind, ScenarioError};
 use serde_json::{Map, Number, Value};
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// Where the keys of a file stand.
+/// The lines of a file's keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Source {
     file: String,

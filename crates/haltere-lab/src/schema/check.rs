@@ -1,4 +1,4 @@
-//! Holds a value against the schema, with errors that a person can act on, and brings it into one form.
+//! Checks a value against the schema, with errors that a person can act on, and brings it into one form.
 //!
 //! What a file may write in two ways is written in one afterwards: a name alone becomes a table with that
 //! `kind`, a bare zero becomes text, a table without `kind` takes the default's. After the check the typed
@@ -57,7 +57,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Where a value stands: the table and the key.
+/// Where a value is: the table and the key.
 struct Place {
     path: String,
     name: String,
@@ -166,7 +166,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A union of tables told apart by `kind`; a name alone stands for a table with defaults.
+    /// A union of tables distinguished by `kind`; a name alone stands for a table with defaults.
     fn by_kind(
         &self,
         value: &mut Value,

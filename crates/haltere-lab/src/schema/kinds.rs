@@ -83,7 +83,7 @@ pub(super) fn mark(schema: &mut Value) {
     }
 }
 
-/// The tables of a union: those told apart by `kind`, and those told apart by their only key.
+/// The tables of a union: those distinguished by `kind`, and those distinguished by their only key.
 pub(super) fn variants(union: &mut Value, see: &mut impl FnMut(&str, &mut Value)) {
     for key in ["anyOf", "oneOf"] {
         for option in union.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {

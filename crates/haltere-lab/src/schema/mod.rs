@@ -76,7 +76,7 @@ fn drop_null(keys: &mut serde_json::Map<String, Value>) {
     }
 }
 
-/// The names of a union of tables told apart by `kind`, or `None` where it is no such union.
+/// The names of a union of tables distinguished by `kind`, or `None` if it is no such union.
 fn tagged(options: Option<&Value>) -> Option<Vec<&str>> {
     let options = options?.as_array()?;
     options.iter().map(|o| o.get("properties")?.get("kind")?.get("const")?.as_str()).collect()

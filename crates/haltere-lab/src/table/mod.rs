@@ -16,7 +16,7 @@
 //!
 //! `completions` is there only if flows arrive during the run. The tables of multipath connections are there only if there is one.
 //!
-//! Times are nanoseconds from the start of the run, rates bit/s. A column's unit stands in its field's metadata under
+//! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
 //! mechanisms.
 

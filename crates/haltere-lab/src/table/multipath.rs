@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use haltere_plan::record::PathSample;
 use haltere_plan::{Plan, Record};
 
-/// One row a path and sample; the last one of each path is what became of it.
+/// One row a path and sample; the last one of each path is its final state.
 pub(super) fn paths(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.path_series.iter();

@@ -12,7 +12,7 @@ pub(crate) struct Direction {
     pub(crate) ring: Option<u32>,
     pub(crate) mpu: Bytes,
     pub(crate) varying: Option<Box<Varying>>,
-    /// Where its queue stands in the experiment.
+    /// Where its queue is in the experiment.
     pub(crate) place: String,
 }
 

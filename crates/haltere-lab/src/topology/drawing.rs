@@ -1,7 +1,7 @@
 //! The picture of a network as data: which nodes and links a drawing shows, those that are alike as one.
 //!
 //! It follows from the graph: hosts on one link each to the same node, with the same link and the same part in the traffic, are drawn as
-//! one. A topology may say more by a [`Hint`](super::Hint): which nodes belong together, and in which column they stand.
+//! one. A topology may say more by a [`Hint`](super::Hint): which nodes belong together, and in which column they are.
 
 use super::Network;
 use haltere_plan::plan::{FlowPlan, LinkPlan};
@@ -121,7 +121,7 @@ fn joined(links: &[LinkPlan]) -> Vec<Joined> {
     out
 }
 
-/// The column of each node that has one. If all hosts of a group send, or none does, the first half stands on the left.
+/// The column of each node that has one. If all hosts of a group send, or none does, the first half is on the left.
 fn layers(network: &Network, sends: &[Option<bool>]) -> Vec<Option<u32>> {
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (node, hint) in &network.hints {

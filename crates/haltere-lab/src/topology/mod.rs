@@ -35,7 +35,7 @@ pub(crate) trait TopologyKind {
 
 /// What a topology may ask while it builds its network.
 pub(crate) struct Context<'a> {
-    /// The table in which it stands, such as `topology.chain`.
+    /// The table in which it is, such as `topology.chain`.
     pub(crate) place: &'a str,
     /// Bytes that every packet carries on a link below IP.
     pub(crate) framing: Bytes,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A source with two interfaces, `s1` (Wi-Fi, behind `r1`) and `s2` (cellular, behind `r2`), and a destination with two, `d1` and
 /// `d2`: figure 5 and table 1 of Felix et al. on redundant scheduling over uncorrelated paths. Path A, `s1` to `d1`, is alone. Path B,
 /// `s1` to `d2`, and path C, `s2` to `d1`, share the bottleneck from `r3` to `r4`. A pair of hosts with two interfaces each, `x1` and
-/// `x2`, `y1` and `y2`, stands at the bottleneck for a connection that competes there. A key of a link replaces that part of
+/// `x2`, `y1` and `y2`, is at the bottleneck for a connection that competes there. A key of a link replaces that part of
 /// table 1. The links from `r4` to `d1` and `d2` are two links of the figure in one, so that no packet avoids the bottleneck.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -14,19 +14,19 @@ use std::collections::HashMap;
 pub(crate) struct Network {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkPlan>,
-    /// Where each link stands in the experiment, for errors about its queue.
+    /// Where each link is in the experiment, for errors about its queue.
     pub(crate) places: Vec<String>,
     /// The pairs of hosts that `pairs` of a traffic entry counts from 1, if the topology has any.
     pub(crate) pairs: Vec<(usize, usize)>,
     /// Flows are spread over equal paths.
     pub(crate) ecmp: bool,
-    /// Where nodes stand in a drawing, if the topology says so.
+    /// Where nodes are in a drawing, if the topology says so.
     pub(crate) hints: HashMap<usize, Hint>,
     by_name: HashMap<String, usize>,
     link_names: HashMap<String, u32>,
 }
 
-/// Where a node stands in a drawing, and which others are drawn as one with it.
+/// Where a node is in a drawing, and which others are drawn as one with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hint {
     /// Nodes of one group are drawn as one.
@@ -71,7 +71,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Index of the node of that name, which stands at `key` in the table `path`.
+    /// Index of the node of that name, which is at `key` in the table `path`.
     pub(crate) fn node(&self, name: &str, path: &str, key: &str) -> Result<usize, ScenarioError> {
         self.by_name.get(name).copied().ok_or_else(|| {
             let rule = format!("one of the nodes {}", listed(&self.nodes));
@@ -86,7 +86,7 @@ impl Network {
         self.nodes.len() - 1
     }
 
-    /// Says where a node stands in a drawing.
+    /// Says where a node is in a drawing.
     pub(crate) fn show(&mut self, node: usize, hint: Hint) {
         self.hints.insert(node, hint);
     }

@@ -40,7 +40,7 @@ pub(super) fn one_capacity(reverse: &mut Link, given: &Overrides<Link>) {
     }
 }
 
-/// What changes on that link, which stands in the table `path`; `None`: nothing.
+/// What changes on that link, which is in the table `path`; `None`: nothing.
 pub(super) fn of(link: &Link, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
     check_schedule(link, path)?;
     let rates = values(link, link.rate, |step| step.rate);

@@ -53,7 +53,7 @@ pub(super) fn one_second() -> DurationSpec {
 }
 
 impl Entry<'_> {
-    /// The distribution that stands at the key `name`.
+    /// The distribution at the key `name`.
     pub(crate) fn duration(&self, name: &str, written: &DurationSpec) -> Result<DurationDistribution, ScenarioError> {
         let drawn = match written {
             DurationSpec::Constant(span) => return Ok(DurationDistribution::Constant(*span)),

@@ -46,7 +46,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) network: &'a Network,
     traffic: &'a Traffic,
     group: usize,
-    /// Where it stands, e.g. `traffic[0]`.
+    /// Where it is, e.g. `traffic[0]`.
     pub(crate) place: String,
     /// Its name: the one given, or its kind and its place among the entries, from 1.
     pub(crate) label: String,

@@ -80,7 +80,7 @@ macro_rules! kinds {
     ($($variant:ident, $module:ident);+ $(;)?) => {
         $(mod $module;)+
 
-        /// Flows of one kind, told apart by `kind`.
+        /// Flows of one kind, distinguished by `kind`.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Traffic {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Multipath {
-    /// Name and times. The nodes stand in `paths`.
+    /// Name and times. The nodes are in `paths`.
     #[serde(flatten)]
     pub ends: Ends,
     /// The TCP of the subflows. `congestion` has one for all of them: `lia`, `olia` and `balia` are coupled, the others are not.
@@ -51,7 +51,7 @@ pub struct PathEnds {
     /// When the subflow leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave: Option<Dur>,
-    /// From then on no packet passes, and neither end is told.
+    /// From then on no packet passes. Neither end gets a signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Dur>,
 }

@@ -1,7 +1,7 @@
 //! Flow classifiers: which of two classes, short or long, each packet belongs to.
 //!
 //! A classifier sees one packet at a time and may keep state. Like a discipline it takes time and random numbers as arguments.
-//! It stands before a [service](crate::service) and two disciplines in [`classed`](crate::classed), or classifies a capture.
+//! It is before a [service](crate::service) and two disciplines in [`classed`](crate::classed), or classifies a capture.
 //!
 //! | module | calls a packet long if | needs |
 //! |---|---|---|
@@ -71,7 +71,7 @@ pub trait FlowClassifier<P: Pkt> {
 }
 
 haltere_units::registry! {
-    /// A flow classifier with its parameters, told apart by `kind`.
+    /// A flow classifier with its parameters, distinguished by `kind`.
     params ClassifierParams;
     /// Any classifier of the registry.
     any Classifier;

@@ -123,7 +123,7 @@ mod tests {
     use crate::testing::{Recorder, TestPkt, link};
     use crate::{DropReason, MarkReason};
 
-    /// Chance that was written down before: the places drawn, in order.
+    /// Random numbers that are given: the places drawn, in order.
     struct Script<'a>(core::slice::Iter<'a, u32>);
     impl Fate<TestPkt> for Script<'_> {
         fn dropped(&mut self, _: TestPkt, _: DropReason) {}

@@ -20,7 +20,7 @@ pub trait ClassService {
 }
 
 haltere_units::registry! {
-    /// A service of the class queues with its parameters, told apart by `kind`.
+    /// A service of the class queues with its parameters, distinguished by `kind`.
     params ServiceParams;
     /// Any service of the registry.
     any Service;

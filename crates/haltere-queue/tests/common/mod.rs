@@ -1,4 +1,4 @@
-//! A packet and a fate for tests: what was dropped, marked and returned is recorded; chance is seeded.
+//! A packet and a fate for tests: what was dropped, marked and returned is recorded; random numbers are seeded.
 #![allow(dead_code, missing_docs, reason = "each test binary uses a part")]
 extern crate alloc;
 
@@ -78,7 +78,7 @@ impl Pkt for TestPkt {
     }
 }
 
-/// Records every fate. `forced` replaces chance while it lasts (the last value first).
+/// Records every fate. `forced` replaces the random numbers while it lasts (the last value first).
 #[derive(Debug, Clone)]
 pub struct Recorder {
     pub dropped: Vec<(TestPkt, DropReason)>,

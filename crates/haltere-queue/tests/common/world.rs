@@ -5,7 +5,7 @@ use super::{Recorder, TestPkt};
 use haltere_queue::{Backlog, Qdisc};
 use haltere_units::{Bytes, Rate, Time};
 
-/// What came of a run.
+/// The result of a run.
 pub struct Outcome {
     /// Packets in the order in which the link sent them, with the time at which each left the queue.
     pub sent: Vec<(Time, TestPkt)>,

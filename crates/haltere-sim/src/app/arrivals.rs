@@ -71,7 +71,7 @@ pub(crate) struct SpawnedFlows {
     sources: Vec<Process>,
     slots: Vec<Option<Box<SpawnedFlow>>>,
     free: Vec<u32>,
-    /// Where each path that was ever taken stands among the fabric's paths.
+    /// The index among the fabric's paths of each path that was ever taken.
     known: HashMap<Vec<usize>, u32>,
     spawned: u64,
     framing: u32,
@@ -104,7 +104,7 @@ impl SpawnedFlows {
     pub fn tcp(&self, slot: usize) -> Option<&Tcp> {
         self.slots.get(slot)?.as_ref().map(|flow| &flow.tcp)
     }
-    /// Asks for where that flow stands.
+    /// Prefetches that flow's state.
     #[inline(always)]
     pub fn fetch(&self, slot: usize) {
         fetch(self.slots.as_ptr().wrapping_add(slot));

@@ -1,7 +1,7 @@
 //! Uploads by FTP: each task a control connection with its dialogue, and a data connection when the dialogue says so.
 //! Source: RFC 959 (replies as worded in its section 4.2.2, order as in its appendix II), passive mode. Deviations: none
 //! in the bytes; the lines that depend on names are those of `ANONYMOUS` below.
-//! Model: one line of the dialogue is under way at a time, and its listener answers when it has read the last byte:
+//! Model: one line of the dialogue is in flight at a time, and its listener answers when it has read the last byte:
 //!
 //! ```text
 //!   client                                   server
@@ -90,15 +90,15 @@ impl Pair {
     }
 }
 
-/// One task under way.
+/// One unfinished task.
 #[derive(Debug)]
 struct Task {
     record: TaskRecord,
     /// The control connection and, once it is opened, the data connection.
     pairs: [Option<Pair>; 2],
-    /// The line of the dialogue that is to be said next, or is under way.
+    /// The line of the dialogue that is to be said next, or is in flight.
     line: usize,
-    /// Bytes of the line under way that its listener has not read; `None`: not said yet.
+    /// Bytes of the line in flight that its listener has not read; `None`: not said yet.
     unread: Option<u64>,
     /// Bytes of the file not yet written.
     unwritten: u64,
@@ -173,7 +173,7 @@ impl Ftp {
         pair.0[CLIENT].socket.open(fabric.now);
         pair
     }
-    /// Does all that can be done now, and sends what came of it.
+    /// Does all that can be done now, and sends the result.
     fn go_on(&mut self, fabric: &mut Fabric) {
         while self.step(fabric) {}
         self.transmit(fabric);
@@ -307,7 +307,7 @@ impl Task {
         }
         ready
     }
-    /// The line under way was read to its end.
+    /// The line in flight was read to its end.
     fn heard(&mut self, now: Time) {
         self.line += 1;
         self.unread = None;

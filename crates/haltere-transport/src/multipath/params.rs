@@ -15,7 +15,7 @@ pub struct MultipathParams {
     pub scheduler: SchedulerParams,
     /// Which paths share a bottleneck. The first one steers the scheduler `red`; all of them are reported. Default: none.
     pub correlators: Vec<CorrelatorParams>,
-    /// Receive window of the connection, fixed: bytes that arrived and wait, in order or not, and bytes under way. Default 3MiB
+    /// Receive window of the connection, fixed: bytes that arrived and wait, in order or not, and bytes in flight. Default 3MiB
     /// (half of Linux's `tcp_rmem[2]`). At least one MSS.
     pub recv_buffer: Bytes,
     /// Bytes that the connection holds which are not acknowledged or not sent. Default 4MiB (Linux's `tcp_wmem[2]`).

@@ -55,7 +55,7 @@ impl Map {
 /// Segments of a first window, for which a buffer has room twice.
 const INITIAL_WINDOW: u64 = 10;
 
-/// Memory for a segment that Linux reckons with when it tunes a buffer (payload and headers in the next power of two, and 256
+/// Memory for a segment that Linux assumes when it tunes a buffer (payload and headers in the next power of two, and 256
 /// bytes), and what one takes: payload, 1 KiB for headers, and 256 bytes. Read off its sockets (`ss -m`).
 const MEMORY_RECKONED: u64 = 2304;
 const MEMORY_TAKEN: u64 = 2704;

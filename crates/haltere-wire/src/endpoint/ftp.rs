@@ -46,7 +46,7 @@ impl Kind for Ftp {
     }
 }
 
-/// One task under way.
+/// One unfinished task.
 #[derive(Debug)]
 struct Task {
     record: TaskRecord,
@@ -56,7 +56,7 @@ struct Task {
     heard: Vec<u8>,
     /// Bytes of the file not yet written.
     unwritten: u64,
-    /// The data connection stands, and STOR was said.
+    /// The data connection is established, and STOR was said.
     said_stor: bool,
     /// The server waits for the file.
     is_open: bool,
@@ -104,7 +104,7 @@ impl<'p> Uploads<'p> {
         self.task = Some(Task { record, control, data: None, heard, unwritten, said_stor, is_open });
         Ok(())
     }
-    /// A connection under way to that address, marked as the file's size says.
+    /// An unfinished connection to that address, marked as the file's size says.
     fn connect(&self, to: SocketAddrV4, bytes: Bytes) -> Result<OwnedFd, WireError> {
         let tcp = &self.plan.tcp;
         let dscp = if bytes <= self.plan.short { DSCP_SHORT } else { DSCP_LONG };
@@ -197,7 +197,7 @@ impl<'p> Uploads<'p> {
         }
         Ok(())
     }
-    /// The data connection can be written: says STOR when it stands, writes when the server waits for the file.
+    /// The data connection can be written: says STOR when it is established, writes when the server waits for the file.
     fn move_file(&mut self, context: &Context<'_>) -> bool {
         let Some(task) = &mut self.task else { return true };
         let Some(data) = &task.data else { return true };

@@ -12,7 +12,7 @@ use haltere_transport::multipath::PathInfo;
 use haltere_units::{Dur, Time};
 use nix::sys::epoll::EpollFlags;
 
-/// How soon to ask again while the connection does not stand.
+/// How soon to ask again while the connection is not established.
 const AGAIN: Dur = Dur::from_ms(1);
 
 /// The kind.

@@ -1,7 +1,7 @@
 //! A network interface as a port: AF_PACKET with a memory-mapped receive ring (TPACKET_V2) and `sendmmsg`.
 //! Source: packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
-//! Model: the kernel writes each frame into the next slot of the ring and hands the slot over by its status word; we
-//! copy the frame into a pooled buffer and hand the slot back. V2, not V3: V3 hands over blocks, after a timeout
+//! Model: the kernel writes each frame into the next slot of the ring and releases the slot by its status word; we
+//! copy the frame into a pooled buffer and hand the slot back. V2, not V3: V3 passes blocks, after a timeout
 //! of whole milliseconds, which would be added to every packet's delay.
 //! Sent frames bypass the interface's own queue discipline: ours is the only one. They leave by a socket of their own, which
 //! receives nothing and wants no offload header before a frame.
@@ -119,7 +119,7 @@ impl Ring {
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mmap gave no memory"))?;
         Ok(Ring { base, bytes, slot, slots: blocks * per_block, next: 0 })
     }
-    /// Hands the next frame, if one has come, to `take`, then its slot back to the kernel.
+    /// Passes the next frame, if one has come, to `take`, then returns its slot to the kernel.
     #[inline]
     fn receive<T>(&mut self, take: impl FnOnce(Slot<'_>) -> T) -> Option<T> {
         // SAFETY: `next < slots`, so the slot lies in the mapping; a slot size is a multiple of the header's alignment. The
@@ -146,7 +146,7 @@ fn split<'a>((header, bytes): (&'a [u8; offload::HEADER], &'a [u8])) -> (Offload
     (Offload::read(header), bytes)
 }
 
-/// What became of a slot's frame.
+/// The fate of a slot's frame.
 enum Taken {
     /// It was handed over, or counted and dropped.
     Done,
@@ -242,7 +242,7 @@ impl PacketPort {
     }
 }
 
-/// Hands the packets of a frame to `each`, or counts it as one that cannot be finished.
+/// Passes the packets of a frame to `each`, or counts it as one that cannot be finished.
 #[inline]
 fn hand_over(
     counters: &mut PortCounters,

@@ -1,4 +1,4 @@
-//! What `haltere router` is told, checked before anything is opened.
+//! The options of `haltere router`, checked before anything is opened.
 
 use super::Service;
 use crate::WireError;

@@ -83,7 +83,7 @@ pub trait PathCorrelator {
 }
 
 haltere_units::registry! {
-    /// A path correlator with its parameters, told apart by `kind`.
+    /// A path correlator with its parameters, distinguished by `kind`.
     params CorrelatorParams;
     /// Any correlator of the registry.
     any Correlator;

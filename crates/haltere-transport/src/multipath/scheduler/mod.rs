@@ -22,7 +22,7 @@ pub trait PathScheduler {
 }
 
 haltere_units::registry! {
-    /// A path scheduler with its parameters, told apart by `kind`.
+    /// A path scheduler with its parameters, distinguished by `kind`.
     params SchedulerParams;
     /// Any scheduler of the registry.
     any Scheduler;
