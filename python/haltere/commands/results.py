@@ -7,7 +7,7 @@ import csv
 import sys
 
 from ..errors import InputError
-from ._common import Commands, print_json
+from ._common import Commands, checked, print_json
 
 
 def add(to: Commands) -> None:
@@ -25,6 +25,9 @@ def add(to: Commands) -> None:
     )
     results.add_argument("results", metavar="RESULTS", help="results directory or URL")
     results.add_argument("--query", metavar="SQL", help="the question")
+    results.add_argument(
+        "--check", action="store_true", help="compare every file with its checksum, and fail if one differs"
+    )
     form = results.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print rows as JSON")
     form.add_argument("--csv", action="store_true", help="print rows as CSV")
@@ -36,6 +39,11 @@ def _results(args: argparse.Namespace) -> int:
     from ..runs.results import Results
 
     results = Results(args.results)
+    if args.check:
+        files = checked(results)
+        if args.query is None:
+            print(f"{results.where}: {len(results.runs)} runs, {files} files, all as they were written")
+            return 0
     if args.query is None:
         tables = columns(results)
         if args.json:
