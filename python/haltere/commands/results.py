@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
 
 from ..errors import InputError
 from ._common import Commands, checked, print_json
@@ -34,6 +32,7 @@ def add(to: Commands) -> None:
 
 
 def _results(args: argparse.Namespace) -> int:
+    from ..report.cells import csv
     from ..report.document import Document, Table
     from ..runs.query import columns, query
     from ..runs.results import Results
@@ -59,9 +58,7 @@ def _results(args: argparse.Namespace) -> int:
     if args.json:
         print_json([{key: _plain(value) for key, value in row.items()} for row in rows])
     elif args.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(table.column_names)
-        writer.writerows(row.values() for row in rows)
+        print(csv([table.column_names, *(row.values() for row in rows)]), end="")
     else:
         cells = [[_cell(value) for value in row.values()] for row in rows]
         shown = Table("query", f"{len(rows)} row{'' if len(rows) == 1 else 's'}", table.column_names, cells)
