@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"haltere {__version__}")
+    top.add_argument("--traceback", action="store_true", help="show where in the program an unexpected error arose")
     to = Commands(top)
     for one in commands.ALL:
         one.add(to)
@@ -52,9 +54,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
+    given = sys.argv[1:] if argv is None else list(argv)
     try:
         with _terminated_as_interrupted(), _deprecated_keys_printed():
-            args = _parser().parse_args(argv)
+            args = _parser().parse_args(given)
             status: int = args.does(args)
             sys.stdout.flush()
             return status
@@ -70,6 +73,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("haltere: interrupted; finished runs are kept, the same command goes on from there", file=sys.stderr)
         return 130
+    except BaseException as error:  # a panic of the Rust core is no Exception
+        if isinstance(error, SystemExit | GeneratorExit):
+            raise
+        return _bug(error, "--traceback" in given)
+
+
+def _bug(error: BaseException, traced: bool) -> int:
+    """What no command expects."""
+    if traced:
+        traceback.print_exception(error)
+    what = f"{type(error).__name__}: {_one_line(error)}" if str(error) else type(error).__name__
+    hint = "the traceback above" if traced else "what `haltere --traceback COMMAND ...` prints"
+    print(f"haltere: this is a bug, please report it with {hint}: {what}", file=sys.stderr)
+    return 1
 
 
 @contextmanager

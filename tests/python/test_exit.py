@@ -11,7 +11,8 @@ import pytest
 
 import haltere
 
-EXITS = 60
+#: As many exits as were tried when one in twenty aborted: 300. By default fewer.
+EXITS = int(os.environ.get("HALTERE_TEST_EXITS", "40"))
 # Each child reads tables and ends as an interpreter ends. Two at a time, so that threads come late.
 SCRIPT = f"""
 import os, sys
@@ -34,7 +35,7 @@ print([status for status in statuses if status])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_sixty_exits_after_reading_tables_end_with_status_0(small: Path) -> None:
+def test_exits_after_reading_tables_end_with_status_0(small: Path) -> None:
     haltere.load(small).run(seeds=1, out=small.parent / "out")
     done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=small.parent, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")

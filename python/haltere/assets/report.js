@@ -3,7 +3,7 @@
 "use strict";
 const $ = (tag, attributes = {}, ...inside) => {
   const one = document.createElement(tag);
-  for (const [key, value] of Object.entries(attributes)) key in one && key !== "style" ? (one[key] = value) : one.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) key === "style" ? (one.style.cssText = value) : key in one ? (one[key] = value) : one.setAttribute(key, value);
   one.append(...inside);
   return one;
 };
@@ -19,7 +19,10 @@ function save(name, type, ...parts) {
   $("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
-const csv = (rows) => rows.map((row) => row.map((cell) => (/[",\n]/.test(cell ?? "") ? `"${String(cell).replaceAll('"', '""')}"` : cell ?? "")).join(",")).join("\n") + "\n";
+// A spreadsheet takes text that begins with = + - @ for a formula: an apostrophe makes it text.
+const inert = (cell) => (/^[=+\-@\t\r]/.test(cell) && !Number.isFinite(Number(cell)) ? `'${cell}` : cell);
+const csvCell = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+const csv = (rows) => rows.map((row) => row.map((cell) => csvCell(inert(String(cell ?? "")))).join(",")).join("\n") + "\n";
 
 // A page of the size of the picture with the picture on it: the smallest PDF there is (ISO 32000-1, DCTDecode).
 function pdf(canvas, scale) {

@@ -8,15 +8,18 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import worlds
 from ..errors import InputError
 
 __all__ = [
-    "Commands", "Parser", "capture_outputs", "chosen_world", "count", "names", "print_json", "seeds_and_jobs", "world",
+    "Commands", "Parser", "capture_outputs", "checked", "chosen_world", "count", "names", "print_json", "seeds_and_jobs", "world",
     "world_options",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from ..runs.results import Results
 
 Does = Callable[[argparse.Namespace], int]
 
@@ -108,6 +111,18 @@ def chosen_world(args: argparse.Namespace, name: str | None = None) -> worlds.Wo
     """The world that the arguments name, or the one of this name, with its options."""
     kind = worlds.WORLDS[name or args.world]
     return kind(**{field.name: getattr(args, field.name) for field in dataclasses.fields(kind)})
+
+
+def checked(results: Results) -> int:
+    """Compares every file of these results with its checksum; returns how many they are."""
+    from ..runs.store import AGAIN, Damaged
+
+    wrong = results.check()
+    if wrong:
+        for one in wrong[:-1]:
+            print(f"haltere: {one}", file=sys.stderr)
+        raise Damaged(f"{wrong[-1]}; {AGAIN}")
+    return sum(len(results.seal(run)["files"]) for run in {run.key: run for run in results.runs}.values())
 
 
 def print_json(value: Any) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import sys
 
 from ..errors import InputError
-from ._common import Commands, print_json
+from ._common import Commands, checked, print_json
 
 
 def add(to: Commands) -> None:
@@ -25,17 +23,26 @@ def add(to: Commands) -> None:
     )
     results.add_argument("results", metavar="RESULTS", help="results directory or URL")
     results.add_argument("--query", metavar="SQL", help="the question")
+    results.add_argument(
+        "--check", action="store_true", help="compare every file with its checksum, and fail if one differs"
+    )
     form = results.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print rows as JSON")
     form.add_argument("--csv", action="store_true", help="print rows as CSV")
 
 
 def _results(args: argparse.Namespace) -> int:
+    from ..report.cells import csv
     from ..report.document import Document, Table
     from ..runs.query import columns, query
     from ..runs.results import Results
 
     results = Results(args.results)
+    if args.check:
+        files = checked(results)
+        if args.query is None:
+            print(f"{results.where}: {len(results.runs)} runs, {files} files, all as they were written")
+            return 0
     if args.query is None:
         tables = columns(results)
         if args.json:
@@ -51,9 +58,7 @@ def _results(args: argparse.Namespace) -> int:
     if args.json:
         print_json([{key: _plain(value) for key, value in row.items()} for row in rows])
     elif args.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(table.column_names)
-        writer.writerows(row.values() for row in rows)
+        print(csv([table.column_names, *(row.values() for row in rows)]), end="")
     else:
         cells = [[_cell(value) for value in row.values()] for row in rows]
         shown = Table("query", f"{len(rows)} row{'' if len(rows) == 1 else 's'}", table.column_names, cells)

@@ -5,8 +5,6 @@ The HTML file (:mod:`haltere.report.page`) holds its figures, their data, its sc
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 from ..runs.files import write_atomically
 from . import page
 from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table, Text
+from .cells import csv
 
 __all__ = ["Block", "Bullets", "Choice", "Document", "Figure", "Heading", "Picture", "Table", "Text"]
 
@@ -113,11 +112,7 @@ class Document:
         base = Path(directory)
         written = {base / "report.html": self.html(), base / "report.md": self.markdown(base)}
         for table in self.tables():
-            out = io.StringIO()
-            writer = csv.writer(out, lineterminator="\n")
-            writer.writerow(table.columns)
-            writer.writerows(table.rows)
-            written[base / "tables" / f"{table.name}.csv"] = out.getvalue()
+            written[base / "tables" / f"{table.name}.csv"] = csv([table.columns, *table.rows])
         for block in self.blocks:
             if isinstance(block, Picture):
                 written[base / "figures" / f"{block.name}.svg"] = block.svg + "\n"

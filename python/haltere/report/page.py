@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import html as _html
 import json
 import re
@@ -17,7 +18,9 @@ from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table
 __all__ = ["html"]
 
 # Nothing may be fetched: what is not in the file does not exist for it.
-_POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+# Of scripts and styles only those run whose SHA-256 is here, so that no text of an experiment can become one.
+_POLICY = "default-src 'none'; img-src data: blob:; style-src {}; script-src {}"
+_STYLES = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 # From so many headings on, the page begins with a list of them.
 _MOST_HEADINGS = 3
 # A cell of words longer than this may break into lines.
@@ -31,15 +34,34 @@ def html(heading: str, blocks: Sequence[Block]) -> str:
     live = any(mark in body for mark in ('class="chart', 'class="data', 'class="picture-of', 'class="still'))
     # The licence asks for its line in every copy.
     scripts = "/*! uPlot: MIT License, (c) Leon Sorokin */\n" + assets.text("uplot.min.js") + assets.text("report.js")
+    styles = [assets.text("uplot.min.css") + assets.text("report.css") + _widths(blocks), *_STYLES.findall(body)]
+    policy = _POLICY.format(_hashes(styles), _hashes([scripts] if live else []))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{assets.text('uplot.min.css')}{assets.text('report.css')}</style></head>\n"
+        f"<title>{title}</title><style>{styles[0]}</style></head>\n"
         f"<body><main>\n<h1>{title}</h1>\n{_contents(blocks)}{body}\n</main>\n"
         + (f"<script>{scripts}</script>\n" if live else "")
         + "</body></html>\n"
     )
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    """What a Content-Security-Policy calls the sources of these elements."""
+    found = dict.fromkeys(_base64(hashlib.sha256(text.encode()).digest()) for text in texts)
+    return " ".join(f"'sha256-{one}'" for one in found) or "'none'"
+
+
+def _widths(blocks: Sequence[Block]) -> str:
+    """A rule for each width of a picture: the policy allows no style in an element."""
+    found = {_width(block) for block in blocks if isinstance(block, Picture)} - {""}
+    return "".join(f".w{one.replace('.', '-')}{{--w:{one}px}}" for one in sorted(found))
+
+
+def _width(block: Picture) -> str:
+    found = re.search(r'viewBox="\S+ \S+ ([0-9.]+)', block.svg)
+    return found[1] if found else ""
 
 
 def _text(value: object) -> str:
@@ -98,8 +120,8 @@ def _base64(data: bytes) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand in a script: nothing in it ends the element."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/").replace("<!--", "<\\!--")
+    """JSON that may stand in a script: no `<` in it ends the element or begins another."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
 def _figure(block: Figure) -> str:
@@ -130,10 +152,10 @@ def _read(path: Path) -> Any:
 
 
 def _picture(block: Picture) -> str:
-    found = re.search(r'viewBox="\S+ \S+ (\S+)', block.svg)
-    width = f' style="--w:{found[1]}px"' if found else ""
+    width = _width(block)
+    kind = f"picture w{width.replace('.', '-')}" if width else "picture"
     return (
-        f'<figure class="picture-of" data-name="{_text(block.name)}"><div class="tools"></div><div class="picture"{width}>{block.svg}</div>'
+        f'<figure class="picture-of" data-name="{_text(block.name)}"><div class="tools"></div><div class="{kind}">{block.svg}</div>'
         f"<figcaption>{_text(block.caption)}</figcaption></figure>"
     )
 

@@ -5,15 +5,43 @@ from __future__ import annotations
 import os
 import re
 import socket
+import stat
 import threading
 import time
 from functools import cache
 from pathlib import Path
 
-__all__ = ["in_use", "scratch_name", "write_atomically"]
+__all__ = ["NotAFile", "TooLarge", "in_use", "read_regular", "scratch_name", "write_atomically"]
 
 #: A scratch of another machine counts as left behind after this long.
 _STALE_S = 24 * 3600.0
+
+
+class NotAFile(OSError):
+    """It exists, and is not a regular file: a directory, a pipe, a device."""
+
+
+class TooLarge(OSError):
+    """A file is larger than what may be read."""
+
+
+def read_regular(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a regular file of at most ``most`` bytes. Never waits for the other end of a pipe."""
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        mode = os.fstat(opened).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(f"{path}: must be a file, got a directory")
+        if not stat.S_ISREG(mode):
+            raise NotAFile(f"{path}: must be a regular file")
+    except BaseException:
+        os.close(opened)
+        raise
+    with open(opened, "rb") as file:
+        data = file.read() if most is None else file.read(most + 1)
+    if most is not None and len(data) > most:
+        raise TooLarge(f"{path}: must be at most {most} bytes")
+    return data
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -153,6 +154,8 @@ def plan_runs(
     store = Store(folder)
     store.check_place()
     tasks = plan.ask(seeds)
+    if not quiet and (wrong := store.malformed_manifest()):
+        print(f"haltere: {wrong}; it is written anew", file=sys.stderr)
     store.write_manifest(plan.manifest(complete=False))
     known: dict[str, dict[str, float]] = {}
     try:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from .results import Results
-from .store import need
+from .store import AGAIN, Damaged, need
 
 __all__ = ["columns", "query"]
 
@@ -59,12 +59,15 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
     connection = duckdb.connect()
     connection.register("points_", _points(results))
     connection.execute("CREATE TABLE points AS SELECT * FROM points_")
-    tables = sorted({file for run in results.runs for file in results.seal(run)["files"]})
-    for number, file in enumerate(tables):
-        name = file.removesuffix(".parquet")
-        if results.store.local:
+    files = sorted({file for run in results.runs for file in results.seal(run)["files"]})
+    tables = [file.removesuffix(".parquet") for file in files]
+    # If the text names none, it may ask which there are.
+    named = [name for name in tables if name in (wanted or "").casefold()] or tables
+    for number, name in enumerate(tables):
+        if results.store.local and name in named:
+            _verify(results, name)
             _view(connection, results, name, f"files{number}_")
-        elif wanted is None or name in wanted:
+        elif not results.store.local and (wanted is None or name in wanted.casefold()):
             connection.register(name, results.table(name, points=None if wanted else [results.runs[0].point]))
     runs = {
         "key": [run.key for run in results.runs],
@@ -78,6 +81,13 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
     for name in ("points_", "runs_"):
         connection.unregister(name)
     return connection
+
+
+def _verify(results: Results, name: str) -> None:
+    """DuckDB reads the files itself, so they are compared with their seals before."""
+    seals = {run.key: results.seal(run) for run in results.runs}
+    if wrong := results.store.check(seals.values(), name):
+        raise Damaged(f"{wrong[0]}; {AGAIN}")
 
 
 def _view(connection: Any, results: Results, name: str, files: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Done", "Failed", "Point", "Seal", "swept"]
+__all__ = ["Done", "Failed", "Point", "Seal", "seal_of", "swept", "wrong_in_manifest"]
 
 #: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build``, ``files`` and the notes of its world.
 Seal = dict[str, Any]
@@ -95,3 +97,94 @@ class Failed:
     def to_dict(self) -> dict[str, Any]:
         """For the manifest."""
         return dict(vars(self))
+
+
+_DIGEST, _TABLE = re.compile(r"[0-9a-f]{64}"), re.compile(r"[a-z][a-z0-9_]*\.parquet")
+
+
+def seal_of(data: bytes | None, key: str) -> Seal | None:
+    """The seal of the run ``key`` in this file. ``None``: there is none, or it is malformed."""
+    try:
+        seal = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(seal, dict) or seal.get("key") != key or not _is_done(seal):
+        return None
+    files = seal.get("files")
+    if not isinstance(files, dict) or not files or not all(map(_is_file, files.items())):
+        return None
+    return seal
+
+
+def _is_file(named: tuple[str, Any]) -> bool:
+    name, one = named
+    return bool(
+        _TABLE.fullmatch(name)
+        and isinstance(one, dict)
+        and _is_count(one.get("bytes"))
+        and _is_digest(one.get("sha256"))
+    )
+
+
+def _is_done(one: Any) -> bool:
+    """What a seal and the manifest say of a run."""
+    if not isinstance(one, dict) or not isinstance(one.get("key"), str) or not _is_count(one.get("seed")):
+        return False
+    wall = one.get("wall_s")
+    is_time = isinstance(wall, int | float) and not isinstance(wall, bool) and math.isfinite(wall) and wall >= 0
+    return is_time and _is_digest(one.get("digest"))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
+def wrong_in_manifest(manifest: Mapping[str, Any]) -> str:
+    """Which part of a manifest is malformed; empty if none is."""
+    kinds = {"title": str, "complete": bool, "seeds": list, "scenarios": list, "points": list, "runs": list}
+    for name, kind in kinds.items():
+        if not isinstance(manifest.get(name), kind):
+            return f"`{name}`"
+    points = manifest["points"]
+
+    def is_point(value: Any) -> bool:
+        return _is_count(value) and value < len(points)
+
+    def is_planned(one: Any) -> bool:
+        return isinstance(one, list) and len(one) == 3 and isinstance(one[0], str) and is_point(one[1]) and _is_count(one[2])  # fmt: skip
+
+    def is_failed(one: Any) -> bool:
+        return (
+            isinstance(one, dict) and set(one) == {"key", "point", "seed", "error"} and is_point(one["point"])
+            and isinstance(one["key"], str) and _is_count(one["seed"]) and isinstance(one["error"], str)
+        )  # fmt: skip
+
+    def is_reached(one: Any) -> bool:
+        return isinstance(one, dict) and is_point(one.get("point")) and _is_count(one.get("seeds")) and isinstance(one.get("widths"), dict) and isinstance(one.get("reached"), bool)  # fmt: skip
+
+    elements: dict[str, Any] = {
+        "seeds": _is_count,
+        "scenarios": lambda one: isinstance(one, dict),
+        "points": lambda one: (
+            isinstance(one, dict) and all(isinstance(one.get(k), dict) for k in ("labels", "scenario"))
+        ),
+        "runs": lambda one: _is_done(one) and is_point(one.get("point")),
+        "planned": is_planned,
+        "failed": is_failed,
+        "precision": is_reached,
+    }
+    for name, fits in elements.items():
+        some = manifest.get(name, [])
+        if not isinstance(some, list):
+            return f"`{name}`"
+        for i, one in enumerate(some):
+            if not fits(one):
+                return f"`{name}[{i}]`"
+    made = manifest.get("environment")
+    if not isinstance(made, dict) or not {"haltere", "build", "git", "python", "platform"} <= set(made):
+        return "`environment`"
+    return ""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.summary import summary
 from ..errors import HaltereError, InputError
-from .records import Done, Failed, Point, Seal
-from .store import Store
+from .records import Done, Failed, Point, Seal, wrong_in_manifest
+from .store import AGAIN, Damaged, Store
 
 if TYPE_CHECKING:
     import pandas
@@ -45,14 +45,12 @@ class Results:
         self.directory = store.folder
         self._seals: dict[str, Seal] = {}
         self._keep: object = None
-        try:
-            self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(manifest["points"])]
-            self.runs = [Done.of_dict(one) for one in manifest["runs"]]
-            self.failed = [Failed(**one) for one in manifest.get("failed", ())]
-            planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
-        except (ValueError, KeyError, TypeError) as error:
-            where = f"{store.where}/manifest.json"
-            raise InputError(f"{where}: manifest must be one that haltere wrote, got {error!r}") from None
+        if wrong := wrong_in_manifest(manifest):
+            raise store.not_ours(f"a malformed {wrong}; run the experiment again")
+        self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(manifest["points"])]
+        self.runs = [Done.of_dict(one) for one in manifest["runs"]]
+        self.failed = [Failed(**one) for one in manifest.get("failed", ())]
+        planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
         if not manifest["complete"] and planned:
             # Its writer is at work, or was killed: what is there counts.
             self._seals = store.find((key for key, _, _ in planned), verify=False)
@@ -117,8 +115,20 @@ class Results:
         if run.key not in self._seals:
             self._seals.update(self.store.seals(one.key for one in self.runs))
         if run.key not in self._seals:
-            raise HaltereError(f"{self.where}: run {run.key} is missing from the store; run the experiment again")
+            raise Damaged(f"{self.where}: run {run.key} is missing from the store, or its seal is malformed; {AGAIN}")
         return self._seals[run.key]
+
+    def check(self) -> list[str]:
+        """Compares every file of every run with its seal, and every seal with the manifest. One sentence for each that differs."""
+        seals = self.store.seals(run.key for run in self.runs)
+        wrong = []
+        for run in self.runs:
+            seal = seals.get(run.key)
+            if seal is None:
+                wrong.append(f"{self.where}/runs/{run.key}: the run is missing, or its seal is malformed")
+            elif (seal["digest"], seal["seed"]) != (run.digest, run.seed):
+                wrong.append(f"{self.where}/runs/{run.key}/run.json: digest and seed are not those in manifest.json")
+        return wrong + self.store.check(seals.values())
 
     def pandas(self, name: str, **options: Any) -> pandas.DataFrame:
         """:meth:`table` as a pandas data frame (pandas must be installed)."""

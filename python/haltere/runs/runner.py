@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import queue
 import random
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
@@ -102,6 +103,8 @@ def execute(
         if on_done:
             on_done(done)
     todo = list({task.key: task for task in tasks if task.key not in results}.values())
+    if todo and not quiet and (damaged := store.damaged(task.key for task in todo)):
+        print(f"haltere: {store.where}: {len(damaged)} damaged or incomplete runs are made anew", file=sys.stderr)
     if others:  # the process that is at work here goes forwards: go backwards
         todo.reverse()
     elif not store.local:  # other processes cannot be seen: begin anywhere

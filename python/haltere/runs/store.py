@@ -22,15 +22,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import HaltereError, InputError
-from .files import in_use, scratch_name, write_atomically
-from .records import Seal
+from .files import NotAFile, in_use, read_regular, scratch_name, write_atomically
+from .records import Seal, seal_of, wrong_in_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Damaged", "Draft", "Seal", "Store", "is_url", "need"]
+__all__ = ["AGAIN", "Damaged", "Draft", "Seal", "Store", "is_url", "need"]
 
 _SEAL = "run.json"
+_OTHER_BYTES = "its bytes are not those that were written"
+#: What to do about a damaged run.
+AGAIN = "run the experiment again (at a URL with --verify), and this run is made anew"
 #: How often a run is moved to its place before the call fails.
 _ATTEMPTS = 5
 _WORTH_COMPRESSING = 64 << 10
@@ -64,6 +67,7 @@ class _Files(Protocol):
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]: ...
     def sizes(self, key: str | None) -> dict[str, int]: ...
+    def begun(self, keys: Iterable[str]) -> set[str]: ...
     def write(self, name: str, data: bytes) -> None: ...
     def draft(self, key: str) -> Draft: ...
     def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None: ...
@@ -90,14 +94,17 @@ class _Directory:
         out = {}
         for name in names:
             try:
-                out[name] = (self.root / name).read_bytes()
-            except (FileNotFoundError, NotADirectoryError):
+                out[name] = read_regular(self.root / name)
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFile):
                 continue
         return out
 
     def sizes(self, key: str | None) -> dict[str, int]:
         folders = [self.runs / key] if key else [one for one in self.runs.glob("*") if one.name[0] != "."]
-        return {f"runs/{one.name}/{file.name}": file.stat().st_size for one in folders for file in one.glob("*")}
+        return {f"runs/{one.name}/{file.name}": file.lstat().st_size for one in folders for file in one.glob("*")}
+
+    def begun(self, keys: Iterable[str]) -> set[str]:
+        return {key for key in keys if os.path.lexists(self.runs / key)}
 
     def write(self, name: str, data: bytes) -> None:
         write_atomically(self.root / name, data)
@@ -133,17 +140,25 @@ class _Directory:
             os.rename(target, aside)
         except FileNotFoundError:  # another process was faster
             return
-        shutil.rmtree(aside, ignore_errors=True)
+        _remove(aside)
 
     def tidy(self) -> bool:
         """Removes what dead processes left; whether a live one of others is at work."""
         others = False
         for scratch in (*self.runs.glob(".*.tmp"), *self.root.glob(".*.tmp")):
             if not in_use(scratch):
-                shutil.rmtree(scratch, ignore_errors=True) if scratch.is_dir() else scratch.unlink(missing_ok=True)
+                _remove(scratch)
             else:
                 others = others or f".{os.getpid()}." not in scratch.name
         return others
+
+
+def _remove(path: Path) -> None:
+    """A folder with all that is in it, or whatever else is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 class _Remote:
@@ -185,6 +200,10 @@ class _Remote:
         found = self.fs.find(below, detail=True)
         skip = len(self.root) + 1
         return {path[skip:]: int(one["size"]) for path, one in found.items()}
+
+    def begun(self, keys: Iterable[str]) -> set[str]:
+        there = {name.split("/")[1] for name in self.sizes(None)}
+        return {key for key in keys if key in there}
 
     def write(self, name: str, data: bytes) -> None:
         self.fs.pipe_file(self._path(name), data)
@@ -249,12 +268,26 @@ class Store:
         if data is None:
             raise InputError(f"{self.where}: must be a results directory, got no manifest.json in it")
         try:
-            manifest: dict[str, Any] = json.loads(data)
-        except ValueError as error:
-            raise InputError(
-                f"{self.where}/manifest.json: manifest must be one that haltere wrote, got {error!r}"
-            ) from None
+            manifest = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise self.not_ours(repr(error)) from None
+        if not isinstance(manifest, dict):
+            raise self.not_ours(f"`{data[:40]!r}`")
         return manifest
+
+    def not_ours(self, got: str) -> InputError:
+        """The error that the manifest is malformed."""
+        return InputError(f"{self.where}/manifest.json: manifest must be one that haltere wrote, got {got}")
+
+    def malformed_manifest(self) -> str:
+        """What is wrong with the manifest that is there; empty if there is none, or nothing is wrong."""
+        if "manifest.json" not in self._files.read(["manifest.json"]):
+            return ""
+        try:
+            wrong = wrong_in_manifest(self.manifest())
+        except InputError as error:
+            return str(error)
+        return str(self.not_ours(f"a malformed {wrong}")) if wrong else ""
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Writes it, whole: one line an entry, and one an element of a list."""
@@ -287,8 +320,27 @@ class Store:
         """The seals of those runs that have one, sound or not."""
         wanted = list(dict.fromkeys(keys))
         data = self._files.read(f"runs/{key}/{_SEAL}" for key in wanted)
-        seals = {key: _seal_of(data.get(f"runs/{key}/{_SEAL}"), key) for key in wanted}
+        seals = {key: seal_of(data.get(f"runs/{key}/{_SEAL}"), key) for key in wanted}
         return {key: seal for key, seal in seals.items() if seal is not None}
+
+    def damaged(self, keys: Iterable[str]) -> set[str]:
+        """Of runs that :meth:`find` did not find: those of which there is something."""
+        return self._files.begun(keys)
+
+    def check(self, seals: Iterable[Seal], name: str | None = None) -> list[str]:
+        """What is wrong with the files of these runs, or with those of one table: one sentence a file."""
+        wanted = [
+            part for seal in seals for part in _parts(seal) if name is None or part[0].endswith(f"/{name}.parquet")
+        ]
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+            return [wrong for wrong in pool.map(self._wrong, wanted) if wrong]
+
+    def _wrong(self, part: tuple[str, int, str]) -> str:
+        path, _, digest = part
+        data = self._files.read([path]).get(path)
+        if data is not None and _sha256(data) == digest:
+            return ""
+        return f"{self.where}/{path}: {'the file is missing' if data is None else _OTHER_BYTES}"
 
     def _sound(self, seal: Seal) -> bool:
         """Every file of the run is what was written."""
@@ -322,10 +374,7 @@ class Store:
         path = f"runs/{seal['key']}/{name}.parquet"
         data = self._ahead.get(path) or self._files.read([path]).get(path)
         if data is None or _sha256(data) != listed["sha256"]:
-            what = "the file is missing" if data is None else "its bytes are not those that were written"
-            raise Damaged(
-                f"{self.where}/{path}: {what}; run the experiment again (at a URL with --verify), and this run is made anew"
-            )
+            raise Damaged(f"{self.where}/{path}: {'the file is missing' if data is None else _OTHER_BYTES}; {AGAIN}")
         return _read_parquet(data, columns)
 
     def read_ahead(self, seals: Iterable[Seal], name: str) -> None:
@@ -380,15 +429,6 @@ def _read_parquet(data: bytes, columns: list[str] | None) -> pa.Table:
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _seal_of(data: bytes | None, key: str) -> Seal | None:
-    try:
-        seal: Seal = json.loads(data or b"")
-        fits = seal["key"] == key and isinstance(seal["files"], dict) and {"digest", "seed", "wall_s"} <= set(seal)
-    except (ValueError, KeyError, TypeError):
-        return None
-    return seal if fits else None
 
 
 def _parts(seal: Seal) -> Iterator[tuple[str, int, str]]:
