@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 import tomllib
@@ -14,6 +15,7 @@ from typing import Any
 
 from . import _core
 from .errors import DeprecatedKeyWarning, HaltereError, InputError
+from .runs.files import NotAFile, TooLarge, read_regular
 from .runs.plan import plan_runs, seeds_from
 from .runs.precision import Precision
 from .runs.results import Results, RunsFailed
@@ -27,6 +29,10 @@ __all__ = [
 def load(path: str | Path) -> Scenario:
     """The experiment in a TOML file. Raises :class:`haltere.InputError` naming the file, the line and the rule."""
     return Scenario.load(path)
+
+
+#: Bytes of an experiment file; the longest that was written by hand has a few thousand.
+_MOST_BYTES = 16 << 20
 
 
 def _warned(core: _core.Scenario) -> _core.Scenario:
@@ -47,7 +53,11 @@ class Scenario:
         """The experiment in a TOML file."""
         where = Path(path)
         try:
-            text = where.read_text(encoding="utf-8")
+            text = read_regular(where, _MOST_BYTES).decode()
+        except NotAFile:
+            raise InputError(f"{where}: must be a regular file, got a device or a pipe") from None
+        except TooLarge:
+            raise InputError(f"{where}: file must be at most {_MOST_BYTES >> 20} MiB, got more") from None
         except FileNotFoundError:
             raise InputError(f"{where}: file must exist; `haltere run FILE` takes an experiment file") from None
         except IsADirectoryError:
@@ -58,7 +68,7 @@ class Scenario:
             ) from None
         except OSError as error:
             raise InputError(f"{where}: file must be readable, got `{error.strerror}`") from None
-        return cls.from_toml(text, str(where))
+        return cls.from_toml(text, os.fsencode(where).decode(errors="backslashreplace"))
 
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:
@@ -168,6 +178,10 @@ def parse_setting(text: str) -> tuple[str, Any]:
     >>> parse_setting("traffic.0.congestion=cubic")
     ('traffic.0.congestion', 'cubic')
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"--set must be UTF-8 text, got `{text}`") from None
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not _KEY.fullmatch(key):

@@ -7,6 +7,8 @@ Progress goes to standard error, results to standard output.
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import signal
 import sys
@@ -56,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     given = sys.argv[1:] if argv is None else list(argv)
     try:
+        _check_streams()
         with _terminated_as_interrupted(), _deprecated_keys_printed():
             args = _parser().parse_args(given)
             status: int = args.does(args)
@@ -64,12 +67,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"haltere: {_one_line(error)}", file=sys.stderr)
         return 2
+    except UnicodeEncodeError as error:
+        strange = [
+            one
+            for one in given
+            if not one.isprintable() and one.encode(errors="replace") != one.encode(errors="ignore")
+        ]
+        if not strange:
+            return _bug(error, "--traceback" in given)
+        print(f"haltere: arguments must be UTF-8 text, got `{_one_line(strange[0])}`", file=sys.stderr)
+        return 2
     except (HaltereError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader of our output has gone, as in `haltere list | head -1`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        is_open = _flushed()
+        if (
+            isinstance(error, BrokenPipeError) and not is_open
+        ):  # the reader of our output has gone, as in `haltere list | head -1`
             return 1
         print(f"haltere: {_one_line(error)}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, OSError) and error.filename is not None and error.errno in _WRONG_PLACE else 1
     except KeyboardInterrupt:
         print("haltere: interrupted; finished runs are kept, the same command goes on from there", file=sys.stderr)
         return 130
@@ -77,6 +92,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, SystemExit | GeneratorExit):
             raise
         return _bug(error, "--traceback" in given)
+
+
+#: What the system says of a file that cannot be written there, or read.
+_WRONG_PLACE = frozenset(
+    {
+        errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM,
+        errno.EROFS,
+    }
+)  # fmt: skip
+
+
+def _check_streams() -> None:
+    """Standard error may be closed; standard output may not. Both write every character, if need be as an escape."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (for the life of the process)
+    if sys.stdout is None:
+        raise InputError("standard output must be open, got a closed one; to see nothing, add >/dev/null")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flushed() -> bool:
+    """Writes out what was printed. If that cannot be, it is dropped, so that the end of the process does not try again."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def _bug(error: BaseException, traced: bool) -> int:
@@ -122,5 +167,13 @@ def _deprecated_keys_printed() -> Iterator[None]:
         yield
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+#: An error says in a line what is wrong, however long the value is that is wrong.
+_MOST_CHARACTERS = 1000
+
+
+def _one_line(what: object) -> str:
+    line = " ".join(str(what).split())
+    if len(line) > _MOST_CHARACTERS:
+        half = _MOST_CHARACTERS // 2 - 10
+        line = f"{line[:half]} ... {line[-half:]}"
+    return line

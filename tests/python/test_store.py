@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import re
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 import haltere as package
 from conftest import ROOT, SMALL, command, haltere, listing
 from haltere import _core
-from haltere.runs.files import scratch_name
+from haltere.runs.files import Held, scratch_name
 from haltere.runs.store import Damaged, Store
 
 
@@ -60,12 +59,16 @@ def test_a_reader_does_not_believe_a_damaged_file(small: Path) -> None:
 def test_what_a_killed_process_left_is_removed_and_what_a_live_one_writes_is_not(small: Path) -> None:
     out = small.parent / "out"
     mine = scratch_name(out / "runs" / "0123")
-    dead = mine.with_name(mine.name.replace(f".{os.getpid()}.", ".999999999."))
+    dead = mine.with_name(mine.name.replace("0123", "4567"))
     strange = mine.with_name(".strange.tmp")
-    for folder in (mine, dead, strange):
+    for folder in (dead, strange):
         folder.mkdir(parents=True)
+    held = Held(mine, folder=True)
     package.load(small).run(seeds=1, out=out)
     assert mine.exists() and strange.exists() and not dead.exists()
+    held.close()
+    package.load(small).run(seeds=2, out=out)
+    assert not mine.exists(), "its process no longer holds it"
 
 
 def test_a_run_that_fails_is_told_and_the_others_are_kept(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

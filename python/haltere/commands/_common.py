@@ -55,7 +55,7 @@ class Commands:
 
 def count(text: str) -> int:
     """An argument that counts something: a whole number of at least 1."""
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or len(text) > 18 or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got `{text}`")
     return int(text)
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import socket
 import stat
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-__all__ = ["NotAFile", "TooLarge", "in_use", "read_regular", "scratch_name", "write_atomically"]
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Held", "NotAFile", "TooLarge", "is_own", "left_behind", "read_regular", "scratch_name", "write_atomically"]
 
 #: A scratch of another machine counts as left behind after this long.
 _STALE_S = 24 * 3600.0
@@ -49,41 +57,109 @@ def _host() -> str:
     return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname()) or "host"
 
 
+@cache
+def _token(pid: int) -> str:
+    """Names this process. Its number would not: every container has a process 1."""
+    return f"{pid:x}-{secrets.token_hex(6)}"
+
+
 def scratch_name(path: Path) -> Path:
-    """A hidden name beside ``path`` that no other process or thread uses; :func:`in_use` says whether its owner lives."""
-    return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.{threading.get_ident()}.tmp")
+    """A hidden name beside ``path`` that no other process or thread uses."""
+    return path.with_name(f".{path.name}.{_host()}.{_token(os.getpid())}.{threading.get_ident()}.tmp")
 
 
-def in_use(scratch: Path) -> bool:
-    """Whether the process that made this scratch still works on it."""
-    parts = scratch.name.split(".")[-4:-2]
-    if len(parts) < 2 or not parts[1].isdigit():
-        return True  # none of ours
-    if parts[0] == _host() and os.name == "posix":  # elsewhere the question would end the process
-        return _alive(int(parts[1]))
+def is_own(scratch: Path) -> bool:
+    """Whether a thread of this process made this scratch."""
+    return f".{_token(os.getpid())}." in scratch.name
+
+
+class Held:
+    """A scratch file or folder that this process works on. It holds the kernel's lock on it, which ends with the process.
+
+    So the owner of a lock lives, in whatever container it runs. A process number says nothing in another container.
+    """
+
+    def __init__(self, scratch: Path, *, folder: bool) -> None:
+        self.scratch = scratch
+        while True:
+            if folder:
+                scratch.mkdir(parents=True, exist_ok=True)
+            self._opened: int | None = _open(scratch, create=not folder)
+            # Who tidies may have taken it for left behind, before the lock was held.
+            if self._opened is None or (_lock(self._opened, shared=True) and _is_at(self._opened, scratch)):
+                return
+            os.close(self._opened)
+
+    def close(self) -> None:
+        """Gives the lock back."""
+        if self._opened is not None:
+            os.close(self._opened)
+            self._opened = None
+
+
+def _open(scratch: Path, *, create: bool) -> int | None:
+    """``None``: this system locks no folders."""
+    if fcntl is None:
+        if create:
+            scratch.touch()
+        return None
+    return os.open(scratch, os.O_RDWR | os.O_CREAT if create else os.O_RDONLY, 0o666)
+
+
+def _is_at(opened: int, path: Path) -> bool:
     try:
-        return time.time() - scratch.stat().st_mtime < _STALE_S
-    except OSError:
+        there = os.stat(path)
+    except FileNotFoundError:
         return False
+    mine = os.fstat(opened)
+    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
 
-def _alive(pid: int) -> bool:
+def _lock(opened: int, *, shared: bool) -> bool:
+    """Waits for the lock if it is ``shared``; otherwise says whether nobody held it. A file system without locks gives it."""
+    assert fcntl is not None
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        fcntl.flock(opened, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     except OSError:
-        return True
+        return shared
     return True
+
+
+@contextmanager
+def left_behind(scratch: Path) -> Iterator[bool]:
+    """Whether the process that made this scratch works on it no longer. Inside, no process can begin to."""
+    if len(scratch.name.split(".")) < 6:
+        yield False  # none of ours
+        return
+    try:
+        # Locks of a network's file system may be known on one machine alone, so what others made must be old too.
+        fresh = time.time() - scratch.stat().st_mtime < _STALE_S
+        elsewhere = scratch.name.split(".")[-4] != _host()
+        opened = None if fcntl is None else os.open(scratch, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        yield False  # it has just gone, or is not ours to open
+        return
+    if opened is None:
+        yield not fresh
+        return
+    try:
+        yield _lock(opened, shared=False) and not (fresh and elsewhere)
+    finally:
+        os.close(opened)
 
 
 def write_atomically(path: Path, data: str | bytes) -> None:
     """Writes a file so that a reader, or a crash, never sees half of it. Text is UTF-8."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = scratch_name(path)
+    content = data.encode() if isinstance(data, str) else data
+    held = Held(scratch_name(path), folder=False)
     try:
-        scratch.write_bytes(data.encode() if isinstance(data, str) else data)
-        os.replace(scratch, path)
+        held.scratch.write_bytes(content)
+        os.replace(held.scratch, path)
     except BaseException:
-        scratch.unlink(missing_ok=True)
+        held.scratch.unlink(missing_ok=True)
         raise
+    finally:
+        held.close()

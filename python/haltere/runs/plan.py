@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +27,10 @@ from .store import Store
 __all__ = ["Experiment", "Plan", "plan_runs", "seeds_from"]
 
 
+#: Seeds of a point: the same limit as in an experiment file.
+MOST_SEEDS = 1_000_000
+
+
 class Experiment(Protocol):
     """What can be planned: :class:`haltere.Scenario`."""
 
@@ -43,6 +48,8 @@ def seeds_from(seeds: int | Iterable[int] | None, default: int) -> list[int]:
     ([1, 2, 3], [1, 2], [7, 9])
     """
     chosen = default if seeds is None else seeds
+    if isinstance(chosen, int) and chosen > MOST_SEEDS:
+        raise InputError(f"seeds must be at most {MOST_SEEDS}, got {chosen}")
     numbers = list(range(1, chosen + 1)) if isinstance(chosen, int) else [int(seed) for seed in chosen]
     if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
         raise InputError(f"seeds must be at least 1 and all different, got {seeds!r}")
@@ -167,8 +174,9 @@ def plan_runs(
             tasks = _more(plan, precision, store, known) if precision else []
     except BaseException:
         # A run may have been kept after the last that we heard of.
-        plan.note_found(finished(plan.tasks, store, verify=False))
-        store.write_manifest(plan.manifest(complete=False))
+        with suppress(OSError):  # the same failure once more would hide the first
+            plan.note_found(finished(plan.tasks, store, verify=False))
+            store.write_manifest(plan.manifest(complete=False))
         raise
     manifest = plan.manifest(complete=True)
     store.write_manifest(manifest)

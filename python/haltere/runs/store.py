@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import HaltereError, InputError
-from .files import NotAFile, in_use, read_regular, scratch_name, write_atomically
+from .files import Held, NotAFile, is_own, left_behind, read_regular, scratch_name, write_atomically
 from .records import Seal, seal_of, wrong_in_manifest
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ _AHEAD_BYTES = 256 << 20
 
 class Damaged(HaltereError):
     """A stored file is not what was written."""
+
+
+class Unreachable(HaltereError, OSError):
+    """An object store does not answer, or refuses. As an :class:`OSError` it ends the call: no other run would fare better."""
 
 
 def is_url(where: str | Path) -> bool:
@@ -75,15 +79,17 @@ class _Files(Protocol):
 
 
 class Draft:
-    """A run that is being made. Its hidden folder shows other processes that this one works here."""
+    """A run that is being made. Its hidden folder is locked, which shows other processes that this one works here."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
+    def __init__(self, held: Held | None) -> None:
+        self._held = held
+        self.folder = held.scratch if held else None
 
     def close(self) -> None:
         """What was not put is of no use."""
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self._held is not None:
+            shutil.rmtree(self._held.scratch, ignore_errors=True)
+            self._held.close()
 
 
 class _Directory:
@@ -110,9 +116,7 @@ class _Directory:
         write_atomically(self.root / name, data)
 
     def draft(self, key: str) -> Draft:
-        folder = scratch_name(self.runs / key)
-        folder.mkdir(parents=True, exist_ok=True)
-        return Draft(folder)
+        return Draft(Held(scratch_name(self.runs / key), folder=True))
 
     def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
         assert draft.folder is not None
@@ -146,10 +150,11 @@ class _Directory:
         """Removes what dead processes left; whether a live one of others is at work."""
         others = False
         for scratch in (*self.runs.glob(".*.tmp"), *self.root.glob(".*.tmp")):
-            if not in_use(scratch):
-                _remove(scratch)
-            else:
-                others = others or f".{os.getpid()}." not in scratch.name
+            with left_behind(scratch) as left:
+                if left:
+                    _remove(scratch)
+                else:
+                    others = others or not is_own(scratch)
         return others
 
 
@@ -163,7 +168,7 @@ def _remove(path: Path) -> None:
 
 class _Remote:
     def __init__(self, url: str) -> None:
-        scheme = url.partition("://")[0]
+        self.url, scheme = url, url.partition("://")[0]
         extra = "s3" if scheme in ("s3", "s3a") else "scale"
         fsspec = need("fsspec", extra, url)
         try:
@@ -178,26 +183,38 @@ class _Remote:
             ) from None
         self.root = path.rstrip("/")
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Whatever the client of the object store raises is told in one line: its errors have no class in common."""
+        try:
+            yield
+        except Exception as error:
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise Unreachable(f"{self.url}: the store must be reachable and writable, got `{what}`") from error
+
     def _path(self, name: str) -> str:
         return f"{self.root}/{name}"
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
         paths = {self._path(name): name for name in names}
         # A missing file is left out; anything else that goes wrong is an error.
-        got = self.fs.cat(list(paths), on_error="return") if paths else {}
+        with self._told():
+            got = self.fs.cat(list(paths), on_error="return") if paths else {}
         out = {}
         for path, data in got.items():
             if isinstance(data, BaseException):
                 if not isinstance(data, FileNotFoundError | NotADirectoryError):
-                    raise data
+                    with self._told():
+                        raise data
             else:
                 out[paths[path if path in paths else path.lstrip("/")]] = bytes(data)
         return out
 
     def sizes(self, key: str | None) -> dict[str, int]:
-        self.fs.invalidate_cache()
         below = self._path(f"runs/{key}" if key else "runs")
-        found = self.fs.find(below, detail=True)
+        with self._told():
+            self.fs.invalidate_cache()
+            found = self.fs.find(below, detail=True)
         skip = len(self.root) + 1
         return {path[skip:]: int(one["size"]) for path, one in found.items()}
 
@@ -206,7 +223,8 @@ class _Remote:
         return {key for key in keys if key in there}
 
     def write(self, name: str, data: bytes) -> None:
-        self.fs.pipe_file(self._path(name), data)
+        with self._told():
+            self.fs.pipe_file(self._path(name), data)
 
     def draft(self, key: str) -> Draft:
         return Draft(None)
@@ -214,8 +232,9 @@ class _Remote:
     def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
         if sound():  # another process was first
             return
-        self.fs.pipe({self._path(f"runs/{key}/{name}"): data for name, data in files.items() if name != _SEAL})
-        self.fs.pipe_file(self._path(f"runs/{key}/{_SEAL}"), files[_SEAL])
+        with self._told():
+            self.fs.pipe({self._path(f"runs/{key}/{name}"): data for name, data in files.items() if name != _SEAL})
+            self.fs.pipe_file(self._path(f"runs/{key}/{_SEAL}"), files[_SEAL])
 
     def tidy(self) -> bool:
         return False
@@ -246,10 +265,19 @@ class Store:
     def check_place(self) -> None:
         """The place is new, empty, or holds results of ours."""
         where = Path(self.where)
-        if not self.local or not where.exists():
+        if not self.local:
             return
-        if not where.is_dir():
+        if where.exists() and not where.is_dir():
             raise InputError(f"{where}: results directory must be a directory, got a file")
+        there = next(one for one in (where.absolute(), *where.absolute().parents) if os.path.lexists(one))
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            raise InputError(
+                f"{where}: results directory must be writable, got `{there}`, which is not a directory to write in"
+            )
+        if not where.exists():
+            return
+        if os.path.lexists(where / "runs") and not (where / "runs").is_dir():
+            raise InputError(f"{where}: results directory must hold a directory `runs`, got a file of that name")
         ours = (where / "manifest.json").exists() or (where / "runs").is_dir()
         if not ours and any(where.iterdir()):
             raise InputError(
