@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("haltere")
 
 from haltere.validate import Outcome, compact, compare, dynamics, load, measures, report, translate
+from haltere.validate.scenario import expand_flows, normal
 from haltere.validate.tc import NotTranslated, duration, parse_qdisc, rate_bps, size_bytes, time_ns, timer_period_ns
 
 
@@ -41,7 +42,7 @@ def write(folder: Path, name: str, value: Any) -> None:
 
 
 def case(**scenario: Any) -> load.Case:
-    return load.Case("x", "set", load.normal(result(**scenario)["scenario"]))
+    return load.Case("x", "set", normal(result(**scenario)["scenario"]))
 
 
 # ------------------------------------------------------------------ tc
@@ -106,8 +107,8 @@ def test_a_kernel_timer_set_in_its_own_handler_runs_one_slot_of_the_wheel_later(
 
 # ------------------------------------------------------------------ reading
 def test_starts_are_drawn_as_the_harness_draws_them() -> None:
-    scenario = load.normal({"seed": 1, "flows": [{"dir": "fwd", "cc": "cubic", "n": 3, "start": 0.05, "spread": 0.5}]})
-    assert [flow["start"] for flow in load.expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
+    scenario = normal({"seed": 1, "flows": [{"dir": "fwd", "cc": "cubic", "n": 3, "start": 0.05, "spread": 0.5}]})
+    assert [flow["start"] for flow in expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
 
 
 def test_repetitions_are_joined_and_the_summary_adds_those_without_a_file(tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_an_empty_directory_is_wrong_input(tmp_path: Path) -> None:
 
 
 def test_measures_of_linux_are_goodput_jain_shares_queue_loss_marks_and_ping() -> None:
-    told = measures.of_linux({**result(), "scenario": load.normal(result()["scenario"])})
+    told = measures.of_linux({**result(), "scenario": normal(result()["scenario"])})
     expected = {"goodput fwd": 9.0, "jain fwd": 0.9, "share fwd cubic": 200 / 3, "share fwd bbr": 100 / 3}
     expected |= {"queue fwd": 12.5, "loss fwd": 1.0, "marks fwd": 10.0, "ping median": 30.0, "ping p95": 40.0}
     assert told == pytest.approx(expected)

@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 from ..errors import InputError
@@ -26,15 +27,18 @@ from .load import BadInput, Case, read_directory
 from .measures import Measures
 from .report import Outcome
 from .tc import NotTranslated
+from .translate import differences
 
 __all__ = ["Case", "Outcome", "Row", "main", "read_directory", "validate"]
 
+SEEDS = 10
+"""Seeds of a case if the caller does not say how many."""
 FINDINGS = "findings.md"
 """In the directory of results: what was found out about rows outside; goes into the page."""
 
 
 def validate(cases: Iterable[Case], seeds: int | None = None, jobs: int | None = None, quiet: bool = True) -> Outcome:
-    """Runs every case, by default as often as Linux did, and compares."""
+    """Runs every case, by default with ten seeds, and compares."""
     todo = [(case, _seeds(case, seeds)) for case in cases]
     outcome = Outcome()
     with (
@@ -55,12 +59,17 @@ def validate(cases: Iterable[Case], seeds: int | None = None, jobs: int | None =
 
 
 def _seeds(case: Case, seeds: int | None) -> list[int]:
-    """The seeds of a case: those of its repetitions, so that the flows start when they did there, or 1 to `seeds`."""
+    """The seeds of a case: 1 to `seeds`, or those of its repetitions and the next ones up to ten.
+
+    With a repetition's seed the flows start when they did there. Ten, so that our own interval is narrow.
+    """
     if case.error or not case.repetitions:
         return []
     if seeds is not None:
         return list(range(1, seeds + 1))
-    return list(dict.fromkeys(repetition.seed for repetition in case.repetitions))
+    known = list(dict.fromkeys(repetition.seed for repetition in case.repetitions))
+    further = (seed for seed in range(1, len(known) + SEEDS + 1) if seed not in known)
+    return known + list(islice(further, max(0, SEEDS - len(known))))
 
 
 def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
@@ -72,6 +81,7 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
     except NotTranslated as reason:
         outcome.skipped.append((case.name, str(reason)))
         return
+    outcome.differing += [(case.name, reason) for reason in differences(case.scenario)]
     outcome.rows += compare_case(
         case.group, case.name, [repetition.measures for repetition in case.repetitions], ours_each
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import dynamics
-from .load import normal
+from .scenario import normal
 
 _SERIES = ("t", "cwnd", "ca_state", "pacing_Bps", "srtt_us")
 _RATE = (
@@ -32,6 +32,7 @@ _FLOW = (
     "proto",
     "path",
     "goodput_mbit",
+    "ecn",
     "retrans_after_warmup",
     "cwnd_mean",
     "srtt_ms_median",
@@ -56,6 +57,10 @@ def compact(result: dict[str, Any]) -> dict[str, Any]:
     for label, queue in result["queues"].items():
         if label.startswith(("fwd", "rev")) or result["scenario"].get("shaper") == "netem":
             small["queues"][label] = {key: queue[key] for key in _RATE if key in queue}
+    if result.get("transfers"):
+        small["transfers"] = [one["fct"] for one in result["transfers"]]
+    if result.get("udp"):
+        small["udp"] = result["udp"]
     if result.get("ping"):
         small["ping"] = {key: result["ping"][key] for key in _PING if key in result["ping"]}
     return small

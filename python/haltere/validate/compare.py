@@ -46,6 +46,8 @@ KINDS: dict[str, Kind] = {
     "bandwidth": Kind("Mbit/s", 2, Tolerance(relative=0.03)),
     "probe_rtt": Kind("s", 2, Tolerance(relative=0.05)),
     "steady": Kind("packets", 1, Tolerance(relative=0.25)),
+    "fct": Kind("ms", 1, Tolerance(relative=0.15)),
+    "done": Kind("%", 1, Tolerance(absolute=5)),
     "path": Kind("", 2, Tolerance(relative=0.15)),
 }
 """The tolerances, by the first word of a measure's key. `steady` is the queue of one flow that goes by its estimate of the bandwidth."""
@@ -103,7 +105,7 @@ def _row(group: str, case: str, key: str, linux: list[float], ours: list[float],
     kind = KINDS["steady" if word == "queue" and estimate else word]
     base: dict[str, Any] = {"group": group, "case": case, "measure": key, "unit": kind.unit, "decimals": kind.decimals}
     base |= {"linux_runs": len(linux), "our_runs": len(ours), "spread": spread_of(linux)}
-    if not linux and not ours:
+    if (not linux and not ours) or (word == "done" and {*linux, *ours} == {100.0}):
         return None
     if not linux or not ours:
         seen: dict[str, Any] = {"linux": fmean(linux) if linux else None, "ours": fmean(ours) if ours else None}

@@ -15,10 +15,12 @@ HEAD = ("scenario", "measure", "linux", "haltere", "difference", "tolerance", ""
 
 @dataclass
 class Outcome:
-    """All rows, and the cases that could not be compared, with the reason."""
+    """All rows, the cases that could not be compared, with the reason."""
 
     rows: list[Row] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    differing: list[tuple[str, str]] = field(default_factory=list)
+    """Cases that were compared though one thing in them is not repeated exactly, with that thing."""
 
     @property
     def inside(self) -> int:
@@ -82,6 +84,7 @@ def text(outcome: Outcome) -> list[str]:
     groups = outcome.groups()
     if len(groups) > 1:
         lines += [f"set {group}: {outcome.of(group).verdict()}" for group in groups]
+    lines += [f"not repeated exactly: {name}: {reason}" for name, reason in outcome.differing]
     lines += [f"not comparable: {name}: {reason}" for name, reason in outcome.skipped]
     lines.append(f"not comparable: {len(outcome.skipped)} scenarios")
     return [*lines, outcome.verdict()]
@@ -95,6 +98,7 @@ def as_json(outcome: Outcome) -> str:
     out: dict[str, Any] = {"inside": outcome.inside, "rows_total": len(outcome.rows), "sets": groups}
     out["rows"] = [row.as_dict() for row in outcome.rows]
     out["not_comparable"] = [{"scenario": name, "reason": reason} for name, reason in outcome.skipped]
+    out["not_exact"] = [{"scenario": name, "reason": reason} for name, reason in outcome.differing]
     return json.dumps(out, indent=1)
 
 
