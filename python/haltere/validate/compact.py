@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import dynamics
+from .measures import counts_all_marks
 from .scenario import normal
 
 _SERIES = ("t", "cwnd", "ca_state", "pacing_Bps", "srtt_us")
@@ -33,6 +34,7 @@ _FLOW = (
     "path",
     "goodput_mbit",
     "ecn",
+    "host",
     "retrans_after_warmup",
     "cwnd_mean",
     "srtt_ms_median",
@@ -46,10 +48,13 @@ def compact(result: dict[str, Any]) -> dict[str, Any]:
     small: dict[str, Any] = {key: result[key] for key in _TOP if key in result}
     if "flows" not in result:
         return small
-    keep_series = dynamics.wanted(normal(result["scenario"]), len(result["flows"]))
+    scenario = normal(result["scenario"])
+    keep_series = dynamics.wanted(scenario, len(result["flows"]))
     small["flows"] = []
     for flow in result["flows"]:
         kept = {key: flow[key] for key in _FLOW if key in flow}
+        if not counts_all_marks(scenario):
+            kept |= {key: flow[key] for key in ("delivered_pkts", "delivered_ce") if key in flow}
         if keep_series and "series" in flow:
             kept["series"] = {key: flow["series"][key] for key in _SERIES if key in flow["series"]}
         small["flows"].append(kept)

@@ -67,11 +67,25 @@ ROOM_TO_END_s = 6.0
 """Transfers born later than this before the end are left out, as in the harness's summary: many of them cannot be done."""
 
 
-def labels(controls: list[str], ecn: list[bool | None]) -> list[str]:
-    """The names under which shares are told: the control, with `ecn` or `plain` if the flows differ in it."""
-    if len({bool(flag) for flag in ecn}) < 2 or all(flag is None for flag in ecn):
-        return controls
-    return [f"{name} {'ecn' if flag else 'plain'}" for name, flag in zip(controls, ecn, strict=True)]
+def labels(flows: list[dict[str, Any]]) -> list[str]:
+    """The names under which shares are told: the control, with what the flows differ in besides (ECN, their host)."""
+    names = [str(flow["cc"]) for flow in flows]
+    if len({bool(flow.get("ecn")) for flow in flows}) > 1:
+        names = [f"{name} {'ecn' if flow.get('ecn') else 'plain'}" for name, flow in zip(names, flows, strict=True)]
+    if len({flow.get("host") for flow in flows}) > 1:
+        names = [f"{name} {flow.get('host') or 'n1'}" for name, flow in zip(names, flows, strict=True)]
+    return names
+
+
+def marks_told(scenario: dict[str, Any], way: str, flows: list[tuple[str, float, float]]) -> Measures:
+    """The marked part of what the senders had acknowledged over the whole run: (control, packets, marked packets).
+
+    Taken if the queue's own count is not whole; DCTCP's receivers tell each mark, others do not.
+    """
+    sent = sum(packets for _, packets, _ in flows)
+    if counts_all_marks(scenario) or not sent or any(control != "dctcp" for control, _, _ in flows):
+        return {}
+    return {f"marks {way} told": 100 * sum(marked for _, _, marked in flows) / sent}
 
 
 def fct(scenario: dict[str, Any], transfers: list[Transfer]) -> Measures:
@@ -128,9 +142,10 @@ def of_linux(result: dict[str, Any]) -> Measures:
     measures: Measures = {}
     for way in WAYS:
         some = [flow for flow in result["flows"] if flow["dir"] == way]
-        names = labels([flow["cc"] for flow in some], [flow.get("ecn") for flow in some])
-        flows = [(name, flow.get("goodput_mbit") or 0.0) for name, flow in zip(names, some, strict=True)]
+        flows = [(name, flow.get("goodput_mbit") or 0.0) for name, flow in zip(labels(some), some, strict=True)]
         measures |= goodputs(way, flows)
+        told = [(flow["cc"], flow.get("delivered_pkts", 0), flow.get("delivered_ce", 0)) for flow in some]
+        measures |= marks_told(result["scenario"], way, told)
         # Where netem shapes, its one queue is listed under the shaper's name only.
         found = result["queues"].get(way) or result["queues"].get(f"shaper_{way}")
         if found and has_data(result["scenario"], way):

@@ -12,7 +12,7 @@ from .. import _core
 from ..errors import InputError
 from . import dynamics
 from .load import Case
-from .measures import WAYS, Measures, counts_all_marks, fct, goodputs, has_data, labels, pings, queue, rate_between
+from .measures import WAYS, Measures, counts_all_marks, fct, goodputs, has_data, labels, marks_told, pings, queue, rate_between
 from .scenario import expand_flows, expand_transfers
 from .tc import NotTranslated
 from .translate import link_of, paths_of, translate
@@ -44,8 +44,9 @@ def of_tables(case: Case, seed: int, tables: dict[str, Any]) -> Measures:
     flows = expand_flows(s)
     for way in WAYS:
         some = [(flow, rate) for flow, rate in zip(flows, rates, strict=True) if flow["dir"] == way]
-        names = labels([flow["cc"] for flow, _ in some], [flow.get("ecn") for flow, _ in some])
+        names = labels([flow for flow, _ in some])
         measures |= goodputs(way, list(zip(names, [rate for _, rate in some], strict=True)))
+        measures |= _marks_told(s, way, tables["flows"])
         if has_data(s, way) and (way == "fwd" or s["both_ways"]):
             measures |= _queue(way, s, tables)
     if s.get("paths"):
@@ -70,6 +71,14 @@ def goodputs_of_flows(case: Case, seed: int, series: Any) -> list[float]:
         t, bytes_ = at[mine], received[mine].astype(float)
         rates.append(float((bytes_[-1] - bytes_[0]) * 8e-6 / (t[-1] - t[0])) if len(t) >= 2 else 0.0)
     return rates
+
+
+def _marks_told(s: dict[str, Any], way: str, table: Any) -> Measures:
+    if counts_all_marks(s):
+        return {}
+    rows = {row["flow"]: row for row in table.select(["flow", "delivered", "delivered_ce"]).to_pylist()}
+    flows = [(flow, rows[f"f{number}"]) for number, flow in enumerate(expand_flows(s)) if flow["dir"] == way]
+    return marks_told(s, way, [(flow["cc"], row["delivered"] or 0, row["delivered_ce"] or 0) for flow, row in flows])
 
 
 def _transfers(s: dict[str, Any], flows: Any) -> Measures:

@@ -93,6 +93,8 @@ def differences(s: dict[str, Any]) -> list[str]:
     for key in ("netem_fwd", "netem_rev"):
         if s["rtt_ms"] and s[key] and reorders(s[key], s.get("access_mbit")):
             found.append(f"{key}: netem's jitter lets packets overtake each other, here they keep their order")
+    if s["steps"]:
+        found.append("steps: after an idle time the shaper lets one frame more through, here it does not")
     return found
 
 
@@ -123,19 +125,20 @@ def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
     shaper = SHAPERS[s["shaper"]] | {"burst": nbytes(s["mtu"] + ETHERNET)}
     text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
     queue: Queue = parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET)
-    return link | {"queue": queue.as_dict(), **shaper} | (_schedule(s) if way == "fwd" else {})
+    link |= {"queue": queue.as_dict(), **shaper}
+    if way == "fwd" and s["steps"]:
+        link |= {"schedule": _schedule(s), "burst": nbytes(0)}  # a token bucket has one rate
+    return link
 
 
-def _schedule(s: dict[str, Any]) -> dict[str, Any]:
+def _schedule(s: dict[str, Any]) -> list[dict[str, Any]]:
     """The steps of the forward bottleneck's rate."""
-    if not s["steps"]:
-        return {}
     if any("cmd" in step for step in s["steps"]):
         raise NotTranslated("steps: a command of its own (`cmd`), whose effect is not known here")
     if s["shaper"] != "htb":
         raise NotTranslated(f"steps: the shaper must be `htb`, got `{s['shaper']}`")
     steps = sorted(s["steps"], key=lambda step: step["at"])
-    return {"schedule": [{"at": _seconds(step["at"]), "rate": f"{int(step['rate_mbit'] * 1e6)}bit"} for step in steps]}
+    return [{"at": _seconds(step["at"]), "rate": f"{int(step['rate_mbit'] * 1e6)}bit"} for step in steps]
 
 
 def _host(s: dict[str, Any], key: str) -> dict[str, Any]:
