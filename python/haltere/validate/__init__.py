@@ -22,7 +22,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..runs.progress import Bar
 from . import compact, ours, report
-from .compare import Row, compare_case
+from .compare import Row, compare_case, read_csv, write_csv
 from .load import BadInput, Case, read_directory
 from .measures import Measures
 from .report import Outcome
@@ -35,6 +35,8 @@ SEEDS = 10
 """Seeds of a case if the caller does not say how many."""
 FINDINGS = "findings.md"
 """In the directory of results: what was found out about rows outside; goes into the page."""
+ROWS = "rows.csv"
+"""Every row of the page; it stands beside the results."""
 
 
 def validate(cases: Iterable[Case], seeds: int | None = None, jobs: int | None = None, quiet: bool = True) -> Outcome:
@@ -88,12 +90,21 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """The command. Needs `dir`; takes `json`, `seeds`, `jobs`, `only`, `out`, `page` and `compact`."""
+    """The command. Needs `dir`; takes `json`, `seeds`, `jobs`, `only`, `out`, `page`, `rows` and `compact`."""
     directory = Path(args.dir)
     if getattr(args, "compact", None):
         written = compact.compact_directory(directory, Path(args.compact))
         print(f"{written} bytes written to {args.compact}")
         return 0
+    rows = getattr(args, "rows", None)
+    outcome = Outcome(_rows_of(Path(rows))) if rows else _run(directory, args)
+    _write_files(outcome, directory, args)
+    print(report.as_json(outcome) if getattr(args, "json", False) else "\n".join(report.text(outcome)))
+    sys.stdout.flush()
+    return 0
+
+
+def _run(directory: Path, args: argparse.Namespace) -> Outcome:
     try:
         cases = read_directory(directory)
     except BadInput as error:
@@ -102,11 +113,14 @@ def main(args: argparse.Namespace) -> int:
         cases = [case for case in cases if re.search(args.only, case.name)]
         if not cases:
             raise InputError(f"validate: --only must match a scenario in {directory}, got `{args.only}`")
-    outcome = validate(cases, getattr(args, "seeds", None), getattr(args, "jobs", None), quiet=False)
-    _write_files(outcome, directory, args)
-    print(report.as_json(outcome) if getattr(args, "json", False) else "\n".join(report.text(outcome)))
-    sys.stdout.flush()
-    return 0
+    return validate(cases, getattr(args, "seeds", None), getattr(args, "jobs", None), quiet=False)
+
+
+def _rows_of(path: Path) -> list[Row]:
+    try:
+        return read_csv(path)
+    except (OSError, TypeError, KeyError, ValueError) as error:
+        raise InputError(f"validate: --rows must be a file that --page wrote, got {path}: {error}") from None
 
 
 def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) -> None:
@@ -114,27 +128,30 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
         _write_out(outcome, directory, Path(args.out))
     if getattr(args, "page", None):
         page = Path(args.page)
+        write_csv(outcome.rows, directory / ROWS)
         drawn = report.figure(outcome, page.parent / "images" / "validation.svg")
-        _write_page(outcome, directory, page, "images/validation.svg" if drawn else None)
+        rows = os.path.relpath(directory / ROWS, page.parent)
+        _write_page(outcome, directory, page, "images/validation.svg" if drawn else None, rows)
 
 
-def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None) -> None:
+def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None, rows: str) -> None:
     findings = directory / FINDINGS
     text = report.page(
-        outcome, directory.as_posix().rstrip("/"), figure, findings.read_text() if findings.is_file() else ""
+        outcome, directory.as_posix().rstrip("/"), figure, findings.read_text() if findings.is_file() else "", rows
     )
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text.rstrip() + "\n")
 
 
 def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
-    """`rows.parquet`, `validation.json`, `validation.md` and the figure."""
+    """`rows.parquet`, `rows.csv`, `validation.json`, `validation.md` and the figure."""
     import pyarrow
     from pyarrow import parquet
 
     out.mkdir(parents=True, exist_ok=True)
     if outcome.rows:
         parquet.write_table(pyarrow.Table.from_pylist([row.as_dict() for row in outcome.rows]), out / "rows.parquet")
+    write_csv(outcome.rows, out / ROWS)
     (out / "validation.json").write_text(report.as_json(outcome) + "\n")
     drawn = report.figure(outcome, out / "validation.svg")
-    _write_page(outcome, directory, out / "validation.md", "validation.svg" if drawn else None)
+    _write_page(outcome, directory, out / "validation.md", "validation.svg" if drawn else None, ROWS)

@@ -91,7 +91,8 @@ def marks_told(scenario: dict[str, Any], way: str, flows: list[tuple[str, float,
 def fct(scenario: dict[str, Any], transfers: list[Transfer]) -> Measures:
     """Completion times of the transfers by way and size, and the part of them that was done if not all were.
 
-    Median and 95th percentile are those of the transfers that were done, taken as the harness's summary takes them.
+    Median and 95th percentile are those of the transfers that were done, taken as the harness's summary takes them. A run in
+    which fewer than half were done has none: the longest are missing.
     """
     last = scenario["duration"] - ROOM_TO_END_s
     counted = [one for one in transfers if scenario["warmup"] <= one[2] <= last]
@@ -100,8 +101,9 @@ def fct(scenario: dict[str, Any], transfers: list[Transfer]) -> Measures:
         of = [time for there, bytes_, _, time in counted if (there, bytes_) == (way, size)]
         done = sorted(1000 * time for time in of if time is not None)
         name = f"{way} {size // 1000} kB"
-        measures[f"fct {name} p50"] = median(done) if done else None
-        measures[f"fct {name} p95"] = done[int(0.95 * (len(done) - 1))] if done else None
+        enough = 2 * len(done) >= len(of)
+        measures[f"fct {name} p50"] = median(done) if enough else None
+        measures[f"fct {name} p95"] = done[int(0.95 * (len(done) - 1))] if enough else None
         measures[f"done {name}"] = 100 * len(done) / len(of)
     return measures
 

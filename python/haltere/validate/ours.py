@@ -12,7 +12,19 @@ from .. import _core
 from ..errors import InputError
 from . import dynamics
 from .load import Case
-from .measures import WAYS, Measures, counts_all_marks, fct, goodputs, has_data, labels, marks_told, pings, queue, rate_between
+from .measures import (
+    WAYS,
+    Measures,
+    counts_all_marks,
+    fct,
+    goodputs,
+    has_data,
+    labels,
+    marks_told,
+    pings,
+    queue,
+    rate_between,
+)
 from .scenario import expand_flows, expand_transfers
 from .tc import NotTranslated
 from .translate import link_of, paths_of, translate
