@@ -1,4 +1,4 @@
-"""`haltere validate`: reading, translating, measuring and comparing, without the simulator."""
+"""`haltere validate`: reading, translating, measuring and comparing. The keys of a scenario are shown by what they do in a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,21 @@ import pytest
 
 pytest.importorskip("haltere")
 
-from haltere.validate import Outcome, compact, compare, dynamics, load, measures, report, translate
+from haltere.cli import main as cli
+from haltere.validate import (
+    Outcome,
+    _seeds,
+    compact,
+    compare,
+    dynamics,
+    load,
+    measures,
+    ours,
+    report,
+    translate,
+    validate,
+)
+from haltere.validate.scenario import expand_flows, expand_transfers, normal
 from haltere.validate.tc import NotTranslated, duration, parse_qdisc, rate_bps, size_bytes, time_ns, timer_period_ns
 
 
@@ -41,7 +55,7 @@ def write(folder: Path, name: str, value: Any) -> None:
 
 
 def case(**scenario: Any) -> load.Case:
-    return load.Case("x", "set", load.normal(result(**scenario)["scenario"]))
+    return load.Case("x", "set", normal(result(**scenario)["scenario"]))
 
 
 # ------------------------------------------------------------------ tc
@@ -106,8 +120,8 @@ def test_a_kernel_timer_set_in_its_own_handler_runs_one_slot_of_the_wheel_later(
 
 # ------------------------------------------------------------------ reading
 def test_starts_are_drawn_as_the_harness_draws_them() -> None:
-    scenario = load.normal({"seed": 1, "flows": [{"dir": "fwd", "cc": "cubic", "n": 3, "start": 0.05, "spread": 0.5}]})
-    assert [flow["start"] for flow in load.expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
+    scenario = normal({"seed": 1, "flows": [{"dir": "fwd", "cc": "cubic", "n": 3, "start": 0.05, "spread": 0.5}]})
+    assert [flow["start"] for flow in expand_flows(scenario)] == [0.304297, 0.082114, 0.278836]  # of A_*_r1
 
 
 def test_repetitions_are_joined_and_the_summary_adds_those_without_a_file(tmp_path: Path) -> None:
@@ -147,7 +161,7 @@ def test_an_empty_directory_is_wrong_input(tmp_path: Path) -> None:
 
 
 def test_measures_of_linux_are_goodput_jain_shares_queue_loss_marks_and_ping() -> None:
-    told = measures.of_linux({**result(), "scenario": load.normal(result()["scenario"])})
+    told = measures.of_linux({**result(), "scenario": normal(result()["scenario"])})
     expected = {"goodput fwd": 9.0, "jain fwd": 0.9, "share fwd cubic": 200 / 3, "share fwd bbr": 100 / 3}
     expected |= {"queue fwd": 12.5, "loss fwd": 1.0, "marks fwd": 10.0, "ping median": 30.0, "ping p95": 40.0}
     assert told == pytest.approx(expected)
@@ -275,6 +289,144 @@ def test_multipath_tcp_that_is_not_known_says_why(change: dict[str, Any]) -> Non
         translate.translate(case(**MPTCP | change), 1)
 
 
+# ------------------------------------------------------------------ keys that are not known
+@pytest.mark.parametrize(
+    ("scenario", "name"),
+    [({"colour": "red"}, "colour"), ({"flows": [{"cc": "reno", "weight": 2}]}, "flows.weight"),
+     ({"transfers": [{"per_second": 1, "sizes": {"1": 1}, "law": "x"}]}, "transfers.law"), ({"udp": [{"rate_mbit": 1, "burst": 3}]}, "udp.burst"),
+     ({"steps": [{"at": 1, "rtt_ms": 3}]}, "steps.rtt_ms"), ({"hosts": {"n4": {"rtt_ms": 30, "rate_mbit": 3}}}, "hosts.rate_mbit"),
+     ({"ping": {"interval": 1, "count": 3}}, "ping.count"), ({"sample": {"link_ms": 3}}, "sample.link_ms")],
+)  # fmt: skip
+def test_a_key_that_is_not_known_is_refused_by_name(scenario: dict[str, Any], name: str) -> None:
+    with pytest.raises(NotTranslated, match=f"not known here: `{name}`"):
+        translate.translate(case(**scenario), 1)
+
+
+def test_a_scenario_with_an_unknown_key_is_not_comparable_and_says_which(tmp_path: Path) -> None:
+    write(tmp_path, "X_r1.json", result(colour="red", shape="round"))
+    told = validate(load.read_directory(tmp_path), seeds=1)
+    assert told.rows == []
+    assert told.skipped == [("X", "scenario keys that are not known here: `colour`, `shape`")]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "reason"),
+    [({"netem_fwd": "reorder 5%"}, "netem_fwd: netem's `reorder`"), ({"netem_rev": "loss"}, "lacks a number"),
+     ({"netem_fwd": "loss 1% 25%"}, "correlation of losses"), ({"netem_fwd": "delay 1ms 2ms"}, "jitter above the delay"),
+     ({"netem_fwd": "delay 5ms 1ms distribution normal"}, "`distribution`"), ({"netem_fwd": "delay 5ms 1ms 25%"}, "correlation of delays"),
+     ({"steps": [{"at": 1, "cmd": "true"}]}, "`cmd`"), ({"steps": [{"at": 1, "rate_mbit": 3}], "shaper": "tbf"}, "must be `htb`"),
+     ({"flows": [{"cc": "reno", "host": "n5"}]}, "host `n5`"), ({"hosts": {"n4": {"rtt_ms": 5}}}, "at least half"),
+     ({"udp": [{"rate_mbit": 1, "tos": 184}]}, "tos must be"), ({"transfers": [{"cc": "yeah", "per_second": 9, "sizes": {"9": 1}}]}, "`yeah`"),
+     ({**MPTCP, "udp": [{"rate_mbit": 1}]}, "beside several paths")],
+)  # fmt: skip
+def test_a_value_that_cannot_be_run_is_refused_with_its_reason(scenario: dict[str, Any], reason: str) -> None:
+    with pytest.raises(NotTranslated, match=reason):
+        translate.translate(case(**scenario), 1)
+
+
+# ------------------------------------------------------------------ keys that are known, by what they do
+RENO = {"flows": [{"cc": "reno"}], "duration": 10, "warmup": 2}
+
+
+def tables(**scenario: Any) -> dict[str, Any]:
+    return ours.tables_of(case(**RENO | scenario), 1)
+
+
+def rows_by(table: Any, key: str) -> dict[str, dict[str, Any]]:
+    return {row[key]: row for row in table.to_pylist()}
+
+
+def test_netem_loss_loses_so_many_packets_on_the_way_of_the_data_alone() -> None:
+    links = rows_by(tables(netem_fwd="loss 2%", flows=[], udp=[{"rate_mbit": 8}])["links"], "link")
+    assert links["n1>r0"]["lost"] / links["n1>r0"]["sent"] == pytest.approx(0.02, abs=0.006)
+    assert links["r0>n3"]["lost"] == links["n3>r0"]["lost"] == 0
+
+
+def test_netem_jitter_is_uniform_around_its_delay() -> None:
+    told = tables(netem_fwd="delay 10ms 2ms", flows=[], ping={"interval": 0.02})["pings"]
+    rtts = [rtt * 1e-6 for rtt in told.column("rtt_ns").to_pylist()]
+    assert 18 <= min(rtts) < 18.3
+    assert 21.7 < max(rtts) <= 22.3
+    assert sum(rtts) / len(rtts) == pytest.approx(20, abs=0.25)
+
+
+def test_what_is_not_repeated_exactly_is_said() -> None:
+    assert translate.differences(case(netem_fwd="loss 1%").scenario) == []
+    assert translate.differences(case(netem_fwd="delay 9ms 1ms", access_mbit=100).scenario) == []
+    (order,) = translate.differences(case(netem_fwd="delay 9ms 1ms").scenario)
+    (frame,) = translate.differences(case(steps=[{"at": 1, "rate_mbit": 5}]).scenario)
+    assert "keep their order" in order and "one frame" in frame
+
+
+def test_transfers_are_born_as_the_harness_draws_them() -> None:
+    group = {"per_second": 4.596, "sizes": {"10000": 0.6, "100000": 0.3, "1000000": 0.1}, "start": 1.0, "cc": "cubic"}
+    born = expand_transfers(normal({"seed": 1, "duration": 40, "transfers": [group]}))
+    # Of F_20M80_codel_cubic2_r1, as the harness wrote them down.
+    assert [(one["start"], one["bytes"]) for one in born[:3]] == [
+        (1.102648, 10000),
+        (1.346732, 10000),
+        (1.485159, 10000),
+    ]
+    assert len(born) == 188
+
+
+def test_a_transfer_alone_needs_a_round_trip_for_the_handshake_and_half_of_one_for_the_data() -> None:
+    told = ours.run(case(flows=[], transfers=[{"per_second": 1, "sizes": {"10000": 1}}], warmup=0), 1)
+    seven_frames = 7 * 1514 * 8 / 10e6 * 1000
+    assert 30 < (told["fct fwd 10 kB p50"] or 0) < 30 + seven_frames + 1
+    assert told["done fwd 10 kB"] == 100
+
+
+def test_transfers_beside_a_long_flow_wait_in_its_queue() -> None:
+    transfers = [{"per_second": 1, "sizes": {"10000": 1}}]
+    alone, beside = (ours.run(case(flows=flows, transfers=transfers), 1) for flows in ([], [{"cc": "cubic"}]))
+    assert (beside["fct fwd 10 kB p50"] or 0) > 1.5 * (alone["fct fwd 10 kB p50"] or 0)
+
+
+def test_a_host_has_a_round_trip_time_of_its_own() -> None:
+    flows = [{"cc": "reno"}, {"cc": "reno", "host": "n4"}]
+    told = rows_by(tables(hosts={"n4": {"rtt_ms": 70}}, flows=flows)["flows"], "flow")
+    assert (told["f0"]["from"], told["f1"]["from"]) == ("n1", "n4")
+    assert told["f0"]["min_rtt_ns"] * 1e-6 == pytest.approx(20, abs=1.5)
+    assert told["f1"]["min_rtt_ns"] * 1e-6 == pytest.approx(70, abs=1.5)
+
+
+def test_udp_sends_payload_at_its_rate_and_takes_it_from_a_tcp_flow() -> None:
+    told = ours.run(case(**RENO | {"udp": [{"rate_mbit": 4, "size": 1000}]}), 1)
+    assert told["goodput fwd udp 0"] == pytest.approx(4, rel=0.05)
+    assert told["goodput fwd"] == pytest.approx((10 - 4 * 1.042) * 1448 / 1514, rel=0.1)
+
+
+def test_a_step_changes_the_rate_of_the_bottleneck() -> None:
+    told = tables(steps=[{"at": 6, "rate_mbit": 2}], duration=10, warmup=6.5)
+    sent = rows_by(told["links"], "link")["r0>n3"]["sent_bytes_after_warmup"] * 8e-6 / 3.5
+    assert sent == pytest.approx(2, rel=0.02)
+
+
+def test_a_flow_with_ecn_is_marked_and_one_without_loses() -> None:
+    flows = [{"cc": "reno", "ecn": True}, {"cc": "reno", "ecn": False}]
+    told = rows_by(tables(ecn=2, qdisc="codel limit 1000 ecn", flows=flows)["flows"], "flow")
+    assert told["f0"]["delivered_ce"] > 0 == told["f1"]["delivered_ce"]
+    assert told["f0"]["ecn_reductions"] > 0 == told["f1"]["ecn_reductions"]
+    assert told["f1"]["retransmissions_after_warmup"] > 0
+
+
+def test_a_flow_with_ecn_asks_in_vain_if_the_other_end_does_not_accept_it() -> None:
+    for setting, asked in ((0, False), (2, True), (1, True)):
+        told = translate.translate(case(ecn=setting, flows=[{"cc": "reno", "ecn": True}]), 1)
+        assert told["traffic"][0]["ecn"] is asked
+
+
+def test_ce_threshold_of_fq_codel_marks_what_waited_longer() -> None:
+    flows = [{"cc": "dctcp"}, {"cc": "dctcp"}]
+    low, high = (
+        ours.run(case(**RENO | {"flows": flows, "qdisc": f"fq_codel ce_threshold {at}"}), 1) for at in ("3ms", "900ms")
+    )
+    assert (low["marks fwd told"] or 0) > 2 > (high["marks fwd told"] or 0)
+    assert "marks fwd" not in low
+    assert (low["queue fwd"] or 0) < (high["queue fwd"] or 0)
+
+
 # ------------------------------------------------------------------ dynamics
 def test_losses_windows_and_period_are_found() -> None:
     t = [i / 50 for i in range(1000)]
@@ -356,6 +508,54 @@ def test_the_queue_of_a_flow_told_by_its_estimate_has_a_quarter() -> None:
     assert told["bandwidth"].tolerance == pytest.approx(0.57)
 
 
+def test_completion_times_are_those_of_transfers_born_after_warm_up_and_six_seconds_before_the_end() -> None:
+    scenario = normal({"duration": 20, "warmup": 5})
+    born = [("fwd", 10000, at, time) for at, time in ((4.9, 9.0), (5, 0.1), (6, 0.2), (14, 0.3), (14.1, 9.0))]
+    assert measures.fct(scenario, born) == pytest.approx(
+        {"fct fwd 10 kB p50": 200.0, "fct fwd 10 kB p95": 200.0, "done fwd 10 kB": 100.0}
+    )
+    undone = measures.fct(scenario, [("rev", 100000, 6, None), ("rev", 100000, 7, None), ("rev", 100000, 8, 1.0)])
+    assert undone["fct rev 100 kB p50"] is None
+    assert undone["done rev 100 kB"] == pytest.approx(100 / 3)
+
+
+def test_a_completion_time_that_linux_does_not_have_is_told_by_the_part_done() -> None:
+    ours_done = {"fct fwd 10 kB p50": 90.0, "done fwd 10 kB": 60.0}
+    told = rows([{"fct fwd 10 kB p50": None, "done fwd 10 kB": 20.0}], [ours_done])
+    assert list(told) == ["done fwd 10 kB"]
+    assert not told["done fwd 10 kB"].inside
+    assert not rows([ours_done], [{"done fwd 10 kB": 60.0}])["fct fwd 10 kB p50"].inside
+    assert rows([{"done fwd 10 kB": 100.0}], [{"done fwd 10 kB": 100.0}]) == {}
+
+
+def test_shares_are_told_by_what_the_flows_differ_in() -> None:
+    both = [{"cc": "cubic", "ecn": True}, {"cc": "cubic", "ecn": False}]
+    assert measures.labels(both) == ["cubic ecn", "cubic plain"]
+    assert measures.labels([{"cc": "cubic", "ecn": True}, {"cc": "reno", "ecn": True}]) == ["cubic", "reno"]
+    assert measures.labels([{"cc": "reno"}, {"cc": "reno", "host": "n4"}]) == ["reno n1", "reno n4"]
+
+
+def test_the_compact_form_keeps_completion_times_and_udp(tmp_path: Path) -> None:
+    udp = {"rate_mbit": 2, "size": 1000}
+    full = result(transfers=[{"per_second": 0.5, "sizes": {"10000": 1}}], udp=[udp])
+    born = expand_transfers(normal(full["scenario"]))
+    full["transfers"] = [one | {"fct": 0.05, "id": 2, "retrans": 0} for one in born]
+    full["udp"] = [udp | {"series": [[5.0, 10, 10], [6.0, 260, 260]]}]
+    write(tmp_path / "full", "X_r1.json", full)
+    compact.compact_directory(tmp_path / "full", tmp_path / "small")
+    one, other = (load.read_directory(tmp_path / form)[0] for form in ("full", "small"))
+    assert one.repetitions == other.repetitions
+    assert one.repetitions[0].measures["fct fwd 10 kB p50"] == 50
+    assert one.repetitions[0].measures["goodput fwd udp 0"] == 2.0
+
+
+def test_ten_seeds_are_run_those_of_the_repetitions_first() -> None:
+    some = case()
+    some.repetitions = [load.Repetition(seed, [], {}) for seed in (2, 5)]
+    assert _seeds(some, None) == [2, 5, 1, 3, 4, 6, 7, 8, 9, 10]
+    assert _seeds(some, 2) == [1, 2]
+
+
 # ------------------------------------------------------------------ showing
 def outcome() -> Outcome:
     told = compare.compare_case(
@@ -382,7 +582,9 @@ def test_json_holds_every_row() -> None:
 def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
     text = report.page(outcome(), "validation/linux", "images/validation.svg", "## What was found out\n\nNothing.")
     for part in (
-        "| A | 2 | 1 | 50 % |",
+        "| A | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
+        "| all | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
+        "<summary>The 1 rows outside</summary>",
         "## What was found out",
         "**outside**",
         "images/validation.svg",
@@ -395,3 +597,15 @@ def test_the_figure_has_a_panel_for_each_measure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert report.figure(outcome(), tmp_path / "images" / "v.svg")
     assert (tmp_path / "images" / "v.svg").stat().st_size > 1000
+
+
+def test_rows_come_back_from_their_csv_and_make_the_page(tmp_path: Path) -> None:
+    told = compare.compare_case("A", "A_x", [{"goodput fwd": 10.0, "first loss": 1.0}], [{"goodput fwd": 10.1}])
+    compare.write_csv(told, tmp_path / "rows.csv")
+    assert [row.as_dict() for row in compare.read_csv(tmp_path / "rows.csv")] == [
+        pytest.approx(row.as_dict()) for row in told
+    ]
+    page = tmp_path / "docs" / "page.md"
+    assert cli(["validate", str(tmp_path), "--rows", str(tmp_path / "rows.csv"), "--page", str(page)]) == 0
+    assert "[`rows.csv`](../rows.csv)" in page.read_text()
+    assert "| A | 2 | 1 | 50 % |" in page.read_text()

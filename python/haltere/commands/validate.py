@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ._common import Commands, chosen_world, seeds_and_jobs, world
+from ._common import Commands, chosen_world, count, world
 
 
 def add(to: Commands) -> None:
@@ -18,13 +18,20 @@ def add(to: Commands) -> None:
         "--out", type=Path, metavar="DIR", help="also write the rows as Parquet, JSON, Markdown and a figure"
     )
     validate.add_argument(
-        "--page", type=Path, metavar="FILE", help="also write the page with its figure, such as docs/validation.md"
+        "--page",
+        type=Path,
+        metavar="FILE",
+        help="also write the page with its figure, such as docs/validation.md, and DIR/rows.csv",
+    )
+    validate.add_argument(
+        "--rows", type=Path, metavar="FILE", help="run nothing: make the page of the rows.csv of an earlier run"
     )
     validate.add_argument(
         "--compact", type=Path, metavar="DIR", help="compare nothing: copy the results there in compact form"
     )
     world(validate)
-    seeds_and_jobs(validate, "")
+    validate.add_argument("--seeds", type=count, metavar="N", help="how many seeds: 1, 2, ... N (default: ten)")
+    validate.add_argument("--jobs", type=count, metavar="N", help="runs at a time (default: one a core)")
 
 
 def _validate(args: argparse.Namespace) -> int:

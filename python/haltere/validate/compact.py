@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from . import dynamics
-from .load import normal
+from .measures import counts_all_marks
+from .scenario import normal
 
 _SERIES = ("t", "cwnd", "ca_state", "pacing_Bps", "srtt_us")
 _RATE = (
@@ -32,6 +33,8 @@ _FLOW = (
     "proto",
     "path",
     "goodput_mbit",
+    "ecn",
+    "host",
     "retrans_after_warmup",
     "cwnd_mean",
     "srtt_ms_median",
@@ -45,10 +48,13 @@ def compact(result: dict[str, Any]) -> dict[str, Any]:
     small: dict[str, Any] = {key: result[key] for key in _TOP if key in result}
     if "flows" not in result:
         return small
-    keep_series = dynamics.wanted(normal(result["scenario"]), len(result["flows"]))
+    scenario = normal(result["scenario"])
+    keep_series = dynamics.wanted(scenario, len(result["flows"]))
     small["flows"] = []
     for flow in result["flows"]:
         kept = {key: flow[key] for key in _FLOW if key in flow}
+        if not counts_all_marks(scenario):
+            kept |= {key: flow[key] for key in ("delivered_pkts", "delivered_ce") if key in flow}
         if keep_series and "series" in flow:
             kept["series"] = {key: flow["series"][key] for key in _SERIES if key in flow["series"]}
         small["flows"].append(kept)
@@ -56,6 +62,10 @@ def compact(result: dict[str, Any]) -> dict[str, Any]:
     for label, queue in result["queues"].items():
         if label.startswith(("fwd", "rev")) or result["scenario"].get("shaper") == "netem":
             small["queues"][label] = {key: queue[key] for key in _RATE if key in queue}
+    if result.get("transfers"):
+        small["transfers"] = [one["fct"] for one in result["transfers"]]
+    if result.get("udp"):
+        small["udp"] = result["udp"]
     if result.get("ping"):
         small["ping"] = {key: result["ping"][key] for key in _PING if key in result["ping"]}
     return small

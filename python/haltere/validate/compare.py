@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -46,11 +48,17 @@ KINDS: dict[str, Kind] = {
     "bandwidth": Kind("Mbit/s", 2, Tolerance(relative=0.03)),
     "probe_rtt": Kind("s", 2, Tolerance(relative=0.05)),
     "steady": Kind("packets", 1, Tolerance(relative=0.25)),
+    "fct": Kind("ms", 1, Tolerance(relative=0.15)),
+    "done": Kind("%", 1, Tolerance(absolute=5)),
     "path": Kind("", 2, Tolerance(relative=0.15)),
 }
 """The tolerances, by the first word of a measure's key. `steady` is the queue of one flow that goes by its estimate of the bandwidth."""
 
 _ROUNDING = 1e-9
+
+
+FRACTIONS = ("linux", "spread", "ours", "interval", "difference", "tolerance")
+COUNTS = ("decimals", "linux_runs", "our_runs")
 
 
 @dataclass
@@ -75,6 +83,39 @@ class Row:
     def as_dict(self) -> dict[str, Any]:
         """For JSON and tables: what is infinite or not a number is null."""
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()}
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
+    """All rows as CSV: a column for each field of a row, an empty cell for what does not exist."""
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(names := [one.name for one in fields(Row)])
+        for row in rows:
+            told = row.as_dict()
+            out.writerow([_cell(name, told[name], row.decimals) for name in names])
+
+
+def _cell(name: str, value: Any, decimals: int) -> str:
+    """A number with two decimals more than are shown, so that a file says what changed and no more."""
+    if value is None:
+        return ""
+    if name in FRACTIONS:
+        return f"{value:.{decimals + 2}f}"
+    return ("yes" if value else "no") if name == "inside" else str(value)
+
+
+def read_csv(path: Path) -> list[Row]:
+    """The rows that `write_csv` wrote."""
+    with path.open(newline="") as file:
+        return [Row(**{name: _value(name, text) for name, text in told.items()}) for told in csv.DictReader(file)]
+
+
+def _value(name: str, text: str) -> Any:
+    if name in FRACTIONS:
+        return float(text) if text else None
+    if name in COUNTS:
+        return int(text)
+    return text == "yes" if name == "inside" else text
 
 
 def compare_case(group: str, case: str, linux: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]]) -> list[Row]:
@@ -103,7 +144,7 @@ def _row(group: str, case: str, key: str, linux: list[float], ours: list[float],
     kind = KINDS["steady" if word == "queue" and estimate else word]
     base: dict[str, Any] = {"group": group, "case": case, "measure": key, "unit": kind.unit, "decimals": kind.decimals}
     base |= {"linux_runs": len(linux), "our_runs": len(ours), "spread": spread_of(linux)}
-    if not linux and not ours:
+    if (not linux and not ours) or _says_nothing(word, linux, ours):
         return None
     if not linux or not ours:
         seen: dict[str, Any] = {"linux": fmean(linux) if linux else None, "ours": fmean(ours) if ours else None}
@@ -119,6 +160,11 @@ def _row(group: str, case: str, key: str, linux: list[float], ours: list[float],
         "difference": difference,
     }
     return Row(**base, **rest, tolerance=tolerance, inside=inside)
+
+
+def _says_nothing(word: str, linux: list[float], ours: list[float]) -> bool:
+    """True for transfers that were all done, and for a completion time that Linux does not have: the row of `done` tells it."""
+    return (word == "done" and {*linux, *ours} == {100.0}) or (word == "fct" and not linux)
 
 
 def _half_width(mean_of_ours: stats.Mean) -> float:

@@ -6,18 +6,10 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from .measures import of_linux, of_summary
-
-DEFAULTS: dict[str, Any] = {
-    "topology": "chain", "rate_mbit": 10, "both_ways": False, "shaper": "htb", "rtt_ms": 10.0, "access_mbit": None,
-    "qdisc": "pfifo limit 1000", "qdisc_rev": None, "ecn": 0, "sysctl": {}, "txqueuelen": 1000, "flows": [],
-    "duration": 60.0, "warmup": 10.0, "ping": None, "seed": 1, "mtu": 1500, "paths": None, "sample": {},
-}  # fmt: skip
-"""What the harness takes if a scenario says nothing."""
-SAMPLE = {"tcp_ms": 50, "qdisc_ms": 10, "store_tcp_ms": None, "store_qdisc_ms": None}
+from .scenario import expand_flows, normal
 
 
 class BadInput(ValueError):
@@ -49,25 +41,6 @@ class Case:
             if repetition.seed == seed and len(repetition.starts) == len(expand_flows(self.scenario)):
                 return repetition.starts
         return [flow["start"] for flow in expand_flows(self.scenario | {"seed": seed})]
-
-
-def normal(scenario: dict[str, Any]) -> dict[str, Any]:
-    """The scenario with the harness's defaults filled in."""
-    full = DEFAULTS | scenario
-    full["sample"] = SAMPLE | (scenario.get("sample") or {})
-    return full
-
-
-def expand_flows(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """One entry a flow, with the start that the harness draws for the scenario's seed."""
-    draws = Random(f"jitter-{scenario['seed']}")
-    flows = []
-    for group in scenario["flows"]:
-        for _ in range(group.get("n", 1)):
-            start = round(group.get("start", 0.0) + draws.uniform(0, group.get("spread", 0.0)), 6)
-            rest = {"cc": group.get("cc", "cubic"), "stop": group.get("stop"), "proto": group.get("proto", "tcp")}
-            flows.append({"dir": group.get("dir", "fwd"), "start": start, "path": group.get("path", 0), **rest})
-    return flows
 
 
 def natural(text: str) -> list[Any]:

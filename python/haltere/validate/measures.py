@@ -5,9 +5,11 @@ A measure's key says what it is, which way, and of whom, e.g. `goodput fwd` or `
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 from . import dynamics
+from .scenario import expand_transfers
 
 Measures = dict[str, float | None]
 
@@ -59,20 +61,96 @@ def counts_all_marks(scenario: dict[str, Any]) -> bool:
     return "ce_threshold" not in f"{scenario['qdisc']} {scenario.get('qdisc_rev')}"
 
 
+Transfer = tuple[str, int, float, float | None]
+"""A short flow: way, bytes, start in seconds, and completion time in seconds or `None` if it was not done."""
+ROOM_TO_END_s = 6.0
+"""Transfers born later than this before the end are left out, as in the harness's summary: many of them cannot be done."""
+
+
+def labels(flows: list[dict[str, Any]]) -> list[str]:
+    """The names under which shares are told: the control, with what the flows differ in besides (ECN, their host)."""
+    names = [str(flow["cc"]) for flow in flows]
+    if len({bool(flow.get("ecn")) for flow in flows}) > 1:
+        names = [f"{name} {'ecn' if flow.get('ecn') else 'plain'}" for name, flow in zip(names, flows, strict=True)]
+    if len({flow.get("host") for flow in flows}) > 1:
+        names = [f"{name} {flow.get('host') or 'n1'}" for name, flow in zip(names, flows, strict=True)]
+    return names
+
+
+def marks_told(scenario: dict[str, Any], way: str, flows: list[tuple[str, float, float]]) -> Measures:
+    """The marked part of what the senders had acknowledged over the whole run: (control, packets, marked packets).
+
+    Taken if the queue's own count is not whole; DCTCP's receivers tell each mark, others do not.
+    """
+    sent = sum(packets for _, packets, _ in flows)
+    if counts_all_marks(scenario) or not sent or any(control != "dctcp" for control, _, _ in flows):
+        return {}
+    return {f"marks {way} told": 100 * sum(marked for _, _, marked in flows) / sent}
+
+
+def fct(scenario: dict[str, Any], transfers: list[Transfer]) -> Measures:
+    """Completion times of the transfers by way and size, and the part of them that was done if not all were.
+
+    Median and 95th percentile are those of the transfers that were done, taken as the harness's summary takes them. A run in
+    which fewer than half were done has none: the longest are missing.
+    """
+    last = scenario["duration"] - ROOM_TO_END_s
+    counted = [one for one in transfers if scenario["warmup"] <= one[2] <= last]
+    measures = Measures()
+    for way, size in sorted({(way, size) for way, size, _, _ in counted}):
+        of = [time for there, bytes_, _, time in counted if (there, bytes_) == (way, size)]
+        done = sorted(1000 * time for time in of if time is not None)
+        name = f"{way} {size // 1000} kB"
+        enough = 2 * len(done) >= len(of)
+        measures[f"fct {name} p50"] = median(done) if enough else None
+        measures[f"fct {name} p95"] = done[int(0.95 * (len(done) - 1))] if enough else None
+        measures[f"done {name}"] = 100 * len(done) / len(of)
+    return measures
+
+
+def rate_between(series: list[tuple[float, float]], warmup: float) -> float | None:
+    """Mbit/s between the first and the last of (seconds, bytes) after the warm-up."""
+    after = [(at, bytes_) for at, bytes_ in series if at >= warmup]
+    if len(after) < 2:
+        return None
+    return (after[-1][1] - after[0][1]) * 8e-6 / (after[-1][0] - after[0][0])
+
+
 def pings(rtts_ms: list[float]) -> Measures:
     """Median and 95th percentile of the pings."""
     return {"ping median": percentile(rtts_ms, 50), "ping p95": percentile(rtts_ms, 95)} if rtts_ms else {}
+
+
+def has_data(s: dict[str, Any], way: str) -> bool:
+    """True if data goes that way, so that its queue is of interest."""
+    return any(group.get("dir", "fwd") == way for key in ("flows", "transfers", "udp") for group in s[key])
+
+
+def _of_transfers(result: dict[str, Any]) -> Measures:
+    """The completion times of a result, whole (a list of tables) or compact (only the times, in the order of birth)."""
+    told = result.get("transfers") or []
+    times = [one["fct"] for one in told] if told and isinstance(told[0], dict) else told
+    born = expand_transfers(result["scenario"])
+    if len(times) != len(born):
+        return {}
+    return fct(
+        result["scenario"],
+        [(one["dir"], one["bytes"], one["start"], time) for one, time in zip(born, times, strict=True)],
+    )
 
 
 def of_linux(result: dict[str, Any]) -> Measures:
     """The measures of one result of the harness."""
     measures: Measures = {}
     for way in WAYS:
-        flows = [(f["cc"], f.get("goodput_mbit") or 0.0) for f in result["flows"] if f["dir"] == way]
+        some = [flow for flow in result["flows"] if flow["dir"] == way]
+        flows = [(name, flow.get("goodput_mbit") or 0.0) for name, flow in zip(labels(some), some, strict=True)]
         measures |= goodputs(way, flows)
+        told = [(flow["cc"], flow.get("delivered_pkts", 0), flow.get("delivered_ce", 0)) for flow in some]
+        measures |= marks_told(result["scenario"], way, told)
         # Where netem shapes, its one queue is listed under the shaper's name only.
         found = result["queues"].get(way) or result["queues"].get(f"shaper_{way}")
-        if flows and found:
+        if found and has_data(result["scenario"], way):
             marks = found.get("marked", found.get("ecn_mark")) if counts_all_marks(result["scenario"]) else None
             measures |= queue(way, found["qlen_mean"], found["drops"], found["packets"], marks)
     for label, found in sorted(result["queues"].items()):
@@ -80,6 +158,11 @@ def of_linux(result: dict[str, Any]) -> Measures:
             path = label[3:] or "0"
             measures[f"path {path} link"] = found["rate_mbit"]
             measures[f"path {path} loss"] = 100 * found["drops"] / max(1, found["drops"] + found["packets"])
+    measures |= _of_transfers(result)
+    for number, udp in enumerate(result.get("udp") or []):
+        size = udp.get("size", 1000)
+        series = [(at, received * size) for at, _, received in udp.get("series", [])]
+        measures[f"goodput {udp.get('dir', 'fwd')} udp {number}"] = rate_between(series, result["scenario"]["warmup"])
     ping = result.get("ping")
     if ping and ping.get("median_ms") is not None:
         measures |= {"ping median": ping["median_ms"], "ping p95": ping["p95_ms"]}

@@ -13,8 +13,21 @@ from ..errors import InputError
 from ..worlds import DEFAULT, World
 from ..worlds import world as world_of
 from . import dynamics
-from .load import Case, expand_flows
-from .measures import WAYS, Measures, counts_all_marks, goodputs, pings, queue
+from .load import Case
+from .measures import (
+    WAYS,
+    Measures,
+    counts_all_marks,
+    fct,
+    goodputs,
+    has_data,
+    labels,
+    marks_told,
+    pings,
+    queue,
+    rate_between,
+)
+from .scenario import expand_flows, expand_transfers
 from .tc import NotTranslated
 from .translate import link_of, paths_of, translate
 
@@ -47,12 +60,16 @@ def of_tables(case: Case, seed: int, tables: dict[str, Any]) -> Measures:
     rates = goodputs_of_flows(case, seed, tables["flow_series"])
     flows = expand_flows(s)
     for way in WAYS:
-        some = [(flow["cc"], rate) for flow, rate in zip(flows, rates, strict=True) if flow["dir"] == way]
-        measures |= goodputs(way, some)
-        if some and (way == "fwd" or s["both_ways"]):
+        some = [(flow, rate) for flow, rate in zip(flows, rates, strict=True) if flow["dir"] == way]
+        names = labels([flow for flow, _ in some])
+        measures |= goodputs(way, list(zip(names, [rate for _, rate in some], strict=True)))
+        measures |= _marks_told(s, way, tables["flows"])
+        if has_data(s, way) and (way == "fwd" or s["both_ways"]):
             measures |= _queue(way, s, tables)
     if s.get("paths"):
         measures |= _paths(s, tables)
+    measures |= _transfers(s | {"seed": seed}, tables["flows"])
+    measures |= _udp(s, tables["flow_series"])
     if s.get("ping"):
         at, rtt = _column(tables["pings"], "at_ns") * 1e-9, _column(tables["pings"], "rtt_ns") * 1e-6
         measures |= pings([float(ms) for ms in rtt[at >= s["warmup"]]])
@@ -71,6 +88,36 @@ def goodputs_of_flows(case: Case, seed: int, series: Any) -> list[float]:
         t, bytes_ = at[mine], received[mine].astype(float)
         rates.append(float((bytes_[-1] - bytes_[0]) * 8e-6 / (t[-1] - t[0])) if len(t) >= 2 else 0.0)
     return rates
+
+
+def _marks_told(s: dict[str, Any], way: str, table: Any) -> Measures:
+    if counts_all_marks(s):
+        return {}
+    rows = {row["flow"]: row for row in table.select(["flow", "delivered", "delivered_ce"]).to_pylist()}
+    flows = [(flow, rows[f"f{number}"]) for number, flow in enumerate(expand_flows(s)) if flow["dir"] == way]
+    return marks_told(s, way, [(flow["cc"], row["delivered"] or 0, row["delivered_ce"] or 0) for flow, row in flows])
+
+
+def _transfers(s: dict[str, Any], flows: Any) -> Measures:
+    """Completion times of the short flows, from their start to the last byte at the receiver."""
+    if not s["transfers"]:
+        return {}
+    done = {row["flow"]: row["completed_ns"] for row in flows.select(["flow", "completed_ns"]).to_pylist()}
+    told = []
+    for number, one in enumerate(expand_transfers(s)):
+        end = done.get(f"x{number}")
+        told.append((one["dir"], one["bytes"], one["start"], None if end is None else end * 1e-9 - one["start"]))
+    return fct(s, told)
+
+
+def _udp(s: dict[str, Any], series: Any) -> Measures:
+    measures = Measures()
+    for number, udp in enumerate(s["udp"]):
+        mine = _column(series, "flow") == f"u{number}"
+        received = _column(series, "received_bytes")[mine].astype(float)
+        told = list(zip((_column(series, "at_ns")[mine] * 1e-9).tolist(), received.tolist(), strict=True))
+        measures[f"goodput {udp.get('dir', 'fwd')} udp {number}"] = rate_between(told, s["warmup"])
+    return measures
 
 
 def _paths(s: dict[str, Any], tables: dict[str, Any]) -> Measures:

@@ -15,10 +15,12 @@ HEAD = ("scenario", "measure", "linux", "haltere", "difference", "tolerance", ""
 
 @dataclass
 class Outcome:
-    """All rows, and the cases that could not be compared, with the reason."""
+    """All rows, the cases that could not be compared, with the reason."""
 
     rows: list[Row] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    differing: list[tuple[str, str]] = field(default_factory=list)
+    """Cases that were compared though one thing in them is not repeated exactly, with that thing."""
 
     @property
     def inside(self) -> int:
@@ -82,6 +84,7 @@ def text(outcome: Outcome) -> list[str]:
     groups = outcome.groups()
     if len(groups) > 1:
         lines += [f"set {group}: {outcome.of(group).verdict()}" for group in groups]
+    lines += [f"not repeated exactly: {name}: {reason}" for name, reason in outcome.differing]
     lines += [f"not comparable: {name}: {reason}" for name, reason in outcome.skipped]
     lines.append(f"not comparable: {len(outcome.skipped)} scenarios")
     return [*lines, outcome.verdict()]
@@ -95,6 +98,7 @@ def as_json(outcome: Outcome) -> str:
     out: dict[str, Any] = {"inside": outcome.inside, "rows_total": len(outcome.rows), "sets": groups}
     out["rows"] = [row.as_dict() for row in outcome.rows]
     out["not_comparable"] = [{"scenario": name, "reason": reason} for name, reason in outcome.skipped]
+    out["not_exact"] = [{"scenario": name, "reason": reason} for name, reason in outcome.differing]
     return json.dumps(out, indent=1)
 
 
@@ -119,34 +123,74 @@ all that the kernel's set-up did. One command repeats it:
 
     haltere validate {source}
 
-A row holds Linux's mean and half the range of its repetitions, ours with a 95 % interval over as many seeds, and the tolerance:
-goodput 3 %, shares 5 points, Jain's index 0.03, queue and ping 15 %, loss and mark rates 25 %; for single flows 15 %
-of each time and window, 3 % of BBR's bandwidth estimate, 25 % of its queue. Where Linux's own spread is larger than the
-tolerance, it takes its place.
+A row is one measure of one scenario. [`rows.csv`]({rows}) has every row: Linux's mean and half the range of its
+repetitions, ours with a 95 % interval over {seeds} seeds, and the tolerance. The tolerance is 3 % of goodput, 5 points of
+shares and of transfers done, 0.03 of Jain's index, 15 % of queue, ping and completion time, 25 % of loss and mark rates.
+For single flows it is 15 % of each time and window, 3 % of BBR's bandwidth estimate, 25 % of its queue. If Linux's own
+spread is larger than the tolerance, it takes its place.
+
+A cell says how many rows are inside, of how many.
 """
 
+COLUMNS = {
+    "goodput": ("goodput",),
+    "share": ("share",),
+    "Jain": ("jain",),
+    "queue": ("queue",),
+    "ping": ("ping",),
+    "loss": ("loss",),
+    "marks": ("marks",),
+    "completion time": ("fct", "done"),
+    "single flow": ("first", "cwnd", "period", "bandwidth", "probe_rtt"),
+    "path": ("path",),
+}
+"""The columns of the page's table, with the first words of the measures that they count."""
 
-def page(outcome: Outcome, source: str, figure: str | None, findings: str) -> str:
-    """The page: how many are inside, what was found out about the others, and every row."""
-    lines = [INTRODUCTION.format(source=source), "| set | rows | inside | |", "|---|--:|--:|--:|"]
-    for group in outcome.groups():
-        of = outcome.of(group)
-        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {100 * of.inside / len(of.rows):.0f} % |")
-    lines += ["", f"In all, {outcome.verdict()}.", ""]
+
+def by_measure(outcome: Outcome) -> list[str]:
+    """Rows inside by set and measure as a Markdown table, with a last line for all sets."""
+    names = [name for name, words in COLUMNS.items() if _counted(outcome.rows, words)]
+    lines = ["| set | rows | inside | | " + " | ".join(names) + " |", "|---|--:|--:|--:|" + "--:|" * len(names)]
+    for group, of in [*((group, outcome.of(group)) for group in outcome.groups()), ("all", outcome)]:
+        share = 100 * of.inside / len(of.rows) if of.rows else 0
+        counts = " | ".join(_counted(of.rows, COLUMNS[name]) for name in names)
+        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {counts} |")
+    return lines
+
+
+def _counted(rows: Sequence[Row], words: Sequence[str]) -> str:
+    some = [row for row in rows if row.measure.split()[0] in words]
+    return f"{sum(row.inside for row in some)} of {len(some)}" if some else ""
+
+
+def _seeds_of(rows: Sequence[Row]) -> str:
+    """How many seeds ours had: one number, or from the least to the greatest."""
+    numbers = sorted({row.our_runs for row in rows})
+    if not numbers:
+        return "no"
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+
+
+def page(outcome: Outcome, source: str, figure: str | None, findings: str, rows: str = "rows.csv") -> str:
+    """The page: one table, the figure, what is known not to agree, and the rows outside; `rows` leads to all rows."""
+    introduction = INTRODUCTION.format(source=source, rows=rows, seeds=_seeds_of(outcome.rows))
+    lines = [introduction, *by_measure(outcome), ""]
     if figure:
         lines += [f"![Ours against Linux, one panel a measure; the band is the tolerance]({figure})", ""]
-    if outcome.skipped:
-        lines += ["## Not comparable", ""]
-        lines += [f"- {name}: {reason}" for name, reason in outcome.skipped] + [""]
+    for title, cases in (("Not comparable", outcome.skipped), ("Not repeated exactly", outcome.differing)):
+        if cases:
+            lines += [f"## {title}", "", *(f"- {name}: {reason}" for name, reason in cases), ""]
     if findings:
         lines += [findings.strip(), ""]
-    for group in outcome.groups():
-        lines += [f"## Set {group}", "", *markdown_table(outcome.of(group).rows), ""]
+    outside = [row for row in outcome.rows if not row.inside]
+    if outside:
+        lines += ["## Rows outside", "", "<details>", f"<summary>The {len(outside)} rows outside</summary>", ""]
+        lines += [*markdown_table(outside), "", "</details>", ""]
     return "\n".join(lines)
 
 
 # ------------------------------------------------------------------ the figure
-PANELS = ("goodput", "share", "jain", "queue", "ping", "loss", "marks", "cwnd")
+PANELS = ("goodput", "share", "jain", "queue", "ping", "loss", "marks", "cwnd", "fct")
 TITLES = {
     "goodput": "Goodput",
     "share": "Share of a control",
@@ -154,8 +198,8 @@ TITLES = {
     "queue": "Mean queue",
     "ping": "Ping",
 }
-TITLES |= {"loss": "Loss rate", "marks": "Mark rate", "cwnd": "Window of a single flow"}
-LOGARITHMIC = ("goodput", "queue", "ping", "loss", "marks")
+TITLES |= {"loss": "Loss rate", "marks": "Mark rate", "cwnd": "Window of a single flow", "fct": "Completion time"}
+LOGARITHMIC = ("goodput", "queue", "ping", "loss", "marks", "fct")
 
 
 def figure(outcome: Outcome, path: Path) -> bool:

@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from .load import DEFAULTS, Case, expand_flows
+from .keys import check_keys
+from .load import Case
+from .netem import link_of_netem, reorders
+from .scenario import DEFAULTS, expand_flows, expand_transfers
 from .tc import NotTranslated, Queue, duration, nbytes, packets, parse_qdisc
 
 ETHERNET = 14
@@ -42,6 +45,7 @@ SHAPERS = {"htb": {"handover": "start"}, "tbf": {"handover": "end"}}
 def translate(case: Case, seed: int) -> dict[str, Any]:
     """The experiment that repeats the repetition `seed` of a case. Raises `NotTranslated` with the reason."""
     s = case.scenario
+    check_keys(s)
     if s.get("topology", "chain") != "chain":
         raise NotTranslated(f"topology `{s['topology']}` is not known here")
     _check_paths(s)
@@ -56,7 +60,7 @@ def translate(case: Case, seed: int) -> dict[str, Any]:
         "framing": nbytes(ETHERNET),
         "topology": {"graph": _graph(s)},
         "tcp": tcp,
-        "traffic": flows + _ping(s),
+        "traffic": flows + _transfers(s | {"seed": seed}) + _udp(s) + _ping(s),
         "measure": {"queues": _ms(s["sample"]["qdisc_ms"]), "flows": _ms(s["sample"]["tcp_ms"])},
     }
 
@@ -68,6 +72,8 @@ def _check_paths(s: dict[str, Any]) -> None:
         raise NotTranslated("flows of this protocol are not known here")
     if bool(multipath) != bool(s.get("mptcp")):
         raise NotTranslated("Multipath TCP that is switched on for some flows alone is not known here")
+    if s.get("paths") and any(s[key] for key in ("transfers", "udp", "steps", "hosts")):
+        raise NotTranslated("transfers, UDP, steps or hosts beside several paths are not known here")
     if not s.get("paths"):
         if multipath:
             raise NotTranslated("Multipath TCP without several paths (`paths`) is not known here")
@@ -79,6 +85,17 @@ def _check_paths(s: dict[str, Any]) -> None:
     for flow in multipath:
         if flow["dir"] != "fwd" or flow["path"]:
             raise NotTranslated("Multipath TCP that begins elsewhere than on the first path is not known here")
+
+
+def differences(s: dict[str, Any]) -> list[str]:
+    """What the translation cannot repeat exactly, though the scenario is run."""
+    found = []
+    for key in ("netem_fwd", "netem_rev"):
+        if s["rtt_ms"] and s[key] and reorders(s[key], s.get("access_mbit")):
+            found.append(f"{key}: netem's jitter lets packets overtake each other, here they keep their order")
+    if s["steps"]:
+        found.append("steps: after an idle time the shaper lets one frame more through, here it does not")
+    return found
 
 
 def paths_of(s: dict[str, Any]) -> list[dict[str, Any]]:
@@ -108,14 +125,27 @@ def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
     shaper = SHAPERS[s["shaper"]] | {"burst": nbytes(s["mtu"] + ETHERNET)}
     text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
     queue: Queue = parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET)
-    return link | {"queue": queue.as_dict(), **shaper}
+    link |= {"queue": queue.as_dict(), **shaper}
+    if way == "fwd" and s["steps"]:
+        link |= {"schedule": _schedule(s), "burst": nbytes(0)}  # a token bucket has one rate
+    return link
 
 
-def _host(s: dict[str, Any]) -> dict[str, Any]:
-    """A host's link to the router: netem's delay, and its rate if one is given."""
+def _schedule(s: dict[str, Any]) -> list[dict[str, Any]]:
+    """The steps of the forward bottleneck's rate."""
+    if any("cmd" in step for step in s["steps"]):
+        raise NotTranslated("steps: a command of its own (`cmd`), whose effect is not known here")
+    if s["shaper"] != "htb":
+        raise NotTranslated(f"steps: the shaper must be `htb`, got `{s['shaper']}`")
+    steps = sorted(s["steps"], key=lambda step: step["at"])
+    return [{"at": _seconds(step["at"]), "rate": f"{int(step['rate_mbit'] * 1e6)}bit"} for step in steps]
+
+
+def _host(s: dict[str, Any], key: str) -> dict[str, Any]:
+    """A host's link to the router: netem's delay with what `key` adds to it, and its rate if one is given."""
     if not s["rtt_ms"]:
         return {}
-    link: dict[str, Any] = {"delay": duration(round(s["rtt_ms"] / 2 * 1000) * 1000), "watch": False}
+    link = link_of_netem(s[key], key, round(s["rtt_ms"] / 2 * 1000) * 1000) | {"watch": False}
     if s.get("access_mbit"):
         limit = {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}
         link |= {"rate": f"{int(s['access_mbit'] * 1e6)}bit", "queue": limit}
@@ -129,9 +159,16 @@ def _graph(s: dict[str, Any]) -> dict[str, Any]:
         one, router, other = _node("n1", k), f"r{k}", _node("n3", k)
         nodes += [one, router, other]
         links += [
-            _pair(one, router, _host(path), bottleneck(path, "rev")),
-            _pair(other, router, _host(path), bottleneck(path, "fwd")),
+            _pair(one, router, _host(path, "netem_fwd"), bottleneck(path, "rev")),
+            _pair(other, router, _host(path, "netem_rev"), bottleneck(path, "fwd")),
         ]
+    for name, host in s["hosts"].items():
+        # Its own netem holds what its round-trip time has over the half that the receiver's netem adds.
+        delay = round((host["rtt_ms"] - s["rtt_ms"] / 2) * 1000) * 1000
+        if delay < 0:
+            raise NotTranslated(f"hosts: {name}: rtt_ms must be at least half of the scenario's, got {host['rtt_ms']}")
+        nodes.append(name)
+        links.append(_pair(name, "r0", {"delay": duration(delay), "watch": False}, {}))
     return {"nodes": nodes, "links": links}
 
 
@@ -144,6 +181,7 @@ def _pair(one: str, other: str, there: dict[str, Any], back: dict[str, Any]) -> 
     if "rate" in there and "rate" not in back:
         one, other, there, back = other, one, back, there
     plain = {"delay": "0s", "watch": False, "queue": {"kind": "drop_tail"}, "handover": "end", "burst": "0B"}
+    plain |= {key: zero for key, zero in (("loss", 0.0), ("jitter", "0s")) if key in there}
     return {"from": one, "to": other, **there, "reverse": plain | back}
 
 
@@ -158,7 +196,9 @@ def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
     for number, (flow, start) in enumerate(zip(expand_flows(s), case.starts(seed), strict=True)):
         if flow["cc"] not in CONTROLS:
             raise NotTranslated(f"congestion control `{flow['cc']}` has no counterpart in Haltere")
-        ends = ("n1", "n3") if flow["dir"] == "fwd" else ("n3", "n1")
+        ends = ENDS[flow["dir"]]
+        if flow.get("host") and flow["dir"] == "fwd":
+            ends = (_known_host(s, flow["host"]), ends[1])
         entry: dict[str, Any] = {
             "kind": "bulk",
             "name": f"f{number}",
@@ -170,16 +210,58 @@ def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
             entry |= {"kind": "multipath", "paths": joined, "multipath": MULTIPATH}
         else:
             entry |= {"from": ends[0], "to": ends[1]}
-        entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow["cc"])}
+        entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow)}
         if flow["stop"] is not None:
             entry["stop"] = _seconds(flow["stop"])
         entries.append(entry)
     return entries
 
 
-def _uses_ecn(s: dict[str, Any], control: str) -> bool:
-    """Both ends have the same `tcp_ecn`: 1 asks for ECN, 0 and 2 do not; DCTCP asks whatever it says."""
-    return control in ALWAYS_ECN or int(s["sysctl"].get("net.ipv4.tcp_ecn", s["ecn"])) == 1
+ENDS = {"fwd": ("n1", "n3"), "rev": ("n3", "n1")}
+"""Sender and receiver of each way."""
+
+
+def _known_host(s: dict[str, Any], name: str) -> str:
+    if name not in s["hosts"]:
+        raise NotTranslated(f"flows: host `{name}` is not among `hosts`")
+    return name
+
+
+def _uses_ecn(s: dict[str, Any], flow: dict[str, Any]) -> bool:
+    """Both ends have the same `tcp_ecn`: 1 asks for ECN, 2 only accepts it, 0 does neither; DCTCP asks whatever it says.
+
+    A flow's own `ecn` asks by its route; the other end must accept.
+    """
+    setting = int(s["sysctl"].get("net.ipv4.tcp_ecn", s["ecn"]))
+    return flow["cc"] in ALWAYS_ECN or setting == 1 or (bool(flow.get("ecn")) and setting == 2)
+
+
+def _transfers(s: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each short flow as an entry of its own, with the start and the size that it has on Linux."""
+    entries = []
+    for number, transfer in enumerate(expand_transfers(s)):
+        if transfer["cc"] not in CONTROLS:
+            raise NotTranslated(f"congestion control `{transfer['cc']}` has no counterpart in Haltere")
+        sender, receiver = ENDS[transfer["dir"]]
+        entry = {"kind": "bulk", "name": f"x{number}", "from": sender, "to": receiver}
+        entry |= {"start": _seconds(transfer["start"]), "jitter": "0s", "bytes": nbytes(transfer["bytes"])}
+        entries.append(entry | {"congestion": CONTROLS[transfer["cc"]], "ecn": _uses_ecn(s, transfer)})
+    return entries
+
+
+def _udp(s: dict[str, Any]) -> list[dict[str, Any]]:
+    """UDP at a constant rate of payload."""
+    entries = []
+    for number, udp in enumerate(s["udp"]):
+        tos = udp.get("tos", 0)
+        if tos & ~3 or tos == 3:
+            raise NotTranslated(f"udp: tos must be 0, 1 or 2 (not ECN-capable, ECT(1), ECT(0)), got {tos}")
+        sender, receiver = ENDS[udp.get("dir", "fwd")]
+        entry = {"kind": "cbr", "name": f"u{number}", "from": sender, "to": receiver, "jitter": "0s"}
+        entry |= {"start": _seconds(udp.get("start", 0)), "rate": f"{round(udp['rate_mbit'] * 1e6)}bit"}
+        entry |= {"packet": nbytes(udp.get("size", 1000)), "ecn": tos != 0}
+        entries.append(entry | ({"stop": _seconds(udp["stop"])} if udp.get("stop") is not None else {}))
+    return entries
 
 
 def _ping(s: dict[str, Any]) -> list[dict[str, Any]]:
