@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import hashlib
 import json
+import os
 import random
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +21,7 @@ import pytest
 import haltere as package
 from conftest import haltere
 from haltere import Results
+from haltere.report.page import _json as page_json
 from haltere.runs.query import columns, query
 from haltere.runs.records import seal_of, wrong_in_manifest
 from haltere.runs.store import Damaged
@@ -174,3 +181,223 @@ def test_a_bug_is_one_line_and_a_traceback_if_asked_for(tmp_path: Path, what: st
     assert "this is a bug, please report" in done.stderr and "haltere --traceback" in done.stderr
     told = explain("--traceback")
     assert told.returncode == 1 and "Traceback" in told.stderr and "broken" in told.stderr
+
+
+# -- reports --------------------------------------------------------------------------------------------------------------
+
+HOSTILE = "<!-- <script>alert(1)</script> </style> =1+1"
+
+
+def test_a_title_with_a_comment_or_a_script_in_it_leaves_the_charts_readable(small: Path) -> None:
+    from haltere.report import overview
+
+    results = package.load(small).with_values({"title": HOSTILE, "traffic[1].name": "<!--<script"}).run(seeds=1)
+    overview.document(results, figures=True).write(results.directory)
+    page = (results.directory / "report.html").read_text()
+    specs = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert specs and "<!--" not in page and "<script>alert" not in page
+    for spec in specs:
+        json.loads(spec)
+    hostile = {"title": HOSTILE}
+    assert json.loads(page_json(hostile)) == hostile and "<" not in page_json(hostile)
+
+
+def test_the_policy_of_a_report_names_each_script_and_style_by_its_hash(small: Path) -> None:
+    from haltere.report import overview
+
+    results = package.load(small).run(seeds=1)
+    page = overview.document(results, figures=True).html()
+    policy = re.search('Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None and "unsafe" not in policy[1]
+    inside = re.findall(r"<(?:style|script)>(.*?)</(?:style|script)>", page, re.DOTALL)
+    assert len(inside) >= 3, "the style, that of the drawing, and the script"
+    for text in inside:
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy[1]
+    assert not re.search(r"<[a-z][^>]* style=", re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
+
+
+def test_cells_that_a_spreadsheet_would_compute_are_text_and_numbers_stay_numbers(small: Path) -> None:
+    from haltere.report.cells import csv
+
+    rows = [["=1+1", "+a", "-x", "@b", "\tc", "a\rb", "-1.5", "+3e-2", -2, 0.5, None, 'q"', "a,b"]]
+    assert csv(rows) == '\'=1+1,\'+a,\'-x,\'@b,\'\tc,"a\rb",-1.5,+3e-2,-2,0.5,,"q""","a,b"\n'
+    package.load(small).with_values({"traffic[1].name": "=ping"}).run(seeds=1, out=small.parent / "out")
+    sql = "SELECT DISTINCT '=' || flow AS f, -1.5 AS x FROM flows LIMIT 1"
+    asked = haltere("results", "out", "--query", sql, "--csv", cwd=small.parent)
+    assert asked.returncode == 0 and re.fullmatch(r"f,x\n'=\S+,-1\.5\n", asked.stdout), asked.stdout + asked.stderr
+
+
+# -- two containers, one store --------------------------------------------------------------------------------------------
+
+HOLDS = """
+import sys
+from pathlib import Path
+from haltere.runs.files import Held, scratch_name
+held = Held(scratch_name(Path(sys.argv[1]) / "runs" / "0123"), folder=True)
+(held.scratch / "flows.parquet").write_bytes(b"half")
+print(held.scratch, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
+@pytest.mark.parametrize("apart", [False, True], ids=["here", "another process namespace"])
+def test_the_draft_of_a_live_process_stays_even_if_its_number_is_unknown_here(small: Path, apart: bool) -> None:
+    before = ["unshare", "--user", "--map-root-user", "--pid", "--fork"] if apart else []
+    if apart and subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no unprivileged process namespaces: `unshare -Urpf` is refused")
+    out = small.parent / "out"
+    writer = subprocess.Popen(
+        [*before, sys.executable, "-c", HOLDS, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdin is not None and writer.stdout is not None
+    with writer:
+        draft = Path(writer.stdout.readline().strip())
+        assert draft.exists() and package.load(small).run(seeds=1, out=out).complete
+        assert (draft / "flows.parquet").exists(), "its writer lives"
+        writer.stdin.close()
+        writer.wait(timeout=30)
+    package.load(small).run(seeds=2, out=out)
+    assert not draft.exists(), "its writer has ended"
+
+
+# -- closed streams, other encodings, wrong places, limits ----------------------------------------------------------------
+
+
+def shell(line: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[bytes]:
+    text = line.replace("haltere ", f"{sys.executable} -m haltere ", 1)
+    return subprocess.run(
+        ["bash", "-c", text], cwd=cwd, capture_output=True, timeout=120, check=False, env={**os.environ, **more}
+    )
+
+
+def one_line(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What an error says: one line, no traceback, and not too long."""
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("haltere: ") and len(lines[0]) < 1100, done.stderr[:3000]
+    return lines[0]
+
+
+def test_closed_streams_and_full_devices_are_told_in_one_line(tmp_path: Path) -> None:
+    closed = shell("haltere list >&-", tmp_path)
+    assert closed.returncode == 2 and "standard output must be open" in one_line(closed)
+    assert shell("haltere list 2>&-", tmp_path).returncode == 0
+    if Path("/dev/full").exists():
+        full = shell("haltere list >/dev/full", tmp_path)
+        assert full.returncode == 1 and "No space left" in one_line(full)
+
+
+def test_any_character_is_written_in_ascii(small: Path) -> None:
+    text = small.read_text().replace("Two flows", "Zwei Flüsse – ")
+    small.write_text(text, encoding="utf-8")
+    done = shell(f"haltere run {small.name} --seeds 1", small.parent, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and b"Fl\\xfcsse" in done.stdout, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
+def test_names_and_settings_that_are_not_utf_8(small: Path) -> None:
+    name = os.fsdecode(b"no-\xff-text.toml")
+    (small.parent / name).write_text(small.read_text())
+    assert shell("haltere run $'no-\\xff-text.toml' --seeds 1 --out out", small.parent).returncode == 0
+    for line in ("run small.toml --set title=$'\\xff'", "explain $'\\xff'", "run $'gone-\\xff'"):
+        done = shell(f"haltere {line}", small.parent)
+        assert done.returncode == 2, (line, done.stderr)
+        one_line(done)
+
+
+@pytest.mark.parametrize("place", ["file/below", "file", "/proc/haltere", "/dev/null", "runs-is-a-file", "n" * 300])
+def test_a_wrong_output_place_is_wrong_input(small: Path, place: str) -> None:
+    (small.parent / "file").write_text("")
+    (small.parent / "runs-is-a-file").mkdir()
+    (small.parent / "runs-is-a-file" / "manifest.json").write_text("{}")
+    (small.parent / "runs-is-a-file" / "runs").write_text("")
+    done = shell(f"haltere run {small.name} --seeds 1 --out {place}", small.parent)
+    assert done.returncode == 2, done.stderr
+    one_line(done)
+
+
+def test_an_object_store_that_is_down_is_told_in_one_line(small: Path) -> None:
+    pytest.importorskip("s3fs")
+    names = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
+    more = {**names, "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "1"}
+    for line in (f"run {small.name} --seeds 1 --out s3://bucket/x", "hash s3://bucket/x"):
+        done = shell(f"haltere {line}", small.parent, **more)
+        assert done.returncode == 1 and "s3://bucket/x: the store must be reachable" in one_line(done)
+
+
+def test_too_many_seeds_and_long_values_are_refused_at_once(small: Path) -> None:
+    many = shell(f"haltere run {small.name} --seeds 1000000000", small.parent)
+    assert many.returncode == 2 and "seeds must be at most 1000000, got 1000000000" in one_line(many)
+    digits = shell(f"haltere run {small.name} --seeds {'9' * 5000}", small.parent)
+    assert digits.returncode == 2 and len(one_line(digits)) < 1100
+    long = shell(f"haltere run {small.name} --set {'x' * 5000}", small.parent)
+    assert long.returncode == 2 and " ... " in one_line(long)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes that are files")
+def test_an_experiment_file_is_a_regular_file_of_limited_size(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with open(tmp_path / "large.toml", "wb") as file:
+        file.truncate(20 << 20)
+    for name, rule in {
+        "pipe.toml": "regular file",
+        "/dev/zero": "regular file",
+        "large.toml": "at most 16 MiB",
+    }.items():
+        done = shell(f"haltere run {name}", tmp_path)
+        assert done.returncode == 2 and rule in one_line(done)
+
+
+# -- the playground -------------------------------------------------------------------------------------------------------
+
+DUMBBELL = {"pairs": 1, "access": {"rate": "1Gbit", "delay": "1ms"}, "bottleneck": {"rate": "10Mbit", "delay": "5ms"}}
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "x.trace"])
+@pytest.mark.parametrize("kind", ["trace", "trace table", "sizes"])
+def test_a_page_cannot_name_a_file(kind: str, path: str) -> None:
+    from haltere.play.protocol import Refused, experiment_of
+
+    bulk: dict[str, Any] = {"kind": "bulk", "pairs": [1]}
+    bottleneck: dict[str, Any] = dict(DUMBBELL["bottleneck"])  # type: ignore[call-overload]
+    if kind == "sizes":
+        bulk = {"kind": "poisson", "pairs": [1], "load": 0.5, "sizes": {"kind": "file", "file": path}}
+    else:
+        bottleneck["trace"] = path if kind == "trace" else {"file": path}
+    experiment = {
+        "title": "x",
+        "duration": "1s",
+        "topology": {"dumbbell": {**DUMBBELL, "bottleneck": bottleneck}},
+        "traffic": [bulk],
+    }
+    with pytest.raises(Refused, match="must be left out in the playground, which reads no files") as caught:
+        experiment_of(experiment)
+    assert caught.value.at.rsplit(".", 1)[-1] in ("trace", "file")
+
+
+def test_the_playground_reads_experiments_off_its_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    from haltere.play import session
+
+    threads: list[int] = []
+    told: list[dict[str, Any]] = []
+
+    async def tell(what: dict[str, Any]) -> None:
+        told.append(what)
+
+    real = session.experiment_of
+
+    def experiment_of(value: Any) -> Any:
+        threads.append(threading.get_ident())
+        return real(value)
+
+    monkeypatch.setattr(session, "experiment_of", experiment_of)
+    experiment = {
+        "title": "x",
+        "duration": "1s",
+        "topology": {"dumbbell": DUMBBELL},
+        "traffic": [{"kind": "bulk", "pairs": [1]}],
+    }
+    for do in ("check", "export"):
+        asyncio.run(session.Session(tell).take(json.dumps({"do": do, "experiment": experiment, "setup": 0})))
+    assert [one["tell"] for one in told] == ["checked", "exported"]
+    assert len(threads) == 2 and threading.get_ident() not in threads

@@ -98,6 +98,10 @@ def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
         raise Refused(f"experiment must be an object, got {_named(value)}")
     _within_bounds(value)
     try:
+        _without_files(value, "")
+    except RecursionError:
+        raise Refused("experiment must be nested less deeply") from None
+    try:
         return value, _core.Scenario.from_json(json.dumps(value))
     except InputError as error:
         raise refused(error) from None
@@ -113,6 +117,22 @@ def _within_bounds(value: Mapping[str, Any]) -> None:
         _at_most("", "traffic", len(traffic), "entries")
         for i, entry in enumerate(traffic):
             _at_most(f"traffic[{i}]", "count", entry.get("count") if isinstance(entry, dict) else None, "count")
+
+
+def _without_files(value: Any, path: str) -> None:
+    """A page may not name files of this machine: their first lines would stand in the errors."""
+    if isinstance(value, list):
+        for i, one in enumerate(value):
+            _without_files(one, f"{path}[{i}]")
+    if not isinstance(value, dict):
+        return
+    for key, one in value.items():
+        below = f"{path}.{key}" if path else str(key)
+        if key == "file" or (key == "trace" and isinstance(one, str)):
+            raise Refused(
+                f"{below} must be left out in the playground, which reads no files; `haltere run` does", below
+            )
+        _without_files(one, below)
 
 
 def _at_most(path: str, name: str, value: Any, what: str) -> None:

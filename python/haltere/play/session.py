@@ -85,6 +85,11 @@ class Setup:
         }
 
 
+def _made(experiment: Any, seed: int) -> Setup:
+    """Reads an experiment and builds its run: on a thread, so that the other pages go on meanwhile."""
+    return Setup(*experiment_of(experiment), seed)
+
+
 class Session:
     """What one page runs."""
 
@@ -126,7 +131,7 @@ class Session:
         index = setup_of(setup)
         with _of(index):
             # Building the run finds what the schema cannot tell, such as a threshold above another.
-            Setup(*experiment_of(experiment), seed=1)
+            await asyncio.to_thread(_made, experiment, 1)
         await self._tell({"tell": "checked", "setup": index})
 
     async def _start(self, setups: Any, speed: Any, seed: Any) -> None:
@@ -137,7 +142,7 @@ class Session:
         pace, made = speed_of(speed), []
         for index, one in enumerate(setups):
             with _of(index):
-                made.append(Setup(*experiment_of(one), seed))
+                made.append(await asyncio.to_thread(_made, one, seed))
         await self.stop()
         self.setups, self._speed, self._progress = made, pace, _core.Progress()
         self._going.set()
@@ -147,7 +152,7 @@ class Session:
     async def _change(self, experiment: Any, setup: Any) -> None:
         index = self._index(setup)
         with _of(index):
-            new = experiment_of(experiment)
+            new = await asyncio.to_thread(experiment_of, experiment)
             async with self._lock:
                 what = self.setups[index].change(*new)
         await self._told(index, "changed", what)
@@ -157,7 +162,7 @@ class Session:
         one = self.setups[index]
         with _of(index):
             async with self._lock:
-                what = one.change(*experiment_of(one.with_flows(traffic)))
+                what = one.change(*await asyncio.to_thread(experiment_of, one.with_flows(traffic)))
         await self._told(index, "joined", what)
 
     async def _told(self, index: int, tell: str, what: list[str]) -> None:
@@ -182,7 +187,7 @@ class Session:
     async def _export(self, experiment: Any, setup: Any) -> None:
         index = setup_of(setup)
         with _of(index):
-            written, _ = experiment_of(experiment)
+            written, _ = await asyncio.to_thread(experiment_of, experiment)
         ran = index < len(self.setups) and self.setups[index].experiment == written
         text = export.toml(written, self.setups[index].changes if ran else ())
         await self._tell({"tell": "exported", "setup": index, "text": text})
