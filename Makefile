@@ -74,8 +74,9 @@ lint: setup lint-words ## rustfmt, clippy, ruff, mypy, words, spelling, links
 	$(BIN)/ruff format --check python tests/python tools
 	$(BIN)/mypy
 
-lint-words: setup ## The documents alone: words to avoid, spelling, links
+lint-words: setup ## Documents and doc comments alone: words to avoid, spelling, links
 	$(BIN)/python tools/lint/words.py
+	$(BIN)/python tools/lint/words.py --code
 	$(BIN)/python tools/lint/links.py
 	$(BIN)/codespell $(SPELLED)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs one variant of haltere.p4 in BMv2, checks every packet, and prints what became of it: `kind depth marked returned`.
+"""Runs one variant of haltere.p4 in BMv2, checks every packet, and prints its result: `kind depth marked returned`.
 
     drive.py VARIANT UPPER LOWER        VARIANT: threshold, hysteresis, return, hysteresis-return
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The network in which haltere.p4 runs: one network namespace for the switch, one for each host, a virtual cable between.
 #
-#     p4/net.sh up [HOSTS]     makes it; 6 hosts unless told otherwise
+#     p4/net.sh up [HOSTS]     makes it; 6 hosts unless HOSTS is given
 #     p4/net.sh down           removes it
 #
 # The namespaces are p4-switch and p4-h1 to p4-h6 (HALTERE_P4_PREFIX changes the `p4`). Host N has 10.0.0.N, the MAC address

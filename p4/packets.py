@@ -1,7 +1,7 @@
 """What haltere.p4 must do with each packet, without BMv2: packets, the path of a packet, and the check of a run.
 
 `Packet` reads and writes the headers that the switch touches. `Switch` is the path of a packet through the program: which packets are
-marked or returned, and how they look when they leave. `faults` holds what came out of a switch against that.
+marked or returned, and how they look when they leave. `faults` compares what came out of a switch with that.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a packet: the queue that it found, and whether it was marked and returned."""
+    """The result for a packet: the queue that it found, and whether it was marked and returned."""
 
     kind: str
     depth: int
@@ -273,7 +273,7 @@ def _shown(value: object) -> str:
 
 
 def fates(sent: Mapping[int, str], there: Sequence[Packet], back: Iterable[Packet]) -> list[Fate]:
-    """What became of each packet that arrived, in the order of arrival, which is that of the queue."""
+    """The result for each packet that arrived, in the order of arrival, which is that of the queue."""
     returned = {p.number for p in back}
     return [
         Fate(sent[p.number], p.identification, p.ecn == CE and sent[p.number] != "ce", p.number in returned)

@@ -29,6 +29,15 @@ def test_the_documents_avoid_the_words_of_the_list() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_the_code_that_was_read_avoids_the_words_of_the_list() -> None:
+    done = subprocess.run([sys.executable, LINT / "words.py", "--code"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_path_that_is_not_yet_read_exists() -> None:
+    assert [path for path in words.UNREAD if not (ROOT / path).exists()] == []
+
+
 def test_every_link_of_the_documents_leads_somewhere() -> None:
     assert not links.broken(ROOT)
 
@@ -41,6 +50,8 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
         ("Segments that it held lost.", "held lost"),
         ("It must be more than nothing.", "more than nothing"),
         ("It holds the simulator against Linux.", "holds the simulator against"),
+        ("It holds each figure up to Linux.", "holds each figure up to"),
+        ("What stands there is a backlog.", "stands"),
         ("It stops. Where the rate is 0, it fails.", "Where"),
         ("Run with --anyway then.", "anyway"),
         ("Births draws them.", "Births"),
@@ -57,6 +68,8 @@ def test_a_word_of_the_list_is_found(text: str, word: str) -> None:
         "See [decision](0072-flows-that-were-born.md).",
         "Where to go: the place where the file is.",
         "Two flows arrive. Both are marked lost.",
+        "A standing queue has a standing delay; a name stands for a table; a stand-in for BMv2.",
+        "One frame may hold up to 64 kB, and a receiver holds acknowledgements for up to four packets.",
     ],
 )
 def test_other_words_and_the_targets_of_links_are_not_found(text: str) -> None:
@@ -101,6 +114,20 @@ def test_documents_fail_without_code_and_code_with_it(tmp_path: Path, capsys: py
     assert words.main(["--root", str(tmp_path), "--code"]) == 1
     shown = capsys.readouterr()
     assert shown.out.startswith("crates/a.rs:1: `told`: write reported") and shown.err.startswith("1 words to replace")
+
+
+def test_paths_that_are_not_yet_read_are_checked_with_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(words, "UNREAD", ("crates/a/src", "CONTRIBUTING.md"))
+    for name in ("crates/a/src/tcp/b.rs", "crates/a/srcs/c.rs", "CONTRIBUTING.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("/// It is told.\n")
+    assert words.main(["--root", str(tmp_path), "--code"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.startswith("crates/a/srcs/c.rs:1: ") and shown.err.startswith("1 words")
+    assert words.main(["--root", str(tmp_path), "--code", "--all"]) == 1
+    assert capsys.readouterr().err.startswith("3 words")
 
 
 def test_a_heading_has_the_anchor_that_github_gives_it() -> None:

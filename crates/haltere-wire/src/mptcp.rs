@@ -1,7 +1,7 @@
 //! The kernel's Multipath TCP: which plans it can do, its path manager by netlink, and what a connection tells of its subflows.
 //! Source: RFC 8684; the kernel's `linux/mptcp.h` and `linux/mptcp_pm.h`, whose numbers never change.
-//! Model: the sender's host has its paths managed from outside (`pm_type` 1), by us: once the connection is established, each further path of
-//! the plan is a subflow that we ask for, from that address to that one. The receiver's host lets them join.
+//! Model: the sender's host has its paths managed from outside (`pm_type` 1), by us: once the connection is established, each further path
+//! of the plan is a subflow that we ask for, from that address to that one. The receiver's host lets them join.
 //! Known problems: the kernel has one scheduler, `default`; no path can be taken away again here.
 
 use crate::error::WireError;

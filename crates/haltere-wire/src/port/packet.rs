@@ -1,7 +1,7 @@
 //! A network interface as a port: AF_PACKET with a memory-mapped receive ring (TPACKET_V2) and `sendmmsg`.
 //! Source: packet(7) and the kernel's Documentation/networking/packet_mmap.rst.
 //! Model: the kernel writes each frame into the next slot of the ring and releases the slot by its status word; we
-//! copy the frame into a pooled buffer and hand the slot back. V2, not V3: V3 passes blocks, after a timeout
+//! copy the frame into a pooled buffer and return the slot. V2, not V3: V3 passes blocks, after a timeout
 //! of whole milliseconds, which would be added to every packet's delay.
 //! Sent frames bypass the interface's own queue discipline: ours is the only one. They leave by a socket of their own, which
 //! receives nothing and wants no offload header before a frame.
