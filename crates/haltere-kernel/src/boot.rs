@@ -25,6 +25,8 @@ const ADD_UP: u32 = 100;
 const PATIENCE_CPU_S: f64 = 120.0;
 /// Sets another one, in seconds.
 const PATIENCE: &str = "HALTERE_KERNEL_PATIENCE";
+/// The guest's root folder, written alike in every run: Linux 6.12 takes no relative path.
+const ROOT: &str = "hostfs=/proc/self/cwd/root";
 /// Memory of a guest.
 const MEMORY: &str = "768M";
 /// Virtual time of boot, in nanoseconds since 1970: 2023-11-14 22:13:20.
@@ -181,7 +183,7 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path) -> Result<Ch
     let mut command = Command::new(&vmlinux);
     // The first argument is part of what a process starts with: it is the same wherever the kernel lies.
     std::os::unix::process::CommandExt::arg0(&mut command, "linux");
-    command.args([&format!("mem={MEMORY}"), "rootfstype=hostfs", "root=/dev/root", "hostfs=.", "rootflags=root", "rw"]);
+    command.args([&format!("mem={MEMORY}"), "rootfstype=hostfs", "root=/dev/root", ROOT, "rw"]);
     command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet", "umid=guest", "uml_dir=./"]);
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
     command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", "/tmp").current_dir(folder);
