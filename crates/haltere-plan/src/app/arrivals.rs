@@ -2,10 +2,10 @@
 
 use super::{App, Protocol, TcpPlan};
 use crate::sizes::SizeDistribution;
-use haltere_units::Dur;
-use serde::{Deserialize, Serialize};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use haltere_units::Dur;
+use serde::{Deserialize, Serialize};
 
 /// TCP flows that start during the run. The ends of the plan's own flow count for nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

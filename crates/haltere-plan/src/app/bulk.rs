@@ -1,8 +1,8 @@
 //! TCP: a sender that always has something to send, or sends a number of bytes.
 
 use super::{App, Protocol, TcpPlan};
-use serde::{Deserialize, Serialize};
 use haltere_units::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A bulk transfer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! UDP at a constant rate, which nobody answers.
 
 use super::{App, Protocol};
-use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
 
 /// A source at a constant bit rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Files uploaded by FTP, one task after the other.
 
 use super::{App, Protocol, TcpPlan};
+use alloc::sync::Arc;
 use haltere_units::Bytes;
 use serde::{Deserialize, Serialize};
-use alloc::sync::Arc;
 
 /// Files uploaded by FTP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

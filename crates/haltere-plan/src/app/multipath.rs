@@ -3,8 +3,8 @@
 use super::{App, Protocol, TcpPlan};
 use alloc::vec::Vec;
 use haltere_transport::multipath::MultipathParams;
-use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Rate, Time};
+use serde::{Deserialize, Serialize};
 
 /// A stream over several paths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use super::{App, Protocol, TcpPlan};
 use crate::plan::DurationDistribution;
-use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
 
 /// An on-off source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! ICMP echo requests and their replies.
 
 use super::{App, Protocol};
-use serde::{Deserialize, Serialize};
 use haltere_units::{Bytes, Dur};
+use serde::{Deserialize, Serialize};
 
 /// Echo requests at an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

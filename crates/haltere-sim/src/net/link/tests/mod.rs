@@ -69,7 +69,7 @@ fn eager(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time, by_event
             link.advance(event, &mut sink);
         }
         match step {
-            Step::Arrive(header) => link.arrive(at, Pool::default().take(header, &Body::Udp(0)), &mut sink),
+            Step::Arrive(header) => link.arrive(at, Pool::default().take(header, &Body::Udp(1)), &mut sink),
             Step::Read | Step::EndWarmup => {
                 link.advance(at, &mut sink);
                 let counters = if let Step::Read = step { link.counters(at) } else { link.end_warmup(at) };
@@ -124,7 +124,7 @@ fn lazy(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time) -> Outcom
         } else {
             match steps.next() {
                 Some(&(at, Step::Arrive(header))) => {
-                    let packet = pool.take(header, &Body::Udp(0));
+                    let packet = pool.take(header, &Body::Udp(1));
                     link.arrive(at, packet, &mut pool)
                 }
                 Some(&(at, Step::Read)) => {
@@ -185,7 +185,8 @@ fn header(id: u16, len: u32, flow: u32, ecn: Ecn) -> Header {
         src_port: 40_000,
         dst_port: 5001,
         id,
-        protocol: 17,
+        // UDP and TCP: only TCP segments with payload are returned to their senders.
+        protocol: if flow.is_multiple_of(3) { 17 } else { 6 },
         dscp: 0,
         marks: Marks::default().with_ecn(ecn),
         flags: 0,
