@@ -7,7 +7,7 @@
 use crate::contract::{About, Answer, Done, Failure, Options, Request, version};
 use crate::sys;
 use haltere_plan::Plan;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use std::fmt;
 use std::fs::{self, File};
@@ -106,7 +106,7 @@ fn ask(kernel: &Kernel, seed: u64, request: &Request, watch: Watch<'_>) -> Resul
     let folder = Folder::new().map_err(os("making a folder for the guest"))?;
     folder.fill(kernel, request)?;
     let console = folder.path.join("console");
-    let mut guest = Guest(start(kernel, seed, &folder.path, &console)?);
+    let mut guest = Guest(start(kernel, seed, &folder.path, &console)?, folder.path.clone());
     guest.wait(&folder.path, watch)?;
     drop(guest);
     if let Some(to) = &request.options.pcap {
@@ -192,8 +192,8 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path) -> Result<Ch
     command.spawn().map_err(os(format!("starting {}", vmlinux.display())))
 }
 
-/// A running guest; dropped, all its processes are ended.
-struct Guest(Child);
+/// A running guest and its folder; dropped, all its processes are ended.
+struct Guest(Child, PathBuf);
 
 impl Guest {
     fn wait(&mut self, folder: &Path, watch: Watch<'_>) -> Result<(), BootError> {
@@ -247,7 +247,19 @@ impl Drop for Guest {
         // The group may be gone already.
         let _ = killpg(Pid::from_raw(self.0.id() as i32), Signal::SIGKILL);
         let _ = self.0.wait();
+        // From Linux 6.12 on, programs in the guest are sessions of their own. They share its private folder with no other process.
+        for process in in_folder(&self.1) {
+            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+        }
     }
+}
+
+/// The processes whose working folder is this one.
+fn in_folder(folder: &Path) -> Vec<i32> {
+    let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
+    let processes = all.flatten().filter_map(|entry| Some((entry.path(), entry.file_name().to_str()?.parse().ok()?)));
+    let here = |(entry, id): (PathBuf, i32)| (fs::read_link(entry.join("cwd")).ok()? == folder).then_some(id);
+    processes.filter_map(here).collect()
 }
 
 /// Why a guest ended without an answer, from its console.
