@@ -25,7 +25,7 @@ impl Kind for Multipath {
         mptcp::check(place, plan)
     }
     fn sysctls(role: Role) -> Vec<(String, String)> {
-        mptcp::sysctls(role).into()
+        mptcp::sysctls(role)
     }
     fn open<'p>(plan: &'p Box<MultipathPlan>, at: Opening<'p>) -> Result<Subflows, WireError> {
         Subflows::open(plan, &at)
