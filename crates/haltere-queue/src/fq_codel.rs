@@ -418,12 +418,16 @@ mod tests {
         packets.extend([(2, 1500); 40]);
         send(&mut q, &mut fate, &packets);
         // Flow 1's only packet is above target; flow 2's turn; flow 1 is found empty.
-        (0..3).for_each(|_| drop(q.dequeue(ms(10), &mut fate)));
+        for _ in 0..3 {
+            q.dequeue(ms(10), &mut fate);
+        }
         for id in 0..2 {
             q.enqueue(ms(1000), TestPkt::new(100 + id, 1500).flow(1), &mut fate);
         }
         let before = fate.dropped_ids().iter().filter(|id| **id >= 100).count();
-        (0..4).for_each(|_| drop(q.dequeue(ms(1010), &mut fate)));
+        for _ in 0..4 {
+            q.dequeue(ms(1010), &mut fate);
+        }
         fate.dropped_ids().iter().filter(|id| **id >= 100).count() - before
     }
 
