@@ -119,7 +119,7 @@ class Scenario:
         """The experiment with this sweep, instead of one that it may have.
 
         ``axes``: dotted keys, each with its values (or ``{"values": ..., "when": ...}`` for some combinations only). ``zip``: tables of
-        axes that walk together. ``skip``: combinations that are left out, each as keys with a value or a list of values.
+        axes that change together. ``skip``: combinations that are left out, each as keys with a value or a list of values.
         """
         table: dict[str, Any] = {
             key: dict(one) if isinstance(one, Mapping) else list(one) for key, one in (axes or {}).items()

@@ -180,7 +180,7 @@ def _names_of(definition: Mapping[str, Any]) -> list[str]:
 
 
 def _variants(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The tables of a union: those told apart by `kind`, and those told apart by their only key."""
+    """The tables of a union: those that differ by `kind`, and those that differ by their only key."""
     for option in (*definition.get("oneOf", ()), *definition.get("anyOf", ())):
         if "oneOf" in option:
             yield from _variants(option)

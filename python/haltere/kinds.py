@@ -1,7 +1,7 @@
 """Behaviour by name: what reports must know of a traffic kind, a queue discipline or a classifier.
 
 One lookup function for each. Whoever needs to know how a kind behaves asks here and compares no names. Traffic kinds say it themselves
-(``_core.traffic_kinds``), and parameters are read from the schema. What neither says stands in the tables below.
+(``_core.traffic_kinds``), and parameters are read from the schema. The tables below have the rest.
 """
 
 from __future__ import annotations

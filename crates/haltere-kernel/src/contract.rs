@@ -48,7 +48,7 @@ pub enum Router {
     User,
 }
 
-/// What came of it: `out/answer.json`.
+/// The answer: `out/answer.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// What the kernel is.

@@ -77,7 +77,7 @@ impl Counted {
 pub trait Routed: Pkt + Sized {
     /// Index of the node to which it goes.
     fn destination(&self) -> usize;
-    /// A copy turned round, to go back to its sender; `None` if it cannot be turned.
+    /// A copy that returns to its sender; `None` if there can be none.
     fn turned_round(&self) -> Option<Self>;
 }
 

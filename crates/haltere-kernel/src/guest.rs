@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// How often the guest says how far it is, in virtual time.
 const SAY: Duration = Duration::from_millis(100);
-/// What the kernel as a whole is told. Memory for TCP: the default of a small machine is too little for a long fat path. And as many
+/// Settings of the kernel as a whole. Memory for TCP: the default of a small machine is too little for a long fat path. And as many
 /// packets as come in at one instant wait for their receivers.
 const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("core/netdev_max_backlog", "1000000")];
 

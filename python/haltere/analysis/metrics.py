@@ -70,12 +70,12 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """What stands above its column."""
+        """The heading of its column."""
         return self.column or (f"{self.row} ({self.unit})" if self.unit else self.row)
 
     @property
     def row(self) -> str:
-        """What stands before its row."""
+        """The heading of its row."""
         return self.label or self.about
 
     @property

@@ -1,7 +1,7 @@
 """`haltere characterize QUEUE`: a discipline through the scenarios of RFC 7928, beside drop tail, CoDel, PIE and FQ-CoDel.
 
 Every discipline gets the same random draws in the same scenario and seed, so differences are taken seed by seed. The document ends with the
-report card: what the discipline did to goodput and delay in each scenario, and where that stands among the others.
+report card: what the discipline did to goodput and delay in each scenario, and how it compares with the others.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ NOT_RUN = (
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario: where it stands in the RFC, its name, and the experiment without queue."""
+    """One scenario: its section of the RFC, its name, and the experiment without queue."""
 
     key: str
     section: str

@@ -43,7 +43,7 @@ class Commands:
     def add(self, name: str, does: Does, help: str, more: str = "") -> argparse.ArgumentParser:
         """Adds the command `name`, which calls `does` and exits with what that returns.
 
-        `help` is its line in the list of commands; `more` stands below its arguments.
+        `help` is its line in the list of commands; `more` is printed below its arguments.
         """
         one: argparse.ArgumentParser = self._parsers.add_parser(
             name, help=help, description=f"{help[0].upper()}{help[1:]}.", epilog=more or None,

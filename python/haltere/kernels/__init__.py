@@ -50,7 +50,7 @@ class Kernel:
 
 
 def cache() -> Path:
-    """Where kernels are kept: below ``XDG_CACHE_HOME``, by default ``~/.cache``."""
+    """The folder of kernels: below ``XDG_CACHE_HOME``, by default ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "haltere" / "kernels"
 

@@ -51,7 +51,7 @@ def build(
 ) -> Kernel:  # fmt: skip
     """Builds a kernel, or finds it built: Debian's ``version`` or the tree ``source``, with the files ``add`` compiled in.
 
-    ``say`` is told how far it is. Raises :class:`haltere.InputError` with what is missing and how to get it.
+    ``say`` receives the progress. Raises :class:`haltere.InputError` with what is missing and how to get it.
     """
     ours = _ours()
     _check(version, source, add)
@@ -108,7 +108,7 @@ def _check(version: str, source: Path | None, add: Sequence[Path]) -> None:
 
 
 class _Origin:
-    """Where the source of Linux comes from."""
+    """The origin of the source of Linux."""
 
     def __init__(self, version: str, source: Path | None, scratch: Path) -> None:
         self._scratch = scratch
@@ -303,7 +303,7 @@ def _same_config(tree: Path, ours: Path) -> bool:
 
 
 def _put(one: Path, to: Path) -> None:
-    """Copies a file, unless it is there already: what has not changed is not compiled again."""
+    """Copies a file, unless it is the same: what has not changed is not compiled again."""
     if not to.exists() or to.read_bytes() != one.read_bytes():
         shutil.copyfile(one, to)
 

@@ -33,7 +33,7 @@ def _key(key: str) -> str:
 
 
 def toml(experiment: Mapping[str, Any], changes: Iterable[tuple[float, str]] = ()) -> str:
-    """The file that `haltere run` takes. It holds the set-up as it is now; what was changed on the way stands above it as
+    """The file that `haltere run` takes. It holds the set-up as it is now; what was changed on the way is above it as
     comments."""
     lines = [f"# From haltere play, Haltere {_core.version}. Run it with: haltere run FILE"]
     log = [f"#   {at:.2f} s  {what}" for at, what in changes]

@@ -120,7 +120,7 @@ def _within_bounds(value: Mapping[str, Any]) -> None:
 
 
 def _without_files(value: Any, path: str) -> None:
-    """A page may not name files of this machine: their first lines would stand in the errors."""
+    """A page may not name files of this machine: errors would show their first lines."""
     if isinstance(value, list):
         for i, one in enumerate(value):
             _without_files(one, f"{path}[{i}]")

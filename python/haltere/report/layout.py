@@ -1,6 +1,6 @@
-"""Where nodes and links of a drawing go, and the drawing as SVG.
+"""Places of the nodes and links of a drawing, and the drawing as SVG.
 
-Columns from senders to receivers: a node stands right of all that send to it (the longest way), links over several columns pass between the nodes
+Columns from senders to receivers: a node is right of all that send to it (the longest way), links over several columns pass between the nodes
 there, nodes of a column are ordered by the middle of their neighbours (Sugiyama, Tagawa and Toda 1981), and labels give way to each other.
 Lengths are in CSS pixels.
 """
@@ -58,7 +58,7 @@ def columns(
 
 
 def _acyclic(names: Sequence[str], links: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The links without circles: a link that would close one is turned round."""
+    """The links without circles: a link that would close one is reversed."""
     out: dict[str, list[str]] = {name: [] for name in names}
     for start, end in links:
         out[start].append(end)

@@ -120,7 +120,7 @@ def _base64(data: bytes) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand in a script: no `<` in it ends the element or begins another."""
+    """JSON for use in a script: no `<` in it ends the element or begins another."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 

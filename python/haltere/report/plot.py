@@ -1,4 +1,4 @@
-"""Figures in one house style: colours that the colour-blind can tell apart, units on every axis, intervals shown.
+"""Figures in one style: colours that the colour-blind can tell apart, units on every axis, intervals shown.
 
 Functions draw into a Matplotlib ``Axes`` that :func:`figure` made and return nothing; :func:`save` writes PNG and PDF.
 No global state of Matplotlib is touched, so figures may be drawn from any thread.

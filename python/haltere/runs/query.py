@@ -84,7 +84,7 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
 
 
 def _verify(results: Results, name: str) -> None:
-    """DuckDB reads the files itself, so they are compared with their seals before."""
+    """DuckDB reads the files itself, so they are compared with their checksum files before."""
     seals = {run.key: results.seal(run) for run in results.runs}
     if wrong := results.store.check(seals.values(), name):
         raise Damaged(f"{wrong[0]}; {AGAIN}")

@@ -1,4 +1,4 @@
-"""What is written down of points and runs: plain records, as the manifest and the seals hold them."""
+"""What is written down of points and runs: plain records, as the manifest and the checksum files hold them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def swept(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-#: The keys of a seal that are not notes of a world.
+#: The keys of a checksum file that are not notes of a world.
 _OF_THE_STORE = ("build", "files")
 
 
@@ -68,7 +68,7 @@ class Done:
 
     @classmethod
     def of_seal(cls, seal: Seal, point: int) -> Done:
-        """The run with that seal, as a run of ``point``."""
+        """The run with that checksum file, as a run of ``point``."""
         return cls.of_dict({key: value for key, value in seal.items() if key not in _OF_THE_STORE} | {"point": point})
 
     @classmethod
@@ -103,7 +103,7 @@ _DIGEST, _TABLE = re.compile(r"[0-9a-f]{64}"), re.compile(r"[a-z][a-z0-9_]*\.par
 
 
 def seal_of(data: bytes | None, key: str) -> Seal | None:
-    """The seal of the run ``key`` in this file. ``None``: there is none, or it is malformed."""
+    """The checksum file of the run ``key`` in this file. ``None``: there is none, or it is malformed."""
     try:
         seal = json.loads(data or b"")
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _is_file(named: tuple[str, Any]) -> bool:
 
 
 def _is_done(one: Any) -> bool:
-    """What a seal and the manifest say of a run."""
+    """What a checksum file and the manifest say of a run."""
     if not isinstance(one, dict) or not isinstance(one.get("key"), str) or not _is_count(one.get("seed")):
         return False
     wall = one.get("wall_s")

@@ -119,7 +119,7 @@ class Results:
         return self._seals[run.key]
 
     def check(self) -> list[str]:
-        """Compares every file of every run with its seal, and every seal with the manifest. One sentence for each that differs."""
+        """Compares every file of every run with its checksum file, and every checksum file with the manifest. One sentence for each that differs."""
         seals = self.store.seals(run.key for run in self.runs)
         wrong = []
         for run in self.runs:

@@ -2,11 +2,11 @@
 
 manifest.json            what was asked for: scenarios, seeds, versions
 runs/KEY/TABLE.parquet   the tables of one run
-runs/KEY/run.json        its seal: the run's digest, and size and SHA-256 of every file beside it
+runs/KEY/run.json        its checksum file: the run's digest, and size and SHA-256 of every file beside it
 
-A run is there when its seal is. In a directory a run is written to a hidden folder, which is renamed: that is atomic, and who
+A run is there when its checksum file is. In a directory a run is written to a hidden folder, which is renamed: that is atomic, and who
 comes second finds the place taken. An object store (any URL that fsspec knows) renames nothing, but a single put is atomic: the
-seal is put last. What a killed process, a full disk or a power cut leaves behind has no seal, or files that do not fit it, and is run again.
+checksum file is put last. What a killed process, a full disk or a power cut leaves behind has no checksum file, or files that do not fit it, and is run again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def need(module: str, extra: str, what: str) -> Any:
 
 
 class _Files(Protocol):
-    """Where the bytes lie. Names are relative, with `/`."""
+    """The place of the bytes. Names are relative, with `/`."""
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]: ...
     def sizes(self, key: str | None) -> dict[str, int]: ...
@@ -185,7 +185,7 @@ class _Remote:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Whatever the client of the object store raises is told in one line: its errors have no class in common."""
+        """Whatever the client of the object store raises is reported in one line: its errors have no class in common."""
         try:
             yield
         except Exception as error:
@@ -259,7 +259,7 @@ class Store:
 
     @property
     def folder(self) -> Path:
-        """Where figures and reports of these results go: beside the runs, or for a URL in ``results/NAME``."""
+        """The folder of figures and reports of these results: beside the runs, or for a URL in ``results/NAME``."""
         return Path(self.where) if self.local else Path("results") / self.where.rsplit("/", 1)[-1]
 
     def check_place(self) -> None:
@@ -325,10 +325,10 @@ class Store:
     # -- runs -----------------------------------------------------------------------------------------------------------------
 
     def find(self, keys: Iterable[str], *, verify: bool | None = None) -> dict[str, Seal]:
-        """The seals of those runs that are there and sound.
+        """The checksum files of those runs that are there and sound.
 
-        Names and sizes of the files must fit the seal, and with ``verify`` their SHA-256 too. Default: in a
-        directory yes. At a URL no, because it would fetch everything; a table that is read is checked against its seal in any case.
+        Names and sizes of the files must fit the checksum file, and with ``verify`` their SHA-256 too. Default: in a
+        directory yes. At a URL no, because it would fetch everything; a table that is read is checked against its checksum file in any case.
         """
         seals = self.seals(keys)
         if not seals:
@@ -345,7 +345,7 @@ class Store:
         return {key: seal for (key, seal), good in zip(seals.items(), sound, strict=True) if good}
 
     def seals(self, keys: Iterable[str]) -> dict[str, Seal]:
-        """The seals of those runs that have one, sound or not."""
+        """The checksum files of those runs that have one, sound or not."""
         wanted = list(dict.fromkeys(keys))
         data = self._files.read(f"runs/{key}/{_SEAL}" for key in wanted)
         seals = {key: seal_of(data.get(f"runs/{key}/{_SEAL}"), key) for key in wanted}
@@ -386,7 +386,7 @@ class Store:
             draft.close()
 
     def put(self, draft: Draft, key: str, tables: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """Keeps a run: its tables (whatever ``pyarrow.table`` reads), and in its seal what is said ``about`` it."""
+        """Keeps a run: its tables (whatever ``pyarrow.table`` reads), and in its checksum file what is said ``about`` it."""
         files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
         listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
         seal = {"key": key, **about, "files": listed}
@@ -424,7 +424,7 @@ class Store:
         return self._files.fs
 
     def path(self, key: str, name: str) -> str:
-        """Where the file of a table lies: a path, or a URL."""
+        """The place of the file of a table: a path, or a URL."""
         return f"{self.where}/runs/{key}/{name}.parquet"
 
 

@@ -1,4 +1,4 @@
-"""`haltere validate DIR`: holds the simulator against results measured on Linux.
+"""`haltere validate DIR`: compares the simulator with results measured on Linux.
 
     result files ──load──> Case ──translate──> experiment ──ours──> measures ──compare──> Row ──report──> table, page
                              └──────────────measures (of Linux)──────────────────^
@@ -37,7 +37,7 @@ SEEDS = 10
 FINDINGS = "findings.md"
 """In the directory of results: what was found out about rows outside; goes into the page."""
 ROWS = "rows.csv"
-"""Every row of the page; it stands beside the results."""
+"""Every row of the page; it is beside the results."""
 
 
 def validate(

@@ -1,4 +1,4 @@
-"""Holds our measures against Linux's: one row a measure, with its tolerance."""
+"""Compares our measures with Linux's: one row a measure, with its tolerance."""
 
 from __future__ import annotations
 

@@ -57,18 +57,18 @@ def queue(way: str, length: float, drops: float, sent: float, marks: float | Non
 
 
 def counts_all_marks(scenario: dict[str, Any]) -> bool:
-    """False where the harness counts only some of the marks: those of a `ce_threshold` stand elsewhere."""
+    """False where the harness counts only some of the marks: those of a `ce_threshold` are counted elsewhere."""
     return "ce_threshold" not in f"{scenario['qdisc']} {scenario.get('qdisc_rev')}"
 
 
 Transfer = tuple[str, int, float, float | None]
 """A short flow: way, bytes, start in seconds, and completion time in seconds or `None` if it was not done."""
 ROOM_TO_END_s = 6.0
-"""Transfers born later than this before the end are left out, as in the harness's summary: many of them cannot be done."""
+"""Transfers that start later than this before the end are left out, as in the harness's summary: many of them cannot be done."""
 
 
 def labels(flows: list[dict[str, Any]]) -> list[str]:
-    """The names under which shares are told: the control, with what the flows differ in besides (ECN, their host)."""
+    """The names of shares: the control, with what the flows differ in besides (ECN, their host)."""
     names = [str(flow["cc"]) for flow in flows]
     if len({bool(flow.get("ecn")) for flow in flows}) > 1:
         names = [f"{name} {'ecn' if flow.get('ecn') else 'plain'}" for name, flow in zip(names, flows, strict=True)]
@@ -127,7 +127,7 @@ def has_data(s: dict[str, Any], way: str) -> bool:
 
 
 def _of_transfers(result: dict[str, Any]) -> Measures:
-    """The completion times of a result, whole (a list of tables) or compact (only the times, in the order of birth)."""
+    """The completion times of a result, whole (a list of tables) or compact (only the times, in the order of their start)."""
     told = result.get("transfers") or []
     times = [one["fct"] for one in told] if told and isinstance(told[0], dict) else told
     born = expand_transfers(result["scenario"])

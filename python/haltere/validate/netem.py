@@ -10,7 +10,7 @@ from .tc import NotTranslated, duration, probability, time_ns
 def link_of_netem(text: str, where: str, delay_ns: int) -> dict[str, Any]:
     """Keys of a link: its delay, and the loss and jitter that the text asks for.
 
-    `loss [random] P` is a chance for each packet. `delay T J` takes the place of the delay and adds a span drawn
+    `loss [random] P` is a probability for each packet. `delay T J` takes the place of the delay and adds a span drawn
     uniformly from -J to +J: here a delay of T - J with a jitter of 2 J.
     """
     link: dict[str, Any] = {"delay": duration(delay_ns)}

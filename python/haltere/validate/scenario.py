@@ -36,7 +36,7 @@ def expand_flows(scenario: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def expand_transfers(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """One entry a transfer, born at the time and of the size that the harness draws for the scenario's seed."""
+    """One entry a transfer, which starts at the time and of the size that the harness draws for the scenario's seed."""
     transfers = []
     for number, group in enumerate(scenario["transfers"]):
         draws = Random(f"transfers-{scenario['seed']}-{number}")

@@ -22,7 +22,7 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// Takes a range in. Gives the part that was there already, if any.
+    /// Takes a range in. Returns the part that had arrived before, if any.
     pub(crate) fn insert(&mut self, new: Span) -> Option<Span> {
         // The first range that ends at or after its start may touch it.
         let first = match self.ranges.back() {
