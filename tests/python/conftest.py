@@ -34,6 +34,24 @@ pairs = [1]
 interval = "100ms"
 """
 
+UPLOADS = """\
+title = "Uploads"
+duration = "6s"
+seeds = 1
+
+[topology.dumbbell]
+pairs = 1
+access = { rate = "100Mbit" }
+bottleneck = { rate = "5Mbit", delay = "2ms", queue = { kind = "rafle" } }
+
+[[traffic]]
+kind = "ftp"
+congestion = "cubic"
+files = ["5kB", "60kB"]
+tasks = 3
+jitter = "0s"
+"""
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:

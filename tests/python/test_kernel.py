@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, command, haltere
+from conftest import ROOT, UPLOADS, command, haltere
 from haltere import InputError, _core, kernels
 from haltere.api import Scenario
 from haltere.kernels import build as building
@@ -51,25 +51,6 @@ interval = "50ms"
 kind = "cbr"
 pairs = [2]
 rate = "500kbit"
-"""
-
-
-UPLOADS = """\
-title = "Uploads"
-duration = "6s"
-seeds = 1
-
-[topology.dumbbell]
-pairs = 1
-access = { rate = "100Mbit" }
-bottleneck = { rate = "5Mbit", delay = "2ms", queue = { kind = "rafle" } }
-
-[[traffic]]
-kind = "ftp"
-congestion = "cubic"
-files = ["5kB", "60kB"]
-tasks = 3
-jitter = "0s"
 """
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import command, haltere
+from conftest import UPLOADS, command, haltere
 
 EXPERIMENT = """\
 title = "Two kernel flows and a ping"
@@ -38,24 +38,6 @@ name = "ping"
 kind = "ping"
 pairs = [1]
 interval = "50ms"
-"""
-
-UPLOADS = """\
-title = "Uploads"
-duration = "6s"
-seeds = 1
-
-[topology.dumbbell]
-pairs = 1
-access = { rate = "100Mbit" }
-bottleneck = { rate = "5Mbit", delay = "2ms", queue = { kind = "rafle" } }
-
-[[traffic]]
-kind = "ftp"
-congestion = "cubic"
-files = ["5kB", "60kB"]
-tasks = 3
-jitter = "0s"
 """
 
 

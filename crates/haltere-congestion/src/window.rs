@@ -96,7 +96,6 @@ impl Window {
         self.prior = (kind == LossKind::Loss).then(|| (self.cwnd, self.protected_ssthresh()));
         self.ssthresh = ssthresh.max(2);
         self.cwnd = self.ssthresh;
-        // As Linux: what was acknowledged before the reduction does not count towards the growth after it.
         self.credit = 0;
     }
 
