@@ -1,7 +1,7 @@
 """Published studies, run again: `haltere reproduce STUDY`.
 
 A study is a module with ``reproduce(options)``: a function of :class:`Options` that returns an :class:`Outcome`, a document with tables
-and figures, and the paper's findings, each ``held``, ``not held`` or ``cannot be told`` with the figures that say so. One line in
+and figures, and the paper's findings, each with a verdict (:data:`Verdict`) and the figures that say so. One line in
 ``_STUDIES`` makes a study known to the command line. Its experiment files, the paper's printed numbers and a README with what the paper
 leaves open stand in ``papers/STUDY/`` of the repository.
 """
@@ -13,10 +13,11 @@ import importlib
 from collections.abc import Callable
 
 from ..errors import InputError
-from .base import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge
+from .base import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge, judge_size, readings_table
 
 __all__ = [
-    "Finding", "Options", "Outcome", "Verdict", "data", "expected", "findings_table", "judge", "studies", "study",
+    "Finding", "Options", "Outcome", "Verdict", "data", "expected", "findings_table", "judge", "judge_size",
+    "readings_table", "studies", "study",
 ]  # fmt: skip
 
 #: Name on the command line, module of this package with ``reproduce(options) -> Outcome``, one line on what it is about.

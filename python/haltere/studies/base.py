@@ -12,9 +12,14 @@ from typing import Any, Literal
 from ..analysis.stats import Mean
 from ..report.document import Document, Table
 
-__all__ = ["Finding", "Options", "Outcome", "Verdict", "data", "expected", "findings_table", "judge"]
+__all__ = [
+    "Finding", "Options", "Outcome", "Verdict", "data", "expected", "findings_table", "judge", "judge_size", "readings_table",
+]  # fmt: skip
 
-Verdict = Literal["held", "not held", "cannot be told"]
+#: ``held``: our interval says what the paper says. ``direction only``: the sign holds, but the size is off by more than a factor of two.
+#: ``not held``: our interval says the opposite. ``cannot be told``: our interval contains both.
+#: ``not testable``: the set-up that the paper describes cannot show it.
+Verdict = Literal["held", "direction only", "not held", "cannot be told", "not testable"]
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,19 @@ class Options:
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding of a paper, what we say of it, and the figures that say so."""
+    """One finding of a paper, and what we say of it."""
 
+    #: The finding in one line, as the paper means it.
     text: str
     verdict: Verdict
-    figures: str
+    #: What we measured, with its interval.
+    ours: str
+    #: What the paper printed.
+    paper: str = ""
+    #: Why the verdict is what it is, in one line.
+    why: str = ""
+    #: Under which other reading of the paper; empty for the primary reading.
+    reading: str = ""
 
 
 @dataclass
@@ -91,10 +104,51 @@ def judge(differences: Iterable[tuple[str, Mean]], digits: int = 1) -> tuple[Ver
     return "cannot be told", text
 
 
+def judge_size(ours: Mean, paper: float, digits: int = 1) -> tuple[Verdict, str]:
+    """Whether a difference has the sign and about the size that the paper gives (`paper`, not zero, in the unit of `ours`).
+
+    ``held``: the interval lies on the paper's side of zero and reaches into half to twice the paper's value. ``direction only``: it lies
+    on that side, but wholly outside half to twice. ``not held``: it lies on the other side of zero. Otherwise it ``cannot be told``.
+
+    >>> judge_size(Mean(2.0, 1.0, 1.0, 10), 3.0)
+    ('held', '2.0 ± 1.0')
+    >>> judge_size(Mean(2.0, 1.0, 1.0, 10), 30.0)
+    ('direction only', '2.0 ± 1.0')
+    >>> judge_size(Mean(2.0, 1.0, 1.0, 10), -3.0)
+    ('not held', '2.0 ± 1.0')
+    >>> judge_size(Mean(0.5, 1.0, 1.0, 10), 3.0)
+    ('cannot be told', '0.5 ± 1.0')
+    """
+    text = ours.format(digits)
+    low, high = (ours.low, ours.high) if paper > 0 else (-ours.high, -ours.low)
+    if math.isnan(low) or low <= 0 <= high:
+        return "cannot be told", text
+    if high < 0:
+        return "not held", text
+    size = abs(paper)
+    return ("held" if low <= 2 * size and high >= size / 2 else "direction only"), text
+
+
 def findings_table(findings: Sequence[Finding]) -> Table:
-    """The findings as a table; a study's document ends with it."""
-    rows = [[finding.text, finding.verdict, finding.figures] for finding in findings]
-    return Table("findings", "The paper's findings", ["finding", "verdict", "figures"], rows, left=3)
+    """The findings under the primary reading: the table with which a study's page opens."""
+    rows = [[one.text, one.paper, one.ours, one.verdict, one.why] for one in findings if not one.reading]
+    columns = ["finding", "paper", "ours", "verdict", "why"]
+    return Table("findings", "The paper's findings, in the primary reading", columns, rows, left=5)
+
+
+def readings_table(findings: Sequence[Finding]) -> Table:
+    """Verdicts under the other readings, a column each; it stands under "What if"."""
+    readings = list(dict.fromkeys(one.reading for one in findings if one.reading))
+    texts = list(dict.fromkeys(one.text for one in findings))
+    verdicts = {(one.text, one.reading): one.verdict for one in findings}
+    rows = [[text, *(verdicts.get((text, reading), "–") for reading in ["", *readings])] for text in texts]
+    return Table(
+        "readings",
+        "What if: verdicts under other readings",
+        ["finding", "primary", *readings],
+        rows,
+        left=len(readings) + 2,
+    )
 
 
 def data(study: str) -> Path:
