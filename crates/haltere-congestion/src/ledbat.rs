@@ -153,6 +153,8 @@ impl Ledbat {
         let a_round =
             if over <= 0.0 { self.gain() } else { (self.gain() - self.params.decrease * cwnd * over).max(-cwnd / 2.0) };
         self.add(a_round * acked as f64 / cwnd, u64::from(u32::MAX));
+        // A window that shrinks stays in congestion avoidance.
+        self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd);
     }
 
     /// Draft section 4.4: begins and ends slowdowns.
@@ -189,7 +191,7 @@ impl CongestionControl for Ledbat {
         }
         // Draft section 4.3: only the first slow start ends by delay; a later one ends at its threshold.
         if self.phase == Phase::First && self.delay() > self.params.target * 3 / 4 {
-            self.window.ssthresh = self.window.cwnd;
+            self.window.ssthresh = self.window.cwnd.max(LEAST);
         } else {
             self.add(acked as f64 * self.gain(), self.window.ssthresh);
         }
