@@ -27,7 +27,7 @@ __all__ = ["reproduce"]
 
 CONTROLS = ("cubic", "reno", "bbr", "vegas", "dctcp", "bbr3")
 # As Linux has it, as in the study's own files.
-CUBIC: Mapping[str, Any] = {"kind": "cubic", "reno_friendly": "linux", "hystart": "classic"}
+CUBIC: Mapping[str, Any] = {"kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13"}
 ALONE = "alone"
 RED: Mapping[str, Any] = {"kind": "red", "limit": "1000000B", "min": "90000B", "max": "90001B", "burst": 61, "probability": 1.0, "avpkt": "1500B", "ecn": True}  # fmt: skip
 
