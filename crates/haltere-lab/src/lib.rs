@@ -8,6 +8,8 @@
 
 mod build;
 mod error;
+mod files;
+pub mod limits;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]
@@ -15,6 +17,7 @@ pub mod table;
 mod topology;
 mod traffic;
 
+pub use files::open_regular;
 pub use scenario::{Point, Scenario, ScenarioError};
 pub use topology::{Drawing, Topology};
 pub use traffic::{About, Traffic};
