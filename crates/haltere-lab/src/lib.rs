@@ -14,6 +14,8 @@ pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]
 pub mod table;
+#[doc(hidden)]
+pub mod testing;
 mod topology;
 mod traffic;
 

@@ -1,7 +1,7 @@
 //! What can be written in an experiment file.
 
 use crate::error::InputError;
-use haltere_lab::limits::{self, Limit};
+use haltere_lab::limits::{ALL, Limit};
 use haltere_lab::schema as lab;
 use pyo3::prelude::*;
 
@@ -22,7 +22,7 @@ pub(crate) fn kinds() -> Vec<&'static str> {
 pub(crate) fn limits() -> String {
     let record = u64::from(haltere_capture::reader::MAX_RECORD_BYTES);
     let capture = Limit { input: "capture", what: "size of a packet or block", most: record, unit: "bytes" };
-    let all: Vec<Limit> = limits::ALL.iter().copied().chain([capture]).collect();
+    let all: Vec<Limit> = ALL.iter().copied().chain([capture]).collect();
     serde_json::json!(all).to_string()
 }
 

@@ -169,6 +169,16 @@ fn gaps(text: &str) -> Result<String, (&'static str, String)> {
     }
 }
 
+/// A text as a trace file and as gaps, for [`crate::testing`].
+pub(crate) fn exercise_trace(text: &str) {
+    let _ = Trace { gaps: text.into(), ..Trace::default() }.instants("x");
+    let Ok(gaps) = gaps(text) else { return };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let times: Vec<Dur> = lines.map(|line| Dur::from_ms(line.parse().expect("a number"))).collect();
+    let trace = Trace { gaps, ..Trace::default() }.instants("x").expect("the gaps of a trace that was read");
+    assert_eq!(trace.instants.as_ref(), times.as_slice());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
