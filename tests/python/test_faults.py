@@ -23,7 +23,7 @@ from conftest import haltere
 from haltere import Results
 from haltere.report.page import _json as page_json
 from haltere.runs.query import columns, query
-from haltere.runs.records import seal_of, wrong_in_manifest
+from haltere.runs.records import seal_of, sealed, wrong_in_manifest
 from haltere.runs.store import Damaged
 
 
@@ -72,10 +72,22 @@ def test_a_seal_that_says_another_digest_than_the_manifest_is_found(small: Path)
     results = package.load(small).run(seeds=1, out=small.parent / "out")
     file = of_run(results, "run.json")
     seal = json.loads(file.read_text())
-    file.write_text(json.dumps({**seal, "digest": "0" * 64}))
+    file.write_text(json.dumps(sealed({**seal, "digest": "0" * 64})))
     assert results.check() == [
         f"{results.where}/runs/{results.runs[0].key}/run.json: digest and seed are not those in manifest.json"
     ]
+
+
+def test_one_wrong_bit_anywhere_in_a_seal_is_found(small: Path) -> None:
+    results = package.load(small).run(seeds=1, out=small.parent / "out")
+    data, key = of_run(results, "run.json").read_bytes(), results.runs[0].key
+    whole = seal_of(data, key)
+    assert whole is not None
+    for at in range(8 * len(data)):
+        wrong = bytes([*data[: at // 8], data[at // 8] ^ (1 << at % 8), *data[at // 8 + 1 :]])
+        read = seal_of(wrong, key)
+        # The name of the key that holds the checksum may be wrong: then all the rest is right.
+        assert read is None or {**whole, **read, "sha256": ""} == {**read, "sha256": ""}, wrong
 
 
 # -- damaged stores -------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import HaltereError, InputError
 from .files import Held, NotAFile, disk, is_own, is_scratch, left_behind, scratch_name, write_atomically
-from .records import Seal, seal_of, wrong_in_manifest
+from .records import Seal, seal_of, sealed, wrong_in_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -384,7 +384,7 @@ class Store:
         files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
         listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
         seal = {"key": key, **about, "files": listed}
-        files[_SEAL] = (json.dumps(seal, indent=1) + "\n").encode()
+        files[_SEAL] = (json.dumps(sealed(seal), indent=1) + "\n").encode()
         self._files.put(draft, key, files, lambda: key in self.find([key], verify=True))
 
     def table(self, seal: Seal, name: str, columns: list[str] | None = None) -> pa.Table:
