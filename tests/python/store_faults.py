@@ -90,7 +90,9 @@ class Chances:
     @classmethod
     def drawn(cls, draw: random.Random) -> Chances:
         """Mostly one kind of fault, now and then all."""
-        kinds = draw.choice([["fail"], ["short"], ["die"], ["die"], ["other"], ["rot"], ["fail", "short", "die", "other"]])
+        kinds = draw.choice(
+            [["fail"], ["short"], ["die"], ["die"], ["other"], ["rot"], ["fail", "short", "die", "other"]]
+        )
         return cls(**{kind: draw.choice([0.01, 0.05, 0.2]) for kind in kinds}, power=draw.random() < 0.3)
 
 
@@ -146,6 +148,10 @@ class Faulty(files.Disk):
         self.opened.add(opened)
         return opened
 
+    def close(self, opened: int) -> None:
+        self.opened.discard(opened)
+        super().close(opened)
+
     def lock(self, opened: int, operation: int) -> None:
         self._before("lock")
         super().lock(opened, operation)
@@ -200,10 +206,7 @@ class Faulty(files.Disk):
     def buried(self) -> None:
         """The system closes what a dead process had open, and so gives its locks back."""
         for opened in self.opened:
-            try:
-                os.close(opened)
-            except OSError:
-                pass
+            os.close(opened)
 
 
 class Inline(Executor):

@@ -9,9 +9,11 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -413,3 +415,48 @@ def test_the_playground_reads_experiments_off_its_event_loop(monkeypatch: pytest
         asyncio.run(session.Session(tell).take(json.dumps({"do": do, "experiment": experiment, "setup": 0})))
     assert [one["tell"] for one in told] == ["checked", "exported"]
     assert len(threads) == 2 and threading.get_ident() not in threads
+
+
+# -- special files, and Ctrl-C --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes that are files")
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "."])
+def test_a_capture_is_a_regular_file(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for line in (f"classify {name}", f"correlate {name}"):
+        done = shell(f"haltere {line}", tmp_path)
+        told = one_line(done)
+        assert done.returncode == 2 and "file must be readable, got a d" in told, told
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes that are files")
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "."])
+def test_a_file_that_an_experiment_names_is_a_regular_file(small: Path, name: str) -> None:
+    os.mkfifo(small.parent / "pipe")
+    trace = small.read_text().replace('rate = "10Mbit"', f'trace = "{name}"')
+    sizes = small.read_text().replace(
+        'kind = "bulk"\npairs = "all"', f'kind = "poisson"\nload = 0.5\nsizes = {{ file = "{name}" }}'
+    )
+    for key, text in {"trace": trace, "sizes": sizes}.items():
+        small.write_text(text)
+        done = shell(f"haltere run {small.name}", small.parent)
+        assert done.returncode == 2 and f"{key} must be a file of" in one_line(done), done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_is_heard_while_a_long_experiment_is_read(small: Path) -> None:
+    link = '{ rate = "100Mbit", delay = "1ms" },\n' * 300_000
+    (small.parent / "long.toml").write_text(
+        f'duration = "1s"\n[topology.chain]\nlinks = [\n{link}]\n[[traffic]]\nkind = "bulk"\nfrom = "n1"\nto = "n300001"\n'
+    )
+    code = "import haltere, sys; print('here', flush=True); haltere.load('long.toml')"
+    reader = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=small.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert reader.stdout is not None and reader.stdout.readline() == "here\n"
+    time.sleep(0.5)
+    began = time.monotonic()
+    reader.send_signal(signal.SIGINT)
+    told = reader.communicate(timeout=60)[1]
+    assert "KeyboardInterrupt" in told and time.monotonic() - began < 2.0, "far less than it takes to read it"

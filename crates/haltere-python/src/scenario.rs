@@ -1,11 +1,13 @@
 //! Scenarios.
 
 use crate::error::{HaltereError, guard, input};
-use haltere_lab::Scenario as Lab;
+use haltere_lab::{Scenario as Lab, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 /// An experiment, read and checked. It never changes.
 #[pyclass(frozen, module = "haltere._core")]
@@ -13,9 +15,36 @@ pub(crate) struct Scenario {
     pub(crate) lab: Arc<Lab>,
 }
 
-fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, haltere_lab::ScenarioError> + Send) -> PyResult<Scenario> {
+fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, ScenarioError> + Send) -> PyResult<Scenario> {
     let lab = py.detach(|| guard(read))?.map_err(input)?;
     Ok(Scenario { lab: Arc::new(lab) })
+}
+
+/// A text of at least so many bytes takes so long to read that Ctrl-C must be heard meanwhile.
+const LONG: usize = 128 << 10;
+
+/// Reads a text. A long one is read by a thread that knows nothing of Python, while this one waits for it or for a signal.
+fn read(
+    py: Python<'_>,
+    read: fn(&str, &str) -> Result<Lab, ScenarioError>,
+    text: &str,
+    name: &str,
+) -> PyResult<Scenario> {
+    if text.len() < LONG {
+        return wrap(py, || read(text, name));
+    }
+    let (text, name) = (text.to_string(), name.to_string());
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(guard(|| read(&text, &name))));
+    let receive = std::sync::Mutex::new(receive);
+    loop {
+        let next = || receive.lock().map(|receive| receive.recv_timeout(Duration::from_millis(50)));
+        match py.detach(next) {
+            Ok(Ok(lab)) => return Ok(Scenario { lab: Arc::new(lab?.map_err(input)?) }),
+            Ok(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
+            _ => return Err(HaltereError::new_err("the thread that reads the experiment ended; this is a bug")),
+        }
+    }
 }
 
 fn json(text: &str) -> PyResult<Value> {
@@ -28,13 +57,13 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_toml(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        wrap(py, || Lab::parse(text, name))
+        read(py, Lab::parse, text, name)
     }
     /// Reads an experiment written as JSON.
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_json(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        wrap(py, || Lab::from_json(text, name))
+        read(py, Lab::from_json, text, name)
     }
     /// The full experiment with every default, as JSON.
     fn to_json(&self) -> PyResult<String> {

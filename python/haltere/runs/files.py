@@ -68,6 +68,10 @@ class Disk:
         """Opens a file or a folder in order to lock it."""
         return os.open(path, flags, 0o666)
 
+    def close(self, opened: int) -> None:
+        """Closes what :meth:`open` opened, and so gives its lock back."""
+        os.close(opened)
+
     def lock(self, opened: int, operation: int) -> None:
         """``flock``: raises :class:`BlockingIOError` if another holds it."""
         assert fcntl is not None
@@ -176,7 +180,7 @@ class Held:
     def close(self) -> None:
         """Gives the lock back."""
         if self._opened is not None:
-            os.close(self._opened)
+            _disk.close(self._opened)
             self._opened = None
 
 
@@ -230,7 +234,7 @@ def left_behind(scratch: Path) -> Iterator[bool]:
     try:
         yield _lock(opened, shared=False) and not (fresh and elsewhere)
     finally:
-        os.close(opened)
+        _disk.close(opened)
 
 
 def write_atomically(path: Path, data: str | bytes) -> None:
