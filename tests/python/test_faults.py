@@ -319,12 +319,15 @@ def test_names_and_settings_that_are_not_utf_8(small: Path) -> None:
         one_line(done)
 
 
-@pytest.mark.parametrize("place", ["file/below", "file", "/proc/haltere", "/dev/null", "runs-is-a-file", "n" * 300])
+@pytest.mark.parametrize(
+    "place", ["file/below", "file", "/proc/haltere", "/dev/null", "runs-is-a-file", "manifest-is-a-folder", "n" * 300]
+)
 def test_a_wrong_output_place_is_wrong_input(small: Path, place: str) -> None:
     (small.parent / "file").write_text("")
     (small.parent / "runs-is-a-file").mkdir()
     (small.parent / "runs-is-a-file" / "manifest.json").write_text("{}")
     (small.parent / "runs-is-a-file" / "runs").write_text("")
+    (small.parent / "manifest-is-a-folder" / "manifest.json").mkdir(parents=True)
     done = shell(f"haltere run {small.name} --seeds 1 --out {place}", small.parent)
     assert done.returncode == 2, done.stderr
     one_line(done)
@@ -460,3 +463,11 @@ def test_ctrl_c_is_heard_while_a_long_experiment_is_read(small: Path) -> None:
     reader.send_signal(signal.SIGINT)
     told = reader.communicate(timeout=60)[1]
     assert "KeyboardInterrupt" in told and time.monotonic() - began < 2.0, "far less than it takes to read it"
+
+
+def test_a_manifest_of_random_bytes_is_told_in_one_short_line(small: Path) -> None:
+    (small.parent / "out" / "runs").mkdir(parents=True)
+    (small.parent / "out" / "manifest.json").write_bytes(random.Random(19).randbytes(5000))
+    done = shell(f"haltere run {small.name} --seeds 1 --out out", small.parent)
+    line = next(line for line in done.stderr.decode().splitlines() if "manifest" in line)
+    assert done.returncode == 0 and len(line) < 300 and line.endswith("; it is written anew"), line

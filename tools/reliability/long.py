@@ -63,7 +63,9 @@ def wrong_counters(links: pa.Table) -> list[str]:
     for row in links.to_pylist():
         counts = {key: value for key, value in row.items() if isinstance(value, int)}
         wrong += [f"{row['link']}: {key} is {value}" for key, value in counts.items() if not 0 <= value < 1 << 63]
-        dropped = sum(value for key, value in counts.items() if key.startswith("dropped_") and not key.endswith("_after_warmup"))
+        dropped = sum(
+            value for key, value in counts.items() if key.startswith("dropped_") and not key.endswith("_after_warmup")
+        )
         left = row["arrived"] - row["sent"] - dropped
         if not 0 <= left <= row["peak_packets"] + 1:
             wrong.append(f"{row['link']}: {row['arrived']} arrived, {row['sent']} sent, {dropped} dropped, {left} left")

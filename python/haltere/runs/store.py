@@ -271,6 +271,8 @@ class Store:
             return
         if os.path.lexists(where / "runs") and not (where / "runs").is_dir():
             raise InputError(f"{where}: results directory must hold a directory `runs`, got a file of that name")
+        if (where / "manifest.json").is_dir():
+            raise InputError(f"{where}: manifest.json must be a file, got a directory; move it away")
         ours = (where / "manifest.json").exists() or (where / "runs").is_dir()
         # A call that was killed before its first manifest leaves scratch alone.
         if not ours and not all(is_scratch(one) for one in where.iterdir()):
@@ -292,7 +294,7 @@ class Store:
         try:
             manifest = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise self.not_ours(repr(error)) from None
+            raise self.not_ours(f"`{type(error).__name__}: {str(error)[:100]}`") from None
         if not isinstance(manifest, dict):
             raise self.not_ours(f"`{data[:40]!r}`")
         return manifest
