@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// An experiment, read and checked. It never changes.
@@ -34,17 +33,13 @@ fn read(
         return wrap(py, || read(text, name));
     }
     let (text, name) = (text.to_string(), name.to_string());
-    let (send, receive) = std::sync::mpsc::channel();
-    std::thread::spawn(move || send.send(guard(|| read(&text, &name))));
-    let receive = std::sync::Mutex::new(receive);
-    loop {
-        let next = || receive.lock().map(|receive| receive.recv_timeout(Duration::from_millis(50)));
-        match py.detach(next) {
-            Ok(Ok(lab)) => return Ok(Scenario { lab: Arc::new(lab?.map_err(input)?) }),
-            Ok(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
-            _ => return Err(HaltereError::new_err("the thread that reads the experiment ended; this is a bug")),
-        }
+    let reader = std::thread::spawn(move || guard(|| read(&text, &name)));
+    while !reader.is_finished() {
+        py.detach(|| std::thread::sleep(Duration::from_millis(20)));
+        py.check_signals()?;
     }
+    let lab = reader.join().map_err(|_| HaltereError::new_err("the thread that reads the experiment broke"))?;
+    Ok(Scenario { lab: Arc::new(lab?.map_err(input)?) })
 }
 
 fn json(text: &str) -> PyResult<Value> {
