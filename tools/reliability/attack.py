@@ -197,7 +197,7 @@ def records(score: Score, draw: random.Random, folder: Path) -> None:
     """The two JSON files of a store."""
     from haltere.runs.records import seal_of, wrong_in_manifest
 
-    files = corpus("seal")
+    files = corpus("checksum")
     for i in range(5000):
         with score.one(f"checksum file {i}"):
             data = mutated(files, draw)

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     to.add_argument("--seconds", type=float, default=60)
     given = to.parse_args(arguments)
 
-    def seal(data: bytes) -> None:
+    def checksum(data: bytes) -> None:
         seal_of(data, "0" * 32)
 
     def message(data: bytes) -> None:
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         experiment_of(keys.get("experiment", {}))
 
     status = 0
-    for target, exercise in {"seal": seal, "message": message}.items():
+    for target, exercise in {"checksum": checksum, "message": message}.items():
         files, score, end = corpus(target), Score(), time.monotonic() + given.seconds
         draw = random.Random(time.time_ns())
         while time.monotonic() < end and not score.fallen:
