@@ -286,7 +286,7 @@ def playground(score: Score, draw: random.Random, folder: Path) -> None:
                 assert b" 200 " in get(f"/?token={token}", own)[:20]
         with score.one("the end of the playground"):
             server.send_signal(signal.SIGINT)
-            told = server.communicate(timeout=30)[0]
+            told = server.communicate(timeout=60)[0]
             assert "Traceback" not in told, told
     finally:
         server.kill()
