@@ -217,6 +217,9 @@ def schema() -> str:
 def kinds() -> list[str]:
     """The kinds of names: what :func:`names` takes."""
 
+def limits() -> str:
+    """What inputs may hold at most, as JSON: a list of objects with ``input``, ``what``, ``most`` and ``unit``."""
+
 def names(kind: str) -> list[str]:
     """The names of a kind, such as ``queues``: all kinds are in :func:`kinds`."""
 

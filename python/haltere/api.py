@@ -15,6 +15,7 @@ from typing import Any
 
 from . import _core
 from .errors import DeprecatedKeyWarning, HaltereError, InputError
+from .limits import most
 from .runs.files import NotAFile, TooLarge, read_regular
 from .runs.plan import plan_runs, seeds_from
 from .runs.precision import Precision
@@ -31,8 +32,7 @@ def load(path: str | Path) -> Scenario:
     return Scenario.load(path)
 
 
-#: Bytes of an experiment file; the longest that was written by hand has a few thousand.
-_MOST_BYTES = 16 << 20
+_MOST_BYTES = most("size of the file")
 
 
 def _warned(core: _core.Scenario) -> _core.Scenario:

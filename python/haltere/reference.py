@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .catalogue import Entry, Parameter, entries
+from .limits import page as limits_page
 
 __all__ = ["pages", "write"]
 
@@ -63,6 +64,8 @@ def pages() -> dict[str, str]:
         of_kind = [entry for entry in entries() if entry.kind == kind]
         lines = [line for entry in of_kind for line in _indexed(entry)]
         index += [f"## {_title(of_kind[0]) if kind not in _INDEXED else kind.capitalize()}", "\n".join(lines)]
+    out["limits.md"] = f"{_MADE}\n\n{limits_page()}"
+    index += ["## Inputs", "- [limits](limits.md): what an input may hold at most"]
     out["README.md"] = "\n\n".join(index) + "\n"
     return out
 

@@ -420,3 +420,64 @@ fn a_trace_comes_from_its_file_and_travels_with_the_experiment() {
     assert_eq!((plan.links[1].rate, plan.links[1].varying.is_none()), (Some(Rate::from_mbps(10)), true));
     assert!(plan.links[0].watched, "a link that varies is");
 }
+
+/// A chain of that many links as TOML.
+fn long_chain(links: usize) -> String {
+    let link = "  { rate = \"100Mbit\", delay = \"1ms\", queue = \"codel\" },\n".repeat(links);
+    let traffic = format!("[[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n{}\"\n", links + 1);
+    format!("duration = \"1s\"\n[topology.chain]\nlinks = [\n{link}]\n{traffic}")
+}
+
+#[test]
+fn the_time_to_read_a_chain_grows_as_its_length() {
+    // A quadratic reader needs four times as long for twice as many links, and this test takes minutes.
+    let scenario = Scenario::parse(&long_chain(50_000), "long.toml").expect("a long chain");
+    assert_eq!(scenario.plan(1).expect("a plan").links.len(), 100_000);
+    let wrong = long_chain(20_000) + "colour = 3\n";
+    let error = Scenario::parse(&wrong, "long.toml").expect_err("no such key").to_string();
+    assert!(error.starts_with("long.toml:20005: "), "{error}");
+}
+
+#[test]
+fn an_error_has_at_most_a_thousand_characters() {
+    let long = "π".repeat(5000);
+    let text = format!("duration = \"{long}\"\n[topology.dumbbell]\npairs = 1\n");
+    let error = Scenario::parse(&text, "x.toml").expect_err("no duration").to_string();
+    assert!(error.chars().count() <= 1000 && error.starts_with("x.toml:1: ") && error.contains(" ... "), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_an_experiment_names_are_regular_and_of_limited_size() {
+    let folder = std::env::temp_dir().join(format!("haltere-special-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let large = std::fs::File::create(folder.join("large")).expect("a file");
+    large.set_len(haltere_lab::limits::FILE_BYTES + 1).expect("a file with a hole");
+    assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().expect("mkfifo").success());
+    let at = folder.join("x.toml");
+    for (file, why) in [
+        ("/dev/zero", "which is no regular file"),
+        ("pipe", "which is no regular file"),
+        (".", "which is a directory"),
+        ("large", "which has more than 256 MiB"),
+        ("gone", "which does not exist"),
+    ] {
+        for key in ["trace", "sizes"] {
+            let error = Scenario::parse(&naming(key, file), &at.to_string_lossy()).expect_err("refused").to_string();
+            assert!(error.contains(&format!(": {key} must be a file of ")), "{error}");
+            assert!(error.contains(&format!(", got `{file}`, {why}; its name counts from the folder")), "{error}");
+        }
+    }
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// An experiment that names a file under that key.
+fn naming(key: &str, file: &str) -> String {
+    let (trace, rate) =
+        if key == "trace" { (format!("trace = \"{file}\""), "") } else { (String::new(), "rate = \"10Mbit\"") };
+    let sizes = if key == "sizes" { format!("sizes = {{ file = \"{file}\" }}") } else { "sizes = \"cache\"".into() };
+    format!(
+        "duration = \"1s\"\n[topology.dumbbell]\npairs = 1\naccess = {{ rate = \"1Gbit\", delay = \"1ms\" }}\n\
+         bottleneck = {{ delay = \"1ms\", {trace}{rate} }}\n[[traffic]]\nkind = \"poisson\"\n{sizes}\nper_second = 5\n"
+    )
+}

@@ -1,11 +1,12 @@
 //! Scenarios.
 
 use crate::error::{HaltereError, guard, input};
-use haltere_lab::Scenario as Lab;
+use haltere_lab::{Scenario as Lab, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An experiment, read and checked. It never changes.
 #[pyclass(frozen, module = "haltere._core")]
@@ -13,9 +14,32 @@ pub(crate) struct Scenario {
     pub(crate) lab: Arc<Lab>,
 }
 
-fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, haltere_lab::ScenarioError> + Send) -> PyResult<Scenario> {
+fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, ScenarioError> + Send) -> PyResult<Scenario> {
     let lab = py.detach(|| guard(read))?.map_err(input)?;
     Ok(Scenario { lab: Arc::new(lab) })
+}
+
+/// A text of at least so many bytes takes so long to read that Ctrl-C must be heard meanwhile.
+const LONG: usize = 128 << 10;
+
+/// Reads a text. A long one is read by a thread that knows nothing of Python, while this one waits for it or for a signal.
+fn read(
+    py: Python<'_>,
+    read: fn(&str, &str) -> Result<Lab, ScenarioError>,
+    text: &str,
+    name: &str,
+) -> PyResult<Scenario> {
+    if text.len() < LONG {
+        return wrap(py, || read(text, name));
+    }
+    let (text, name) = (text.to_string(), name.to_string());
+    let reader = std::thread::spawn(move || guard(|| read(&text, &name)));
+    while !reader.is_finished() {
+        py.detach(|| std::thread::sleep(Duration::from_millis(20)));
+        py.check_signals()?;
+    }
+    let lab = reader.join().map_err(|_| HaltereError::new_err("the thread that reads the experiment broke"))?;
+    Ok(Scenario { lab: Arc::new(lab?.map_err(input)?) })
 }
 
 fn json(text: &str) -> PyResult<Value> {
@@ -28,13 +52,13 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_toml(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        wrap(py, || Lab::parse(text, name))
+        read(py, Lab::parse, text, name)
     }
     /// Reads an experiment written as JSON.
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_json(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        wrap(py, || Lab::from_json(text, name))
+        read(py, Lab::from_json, text, name)
     }
     /// The full experiment with every default, as JSON.
     fn to_json(&self) -> PyResult<String> {

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from .. import _core
 from ..analysis.measures import Run
 from ..errors import InputError
+from ..limits import most
 from ..worlds import DEFAULT, World
 from ..worlds import world as world_of
 from .build import environment
@@ -28,7 +29,7 @@ __all__ = ["Experiment", "Plan", "plan_runs", "seeds_from"]
 
 
 #: Seeds of a point: the same limit as in an experiment file.
-MOST_SEEDS = 1_000_000
+MOST_SEEDS = most("random seeds")
 
 
 class Experiment(Protocol):

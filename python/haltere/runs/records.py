@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Done", "Failed", "Point", "Seal", "seal_of", "swept", "wrong_in_manifest"]
+__all__ = ["Done", "Failed", "Point", "Seal", "seal_of", "sealed", "swept", "wrong_in_manifest"]
 
 #: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build``, ``files`` and the notes of its world.
 Seal = dict[str, Any]
@@ -51,7 +52,7 @@ def swept(value: Any) -> str:
 
 
 #: The keys of a checksum file that are not notes of a world.
-_OF_THE_STORE = ("build", "files")
+_OF_THE_STORE = ("build", "files", "sha256")
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,12 @@ class Failed:
 _DIGEST, _TABLE = re.compile(r"[0-9a-f]{64}"), re.compile(r"[a-z][a-z0-9_]*\.parquet")
 
 
+def sealed(seal: Seal) -> Seal:
+    """A checksum file with its own checksum: one wrong bit in its digest would otherwise look like another result."""
+    rest = {key: value for key, value in seal.items() if key != "sha256"}
+    return {**rest, "sha256": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
+
+
 def seal_of(data: bytes | None, key: str) -> Seal | None:
     """The checksum file of the run ``key`` in this file. ``None``: there is none, or it is malformed."""
     try:
@@ -113,7 +120,8 @@ def seal_of(data: bytes | None, key: str) -> Seal | None:
     files = seal.get("files")
     if not isinstance(files, dict) or not files or not all(map(_is_file, files.items())):
         return None
-    return seal
+    # Stores of earlier builds have none.
+    return seal if "sha256" not in seal or sealed(seal) == seal else None
 
 
 def _is_file(named: tuple[str, Any]) -> bool:

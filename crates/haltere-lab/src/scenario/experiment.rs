@@ -28,7 +28,7 @@ pub struct Experiment {
     pub warmup: Dur,
     /// How many times the experiment is repeated, each time with another random seed.
     #[serde(default = "ten")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(range(min = 1, max = crate::limits::SEEDS))]
     pub seeds: u32,
     /// How well the means must be known, such as `"2%"`, instead of a number of seeds. See `haltere explain precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

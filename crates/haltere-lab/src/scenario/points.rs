@@ -3,10 +3,8 @@
 use super::sweep::{Grid, Settings};
 use super::{Scenario, build, renamed};
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::POINTS;
 use serde_json::{Map, Value};
-
-/// The most points of one sweep.
-const MAX_POINTS: usize = 100_000;
 
 /// One point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +21,8 @@ impl Scenario {
         let grid = Grid::read(&self.sweep).map_err(|e| self.source.place(e))?;
         let refused =
             |rule: String, got: &str| Err(self.source.place(Fault::new("", "sweep", rule, got).out_of_range()));
-        let Some(total) = grid.size(MAX_POINTS) else {
-            return refused(format!("a grid of at most {MAX_POINTS} points"), "more");
+        let Some(total) = grid.size(POINTS) else {
+            return refused(format!("a grid of at most {POINTS} points"), "more");
         };
         let kept: Vec<Settings> = (0..total).filter_map(|i| grid.settings(i)).collect();
         if kept.is_empty() {
