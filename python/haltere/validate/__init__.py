@@ -22,7 +22,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..runs.progress import Bar
 from ..worlds import DEFAULT, World
-from . import compact, ours, report
+from . import causes, compact, ours, report
 from .compare import Row, compare_case, read_csv, write_csv
 from .load import BadInput, Case, read_directory
 from .measures import Measures
@@ -147,7 +147,12 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
 def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None, rows: str) -> None:
     findings = directory / FINDINGS
     text = report.page(
-        outcome, directory.as_posix().rstrip("/"), figure, findings.read_text() if findings.is_file() else "", rows
+        outcome,
+        directory.as_posix().rstrip("/"),
+        figure,
+        findings.read_text() if findings.is_file() else "",
+        rows,
+        causes.load(directory),
     )
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text.rstrip() + "\n")
