@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 pytest.importorskip("haltere")
 
 from haltere.cli import main as cli
+from haltere.errors import InputError
 from haltere.validate import (
     Outcome,
     _seeds,
+    causes,
     compact,
     compare,
     dynamics,
@@ -26,6 +29,9 @@ from haltere.validate import (
 )
 from haltere.validate.scenario import expand_flows, expand_transfers, normal
 from haltere.validate.tc import NotTranslated, duration, parse_qdisc, rate_bps, size_bytes, time_ns, timer_period_ns
+
+LINUX = Path(__file__).parents[2] / "validation" / "linux"
+"""The results that the page is made of."""
 
 
 def result(**scenario: Any) -> dict[str, Any]:
@@ -588,7 +594,8 @@ def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
         "| all | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
         "<summary>The 1 rows outside</summary>",
         "## What was found out",
-        "**outside**",
+        "- **Not explained** (1 row in set A). `A_x`.",
+        "| +1.000 | 0.250 | not explained |",
         "images/validation.svg",
         "- E_y: Multipath TCP",
     ):
@@ -611,3 +618,50 @@ def test_rows_come_back_from_their_csv_and_make_the_page(tmp_path: Path) -> None
     assert cli(["validate", str(tmp_path), "--rows", str(tmp_path / "rows.csv"), "--page", str(page)]) == 0
     assert "[`rows.csv`](../rows.csv)" in page.read_text()
     assert "| A | 2 | 1 | 50 % |" in page.read_text()
+
+
+def test_the_first_cause_that_fits_stands_beside_a_row(tmp_path: Path) -> None:
+    (tmp_path / causes.CAUSES).write_text(
+        """
+        [[cause]]
+        name = "Something else"
+        scenarios = "B_.*"
+        text = "Not here."
+        [[cause]]
+        name = "Too many drops"
+        scenarios = "A_.*"
+        measures = "loss .*"
+        explained = false
+        text = '''Seen in
+        a series.'''
+        """
+    )
+    why = causes.load(tmp_path)
+    text = report.page(outcome(), "validation/linux", None, "", why=why)
+    assert "- **Too many drops** (1 row in set A, not explained). Seen in a series." in text
+    assert "| +1.000 | 0.250 | not explained: Too many drops |" in text
+    assert "Something else" not in text
+
+
+@pytest.mark.parametrize(
+    ("entry", "error"),
+    [
+        ('name = "x"\nscenarios = "A"', "cause 1: `text` must be given"),
+        ('name = "x"\nscenarios = "("\ntext = "y"', "cause 1: `scenarios` must be a regular expression, got `(`"),
+        ('name = "x"\nscenarios = "A"\ntext = "y"\nwhy = "z"', "cause 1: `why` must be one of"),
+    ],
+)
+def test_a_cause_that_cannot_be_read_is_an_error(tmp_path: Path, entry: str, error: str) -> None:
+    (tmp_path / causes.CAUSES).write_text(f"[[cause]]\n{entry}\n")
+    with pytest.raises(InputError, match=re.escape(error)):
+        causes.load(tmp_path)
+
+
+def test_every_row_outside_of_the_page_has_a_cause_or_is_not_explained() -> None:
+    rows = [row for row in compare.read_csv(LINUX / "rows.csv") if not row.inside]
+    why = causes.load(LINUX)
+    page = (LINUX.parents[1] / "docs" / "validation.md").read_text()
+    for row in rows:
+        told = causes.cause_of(row, why)
+        assert f"| {row.case} | {row.measure}" in page
+        assert f"| {told} |" in page, f"{row.case}, {row.measure}"

@@ -22,7 +22,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..runs.progress import Bar
 from ..worlds import DEFAULT, World
-from . import causes, compact, ours, report
+from . import blind, causes, compact, ours, report
 from .compare import Row, compare_case, read_csv, write_csv
 from .load import BadInput, Case, read_directory
 from .measures import Measures
@@ -139,6 +139,8 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
     if getattr(args, "page", None):
         page = Path(args.page)
         write_csv(outcome.rows, directory / ROWS)
+        if (directory / blind.TRAINING).is_file() and not getattr(args, "rows", None):
+            blind.write_called(blind.confusion(directory), directory / blind.CALLED)
         drawn = report.figure(outcome, page.parent / "images" / "validation.svg")
         rows = os.path.relpath(directory / ROWS, page.parent)
         _write_page(outcome, directory, page, "images/validation.svg" if drawn else None, rows)
@@ -146,11 +148,12 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
 
 def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None, rows: str) -> None:
     findings = directory / FINDINGS
+    parts = [findings.read_text().strip() if findings.is_file() else "", blind.section(directory)]
     text = report.page(
         outcome,
         directory.as_posix().rstrip("/"),
         figure,
-        findings.read_text() if findings.is_file() else "",
+        "\n\n".join(part for part in parts if part),
         rows,
         causes.load(directory),
     )

@@ -4,7 +4,7 @@ Idea: Gong et al., "CCAnalyzer", and Mishra et al., "Nebby" (SIGCOMM 2024): a co
 flight between back-offs. Model: the curve of one flow is cut into windows. A window becomes a few features without a unit,
 so that rate and round-trip time do not matter, and the three nearest training windows decide.
 
-    python -m haltere.validate.blind REFERENCE     writes the training features, validation/linux/blind.csv
+    python -m haltere.validate.blind REFERENCE validation/linux/blind.csv     writes the training features
 
 DCTCP is not a class of its own: without marks it is Reno (RFC 8257 section 3.5).
 """
@@ -25,10 +25,12 @@ import numpy as np
 from . import ours
 from .load import Case, read_directory
 
-__all__ = ["FEATURES", "TRAINING", "Classifier", "confusion", "features", "markdown", "windows"]
+__all__ = ["CALLED", "FEATURES", "TRAINING", "Classifier", "confusion", "features", "markdown", "section", "windows"]
 
 TRAINING = "blind.csv"
 """The training features in the directory of results."""
+CALLED = "blind-called.csv"
+"""What the classifier called our flows when the page was made, in the same directory."""
 FEATURES = ("depth", "back-offs", "quarter", "half", "three_quarters", "variation", "dips", "ripple")
 """What a window of the curve becomes."""
 SAME = {"dctcp": "reno"}
@@ -120,13 +122,16 @@ class Classifier:
         """From the training features in a file."""
         with path.open(newline="") as file:
             lines = [line for line in file if not line.startswith("#")]
-        return Classifier.train((row["control"], [float(row[name]) for name in FEATURES]) for row in csv.DictReader(lines))
+        return Classifier.train(
+            (row["control"], [float(row[name]) for name in FEATURES]) for row in csv.DictReader(lines)
+        )
 
     def name(self, point: Sequence[float]) -> str:
         """The control of a window."""
         distances = np.linalg.norm(self.points - (np.asarray(point) - self.centre) / self.scale, axis=1)
-        nearest = [self.names[i] for i in np.argsort(distances, kind="stable")[:NEIGHBOURS]]
-        return Counter(nearest).most_common(1)[0][0]
+        nearest: list[str] = [self.names[i] for i in np.argsort(distances, kind="stable")[:NEIGHBOURS]]
+        (name, _), *_ = Counter(nearest).most_common(1)
+        return name
 
     def name_flow(self, curve: Sequence[float], per_rtt: float) -> str:
         """The control of a flow: that of most of its windows."""
@@ -195,12 +200,52 @@ def markdown(called: dict[str, Counter[str]]) -> list[str]:
     return lines
 
 
+def write_called(called: dict[str, Counter[str]], path: Path) -> None:
+    """One line for each of our controls and each name that it was called."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["control", "called", "flows"])
+        writer.writerows([one, name, counts[name]] for one, counts in sorted(called.items()) for name in sorted(counts))
+
+
+def read_called(path: Path) -> dict[str, Counter[str]]:
+    """What `write_called` wrote."""
+    called: dict[str, Counter[str]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            called.setdefault(row["control"], Counter())[row["called"]] = int(row["flows"])
+    return called
+
+
+SECTION = """\
+## Blind test
+
+A classifier learned the congestion controls of Linux from the bytes in flight of set D (the shape of the curve between
+back-offs) and then named the controls of our flows, on the link of set D and on two links on which Linux was never measured:
+{links}. It called {right} of {flows} flows by their names. A cell counts flows. Without marks DCTCP is Reno, so `reno` is its name
+here too. `tests/python/test_blind.py` repeats it.
+"""
+
+
+def section(directory: Path) -> str:
+    """The page's section on the blind test; empty if it was never made."""
+    if not (directory / CALLED).is_file():
+        return ""
+    called = read_called(directory / CALLED)
+    right = sum(n for control, counts in called.items() for name, n in counts.items() if is_right(control, name))
+    links = "; ".join(f"{rate} Mbit/s, {rtt:g} ms, {limit} packets" for rate, rtt, limit in LINKS[1:])
+    introduction = SECTION.format(
+        links=links, right=right, flows=sum(sum(counts.values()) for counts in called.values())
+    )
+    return "\n".join([introduction, *markdown(called)])
+
+
 def _training(reference: Path) -> list[tuple[str, str, list[float]]]:
-    rows = []
+    rows: list[tuple[str, str, list[float]]] = []
+    cases = {case.name: case for case in read_directory(reference / "D")}
     for path in sorted((reference / "D").glob("D_*_r*.json")):
         result = json.loads(path.read_text())
-        case = next(case for case in read_directory(reference / "D") if case.name == result["scenario"]["name"].rsplit("_r", 1)[0])
-        control = result["flows"][0]["cc"]
+        case, control = cases[path.stem.rsplit("_r", 1)[0]], result["flows"][0]["cc"]
         rows += [(SAME.get(control, control), path.stem, point) for point in windows(*linux_curve(case, result))]
     return rows
 
@@ -208,7 +253,9 @@ def _training(reference: Path) -> list[tuple[str, str, list[float]]]:
 def main(reference: Path, out: Path) -> None:
     """Writes the training features of a directory of results with the series `unacked`."""
     with out.open("w", newline="") as file:
-        file.write("# Windows of bytes in flight on Linux 6.1 (set D), as features: see python/haltere/validate/blind.py.\n")
+        file.write(
+            "# Windows of bytes in flight on Linux 6.1 (set D), as features: see python/haltere/validate/blind.py.\n"
+        )
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["control", "run", *FEATURES])
         for control, run, point in _training(reference):

@@ -71,7 +71,10 @@ def _cause(path: Path, number: int, entry: dict[str, Any]) -> Cause:
     for needed in ("name", "scenarios", "text"):
         if needed not in entry:
             raise InputError(f"{where}: `{needed}` must be given")
-    cause = Cause(**{name: " ".join(value.split()) if isinstance(value, str) else value for name, value in entry.items()})
+    told: dict[str, Any] = {
+        name: " ".join(value.split()) if isinstance(value, str) else value for name, value in entry.items()
+    }
+    cause = Cause(**told)
     for name, pattern in (("scenarios", cause.scenarios), ("measures", cause.measures)):
         try:
             re.compile(pattern)
