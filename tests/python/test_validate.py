@@ -590,8 +590,8 @@ def test_json_holds_every_row() -> None:
 def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
     text = report.page(outcome(), "validation/linux", "images/validation.svg", "## What was found out\n\nNothing.")
     for part in (
-        "| A | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
-        "| all | 2 | 1 | 50 % | 1 of 1 | 0 of 1 |",
+        "| A | 2 | 1 | 50 % | 0 | 1 of 1 | 0 of 1 |",
+        "| all | 2 | 1 | 50 % | 0 | 1 of 1 | 0 of 1 |",
         "<summary>The 1 rows outside</summary>",
         "## What was found out",
         "- **Not explained** (1 row in set A). `A_x`.",
@@ -665,3 +665,12 @@ def test_every_row_outside_of_the_page_has_a_cause_or_is_not_explained() -> None
         told = causes.cause_of(row, why)
         assert f"| {row.case} | {row.measure}" in page
         assert f"| {told} |" in page, f"{row.case}, {row.measure}"
+
+
+def test_a_row_inside_with_linux_start_times_says_so() -> None:
+    ours_each = [{"loss fwd": 1.1}, {"loss fwd": 3.0}, {"loss fwd": 3.0}]
+    (row,) = compare.compare_case("A", "A_x", [{"loss fwd": 1.0}], ours_each, paired=1)
+    assert not row.inside and row.inside_with_same_starts
+    assert causes.cause_of(row, []) == "Other start times"
+    (row,) = compare.compare_case("A", "A_x", [{"loss fwd": 1.0}], ours_each[1:], paired=1)
+    assert causes.cause_of(row, []) == "not explained"
