@@ -37,6 +37,10 @@ impl Mishapped {
             held_back: Flight::default(),
         }
     }
+    /// Later packets may overtake earlier ones.
+    pub fn reorders(&self) -> bool {
+        self.reorder > 0.0
+    }
     /// The packet, which is due then if nothing else happens to it, joins the packets in flight.
     pub fn launch(&mut self, flight: &mut Flight, due: Time, packet: Packet, pool: &mut Pool) {
         let twice = self.duplicate > 0.0 && self.duplicate_rng.uniform() < self.duplicate;

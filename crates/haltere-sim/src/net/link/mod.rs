@@ -11,7 +11,8 @@
 //! A packet is delivered at or after the end of its transmission, so the flight is not empty while a packet waits. Exceptions: a
 //! packet that is lost on the line or held back, alone on it, or sent [ahead of time](crate::net::ahead), and `handover_at_start`. For these the
 //! pending event is the next dequeue: the end of the transmission, or later if that is allowed.
-//! If a discipline returns packets at a dequeue, its link is eager: it has an event at the end of each transmission, too.
+//! If a discipline returns packets at a dequeue, or the line holds packets back, the link is eager: it has an event at the end of
+//! each transmission, too.
 //!
 //! Tests compare departures, drops, marks, counters and random draws with those of [`haltere_plan::link`].
 //!
@@ -221,7 +222,7 @@ pub(crate) struct Link {
     idle: bool,
     /// The discipline has timers of its own.
     timed: bool,
-    /// The discipline returns packets at a dequeue, so no dequeue may be late.
+    /// The discipline returns packets at a dequeue, or later packets overtake earlier ones, so no dequeue may be late.
     eager: bool,
     /// There is a device ring under the discipline. Stored here so that a delivery need not read another cache line.
     ringed: bool,
@@ -281,7 +282,8 @@ impl Link {
     /// Stores what does not change while the link has this discipline, which is new and empty.
     fn cache_queue_properties(&mut self) {
         self.timed = self.queue.next_timer().is_some();
-        self.eager = self.queue.returns() == Returns::AtDequeue;
+        let reorders = self.mishaps().is_some_and(Mishapped::reorders);
+        self.eager = reorders || self.queue.returns() == Returns::AtDequeue;
         let simple = self.device.is_none() && self.varying().is_none();
         let passes = |len: &u32| simple && self.queue.passes(*len);
         // Mostly all packets pass, or none. Else the limit is found by bisection.
