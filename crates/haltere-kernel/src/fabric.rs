@@ -136,7 +136,7 @@ impl<P: Routed> Fabric<P> {
             if link.from >= plan.nodes || link.to >= plan.nodes {
                 return Err(alloc::format!("{}: its ends must be nodes of the plan", link.name));
             }
-            if link.mishaps.as_ref().is_some_and(|mishaps| mishaps.duplicate > Prob::ZERO) {
+            if link.impairments.as_ref().is_some_and(|impairments| impairments.duplicate > Prob::ZERO) {
                 return Err(alloc::format!(
                     "{}: duplicate must be 0 in the kernel world, which copies no packet",
                     link.name

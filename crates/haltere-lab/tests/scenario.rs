@@ -431,11 +431,11 @@ fn a_link_loses_by_number_doubles_and_reorders() {
         Scenario::parse(&text, "x.toml").expect("an experiment").plan(1).expect("a plan")
     };
     let links = plan(link).links;
-    let there = links[0].mishaps.as_deref().expect("some");
+    let there = links[0].impairments.as_deref().expect("some");
     assert_eq!((&there.lose[..], there.reorder_by), (&[2, 7][..], Dur::from_ms(2)));
     assert_eq!((there.reorder.as_f64(), there.duplicate.as_f64()), (0.1, 0.2));
-    assert!(links[1].mishaps.as_deref().expect("some").lose.is_empty(), "the override is about the way back alone");
-    assert!(plan(r#"{ rate = "10Mbit" }"#).links.iter().all(|link| link.mishaps.is_none()));
+    assert!(links[1].impairments.as_deref().expect("some").lose.is_empty(), "the override is about the way back alone");
+    assert!(plan(r#"{ rate = "10Mbit" }"#).links.iter().all(|link| link.impairments.is_none()));
 }
 
 #[test]

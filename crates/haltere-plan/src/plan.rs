@@ -99,7 +99,7 @@ pub struct LinkPlan {
     /// Least length that a packet takes on the line. A processor with the same work for every packet has that of a full packet.
     pub mpu: Bytes,
     /// What else the line does to packets. `None`: nothing.
-    pub mishaps: Option<Box<Mishaps>>,
+    pub impairments: Option<Box<Impairments>>,
     /// The queue of this link is sampled and reported.
     pub watched: bool,
     /// Median round-trip time, without queues, of the flows over this link, for `bdp`.
@@ -108,7 +108,7 @@ pub struct LinkPlan {
 
 /// What a line does to some packets besides loss by chance.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Mishaps {
+pub struct Impairments {
     /// Probability that a packet is held back by `reorder_by`, so that later packets overtake it.
     pub reorder: Prob,
     /// How long such a packet is held back.
@@ -137,7 +137,7 @@ impl LinkPlan {
             handover_at_start: false,
             burst: Bytes::ZERO,
             mpu: Bytes::ZERO,
-            mishaps: None,
+            impairments: None,
             watched: false,
             rtt: None,
         }

@@ -45,12 +45,12 @@ fn direction(link: Link, path: &str, place: String) -> Result<Direction, Scenari
             return Err(Fault::new(path, "ring", rule, other).out_of_range());
         }
     };
-    check_mishaps(&link, path)?;
+    check_impairments(&link, path)?;
     let varying = varying::of(&link, path)?;
     Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
 }
 
-fn check_mishaps(link: &Link, path: &str) -> Result<(), ScenarioError> {
+fn check_impairments(link: &Link, path: &str) -> Result<(), ScenarioError> {
     if let Some(pair) = link.lose.windows(2).find(|pair| pair[0] >= pair[1]) {
         let got = format!("{} before {}", pair[0], pair[1]);
         return Err(Fault::new(path, "lose", "numbers in ascending order", got).out_of_range());

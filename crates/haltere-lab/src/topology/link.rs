@@ -2,7 +2,7 @@
 
 use super::TraceSpec;
 use crate::scenario::overrides::Overrides;
-use haltere_plan::plan::Mishaps;
+use haltere_plan::plan::Impairments;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 use schemars::JsonSchema;
@@ -95,10 +95,10 @@ impl Default for Link {
 
 impl Link {
     /// What the line does to some packets besides loss by chance.
-    pub(crate) fn mishaps(&self) -> Option<Box<Mishaps>> {
+    pub(crate) fn impairments(&self) -> Option<Box<Impairments>> {
         let any = !self.lose.is_empty() || self.reorder > Prob::ZERO || self.duplicate > Prob::ZERO;
         let Link { reorder, reorder_by, duplicate, .. } = *self;
-        any.then(|| Box::new(Mishaps { reorder, reorder_by, duplicate, lose: self.lose.clone() }))
+        any.then(|| Box::new(Impairments { reorder, reorder_by, duplicate, lose: self.lose.clone() }))
     }
 }
 

@@ -16,7 +16,7 @@
 //! - An idle line saves up a burst: so many bytes of the next busy period take no time. If the rate changes in steps, it saves up
 //!   what it could have carried, at most the burst.
 //! - A line may lose packets of given numbers, deliver packets twice, and hold packets back so that later ones overtake them
-//!   ([`Mishaps`](crate::plan::Mishaps)).
+//!   ([`Impairments`](crate::plan::Impairments)).
 //! - A packet shorter than `mpu` takes as long as one of that length.
 //!
 //! Order at one instant: the discipline's timer, the end of a transmission, an arrival. Deliveries change nothing in the link, and
@@ -35,7 +35,7 @@ mod streams;
 pub use streams::{Stream, Streams};
 
 use crate::headers::FULL_PACKET;
-use crate::plan::{LinkPlan, Mishaps};
+use crate::plan::{Impairments, LinkPlan};
 use crate::record::LinkCounters;
 use crate::rng::Rng;
 use crate::varying::{Burst, Line};
@@ -122,7 +122,7 @@ pub struct Link<P> {
     handover_at_start: bool,
     jitter: Dur,
     loss: Prob,
-    mishaps: Mishaps,
+    impairments: Impairments,
     losses: Losses,
     /// The delay of packets differs, and none may overtake the one before it.
     ordered: bool,
@@ -137,7 +137,7 @@ impl<P: Pkt> Link<P> {
     /// The link of that plan, on which packets have so many bytes of framing, in a run with that seed.
     pub fn new(plan: &LinkPlan, framing: u32, seed: u64) -> Result<Link<P>, ParamError> {
         let varying = plan.varying.as_deref();
-        let mishaps = plan.mishaps.as_deref().cloned().unwrap_or_default();
+        let impairments = plan.impairments.as_deref().cloned().unwrap_or_default();
         Ok(Link {
             queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
@@ -152,8 +152,8 @@ impl<P: Pkt> Link<P> {
             handover_at_start: plan.handover_at_start,
             jitter: plan.jitter,
             loss: plan.loss,
-            losses: Losses::new(mishaps.lose.clone()),
-            mishaps,
+            losses: Losses::new(impairments.lose.clone()),
+            impairments,
             ordered: plan.delay_differs(),
             last_due: Time::ZERO,
             waiting: 0,
@@ -162,7 +162,7 @@ impl<P: Pkt> Link<P> {
     }
     /// The same link, on which a packet is held back by `by` more with that probability, so that later packets overtake it.
     pub fn reordering(mut self, probability: Prob, by: Dur) -> Link<P> {
-        (self.mishaps.reorder, self.mishaps.reorder_by) = (probability, by);
+        (self.impairments.reorder, self.impairments.reorder_by) = (probability, by);
         self
     }
 
@@ -290,10 +290,13 @@ impl<P: Pkt> Link<P> {
             due = self.last_due.max(later(due, self.jitter.mul_f64(self.streams.jitter.uniform())));
             self.last_due = due;
         }
-        let copy =
-            if self.streams.duplicate.chance(self.mishaps.duplicate.as_f64()) { sink.copied(&packet) } else { None };
-        if self.streams.reorder.chance(self.mishaps.reorder.as_f64()) {
-            self.flight.hold_back(later(due, self.mishaps.reorder_by), packet);
+        let copy = if self.streams.duplicate.chance(self.impairments.duplicate.as_f64()) {
+            sink.copied(&packet)
+        } else {
+            None
+        };
+        if self.streams.reorder.chance(self.impairments.reorder.as_f64()) {
+            self.flight.hold_back(later(due, self.impairments.reorder_by), packet);
         } else {
             self.flight.push(due, packet);
         }

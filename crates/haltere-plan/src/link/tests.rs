@@ -154,12 +154,12 @@ fn a_packet_that_is_held_back_is_overtaken() {
     assert!(!seen.delivered.is_sorted_by_key(|(_, number)| *number));
     assert!(seen.delivered.is_sorted_by_key(|(at, _)| *at));
 }
-fn with(mishaps: Mishaps) -> LinkPlan {
-    LinkPlan { mishaps: Some(Box::new(mishaps)), ..plan() }
+fn with(impairments: Impairments) -> LinkPlan {
+    LinkPlan { impairments: Some(Box::new(impairments)), ..plan() }
 }
 #[test]
 fn packets_are_lost_by_their_number() {
-    let plan = with(Mishaps { lose: vec![2, 3, 5], ..Mishaps::default() });
+    let plan = with(Impairments { lose: vec![2, 3, 5], ..Impairments::default() });
     let (seen, mut link) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250); 6]);
     assert_eq!(seen.lost, [1, 2, 4], "the first has number 1");
     assert_eq!(seen.delivered, [(3000, 0), (6000, 3), (8000, 5)], "they take their time on the line");
@@ -167,18 +167,18 @@ fn packets_are_lost_by_their_number() {
 }
 #[test]
 fn a_packet_that_is_delivered_twice_takes_its_time_once() {
-    let plan = with(Mishaps { duplicate: Prob::of(1.0), ..Mishaps::default() });
+    let plan = with(Impairments { duplicate: Prob::of(1.0), ..Impairments::default() });
     let (seen, mut link) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250), (0, 1250)]);
     assert_eq!(seen.delivered, [(3000, 0), (3000, 0), (4000, 1), (4000, 1)]);
     assert_eq!((link.counters(ms(9)).duplicated, link.counters(ms(9)).sent), (2, 2));
 }
 #[test]
 fn the_copy_of_a_packet_that_is_held_back_keeps_its_place() {
-    let plan = with(Mishaps {
+    let plan = with(Impairments {
         duplicate: Prob::of(1.0),
         reorder: Prob::of(1.0),
         reorder_by: Dur::from_ms(7),
-        ..Mishaps::default()
+        ..Impairments::default()
     });
     assert_eq!(delivered(&plan, &[(0, 1250)]), [(3000, 0), (10_000, 0)]);
 }

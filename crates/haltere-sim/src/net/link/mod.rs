@@ -30,12 +30,12 @@ use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
 use haltere_queue::{DropReason, Fate, MarkReason, Qdisc, Queue, Returns};
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
-use mishaps::Mishapped;
+use impairments::ImpairedLine;
 use std::collections::VecDeque;
 
 mod ahead;
 mod change;
-mod mishaps;
+mod impairments;
 
 /// The longest possible packet, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
@@ -171,7 +171,7 @@ struct Extras {
     loss_rng: Rng,
     lost: u64,
     /// What else the line does to packets.
-    mishaps: Option<Box<Mishapped>>,
+    impairments: Option<Box<ImpairedLine>>,
     /// The line, if its rate or delay changes. It replaces the plain one.
     varying: Option<Line>,
     tap: Option<Box<Tap>>,
@@ -191,7 +191,10 @@ impl Extras {
             loss: plan.loss.as_f64(),
             loss_rng: Stream::Loss.rng(seed, &plan.name),
             lost: 0,
-            mishaps: plan.mishaps.as_deref().map(|mishaps| Box::new(Mishapped::new(mishaps, plan, seed))),
+            impairments: plan
+                .impairments
+                .as_deref()
+                .map(|impairments| Box::new(ImpairedLine::new(impairments, plan, seed))),
             varying: plan.varying.as_deref().map(|varying| Line::new(varying, plan.delay)),
             tap: None,
         }
@@ -199,7 +202,7 @@ impl Extras {
     /// True if the link needs them.
     fn matters(&self) -> bool {
         let line = self.handover_at_start || self.burst != Burst::default() || self.mpu > 0 || self.varying.is_some();
-        line || self.mishaps.is_some() || self.ordered || self.loss > 0.0 || self.tap.is_some()
+        line || self.impairments.is_some() || self.ordered || self.loss > 0.0 || self.tap.is_some()
     }
 }
 
@@ -282,7 +285,7 @@ impl Link {
     /// Stores what does not change while the link has this discipline, which is new and empty.
     fn cache_queue_properties(&mut self) {
         self.timed = self.queue.next_timer().is_some();
-        let reorders = self.mishaps().is_some_and(Mishapped::reorders);
+        let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
         self.eager = reorders || self.queue.returns() == Returns::AtDequeue;
         let simple = self.device.is_none() && self.varying().is_none();
         let passes = |len: &u32| simple && self.queue.passes(*len);
@@ -402,9 +405,9 @@ impl Link {
             next = next.min(self.next_dequeue());
         }
         if let Some(extras) = &self.extras
-            && let Some(mishaps) = &extras.mishaps
+            && let Some(impairments) = &extras.impairments
         {
-            next = next.min(flights.due(&mishaps.held_back));
+            next = next.min(flights.due(&impairments.held_back));
         }
         if next >= self.scheduled {
             return Next::Nothing;
@@ -522,7 +525,7 @@ impl Link {
         if let Some(tap) = &mut extras.tap {
             tap.write(start, &packet, pool);
         }
-        let by_number = extras.mishaps.as_mut().is_some_and(|mishaps| mishaps.losses.take());
+        let by_number = extras.impairments.as_mut().is_some_and(|impairments| impairments.losses.take());
         if extras.loss > 0.0 && extras.loss_rng.uniform() < extras.loss || by_number {
             extras.lost += 1;
             pool.give(&packet);
@@ -535,9 +538,9 @@ impl Link {
             extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));
             due = extras.last_due;
         }
-        match &mut extras.mishaps {
+        match &mut extras.impairments {
             None => pool.flights.push(&mut self.flight, due, packet),
-            Some(mishaps) => mishaps.launch(&mut self.flight, due, packet, pool),
+            Some(impairments) => impairments.launch(&mut self.flight, due, packet, pool),
         }
     }
 
@@ -556,7 +559,7 @@ impl Link {
             marked: signals.map_or(0, |signals| signals.marked),
             returned: signals.map_or(0, |signals| signals.returned),
             lost: self.extras.as_ref().map_or(0, |extras| extras.lost),
-            duplicated: self.mishaps().map_or(0, |mishaps| mishaps.duplicated),
+            duplicated: self.impairments().map_or(0, |impairments| impairments.duplicated),
             packet_ns: u128::try_from(packet_ns)
                 .unwrap_or_else(|_| panic!("negative waiting time: {packet_ns} ns for {} packets", self.waiting)),
             peak_packets: counters.peak_packets,

@@ -95,8 +95,8 @@ fn streams(link: &mut Link, plan: &LinkPlan, seed: u64) -> Streams {
     if let Some(extras) = &link.extras {
         (streams.loss, streams.jitter) = (extras.loss_rng.clone(), extras.jitter_rng.clone());
     }
-    if let Some(mishaps) = link.mishaps() {
-        (streams.duplicate, streams.reorder) = (mishaps.duplicate_rng.clone(), mishaps.reorder_rng.clone());
+    if let Some(impairments) = link.impairments() {
+        (streams.duplicate, streams.reorder) = (impairments.duplicate_rng.clone(), impairments.reorder_rng.clone());
     }
     streams
 }

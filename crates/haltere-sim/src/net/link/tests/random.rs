@@ -3,7 +3,7 @@
 //! `HALTERE_LINK_CASES=100000 cargo test -p haltere-sim --lib random` runs so many cases.
 
 use super::*;
-use haltere_plan::plan::Mishaps;
+use haltere_plan::plan::Impairments;
 use haltere_plan::varying::{Steps, Trace};
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ impl Draw {
             plan.loss = Prob::of(self.pick(&[0.01, 0.3, 0.9, 1.0]));
         }
         if self.one_in(3) {
-            plan.mishaps = Some(Box::new(self.mishaps(tidy)));
+            plan.impairments = Some(Box::new(self.impairments(tidy)));
         }
         plan.handover_at_start = self.one_in(3);
         if self.one_in(3) {
@@ -120,13 +120,13 @@ impl Draw {
         plan.queue = self.queue(name, &plan);
         plan
     }
-    fn mishaps(&mut self, tidy: bool) -> Mishaps {
+    fn impairments(&mut self, tidy: bool) -> Impairments {
         let mut number = 0;
         let lose = (0..self.below(10)).map(|_| {
             number += 1 + self.below(30);
             number
         });
-        Mishaps {
+        Impairments {
             lose: lose.collect(),
             reorder: Prob::of(self.pick(&[0.0, 0.01, 0.3, 1.0])),
             reorder_by: if tidy {

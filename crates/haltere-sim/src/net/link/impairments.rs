@@ -6,13 +6,13 @@ use super::Link;
 use crate::net::flight::Flight;
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::link::{Losses, Stream};
-use haltere_plan::plan::{LinkPlan, Mishaps};
+use haltere_plan::plan::{Impairments, LinkPlan};
 use haltere_plan::rng::Rng;
 use haltere_units::{Dur, Time};
 
 /// State of a line that does such things.
 #[derive(Debug)]
-pub(super) struct Mishapped {
+pub(super) struct ImpairedLine {
     pub losses: Losses,
     duplicate: f64,
     pub duplicate_rng: Rng,
@@ -24,15 +24,15 @@ pub(super) struct Mishapped {
     pub held_back: Flight,
 }
 
-impl Mishapped {
-    pub fn new(mishaps: &Mishaps, plan: &LinkPlan, seed: u64) -> Mishapped {
-        Mishapped {
-            losses: Losses::new(mishaps.lose.clone()),
-            duplicate: mishaps.duplicate.as_f64(),
+impl ImpairedLine {
+    pub fn new(impairments: &Impairments, plan: &LinkPlan, seed: u64) -> ImpairedLine {
+        ImpairedLine {
+            losses: Losses::new(impairments.lose.clone()),
+            duplicate: impairments.duplicate.as_f64(),
             duplicate_rng: Stream::Duplicate.rng(seed, &plan.name),
             duplicated: 0,
-            reorder: mishaps.reorder.as_f64(),
-            reorder_by: mishaps.reorder_by,
+            reorder: impairments.reorder.as_f64(),
+            reorder_by: impairments.reorder_by,
             reorder_rng: Stream::Reorder.rng(seed, &plan.name),
             held_back: Flight::default(),
         }
@@ -60,13 +60,13 @@ impl Mishapped {
 
 impl Link {
     /// What the line does to some packets, if anything.
-    pub(super) fn mishaps(&self) -> Option<&Mishapped> {
-        self.extras.as_ref().and_then(|extras| extras.mishaps.as_deref())
+    pub(super) fn impairments(&self) -> Option<&ImpairedLine> {
+        self.extras.as_ref().and_then(|extras| extras.impairments.as_deref())
     }
     /// The packet that was held back until `now`, if there is one.
     #[cold]
     pub(super) fn pop_held_back(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
-        let mishaps = self.extras.as_mut()?.mishaps.as_mut()?;
-        pool.flights.pop(&mut mishaps.held_back, now)
+        let impairments = self.extras.as_mut()?.impairments.as_mut()?;
+        pool.flights.pop(&mut impairments.held_back, now)
     }
 }
