@@ -85,11 +85,13 @@ fn data_is_still_sent_after_the_peers_fin() {
     Script::client("reno").established().run(
         "0    app write endless
          0    >  .  1:10001
-         10   <  F. 1:1 ack 1
+         5    <  .  1:1001 ack 1
+         5    >  .  10001:10001 ack 1001
+         10   <  F. 1001:1001 ack 1
          10   is peer_closed true
-         50   >  .  10001:10001 ack 2
-         100  <  .  2:2 ack 10001
-         100  >  .  10001:30001 ack 2",
+         50   >  .  10001:10001 ack 1002
+         100  <  .  1002:1002 ack 10001
+         100  >  .  10001:30001 ack 1002",
     );
 }
 
