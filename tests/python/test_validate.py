@@ -590,8 +590,8 @@ def test_json_holds_every_row() -> None:
 def test_the_page_names_sets_findings_and_rows_outside(tmp_path: Path) -> None:
     text = report.page(outcome(), "validation/linux", "images/validation.svg", "## What was found out\n\nNothing.")
     for part in (
-        "| A | 2 | 1 | 50 % | 0 | 1 of 1 | 0 of 1 |",
-        "| all | 2 | 1 | 50 % | 0 | 1 of 1 | 0 of 1 |",
+        "| A | 2 | 1 | 50 % |  | 1 of 1 | 0 of 1 |",
+        "| all | 2 | 1 | 50 % |  | 1 of 1 | 0 of 1 |",
         "<summary>The 1 rows outside</summary>",
         "## What was found out",
         "- **Not explained** (1 row in set A). `A_x`.",

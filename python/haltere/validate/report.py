@@ -165,7 +165,8 @@ def by_measure(outcome: Outcome) -> list[str]:
     for group, of in [*((group, outcome.of(group)) for group in outcome.groups()), ("all", outcome)]:
         share = 100 * of.inside / len(of.rows) if of.rows else 0
         counts = " | ".join(_counted(of.rows, COLUMNS[name]) for name in names)
-        same = sum(row.inside_with_same_starts for row in of.rows)
+        known = any(row.same_starts is not None for row in of.rows)
+        same = str(sum(row.inside_with_same_starts for row in of.rows)) if known else ""
         lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {same} | {counts} |")
     return lines
 
