@@ -16,7 +16,7 @@ use haltere_plan::link::{Link, Sink};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::{LinkCounters, LinkRecord, QueueSample};
 use haltere_queue::{DropReason, Pkt, Qdisc};
-use haltere_units::{Dur, Probe, Time};
+use haltere_units::{Dur, Prob, Probe, Time};
 use serde::{Deserialize, Serialize};
 
 /// The parts of a fabric.
@@ -135,6 +135,12 @@ impl<P: Routed> Fabric<P> {
         for link in &plan.links {
             if link.from >= plan.nodes || link.to >= plan.nodes {
                 return Err(alloc::format!("{}: its ends must be nodes of the plan", link.name));
+            }
+            if link.impairments.as_ref().is_some_and(|impairments| impairments.duplicate > Prob::ZERO) {
+                return Err(alloc::format!(
+                    "{}: duplicate must be 0 in the kernel world, which copies no packet",
+                    link.name
+                ));
             }
             links.push(Link::new(link, plan.framing, plan.seed).map_err(|e| e.to_string())?);
         }

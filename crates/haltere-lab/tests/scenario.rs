@@ -480,4 +480,32 @@ fn naming(key: &str, file: &str) -> String {
         "duration = \"1s\"\n[topology.dumbbell]\npairs = 1\naccess = {{ rate = \"1Gbit\", delay = \"1ms\" }}\n\
          bottleneck = {{ delay = \"1ms\", {trace}{rate} }}\n[[traffic]]\nkind = \"poisson\"\n{sizes}\nper_second = 5\n"
     )
+
+#[test]
+fn a_link_loses_by_number_doubles_and_reorders() {
+    let link = r#"{ rate = "10Mbit", lose = [2, 7], reorder = 0.1, reorder_by = "2ms", duplicate = 0.2, reverse = { lose = [] } }"#;
+    let plan = |link: &str| {
+        let text = format!(
+            "duration = \"10s\"\ntopology.chain.links = [{link}]\ntraffic = [{{ kind = \"ping\", from = \"n1\", to = \"n2\" }}]"
+        );
+        Scenario::parse(&text, "x.toml").expect("an experiment").plan(1).expect("a plan")
+    };
+    let links = plan(link).links;
+    let there = links[0].impairments.as_deref().expect("some");
+    assert_eq!((&there.lose[..], there.reorder_by), (&[2, 7][..], Dur::from_ms(2)));
+    assert_eq!((there.reorder.as_f64(), there.duplicate.as_f64()), (0.1, 0.2));
+    assert!(links[1].impairments.as_deref().expect("some").lose.is_empty(), "the override is about the way back alone");
+    assert!(plan(r#"{ rate = "10Mbit" }"#).links.iter().all(|link| link.impairments.is_none()));
+}
+
+#[test]
+fn a_burst_may_stand_beside_a_schedule() {
+    let text = r#"
+        duration = "10s"
+        topology.chain.links = [{ rate = "10Mbit", burst = "3kB", schedule = [{ at = "2s", rate = "5Mbit" }] }]
+        traffic = [{ kind = "ping", from = "n1", to = "n2" }]
+    "#;
+    let plan = Scenario::parse(text, "x.toml").expect("an experiment").plan(1).expect("a plan");
+    assert_eq!(plan.links[0].burst.as_u64(), 3000);
+    assert!(plan.links[0].varying.is_some());
 }

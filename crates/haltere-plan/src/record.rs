@@ -155,6 +155,7 @@ impl LinkRecord {
             marked: end.marked - warmup.marked,
             returned: end.returned - warmup.returned,
             lost: end.lost - warmup.lost,
+            duplicated: end.duplicated - warmup.duplicated,
             packet_ns: end.packet_ns - warmup.packet_ns,
             peak_packets: end.peak_packets,
         };
@@ -183,6 +184,9 @@ pub struct LinkCounters {
     pub returned: u64,
     /// Packets lost on the line.
     pub lost: u64,
+    /// Packets that the line delivered twice.
+    #[serde(default)]
+    pub duplicated: u64,
     /// Integral over time of the packets waiting in the queue, in packet-nanoseconds.
     pub packet_ns: u128,
     /// The most packets that waited.

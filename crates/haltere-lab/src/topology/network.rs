@@ -143,6 +143,7 @@ impl Network {
             handover_at_start: link.handover == Handover::Start,
             burst: link.burst,
             mpu: direction.mpu,
+            impairments: link.impairments(),
             watched,
             rtt: None,
         });

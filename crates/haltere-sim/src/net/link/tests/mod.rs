@@ -54,6 +54,9 @@ impl Sink<Packet> for Deliveries {
     fn returned(&mut self, _packet: &Packet) -> bool {
         true
     }
+    fn copied(&mut self, packet: &Packet) -> Option<Packet> {
+        Some(*packet)
+    }
 }
 
 /// The eager link is driven from event to event, or only when something happens to it: that must not matter.
@@ -91,6 +94,9 @@ fn streams(link: &mut Link, plan: &LinkPlan, seed: u64) -> Streams {
     }
     if let Some(extras) = &link.extras {
         (streams.loss, streams.jitter) = (extras.loss_rng.clone(), extras.jitter_rng.clone());
+    }
+    if let Some(impairments) = link.impairments() {
+        (streams.duplicate, streams.reorder) = (impairments.duplicate_rng.clone(), impairments.reorder_rng.clone());
     }
     streams
 }
