@@ -480,6 +480,7 @@ fn naming(key: &str, file: &str) -> String {
         "duration = \"1s\"\n[topology.dumbbell]\npairs = 1\naccess = {{ rate = \"1Gbit\", delay = \"1ms\" }}\n\
          bottleneck = {{ delay = \"1ms\", {trace}{rate} }}\n[[traffic]]\nkind = \"poisson\"\n{sizes}\nper_second = 5\n"
     )
+}
 
 #[test]
 fn a_link_loses_by_number_doubles_and_reorders() {
