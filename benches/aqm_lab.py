@@ -62,6 +62,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10, help="runs of each cell (default 10)")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default 1)")
     parser.add_argument("--out", type=Path, default=ROOT / "papers" / "aqm-lab" / "ns3.csv", help="the file")
+    parser.add_argument("--control", default="TcpNewReno", help="ns-3's name of the congestion control (default TcpNewReno)")
     parser.add_argument("--always", action="store_true", help="sources that are always on, as in ns-3's benchmark example")
     options = parser.parse_args()
     found = ns3.builds(OWN_NS3)
@@ -70,7 +71,7 @@ def main() -> int:
         return 2
     program = found[0].compile(TARGET / "bench", "aqm_lab")
     print(f"ns-3 {found[0].version}: {found[0].note}", file=sys.stderr)
-    more = ["--always=true"] if options.always else []
+    more = [f"--control={options.control}", *(["--always=true"] if options.always else [])]
     rows: dict[tuple[int, str, int], Row] = {}
     if options.out.exists():
         with options.out.open(newline="") as file:

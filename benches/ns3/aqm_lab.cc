@@ -22,6 +22,7 @@ struct Options
     std::string queue{"pfifo_fast"};
     uint32_t pairs{2};
     uint32_t run{1};
+    std::string control{"TcpNewReno"};
     bool always{false};
 };
 
@@ -170,10 +171,12 @@ main(int argc, char* argv[])
     cmd.AddValue("queue", "pfifo_fast, ared, codel, fq_codel or pie", options.queue);
     cmd.AddValue("pairs", "uploads, and as many downloads", options.pairs);
     cmd.AddValue("run", "number of the run: the seed", options.run);
+    cmd.AddValue("control", "TcpNewReno (the default of ns-3 up to 3.33) or TcpCubic (since 3.34)", options.control);
     cmd.AddValue("always", "the sources are always on", options.always);
     cmd.Parse(argc, argv);
     RngSeedManager::SetSeed(1);
     RngSeedManager::SetRun(options.run);
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName("ns3::" + options.control)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(PAYLOAD));
 
     NodeContainer nodes;
