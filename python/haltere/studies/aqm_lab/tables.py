@@ -72,7 +72,9 @@ def more(cells: Cells, pairs: Sequence[int], given: Given) -> Table:
 
     names = ("p95 RTT (ms)", "goodput (Mbit/s)", "drops", f"queue {WATCHED} (packets)")
     columns = ["pairs", "queue", *(f"{name}, {who}" for name in names for who in ("ours", "ns-3"))]
-    note = "Goodput and drops of both directions together. The queue is the mean of discipline and device ring together."
+    note = (
+        "Goodput and drops of both directions together. The queue is the mean of discipline and device ring together."
+    )
     return Table("more", "What the paper does not print", columns, _rows(pairs, row), note, left=2)
 
 
@@ -112,9 +114,7 @@ def distances(cells: Cells, given: Given) -> Table:
         ours = {key: float(np.mean(cell.of(measure))) for key, cell in cells.items()}
         paper = {key: value for key in cells if (value := given.of_paper(measure, *key)) is not None}
         ns3 = {key: mean.mean for key in cells if (mean := given.of_ns3(measure, *key)) is not None}
-        both = [
-            [(a[key], b[key]) for key in a if key in b] for a, b in ((ours, paper), (ns3, paper), (ours, ns3))
-        ]
+        both = [[(a[key], b[key]) for key in a if key in b] for a, b in ((ours, paper), (ns3, paper), (ours, ns3))]
         counts = f"{len(both[0])}, {len(both[2])}"
         rows.append([label, *(_mean_distance(one, measure == "median_rtt_ms") for one in both), counts])
     columns = ["measure", "ours to paper", "ns-3 to paper", "ours to ns-3", "cells with paper, with ns-3"]
@@ -136,9 +136,7 @@ def inside(cells: Cells, given: Given) -> Table:
                 near["rtt" if rtt else "jain"] += 1
             else:
                 digits, what = (1, "RTT") if rtt else (4, f"Jain's index of {_JAIN[measure]}")
-                far.append(
-                    f"{what}, {LABELS[name]}, {pairs} pairs ({ours:.{digits}f}, ns-3 {theirs.mean:.{digits}f})"
-                )
+                far.append(f"{what}, {LABELS[name]}, {pairs} pairs ({ours:.{digits}f}, ns-3 {theirs.mean:.{digits}f})")
     rows = [
         [f"median RTT within {_RTT_PART:.0%}", f"{near['rtt']} of {len(cells)}"],
         [f"Jain's index within {_JAIN_DISTANCE}", f"{near['jain']} of {2 * len(cells)}"],
