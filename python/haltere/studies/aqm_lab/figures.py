@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
 from ...analysis import measures, stats
 from ...report import plot
