@@ -110,6 +110,10 @@ def _beside(given: Given) -> str:
     return "beside the paper's values and ns-3's" if given.ns3 else "beside the paper's values"
 
 
+def _marks(given: Given) -> str:
+    return " Diamond: paper. Circle: ns-3." if given.ns3 else " Diamond: paper."
+
+
 def medians(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Figure:
     """Table III of the paper as a figure."""
     fig, (axes,) = plot.figure(height=3.4)
@@ -121,7 +125,8 @@ def medians(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Fig
     plot.legend(fig, axes)
     plot.save(fig, stem)
     return Figure(
-        stem.with_suffix(".png"), f"Median ping RTT with 95 % intervals, {_beside(given)} (table III of the paper)."
+        stem.with_suffix(".png"),
+        f"Median ping RTT with 95 % intervals, {_beside(given)} (table III of the paper)." + _marks(given),
     )
 
 
@@ -140,5 +145,5 @@ def fairness(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Fi
     plot.save(fig, stem)
     return Figure(
         stem.with_suffix(".png"),
-        f"Jain's index with 95 % intervals, {_beside(given)} (tables I and II). The two axes differ.",
+        f"Jain's index with 95 % intervals, {_beside(given)} (tables I and II). The two axes differ." + _marks(given),
     )
