@@ -143,16 +143,33 @@ fn tcp_settings_go_from_table_to_entry_to_receiver() {
     let plan = plan(CHAIN);
     let names: Vec<&str> = plan.flows.iter().map(|f| f.name.as_str()).collect();
     assert_eq!(names, ["on_off1:n1>n3", "on_off1:n3>n1", "on_off1:n1>n3#2", "on_off1:n3>n1#2", "ping2"]);
-    let AppPlan::OnOff(OnOffPlan { tcp, rate, chunk, on, off }) = &plan.flows[0].app else {
+    let AppPlan::OnOff(OnOffPlan { tcp, rate, chunk, on, off, begins_off }) = &plan.flows[0].app else {
         panic!("{:?}", plan.flows[0])
     };
-    assert_eq!((*rate, *chunk), (Rate::from_mbps(20), Bytes::new(1000)));
+    assert_eq!((*rate, *chunk, *begins_off), (Rate::from_mbps(20), Bytes::new(1000), false));
     assert_eq!(
         (*on, *off),
         (DurationDistribution::Exponential(Dur::from_secs(2)), DurationDistribution::Constant(Dur::ZERO))
     );
     assert_eq!((tcp.sender.mss, tcp.sender.ack_every), (Bytes::new(1000), 2));
     assert_eq!((tcp.receiver.mss, tcp.receiver.ack_every), (Bytes::new(1000), 1));
+}
+
+#[test]
+fn an_on_off_source_takes_a_normal_law_and_a_first_state() {
+    let text = CHAIN
+        .replace("{ exponential = \"2s\" }", "{ normal = { mean = \"5s\", sd = \"1414ms\" } }")
+        .replace("off = \"0s\"", "off = { normal = { mean = \"8s\", sd = \"1732ms\" } }\n    begin = \"off\"");
+    let plan = plan(&text);
+    let AppPlan::OnOff(OnOffPlan { on, off, begins_off, .. }) = &plan.flows[0].app else { unreachable!() };
+    let normal = |mean, sd| DurationDistribution::Normal(Dur::from_ms(mean), Dur::from_ms(sd));
+    assert_eq!((*on, *off, *begins_off), (normal(5000, 1414), normal(8000, 1732), true));
+    let told = refused(&text.replace("mean = \"5s\"", "mean = \"0s\""));
+    assert!(told.contains("on: normal must be a law with a mean above zero, got 0s"), "{told}");
+    let told = refused(&text.replace(", sd = \"1414ms\"", ", variance = \"2s\""));
+    assert!(told.contains("variance") && told.contains("sd"), "{told}");
+    let told = refused(&text.replace("begin = \"off\"", "begin = \"silent\""));
+    assert!(told.contains("begin must be one of `on`, `off`, got `silent`"), "{told}");
 }
 
 #[test]

@@ -201,6 +201,8 @@ pub enum DurationDistribution {
     Uniform(Dur, Dur),
     /// Pareto with this mean and shape.
     Pareto(Dur, f64),
+    /// Normal with this mean and standard deviation, truncated at zero.
+    Normal(Dur, Dur),
 }
 
 /// What is sampled, and how often; `None`: not at all.

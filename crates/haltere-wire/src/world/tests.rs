@@ -158,12 +158,14 @@ fn an_on_off_source_writes_what_it_should() {
         }
         let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("reno", None) else { unreachable!() };
         let half = haltere_plan::plan::DurationDistribution::Constant(Dur::from_ms(250));
-        let app =
-            AppPlan::OnOff(OnOffPlan { tcp, rate: Rate::from_mbps(4), chunk: Bytes::new(1000), on: half, off: half });
-        let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 5, app)], 3), &quick()).unwrap();
-        // Six times 250 ms of 500 kB/s, less what is under way.
-        let received = outcome.record.flows[0].received;
-        assert!((735_000..=752_000).contains(&received), "{received}");
+        let (rate, chunk) = (Rate::from_mbps(4), Bytes::new(1000));
+        // Six times 250 ms of 500 kB/s; begun off, five times and the 240 ms from 2.76 s on; less what is in flight.
+        for (begins_off, least, most) in [(false, 735_000, 752_000), (true, 725_000, 746_000)] {
+            let source = OnOffPlan { tcp: tcp.clone(), rate, chunk, on: half, off: half, begins_off };
+            let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 5, AppPlan::OnOff(source))], 3), &quick()).unwrap();
+            let received = outcome.record.flows[0].received;
+            assert!((least..=most).contains(&received), "begins off: {begins_off}: {received}");
+        }
     });
 }
 
