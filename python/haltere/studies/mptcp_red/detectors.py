@@ -13,8 +13,8 @@ from ...runs.results import Results
 from .sides import SCHEDULER, Array, column, main_rows
 
 __all__ = [
-    "METHODS", "MSCM", "PAIRS", "PHIS", "RED_CPI", "SBD", "SHARED", "VARIANTS", "Detector", "area", "at_least", "detectors",
-    "fewer_false", "larger_area", "roc",
+    "METHODS", "MSCM", "MSCM_BY_PLACE", "PAIRS", "PHIS", "RED_CPI", "SBD", "SHARED", "VARIANTS", "Detector", "area", "at_least",
+    "detectors", "fewer_false", "larger_area", "roc",
 ]  # fmt: skip
 
 PAIRS = {(0, 1): "A-B", (0, 2): "A-C", (1, 2): "B-C"}
@@ -31,7 +31,7 @@ METHODS = (
     "MSCM at 1 ns",
     "MSCM by place",
 )
-RED_CPI, MSCM, SBD = 1, 2, 3
+RED_CPI, MSCM, SBD, MSCM_BY_PLACE = 1, 2, 3, 8
 #: Variants of RED-CPI, each with the MSCM with which it is compared.
 VARIANTS = ((1, 2), (4, 7), (5, 2), (6, 2), (1, 7), (1, 8))
 #: At 0 every coefficient that is not negative counts, which says nothing of a detector.

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ...analysis import stats
 from ...api import Scenario
 from ...report.document import Table
 from ..base import Finding, Options, readings_table
 from .detectors import detectors
 from .findings import detector_findings, findings
-from .sides import SCHEDULER, Side, less, sides
+from .sides import SCHEDULER, Side, sides
 
 __all__ = ["CROSS", "READINGS", "SEEDS", "Groups", "cross_table", "find", "jitter", "verdict_tables"]
 
@@ -118,11 +120,12 @@ def cross_table(primary: dict[str, Side], others: Mapping[str, dict[str, Side]],
         cells = []
         for path in (1, 2):
             for scheduler in ("redundant", "red"):
-                cells.append(stats.mean(of[scheduler].of("max_srtt_ms", path)).format(0))
-            cells.append(less(of, "max_srtt_ms", (path,), "")[0][1].format(0))
+                cells.append(f"{np.mean(of[scheduler].of('max_srtt_ms', path)):.0f}")
+            both = [of[scheduler].of("max_srtt_ms", path) for scheduler in ("redundant", "red")]
+            cells.append(stats.paired_difference(both[1], both[0]).format(1))
         rows.append([name, *cells])
     columns = ["Mbit/s of the stream"]
-    columns += [f"{path}: {what}" for path in "BC" for what in ("redundant", "RED", "less")]
+    columns += [f"{path}: {what}" for path in "BC" for what in ("redundant", "RED", "difference")]
     note = f"Largest smoothed RTT of a run in ms; {seeds} seeds for each but the primary reading."
     return Table(
         "cross", "What if: the largest delay of B and C with a bounded cross connection", columns, rows, note, left=1

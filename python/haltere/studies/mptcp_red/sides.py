@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...analysis import measures, stats
-from ...analysis.stats import Mean
+from ...analysis import measures
 from ...runs.results import Results
 
-__all__ = ["NAMES", "PATHS", "SCHEDULER", "Array", "Side", "column", "less", "main_rows", "sides"]
+__all__ = ["NAMES", "PATHS", "SCHEDULER", "Array", "Side", "column", "main_rows", "sides"]
 
 Array = NDArray[np.float64]
 
@@ -124,13 +122,3 @@ def sides(results: Results) -> dict[str, Side]:
         warmup = measures.seconds(point.scenario) - measures.span_s(point.scenario)
         _take(found.setdefault(name, Side()), results, run, warmup)
     return found
-
-
-def less(of: dict[str, Side], measure: str, paths: Sequence[int | None], what: str) -> list[tuple[str, Mean]]:
-    """Redundant less RED, seed by seed."""
-    out = []
-    for path in paths:
-        where = "" if path is None else f" of {PATHS[path]}"
-        pair = of["redundant"].of(measure, path), of["red"].of(measure, path)
-        out.append((f"{what}{where}, redundant - RED", stats.paired_difference(*pair)))
-    return out
