@@ -116,11 +116,11 @@ def area(apart: Array, shared: Array) -> float:
 
 
 def roc(apart: Array, shared: Array) -> tuple[Array, Array]:
-    """False and true positive rate at every threshold at which one of them changes by a thousandth."""
+    """False and true positive rate at the thresholds at which one of them has changed by 1/250."""
     cuts = np.unique(np.concatenate([apart, shared]))[::-1]
     rates = [(len(v) - np.searchsorted(np.sort(v), cuts, "left")) / len(v) for v in (apart, shared)]
     false, true = (np.concatenate([[0.0], rate]) for rate in rates)
-    step = np.floor(1000 * false) + 2000 * np.floor(1000 * true)
+    step = np.floor(250 * false) + 1000 * np.floor(250 * true)
     kept = np.concatenate([[True], step[1:] != step[:-1]])
     kept[-1] = True
     return false[kept], true[kept]

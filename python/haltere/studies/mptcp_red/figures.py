@@ -11,7 +11,7 @@ import numpy as np
 from ...analysis import stats
 from ...report import plot
 from ...report.document import Figure
-from .detectors import METHODS, MSCM, PAIRS, PHIS, RED_CPI, SBD, SHARED, Detector, roc
+from .detectors import METHODS, MSCM, MSCM_BY_PLACE, PAIRS, PHIS, RED_CPI, SBD, SHARED, Detector, roc
 from .sides import NAMES, PATHS, Side
 
 __all__ = ["cross", "figures"]
@@ -31,16 +31,17 @@ def figures(folder: Path, sides: dict[str, Side], detectors: Sequence[Detector])
 
 
 def _coefficients(detectors: Sequence[Detector], stem: Path) -> Figure:
-    fig, panels = plot.figure(1, 2, width=7.2, height=3.2, share=True)
+    shown = (RED_CPI, MSCM, MSCM_BY_PLACE)
+    fig, panels = plot.figure(1, len(shown), width=7.2, height=3.2, share=True)
     places = range(1, len(PAIRS) + 1)
-    for axes, method in zip(panels, (RED_CPI, MSCM), strict=True):
+    for axes, method in zip(panels, shown, strict=True):
         values = [detectors[method].all(pair) for pair in PAIRS]
         axes.boxplot(
             [v if len(v) else [math.nan] for v in values],
             showfliers=False,
+            whis=(5, 95),
             widths=0.55,
-            patch_artist=True,
-            boxprops={"facecolor": "#DCE9F3", "edgecolor": plot.PALETTE[0]},
+            boxprops={"color": plot.PALETTE[0]},
             medianprops={"color": plot.PALETTE[1], "linewidth": 1.6},
             whiskerprops={"color": plot.PALETTE[0]},
             capprops={"color": plot.PALETTE[0]},
@@ -54,7 +55,7 @@ def _coefficients(detectors: Sequence[Detector], stem: Path) -> Figure:
                 markersize=5,
                 markerfacecolor="white",
                 markeredgecolor="#222222",
-                label="paper: median",
+                label="paper's text",
             )
             axes.legend(fontsize=8, loc="lower left", frameon=False)
         axes.set_xticks(places, list(PAIRS.values()))
@@ -65,25 +66,28 @@ def _coefficients(detectors: Sequence[Detector], stem: Path) -> Figure:
     plot.save(fig, stem)
     return Figure(
         stem.with_suffix(".png"),
-        "Coefficients by pair under the redundant scheduler, all seeds (figure 6). Box: quartiles; line: median; dashed: phi = 0.8. "
+        "Coefficients by pair under the redundant scheduler, all seeds (figure 6). Box: quartiles; whiskers: 5 and 95 %; dashed: phi = 0.8. "
         "Diamonds: what the paper's text says of RED-CPI. Of MSCM it gives signs only: A-B and A-C negative, B-C positive.",
     )
 
 
 def _detectors(detectors: Sequence[Detector], stem: Path) -> Figure:
     fig, (left, right) = plot.figure(1, 2, width=7.2, height=3.3)
-    for colour, method in zip(plot.PALETTE, (RED_CPI, MSCM), strict=False):
+    for colour, method in zip(plot.PALETTE, (RED_CPI, MSCM, MSCM_BY_PLACE), strict=False):
         one = detectors[method]
-        plot.band(left, PHIS, list(100 * one.false()), METHODS[method], colour)
         apart, shared = np.concatenate(one.apart), np.concatenate(one.shared)
-        if len(apart) and len(shared):
-            false, true = roc(apart, shared)
-            plot.line(right, 100 * false, 100 * true, f"{METHODS[method]} ({np.mean(one.areas()):.3f})", colour)
+        if not len(apart) or not len(shared):
+            continue
+        label = f"{METHODS[method]} (area {np.mean(one.areas()):.3f})"
+        plot.band(left, PHIS, list(100 * one.false()), label, colour)
+        false, true = roc(apart, shared)
+        plot.line(right, 100 * false, 100 * true, label, colour)
     sbd = detectors[SBD]
     apart = np.concatenate([v for pair in PAIRS if pair != SHARED for v in sbd.shares[pair]])
     shared = np.concatenate(sbd.shares[SHARED])
     right.plot([100 * apart.mean()], [100 * shared.mean()], "o", color="#202020", label=METHODS[SBD])
-    left.axvspan(0.8, 0.9, color="#E8E8E8", zorder=0)
+    for phi in (0.8, 0.9):
+        left.axvline(phi, color="#B0B0B0", linewidth=0.8, linestyle="--")
     left.set_xlim(0.03, 1.02)
     right.set_xlim(-2, 102)
     left.set_ylim(bottom=-1)
@@ -92,12 +96,11 @@ def _detectors(detectors: Sequence[Detector], stem: Path) -> Figure:
     left.set_ylabel("false positives (%)")
     right.set_xlabel("false positives (%)")
     right.set_ylabel("true positives (%)")
-    left.legend(fontsize=8, frameon=False, loc="upper right")
-    right.legend(fontsize=8, frameon=False, loc="lower right")
+    plot.legend(fig, right)
     plot.save(fig, stem)
     return Figure(
         stem.with_suffix(".png"),
-        "Left: false positives against phi, mean and range over the seeds; grey: the thresholds that the paper recommends. Right: ROC, "
+        "Left: false positives against phi, mean and range over the seeds; dashed: the range of thresholds that the paper recommends. Right: ROC, "
         "all seeds, with the area under each curve (figure 7). The paper prints no values.",
     )
 
@@ -110,6 +113,7 @@ def _paths(sides: dict[str, Side], stem: Path) -> Figure:
             axes = panels[2 * row + column]
             for path, letter in enumerate(PATHS):
                 plot.cdf(axes, np.concatenate(getattr(sides[name], measure)[path]), letter, plot.PALETTE[path])
+            axes.lines[-1].set_linestyle("--")  # C lies over B
             axes.set_xlabel(label)
             if row == 0:
                 plot.title(axes, NAMES[name])
@@ -162,8 +166,8 @@ def _replicas(sides: dict[str, Side], stem: Path) -> Figure:
 def cross(stem: Path, primary: dict[str, Side], others: Mapping[str, dict[str, Side]]) -> Figure:
     """The largest delay of B and C with cross connections of several rates."""
     fig, panels = plot.figure(1, 2, width=7.2, height=3.2, share=True)
-    each: dict[str, dict[str, Side]] = {"4, cross\nendless": primary}
-    each |= {name.replace(", cross ", ", cross\n"): of for name, of in others.items()}
+    each: dict[str, dict[str, Side]] = {"stream 4\ncross endless": primary}
+    each |= {f"stream {name}".replace(", ", "\n"): of for name, of in others.items()}
 
     def shown(path: int) -> dict[str, list[stats.Mean | None]]:
         return {NAMES[name]: [stats.mean(of[name].of("max_srtt_ms", path)) for of in each.values()] for name in _BOTH}
@@ -171,7 +175,8 @@ def cross(stem: Path, primary: dict[str, Side], others: Mapping[str, dict[str, S
     for axes, path in zip(panels, (1, 2), strict=True):
         plot.bars(axes, list(each), shown(path), {}, plot.colours([NAMES[name] for name in _BOTH]))
         plot.title(axes, f"path {PATHS[path]}")
-        axes.set_xlabel("stream and cross connection (Mbit/s)")
+        axes.set_xlabel("rates in Mbit/s")
+        axes.tick_params(axis="x", labelsize=7.5)
     panels[0].set_ylabel("largest smoothed RTT (ms)")
     panels[0].set_ylim(bottom=0)
     plot.legend(fig, panels[0])

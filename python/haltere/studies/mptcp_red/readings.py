@@ -61,15 +61,15 @@ CROSS: dict[str, Mapping[str, Any]] = {
 }
 #: What is set for each: the paper gives neither the stream nor the queues nor the cross connection's scheduler nor its hosts' noise.
 READINGS: dict[str, dict[str, Mapping[str, Any]]] = {
-    "Rates in Mbit/s of the stream and of a cross connection with a bound": CROSS,
-    "Jitter of a link, and the scheduler": {
+    "rates in Mbit/s of the stream and of a bounded cross connection": CROSS,
+    "jitter of a link, and the scheduler": {
         "no jitter": jitter("0s"),
         "50 us": jitter("50us"),
         "200 us": jitter("200us"),
         "samples where there is room": {_FIRST: {"kind": "red_cpi", "sampling": "opportunity"}},
         "pairwise rule": _red(rule="pairwise"),
     },
-    "Traffic, queues and links": {
+    "traffic, queues and links": {
         "1 Mbit/s": {_MAIN: "1Mbit"},
         "12 Mbit/s": {_MAIN: "12Mbit"},
         "endless": {_MAIN: None},
@@ -109,7 +109,7 @@ def verdict_tables(primary: list[Finding], by_group: Mapping[str, list[Finding]]
         tested = {one.text for one in found}
         table = readings_table([one for one in primary if one.text in tested] + found)
         note = f"{seeds} seeds for each reading but the primary one."
-        out.append(replace(table, name=f"readings-{number}", title=f"What if: {group}", note=note))
+        out.append(replace(table, name=f"readings-{number}", title=f"Verdicts: {group}", note=note))
     return out
 
 
@@ -128,5 +128,5 @@ def cross_table(primary: dict[str, Side], others: Mapping[str, dict[str, Side]],
     columns += [f"{path}: {what}" for path in "BC" for what in ("redundant", "RED", "difference")]
     note = f"Largest smoothed RTT of a run in ms; {seeds} seeds for each but the primary reading."
     return Table(
-        "cross", "What if: the largest delay of B and C with a bounded cross connection", columns, rows, note, left=1
+        "cross", "The largest delay of B and C with a bounded cross connection", columns, rows, note, left=1
     )

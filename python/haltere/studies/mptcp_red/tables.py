@@ -52,13 +52,13 @@ def variant_table(detectors: Sequence[Detector]) -> Table:
         areas = [stats.mean(one.areas()).format(3) for one in (red, mscm)]
         difference = larger_area(red, mscm)
         rows.append([METHODS[ours], METHODS[other], *areas, f"{difference.format(3)}", f"{better} / {worse}"])
-    columns = ["method", "beside", "area", "area of MSCM", "difference", "phis with fewer / more false positives"]
+    columns = ["method", "beside", "area", "area of MSCM", "difference", "fewer / more"]
     note = (
-        "RED-CPI and MSCM without further words: each new sample at 100 us, MSCM paired in time. The last column counts the 16 phis from "
-        "0.05 to 0.8 at which the interval of the difference lies above / below 0."
+        "RED-CPI and MSCM without further words: each new sample at 100 us, MSCM paired in time. The last column counts, of the 16 phis from "
+        "0.05 to 0.8, those at which RED-CPI has fewer / more false positives."
     )
     return Table(
-        "variants", "What if: detectors of other resolutions, samplings and pairings", columns, rows, note, left=2
+        "variants", "Detectors of other resolutions, samplings and pairings", columns, rows, note, left=2
     )
 
 
@@ -85,11 +85,12 @@ def path_table(sides: dict[str, Side]) -> Table:
         "NCAD",
         "NCR",
         "mean SRTT (ms)",
-        "largest SRTT (ms)",
+        "max SRTT (ms)",
         "Mbit/s",
-        "least Mbit/s in a second",
+        "min Mbit/s",
     ]
-    return Table("paths", "Figures 8 to 10 in numbers, a run", columns, rows, left=2)
+    note = "NMR: replicas. NCAD: duplicate ACKs. NCR: retransmissions. min Mbit/s: the least of a second."
+    return Table("paths", "Figures 8 to 10 in numbers, a run", columns, rows, note, left=2)
 
 
 def stream_table(sides: dict[str, Side], cut: dict[str, Side]) -> Table:
