@@ -127,6 +127,4 @@ def cross_table(primary: dict[str, Side], others: Mapping[str, dict[str, Side]],
     columns = ["Mbit/s of the stream"]
     columns += [f"{path}: {what}" for path in "BC" for what in ("redundant", "RED", "difference")]
     note = f"Largest smoothed RTT of a run in ms; {seeds} seeds for each but the primary reading."
-    return Table(
-        "cross", "The largest delay of B and C with a bounded cross connection", columns, rows, note, left=1
-    )
+    return Table("cross", "The largest delay of B and C with a bounded cross connection", columns, rows, note, left=1)

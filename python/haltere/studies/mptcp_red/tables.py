@@ -57,9 +57,7 @@ def variant_table(detectors: Sequence[Detector]) -> Table:
         "RED-CPI and MSCM without further words: each new sample at 100 us, MSCM paired in time. The last column counts, of the 16 phis from "
         "0.05 to 0.8, those at which RED-CPI has fewer / more false positives."
     )
-    return Table(
-        "variants", "Detectors of other resolutions, samplings and pairings", columns, rows, note, left=2
-    )
+    return Table("variants", "Detectors of other resolutions, samplings and pairings", columns, rows, note, left=2)
 
 
 def path_table(sides: dict[str, Side]) -> Table:
