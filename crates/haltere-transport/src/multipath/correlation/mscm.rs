@@ -27,7 +27,8 @@ pub enum Pairing {
 /// Source: J. Liao, J. Wang, T. Li and X. Zhu, "Introducing multipath selection for concurrent multipath transfer in
 /// the future internet", Computer Networks 55 (2011), as Felix et al. use it for comparison (section 5.1).
 ///
-/// Deviations: Liao et al. send probes in step on all paths. Here data is sampled, and samples are aligned in time afterwards.
+/// Deviations: Liao et al. align the delays of two paths in time. Here data segments are the probes, and a sample of the slower path is paired
+/// with the nearest one of the other.
 ///
 /// Known problems: with `pairing = "time"` a pair of paths has no coefficient if one of them has more than 16 times the samples of the
 /// other. With `pairing = "place"` it pairs samples of different times if rates are unequal.
