@@ -148,7 +148,7 @@ def test_the_page_opens_with_the_findings_and_ends_with_what_if(tmp_path: Path) 
     assert len(primary) == 14
     assert all(finding.paper and finding.why and finding.ours for finding in primary)
     names = [table.name for table in outcome.document.tables()]
-    assert names == ["findings", "detectors", "paths", "variants", "cross", "readings-1"]
+    assert names == ["findings", "detectors", "paths", "cross", "variants", "readings-1"]
     assert sorted(p.stem for p in (tmp_path / "figures").glob("*.png")) == [
         "coefficients",
         "cross",

@@ -6,6 +6,8 @@ Redes Heterogeneas sem Fio". `papers/mptcp-red/README.md` says what the paper le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...analysis import measures
@@ -13,7 +15,7 @@ from ...api import Scenario
 from ...report.document import Document, Heading, Text
 from ..base import Finding, Options, Outcome, data, expected, findings_table
 from . import figures, readings, tables
-from .detectors import detectors
+from .detectors import Detector, detectors
 from .findings import detector_findings, findings
 from .sides import Side, sides
 
@@ -23,13 +25,17 @@ ID = "mptcp-red"
 QUICK_SEEDS, QUICK_READING_SEEDS = 10, 5
 
 
-def _further(
-    scenario: Scenario,
-    options: Options,
-    document: Document,
-    primary: list[Finding],
-    runs: dict[str, Side],
-    folder: Path,
+@dataclass
+class Primary:
+    """The runs of the primary reading, and where figures go."""
+
+    sides: dict[str, Side]
+    detectors: list[Detector]
+    folder: Path
+
+
+def _what_if(
+    scenario: Scenario, options: Options, document: Document, primary: Sequence[Finding], ours: Primary
 ) -> list[Finding]:
     """The other readings: their tables, a figure and their findings."""
     most = QUICK_READING_SEEDS if options.quick else readings.SEEDS
@@ -38,12 +44,15 @@ def _further(
     if options.quick:
         name, each = next(iter(groups.items()))
         groups = {name: each}
-    by_group, others = readings.find(scenario, groups, seeds, options)
-    bounded = {name: of for name, of in others.items() if name in readings.CROSS}
-    document.add(readings.cross_table(runs, bounded, seeds))
-    document.add(figures.cross(folder / "cross", runs, bounded))
-    document.add(*readings.verdict_tables(primary, by_group, seeds))
-    return [one for found in by_group.values() for one in found]
+    found = readings.find(scenario, groups, seeds, options)
+    bounded = {name: of for name, of in found.sides.items() if name in readings.CROSS}
+    jitters = {name: of for name, of in found.detectors.items() if name in readings.JITTERS}
+    document.add(Heading("What if"))
+    document.add(readings.cross_table(ours.sides, bounded, seeds))
+    document.add(figures.cross(ours.folder / "cross", ours.sides, bounded))
+    document.add(tables.variant_table(ours.detectors, jitters))
+    document.add(*readings.verdict_tables(primary, found.findings, seeds))
+    return [one for each in found.findings.values() for one in each]
 
 
 def _stream(options: Options, document: Document) -> None:
@@ -67,22 +76,22 @@ def reproduce(options: Options) -> Outcome:
         left_out = "25 of 35 seeds; all readings without a bounded cross connection; the stream under each scheduler"
     seeds = options.seeds if options.seeds is not None else seeds
     results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)
-    runs, found = sides(results), detectors(results)
-    primary = [*detector_findings(found), *findings(runs)]
+    ours = Primary(sides(results), detectors(results), results.directory / "figures")
+    primary = [*detector_findings(ours.detectors), *findings(ours.sides)]
     document = Document(f"mptcp-red: {results.title}")
     document.add(findings_table(primary))
     document.add(
         Text(
             f"{len(results.seeds)} seeds of {measures.seconds(results.points[0].scenario):.0f} s for each scheduler. Intervals are at 95 % over "
-            "the seeds, and every verdict follows from one. A difference with a sign is RED less redundant, or RED-CPI less MSCM. The paper prints no numbers with its figures."
+            "the seeds, and every verdict follows from one. A difference with a sign is RED less redundant, or RED-CPI less MSCM. The paper "
+            "prints no numbers with its figures."
         )
     )
     if left_out:
         document.add(Text(f"Left out by --quick: {left_out}."))
-    document.add(Heading("Figures"), *figures.figures(results.directory / "figures", runs, found))
-    document.add(Heading("Tables"), tables.detector_table(found), tables.path_table(runs))
-    document.add(Heading("What if"), tables.variant_table(found))
-    other = _further(scenario, options, document, primary, runs, results.directory / "figures")
+    document.add(Heading("Figures"), *figures.figures(ours.folder, ours.sides, ours.detectors))
+    document.add(Heading("Tables"), tables.detector_table(ours.detectors), tables.path_table(ours.sides))
+    other = _what_if(scenario, options, document, primary, ours)
     if not options.quick:
         _stream(options, document)
     return Outcome(ID, document, [*primary, *other], left_out)

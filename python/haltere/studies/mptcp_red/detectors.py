@@ -13,7 +13,7 @@ from ...runs.results import Results
 from .sides import SCHEDULER, Array, column, main_rows
 
 __all__ = [
-    "METHODS", "MSCM", "MSCM_BY_PLACE", "PAIRS", "PHIS", "RED_CPI", "SBD", "SHARED", "VARIANTS", "Detector", "area", "at_least",
+    "METHODS", "MSCM", "MSCM_BY_PLACE", "PAIRS", "PHIS", "RED_CPI", "SBD", "SHARED", "VARIANTS", "WITH_OTHER_JITTER", "Detector", "area", "at_least",
     "detectors", "fewer_false", "larger_area", "roc",
 ]  # fmt: skip
 
@@ -33,7 +33,8 @@ METHODS = (
 )
 RED_CPI, MSCM, SBD, MSCM_BY_PLACE = 1, 2, 3, 8
 #: Variants of RED-CPI, each with the MSCM with which it is compared.
-VARIANTS = ((1, 2), (4, 7), (5, 2), (6, 2), (1, 7), (1, 8))
+VARIANTS = ((1, 2), (1, 8), (4, 7), (5, 2), (6, 2), (1, 7))
+WITH_OTHER_JITTER = ((1, 2), (1, 8), (6, 2))
 #: At 0 every coefficient that is not negative counts, which says nothing of a detector.
 PHIS = np.round(np.arange(0.05, 1.001, 0.05), 2)
 #: RFC 8382 has its first verdict after M intervals of 350 ms.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,22 @@ from ...analysis import stats
 from ...api import Scenario
 from ...report.document import Table
 from ..base import Finding, Options, readings_table
-from .detectors import detectors
+from .detectors import Detector, detectors
 from .findings import detector_findings, findings
 from .sides import SCHEDULER, Side, sides
 
-__all__ = ["CROSS", "READINGS", "SEEDS", "Groups", "cross_table", "find", "jitter", "verdict_tables"]
+__all__ = [
+    "CROSS",
+    "JITTERS",
+    "READINGS",
+    "SEEDS",
+    "Found",
+    "Groups",
+    "cross_table",
+    "find",
+    "jitter",
+    "verdict_tables",
+]
 
 #: Readings by group: what each sets.
 Groups = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -59,13 +70,16 @@ CROSS: dict[str, Mapping[str, Any]] = {
     "6, cross 8": _bounded(6, 8),
     "6, cross 10": _bounded(6, 10),
 }
+JITTERS: dict[str, Mapping[str, Any]] = {
+    "no jitter": jitter("0s"),
+    "50 us": jitter("50us"),
+    "200 us": jitter("200us"),
+}
 #: What is set for each: the paper gives neither the stream nor the queues nor the cross connection's scheduler nor its hosts' noise.
 READINGS: dict[str, dict[str, Mapping[str, Any]]] = {
     "rates in Mbit/s of the stream and of a bounded cross connection": CROSS,
     "jitter of a link, and the scheduler": {
-        "no jitter": jitter("0s"),
-        "50 us": jitter("50us"),
-        "200 us": jitter("200us"),
+        **JITTERS,
         "samples where there is room": {_FIRST: {"kind": "red_cpi", "sampling": "opportunity"}},
         "pairwise rule": _red(rule="pairwise"),
     },
@@ -86,23 +100,31 @@ READINGS: dict[str, dict[str, Mapping[str, Any]]] = {
 SEEDS = 10
 
 
-def find(
-    scenario: Scenario, groups: Groups, seeds: int, options: Options
-) -> tuple[dict[str, list[Finding]], dict[str, dict[str, Side]]]:
-    """The findings by group, and the runs of each reading by scheduler."""
-    found: dict[str, list[Finding]] = {}
-    runs: dict[str, dict[str, Side]] = {}
+@dataclass
+class Found:
+    """What came out under the other readings."""
+
+    #: The findings by group of readings.
+    findings: dict[str, list[Finding]] = field(default_factory=dict)
+    #: The runs of each reading by scheduler, and what the detectors said in them.
+    sides: dict[str, dict[str, Side]] = field(default_factory=dict)
+    detectors: dict[str, list[Detector]] = field(default_factory=dict)
+
+
+def find(scenario: Scenario, groups: Groups, seeds: int, options: Options) -> Found:
+    """Runs every reading."""
+    found = Found()
     for group, each in groups.items():
         for name, changes in each.items():
             changed = scenario.with_values(changes)
             results = changed.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)
-            runs[name] = sides(results)
-            here = [*detector_findings(detectors(results), name), *findings(runs[name], name)]
-            found.setdefault(group, []).extend(here)
-    return found, runs
+            found.sides[name], found.detectors[name] = sides(results), detectors(results)
+            here = [*detector_findings(found.detectors[name], name), *findings(found.sides[name], name)]
+            found.findings.setdefault(group, []).extend(here)
+    return found
 
 
-def verdict_tables(primary: list[Finding], by_group: Mapping[str, list[Finding]], seeds: int) -> list[Table]:
+def verdict_tables(primary: Sequence[Finding], by_group: Mapping[str, list[Finding]], seeds: int) -> list[Table]:
     """A table of verdicts for each group of readings."""
     out = []
     for number, (group, found) in enumerate(by_group.items(), 1):

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ...analysis import stats
 from ...report.document import Table
-from .detectors import METHODS, MSCM, PAIRS, RED_CPI, SBD, SHARED, VARIANTS, Detector, fewer_false, larger_area
+from .detectors import (
+    METHODS,
+    MSCM,
+    PAIRS,
+    RED_CPI,
+    SBD,
+    SHARED,
+    VARIANTS,
+    WITH_OTHER_JITTER,
+    Detector,
+    fewer_false,
+    larger_area,
+)
 from .sides import NAMES, PATHS, Array, Side
 
 __all__ = ["detector_table", "path_table", "stream_table", "variant_table"]
@@ -39,10 +51,22 @@ def detector_table(detectors: Sequence[Detector]) -> Table:
     return Table("detectors", "Figures 6 and 7: coefficients and verdicts by pair", columns, rows, note, left=2)
 
 
-def variant_table(detectors: Sequence[Detector]) -> Table:
-    """RED-CPI beside MSCM with other resolutions and pairings."""
+def variant_table(primary: Sequence[Detector], others: Mapping[str, Sequence[Detector]]) -> Table:
+    """RED-CPI beside MSCM with other resolutions and pairings, and some of them with other jitter."""
+    rows = [["100 us", *cells] for cells in _variants(primary, VARIANTS)]
+    for name, detectors in others.items():
+        rows += [[name, *cells] for cells in _variants(detectors, WITH_OTHER_JITTER)]
+    columns = ["jitter", "method", "beside", "area", "area of MSCM", "difference", "fewer / more"]
+    note = (
+        "RED-CPI and MSCM without further words: each new sample at 100 us, MSCM aligned in time. The last column counts, of the 16 phis from "
+        "0.05 to 0.8, those at which RED-CPI has fewer / more false positives."
+    )
+    return Table("variants", "Detectors of other resolutions, samplings and pairings", columns, rows, note, left=3)
+
+
+def _variants(detectors: Sequence[Detector], variants: Sequence[tuple[int, int]]) -> list[list[str]]:
     rows = []
-    for ours, other in VARIANTS:
+    for ours, other in variants:
         red, mscm = detectors[ours], detectors[other]
         if not red.areas() or not mscm.areas():
             continue
@@ -50,14 +74,8 @@ def variant_table(detectors: Sequence[Detector]) -> Table:
         better = sum(one.low > 0 for one in fewer)
         worse = sum(one.high < 0 for one in fewer)
         areas = [stats.mean(one.areas()).format(3) for one in (red, mscm)]
-        difference = larger_area(red, mscm)
-        rows.append([METHODS[ours], METHODS[other], *areas, f"{difference.format(3)}", f"{better} / {worse}"])
-    columns = ["method", "beside", "area", "area of MSCM", "difference", "fewer / more"]
-    note = (
-        "RED-CPI and MSCM without further words: each new sample at 100 us, MSCM paired in time. The last column counts, of the 16 phis from "
-        "0.05 to 0.8, those at which RED-CPI has fewer / more false positives."
-    )
-    return Table("variants", "Detectors of other resolutions, samplings and pairings", columns, rows, note, left=2)
+        rows.append([METHODS[ours], METHODS[other], *areas, larger_area(red, mscm).format(3), f"{better} / {worse}"])
+    return rows
 
 
 def path_table(sides: dict[str, Side]) -> Table:
