@@ -1,20 +1,21 @@
 """Makes the file base of the study: `files.csv`, and the lists of sizes in the experiment files.
 
     python papers/rafle/make_files.py
-    python papers/rafle/make_files.py --tiny 250 --into other      # another base that meets the paper's figures, in a directory of its own
+    python papers/rafle/make_files.py --tiny 250 --into other      # another base, in a directory of its own
 
-The paper prints no sizes, only what follows from them (README.md says how): 564 files of at most 4 MB; 126, 105, 97 and 93 of them
-over 100, 200, 300 and 400 KB; 15.6 MB in the 438 up to 100 KB, of which those up to 16 KB hold about 4 MB. The equal share's times
-T(s) = sum of min(size, s) over 1 Mbit/s, 225.6 to 562.4 s, then fix the files of the second to the fifth bucket at the upper
-end of theirs.
+The paper prints its base as a picture. What follows from its text and tables (README.md says how):
+  564 files; 126, 105, 97 and 93 of them over 100, 200, 300 and 400 KB    the equal-share column of table 2, every file at the middle of its bucket
+  10.7 MB in the 438 files up to 100 KB                                   drop tail's times of table 2 (10.7 to 11.4 MB)
+  3.95 MB in the files up to 16 KB                                        "about one file of the last bucket", whose middle is 3.95 MB
+  237 MB in all                                                           the run passes 1900 s at 1 Mbit/s (figure 4)
 
-Law, with u uniform in (0, 1) from Python's generator seeded with SEED:
-  up to 16 KB       290 files, 16 KB * u^(1/5.7)                  scaled to 3.95 MB in all
-  16 to 100 KB      148 files, 16 KB + 84 KB * u^(1/2.9)          scaled to 11.65 MB in all
-  100 to 400 KB     21, 8 and 4 files of 200, 300 and 400 KB
-  400 to 500 KB     5 files of 500 KB: table 2 has a row for them, their number is ours
-  above             88 files, uniform from 500 KB to 4 MB, the largest set to 4 MB
-The flat tail is what lets the whole base take about 1900 s at 1 Mbit/s, as the paper's figure 4 does.
+Law:
+  up to 16 KB       290 files, 16 KB * u^(1/5.7)                  stretched to 3.95 MB in all
+  16 to 100 KB      148 files, 16 KB + 84 KB * u^1.84             stretched to the rest of 10.7 MB
+  100 to 500 KB     21, 8, 4 and 5 files at the middles of their buckets; the 5 is ours
+  above             88 files, from 500 KB to 4 MB, at the middles of their buckets
+u is uniform in (0, 1), from Python's generator seeded with SEED. Open: how many files have at most 16 KB (248 to about 360 can hold
+3.95 MB), and how the sizes lie above 500 KB. `Base` has a field for each value that the study varies.
 """
 
 from __future__ import annotations
@@ -23,11 +24,28 @@ import argparse
 import csv
 import random
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 SEED = 564
 KB = 1000
+BUCKET = 100 * KB
+SMALL, TINY_BYTES = 438, 3_950 * KB
 HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Base:
+    """What the paper leaves open of the base, as the study reads it."""
+
+    #: Files of at most 16 KB.
+    tiny: int = 290
+    #: Bytes in the files up to 100 KB.
+    first_bucket: int = 10_700 * KB
+    #: Bytes in all files, to within a bucket's width.
+    total: int = 237_000 * KB
+    #: The files of the second to the fifth bucket lie at its upper edge instead of its middle, those above at random.
+    upper_edges: bool = False
 
 
 def fitted(sizes: list[float], low: int, high: int, total: int) -> list[int]:
@@ -48,19 +66,45 @@ def fitted(sizes: list[float], low: int, high: int, total: int) -> list[int]:
     return out
 
 
-def base(tiny_files: int = 290) -> list[int]:
-    """The sizes in bytes, in the order of the table; `tiny_files` of the 438 up to 100 KB have at most 16 KB."""
+def middle(size: float) -> int:
+    """The middle of the bucket of that size."""
+    return int(size // BUCKET) * BUCKET + BUCKET // 2
+
+
+def large(total: int, files: int = 88) -> list[int]:
+    """Files from 500 KB to 4 MB at the middles of their buckets: quantiles of 500 KB + 3.5 MB * u^p, with p by the total."""
+    less, more = 0.2, 5.0
+
+    def at(power: float) -> list[int]:
+        return [middle(500 * KB + 3500 * KB * ((i + 0.5) / files) ** power) for i in range(files)]
+
+    for _ in range(60):
+        between = (less + more) / 2
+        less, more = (between, more) if sum(at(between)) > total else (less, between)
+    return at(more)
+
+
+def base(of: Base = Base()) -> list[int]:  # noqa: B008 (frozen)
+    """The sizes in bytes, in the order of the table."""
     draw = random.Random(SEED)
-    tiny = fitted([16 * KB * draw.random() ** (1 / 5.7) for _ in range(tiny_files)], 100, 16 * KB, 3_950 * KB)
-    small = fitted(
-        [16 * KB + 84 * KB * draw.random() ** (1 / 2.9) for _ in range(438 - tiny_files)], 16_001, 100 * KB, 11_650 * KB
-    )
-    middle = [200 * KB] * 21 + [300 * KB] * 8 + [400 * KB] * 4 + [500 * KB] * 5
-    large = sorted(round(draw.uniform(500 * KB, 4000 * KB)) for _ in range(88))
-    large[-1] = 4000 * KB
-    sizes = [*tiny, *small, *middle, *large]
+    tiny = fitted([16 * KB * draw.random() ** (1 / 5.7) for _ in range(of.tiny)], 100, 16 * KB, TINY_BYTES)
+    power = 1 / 2.9 if of.upper_edges else 1.84
+    between = [16 * KB + 84 * KB * draw.random() ** power for _ in range(SMALL - of.tiny)]
+    small = fitted(between, 16 * KB + 1, 100 * KB, of.first_bucket - TINY_BYTES)
+    edge = 0 if of.upper_edges else -BUCKET // 2
+    middles = [size * KB + edge for size, files in ((200, 21), (300, 8), (400, 4), (500, 5)) for _ in range(files)]
+    if of.upper_edges:
+        rest = sorted(round(draw.uniform(500 * KB, 4000 * KB)) for _ in range(88))
+        rest[-1] = 4000 * KB
+    else:
+        rest = large(of.total - of.first_bucket - sum(middles))
+    sizes = [*tiny, *small, *middles, *rest]
     draw.shuffle(sizes)
     return sizes
+
+
+#: The base that puts the second to the fifth bucket at their upper edges: it meets the equal-share times as sums of min(size, edge).
+UPPER_EDGES = Base(first_bucket=15_600 * KB, upper_edges=True)
 
 
 def write(sizes: list[int], into: Path = HERE) -> None:
@@ -80,8 +124,15 @@ def write(sizes: list[int], into: Path = HERE) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Makes the file base of the study rafle.")
     parser.add_argument(
-        "--tiny", type=int, default=290, help="files of at most 16 KB, 248 to 320 (default: %(default)s)"
+        "--tiny", type=int, default=Base.tiny, help="files of at most 16 KB, 248 to 360 (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--first-bucket",
+        type=int,
+        default=Base.first_bucket // KB,
+        metavar="KB",
+        help="KB in the files up to 100 KB (default: %(default)s)",
     )
     parser.add_argument("--into", type=Path, default=HERE, help="where to write (default: beside this script)")
     args = parser.parse_args()
-    write(base(args.tiny), args.into)
+    write(base(Base(tiny=args.tiny, first_bucket=args.first_bucket * KB)), args.into)
