@@ -18,6 +18,8 @@ __all__ = ["NEAR", "findings", "side"]
 
 #: "Near" the fair share: within this part of it.
 NEAR = 0.25
+#: Below so many seeds the approximation of chi-square is poor.
+LEAST_FOR_DEVIATION = 4
 NOT_NEGOTIATED, EARLY = "hosts do not negotiate ECN", "first 9 s of a run"
 OF_FAIR = "of the fair share"
 
@@ -210,8 +212,8 @@ def _deviation(none: By, red: By) -> Finding:
     }
     text = "Standard deviation of a pair's throughput between runs is about 70 Mbit/s"
     why = "the simulated hosts do not share one PC, which is where the paper's noise must come from"
-    if any(one.n < 2 for one in values.values()):
-        return Finding(text, "cannot be told", "one seed", "about 70 Mbit/s", why)
+    if any(one.n < LEAST_FOR_DEVIATION for one in values.values()):
+        return Finding(text, "cannot be told", "too few seeds", "about 70 Mbit/s", why)
     name, most = max(values.items(), key=lambda one: one[1].sd)
     df = most.n - 1
     low, high = (most.sd * math.sqrt(df / _chi_square(p, df)) for p in (0.975, 0.025))
