@@ -164,8 +164,7 @@ def _fewer_each(none: By, red: By) -> Finding:
         mean: dict[int, Any] = {n: np.mean([cell.mbit[c] for c in STUDIED], axis=0) for n, cell in by.items()}
         numbers = sorted(mean)
         steps += [
-            (f"{name}, {a} less {b} pairs", stats.paired_difference(mean[a], mean[b]))
-            for a, b in pairwise(numbers)
+            (f"{name}, {a} less {b} pairs", stats.paired_difference(mean[a], mean[b])) for a, b in pairwise(numbers)
         ]
     verdict, decided = judge(steps)
     return Finding("A pair gets less the more pairs there are", verdict, f"{decided} Mbit/s", "words only", "the link's rate is shared")  # fmt: skip
