@@ -182,7 +182,7 @@ def _second(study: Study, reading: str, label: str) -> list[Finding]:
             same,
             f"less or more than drop tail in %: {_listed(above)}",
             "picture",
-            "drop tail's losses make some long flows faster than others, so more of them end within the run",
+            "the link is busy under every queue; where fewer files are done, more are sent in part",
             label,
         ),
         Finding(
