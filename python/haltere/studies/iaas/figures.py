@@ -54,7 +54,7 @@ def over_time(cells: Cells, case: str, stem: Path) -> Figure:
             runs = [run[:length] / fair_mbit(pairs) for run in cell.over_time[control]]
             plot.band(axes, np.arange(length) + 0.5, runs, LABELS[control], colour)
         axes.axhline(1.0, color="#222222", linestyle="--", linewidth=0.9)
-        axes.axvspan(1, 9, color="#EEEEEE", linewidth=0, zorder=0)
+        axes.axvline(9.0, color="#222222", linestyle="--", linewidth=0.9)
         axes.set_xlabel("time (s)")
         axes.margins(x=0)
         axes.set_ylim(bottom=0)
@@ -62,7 +62,7 @@ def over_time(cells: Cells, case: str, stem: Path) -> Figure:
     panels[0].set_ylabel("throughput / fair share")
     plot.legend(fig, panels[0])
     plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), f"Throughput over the fair share in every second, {CASES[case]}: mean over the seeds, shaded from the lowest to the highest. Grey: the first 9 s.")  # fmt: skip
+    return Figure(stem.with_suffix(".png"), f"Throughput over the fair share in every second, {CASES[case]}: mean over the seeds, shaded from the lowest to the highest. Dashed: the fair share, and the end of the first 9 s.")  # fmt: skip
 
 
 def round_trips(cells: Cells, stem: Path) -> Figure:

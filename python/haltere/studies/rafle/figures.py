@@ -142,9 +142,9 @@ def _steady(study: Study) -> Figure:
     )
     panels[0].set_ylabel("tasks with a data connection")
     for axes in panels:
-        axes.axvspan(0.0, 1000.0, color="#EEEEEE", linewidth=0, zorder=0)
+        axes.axvline(STEADY_S[0], color="#222222", linestyle="--", linewidth=0.8)
         axes.set_ylim(bottom=0)
-    caption = "Of 300 tasks at a time, those whose data connection is open (figure 6). Grey: before the measurement."
+    caption = "Of 300 tasks at a time, those whose data connection is open (figure 6). Dashed: the measurement begins."
     return _saved(fig, panels, _stem(study, "steady"), caption)
 
 
@@ -171,9 +171,9 @@ def _served(study: Study) -> Figure:
             for place, window in enumerate(WINDOWS_S):
                 part = np.mean([_class_counts(t, *window) for t in tasks], axis=0)
                 axes.plot(x + (place - 1) * 0.055, part, "o", markersize=2.2, markerfacecolor="none", markeredgewidth=0.7, markeredgecolor=SHADES[kind])  # fmt: skip
-        axes.set_yscale("symlog", linthresh=1.0)
+        axes.set_yscale("log")
         axes.yaxis.set_major_formatter(plot.plain_number())
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0.1, 2000)
         axes.set_xticks(range(len(groups)), groups)
         axes.tick_params(axis="x", length=0)
         axes.grid(False, axis="x")
@@ -241,7 +241,7 @@ def _steady_gains(study: Study) -> Figure:
     fig, (axes,) = plot.figure(1, 1, width=5.6, height=3.2)
     x = np.arange(len(names), dtype=np.float64)
     low, high = chance_of_gain(study.sizes, (STEADY_S[1] - STEADY_S[0]) * study.rate_bps / 8, 3)
-    axes.axhspan(low, high, color="#EEEEEE", linewidth=0, zorder=0, label="two equal queues, three runs (95 %)")
+    axes.fill_between([-0.5, len(names) - 0.5], low, high, color="#E4E4E4", linewidth=0, zorder=0, label="two equal queues, three runs (95 %)")  # fmt: skip
     _points(axes, x - 0.1, [stats.mean(study.steady_gains(PRIMARY, n)) for n in names], plot.PALETTE[0], "Ours")
     _paper(axes, x + 0.1, [study.given["table4"][n] for n in names])
     axes.axhline(0, color="#222222", linewidth=0.8)
@@ -261,13 +261,15 @@ def changes(study: Study) -> Figure:
     y = np.arange(len(rows), dtype=np.float64)
     values = [study.rafle_less_ideal(cells)[1] for cells in rows.values()]
     halves = [0.0 if np.isnan(v.half) else v.half for v in values]
-    axes.axvspan(-5, 5, color="#EEEEEE", linewidth=0, zorder=0)
-    axes.axvline(0, color="#222222", linewidth=0.8)
-    axes.errorbar([v.mean for v in values], y, xerr=halves, fmt="s", markersize=5, color=plot.PALETTE[0], elinewidth=1.2, capsize=3)  # fmt: skip
+    for edge in (-5, 5):
+        axes.axvline(edge, color="#222222", linestyle="--", linewidth=0.8)
+    axes.hlines(y, [v.mean - h for v, h in zip(values, halves, strict=True)], [v.mean + h for v, h in zip(values, halves, strict=True)], color=plot.PALETTE[0], linewidth=1.4)  # fmt: skip
+    axes.plot([v.mean for v in values], y, "s", markersize=5, color=plot.PALETTE[0], linestyle="none", label="Ours")
+    axes.plot([-0.4], [0], "D", markersize=5, markerfacecolor="white", markeredgecolor="#222222", linestyle="none", label="Paper")  # fmt: skip
     axes.set_yticks(y, list(rows))
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(False, axis="y")
     axes.set_xlabel("RAFLE less ideal under round robin (% of ideal's time)")
     plot.save(fig, _stem(study, "changes"))
-    caption = "What if: time of files up to 100 KB with RAFLE less ideal's under round robin, by change. Grey: equal within 5 %, as the paper found."
+    caption = "What if: time of files up to 100 KB with RAFLE less ideal's under round robin, by change. Dashed: equal within 5 %."
     return Figure(_stem(study, "changes").with_suffix(".png"), caption)
