@@ -172,7 +172,8 @@ def _served(study: Study) -> Figure:
                 part = np.mean([_class_counts(t, *window) for t in tasks], axis=0)
                 axes.plot(x + (place - 1) * 0.055, part, "o", markersize=2.2, markerfacecolor="none", markeredgewidth=0.7, markeredgecolor=SHADES[kind])  # fmt: skip
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(plot.plain_number())
+        axes.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1000"])
+        axes.minorticks_off()
         axes.set_ylim(0.1, 2000)
         axes.set_xticks(range(len(groups)), groups)
         axes.tick_params(axis="x", length=0)
