@@ -13,7 +13,7 @@ import csv
 import re
 from pathlib import Path
 
-from haltere.studies.rafle.file_base import KB, PAPERS, Base, sizes
+from haltere.studies.rafle.file_base import AS_READ, KB, Base, sizes
 
 HERE = Path(__file__).resolve().parent
 
@@ -35,12 +35,12 @@ def write(files: list[int], into: Path = HERE) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Writes the file base of the study rafle.")
     parser.add_argument(
-        "--tiny", type=int, default=PAPERS.tiny, help="files of at most 16 KB, 248 to 360 (default: %(default)s)"
+        "--tiny", type=int, default=AS_READ.tiny, help="files of at most 16 KB, 248 to 360 (default: %(default)s)"
     )
     parser.add_argument(
         "--first-bucket",
         type=int,
-        default=PAPERS.first_bucket // KB,
+        default=AS_READ.first_bucket // KB,
         metavar="KB",
         help="KB in the files up to 100 KB (default: %(default)s)",
     )

@@ -15,7 +15,7 @@ from haltere.analysis.stats import Mean
 from haltere.errors import InputError
 from haltere.studies import Options, data, expected, rafle
 from haltere.studies.rafle import router
-from haltere.studies.rafle.file_base import PAPERS, UPPER_EDGES, Base
+from haltere.studies.rafle.file_base import AS_READ, UPPER_EDGES, Base
 from haltere.studies.rafle.file_base import sizes as base
 from haltere.studies.rafle.findings import within
 from haltere.studies.rafle.router import CHANGES, PRIMARY, READINGS, queue, values
@@ -81,7 +81,7 @@ def test_other_bases_differ_only_in_what_is_open() -> None:
 
 
 def test_table_and_experiment_files_are_what_the_script_makes(sizes: list[int]) -> None:
-    assert base(PAPERS) == sizes
+    assert base(AS_READ) == sizes
     for name in ("simultaneous.toml", "steady.toml"):
         experiment = tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
         assert [int(text.removesuffix("B")) for text in experiment["traffic"][0]["files"]] == sizes

@@ -19,7 +19,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-__all__ = ["PAPERS", "UPPER_EDGES", "Base", "sizes"]
+__all__ = ["AS_READ", "UPPER_EDGES", "Base", "sizes"]
 
 SEED = 564
 KB = 1000
@@ -44,12 +44,13 @@ class Base:
     """The second to the fifth bucket lie at their upper edges instead of their middles, the files above at random."""
 
 
-PAPERS = Base()
+#: The base of the primary reading.
+AS_READ = Base()
 #: Meets the equal-share times as sums of min(size, edge): files at upper edges, and 15.6 MB in the first bucket.
 UPPER_EDGES = Base(first_bucket=15_600 * KB, upper_edges=True)
 
 
-def sizes(base: Base = PAPERS) -> list[int]:
+def sizes(base: Base = AS_READ) -> list[int]:
     """The sizes in bytes, in the order of the table."""
     draw = random.Random(SEED)
     tiny = _fitted([16 * KB * draw.random() ** (1 / 5.7) for _ in range(base.tiny)], 100, 16 * KB, TINY_BYTES)

@@ -52,7 +52,7 @@ class Reading:
     initial_rto: str = "3s"
     starts: str = "1ms"
     """The tasks start within this time."""
-    base: Base = file_base.PAPERS
+    base: Base = file_base.AS_READ
 
 
 PRIMARY = "c"
@@ -91,7 +91,7 @@ def values(reading: Reading) -> dict[str, Any]:
         "tcp.initial_rto": reading.initial_rto,
         "traffic[0].jitter": reading.starts,
     }
-    if reading.base != file_base.PAPERS:
+    if reading.base != file_base.AS_READ:
         out["traffic[0].files"] = [f"{size}B" for size in file_base.sizes(reading.base)]
     return out
 
