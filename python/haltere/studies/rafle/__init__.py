@@ -12,7 +12,7 @@ from typing import Any
 
 from ...api import Scenario
 from ...errors import InputError
-from ...report.document import Document, Heading, Text
+from ...report.document import Bullets, Document, Heading, Text
 from ..base import Options, Outcome, data, expected, findings_table, readings_table
 from . import figures, tables
 from .findings import findings
@@ -121,7 +121,8 @@ def _outcome(study: Study) -> Outcome:
     document.add(Heading("Figures"), *figures.of_all(study))
     document.add(Heading("Tables"), *tables.of_all(study))
     if len(study.readings) > 1 or study.changes:
-        document.add(Heading("What if"), readings_table(found))
+        meanings = [f"({one}) {READINGS[one].meaning}" for one in study.readings]
+        document.add(Heading("What if"), Bullets(meanings), readings_table(found))
         document.add(tables.by_reading(study, "mean"), tables.by_reading(study, "served"))
         if study.changes:
             document.add(figures.changes(study), tables.by_change(study))

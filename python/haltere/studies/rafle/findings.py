@@ -10,7 +10,7 @@ import numpy as np
 from ...analysis import stats
 from ...analysis.stats import Mean
 from ..base import Finding, Verdict, judge, judge_size
-from .router import DROP_TAIL, LABELS, PAPERS, PRIMARY, READINGS, SERVICES
+from .router import DROP_TAIL, LABELS, PAPERS, PRIMARY, SERVICES
 from .study import EARLY_S, Study, deviation_above
 from .tasks import bucket_mean, bucket_sd, chance_of_contrast, last_end
 
@@ -25,7 +25,7 @@ def findings(study: Study) -> list[Finding]:
     """The findings in the primary reading, then the same under the other readings."""
     found = []
     for reading in study.readings:
-        label = "" if reading == PRIMARY else READINGS[reading].meaning
+        label = "" if reading == PRIMARY else f"({reading})"
         found += _first(study, reading, label)
         if any(one == reading for one, _ in study.second):
             found += _second(study, reading, label)

@@ -61,9 +61,9 @@ _C = Reading("every queue holds 1000 packets, Click's default: one in drop tail,
 #: The primary reading, and the readings under which every finding is judged again.
 READINGS = {
     PRIMARY: _C,
-    "a": replace(_C, meaning="(a) queues that never drop", single=ROOMY, each=ROOMY),
-    "b": replace(_C, meaning="(b) one bound of 1000 packets over both classes, before them", together=CLICKS, each=ROOMY),
-    "c10": replace(_C, meaning="(c) with today's kernel: initial window 10, initial timeout 1 s", initial_window=10, initial_rto="1s"),
+    "a": replace(_C, meaning="queues that never drop", single=ROOMY, each=ROOMY),
+    "b": replace(_C, meaning="one bound of 1000 packets over both classes, which drops before them", together=CLICKS, each=ROOMY),
+    "c10": replace(_C, meaning="as c with today's kernel: initial window 10, initial timeout 1 s", initial_window=10, initial_rto="1s"),
 }  # fmt: skip
 
 #: One change each to the primary reading, for experiment 1.
