@@ -40,7 +40,7 @@ def report(results: Results, others: Results | None = None, left_out: str = "") 
     document = Document(f"iaas: {results.title}")
     document.add(
         Text(
-            f"{len(results.seeds)} seeds of {seconds:.0f} s for each of {len(results.points)} cells, {len(STUDIED)} controls in equal shares, RTT {READ_AT_MS:g} ms; the first "
+            f"Seeds: {len(results.seeds)}, of {seconds:.0f} s each, for each of {len(results.points)} cells, {len(STUDIED)} controls in equal shares, RTT {READ_AT_MS:g} ms; the first "
             f"{measures.warmup_s(results.points[0].scenario):.0f} s are left out. Means over the seeds with 95 % intervals. The paper's figures have no numbers."
         )
     )

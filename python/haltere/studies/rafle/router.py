@@ -78,7 +78,7 @@ CHANGES = {
     "320 files up to 16 KB": replace(_C, base=Base(tiny=320)),
     "350 files up to 16 KB": replace(_C, base=Base(tiny=350)),
     "11.3 MB up to 100 KB": replace(_C, base=Base(first_bucket=11_300_000)),
-    "upper edges, 15.6 MB up to 100 KB": replace(_C, base=file_base.UPPER_EDGES),
+    "upper edges, 15.6 MB": replace(_C, base=file_base.UPPER_EDGES),
     "queues of 500 packets": replace(_C, single="500p", each="500p"),
     "queues of 2000 packets": replace(_C, single="2000p", each="2000p"),
 }
