@@ -43,6 +43,20 @@ fn a_lost_syn_is_repeated_after_one_two_and_four_seconds() {
 }
 
 #[test]
+fn a_lost_syn_is_repeated_after_the_initial_timeout_and_its_doubles() {
+    let mut s = Setup::new("reno");
+    s.tcp.iter_mut().for_each(|tcp| tcp.initial_rto = Dur::from_secs(3));
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap { lose: n < 2, ..Mishap::default() }));
+    let mut p = Pipe::new(s);
+    p.trace = Some(Vec::new());
+    p.open();
+    p.run_until(ms(10_000));
+    assert!(p.ends[0].is_established());
+    let sent: Vec<_> = p.trace.take().unwrap().iter().filter(|t| t.1 == 0).map(|t| t.0).take(3).collect();
+    assert_eq!(sent, [ms(0), ms(3000), ms(9000)]);
+}
+
+#[test]
 fn the_wait_after_a_lost_syn_is_bounded_as_every_timeout_is() {
     let mut s = Setup::new("reno");
     s.tcp.iter_mut().for_each(|tcp| tcp.max_rto = Dur::from_secs(2));

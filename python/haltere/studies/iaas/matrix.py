@@ -21,11 +21,16 @@ from ...report import plot
 from ...report.document import Document, Figure, Heading, Table, Text
 from ...runs.results import Results
 from ..base import Finding, Options, Outcome, data, findings_table, judge
-from .common import CASES, ID, LABELS, shorter
+from .common import ID, LABELS, shorter
 
 __all__ = ["reproduce"]
 
 CONTROLS = ("cubic", "reno", "bbr", "vegas", "dctcp", "bbr3")
+CASES = {
+    "1bdp": "no ECN, drop tail of 1 BDP",
+    "1000p": "no ECN, drop tail of 1000 packets",
+    "red": "ECN, RED",
+}
 # As Linux has it, as in the study's own files.
 CUBIC: Mapping[str, Any] = {"kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13"}
 ALONE = "alone"
