@@ -57,7 +57,7 @@ fn record() -> Record {
         sender_at_warmup: Some((&info(2)).into()),
         ..FlowRecord::default()
     };
-    let link = LinkRecord { total: counters(2), after_warmup: counters(1) };
+    let link = LinkRecord { total: counters(2), after_warmup: counters(1), ..LinkRecord::default() };
     let at = Time::from_ns;
     let flow = |at, control| FlowSample { at, flow: 0, received: 7, sender: info(0), control };
     let queue = |link, vars| QueueSample {

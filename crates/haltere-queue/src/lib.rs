@@ -13,6 +13,7 @@
 //! | [`fq_codel`] | the same for each flow, flows served in turn |
 //! | [`pie`] | a controller on the delay, at arrival |
 //! | [`threshold`] | the instantaneous queue (DCTCP), with hysteresis and returned packets |
+//! | [`input_buffer`] | a full buffer that blocks the sockets before it (BMv2) |
 //! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
 //! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
 //!
@@ -71,6 +72,7 @@ haltere_units::registry! {
     fq_codel => FqCodel<P>, boxed;
     pie => Pie<P>, boxed;
     threshold => Threshold<P>, boxed;
+    input_buffer => InputBuffer<P>, boxed;
     classed => Classed<P>, boxed;
     rafle => Rafle<P>, boxed;
 }

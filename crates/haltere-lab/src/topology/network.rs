@@ -144,6 +144,8 @@ impl Network {
             burst: link.burst,
             mpu: direction.mpu,
             watched,
+            count_depths: false,
+            returned_at: None,
             rtt: None,
         });
         self.places.push(direction.place.clone());
