@@ -121,6 +121,18 @@ fn links_tell_utilisation_mean_queue_and_drops_after_the_warm_up() {
 }
 
 #[test]
+fn depths_at_dequeue_are_a_table_if_the_plan_asks_for_them() {
+    assert!(table::tables(&plan(), &record()).iter().all(|(name, _)| *name != "depths"));
+    let (mut plan, mut record) = (plan(), record());
+    plan.links[0].count_depths = true;
+    [2, 0, 2].into_iter().for_each(|depth| record.links[0].depths.count(depth));
+    let tables = table::tables(&plan, &record);
+    let depths = get(&tables, "depths");
+    assert_eq!(counts(depths, "depth"), [Some(0), Some(2)]);
+    assert_eq!(counts(depths, "packets"), [Some(1), Some(2)]);
+}
+
+#[test]
 fn inner_variables_are_nullable_columns_and_never_hide_another() {
     let tables = table::tables(&plan(), &record());
     let flows = get(&tables, "flow_series");

@@ -151,6 +151,13 @@ impl Network {
         self.places.push(direction.place.clone());
     }
 
+    /// Copies that the queue of the last link returns to their senders start at that node.
+    pub(crate) fn return_at(&mut self, node: usize) {
+        if let Some(link) = self.links.last_mut() {
+            link.returned_at = Some(node);
+        }
+    }
+
     /// The paths of all flows; a flow whose ends do not reach each other is an error.
     pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<Path>, ScenarioError> {
         let mut routes = Routes::new(self.nodes.len(), self.links.iter().map(|l| (l.from, l.to, l.delay)));

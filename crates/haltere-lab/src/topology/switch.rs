@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 /// The switch is two nodes: packets enter at `switch` and leave from `switch.out`. The processor is the link
 /// `switch>switch.out` between them. Packets that its queue returns to their sender start at `switch`, so they pass the processor, too.
 ///
-/// With `egress_threads` the switch is built like BMv2's `simple_switch`: the link `switch>switch.out` is the ingress thread, and
-/// `switch.out>switch.egressK` is egress thread K, which serves the ports of the hosts `hN` with N mod `egress_threads` = K.
+/// With `egress` the switch is built like BMv2's `simple_switch`. The processor is then the ingress thread, with `input_buffer` as its
+/// queue. The link `switch.out>switch.egressK` is egress thread K. It serves the ports of the hosts `hN` with N mod `threads` = K.
+/// Packets that its queue returns start at `switch`, too (BMv2 recirculates them).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Switch {
     /// Number of hosts.
@@ -23,6 +24,33 @@ pub struct Switch {
     pub link: Link,
     /// The processor, which every packet passes between its input and its output.
     pub processor: Processor,
+    /// Egress threads behind the processor. If they are not given, there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub egress: Option<Egress>,
+}
+
+/// The egress threads of a switch: how many there are, and for each its speed and the queue in front of it. A `threshold` with
+/// `per_destination` and a limit of 64 packets gives BMv2's queues, one for each port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Egress {
+    /// Number of threads. BMv2 has 4.
+    #[schemars(range(min = 1, max = 64))]
+    pub threads: u32,
+    /// Bits that each handles in a second. Not with `packet_rate`. Without both a thread is as fast as the processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Packets that each handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_rate: Option<f64>,
+    /// The discipline of the queue in front of each.
+    pub queue: QueueParams,
+}
+
+impl Default for Egress {
+    fn default() -> Egress {
+        Egress { threads: 4, rate: None, packet_rate: None, queue: default_queue() }
+    }
 }
 
 /// The processor of a switch: its speed, in bit/s or in packets per second, and the queue in front of it.
@@ -35,21 +63,13 @@ pub struct Processor {
     /// Packets that it handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_rate: Option<f64>,
-    /// The discipline of the queue in front of it. With `egress_threads` in front of each egress thread.
+    /// The discipline of the queue in front of it.
     pub queue: QueueParams,
-    /// Number of egress threads, each as fast as the ingress thread, which is in front of them. BMv2 has 4. If it is not given,
-    /// there is one processor.
-    #[schemars(range(min = 1, max = 64))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub egress_threads: Option<u32>,
-    /// The discipline of the queue in front of the ingress thread. Only with `egress_threads`. If it is not given, `input_buffer`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<QueueParams>,
 }
 
 impl Default for Processor {
     fn default() -> Processor {
-        Processor { rate: None, packet_rate: None, queue: default_queue(), egress_threads: None, input: None }
+        Processor { rate: None, packet_rate: None, queue: default_queue() }
     }
 }
 
@@ -72,22 +92,15 @@ to = "h2"
         let (input, output) = (network.add("switch"), network.add("switch.out"));
         network.show(input, Hint::switch("switch", 1));
         network.show(output, Hint::switch("switch.out", 2));
-        let processor = processor(&self.processor, context)?;
-        let outputs = match self.processor.egress_threads {
-            None => {
-                network.lay(input, output, &processor, true);
-                vec![output]
-            }
-            Some(threads) => {
-                network.lay(input, output, &ingress(&self.processor, &processor), true);
-                let thread = |k| egress_thread(network, k, [input, output], &processor);
-                (0..threads).map(thread).collect()
-            }
+        network.lay(input, output, &processor(&self.processor, &context.below("processor"), context.framing)?, true);
+        let outputs = match &self.egress {
+            None => vec![output],
+            Some(egress) => egress.build(network, &self.processor, [input, output], context)?,
         };
         let [up, down] = both(&self.link, &context.below("link"))?;
         for i in 1..=self.hosts {
             let host = network.add(&format!("h{i}"));
-            network.show(host, Hint::host("h", 0).or_receives(if outputs == [output] { 3 } else { 4 }));
+            network.show(host, Hint::host("h", 0).or_receives(3 + u32::from(self.egress.is_some())));
             network.lay(host, input, &up, up.link.watch.unwrap_or(false));
             let output = outputs[i as usize % outputs.len()];
             network.lay(output, host, &down, down.link.watch.unwrap_or(false));
@@ -96,28 +109,36 @@ to = "h2"
     }
 }
 
-/// The ingress thread: the processor behind its own queue.
-fn ingress(processor: &Processor, link: &Direction) -> Direction {
-    let default = || QueueParams::default_of("input_buffer").expect("the registry holds input_buffer");
-    let queue = processor.input.clone().unwrap_or_else(default);
-    Direction { link: Link { queue, ..link.link.clone() }, ..link.clone() }
-}
-
-/// Adds egress thread `k` of the switch with these input and output nodes. Returned packets are recirculated to the input.
-fn egress_thread(network: &mut Network, k: u32, [input, output]: [usize; 2], link: &Direction) -> usize {
-    let thread = network.add(&format!("switch.egress{k}"));
-    network.show(thread, Hint::switch("switch.egress", 3));
-    network.lay(output, thread, link, true);
-    let laid = network.links.last_mut().expect("the link that was laid");
-    laid.returned_at = Some(input);
-    thread
+impl Egress {
+    /// Adds the threads of a switch with that processor and these input and output nodes. Returns their nodes.
+    fn build(
+        &self,
+        network: &mut Network,
+        ingress: &Processor,
+        [input, output]: [usize; 2],
+        context: &Context<'_>,
+    ) -> Result<Vec<usize>, ScenarioError> {
+        let (rate, packet_rate) = match (self.rate, self.packet_rate) {
+            (None, None) => (ingress.rate, ingress.packet_rate),
+            given => given,
+        };
+        let thread = Processor { rate, packet_rate, queue: self.queue.clone() };
+        let thread = processor(&thread, &context.below("egress"), context.framing)?;
+        let lay = |k| {
+            let node = network.add(&format!("switch.egress{k}"));
+            network.show(node, Hint::switch("switch.egress", 3));
+            network.lay(output, node, &thread, true);
+            network.return_at(input);
+            node
+        };
+        Ok((0..self.threads).map(lay).collect())
+    }
 }
 
 /// The processor as a link: with the same work for every packet, each takes the time of a full one.
-fn processor(processor: &Processor, context: &Context<'_>) -> Result<Direction, ScenarioError> {
-    let place = context.below("processor");
-    let fault = |name: &str, rule: &str, got: String| Fault::new(place.as_str(), name, rule, got);
-    let full = Bytes::new(FULL_PACKET) + context.framing;
+fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<Direction, ScenarioError> {
+    let fault = |name: &str, rule: &str, got: String| Fault::new(place, name, rule, got);
+    let full = Bytes::new(FULL_PACKET) + framing;
     let (rate, mpu) = match (processor.rate, processor.packet_rate) {
         (Some(Rate::ZERO), None) => return Err(fault("rate", "above zero", Rate::ZERO.to_string()).out_of_range()),
         (Some(rate), None) => (rate, Bytes::ZERO),
@@ -138,10 +159,6 @@ fn processor(processor: &Processor, context: &Context<'_>) -> Result<Direction, 
             return Err(fault("rate", "given, or `packet_rate`", "nothing".into()).hint(hint).missing());
         }
     };
-    if let (Some(input), None) = (&processor.input, processor.egress_threads) {
-        let fault = fault("input", "left out without `egress_threads`", format!("`{}`", input.kind()));
-        return Err(fault.hint("one processor has one queue, `queue`").out_of_range());
-    }
     let link = Link { rate: Some(rate), queue: processor.queue.clone(), ..Link::default() };
-    Ok(Direction { link, ring: None, mpu, varying: None, place })
+    Ok(Direction { link, ring: None, mpu, varying: None, place: place.into() })
 }

@@ -107,6 +107,7 @@ impl Draw {
             plan.loss = Prob::of(self.pick(&[0.01, 0.3, 0.9, 1.0]));
         }
         plan.handover_at_start = self.one_in(3);
+        plan.count_depths = self.one_in(3);
         if self.one_in(3) {
             plan.varying = Some(Box::new(self.varying(rate)));
         }
