@@ -220,8 +220,10 @@ class Run:
         # The values in between of a sorted list in which each depth stands as often as it was counted.
         place = q / 100 * (packets.sum() - 1)
         ends = np.cumsum(packets)
-        low, high = (float(depth[np.searchsorted(ends, at, side="right")]) for at in (math.floor(place), math.ceil(place)))
-        return low + (high - low) * (place - math.floor(place))
+        low, high = (
+            float(depth[np.searchsorted(ends, at, side="right")]) for at in (math.floor(place), math.ceil(place))
+        )
+        return float(low + (high - low) * (place - math.floor(place)))
 
     def mean_depth(self, link: str) -> float:
         """The mean of the same."""

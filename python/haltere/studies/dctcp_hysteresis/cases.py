@@ -111,7 +111,13 @@ def scenarios(quick: bool) -> Iterator[tuple[Scenario, dict[str, Any]]]:
                         if counts and "return" not in variant:
                             continue
                         setup = Setup(structure, rate, counts)
-                        labels = {"case": case, "structure": structure, "rate": rate, "counts": counts, "variant": variant}
+                        labels = {
+                            "case": case,
+                            "structure": structure,
+                            "rate": rate,
+                            "counts": counts,
+                            "variant": variant,
+                        }
                         yield _scenario(values, setup, variant), labels
 
 
@@ -154,7 +160,10 @@ class Cells:
     def all(self) -> list[tuple[str, Setup, str, Cell]]:
         """All, in the order of tables."""
         order = list(STRUCTURES)
-        ranked = sorted(self._cells.items(), key=lambda one: (one[0][0], order.index(one[0][1].structure), one[0][1].rate, one[0][1].counts))
+        ranked = sorted(
+            self._cells.items(),
+            key=lambda one: (one[0][0], order.index(one[0][1].structure), one[0][1].rate, one[0][1].counts),
+        )
         return [(*key, cell) for key, cell in ranked]
 
     def has(self, setup: Setup) -> bool:
@@ -167,7 +176,9 @@ class Cells:
         for case in CASES:
             cell = self.at(case, setup, "one")
             pairs = zip(hosts(case), given[case]["one"]["mean"], strict=True)
-            errors.append(np.mean([math.log(max(float(np.mean(cell.tcp[host])), 1e-6) / paper) ** 2 for host, paper in pairs]))
+            errors.append(
+                np.mean([math.log(max(float(np.mean(cell.tcp[host])), 1e-6) / paper) ** 2 for host, paper in pairs])
+            )
         return math.exp(math.sqrt(float(np.mean(errors))))
 
 

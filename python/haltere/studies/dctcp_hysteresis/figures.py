@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,18 +68,15 @@ def _levels(cells: Cells, given: Mapping[str, Any], stem: Path) -> Figure:
     """TCP goodput with one threshold in every case."""
     fig, (axes,) = plot.figure(height=3.2)
     places = [(case, host) for case in CASES for host in hosts(case)]
-    series = {
-        STRUCTURES[structure]: [stats.mean(cells.at(case, Setup(structure), "one").tcp[host]) for case, host in places]
-        for structure in STRUCTURES
+    series: dict[str, list[Mean | None]] = {
+        "paper": [Mean(value, math.nan, math.nan, 1) for case in CASES for value in given[case]["one"]["mean"]]
     }
-    paper = [value for case in CASES for value in given[case]["one"]["mean"]]
-    plot.bars(axes, [f"{case}\n{host}" for case, host in places], series, {"paper": {list(series)[0]: paper}}, dots=True)
-    # The marker of the paper belongs to no series: it stands once, in the middle of its group.
-    for marker in [line for line in axes.lines if line.get_marker() == "D"]:
-        x = np.asarray(marker.get_xdata(), dtype=np.float64)
-        marker.set_xdata(np.round(x))
-        marker.set_label("paper" if len(x) else "_")
+    for structure, name in STRUCTURES.items():
+        series[name] = [stats.mean(cells.at(case, Setup(structure), "one").tcp[host]) for case, host in places]
+    shades = {**plot.colours(STRUCTURES.values()), "paper": "#303030"}
+    plot.bars(axes, [f"{case}\n{host}" for case, host in places], series, colour=shades, dots=True)
     axes.set_yscale("log")
+    axes.set_ylim(bottom=1e-3)
     axes.yaxis.set_major_formatter(plot.plain_number())
     axes.set_ylabel("TCP goodput (Mbit/s)")
     plot.legend(fig, axes)
@@ -90,14 +88,21 @@ def _levels(cells: Cells, given: Mapping[str, Any], stem: Path) -> Figure:
 
 
 def _levels_by_rate(cells: Cells, given: Mapping[str, Any]) -> Table:
-    columns = ["switch", "packets/s", *(f"{case} {host}" for case in CASES for host in hosts(case)), "factor from the paper"]
+    columns = [
+        "switch",
+        "packets/s",
+        *(f"{case} {host}" for case in CASES for host in hosts(case)),
+        "factor from the paper",
+    ]
     rows = [["paper", "", *(f"{value:g}" for case in CASES for value in given[case]["one"]["mean"]), ""]]
     for structure, name in STRUCTURES.items():
         for rate in RATES:
             setup = Setup(structure, rate)
             if cells.has(setup):
                 means = [stats.mean(cells.at(case, setup, "one").tcp[host]) for case in CASES for host in hosts(case)]
-                rows.append([name, str(rate), *(mean.format(3) for mean in means), f"{cells.distance(setup, given):.1f}"])
+                rows.append(
+                    [name, str(rate), *(mean.format(3) for mean in means), f"{cells.distance(setup, given):.1f}"]
+                )
     note = "The factor is the root mean square of the logarithm of ours over the paper's, over the five cases. It chose the primary reading's rate."
     return Table("levels", "One threshold: TCP goodput at common rates (Mbit/s)", columns, rows, note, left=1)
 
@@ -109,13 +114,12 @@ def _gains(cells: Cells, given: Mapping[str, Any], stem: Path) -> Figure:
     fig, (axes,) = plot.figure(height=3.0)
     series: dict[str, list[Mean | None]] = {}
     for structure, name in STRUCTURES.items():
-        pairs = [[cells.at(case, Setup(structure), variant).tcp["H1"] for variant in ("hysteresis", "one")] for case in "ABC"]
+        pairs = [
+            [cells.at(case, Setup(structure), variant).tcp["H1"] for variant in ("hysteresis", "one")] for case in "ABC"
+        ]
         series[name] = [percent(more, less) for more, less in pairs]
     paper = [100 * (given[c]["hysteresis"]["mean"][0] / given[c]["one"]["mean"][0] - 1) for c in "ABC"]
     plot.bars(axes, [f"case {c}" for c in "ABC"], dict(series), {"paper": {STRUCTURES[PRIMARY.structure]: paper}})
-    for marker in [line for line in axes.lines if line.get_marker() == "D"]:
-        x = np.asarray(marker.get_xdata(), dtype=np.float64)
-        marker.set_label("paper" if len(x) else "_")
     axes.axhline(0, color="#606060", linewidth=0.8)
     axes.set_ylabel("gain of TCP goodput (%)")
     plot.legend(fig, axes)
@@ -166,7 +170,7 @@ def _over_time(results: Results, stem: Path) -> Figure:
         plot.line(axes, series.at_s, series.packets, "", plot.PALETTE[0])
         plot.title(axes, title)
         axes.set_ylabel("packets")
-        axes.set_ylim(0, max(66.0, 1.05 * float(np.max(series.packets, initial=0.0))))
+        axes.set_ylim(-2, max(66.0, 1.05 * float(np.max(series.packets, initial=0.0))))
         if link != INPUT or structure == "processor":
             for level in (LOWER, UPPER):
                 axes.axhline(level, color="#808080", linewidth=0.7, linestyle="--")

@@ -14,7 +14,7 @@ from ...report.document import Document, Heading, Table, Text
 from ...runs.results import Results
 from ..base import Finding, Verdict, expected, findings_table, judge_size, readings_table
 from . import figures
-from .cases import PRIMARY, RATES, READINGS, VARIANTS, Cell, Cells, Setup, hosts, measure, percent, runs_needed
+from .cases import PRIMARY, RATES, READINGS, Cell, Cells, Setup, hosts, measure, percent, runs_needed
 
 __all__ = ["show"]
 
@@ -74,7 +74,7 @@ CLAIMS = (
     _over_one("E", "return", "H5", "returned packets raise H5 in case E"),
     _over_one("D", "return-hysteresis", "H1", "returned packets with hysteresis raise H1 in case D"),
     _over_one("E", "return-hysteresis", "H3", "returned packets with hysteresis raise H3 in case E"),
-    _over_one("D", "return", "TCP", "returned packets lower all TCP in case D, by little"),
+    _over_one("D", "return", "TCP", "returned packets cost all TCP of case D little"),
     Claim("H1 gets more TCP in case B than in case C (one threshold)", ("B", "one"), ("C", "one"), "H1"),
     Claim("TCP gets far more in case D than in case E (one threshold)", ("D", "one"), ("E", "one"), "TCP"),
 )
@@ -84,7 +84,9 @@ LARGEST = "the gain of hysteresis is the largest in case B"
 def show(results: Results, document: Document) -> list[Finding]:
     """Adds the findings, the figures with the paper's values, and the other readings; returns the findings."""
     cells, given = measure(results), expected("dctcp-hysteresis")
-    findings = [finding for setup in (PRIMARY, *READINGS) if cells.has(setup) for finding in _findings(cells, setup, given)]
+    findings = [
+        finding for setup in (PRIMARY, *READINGS) if cells.has(setup) for finding in _findings(cells, setup, given)
+    ]
     primary = [finding for finding in findings if not finding.reading]
     document.add(
         _with_runs(findings_table(findings), primary, cells, given),
@@ -124,8 +126,8 @@ def _same(cells: Sequence[tuple[Cell, Cell]]) -> str:
         return ""
     signals = sum(sum(cell.signals) for pair in cells for cell in pair)
     if signals == 0:
-        return "the same byte for byte: no packet meets a threshold"
-    return "the same byte for byte: the queue never falls between the thresholds"
+        return "no packet meets a threshold: the runs are the same byte for byte"
+    return "the same packets are marked: the runs are the same byte for byte"
 
 
 def _findings(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> list[Finding]:
@@ -148,12 +150,20 @@ def _finding(claim: Claim, cells: Cells, setup: Setup, given: Mapping[str, Any])
         paper_gain = 100 * (printed[0] / printed[1] - 1)
         gain = percent(values, against)
         verdict, _ = judge_size(gain, paper_gain)
-        paper = f"{printed[1]:.4g} to {printed[0]:.4g} Mbit/s ({paper_gain:+.1f} %)"
-        ours = f"{np.mean(against):.3f} to {np.mean(values):.3f} Mbit/s ({gain.mean + 0.0:+.1f} ± {gain.half:.1f} %)"
+        paper = f"{_pair(claim, printed[0], printed[1], 4)} ({paper_gain:+.1f} %)"
+        pair = _pair(claim, float(np.mean(values)), float(np.mean(against)), 3)
+        ours = f"{pair} ({gain.mean + 0.0:+.1f} ± {gain.half:.1f} %)"
         why = _why(verdict, gain, paper_gain)
     if same:
         verdict, why = "not testable", same
     return Finding(claim.text, verdict, ours, paper, why)
+
+
+def _pair(claim: Claim, more: float, less: float, digits: int) -> str:
+    """Both goodputs; with their cases if these differ."""
+    if claim.more[0] == claim.less[0]:
+        return f"{less:.{digits}g} to {more:.{digits}g} Mbit/s"
+    return f"{claim.more[0]} {more:.{digits}g}, {claim.less[0]} {less:.{digits}g} Mbit/s"
 
 
 def _why(verdict: Verdict, gain: Mean, paper: float) -> str:
@@ -208,7 +218,11 @@ def _runs(claim: Claim, cells: Cells, given: Mapping[str, Any]) -> str:
     printed = claim.paper(given)
     if printed is None:
         return "–"
-    deviation = float(np.sqrt(np.mean([np.var(claim.values(cell), ddof=1) for cell in claim.cells(cells, PRIMARY)]))) if _seeds(cells, claim) > 1 else float("nan")
+    deviation = (
+        float(np.sqrt(np.mean([np.var(claim.values(cell), ddof=1) for cell in claim.cells(cells, PRIMARY)])))
+        if _seeds(cells, claim) > 1
+        else float("nan")
+    )
     own = runs_needed(printed[0] - printed[1], printed[2])
     ours = None if np.isnan(deviation) else runs_needed(printed[0] - printed[1], deviation)
     texts = ["never" if runs is None else str(runs) for runs in (own, ours)]
