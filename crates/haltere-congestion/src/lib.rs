@@ -24,6 +24,17 @@ haltere_units::registry! {
     dctcp => Dctcp;
     bbr => Bbr, boxed;
     bbr3 => Bbr3, boxed;
+    highspeed => Highspeed;
+    scalable => Scalable;
+    hybla => Hybla;
+    htcp => Htcp;
+    westwood => Westwood;
+    bic => Bic;
+    illinois => Illinois;
+    veno => Veno;
+    yeah => Yeah;
+    ledbat => Ledbat;
+    copa => Copa;
     lia => Lia;
     olia => Olia;
     balia => Balia;
@@ -43,7 +54,9 @@ mod dispatch;
 mod event;
 mod random;
 mod slow_start;
-mod window;
+
+pub mod law;
+pub mod window;
 
 pub use coupling::{CouplingView, Sibling};
 pub use event::{AckEvent, LossEvent, LossKind, LostSegment, RateSample, RestartEvent, RtoEvent};

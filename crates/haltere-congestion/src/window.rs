@@ -12,7 +12,7 @@ const MAX_SEGMENTS: u64 = u32::MAX as u64;
 
 /// Congestion window, slow-start threshold and what is needed to take a reduction back.
 #[derive(Debug, Clone)]
-pub(crate) struct Window {
+pub struct Window {
     mss: Bytes,
     initial: u64,
     /// The congestion window in segments, at least one.
@@ -28,11 +28,13 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// The initial window of that sender.
     pub fn new(sender: &SenderContext) -> Window {
         let mss = sender.mss.max(Bytes::new(1));
         let initial = (sender.initial_window.as_u64() / mss.as_u64()).clamp(1, MAX_SEGMENTS);
         Window { mss, initial, cwnd: initial, ssthresh: u64::MAX, credit: 0, carry_bytes: 0, prior: None }
     }
+    /// True while the window is below the threshold.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -40,9 +42,11 @@ impl Window {
     pub fn bytes(&self, segments: u64) -> Bytes {
         self.mss * segments
     }
+    /// The window in bytes.
     pub fn cwnd_bytes(&self) -> Bytes {
         self.bytes(self.cwnd)
     }
+    /// The threshold in bytes; [`Bytes::MAX`] before the first reduction.
     pub fn ssthresh_bytes(&self) -> Bytes {
         if self.ssthresh == u64::MAX { Bytes::MAX } else { self.bytes(self.ssthresh) }
     }
@@ -85,6 +89,7 @@ impl Window {
         self.credit %= per_segment;
     }
 
+    /// Sets the window to so many segments, at least one.
     pub fn set_cwnd(&mut self, segments: u64) {
         self.cwnd = segments.clamp(1, MAX_SEGMENTS);
     }

@@ -157,6 +157,35 @@ fn dctcp_holds_the_queue_at_the_threshold() {
 }
 
 #[test]
+fn every_control_by_losses_fills_a_path_with_a_buffer_of_one_bdp() {
+    for kind in ["highspeed", "scalable", "hybla", "htcp", "westwood", "bic", "illinois", "veno", "yeah"] {
+        let mut f = flow(kind, path(20, 67));
+        f.run_until(secs(10.0));
+        let bytes = f.bytes_received;
+        f.run_until(secs(40.0));
+        let share = (f.bytes_received - bytes) as f64 * 8.0 / 30.0 / payload(20.0);
+        println!("{kind}: {share:.3} of the path, {} drops", f.drops);
+        assert!(share > 0.95 && f.drops < 2000, "{kind}: {share:.3}, {} drops", f.drops);
+    }
+}
+
+#[test]
+fn ledbat_and_copa_fill_the_path_with_the_delay_they_aim_at() {
+    // 20 Mbit/s send a packet in 0.6 ms: LEDBAT++ aims at 60 ms, 99 packets; Copa at about 1 / delta = 2 packets.
+    for (kind, least, most) in [("ledbat", 85.0, 102.0), ("copa", 0.5, 12.0)] {
+        let mut f = flow(kind, path(20, 1000));
+        f.run_until(secs(10.0));
+        let (bytes, queue) = (f.bytes_received, f.queue_seconds);
+        f.run_until(secs(40.0));
+        let share = (f.bytes_received - bytes) as f64 * 8.0 / 30.0 / payload(20.0);
+        let mean = (f.queue_seconds - queue) / 30.0;
+        println!("{kind}: {share:.3} of the path, {mean:.1} packets wait, {} drops", f.drops);
+        assert!(share > 0.9, "{kind}: {share:.3} of the path");
+        assert!((least..=most).contains(&mean), "{kind}: {mean:.1} packets wait");
+    }
+}
+
+#[test]
 #[ignore = "prints series for a look at them"]
 fn print_series() {
     let kind = std::env::var("CONTROL").unwrap_or("reno".into());

@@ -12,6 +12,11 @@
 //! | [`codel`] | the sojourn time, at departure |
 //! | [`fq_codel`] | the same for each flow, flows served in turn |
 //! | [`pie`] | a controller on the delay, at arrival |
+//! | [`fq_pie`] | the same for each flow, flows served in turn |
+//! | [`sfq`] | a full queue; flows are served in turn, and the longest loses |
+//! | [`choke`] | the average queue, and a comparison with a packet that waits |
+//! | [`sfb`] | a probability for each flow, kept in a Bloom filter |
+//! | [`dualpi2`] | the same controller over two queues, one for scalable (L4S) traffic |
 //! | [`threshold`] | the instantaneous queue (DCTCP), with hysteresis and returned packets |
 //! | [`input_buffer`] | a full buffer that blocks the sockets before it (BMv2) |
 //! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
@@ -71,6 +76,11 @@ haltere_units::registry! {
     codel => Codel<P>, boxed;
     fq_codel => FqCodel<P>, boxed;
     pie => Pie<P>, boxed;
+    dualpi2 => Dualpi2<P>, boxed;
+    fq_pie => FqPie<P>, boxed;
+    sfq => Sfq<P>, boxed;
+    choke => Choke<P>, boxed;
+    sfb => Sfb<P>, boxed;
     threshold => Threshold<P>, boxed;
     input_buffer => InputBuffer<P>, boxed;
     classed => Classed<P>, boxed;

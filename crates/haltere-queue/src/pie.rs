@@ -203,8 +203,20 @@ impl<P: Pkt> Pie<P> {
         vars.burst_allowance = vars.burst_allowance.saturating_sub(took);
     }
 
+    /// The probability p.
+    pub(crate) fn probability(&self) -> f64 {
+        self.vars.drop_prob
+    }
+
+    /// True if nothing waits and an update changes nothing.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let vars = &self.vars;
+        let quiet = vars.drop_prob == 0.0 && vars.qdelay.is_zero() && vars.qdelay_old.is_zero();
+        quiet && self.store.is_empty() && vars.burst_allowance == self.params.max_burst
+    }
+
     /// RFC 8033 §4.2: one step of the controller.
-    fn update(&mut self) {
+    pub(crate) fn update(&mut self) {
         let backlog = self.store.backlog().bytes;
         let vars = &mut self.vars;
         if self.params.dq_rate_estimator {

@@ -185,7 +185,7 @@ impl<P: Pkt> Red<P> {
 
     /// Floyd & Jacobson figure 2: the average at an arrival, of the queue before it.
     #[inline]
-    fn update_average(&mut self, now: Time) {
+    pub(crate) fn update_average(&mut self, now: Time) {
         if let Some(since) = self.vars.idle_since.take() {
             self.vars.avg = self.decayed(now.since(since));
         } else {
@@ -250,6 +250,32 @@ impl<P: Pkt> Red<P> {
         None
     }
 
+    /// Keeps, marks or drops a packet that arrives, by the average that [`update_average`](Red::update_average) left.
+    #[inline]
+    pub(crate) fn decide(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        let verdict = self.verdict(pkt.len(), fate);
+        let fits = self.store.fits(pkt.len());
+        // A packet that does not fit is not marked first: it is dropped for one reason or the other.
+        if !fits && (verdict == Verdict::Keep || self.config.ecn) {
+            return fate.dropped(pkt, DropReason::Overlimit);
+        }
+        if let Some(pkt) = self.admit(pkt, verdict, fate)
+            && let Err(pkt) = self.store.push(now, pkt)
+        {
+            fate.dropped(pkt, DropReason::Overlimit);
+        }
+    }
+
+    /// True while the average is at least `min`.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.vars.avg >= self.config.min
+    }
+
+    /// The packets that wait.
+    pub(crate) fn store(&mut self) -> &mut Store<P> {
+        &mut self.store
+    }
+
     /// Floyd 2001 section 4: one step of max_p.
     fn adapt(&mut self, now: Time) {
         let avg = self.vars.idle_since.map_or(self.vars.avg, |since| self.decayed(now.since(since)));
@@ -267,17 +293,7 @@ impl<P: Pkt> Qdisc<P> for Red<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
         self.update_average(now);
-        let verdict = self.verdict(pkt.len(), fate);
-        let fits = self.store.fits(pkt.len());
-        // A packet that does not fit is not marked first: it is dropped for one reason or the other.
-        if !fits && (verdict == Verdict::Keep || self.config.ecn) {
-            return fate.dropped(pkt, DropReason::Overlimit);
-        }
-        if let Some(pkt) = self.admit(pkt, verdict, fate)
-            && let Err(pkt) = self.store.push(now, pkt)
-        {
-            fate.dropped(pkt, DropReason::Overlimit);
-        }
+        self.decide(now, pkt, fate);
     }
     #[inline]
     fn dequeue(&mut self, now: Time, _fate: &mut impl Fate<P>) -> Option<P> {

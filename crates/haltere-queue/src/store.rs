@@ -93,6 +93,18 @@ impl<P: Pkt> Store<P> {
         }
         Some((came, pkt))
     }
+    /// Takes the packet that would be taken after `n` others.
+    pub fn remove(&mut self, n: usize) -> Option<P> {
+        let Entry { pkt, .. } = self.entries.remove(n)?;
+        self.bytes -= u64::from(pkt.len());
+        Some(pkt)
+    }
+    /// Takes the newest packet.
+    pub fn pop_back(&mut self) -> Option<P> {
+        let Entry { pkt, .. } = self.entries.pop_back()?;
+        self.bytes -= u64::from(pkt.len());
+        Some(pkt)
+    }
     /// The packet that is taken after `n` others.
     #[inline]
     pub fn get(&self, n: usize) -> Option<&P> {

@@ -41,6 +41,15 @@ const SETS: &[(&str, &str)] = &[
     ("pie", r#"{"limit": "50p", "target": "1ms", "tupdate": "1ms", "max_burst": "5ms", "ecn": true}"#),
     ("pie", r#"{"target": "1ms", "tupdate": "1ms", "max_burst": "0", "dq_rate_estimator": true, "bytemode": true}"#),
     ("pie", r#"{"target": "1ms", "max_burst": "1ms", "derandomisation": false}"#),
+    ("dualpi2", r#"{"limit": "50p", "target": "1ms", "tupdate": "1ms", "step": "200us", "ramp": "1ms"}"#),
+    ("dualpi2", r#"{"target": "1ms", "tupdate": "1ms", "coupling": 4, "drop_overload": false, "min_step_packets": 3}"#),
+    ("fq_pie", r#"{"limit": "30p", "flows": 4, "quantum": "300B", "target": "1ms", "tupdate": "1ms", "ecn": true}"#),
+    ("fq_pie", r#"{"memory_limit": "20kB", "flows": 1, "target": "1ms", "tupdate": "1ms", "max_burst": "0"}"#),
+    ("sfq", r#"{"limit": "20p", "flows": 4, "depth": 5, "quantum": "300B"}"#),
+    ("sfq", r#"{"limit": "40p", "head_drop": true}"#),
+    ("choke", r#"{"limit": "40p", "min": "5p", "max": "15p", "burst": 7, "ecn": true}"#),
+    ("sfb", r#"{"limit": "60p", "target": 5, "max": 8, "increment": 0.01, "decrement": 0.001, "ecn": true}"#),
+    ("sfb", r#"{"limit": "60p", "increment": 0.2, "penalty_burst": 2, "rehash": "50ms", "warmup": "10ms"}"#),
     ("threshold", r#"{"upper": "10p", "lower": "5p", "drop": true}"#),
     ("threshold", r#"{"upper": "3ms", "lower_fraction": 0.5, "return_to_sender": true, "drop": true, "mark": true}"#),
     ("threshold", r#"{"limit": "20p", "upper": "10p", "lower_fraction": 0.15, "per_destination": true}"#),
@@ -182,8 +191,12 @@ proptest! {
 #[test]
 fn a_discipline_that_says_it_may_reorder_a_flow_does_so() {
     // So that nobody leaves the contract without need: every kind that declares it has a set that shows it.
-    let arrivals: Vec<_> =
-        (0..200).map(|id| (Time::ZERO, TestPkt { offset: Some(100 * id), ..TestPkt::new(id, 1500) })).collect();
+    let arrivals: Vec<_> = (0..200)
+        .map(|id| {
+            let ecn = if id % 2 == 0 { Ecn::Ect0 } else { Ecn::Ect1 };
+            (Time::ZERO, TestPkt { offset: Some(100 * id), ecn, ..TestPkt::new(id, 1500) })
+        })
+        .collect();
     let reorders = |params: &QueueParams| {
         let out = world::run(&mut queue(params), &arrivals, RATE, 1);
         !out.sent.iter().map(|(_, p)| p.id).collect::<Vec<_>>().is_sorted()
@@ -208,7 +221,9 @@ fn light_load_is_neither_dropped_nor_marked() {
 
 #[test]
 fn a_burst_within_the_default_limit_is_kept() {
-    let arrivals: Vec<_> = (0..50).map(|id| (Time::ZERO, TestPkt::new(id, 1500).ecn(Ecn::Ect0))).collect();
+    // Ten packets of each of five flows: SFB holds 25 of one.
+    let packet = |id: u64| TestPkt::new(id, 1500).flow(id as u16 % 5).ecn(Ecn::Ect0);
+    let arrivals: Vec<_> = (0..50).map(|id| (Time::ZERO, packet(id))).collect();
     for name in QueueParams::NAMES {
         let out = world::run(&mut queue(&QueueParams::default_of(name).unwrap()), &arrivals, RATE, 1);
         assert!(out.fate.dropped.is_empty(), "{name}: {:?}", out.fate.dropped_ids());

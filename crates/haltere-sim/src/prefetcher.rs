@@ -172,7 +172,7 @@ mod tests {
     use std::borrow::Cow;
 
     const NETWORK: &str = r#"
-        duration = "300ms"
+        duration = "600ms"
         [topology.dumbbell]
         pairs = 4
         access = { rate = "1Gbit", delay = "100us" }

@@ -25,24 +25,31 @@ fn arrival(p: &mut Pipe, bytes: u64) -> u64 {
     p.now.as_ns() / 1_000_000
 }
 
-#[test]
-fn a_probe_that_is_sacked_shows_the_tail_lost() {
-    // 10 kB are seven segments. The last four find the queue full; the probe repeats the seventh 48 ms after the third is
-    // acknowledged. Its SACK shows the other three lost, which go in two round trips. Linux 6.1 takes one more, 155 to
-    // 158 ms: its FIN is a segment of its own, so that four are to be repaired.
+/// 10 kB alone into a queue of so many packets, at 100 Mbit/s with a round trip of 20 ms.
+fn into_a_short_queue(queue: usize) -> u64 {
     let mut s = Setup::new("cubic");
-    (s.rate, s.queue, s.delay) = (Rate::from_mbps(100), 2, Dur::from_ms(10));
+    (s.rate, s.queue, s.delay) = (Rate::from_mbps(100), queue, Dur::from_ms(10));
     let mut p = transfer(s, 10_000);
     let at = arrival(&mut p, 10_000);
-    assert!((137..=141).contains(&at), "{at} ms");
     assert_eq!(p.ends[0].info().timeouts, 0);
+    at
+}
+
+#[test]
+fn a_probe_that_is_sacked_shows_the_tail_lost() {
+    // 10 kB are seven segments and a FIN of its own. The last ones find the queue full; the probe repeats the FIN 48 ms
+    // after the last acknowledgement. Its SACK shows the others lost. One is repeated after a round trip, then two, ...
+    assert!((155..=158).contains(&into_a_short_queue(2)), "Linux 6.1: 155 to 158 ms");
+    assert!((137..=139).contains(&into_a_short_queue(4)), "Linux 6.1: 137 ms");
+    // Each with up to 2 ms of transmission more here. Linux's queue of 5: the pure acknowledgement before the data leaves its shaper at once. Here it takes a place.
+    assert!((117..=119).contains(&into_a_short_queue(6)), "Linux 6.1: 117 ms");
 }
 
 #[test]
 fn a_tail_loss_probe_is_not_a_retransmission_in_flight() {
     // The fifth of five segments is lost. Its probe takes its place: one segment is in flight, none is being repaired.
     let mut s = Setup::new("cubic");
-    s.scripts[0] = Some(Box::new(|n, g, _| Mishap { lose: g.len > 0 && n >= 5, ..Mishap::default() }));
+    s.scripts[0] = Some(Box::new(|n, g, _| Mishap { lose: g.len > 0 && n >= 6, ..Mishap::default() }));
     let mut p = Pipe::new(s);
     p.ends[0].write(Bytes::new(5 * 1448));
     p.open();
@@ -57,8 +64,8 @@ fn a_reordering_timer_that_is_stale_gives_way_to_the_probe() {
     // fifth is lost. Nothing is doubtful any more: the probe's timer follows, not the retransmission's.
     let mut s = Setup::new("cubic");
     s.scripts[0] = Some(Box::new(|n, g, _| Mishap {
-        lose: g.len > 0 && n == 5,
-        extra: if n == 3 { Dur::from_ms(3) } else { Dur::ZERO },
+        lose: g.len > 0 && n == 6,
+        extra: if n == 4 { Dur::from_ms(3) } else { Dur::ZERO },
         ..Mishap::default()
     }));
     let mut p = Pipe::new(s);
@@ -75,7 +82,7 @@ fn overtaken(control: &str) -> Pipe {
     let mut s = Setup::new(control);
     s.tcp[0].timestamps = false;
     s.scripts[0] = Some(Box::new(|n, _, _| Mishap {
-        extra: if n == 1 { Dur::from_ms(15) } else { Dur::ZERO },
+        extra: if n == 2 { Dur::from_ms(15) } else { Dur::ZERO },
         ..Mishap::default()
     }));
     let mut p = Pipe::new(s);

@@ -1,6 +1,7 @@
 //! The handshake.
 //! Source: RFC 9293 section 3.5, RFC 3168 section 6.1.1 (negotiation of ECN), RFC 6298 section 5.7 (SYN), RFC 7323, RFC 2018.
-//! Deviations: no simultaneous open. Linux: a retransmitted SYN does not ask for ECN; with a control that counts marks every
+//! Deviations: no simultaneous open. Linux: the third segment is an acknowledgement of its own, before any data. A listener
+//! takes no SYN with RST or FIN. A retransmitted SYN does not ask for ECN; with a control that counts marks every
 //! packet is ECT, else only new data is.
 //! Units: ns. Cost: O(1). Known problems: none.
 
@@ -88,7 +89,7 @@ impl Connection {
         let flags = segment.flags;
         let acks_syn = flags.contains(Flags::ACK) && segment.ack == self.iss.number_of(Offset::FIRST);
         match self.state {
-            State::Listen if flags.contains(Flags::SYN) && !flags.contains(Flags::ACK) => {
+            State::Listen if flags.0 & (Flags::SYN.0 | Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0) == Flags::SYN.0 => {
                 let asks = flags.contains(Flags::ECE) && flags.contains(Flags::CWR);
                 self.take_options(now, segment, asks);
                 self.state = State::SynReceived;
@@ -109,7 +110,7 @@ impl Connection {
                 let agrees = flags.contains(Flags::ECE) && !flags.contains(Flags::CWR);
                 self.take_options(now, segment, agrees);
                 self.establish(now, segment);
-                self.rx.acks_mut().demand();
+                self.rx.acks_mut().demand_before_data();
             }
             _ => {}
         }
@@ -130,14 +131,16 @@ impl Connection {
         // RFC 6691: the option counts neither options nor headers.
         let options = if self.ts_ok { TIMESTAMPS_LEN } else { 0 };
         let peer = u64::from(segment.mss.unwrap_or(DEFAULT_MSS)).max(LEAST_MSS) - options;
-        let ours = self.rx.mss();
-        self.rx.established(now, peer.min(ours), scaled, sack, self.ecn_ok);
+        let spare = if tcp.timestamps && !self.ts_ok { TIMESTAMPS_LEN } else { 0 }; // of no use to this peer
+        let before = self.rx.mss();
+        let mss = peer.min(before + spare);
+        self.rx.established(now, mss, scaled, sack, self.ecn_ok);
         let window_end = Offset::FIRST + u64::from(segment.window);
         self.lazy.open(window_end);
         if let Some(tx) = &mut self.tx {
             tx.on_options(sack, window_end);
-            if peer < ours {
-                tx.on_smaller_mss(peer, self.spec.control(peer));
+            if mss != before {
+                tx.on_agreed_mss(mss, self.spec.control(mss));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! One TCP connection endpoint: the way between the header fields of segments and the endpoint's two halves.
 //! Source: RFC 9293, RFC 7323 (timestamps).
-//! Deviations: TIME-WAIT is the state itself: the endpoint answers a FIN that is repeated for as long as it is kept.
+//! Deviations (Linux): a segment without timestamps is taken although both sides agreed on them. TIME-WAIT is the state itself: the endpoint answers a FIN that is repeated for as long as it is kept.
 //! Units: stream offsets (`seq.rs`), ns. Cost: O(1) a segment. Known problems: none.
 
 mod application;
@@ -166,16 +166,17 @@ impl Connection {
         let fin = flags.contains(Flags::FIN);
         let span = Span::new(start, start + (u64::from(segment.len) + u64::from(fin)));
         let has_data = !span.is_empty();
-        let mut echo = None;
-        if self.ts_ok {
-            let Some(ts) = segment.timestamps else { return };
+        let (mut echo, mut ts_recent) = (None, None);
+        if self.ts_ok
+            && let Some(ts) = segment.timestamps
+        {
             let older = (ts.val.wrapping_sub(self.ts_recent) as i32) < 0;
             if older && has_data {
                 self.rx.acks_mut().demand(); // RFC 7323 section 5.3: an old duplicate
                 return;
             }
             if !older && start <= self.rx.acks().acked_up_to() {
-                self.ts_recent = ts.val;
+                ts_recent = Some(ts.val);
             }
             echo = self.echoed(now, ts.ecr);
         }
@@ -201,10 +202,12 @@ impl Connection {
             self.rx.acks_mut().demand(); // it acknowledges what was not sent
             return;
         }
+        self.ts_recent = ts_recent.unwrap_or(self.ts_recent);
         if has_data {
             let (cwr, push) = (flags.contains(Flags::CWR), flags.contains(Flags::PSH));
             let (srtt, rto) = self.srtt_and_rto();
-            self.rx.on_data(&Arrival { now, span, fin, ecn, cwr, push, echo }, srtt, rto);
+            let closing = fin && self.tx.as_ref().is_some_and(|tx| tx.buffer().fin().is_known());
+            self.rx.on_data(&Arrival { now, span, fin, closing, ecn, cwr, push, echo }, srtt, rto);
         }
     }
 

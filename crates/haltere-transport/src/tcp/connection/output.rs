@@ -24,7 +24,7 @@ impl Connection {
             *segment = handshake;
             return Some(ecn);
         }
-        let what = if self.rx.echo().has_old_ack() {
+        let what = if self.rx.owes_ack_before_data() {
             Transmit::ack(self.nxt())
         } else if let Some(data) = self.tx.as_mut().and_then(|tx| tx.poll(now)) {
             data

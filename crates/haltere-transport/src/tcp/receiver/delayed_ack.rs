@@ -1,8 +1,9 @@
 //! When an acknowledgement goes out.
 //! Source: RFC 5681 section 4.2 (delayed acknowledgements), RFC 9293 section 3.8.6.3.
 //! Deviations (Linux): the first 16 segments, and as many after a long silence, are acknowledged one by one; the delay adapts
-//! to the gaps between segments (40 to 200 ms); a segment that opens the window is acknowledged at once. While data waits out
-//! of order the first three acknowledgements go at once, later ones are merged for up to a millisecond.
+//! to the gaps between segments (40 to 200 ms); a segment that opens the window is acknowledged at once, and a FIN is delayed as
+//! data is unless our side has closed. While data waits out of order the first three acknowledgements go at once, later ones
+//! are merged for up to a millisecond.
 //! Model: an acknowledgement goes at once when two full segments are unacknowledged, in quick mode, when a hole is filled,
 //! when the mark changes (DCTCP); else a timer runs.
 //! Units: stream offsets, ns. Cost: O(1). Known problems: none.
@@ -38,6 +39,8 @@ pub(crate) struct AckSchedule {
     quick_max: u32,
     /// One is due at once.
     due: bool,
+    /// It goes before any data: the third segment of the handshake.
+    before_data: bool,
     /// Something is to be acknowledged.
     scheduled: bool,
     ping_pong: u8,
@@ -64,6 +67,7 @@ impl AckSchedule {
             quick: 0,
             quick_max: p.quick_acks,
             due: false,
+            before_data: false,
             scheduled: false,
             ping_pong: 0,
             pushed: 0,
@@ -86,6 +90,20 @@ impl AckSchedule {
     #[inline]
     pub(crate) fn demand(&mut self) {
         self.due = true;
+    }
+    /// The same, by itself and before any data.
+    pub(crate) fn demand_before_data(&mut self) {
+        (self.due, self.before_data) = (true, true);
+    }
+    #[inline]
+    pub(crate) fn goes_before_data(&self) -> bool {
+        self.before_data
+    }
+    /// The stream has ended. Linux: acknowledged at once if our side has closed; else an answer is expected to take the
+    /// acknowledgement along.
+    pub(crate) fn on_end(&mut self, closing: bool) {
+        self.due |= closing;
+        self.ping_pong = PING_PONG;
     }
     /// The same if `needed`.
     #[inline]
@@ -272,6 +290,7 @@ impl Receiver {
         let acks = &mut self.acks;
         acks.acked_up_to = self.next;
         acks.due = false;
+        acks.before_data = false;
         acks.scheduled = false;
         acks.pushed = 0;
         acks.delayed_until = Deadline::NONE;

@@ -28,11 +28,21 @@ pub(crate) struct Arrival {
     /// Its sequence numbers, with that of the FIN.
     pub span: Span,
     pub fin: bool,
+    /// It has the FIN, and our application has closed already.
+    pub closing: bool,
     pub ecn: Ecn,
     pub cwr: bool,
     pub push: bool,
     /// Our clock as echoed.
     pub echo: Option<Ms>,
+}
+
+impl Arrival {
+    /// Payload bytes.
+    #[inline]
+    fn payload(&self) -> u64 {
+        self.span.len() - u64::from(self.fin)
+    }
 }
 
 /// What only a stream with holes or repetitions has.
@@ -120,6 +130,11 @@ impl Receiver {
     pub(crate) fn echo_mut(&mut self) -> &mut Echo {
         &mut self.echo
     }
+    /// An acknowledgement is to go before any data.
+    #[inline]
+    pub(crate) fn owes_ack_before_data(&self) -> bool {
+        self.echo.has_old_ack() || self.acks.goes_before_data()
+    }
     /// The handshake agreed on SACK.
     pub(crate) fn sack_ok(&self) -> bool {
         self.sack_ok
@@ -190,7 +205,11 @@ impl Receiver {
         if a.fin {
             self.fin = StreamEnd::at(a.span.end.previous());
         }
-        self.on_received(a, rto);
+        if a.payload() > 0 {
+            self.on_received(a, rto);
+        } else {
+            self.acks.schedule();
+        }
         if a.span.start > self.next {
             self.out_of_order(a.span);
         } else {
@@ -217,13 +236,20 @@ impl Receiver {
     }
 
     fn fill_hole(&mut self, a: &Arrival) {
-        if a.span.start < self.next && self.sack_ok {
-            self.disorder().dsack = Some(Span::new(a.span.start, self.next));
-        }
         let had_holes = self.has_holes();
+        if self.sack_ok {
+            if a.span.start < self.next {
+                self.disorder().dsack = Some(Span::new(a.span.start, self.next));
+            } else if let Some(twice) = self.disorder.as_ref().and_then(|d| d.ooo.first_within(a.span)) {
+                self.disorder().dsack = Some(twice);
+            }
+        }
         self.next = if had_holes { self.disorder().ooo.advance(a.span.end) } else { a.span.end };
         // RFC 5681 section 4.2: the hole is filled.
-        self.acks.demand_if((had_holes && !self.has_holes()) || self.is_finished());
+        self.acks.demand_if(had_holes && !self.has_holes());
+        if self.is_finished() {
+            self.acks.on_end(a.closing);
+        }
         self.in_order(a);
     }
 
@@ -361,7 +387,8 @@ mod tests {
     fn arrive(r: &mut Receiver, start: u64) -> Option<SackBlocks> {
         let span = Span::new(Offset::new(start), Offset::new(start + MSS));
         let now = Time::from_ns(1);
-        let a = Arrival { now, span, fin: false, ecn: Ecn::NotEct, cwr: false, push: false, echo: None };
+        let a =
+            Arrival { now, span, fin: false, closing: false, ecn: Ecn::NotEct, cwr: false, push: false, echo: None };
         r.on_data(&a, PosDur::new(Dur::from_ms(20)), Dur::from_ms(200));
         reported(r)
     }

@@ -50,6 +50,12 @@ impl Reassembly {
         duplicate
     }
 
+    /// Of a range in order, the first part that had arrived before.
+    pub(crate) fn first_within(&self, new: Span) -> Option<Span> {
+        let first = self.ranges.front().filter(|first| first.start < new.end)?;
+        Some(Span::new(first.start, first.end.min(new.end)))
+    }
+
     /// Whether a range is a block of its own, or joins one that is not among the two that changed last.
     pub(crate) fn is_third(&self, new: Span) -> bool {
         self.count >= 2 && !self.recent[..2].iter().any(|block| block.touches(new))

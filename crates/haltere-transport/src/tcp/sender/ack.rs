@@ -176,6 +176,9 @@ impl Sender {
     fn on_idle_ack(&mut self, a: &IncomingAck<'_>) {
         if self.window.update_idle(a) && self.timers.is_armed(Timer::Window) {
             self.on_queue_empty(false);
+            if self.timers.is_armed(Timer::Window) {
+                self.timers.arm_window_probe(a.now, self.rtt.rto()); // the peer is there: ask later
+            }
         }
     }
 
@@ -219,12 +222,12 @@ impl Sender {
         if !self.timers.is_armed(Timer::Window) {
             self.timers.clear();
         }
-        let (nxt, window_end) = (self.buffer.nxt(), self.window.end());
-        if nxt < window_end || progress {
+        let fits = self.buffer.next_fits(self.window.end());
+        if fits || progress {
             self.timers.reset_probes();
-            if self.timers.is_armed(Timer::Window) && window_end >= nxt + self.buffer.mss() {
-                self.timers.clear();
-            }
+        }
+        if fits && self.timers.is_armed(Timer::Window) {
+            self.timers.clear();
         }
     }
 

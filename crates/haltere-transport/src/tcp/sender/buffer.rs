@@ -1,10 +1,36 @@
 //! The send buffer: what the application wrote, what of it was sent, and what of that was acknowledged.
 //! Source: RFC 9293 section 3.3.1 (SND.UNA, SND.NXT), RFC 896 in Minshall's variant, Linux's `tcp_sndbuf_expand`.
-//! Deviations (Linux): a full segment is sent only if all of it fits the peer's window.
+//! Deviations (Linux): a full segment is sent only if all of it fits the peer's window. If all that was written can leave at
+//! once when the application closes, the FIN is a segment of its own, else it rides on the last segment. A segment with the
+//! FIN ignores the congestion window.
 //! Units: stream offsets, bytes. Cost: O(1). Known problems: none.
 
 use crate::TcpParams;
 use crate::tcp::seq::{Offset, StreamEnd};
+
+/// Where the FIN goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FinPlace {
+    /// The application has not closed, or nothing was sent since.
+    Undecided,
+    /// A segment of its own: the data was on its way when the application closed.
+    Alone,
+    /// On the last segment of the data.
+    OnLast,
+}
+
+/// What may leave at this instant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sendable {
+    /// Bytes that the congestion window has room for.
+    pub room: u64,
+    /// The first offset that the peer does not take.
+    pub window_end: Offset,
+    /// Segments that pacing lets go.
+    pub burst: u64,
+    /// Nothing is in flight.
+    pub idle: bool,
+}
 
 /// The send buffer.
 #[derive(Debug)]
@@ -23,6 +49,7 @@ pub(crate) struct SendBuffer {
     small_end: Offset,
     fixed: bool,
     nagle: bool,
+    fin_place: FinPlace,
     /// The application always has more to write.
     endless: bool,
 }
@@ -39,6 +66,7 @@ impl SendBuffer {
             small_end: Offset::SYN,
             fixed: p.send_buffer.is_some(),
             nagle: p.nagle,
+            fin_place: FinPlace::Undecided,
             endless: false,
         }
     }
@@ -63,7 +91,7 @@ impl SendBuffer {
     pub(crate) fn mss(&self) -> u64 {
         self.mss
     }
-    /// The handshake agreed on a smaller segment.
+    /// The handshake agreed on segments of another size.
     pub(crate) fn set_mss(&mut self, mss: u64) {
         self.mss = mss;
     }
@@ -104,6 +132,31 @@ impl SendBuffer {
         self.fin = StreamEnd::at(self.write_end);
     }
 
+    /// True if the application has closed, and nothing was sent since.
+    #[inline]
+    pub(crate) fn has_fin_to_place(&self) -> bool {
+        self.fin.is_known() && self.fin_place == FinPlace::Undecided
+    }
+    /// The first chance to send since the application closed: a FIN rides only on data that has to wait.
+    pub(crate) fn place_fin(&mut self, s: &Sendable) {
+        let unsent = self.unsent();
+        let small_tail = !unsent.is_multiple_of(self.mss);
+        let held = small_tail && self.is_small_held(s.idle);
+        let fits = unsent <= s.room && unsent.div_ceil(self.mss) <= s.burst && self.write_end <= s.window_end;
+        let leaves = fits && !held && self.write_end <= self.una + self.capacity;
+        self.fin_place = if leaves { FinPlace::Alone } else { FinPlace::OnLast };
+    }
+    /// Minshall: a small segment is held back while another one is in flight.
+    #[inline]
+    fn is_small_held(&self, idle: bool) -> bool {
+        self.nagle && !idle && self.small_end > self.una
+    }
+    /// True if the segment of `len` bytes that ends at `end` carries the FIN.
+    #[inline]
+    fn carries_fin(&self, len: u64, end: Offset) -> bool {
+        self.fin.is_at(end) && (len == 0 || self.fin_place == FinPlace::OnLast)
+    }
+
     /// Bytes written and not sent.
     #[inline]
     pub(crate) fn unsent(&self) -> u64 {
@@ -142,22 +195,25 @@ impl SendBuffer {
         let segment_end = self.nxt + len;
         if len == self.mss {
             // The usual case.
-            if room < len || segment_end > window_end {
+            let fin = self.carries_fin(len, segment_end);
+            if (room < len && !fin) || segment_end > window_end {
                 return None;
             }
-            return Some((len as u32, self.fin.is_at(segment_end) && room > len));
+            return Some((len as u32, fin));
         }
-        let fin = self.fin.is_at(segment_end);
-        if (len == 0 && !fin) || room < len.max(1) || (len > 0 && segment_end > window_end) {
+        let fin = self.carries_fin(len, segment_end);
+        if (len > 0 && segment_end > window_end) || (!fin && (len == 0 || room < len || self.is_small_held(idle))) {
             return None;
         }
-        // Minshall: hold a small segment back while another one is in flight.
-        let held = self.nagle && !fin && !idle && self.small_end > self.una;
-        (!held).then_some((len as u32, fin))
+        Some((len as u32, fin))
+    }
+    /// True if all of the next segment lies within the peer's window.
+    pub(crate) fn next_fits(&self, window_end: Offset) -> bool {
+        self.nxt + self.unsent().min(self.mss) <= window_end
     }
     /// What the peer's window has room for, short of a whole segment, and whether that ends with the FIN.
     pub(crate) fn window_probe(&self, window_end: Offset) -> Option<(u32, bool)> {
         let fits = window_end.since(self.nxt).min(self.mss).min(self.unsent());
-        (fits > 0).then(|| (fits as u32, self.fin.is_at(self.nxt + fits)))
+        (fits > 0).then(|| (fits as u32, self.carries_fin(fits, self.nxt + fits)))
     }
 }

@@ -115,8 +115,8 @@ impl Sender {
         self.sack.enable(sack);
         self.window.open(window_end);
     }
-    /// The handshake agreed on smaller segments.
-    pub(crate) fn on_smaller_mss(&mut self, mss: u64, control: Control) {
+    /// The handshake agreed on segments of another size.
+    pub(crate) fn on_agreed_mss(&mut self, mss: u64, control: Control) {
         self.buffer.set_mss(mss);
         self.control = control;
         self.refresh_cwnd();

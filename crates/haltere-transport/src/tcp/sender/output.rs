@@ -4,6 +4,7 @@
 //! Units: stream offsets and bytes, ns. Cost: O(1) a segment. Known problems: none.
 
 use super::Sender;
+use super::buffer::Sendable;
 use super::scoreboard::{FIN, Sent};
 use super::timers::Timer;
 use crate::tcp::seq::Offset;
@@ -58,8 +59,9 @@ impl Transmit {
 pub(crate) struct Output {
     forced: Option<Forced>,
     turn: Turn,
-    /// Segments were sent since the last end of a burst.
+    /// Segments were sent since the last end of a burst, and new ones among them.
     burst: bool,
+    burst_has_new: bool,
     last_sent: Time,
     /// Segments sent, and of these retransmitted, with their bytes.
     segments: u64,
@@ -73,6 +75,7 @@ impl Output {
             forced: None,
             turn: Turn::NewOnly,
             burst: false,
+            burst_has_new: false,
             last_sent: Time::ZERO,
             segments: 0,
             retransmissions: 0,
@@ -100,10 +103,10 @@ impl Output {
     pub(crate) fn set_turn(&mut self, turn: Turn) {
         self.turn = turn;
     }
-    /// True if segments were sent since the last call.
+    /// True if segments were sent since the last call, and whether there were new ones.
     #[inline]
-    pub(crate) fn take_burst(&mut self) -> bool {
-        core::mem::take(&mut self.burst)
+    pub(crate) fn take_burst(&mut self) -> (bool, bool) {
+        (core::mem::take(&mut self.burst), core::mem::take(&mut self.burst_has_new))
     }
 }
 
@@ -128,15 +131,19 @@ impl Sender {
     }
 
     fn poll_busy(&mut self, now: Time) -> Option<Transmit> {
+        let room = self.cwnd.saturating_sub(self.in_flight());
+        if self.buffer.has_fin_to_place() {
+            self.place_fin(room, now);
+        }
         if let Some(forced) = self.output.forced.take() {
             return self.poll_forced(forced, now);
         }
-        let room = self.cwnd.saturating_sub(self.in_flight());
         // In packets, as Linux counts: a window that has room for any has it for the segment to repeat.
         if self.output.turn == Turn::Lost
             && self.board.has_unrepaired()
             && room >= self.buffer.mss().min(self.cwnd)
             && let Some(index) = self.board.next_lost()
+            && self.may_repeat(index)
         {
             if !self.pacing.may_send(now) {
                 return self.end_burst(now);
@@ -153,6 +160,20 @@ impl Sender {
             None if self.output.turn == Turn::New => self.poll_without_new(now),
             None => self.end_burst(now),
         }
+    }
+
+    #[cold]
+    fn place_fin(&mut self, room: u64, now: Time) {
+        let (window_end, idle) = (self.window.end(), self.board.is_empty());
+        let paced = self.control.pacing_rate().is_some();
+        let burst = if paced { self.pacing.sendable(now, self.output.segments) } else { u64::MAX };
+        self.buffer.place_fin(&Sendable { room, window_end, burst, idle });
+    }
+
+    /// What lies beyond a window that was retracted is not sent again, but for the oldest segment (Linux).
+    #[inline]
+    pub(crate) fn may_repeat(&self, index: usize) -> bool {
+        index == 0 || self.board.get(index).seq < self.window.end()
     }
 
     /// F-RTO step 2b: without new data to send, repair as usual.
@@ -197,6 +218,7 @@ impl Sender {
         self.board.push(sent);
         self.buffer.sent(len, fin);
         self.account(total, now);
+        self.output.burst_has_new = true;
         if self.board.len() == 1 || self.timers.is_armed(Timer::Probe) {
             self.rearm_rto(now);
         }
@@ -272,8 +294,9 @@ impl Sender {
     #[inline]
     fn end_burst(&mut self, now: Time) -> Option<Transmit> {
         let limited = self.in_flight() + self.buffer.mss() > self.cwnd;
-        let burst = self.output.take_burst();
-        if burst || limited {
+        let (burst, new) = self.output.take_burst();
+        // Repairs do not show what limits the sender (Linux).
+        if new || (limited && self.buffer.has_new()) {
             self.usage.validate(limited, self.board.len() as u32, self.buffer.una(), self.buffer.nxt());
         }
         if burst {

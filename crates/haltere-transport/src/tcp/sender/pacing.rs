@@ -39,6 +39,10 @@ impl Pacing {
         }
         true
     }
+    /// Segments that may leave now, after so many that did.
+    pub(crate) fn sendable(&self, now: Time, sent: u64) -> u64 {
+        if self.next_departure > now { 0 } else { UNPACED.saturating_sub(sent).max(1) }
+    }
     /// A segment of `len` bytes leaves, the `number`-th of the connection.
     pub(crate) fn on_sent(&mut self, now: Time, len: u32, rate: Rate, number: u64) {
         let before = self.next_departure;

@@ -1,7 +1,7 @@
 //! RACK: a segment is lost if one sent later has been delivered for a while.
 //! Source: RFC 8985 section 6. Deviations (Linux): the wait is zero also outside recovery once as many segments as the
-//! reordering degree are SACKed and no reordering was ever seen; a delivery faster than the least round trip, of a
-//! retransmitted segment, is not believed. The echoed timestamp is not asked: for a segment out of order it is that of an
+//! reordering degree are SACKed and no reordering was ever seen; a delivery faster by a microsecond than the least
+//! round trip, of a retransmitted segment, is not believed. The echoed timestamp is not asked: for a segment out of order it is that of an
 //! earlier one (RFC 7323 section 4.3), and a SACKed tail loss probe would never count.
 //! Model: lost if sent before the newest delivered segment and now >= sent + its RTT + window,
 //! window = min(steps * min_rtt / 4, srtt).
@@ -42,7 +42,7 @@ impl Rack {
     #[inline]
     pub(crate) fn on_delivered(&mut self, sent: &Sent, now: Time, min_rtt: Dur) {
         let rtt = now.since(sent.sent_at);
-        if rtt < min_rtt && sent.has(EVER_RETRANS) {
+        if rtt.as_ns() / 1000 < min_rtt.as_ns() / 1000 && sent.has(EVER_RETRANS) {
             return;
         }
         self.advanced = true;

@@ -65,7 +65,7 @@ impl Sender {
     pub(crate) fn send_probe(&mut self, now: Time) -> Option<Transmit> {
         let sent = match self.next_new(self.buffer.mss() + 1) {
             Some((len, fin)) => Some(self.send_new(len, fin, now)),
-            None if !self.board.is_empty() => Some(self.probe_with_last(now)),
+            None if !self.board.is_empty() && self.may_repeat(self.board.len() - 1) => Some(self.probe_with_last(now)),
             None => None,
         };
         if let Some(sent) = &sent {

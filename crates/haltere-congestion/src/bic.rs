@@ -1,0 +1,158 @@
+//! BIC: a binary search for the window at the last loss.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: below W_max the window grows by (W_max - cwnd) / 4 a round trip, at most by `max_increment` and at least slowly; above
+//! W_max it probes, slowly first. On loss W_max = cwnd and cwnd *= beta.
+//! Units: segments. Cost: O(1) an acknowledgement.
+
+use crate::law::{WindowLaw, Windowed};
+use crate::window::Window;
+use crate::{AckEvent, SenderContext};
+use haltere_units::{ParamError, Probe, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A binary search for the window at the last loss: CUBIC's forerunner, Linux's default from 2.6.8 to 2.6.18.
+///
+/// Source: Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004.
+///
+/// Deviations: these are Linux's. A step is a quarter of the distance to W_max (the paper: half). Near W_max it takes
+/// `smooth_part` / 4 round trips for a segment.
+///
+/// Known problems: it is unfair to Reno on short paths, for which CUBIC was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Window in segments up to which it is Reno. The default is the paper's and Linux's.
+    pub low_window: u32,
+    /// Segments by which the window grows in a round trip at most, at least 1. The default is Linux's.
+    pub max_increment: u32,
+    /// The part of the window that is left after a loss, from 0.1 to 0.99. The default is Linux's 819/1024.
+    pub beta: f64,
+    /// True: release more of the window if it falls from one loss to the next.
+    pub fast_convergence: bool,
+    /// How slowly the window passes W_max, at least 1. The default is Linux's.
+    pub smooth_part: u32,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { low_window: 14, max_increment: 16, beta: 0.8, fast_convergence: true, smooth_part: 20 }
+    }
+}
+
+/// A step is the distance divided by this (Linux).
+const DIVISOR: u64 = 4;
+/// While W_max is unknown: at least one segment for so many acknowledged (Linux).
+const UNKNOWN_PACE: u64 = 20;
+
+/// The law.
+#[derive(Debug, Clone)]
+pub struct Law {
+    params: Params,
+    /// The window at the last loss; zero: not known.
+    w_max: u64,
+}
+
+/// The control.
+pub type Bic = Windowed<Law>;
+
+impl Bic {
+    /// A sender at its initial window.
+    pub fn new(params: &Params, sender: &SenderContext) -> Result<Bic, ParamError> {
+        let usual = Params::default();
+        for (name, value, default) in [
+            ("max_increment", params.max_increment, usual.max_increment),
+            ("smooth_part", params.smooth_part, usual.smooth_part),
+        ] {
+            if value == 0 {
+                return Err(ParamError::new(name, "at least 1", value).default_is(default));
+            }
+        }
+        if !(0.1..=0.99).contains(&params.beta) {
+            return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).default_is(usual.beta));
+        }
+        Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), w_max: 0 } })
+    }
+}
+
+impl Law {
+    /// Segments to acknowledge for one more.
+    fn pace(&self, cwnd: u64) -> u64 {
+        let (most, slow) = (u64::from(self.params.max_increment), cwnd * u64::from(self.params.smooth_part) / DIVISOR);
+        if cwnd <= u64::from(self.params.low_window) {
+            return cwnd;
+        }
+        let pace = if cwnd < self.w_max {
+            match (self.w_max - cwnd) / DIVISOR {
+                step if step > most => cwnd / most,
+                0 | 1 => slow,
+                step => cwnd / step,
+            }
+        } else {
+            match cwnd - self.w_max {
+                beyond if beyond < DIVISOR => slow,
+                beyond if beyond < most * (DIVISOR - 1) => cwnd * (DIVISOR - 1) / beyond,
+                _ => cwnd / most,
+            }
+        };
+        if self.w_max == 0 { pace.min(UNKNOWN_PACE) } else { pace }
+    }
+}
+
+impl WindowLaw for Law {
+    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
+        window.additive_increase(self.pace(window.cwnd), acked);
+    }
+    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
+        let (cwnd, beta) = (window.cwnd, self.params.beta);
+        let converge = self.params.fast_convergence && cwnd < self.w_max;
+        self.w_max = if converge { (cwnd as f64 * (1.0 + beta) / 2.0) as u64 } else { cwnd };
+        if cwnd <= u64::from(self.params.low_window) { cwnd / 2 } else { (cwnd as f64 * beta) as u64 }
+    }
+    fn timed_out(&mut self) {
+        self.w_max = 0;
+    }
+    fn probe(&self, row: &mut Probe) {
+        row.push("w_max", "segments", self.w_max as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionControl;
+    use crate::law::testing::{loss, sender};
+
+    fn bic(cwnd: u64, w_max: u64) -> Bic {
+        let mut c = Bic::new(&Params::default(), &sender(10)).unwrap().avoiding(cwnd);
+        c.law.w_max = w_max;
+        c
+    }
+
+    #[test]
+    fn far_below_w_max_it_grows_by_the_most() {
+        assert_eq!(bic(100, 1000).round(0, 100, 100), 16);
+    }
+
+    #[test]
+    fn nearer_it_takes_a_quarter_of_the_distance() {
+        assert_eq!(bic(100, 140).law.pace(100), 10, "10 of 40 segments in a round trip");
+    }
+
+    #[test]
+    fn at_w_max_it_is_slow_and_then_probes() {
+        let c = bic(100, 100);
+        assert_eq!(c.law.pace(100), 100 * 20 / 4);
+        assert_eq!(c.law.pace(110), 110 * 3 / 10);
+        assert_eq!(c.law.pace(200), 200 / 16);
+    }
+
+    #[test]
+    fn a_loss_leaves_four_fifths_and_a_second_below_it_remembers_less() {
+        let mut c = bic(100, 0);
+        c.on_loss(&loss(0));
+        assert_eq!((c.window.cwnd, c.law.w_max), (80, 100));
+        c.on_loss(&loss(0));
+        assert_eq!((c.window.cwnd, c.law.w_max), (64, 72));
+    }
+}

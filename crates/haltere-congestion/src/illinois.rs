@@ -1,0 +1,222 @@
+//! Illinois: the queueing delay sets how fast the window grows and how much a loss takes.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: with d_a the mean queueing delay of a round and d_m the largest seen: alpha = 10 below d_m / 100, then it falls as
+//! k1 / (k2 + d_a) to 0.3 at d_m. beta rises from 1/8 at d_m / 10 to 1/2 at 0.8 d_m. cwnd += alpha a round trip; on loss
+//! cwnd *= 1 - beta.
+//! Units: segments; delays ns. Cost: O(1) an acknowledgement.
+
+use crate::law::{WindowLaw, Windowed};
+use crate::window::Window;
+use crate::{AckEvent, SenderContext};
+use haltere_units::{Dur, ParamError, Probe, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Losses say when to reduce, delays by how much, and how fast to grow.
+///
+/// Source: Liu, Basar and Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed networks",
+/// VALUETOOLS 2006.
+///
+/// Deviations: alpha returns to its largest value only after `theta` rounds with little delay, as in Linux and the paper's
+/// section on noise.
+///
+/// Known problems: the largest delay seen belongs to the deepest buffer of the past.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// alpha without a queue, in segments a round trip, at least `alpha_min`. The default is the paper's.
+    pub alpha_max: f64,
+    /// alpha at the largest delay, in segments a round trip, above 0. The default is Linux's (the paper: 0.1).
+    pub alpha_min: f64,
+    /// beta while the delay is small, above 0. The default is the paper's.
+    pub beta_min: f64,
+    /// beta while the delay is large, at least `beta_min` and at most 0.9. The default is the paper's.
+    pub beta_max: f64,
+    /// Below this window in segments it is Reno. The default is Linux's.
+    pub window_threshold: u32,
+    /// Rounds with little delay before alpha is `alpha_max` again. The default is Linux's.
+    pub theta: u32,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { alpha_max: 10.0, alpha_min: 0.3, beta_min: 0.125, beta_max: 0.5, window_threshold: 15, theta: 5 }
+    }
+}
+
+/// The law.
+#[derive(Debug, Clone)]
+pub struct Law {
+    params: Params,
+    alpha: f64,
+    beta: f64,
+    base: Option<Dur>,
+    largest: Dur,
+    /// Sum and number of the round's samples.
+    sum: Dur,
+    samples: u32,
+    /// The round ends when this byte is acknowledged.
+    round_end: u64,
+    /// The delay was above the first bound, and for how many rounds it has been below since.
+    above: bool,
+    low_rounds: u32,
+}
+
+/// The control.
+pub type Illinois = Windowed<Law>;
+
+impl Illinois {
+    /// A sender at its initial window.
+    pub fn new(params: &Params, sender: &SenderContext) -> Result<Illinois, ParamError> {
+        let usual = Params::default();
+        if !(params.alpha_min > 0.0 && params.alpha_min.is_finite()) {
+            return Err(ParamError::new("alpha_min", "above 0", params.alpha_min).default_is(usual.alpha_min));
+        }
+        if !(params.alpha_max >= params.alpha_min && params.alpha_max.is_finite()) {
+            let rule = alloc::format!("at least alpha_min ({})", params.alpha_min);
+            return Err(ParamError::new("alpha_max", rule, params.alpha_max).default_is(usual.alpha_max));
+        }
+        if !(params.beta_min > 0.0 && params.beta_min <= 0.9) {
+            return Err(
+                ParamError::new("beta_min", "above 0 and at most 0.9", params.beta_min).default_is(usual.beta_min)
+            );
+        }
+        if !(params.beta_min..=0.9).contains(&params.beta_max) {
+            let rule = alloc::format!("from beta_min ({}) to 0.9", params.beta_min);
+            return Err(ParamError::new("beta_max", rule, params.beta_max).default_is(usual.beta_max));
+        }
+        let law = Law {
+            params: params.clone(),
+            alpha: params.alpha_max,
+            beta: params.beta_max,
+            base: None,
+            largest: Dur::ZERO,
+            sum: Dur::ZERO,
+            samples: 0,
+            round_end: 0,
+            above: false,
+            low_rounds: 0,
+        };
+        Ok(Windowed { window: Window::new(sender), law })
+    }
+}
+
+impl Law {
+    /// alpha for a mean delay `da` of at most `dm`.
+    fn alpha_for(&mut self, da: f64, dm: f64) -> f64 {
+        let (most, least) = (self.params.alpha_max, self.params.alpha_min);
+        let first = dm / 100.0;
+        if da <= first {
+            if !self.above {
+                return most;
+            }
+            self.low_rounds += 1;
+            if self.low_rounds < self.params.theta {
+                return self.alpha;
+            }
+            (self.low_rounds, self.above) = (0, false);
+            return most;
+        }
+        self.above = true;
+        let (dm, da) = (dm - first, da - first);
+        dm * most / (dm + da * (most - least) / least)
+    }
+    /// beta for a mean delay `da` of at most `dm`.
+    fn beta_for(&self, da: f64, dm: f64) -> f64 {
+        let (least, most) = (self.params.beta_min, self.params.beta_max);
+        let (second, third) = (dm / 10.0, 0.8 * dm);
+        if da <= second {
+            least
+        } else if da >= third {
+            most
+        } else {
+            (least * third - most * second + (most - least) * da) / (third - second)
+        }
+    }
+    fn end_round(&mut self, cwnd: u64) {
+        if cwnd < u64::from(self.params.window_threshold) {
+            (self.alpha, self.beta) = (1.0, 0.5);
+        } else if let (Some(base), 1..) = (self.base, self.samples) {
+            let mean = self.sum.as_secs_f64() / f64::from(self.samples);
+            let (da, dm) = (mean - base.as_secs_f64(), self.largest.saturating_sub(base).as_secs_f64());
+            self.alpha = self.alpha_for(da, dm);
+            self.beta = self.beta_for(da, dm);
+        }
+        (self.sum, self.samples) = (Dur::ZERO, 0);
+    }
+}
+
+impl WindowLaw for Law {
+    fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
+        if let Some(rtt) = ev.rtt {
+            self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
+            self.largest = self.largest.max(rtt);
+            self.sum += rtt;
+            self.samples += 1;
+        }
+        if ev.snd_una > self.round_end {
+            self.end_round(window.cwnd);
+            self.round_end = ev.snd_nxt;
+        }
+    }
+    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
+        let per_segment = window.cwnd as f64 / self.alpha;
+        window.additive_increase(per_segment as u64, acked);
+    }
+    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
+        (window.cwnd as f64 * (1.0 - self.beta)) as u64
+    }
+    fn timed_out(&mut self) {
+        (self.alpha, self.beta) = (1.0, 0.5);
+        (self.low_rounds, self.above) = (0, false);
+    }
+    fn probe(&self, row: &mut Probe) {
+        row.push("alpha", "segments", self.alpha);
+        row.push("beta", "", self.beta);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionControl;
+    use crate::law::testing::{ack, loss, sender};
+
+    fn illinois() -> Illinois {
+        Illinois::new(&Params::default(), &sender(10)).unwrap().avoiding(100)
+    }
+
+    #[test]
+    fn alpha_falls_from_10_to_0_3_and_beta_rises_from_an_eighth_to_a_half() {
+        let mut law = illinois().law;
+        assert_eq!((law.alpha_for(0.0, 0.1), law.beta_for(0.0, 0.1)), (10.0, 0.125));
+        assert!((law.alpha_for(0.1, 0.1) - 0.3).abs() < 1e-12);
+        assert_eq!(law.beta_for(0.1, 0.1), 0.5);
+        // Half way between the second and the third bound.
+        assert!((law.beta_for(0.045, 0.1) - 0.3125).abs() < 1e-12);
+    }
+
+    #[test]
+    fn alpha_returns_after_theta_quiet_rounds() {
+        let mut law = illinois().law;
+        law.alpha = law.alpha_for(0.05, 0.1);
+        let before = law.alpha;
+        for _ in 0..4 {
+            assert_eq!(law.alpha_for(0.0, 0.1), before);
+        }
+        assert_eq!(law.alpha_for(0.0, 0.1), 10.0);
+    }
+
+    #[test]
+    fn a_full_queue_costs_half_of_the_window() {
+        let mut c = illinois();
+        for (i, rtt) in [(1, 20), (2, 120), (3, 120), (4, 120)] {
+            for _ in 0..10 {
+                c.on_ack(&AckEvent { snd_una: i, snd_nxt: i, ..ack(i * 100, 1, rtt, 20) });
+            }
+        }
+        c.window.cwnd = 100;
+        c.on_loss(&loss(500));
+        assert_eq!(c.window.cwnd, 50);
+    }
+}

@@ -1,0 +1,125 @@
+//! Controls that are a law for a window: how it grows in congestion avoidance, and what a loss leaves of it.
+//!
+//! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a reduction back. A
+//! control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
+
+use crate::window::Window;
+use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent};
+use haltere_units::{Bytes, Dur, Probe, Time};
+
+/// How a window grows and shrinks. Windows are in segments.
+pub trait WindowLaw {
+    /// Any acknowledgement, in recovery too, before the window grows.
+    fn observe(&mut self, _ev: &AckEvent, _window: &mut Window) {}
+    /// Slow start: `acked` segments were acknowledged. Returns what is left of them for congestion avoidance.
+    fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {
+        window.slow_start(acked)
+    }
+    /// Congestion avoidance: `acked` segments were acknowledged, and the window was the limit.
+    fn avoid(&mut self, ev: &AckEvent, window: &mut Window, acked: u64);
+    /// The window that is left after a loss; it is at least two segments.
+    fn reduced(&mut self, window: &Window, now: Time) -> u64;
+    /// The retransmission timer fired.
+    fn timed_out(&mut self) {}
+    /// The connection is established; the handshake measured this round-trip time.
+    fn established(&mut self, _window: &mut Window, _rtt: Dur) {}
+    /// Shows the inner variables, for time series.
+    fn probe(&self, _row: &mut Probe) {}
+}
+
+/// A control that is a law for its window.
+#[derive(Debug, Clone)]
+pub struct Windowed<L> {
+    pub(crate) window: Window,
+    pub(crate) law: L,
+}
+
+impl<L: WindowLaw> CongestionControl for Windowed<L> {
+    fn on_ack(&mut self, ev: &AckEvent) {
+        self.law.observe(ev, &mut self.window);
+        let acked = self.window.take_acked(ev);
+        if !ev.cwnd_limited || acked == 0 {
+            return;
+        }
+        let rest = if self.window.in_slow_start() { self.law.slow_start(&mut self.window, acked) } else { acked };
+        if rest > 0 && !self.window.in_slow_start() {
+            self.law.avoid(ev, &mut self.window, rest);
+        }
+    }
+    fn on_loss(&mut self, ev: &LossEvent) {
+        let left = self.law.reduced(&self.window, ev.now);
+        self.window.reduce(left, ev.kind);
+    }
+    fn on_rto(&mut self, ev: &RtoEvent) {
+        let left = if ev.first { self.law.reduced(&self.window, ev.now) } else { self.window.ssthresh };
+        self.window.timeout(left, ev);
+        self.law.timed_out();
+    }
+    fn on_established(&mut self, _now: Time, rtt: Dur) {
+        self.law.established(&mut self.window, rtt);
+    }
+    fn on_spurious(&mut self, _now: Time) {
+        self.window.undo();
+    }
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        self.window.restart(ev);
+    }
+    fn cwnd(&self) -> Bytes {
+        self.window.cwnd_bytes()
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.window.ssthresh_bytes()
+    }
+    fn probe(&self, row: &mut Probe) {
+        self.law.probe(row);
+    }
+}
+
+/// What the tests of laws share: a control with a window of so many segments, and acknowledgements.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::SenderContext;
+
+    pub const MSS: u64 = 1000;
+
+    pub fn sender(segments: u64) -> SenderContext {
+        let mss = Bytes::new(MSS);
+        SenderContext { mss, initial_window: mss * segments, seed: 0 }
+    }
+    /// So many segments acknowledged at that time, with this RTT; the least RTT so far is `base`.
+    pub fn ack(now_ms: u64, segments: u64, rtt_ms: u64, base_ms: u64) -> AckEvent {
+        let bytes = Bytes::new(segments * MSS);
+        let rtt = Dur::from_ms(rtt_ms);
+        AckEvent {
+            acked: bytes,
+            delivered: bytes,
+            rtt: Some(rtt),
+            srtt: rtt,
+            min_rtt: Dur::from_ms(base_ms),
+            cwnd_limited: true,
+            ..AckEvent::at(at(now_ms))
+        }
+    }
+    pub fn at(ms: u64) -> Time {
+        Time::ZERO + Dur::from_ms(ms)
+    }
+    pub fn loss(now_ms: u64) -> LossEvent {
+        LossEvent::at(at(now_ms), crate::LossKind::Loss)
+    }
+    impl<L: WindowLaw> Windowed<L> {
+        /// Ends slow start, in a window of so many segments.
+        pub fn avoiding(mut self, segments: u64) -> Self {
+            (self.window.cwnd, self.window.ssthresh) = (segments, segments);
+            self
+        }
+        /// One window acknowledged segment by segment; by how many segments it grew.
+        pub fn round(&mut self, now_ms: u64, rtt_ms: u64, base_ms: u64) -> u64 {
+            let before = self.window.cwnd;
+            for _ in 0..before {
+                self.on_ack(&ack(now_ms, 1, rtt_ms, base_ms));
+            }
+            self.window.cwnd - before
+        }
+    }
+}

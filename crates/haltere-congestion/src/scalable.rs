@@ -1,0 +1,91 @@
+//! Scalable TCP: the window grows by a share of itself.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: cwnd += a for each segment acknowledged, with a = 1 / min(cwnd, `per_segment`). On loss cwnd *= 1 - b.
+//! Units: segments. Cost: O(1) an acknowledgement.
+
+use crate::law::{WindowLaw, Windowed};
+use crate::window::Window;
+use crate::{AckEvent, SenderContext};
+use haltere_units::{ParamError, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The window grows by one percent each round trip and loses an eighth, so recovery takes as long in any window.
+///
+/// Source: Kelly, "Scalable TCP: improving performance in highspeed wide area networks", ACM CCR 33(2), 2003.
+///
+/// Deviations: this is Linux's: windows below `per_segment` grow by one segment a round trip, as Reno's.
+///
+/// Known problems: two such flows do not converge to equal windows. It starves Reno in large windows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Segments to acknowledge for one more, from 2 to 10000. The default is the paper's 1 / 0.01.
+    pub per_segment: u32,
+    /// b: the share of the window that a loss takes, above 0 and at most 0.5. The default is the paper's.
+    pub decrease: f64,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { per_segment: 100, decrease: 0.125 }
+    }
+}
+
+/// The law.
+#[derive(Debug, Clone)]
+pub struct Law {
+    params: Params,
+}
+
+/// The control.
+pub type Scalable = Windowed<Law>;
+
+impl Scalable {
+    /// A sender at its initial window.
+    pub fn new(params: &Params, sender: &SenderContext) -> Result<Scalable, ParamError> {
+        let usual = Params::default();
+        if !(2..=10_000).contains(&params.per_segment) {
+            return Err(
+                ParamError::new("per_segment", "from 2 to 10000", params.per_segment).default_is(usual.per_segment)
+            );
+        }
+        if !(params.decrease > 0.0 && params.decrease <= 0.5) {
+            return Err(
+                ParamError::new("decrease", "above 0 and at most 0.5", params.decrease).default_is(usual.decrease)
+            );
+        }
+        Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone() } })
+    }
+}
+
+impl WindowLaw for Law {
+    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
+        window.additive_increase(window.cwnd.min(u64::from(self.params.per_segment)), acked);
+    }
+    fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
+        window.cwnd - (window.cwnd as f64 * self.params.decrease) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CongestionControl;
+    use crate::law::testing::{loss, sender};
+
+    #[test]
+    fn a_large_window_grows_by_one_percent_and_loses_an_eighth() {
+        let mut c = Scalable::new(&Params::default(), &sender(10)).unwrap().avoiding(1000);
+        assert_eq!(c.round(0, 100, 100), 10);
+        c.window.cwnd = 1000;
+        c.on_loss(&loss(0));
+        assert_eq!(c.window.cwnd, 875);
+    }
+
+    #[test]
+    fn a_small_window_grows_by_one_segment() {
+        let mut c = Scalable::new(&Params::default(), &sender(10)).unwrap().avoiding(50);
+        assert_eq!(c.round(0, 100, 100), 1);
+    }
+}

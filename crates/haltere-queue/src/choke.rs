@@ -1,0 +1,172 @@
+//! CHOKe: RED that drops packets of the flows that fill the queue.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: while RED's average is at least `min`, an arrival is compared with a packet drawn at random from the queue. If both
+//! are of one flow, both are dropped. Otherwise RED decides.
+//! Units: as RED. Cost: O(1) a packet; a match moves the packets behind it.
+
+use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, red, red::Red};
+use haltere_units::{Bytes, ParamError, Prob, Probe, Rate, Size, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// RED that compares each arrival with a random packet of the queue and drops both if they are of one flow.
+///
+/// A flow that has more packets in the queue is hit more often, without state for each flow.
+///
+/// Source: Pan, Prabhakar and Psounis 2000. The average and the marks are RED's (`haltere explain red`).
+///
+/// Deviations: one comparison for each arrival, as in Linux; the paper's variant with several is left out.
+///
+/// Known problems: with many flows that do not answer, each is hit as seldom as its share of the queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
+    pub limit: Size,
+    /// Average queue at which comparisons and marks start, above 0, in packets or bytes. Left out: a third of `max` (tc-choke(8)).
+    pub min: Option<Size>,
+    /// Average queue at which every packet is marked or dropped, above `min`, in the same unit. Left out: a quarter of `limit`
+    /// (tc-choke(8)).
+    pub max: Option<Size>,
+    /// Probability at `max`, above 0. The default is Linux's (tc-choke(8)).
+    pub probability: Prob,
+    /// Packets that may arrive at once before marking starts. Left out: as RED.
+    pub burst: Option<u32>,
+    /// Rate that tells how many packets an idle time stands for, above 0. Left out: the link's rate.
+    pub bandwidth: Option<Rate>,
+    /// True: mark ECN-capable packets instead of dropping them when RED decides. A match is always dropped.
+    pub ecn: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            limit: Size::Packets(1000),
+            min: None,
+            max: None,
+            probability: Prob::of(0.02),
+            burst: None,
+            bandwidth: None,
+            ecn: false,
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct Choke<P> {
+    red: Red<P>,
+}
+
+impl<P: Pkt> Choke<P> {
+    /// A queue of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        let red = red::Params {
+            limit: params.limit,
+            min: params.min,
+            max: params.max,
+            probability: params.probability,
+            avpkt: Bytes::new(1000),
+            burst: params.burst,
+            bandwidth: params.bandwidth,
+            ecn: params.ecn,
+            ..red::Params::default()
+        };
+        Ok(Choke { red: Red::new(&red, link)? })
+    }
+
+    /// Drops the packet and one drawn from the queue if both are of one flow; otherwise gives the packet back.
+    fn compare(&mut self, pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
+        let waiting = self.red.store().backlog().packets;
+        if waiting == 0 || !self.red.is_congested() {
+            return Some(pkt);
+        }
+        let drawn = fate.below(waiting) as usize;
+        if self.red.store().get(drawn).is_none_or(|other| other.flow() != pkt.flow()) {
+            return Some(pkt);
+        }
+        if let Some(other) = self.red.store().remove(drawn) {
+            fate.dropped(other, DropReason::Congestion);
+        }
+        fate.dropped(pkt, DropReason::Congestion);
+        None
+    }
+}
+
+impl<P: Pkt> Qdisc<P> for Choke<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        self.red.update_average(now);
+        if let Some(pkt) = self.compare(pkt, fate) {
+            self.red.decide(now, pkt, fate);
+        }
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        self.red.dequeue(now, fate)
+    }
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.red.backlog()
+    }
+    fn probe(&self, row: &mut Probe) {
+        self.red.probe(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Recorder, TestPkt, link};
+
+    /// A queue whose average follows the backlog at once, with packets of flows 1, 2, 1, 2, ...
+    fn congested() -> (Choke<TestPkt>, Recorder) {
+        let params = Params {
+            min: Some(Size::Packets(2)),
+            max: Some(Size::Packets(900)),
+            burst: Some(2),
+            probability: Prob::of(1e-9),
+            ..Params::default()
+        };
+        let (mut q, mut fate) = (Choke::new(&params, &link()).unwrap(), Recorder::new(3));
+        for id in 0..40 {
+            q.red.update_average(Time::ZERO);
+            q.red.decide(Time::ZERO, TestPkt::new(id, 1000).flow(1 + id as u16 % 2), &mut fate);
+        }
+        assert!(q.red.is_congested() && fate.dropped.is_empty());
+        (q, fate)
+    }
+
+    #[test]
+    fn an_arrival_that_meets_its_own_flow_goes_with_the_packet_it_met() {
+        let (mut q, mut fate) = congested();
+        let arrival = |id| TestPkt::new(id, 1000).flow(1);
+        let mut matches = 0;
+        for id in 100..120 {
+            let before = (q.backlog().packets, fate.dropped.len());
+            q.enqueue(Time::ZERO, arrival(id), &mut fate);
+            let (waiting, dropped) = (q.backlog().packets, fate.dropped.len() - before.1);
+            assert!((waiting, dropped) == (before.0 + 1, 0) || (waiting, dropped) == (before.0 - 1, 2));
+            matches += dropped / 2;
+        }
+        assert!((5..=15).contains(&matches), "about half of 20 meet their own flow: {matches}");
+        assert!(fate.dropped.iter().all(|(pkt, _)| pkt.flow == 1));
+    }
+
+    #[test]
+    fn a_flow_of_its_own_is_never_matched() {
+        let (mut q, mut fate) = congested();
+        q.enqueue(Time::ZERO, TestPkt::new(100, 1000).flow(9), &mut fate);
+        assert!(fate.dropped.is_empty());
+    }
+
+    #[test]
+    fn below_min_nothing_is_compared() {
+        let mut q = Choke::new(&Params::default(), &link()).unwrap();
+        let mut fate = Recorder::new(1);
+        for id in 0..50 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1000), &mut fate);
+        }
+        assert!(fate.dropped.is_empty());
+    }
+}

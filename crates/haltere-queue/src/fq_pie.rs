@@ -1,0 +1,285 @@
+//! FQ-PIE: fair queuing by flow, with PIE in each flow's queue.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: as [FQ-CoDel](crate::fq_codel): a seeded hash, deficit round robin, new flows first. Each queue is a
+//! [PIE](crate::pie) queue with a probability of its own.
+//! Units: time ns, queues bytes. Cost: O(1) a packet, and one step a `tupdate` for each flow that is not at rest.
+
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, pie, pie::Pie};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Size, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Fair queuing by flow, with PIE in each flow's queue.
+///
+/// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow that was idle is
+/// served first.
+///
+/// Source: RFC 8033 (the controller) and RFC 8290 (the scheduler); Linux's `sch_fq_pie` joins them (tc-fq_pie(8)).
+///
+/// Deviations: those of `pie`. A packet that arrives at the limit is dropped, whatever its flow, as in Linux.
+///
+/// Known problems: flows whose hashes collide share one queue. An overflow hits the flow that arrives, not the longest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Packet or byte limit of all queues together, above 0. The default is Linux's (tc-fq_pie(8)).
+    pub limit: Size,
+    /// Byte limit of all queues together, besides `limit`, above 0. The default is Linux's (tc-fq_pie(8)).
+    pub memory_limit: Bytes,
+    /// Queues that flows are hashed into, from 1 to 65536. The default is Linux's (tc-fq_pie(8)).
+    pub flows: u32,
+    /// Bytes that a flow may send in its turn, above 0. Left out: the link's full packet.
+    pub quantum: Option<Bytes>,
+    /// Delay that each queue's controller holds, above 0. The default is RFC 8033's (section 4.1).
+    pub target: Dur,
+    /// Time between two updates of the probabilities, above 0. The default is RFC 8033's (section 4.2).
+    pub tupdate: Dur,
+    /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2).
+    pub alpha: f64,
+    /// Gain on the change of the delay, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2).
+    pub beta: f64,
+    /// How long a burst of a flow passes after an uncongested time. The default is RFC 8033's (section 4.4).
+    pub max_burst: Dur,
+    /// True: mark ECN-capable packets instead of dropping them while the probability is at most `ecn_threshold`.
+    pub ecn: bool,
+    /// Above this probability even ECN-capable packets are dropped. The default is Linux's `ecn_prob` (tc-fq_pie(8)).
+    pub ecn_threshold: Prob,
+    /// True: a packet's probability is scaled by its length over a full packet's.
+    pub bytemode: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        let pie = pie::Params::default();
+        Params {
+            limit: Size::Packets(10_240),
+            memory_limit: Bytes::new(32 << 20),
+            flows: 1024,
+            quantum: None,
+            target: pie.target,
+            tupdate: pie.tupdate,
+            alpha: pie.alpha,
+            beta: pie.beta,
+            max_burst: pie.max_burst,
+            ecn: false,
+            ecn_threshold: pie.ecn_threshold,
+            bytemode: false,
+        }
+    }
+}
+
+/// One queue.
+#[derive(Debug, Clone)]
+struct Flow<P> {
+    pie: Pie<P>,
+    deficit: i64,
+    /// True while the flow is in one of the lists.
+    listed: bool,
+    /// True while its controller is not at rest.
+    awake: bool,
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct FqPie<P> {
+    limit: Bound,
+    memory_limit: u64,
+    quantum: i64,
+    tupdate: Dur,
+    seed: u64,
+    flows: Vec<Flow<P>>,
+    new_flows: VecDeque<u32>,
+    old_flows: VecDeque<u32>,
+    /// The flows whose controllers are not at rest.
+    awake: Vec<u32>,
+    total: Backlog,
+    update_at: Time,
+}
+
+impl<P: Pkt> FqPie<P> {
+    /// A queue of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        let usual = Params::default();
+        if !(1..=65_536).contains(&params.flows) {
+            return Err(ParamError::new("flows", "from 1 to 65536", params.flows).default_is(usual.flows));
+        }
+        if params.memory_limit == Bytes::ZERO {
+            return Err(ParamError::new("memory_limit", "above 0", params.memory_limit).default_is(usual.memory_limit));
+        }
+        let quantum = params.quantum.unwrap_or(link.packet);
+        if !(1..=1 << 30).contains(&quantum.as_u64()) {
+            return Err(ParamError::new("quantum", "from 1 B to 1 GiB", quantum).hint("the default is one full packet"));
+        }
+        let pie = pie::Params {
+            limit: Size::Packets(u64::from(u32::MAX)),
+            target: params.target,
+            tupdate: params.tupdate,
+            alpha: params.alpha,
+            beta: params.beta,
+            max_burst: params.max_burst,
+            ecn: params.ecn,
+            ecn_threshold: params.ecn_threshold,
+            bytemode: params.bytemode,
+            ..pie::Params::default()
+        };
+        let flow = |_| Ok(Flow { pie: Pie::new(&pie, link)?, deficit: 0, listed: false, awake: false });
+        Ok(FqPie {
+            limit: Bound::new(link.resolve(params.limit))?,
+            memory_limit: params.memory_limit.as_u64(),
+            quantum: quantum.as_u64() as i64,
+            tupdate: params.tupdate,
+            seed: link.seed,
+            flows: (0..params.flows).map(flow).collect::<Result<_, _>>()?,
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
+            awake: Vec::new(),
+            total: Backlog::default(),
+            update_at: Time::ZERO + params.tupdate,
+        })
+    }
+}
+
+impl<P: Pkt> Qdisc<P> for FqPie<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        let len = pkt.len();
+        if !self.limit.fits(self.total, len) || self.total.bytes + u64::from(len) > self.memory_limit {
+            return fate.dropped(pkt, DropReason::Overlimit);
+        }
+        let id = (((pkt.flow().hash(self.seed) >> 32) * self.flows.len() as u64) >> 32) as u32;
+        let flow = &mut self.flows[id as usize];
+        let before = flow.pie.backlog().packets;
+        flow.pie.enqueue(now, pkt, fate);
+        if !core::mem::replace(&mut flow.awake, true) {
+            self.awake.push(id);
+        }
+        if flow.pie.backlog().packets == before {
+            return;
+        }
+        self.total.add(len);
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.quantum;
+            self.new_flows.push_back(id);
+        }
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        loop {
+            let is_new = !self.new_flows.is_empty();
+            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
+            let id = *list.front()?;
+            let flow = &mut self.flows[id as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                list.pop_front();
+                self.old_flows.push_back(id);
+                continue;
+            }
+            if let Some(pkt) = flow.pie.dequeue(now, fate) {
+                flow.deficit -= i64::from(pkt.len());
+                self.total.remove(pkt.len());
+                return Some(pkt);
+            }
+            list.pop_front();
+            if is_new && !self.old_flows.is_empty() {
+                // RFC 8290 §4.2: one pass through the old list.
+                self.old_flows.push_back(id);
+            } else {
+                flow.listed = false;
+            }
+        }
+    }
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.update_at)
+    }
+    fn on_timer(&mut self, now: Time) {
+        if now < self.update_at {
+            return;
+        }
+        self.update_at = now + self.tupdate;
+        let flows = &mut self.flows;
+        self.awake.retain(|&id| {
+            let flow = &mut flows[id as usize];
+            flow.pie.update();
+            flow.awake = !flow.pie.is_at_rest();
+            flow.awake
+        });
+    }
+    fn probe(&self, row: &mut Probe) {
+        row.push("new_flows", "", self.new_flows.len() as f64);
+        row.push("old_flows", "", self.old_flows.len() as f64);
+        let most = self.awake.iter().map(|&id| self.flows[id as usize].pie.probability()).fold(0.0, f64::max);
+        row.push("largest_drop_prob", "", most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Recorder, TestPkt, link};
+    use alloc::vec::Vec;
+
+    fn queue(params: &Params) -> (FqPie<TestPkt>, Recorder) {
+        (FqPie::new(params, &link()).unwrap(), Recorder::new(1))
+    }
+
+    #[test]
+    fn two_flows_take_turns_and_a_new_one_goes_first() {
+        let (mut q, mut fate) = queue(&Params::default());
+        for id in 0..8 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(u16::from(id >= 4)), &mut fate);
+        }
+        let sent: Vec<u64> = (0..4).filter_map(|_| q.dequeue(Time::ZERO, &mut fate)).map(|p| p.id).collect();
+        assert_eq!(sent, [0, 4, 1, 5]);
+        q.enqueue(Time::ZERO, TestPkt::new(100, 1500).flow(7), &mut fate);
+        assert_eq!(q.dequeue(Time::ZERO, &mut fate).unwrap().id, 100);
+    }
+
+    #[test]
+    fn only_the_flow_that_fills_the_queue_is_dropped() {
+        // 2 ms a packet: flow 0 brings two for each that leaves, flow 1 one in twenty.
+        let (mut q, mut fate) = queue(&Params { max_burst: Dur::ZERO, ..Params::default() });
+        let mut id = 0;
+        for step in 0..2000_u64 {
+            let now = Time::ZERO + Dur::from_ms(2 * step);
+            while q.next_timer().is_some_and(|at| at <= now) {
+                q.on_timer(q.next_timer().unwrap());
+            }
+            for flow in [0, 0].into_iter().chain((step % 20 == 0).then_some(1)) {
+                q.enqueue(now, TestPkt::new(id, 1500).flow(flow), &mut fate);
+                id += 1;
+            }
+            q.dequeue(now, &mut fate);
+        }
+        assert!(fate.dropped.len() > 1000, "{}", fate.dropped.len());
+        assert!(fate.dropped.iter().all(|(pkt, _)| pkt.flow == 0));
+    }
+
+    #[test]
+    fn a_flow_that_left_comes_to_rest() {
+        let (mut q, mut fate) = queue(&Params::default());
+        q.enqueue(Time::ZERO, TestPkt::new(0, 1500), &mut fate);
+        assert_eq!(q.awake.len(), 1);
+        q.dequeue(Time::ZERO, &mut fate);
+        for ms in [15, 30] {
+            q.on_timer(Time::ZERO + Dur::from_ms(ms));
+        }
+        assert!(q.awake.is_empty());
+    }
+
+    #[test]
+    fn the_limit_holds_for_all_flows_together() {
+        let (mut q, mut fate) = queue(&Params { limit: Size::Packets(3), ..Params::default() });
+        for id in 0..5 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(id as u16), &mut fate);
+        }
+        assert_eq!((q.backlog().packets, fate.dropped_ids()), (3, [3, 4].to_vec()));
+    }
+}

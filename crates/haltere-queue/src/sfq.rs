@@ -1,0 +1,213 @@
+//! SFQ: stochastic fair queueing.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: a seeded hash puts each flow into one of `flows` queues, which are served in turn with `quantum` bytes. A packet too
+//! many takes one from the longest queue.
+//! Units: packets; quantum in bytes. Cost: O(1) a packet; a drop for overflow looks at all queues that have packets.
+
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use haltere_units::{Bytes, ParamError, Probe, Size, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Fair queuing by a hash of the flow, without any other signal than a full queue.
+///
+/// Source: McKenney 1990, with the deficit of Shreedhar and Varghese 1995.
+///
+/// Deviations: these are Linux's. On overflow the longest queue in packets loses its newest packet, or its oldest with
+/// `head_drop`. Unlike in Linux the hash is not changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in
+/// each queue is left out; `fq_codel` and `fq_pie` have signals of their own.
+///
+/// Known problems: queues stay full. Flows whose hashes collide share one queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Packet or byte limit of all queues together, above 0. The default is Linux's (tc-sfq(8)).
+    pub limit: Size,
+    /// Queues that flows are hashed into, from 1 to 65536. The default is Linux's `divisor` (tc-sfq(8)).
+    pub flows: u32,
+    /// Packet limit of one queue, from 1. The default is Linux's (tc-sfq(8)).
+    pub depth: u32,
+    /// Bytes that a flow may send in its turn, above 0. Left out: the link's full packet (tc-sfq(8)).
+    pub quantum: Option<Bytes>,
+    /// True: a full queue loses its oldest packet instead of its newest.
+    pub head_drop: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { limit: Size::Packets(127), flows: 1024, depth: 127, quantum: None, head_drop: false }
+    }
+}
+
+/// One queue.
+#[derive(Debug, Clone)]
+struct Flow<P> {
+    store: Store<P>,
+    deficit: i64,
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct Sfq<P> {
+    limit: Bound,
+    depth: u32,
+    quantum: i64,
+    head_drop: bool,
+    seed: u64,
+    flows: Vec<Flow<P>>,
+    /// The queues that have packets, in the order of their turns.
+    turns: VecDeque<u32>,
+    total: Backlog,
+}
+
+impl<P: Pkt> Sfq<P> {
+    /// A queue of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        let usual = Params::default();
+        if !(1..=65_536).contains(&params.flows) {
+            return Err(ParamError::new("flows", "from 1 to 65536", params.flows).default_is(usual.flows));
+        }
+        if params.depth == 0 {
+            return Err(ParamError::new("depth", "at least 1", 0).default_is(usual.depth));
+        }
+        let quantum = params.quantum.unwrap_or(link.packet);
+        if !(1..=1 << 30).contains(&quantum.as_u64()) {
+            return Err(ParamError::new("quantum", "from 1 B to 1 GiB", quantum).hint("the default is one full packet"));
+        }
+        let flow = |_| Flow { store: Store::unbounded(), deficit: 0 };
+        Ok(Sfq {
+            limit: Bound::new(link.resolve(params.limit))?,
+            depth: params.depth,
+            quantum: quantum.as_u64() as i64,
+            head_drop: params.head_drop,
+            seed: link.seed,
+            flows: (0..params.flows).map(flow).collect(),
+            turns: VecDeque::new(),
+            total: Backlog::default(),
+        })
+    }
+
+    /// The longest queue in packets; the first in turn among equals.
+    #[cold]
+    fn longest(&self) -> Option<u32> {
+        let packets = |id: &u32| self.flows[*id as usize].store.backlog().packets;
+        self.turns.iter().rev().copied().max_by_key(packets)
+    }
+
+    /// Takes a packet away from that queue.
+    #[cold]
+    fn drop_from(&mut self, id: u32, fate: &mut impl Fate<P>) {
+        let store = &mut self.flows[id as usize].store;
+        let lost = if self.head_drop { store.pop().map(|(_, pkt)| pkt) } else { store.pop_back() };
+        if let Some(pkt) = lost {
+            self.total.remove(pkt.len());
+            if store.is_empty() {
+                self.turns.retain(|&other| other != id);
+            }
+            fate.dropped(pkt, DropReason::Overlimit);
+        }
+    }
+}
+
+impl<P: Pkt> Qdisc<P> for Sfq<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        let id = (((pkt.flow().hash(self.seed) >> 32) * self.flows.len() as u64) >> 32) as u32;
+        let flow = &mut self.flows[id as usize];
+        if flow.store.is_empty() {
+            flow.deficit = self.quantum;
+            self.turns.push_back(id);
+        }
+        self.total.add(pkt.len());
+        if flow.store.push(now, pkt).is_err() {
+            unreachable!("a flow's store has no bound");
+        }
+        if flow.store.backlog().packets > self.depth {
+            self.drop_from(id, fate);
+        }
+        while self.limit.is_exceeded(self.total)
+            && let Some(longest) = self.longest()
+        {
+            self.drop_from(longest, fate);
+        }
+    }
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
+        loop {
+            let id = *self.turns.front()?;
+            let flow = &mut self.flows[id as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                self.turns.rotate_left(1);
+                continue;
+            }
+            let (_, pkt) = flow.store.pop()?;
+            flow.deficit -= i64::from(pkt.len());
+            if flow.store.is_empty() {
+                self.turns.pop_front();
+            }
+            self.total.remove(pkt.len());
+            return Some(pkt);
+        }
+    }
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+    fn probe(&self, row: &mut Probe) {
+        row.push("flows", "", self.turns.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Recorder, TestPkt, link};
+    use alloc::vec::Vec;
+
+    fn queue(params: &Params) -> (Sfq<TestPkt>, Recorder) {
+        (Sfq::new(params, &link()).unwrap(), Recorder::new(1))
+    }
+
+    #[test]
+    fn two_flows_take_turns() {
+        let (mut q, mut fate) = queue(&Params::default());
+        for id in 0..10 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(u16::from(id >= 5)), &mut fate);
+        }
+        let sent: Vec<u64> = core::iter::from_fn(|| q.dequeue(Time::ZERO, &mut fate)).map(|p| p.id).collect();
+        assert_eq!(sent, [0, 5, 1, 6, 2, 7, 3, 8, 4, 9]);
+    }
+
+    #[test]
+    fn short_packets_get_the_same_bytes() {
+        let (mut q, mut fate) = queue(&Params::default());
+        for id in 0..100 {
+            let (len, flow) = if id < 20 { (1500, 0) } else { (500, 1) };
+            q.enqueue(Time::ZERO, TestPkt::new(id, len).flow(flow), &mut fate);
+        }
+        let first: Vec<_> = (0..40).filter_map(|_| q.dequeue(Time::ZERO, &mut fate)).collect();
+        let long = first.iter().filter(|p| p.flow == 0).count();
+        assert_eq!(long, 10, "one packet of 1500 bytes for three of 500");
+    }
+
+    #[test]
+    fn overflow_takes_the_newest_of_the_longest() {
+        let (mut q, mut fate) = queue(&Params { limit: Size::Packets(4), ..Params::default() });
+        for (id, flow) in [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)] {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(flow), &mut fate);
+        }
+        assert_eq!(fate.dropped_ids(), [2]);
+    }
+
+    #[test]
+    fn with_head_drop_the_oldest_goes() {
+        let (mut q, mut fate) = queue(&Params { depth: 2, head_drop: true, ..Params::default() });
+        for id in 0..3 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate);
+        }
+        assert_eq!(fate.dropped_ids(), [0]);
+    }
+}
