@@ -12,7 +12,7 @@
 //! The port of a packet is its source address. Units: packets or bytes, as the limits are written. Cost: O(ports) a packet
 //! while the buffer is full, else O(1).
 
-use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
@@ -57,6 +57,7 @@ struct Socket<P> {
 pub struct InputBuffer<P> {
     returned: Store<P>,
     buffer: Store<P>,
+    limit: Bound,
     socket: Option<Size>,
     sockets: Vec<Socket<P>>,
     /// Which socket is read next.
@@ -76,6 +77,7 @@ impl<P: Pkt> InputBuffer<P> {
         Ok(InputBuffer {
             returned: Store::new(limit)?,
             buffer: Store::new(limit)?,
+            limit: Bound::new(limit)?,
             socket,
             sockets: Vec::new(),
             next: 0,
@@ -121,8 +123,11 @@ impl<P: Pkt> Qdisc<P> for InputBuffer<P> {
             self.returned.push(now, pkt)
         } else if self.blocked.packets == 0 && self.buffer.fits(pkt.len()) {
             self.buffer.push(now, pkt)
-        } else if let Some(limit) = self.socket {
-            self.block(now, pkt, limit)
+        } else if let Some(socket) = self.socket
+            // A packet longer than the whole buffer would block its port for ever.
+            && self.limit.fits(Backlog::default(), pkt.len())
+        {
+            self.block(now, pkt, socket)
         } else {
             Err(pkt)
         };
@@ -178,6 +183,15 @@ mod tests {
         let (mut q, mut fate) = queue(2, None);
         (0..3).for_each(|id| q.enqueue(Time::ZERO, from(id, 1), &mut fate));
         assert_eq!(fate.dropped_ids(), [2]);
+    }
+
+    #[test]
+    fn a_packet_longer_than_the_buffer_blocks_no_port() {
+        let params = Params { limit: Size::Bytes(1000), socket: Some(Size::Packets(9)) };
+        let (mut q, mut fate) = (InputBuffer::new(&params, &link()).unwrap(), Recorder::new(1));
+        q.enqueue(Time::ZERO, from(0, 1), &mut fate);
+        q.enqueue(Time::ZERO, TestPkt::new(1, 900), &mut fate);
+        assert_eq!((fate.dropped_ids(), drain(&mut q, &mut fate)), (alloc::vec![0], alloc::vec![1]));
     }
 
     #[test]
