@@ -82,12 +82,12 @@ fn a_processor_is_bits_or_packets() {
         ("packet_rate = 0", "packet_rate must be above 0 packets a second"),
         ("rate = \"0bit\"", "rate must be above zero, got 0bit"),
         ("packet_rate = 5, queue = { kind = \"threshold\", upper = \"0p\" }", "topology.switch.processor.queue: upper"),
-        ("packet_rate = 5 }, egress = { packet_rate = 0", "topology.switch.egress: packet_rate must be above 0"),
+        ("packet_rate = 5 }\negress = { packet_rate = 0", "topology.switch.egress: packet_rate must be above 0"),
         (
-            "packet_rate = 5 }, egress = { queue = { kind = \"threshold\", upper = \"0p\" }",
+            "packet_rate = 5 }\negress = { queue = { kind = \"threshold\", upper = \"0p\" }",
             "topology.switch.egress.queue: upper",
         ),
-        ("packet_rate = 5 }, egress = { threads = 0", "threads must be at least 1"),
+        ("packet_rate = 5 }\negress = { threads = 0", "threads must be at least 1"),
     ] {
         assert!(told(processor).contains(rule), "{processor}: {}", told(processor));
     }
@@ -173,7 +173,7 @@ fn datagrams_acknowledgements_and_syns_meet_congestion_but_are_not_returned() {
 /// As in BMv2: an input buffer, 64 packets a port, marked by the port's own queue; each thread handles that many packets a second.
 fn threads(ingress: u32, egress: u32, queue: &str) -> String {
     format!(
-        "packet_rate = {ingress}, queue = \"input_buffer\" }}, egress = {{ packet_rate = {egress}, \
+        "packet_rate = {ingress}, queue = \"input_buffer\" }}\negress = {{ packet_rate = {egress}, \
          queue = {{ kind = \"threshold\", limit = \"64p\", per_destination = true, {queue} }}"
     )
 }
