@@ -90,14 +90,14 @@ def test_a_verdict_says_whether_the_size_is_the_paper_s() -> None:
     told = {}
     for percent in (-3.0, 0.6, 3.0):
         more = [1.0 + percent / 100 + jitter for jitter in (-0.001, 0.0, 0.001)]
-        told[percent] = verdicts(cell([1.0, 1.0, 1.0]), cell(more))["hysteresis raises H1's TCP goodput in case A"]
+        told[percent] = verdicts(cell([1.0, 1.0, 1.0]), cell(more))["A: hysteresis raises H1"]
     assert told == {-3.0: "not held", 0.6: "direction only", 3.0: "held"}
 
 
 def test_variants_that_are_the_same_byte_for_byte_test_nothing() -> None:
     told = verdicts(cell([1.0, 1.1], signals=0.0), cell([1.0, 1.1], signals=0.0))
     assert set(list(told.values())[:11]) == {"not testable"}
-    assert told["H1 gets more TCP in case B than in case C (one threshold)"] == "cannot be told"
+    assert told["one threshold: H1 gets more in B than in C"] == "cannot be told"
 
 
 def test_so_many_runs_as_the_paper_s_own_deviations_ask_for() -> None:

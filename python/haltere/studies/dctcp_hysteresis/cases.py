@@ -48,7 +48,7 @@ class Setup:
     @property
     def name(self) -> str:
         """For tables."""
-        return f"{STRUCTURES[self.structure]}, {self.rate}/s" + (", sender counts" if self.counts else "")
+        return f"{STRUCTURES[self.structure]}, {self.rate}/s" + (", counts" if self.counts else "")
 
 
 #: Where the text is taken at its word: the switch is BMv2, the kernel is Linux's, and one machine ran all cases. The rate is that of

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...analysis import stats
 from ...analysis.stats import Mean
-from ...report.document import Document, Heading, Table, Text
+from ...report.document import Bullets, Document, Heading, Table, Text
 from ...runs.results import Results
 from ..base import Finding, Verdict, expected, findings_table, judge_size, readings_table
 from . import figures
@@ -59,7 +59,7 @@ class Claim:
 
 
 def _hysteresis(case: str) -> Claim:
-    return Claim(f"hysteresis raises H1's TCP goodput in case {case}", (case, "hysteresis"), (case, "one"), "H1")
+    return Claim(f"{case}: hysteresis raises H1", (case, "hysteresis"), (case, "one"), "H1")
 
 
 def _over_one(case: str, variant: str, of: str, text: str) -> Claim:
@@ -68,17 +68,17 @@ def _over_one(case: str, variant: str, of: str, text: str) -> Claim:
 
 CLAIMS = (
     *(_hysteresis(case) for case in "ABC"),
-    Claim("in case B hysteresis lowers H1's UDP goodput", ("B", "one"), ("B", "hysteresis"), "UDP"),
-    _over_one("D", "return", "H5", "returned packets raise H5 in case D"),
-    _over_one("E", "return", "H3", "returned packets raise H3 in case E"),
-    _over_one("E", "return", "H5", "returned packets raise H5 in case E"),
-    _over_one("D", "return-hysteresis", "H1", "returned packets with hysteresis raise H1 in case D"),
-    _over_one("E", "return-hysteresis", "H3", "returned packets with hysteresis raise H3 in case E"),
-    _over_one("D", "return", "TCP", "returned packets cost all TCP of case D little"),
-    Claim("H1 gets more TCP in case B than in case C (one threshold)", ("B", "one"), ("C", "one"), "H1"),
-    Claim("TCP gets far more in case D than in case E (one threshold)", ("D", "one"), ("E", "one"), "TCP"),
+    Claim("B: hysteresis lowers H1's UDP", ("B", "one"), ("B", "hysteresis"), "UDP"),
+    _over_one("D", "return", "H5", "D: returned packets raise H5"),
+    _over_one("E", "return", "H3", "E: returned packets raise H3"),
+    _over_one("E", "return", "H5", "E: returned packets raise H5"),
+    _over_one("D", "return-hysteresis", "H1", "D: returned packets with hysteresis raise H1"),
+    _over_one("E", "return-hysteresis", "H3", "E: returned packets with hysteresis raise H3"),
+    _over_one("D", "return", "TCP", "D: returned packets cost all hosts together little"),
+    Claim("one threshold: H1 gets more in B than in C", ("B", "one"), ("C", "one"), "H1"),
+    Claim("one threshold: TCP gets far more in D than in E", ("D", "one"), ("E", "one"), "TCP"),
 )
-LARGEST = "the gain of hysteresis is the largest in case B"
+LARGEST = "hysteresis gains most in B"
 
 
 def show(results: Results, document: Document) -> list[Finding]:
@@ -90,7 +90,7 @@ def show(results: Results, document: Document) -> list[Finding]:
     primary = [finding for finding in findings if not finding.reading]
     document.add(
         _with_runs(findings_table(findings), primary, cells, given),
-        Text(_about_primary(cells, given, len(results.seeds))),
+        Bullets(_about_primary(cells, given, len(results.seeds))),
         Heading("Figures"),
         *figures.primary(results, cells, given),
         Heading("What if"),
@@ -104,17 +104,19 @@ def show(results: Results, document: Document) -> list[Finding]:
     return findings
 
 
-def _about_primary(cells: Cells, given: Mapping[str, Any], seeds: int) -> str:
+def _about_primary(cells: Cells, given: Mapping[str, Any], seeds: int) -> list[str]:
     near = cells.distance(PRIMARY, given)
-    told = sum(sum(cell.signals) for _, setup, _, cell in cells.all() if setup.structure == "bmv2")
-    rates = "at the four rates" if cells.has(Setup("bmv2", RATES[0])) else f"at {PRIMARY.rate} packets/s"
-    marks = "no packet is marked or returned" if told == 0 else f"{told:.0f} packets are marked or returned"
-    return (
-        f"{seeds} seeds of 50 s; mean and 95 % interval of differences seed by seed. Primary reading: the switch is built as BMv2 is, each of its "
-        f"threads handles {PRIMARY.rate} packets/s in every case, and the kernel ignores returned packets. One threshold is then within a factor of "
-        f"{near:.1f} of the paper on average over the five cases. Packets wait in the input buffer, whose length the switch program cannot see; "
-        f"the egress threads are as fast as the ingress thread and their queues stay empty. So {marks} {rates}."
-    )
+    signals = sum(sum(cell.signals) for _, setup, _, cell in cells.all() if setup.structure == "bmv2")
+    rates = "at any of the four rates" if cells.has(Setup("bmv2", RATES[0])) else f"at {PRIMARY.rate} packets/s"
+    marks = "no packet is marked or returned" if signals == 0 else f"only {signals:.0f} packets are marked or returned"
+    return [
+        f"{seeds} seeds of 50 s; mean and 95 % interval of differences seed by seed.",
+        f"Primary reading: the switch is built as BMv2 is, each of its threads handles {PRIMARY.rate} packets/s in every case, and the kernel ignores "
+        "returned packets.",
+        f"One threshold is then within a factor of {near:.1f} of the paper on average over the five cases.",
+        "Packets wait in the input buffer, whose length the switch program cannot see. The egress threads are as fast as the ingress thread, and their "
+        f"queues stay empty: {marks} {rates}.",
+    ]
 
 
 # -- findings -------------------------------------------------------------------------------------------------------------
@@ -126,8 +128,8 @@ def _same(cells: Sequence[tuple[Cell, Cell]]) -> str:
         return ""
     signals = sum(sum(cell.signals) for pair in cells for cell in pair)
     if signals == 0:
-        return "no packet meets a threshold: the runs are the same byte for byte"
-    return "the same packets are marked: the runs are the same byte for byte"
+        return "no packet meets a threshold"
+    return "the same packets are marked"
 
 
 def _findings(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> list[Finding]:
@@ -145,7 +147,7 @@ def _finding(claim: Claim, cells: Cells, setup: Setup, given: Mapping[str, Any])
         gain = stats.paired_difference(values, against)
         verdict, ours = judge_size(gain, 1.0, 4)
         verdict = "held" if verdict == "direction only" else verdict
-        paper, ours, why = "in words only", f"{(-gain.mean) + 0.0:+.4f} ± {gain.half:.4f} Mbit/s", ""
+        paper, ours, why = "in words only", f"{(-gain.mean) + 0.0:+.4f} ± {gain.half:.4f}", _why(verdict, gain, 0.0)
     else:
         paper_gain = 100 * (printed[0] / printed[1] - 1)
         gain = percent(values, against)
@@ -155,26 +157,26 @@ def _finding(claim: Claim, cells: Cells, setup: Setup, given: Mapping[str, Any])
         ours = f"{pair} ({gain.mean + 0.0:+.1f} ± {gain.half:.1f} %)"
         why = _why(verdict, gain, paper_gain)
     if same:
-        verdict, why = "not testable", same
+        verdict, why, ours = "not testable", same, f"{np.mean(values):.3g} both, the same run byte for byte"
     return Finding(claim.text, verdict, ours, paper, why)
 
 
 def _pair(claim: Claim, more: float, less: float, digits: int) -> str:
     """Both goodputs; with their cases if these differ."""
     if claim.more[0] == claim.less[0]:
-        return f"{less:.{digits}g} to {more:.{digits}g} Mbit/s"
-    return f"{claim.more[0]} {more:.{digits}g}, {claim.less[0]} {less:.{digits}g} Mbit/s"
+        return f"{less:.{digits}g} to {more:.{digits}g}"
+    return f"{claim.more[0]} {more:.{digits}g}, {claim.less[0]} {less:.{digits}g}"
 
 
 def _why(verdict: Verdict, gain: Mean, paper: float) -> str:
     if verdict == "direction only":
-        return "the sign is the paper's; the size is off by more than a factor of two"
+        return "size off by more than two"
     if verdict == "not held":
-        return "the interval lies on the other side of zero"
+        return "the sign is the other"
     if verdict == "held":
-        return "the sign is the paper's, and the interval reaches half to twice its size"
+        return "sign and size agree"
     outside = not gain.low <= paper <= gain.high
-    return "the interval contains zero" + (" and not the paper's value" if outside else " and the paper's value")
+    return "interval contains 0" + (", not the paper's value" if outside else " and the paper's value")
 
 
 def _largest(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> Finding:
@@ -189,7 +191,7 @@ def _largest(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> Finding:
     if same:
         verdict = "not testable"
     printed = ", ".join(f"{case} {paper[case]:+.1f} %" for case in "ABC")
-    text = f"B's gain less {other}'s: {ours} points"
+    text = "no gain in any" if same else f"B's less {other}'s: {ours} points"
     return Finding(LARGEST, verdict, text, printed, same or _why(verdict, ahead, paper["B"] - paper[other]))
 
 
@@ -208,7 +210,7 @@ def _with_runs(table: Table, primary: Sequence[Finding], cells: Cells, given: Ma
         for row, finding in zip(table.rows, primary, strict=True)
     ]
     note = (
-        "Could the paper tell? So many runs of each variant show a difference as large as the paper's (its 95 % interval excludes 0), first by "
+        "TCP goodput in Mbit/s. Could the paper tell? How many runs of each variant show a difference as large as the paper's (its 95 % interval excludes 0), first by "
         "the paper's own deviations, then by our deviation from seed to seed. The paper does not say how many runs it made."
     )
     return replace(table, columns=[*table.columns, "could the paper tell?"], rows=rows, note=note, left=6)
@@ -226,7 +228,7 @@ def _runs(claim: Claim, cells: Cells, given: Mapping[str, Any]) -> str:
     own = runs_needed(printed[0] - printed[1], printed[2])
     ours = None if np.isnan(deviation) else runs_needed(printed[0] - printed[1], deviation)
     texts = ["never" if runs is None else str(runs) for runs in (own, ours)]
-    return f"from {texts[0]} runs; ours from {texts[1]}" if not np.isnan(deviation) else f"from {texts[0]} runs"
+    return f"{texts[0]}; {texts[1]} by ours" if not np.isnan(deviation) else texts[0]
 
 
 def _seeds(cells: Cells, claim: Claim) -> int:
