@@ -95,7 +95,8 @@ def _scenario(case: Mapping[str, Any], setup: Setup, variant: str) -> Scenario:
     if setup.structure == "egress":
         switch["processor"]["packet_rate"] = QUICK_INGRESS * setup.rate
         switch["egress"]["packet_rate"] = setup.rate / SLOW_EGRESS
-    values["tcp"]["ignore_returned"] = not setup.counts
+    if setup.counts:
+        values["tcp"]["ignore_returned"] = False
     return Scenario.from_dict(values, "dctcp-hysteresis")
 
 
