@@ -209,7 +209,7 @@ fn defaults_are_those_of_the_brief_kind() {
     assert_eq!(told("/seeds"), json!(10));
     assert_eq!(told("/warmup"), json!("0ns"));
     assert_eq!(told("/framing"), json!("14B"));
-    assert_eq!(told("/measure"), json!({ "queues": "10ms", "flows": "100ms" }));
+    assert_eq!(told("/measure"), json!({ "queues": "10ms", "flows": "100ms", "depths": false }));
     assert_eq!(told("/traffic/0/congestion/kind"), json!("cubic"));
     assert_eq!(told("/topology/chain/links/0/rate"), Value::Null, "packets take no time");
     assert_eq!(told("/tcp/min_rto"), json!("200ms"));

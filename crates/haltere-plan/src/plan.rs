@@ -102,6 +102,10 @@ pub struct LinkPlan {
     pub impairments: Option<Box<Impairments>>,
     /// The queue of this link is sampled and reported.
     pub watched: bool,
+    /// Count how many packets each packet leaves behind in the queue: [`LinkRecord::depths`](crate::record::LinkRecord::depths).
+    pub count_depths: bool,
+    /// Index of the node at which copies start that the queue returns to their senders. `None`: the node that sends.
+    pub returned_at: Option<usize>,
     /// Median round-trip time, without queues, of the flows over this link, for `bdp`.
     pub rtt: Option<Dur>,
 }
@@ -139,8 +143,14 @@ impl LinkPlan {
             mpu: Bytes::ZERO,
             impairments: None,
             watched: false,
+            count_depths: false,
+            returned_at: None,
             rtt: None,
         }
+    }
+    /// Index of the node at which copies start that the queue returns to their senders.
+    pub fn return_node(&self) -> usize {
+        self.returned_at.unwrap_or(self.from)
     }
     /// What an idle line saves up: the burst, and its time at the link's rate.
     pub fn saved_up(&self) -> Burst {

@@ -269,6 +269,20 @@ fn returned_packets_reduce_the_window_once_before_any_echo() {
 }
 
 #[test]
+fn a_sender_that_ignores_returned_packets_is_not_slowed_down_by_them() {
+    let mut s = Setup::new("dctcp");
+    s.tcp[0].ignore_returned = true;
+    let mut p = Pipe::new(s).bulk();
+    p.trace = Some(Vec::new());
+    p.run_until(ms(50));
+    let data: Vec<_> = p.trace.as_ref().unwrap().iter().filter(|t| t.1 == 0 && t.2.len > 0).map(|t| t.2).collect();
+    let window = p.ends[0].info().cwnd;
+    assert!(data.iter().all(|segment| !p.ends[0].on_returned(p.now, segment)));
+    let i = p.ends[0].info();
+    assert_eq!((i.cwnd, i.ecn_reductions, i.returned, i.returned_late), (window, 0, 0, 0));
+}
+
+#[test]
 fn forged_returned_packets_are_counted_and_change_nothing() {
     let run = |forge: bool| {
         let mut s = Setup::new("dctcp");

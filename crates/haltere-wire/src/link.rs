@@ -7,7 +7,7 @@
 use crate::frame::Frame;
 use haltere_plan::link::{self, Sink};
 use haltere_plan::plan::LinkPlan;
-use haltere_plan::record::LinkCounters;
+use haltere_plan::record::{Depths, LinkCounters};
 use haltere_queue::{Backlog, Qdisc};
 use haltere_units::{Dur, ParamError, Prob, Probe, Time};
 
@@ -78,6 +78,10 @@ impl Link {
     /// The warm-up ends: its counters. The peak is counted anew.
     pub fn end_warmup(&mut self, now: Time) -> LinkCounters {
         self.link.end_warmup(now)
+    }
+    /// The depths at dequeue since the warm-up, if the plan asks for them.
+    pub fn depths(&self) -> Depths {
+        self.link.depths()
     }
     /// Packets in the discipline, in the ring, on the line and in flight.
     pub fn holds(&self) -> u64 {

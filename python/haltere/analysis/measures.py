@@ -211,6 +211,33 @@ class Run:
         after = series.at_s >= self.warmup_s
         return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
+    def depth_percentile(self, link: str, q: float) -> float:
+        """How many packets a packet leaves behind when it leaves this watched queue: that percentile; NaN if depths were not counted."""
+        counted = self._depths(link)
+        if counted is None:
+            return math.nan
+        depth, packets = counted
+        # The values in between of a sorted list in which each depth stands as often as it was counted.
+        place = q / 100 * (packets.sum() - 1)
+        ends = np.cumsum(packets)
+        low, high = (
+            float(depth[np.searchsorted(ends, at, side="right")]) for at in (math.floor(place), math.ceil(place))
+        )
+        return float(low + (high - low) * (place - math.floor(place)))
+
+    def mean_depth(self, link: str) -> float:
+        """The mean of the same."""
+        counted = self._depths(link)
+        return math.nan if counted is None else float(np.average(counted[0], weights=counted[1]))
+
+    def _depths(self, link: str) -> tuple[Array, Array] | None:
+        """Depths at dequeue and how many packets left so many behind, after the warm-up; ``None`` without any."""
+        if not self.scenario["measure"]["depths"]:
+            return None
+        rows = self._table("depths")
+        rows = rows.filter(pc.equal(rows["link"].cast(pa.string()), link))
+        return (rows["depth"].to_numpy(), rows["packets"].to_numpy()) if len(rows) else None
+
     def has_ring(self, link: str) -> bool:
         """True if something ever waited in the device ring of this link."""
         return bool(self.queue(link).ring_packets.any())

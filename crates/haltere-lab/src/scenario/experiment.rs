@@ -68,11 +68,14 @@ pub struct MeasureSpec {
     pub queues: Every,
     /// Interval of the flows' time series, or `off`.
     pub flows: Every,
+    /// True: count how many packets each packet leaves behind when it leaves a watched queue (the depth at dequeue). The table `depths`
+    /// and the metrics `depth`, `depth_p50` and `depth_p95` show it.
+    pub depths: bool,
 }
 
 impl Default for MeasureSpec {
     fn default() -> MeasureSpec {
-        MeasureSpec { queues: Every(Some(Dur::from_ms(10))), flows: Every(Some(Dur::from_ms(100))) }
+        MeasureSpec { queues: Every(Some(Dur::from_ms(10))), flows: Every(Some(Dur::from_ms(100))), depths: false }
     }
 }
 

@@ -36,7 +36,7 @@ pub use streams::{Stream, Streams};
 
 use crate::headers::FULL_PACKET;
 use crate::plan::{Impairments, LinkPlan};
-use crate::record::LinkCounters;
+use crate::record::{Depths, LinkCounters};
 use crate::rng::Rng;
 use crate::varying::{Burst, Line};
 use alloc::collections::VecDeque;
@@ -131,6 +131,8 @@ pub struct Link<P> {
     /// Packets that have waited in the discipline since `counted_to`.
     waiting: u32,
     counted_to: Time,
+    /// Depths at dequeue, if the plan asks for them.
+    depths: Option<Depths>,
 }
 
 impl<P: Pkt> Link<P> {
@@ -158,6 +160,7 @@ impl<P: Pkt> Link<P> {
             last_due: Time::ZERO,
             waiting: 0,
             counted_to: Time::ZERO,
+            depths: plan.count_depths.then(Depths::default),
         })
     }
     /// The same link, on which a packet is held back by `by` more with that probability, so that later packets overtake it.
@@ -206,7 +209,12 @@ impl<P: Pkt> Link<P> {
     pub fn end_warmup(&mut self, now: Time) -> LinkCounters {
         let counters = self.counters(now);
         self.counters.peak_packets = self.waiting;
+        self.depths = self.depths.take().map(|_| Depths::default());
         counters
+    }
+    /// The depths at dequeue since the warm-up, if the plan asks for them.
+    pub fn depths(&self) -> Depths {
+        self.depths.clone().unwrap_or_default()
     }
     /// The discipline.
     pub fn queue(&self) -> &Queue<P> {
@@ -261,7 +269,11 @@ impl<P: Pkt> Link<P> {
     }
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
-        self.queue.dequeue(now, &mut fate)
+        let packet = self.queue.dequeue(now, &mut fate);
+        if let (Some(depths), Some(_)) = (&mut self.depths, &packet) {
+            depths.count(self.queue.backlog().packets);
+        }
+        packet
     }
     fn fill_ring(&mut self, now: Time, sink: &mut impl Sink<P>) {
         while self.ring.as_ref().is_some_and(|ring| ring.packets.len() < ring.capacity) {

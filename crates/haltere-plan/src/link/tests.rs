@@ -72,6 +72,16 @@ fn delivered(plan: &LinkPlan, arrivals: &[(u64, u32)]) -> Vec<(u64, u32)> {
     run(Link::new(plan, 14, 1).expect("parameters"), arrivals).0.delivered
 }
 
+/// One packet finds the line free, and four wait. Each leaves so many behind.
+#[test]
+fn depths_at_dequeue_are_counted_after_the_warm_up() {
+    let link = Link::new(&LinkPlan { count_depths: true, ..plan() }, 14, 1).expect("parameters");
+    let (_, mut link) = run(link, &[(0, 1250); 5]);
+    assert_eq!(link.depths().counts(), [2, 1, 1, 1]);
+    let _ = link.end_warmup(ms(100));
+    assert!(link.depths().counts().is_empty());
+}
+
 #[test]
 fn packets_follow_each_other_on_the_line() {
     let (seen, mut link) = run(Link::new(&plan(), 14, 1).expect("parameters"), &[(0, 1250), (0, 2500), (10, 1250)]);

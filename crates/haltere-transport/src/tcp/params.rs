@@ -75,6 +75,9 @@ pub struct TcpParams {
     pub undo: bool,
     /// Duplicate acknowledgements that mean a loss, at first (RFC 5681). Default 3. Range 1 to 300.
     pub reordering: u32,
+    /// True: segments that a switch returns to this sender change nothing, as in a kernel that knows nothing of them. False: DCTCP counts
+    /// them as marked. Default false.
+    pub ignore_returned: bool,
     /// Shrink the window after an idle time (RFC 5681 section 4.1, RFC 2861). Default true.
     pub slow_start_after_idle: bool,
     /// Hold small segments back while one is in flight (RFC 896, in Minshall's variant). Default true.
@@ -124,6 +127,7 @@ impl Default for TcpParams {
             frto: true,
             undo: true,
             reordering: 3,
+            ignore_returned: false,
             slow_start_after_idle: true,
             nagle: true,
             delayed_ack: Dur::from_ms(200),

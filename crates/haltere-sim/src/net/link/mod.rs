@@ -25,7 +25,7 @@ use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::link::{Stream, context};
 use haltere_plan::plan::LinkPlan;
-use haltere_plan::record::LinkCounters;
+use haltere_plan::record::{Depths, LinkCounters};
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
 use haltere_queue::{DropReason, Fate, MarkReason, Qdisc, Queue, Returns};
@@ -78,12 +78,20 @@ struct Signals {
     rng: Rng,
     marked: u64,
     returned: u64,
+    /// Depths at dequeue, if the plan asks for them.
+    depths: Option<Depths>,
 }
 
 impl LazySignals {
     fn get(&mut self) -> &mut Signals {
         let seed = self.seed;
-        self.made.get_or_insert_with(|| Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0 }))
+        self.made.get_or_insert_with(|| {
+            Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0, depths: None })
+        })
+    }
+    #[inline]
+    fn depths(&mut self) -> Option<&mut Depths> {
+        self.made.as_mut()?.depths.as_mut()
     }
 }
 
@@ -279,6 +287,9 @@ impl Link {
                 ..Counters::default()
             },
         };
+        if plan.count_depths {
+            link.counters.signals.get().depths = Some(Depths::default());
+        }
         link.cache_queue_properties();
         Ok(link)
     }
@@ -287,7 +298,8 @@ impl Link {
         self.timed = self.queue.next_timer().is_some();
         let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
         self.eager = reorders || self.queue.returns() == Returns::AtDequeue;
-        let simple = self.device.is_none() && self.varying().is_none();
+        let counts = self.counters.signals.depths().is_some(); // depths are counted at each dequeue
+        let simple = self.device.is_none() && self.varying().is_none() && !counts;
         let passes = |len: &u32| simple && self.queue.passes(*len);
         // Mostly all packets pass, or none. Else the limit is found by bisection.
         self.passing = if passes(&LARGEST_PACKET) || !passes(&1) {
@@ -475,6 +487,9 @@ impl Link {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         let packet = self.queue.dequeue(now, &mut fate)?;
         fate.count_departure();
+        if let Some(depths) = self.counters.signals.depths() {
+            depths.count(self.waiting);
+        }
         Some(packet)
     }
     /// The device takes packets from the discipline while it has room.
@@ -569,7 +584,12 @@ impl Link {
     pub fn end_warmup(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
         let counters = self.record(now, pool);
         self.counters.peak_packets = self.waiting;
+        self.counters.signals.depths().map(std::mem::take);
         counters
+    }
+    /// The depths at dequeue since the warm-up, if the plan asks for them.
+    pub fn depths(&mut self) -> Depths {
+        self.counters.signals.depths().cloned().unwrap_or_default()
     }
     /// The counters until now.
     pub fn record(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {

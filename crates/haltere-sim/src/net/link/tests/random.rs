@@ -111,6 +111,7 @@ impl Draw {
             plan.impairments = Some(Box::new(self.impairments(tidy)));
         }
         plan.handover_at_start = self.one_in(3);
+        plan.count_depths = self.one_in(3);
         if self.one_in(3) {
             plan.varying = Some(Box::new(self.varying(rate)));
         }
