@@ -197,7 +197,7 @@ function axis(which, of, range, i, room, theme, base) {
     name: base.named ? of.label : "", nameLocation: "middle", nameGap: base.gap, nameTextStyle: { color: theme.soft, fontSize: 12 },
     axisLine: { show: true, onZero: false, lineStyle: { color: theme.line } },
     axisTick: { show: !of.ticks, customValues: marks, lineStyle: { color: theme.line } },
-    axisLabel: { show: base.labelled, customValues: marks, color: theme.soft, fontSize: 11, rotate, hideOverlap: !of.ticks, formatter: (v) => (of.ticks ? ELLIPSIS(String(names.get(+(+v).toPrecision(12)) ?? names.get(v) ?? ""), rotate ? 28 : 60) : show(v)) },
+    axisLabel: { show: base.labelled, customValues: marks, color: theme.soft, fontSize: 11, rotate, hideOverlap: !of.ticks, formatter: (v) => (of.ticks ? ELLIPSIS(String(names.get(+(+v).toPrecision(12)) ?? names.get(v) ?? ""), rotate ? base.letters : 60) : show(v)) },
     splitLine: { show: !of.ticks, lineStyle: { color: theme.line } },
     axisPointer: { show: which === "x", snap: false, label: { show: false }, lineStyle: { color: theme.soft, type: [3, 3] } },
   };
@@ -230,7 +230,7 @@ function option(figure, theme, width, headroom = 0) {
   const { spec, hidden, ranges } = figure, { places, height } = placed(spec, width), series = [], x = [], y = [], titles = [];
   spec.panels.forEach((panel, i) => {
     const place = places[i], [rx, ry] = ranges[i];
-    x.push(axis("x", panel.x, rx, i, place.width, theme, { named: true, labelled: true, gap: place.labels + 4 }));
+    x.push(axis("x", panel.x, rx, i, place.width, theme, { named: true, labelled: true, gap: place.labels + 4, letters: Math.min(28, Math.floor((place.side + place.width / Math.max(2, 2 * (panel.x.ticks || []).length)) / 5)) }));
     y.push(axis("y", panel.y, ry, i, place.height, theme, { named: true, labelled: true, gap: place.side - 18 }));
     if (panel.title) titles.push({ text: panel.title, left: place.left, top: place.top - HEAD + 6 + headroom, padding: 0, textStyle: { color: theme.ink, fontSize: 13, fontWeight: 600, width: place.width, overflow: "truncate" } });
     for (const s of panel.series) if (!hidden.has(s.name)) series.push(drawn(s, i, panel, theme));

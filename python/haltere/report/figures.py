@@ -12,9 +12,10 @@ import numpy as np
 from ..analysis import metrics
 from ..analysis.measures import Run, by_point
 from ..analysis.stats import Mean
-from ..runs.records import Point, swept
+from ..runs.records import Point, short_keys, swept
 from ..runs.results import Results
 from . import plot, words
+from .timeline import main_link
 
 __all__ = ["draw"]
 
@@ -31,6 +32,7 @@ def draw(results: Results) -> list[tuple[str, list[Path]]]:
     makers: list[tuple[str, Callable[[list[tuple[Point, list[Run]]], Path], str]]] = [
         ("goodput", _goodput_figure),
         ("rates", _rates_figure),
+        ("fct", _completion_figure),
         ("queue", _queue_figure),
         ("rtt-cdf", _rtt_figure),
         ("heat", _heat_figure),
@@ -67,7 +69,10 @@ def _goodput_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     series = {}
     for name in classes:
         per_flow: list[Mean | None] = [metrics.mean_of(runs, "goodput_flow", name) for _, runs in shown]
-        series[name] = per_flow
+        if any(value is not None for value in per_flow):
+            series[name] = per_flow
+    if not series:
+        return ""
     fig, (axes,) = plot.figure(height=3.2 if len(shown) > 3 else 2.8)
     every = [point for point, _ in points]
     plot.bars(axes, [words.short(point, every) if len(points) > 1 else "" for point, _ in shown], series)
@@ -85,12 +90,20 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     shown = [(point, runs) for point, runs in points[:MOST_PANELS] if runs[0].rate_series(None) is not None]
     if not shown:
         return ""
-    classes = list(dict.fromkeys(name for _, runs in shown for name in runs[0].classes()))
+    classes = list(
+        dict.fromkeys(
+            name for _, runs in shown for name, own in runs[0].classes().items() if not runs[0].come_and_go(own)
+        )
+    )
+    if not classes:
+        return ""  # rows of flows that come and go hold no bytes over time
     shades = plot.colours(classes)
     fig, panels = _panels(len(shown))
     every = [point for point, _ in points]
     for axes, (point, runs) in zip(panels, shown, strict=True):
         for name, own in runs[0].classes().items():
+            if name not in shades:
+                continue
             series = [run.rate_of(own) for run in runs]
             usable = [one for one in series if one is not None]
             if usable:
@@ -102,18 +115,20 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
     plot.legend(fig, panels[0])
     plot.save(fig, stem)
-    return "Goodput of a flow over time: mean over flows and seeds, band from the lowest seed to the highest." + _more(
-        points, MOST_PANELS
+    return (
+        "Throughput of a flow over time, counted when bytes reach the receiver: mean over flows and seeds, band from the lowest seed to the highest."
+        + _more(points, MOST_PANELS)
     )
 
 
 def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     shown = [(p, runs) for p, runs in points[:MOST_PANELS] if runs[0].watched() and len(runs[0].table("queue_series"))]
-    if not shown:
+    # Every panel empty: bursts between two samples, of which a figure of samples knows nothing.
+    if not any(runs[0].table("queue_series")["packets"].to_numpy().any() for _, runs in shown):
         return ""
     fig, panels = _panels(len(shown))
     for axes, (point, runs) in zip(panels, shown, strict=True):
-        link = runs[0].watched()[0]
+        link = main_link(runs[0]) or runs[0].watched()[0]
         series = [run.queue(link) for run in runs]
         length = min(len(one.at_s) for one in series)
         plot.band(
@@ -128,9 +143,41 @@ def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
         axes.set_ylabel("packets")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
     plot.save(fig, stem)
-    return "Packets waiting at the first watched link: mean over the seeds, band from lowest to highest." + _more(
+    return "Packets waiting at the link that was used most: mean over the seeds, band from lowest to highest." + _more(
         points, MOST_PANELS
     )
+
+
+def _completion_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
+    """Distributions of flow completion times: a panel an entry, a line a point."""
+    entries = list(dict.fromkeys(group for _, runs in points for group in runs[0].arrivals()))
+    every, shown = [point for point, _ in points], points[:MOST_LINES]
+    completed = [(name, _completed(shown, name)) for name in entries]
+    drawn = [(name, values) for name, values in completed if any(len(one) for _, one in values)]
+    if not drawn:
+        return ""
+    fig, panels = plot.figure(len(drawn), 1, height=max(2.8, 2.4 * len(drawn) + 0.4))
+    for axes, (name, values) in zip(panels, drawn, strict=True):
+        for (point, took), colour in zip(values, plot.PALETTE, strict=False):
+            if len(took):
+                plot.cdf(axes, took, words.short(point, every), colour)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(plot.plain_number())
+        axes.set_xlabel("flow completion time (ms)")
+        axes.set_ylabel("part of the flows")
+        plot.title(axes, name if len(drawn) > 1 else "")
+    if len(shown) > 1:
+        plot.legend(fig, panels[0], 4)
+    plot.save(fig, stem)
+    return (
+        "Distribution of flow completion times over all seeds, of flows that started after the warm-up and ended."
+        + _more(points, MOST_LINES)
+    )
+
+
+def _completed(points: list[tuple[Point, list[Run]]], group: str) -> list[tuple[Point, Any]]:
+    took = [(point, np.concatenate([run.completion(group, "fct_ns") for run in runs]) * 1e-6) for point, runs in points]
+    return [(point, values[~np.isnan(values)]) for point, values in took]
 
 
 def _rtt_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
@@ -168,11 +215,8 @@ def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path) -> str:
     what = f"{one.row} ({one.unit})"
     plot.heat(axes, matrix, names[0], names[1], one.unit)
     plot.title(axes, what)
-    axes.set_ylabel(_axis(keys[0]))
-    axes.set_xlabel(_axis(keys[1]))
+    names_of = short_keys(keys)
+    axes.set_ylabel(names_of[keys[0]])
+    axes.set_xlabel(names_of[keys[1]])
     plot.save(fig, stem)
     return f"{what[0].upper()}{what[1:]} over the sweep, mean over the seeds."
-
-
-def _axis(key: str) -> str:
-    return key.rsplit(".", 1)[-1]

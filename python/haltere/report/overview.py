@@ -50,6 +50,8 @@ def _links(point: Record) -> Iterable[tuple[list[str], Record]]:
 def _completions(point: Record) -> Iterable[tuple[list[str], Record]]:
     for group, sizes in point.get("completions", {}).items():
         for size, of in sizes.items():
+            if size != "all" and of["flows"] == sizes["all"]["flows"]:
+                continue  # one size only: the row of all says the same
             yield [group, size, str(of["flows"]), str(of["unfinished"])], of
 
 
@@ -77,7 +79,13 @@ def _tables(results: Results) -> list[Table]:
         table("traffic", "Traffic", ["traffic", "flows"], 1, _traffic),
         _classes(results, named),
         table("links", "Watched links", ["link"], 1, _links),
-        table("completions", "Flow completion times", ["traffic", "size", "flows", "unfinished"], 2, _completions),
+        table(
+            "completions",
+            "Flow completion times",
+            ["traffic", "size", "flows of a run", "unfinished in all runs"],
+            2,
+            _completions,
+        ),
     ]
     for key, name, title in (("ping_ms", "ping", "Ping round-trip time (ms)"), ("run", "run", "Whole runs")):
         if any(key in one for one in points):

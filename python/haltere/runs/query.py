@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import InputError
+from .records import short_keys
 from .results import Results
 from .store import AGAIN, Damaged, need
 
@@ -110,15 +111,15 @@ def _view(connection: Any, results: Results, name: str, files: str) -> None:
 
 
 def _points(results: Results) -> pa.Table:
-    """One row a point. A swept key is a column under its last word, or its whole path if two have the same."""
+    """One row a point. A swept key is a column under its last word, or under as many more as tell it from another."""
     keys = list(dict.fromkeys(key for point in results.points for key in point.labels))
-    ends = [key.rsplit(".", 1)[-1] for key in keys]
+    ends = list(short_keys(keys).values())
     out: dict[str, Any] = {
         "point": pa.array([point.index for point in results.points], pa.int32()),
         "name": [point.name for point in results.points],
     }
     for key, end in zip(keys, ends, strict=True):
-        name = end if ends.count(end) == 1 and end not in out else key
+        name = end if end not in out else key
         out[name] = _column([point.labels.get(key) for point in results.points])
     return pa.table(out)
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.facts import Facts
 from ..analysis.summary import summary
 from ..errors import HaltereError, InputError
 from .records import Done, Failed, Point, Seal, wrong_in_manifest
@@ -56,6 +58,11 @@ class Results:
             self._seals = store.find((key for key, _, _ in planned), verify=False)
             self.runs = [Done.of_seal(self._seals[key], point) for key, point, _ in planned if key in self._seals]
             self.runs.sort(key=lambda run: (run.point, run.seed))
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What was read off the runs before: see :mod:`haltere.analysis.facts`."""
+        return Facts(self.directory if self.store.local else None)
 
     @property
     def where(self) -> str:
