@@ -11,7 +11,8 @@ from haltere import load
 from haltere.analysis import metrics
 from haltere.analysis.measures import by_point
 from haltere.api import Scenario
-from haltere.report import layout, picture, words
+from haltere.report import layout, overview, picture, words
+from haltere.report.document import Choice, Picture
 from haltere.report.network import Network
 
 
@@ -107,7 +108,7 @@ name = "voice"
 kind = "cbr"
 pairs = [1]
 rate = "100kbit"
-payload = "200B"
+packet = "200B"
 """
 
 SHORT = """
@@ -155,7 +156,7 @@ def test_the_discipline_or_an_outage_is_named_if_it_holds_the_flows_back() -> No
     assert "its queue dropped or marked packets" in told and "something else" not in told
     outage = forward.replace(
         'queue = "codel", reverse',
-        'queue = "codel", schedule = [{ at = "1s", rate = "0bit" }, { at = "3s", rate = "50Mbit" }], reverse',
+        'queue = "codel", schedule = [{ at = "1s", rate = "0bit" }, { at = "2800ms", rate = "50Mbit" }], reverse',
     )
     done = Scenario.from_toml(outage).run(seeds=1)
     told = " ".join(words.cautions(done, by_point(done)))
@@ -201,3 +202,60 @@ def test_a_link_at_0_bit_with_a_second_path_says_that_routes_are_static() -> Non
     assert "routes are static" in warned(links)
     assert "routes are static" not in warned([one.replace("0bit", "1Mbit") for one in links])
     assert "routes are static" not in warned([links[0], links[1], *links[3:]]), "no second path"
+
+
+def test_rounds_that_jitter_delays_are_warned_of() -> None:
+    text = """duration = "2s"
+[topology.leaf_spine]
+leaves = 2
+spines = 1
+hosts = 3
+access = { rate = "1Gbit" }
+fabric = { rate = "10Gbit" }
+
+[[traffic]]
+kind = "incast"
+senders = 4
+bytes = "64kB"
+interval = "20ms"
+"""
+    assert any("up to 100ms late" in one and "5 rounds" in one for one in Scenario.from_toml(text).warnings)
+    assert Scenario.from_toml(text + 'jitter = "0s"\n').warnings == []
+
+
+def test_the_report_of_an_incast_says_what_it_counts_and_draws_what_there_is(tmp_path: Path) -> None:
+    text = """title = "Incast"
+duration = "1s"
+seeds = 2
+[topology.leaf_spine]
+leaves = 2
+spines = 1
+hosts = 3
+access = { rate = "1Gbit", watch = true }
+fabric = { rate = "10Gbit" }
+
+[[traffic]]
+kind = "incast"
+name = "round"
+senders = 4
+bytes = "64kB"
+interval = "100ms"
+jitter = "0s"
+"""
+    done = Scenario.from_toml(text).run(out=tmp_path / "out")
+    page = overview.document(done, figures=True)
+    tables = {table.name: table for table in page.tables()}
+    came = len(by_point(done)[0][1][0].table("completions"))
+    assert tables["traffic"].rows[0][1] == str(came) and tables["traffic"].rows[0][-1] == "–", "40 flows, not one"
+    assert {"flows of a run", "unfinished in all runs"} <= set(tables["completions"].columns)
+    assert [row[1] for row in tables["completions"].rows] == ["all"], "one size, one row"
+    assert "links" in tables
+    html = page.html()
+    assert "None" not in next(block.svg for block in page.blocks if isinstance(block, Picture))
+    assert 'data-name="fct"' in html and 'data-name="rates"' not in html
+    choice = next(block for block in page.blocks if isinstance(block, Choice))
+    panels = choice.options[0][1]["panels"]
+    assert any("completion" in panel["title"] for panel in panels)
+    assert all(any(v for one in panel["series"] for v in one.get("y", one.get("hi", []))) for panel in panels), (
+        "none is empty"
+    )

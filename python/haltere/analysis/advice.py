@@ -120,7 +120,7 @@ def _late_rounds(scenario: Mapping[str, Any]) -> list[str]:
     """Rounds of an incast that begin late by more than the time from one to the next."""
     out = []
     for place, entry in enumerate(scenario["traffic"]):
-        if entry["kind"] == "incast":
+        if "senders" in entry and "interval" in entry:  # flows in rounds
             late, every = (
                 _core.parse_quantity("duration", str(entry.get(key, "0s"))) for key in ("jitter", "interval")
             )

@@ -29,12 +29,13 @@ MOST_FLOWS = MOST_LINES
 # Queues that never held more than this, and more queues than that, are left out.
 MOST_IDLE, MOST_LINKS = 2, 6
 # Runs in one page, and numbers of all together: so that the page opens at once.
-MOST_RUNS, MOST_NUMBERS = 60, 1_200_000
+MOST_RUNS, MOST_OF_MANY, MOST_NUMBERS = 60, 20, 1_200_000
 
 
 def runs(results: Results) -> Choice | None:
     """Every run over time (of many: the first seeds of each point), to choose from."""
-    chosen = sorted(results.runs, key=lambda run: (run.seed, run.point))[:MOST_RUNS]
+    most_runs = MOST_RUNS if len(results.runs) <= MOST_RUNS else MOST_OF_MANY
+    chosen = sorted(results.runs, key=lambda run: (run.seed, run.point))[:most_runs]
     if not chosen:
         return None
     most = int(np.clip(MOST_NUMBERS / (len(chosen) * (3 * MOST_FLOWS + 4) * 2), 100, 500))

@@ -137,9 +137,10 @@ def document(results: Results, *, figures: bool) -> Document:
     from . import explore  # with Matplotlib, which takes its time to load
     from .figures import draw
 
-    drawn, single = [Figure(paths[0], caption) for caption, paths in draw(results)], explore.runs(results)
+    drawn, single = [Figure(paths[0], caption) for caption, paths in draw(results, pdf=False)], explore.runs(results)
     _added(out, [Heading("Figures"), *drawn] if drawn else [])
     _added(out, [Heading("Single runs"), single] if single else [])
+    results.facts.save()
     return _added(out, [Heading("How this was made"), Text(_made(results))])
 
 
@@ -148,9 +149,17 @@ def _added(out: Document, blocks: Sequence[Block]) -> Document:
     return out
 
 
+#: Points of a sweep whose networks are drawn, one over the other.
+_MOST_DRAWN = 16
+
+
 def _picture(results: Results) -> list[Block]:
-    rows = {point.index: runs[0].links.to_pylist() for point, runs in by_point(results)}
-    drawn = [picture.network(point.scenario, rows.get(point.index, ())) for point in results.points]
+    points = by_point(results)
+    some = points[:: max(1, len(points) // _MOST_DRAWN)]
+    drawn = [
+        picture.network(point.scenario) or picture.network(point.scenario, runs[0].links.to_pylist())
+        for point, runs in some
+    ]
     known = [one for one in drawn if one is not None]
     if not known:
         return []

@@ -15,7 +15,7 @@ from typing import Any
 from .. import assets
 from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table
 
-__all__ = ["html"]
+__all__ = ["fragment", "html"]
 
 # Nothing may be fetched: what is not in the file does not exist for it.
 # Of scripts and styles only those run whose SHA-256 is here, so that no text of an experiment can become one.
@@ -49,6 +49,12 @@ def html(heading: str, blocks: Sequence[Block]) -> str:
         + (f"<script>{scripts}</script>\n" if live else "")
         + "</body></html>\n"
     )
+
+
+def fragment(document: Any) -> str:
+    """The text and tables of a document as HTML for a notebook, which has its own style and runs none of our scripts."""
+    shown = [block for block in document.blocks if not isinstance(block, Figure | Picture | Choice)]
+    return f"<h3>{_text(document.title)}</h3>" + "\n".join(_block(block, place) for place, block in enumerate(shown))
 
 
 def _hashes(texts: Sequence[str]) -> str:

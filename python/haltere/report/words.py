@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,7 +123,12 @@ def _who(runs: Sequence[Run]) -> str:
 
 def _changing(points: Pairs) -> bool:
     """The flows of one point are others than those of another."""
-    return len({tuple(runs[0].flows["flow"].to_pylist()) for _, runs in points}) > 1
+
+    def names(run: Run) -> str:
+        text = " ".join(map(str, run.flows["flow"].to_pylist()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    return len({runs[0].fact("names of flows", partial(names, runs[0])) for _, runs in points}) > 1
 
 
 def _value(run: Run, one: Metric, part: str | None = None) -> float:
@@ -229,6 +236,13 @@ def _greedy(run: Run) -> set[str]:
 
 def _by_control(run: Run) -> dict[frozenset[str], dict[str, float]]:
     """The mean goodput of a flow that always has something to send, by class. Only classes over the same watched links are compared."""
+    told = run.fact(
+        "by control", lambda: [[sorted(links), rates] for links, rates in _measured_by_control(run).items()]
+    )
+    return {frozenset(links): rates for links, rates in told}
+
+
+def _measured_by_control(run: Run) -> dict[frozenset[str], dict[str, float]]:
     greedy, one = _greedy(run), METRICS["goodput_flow"]
     rows = {str(row["flow"]): row for row in run.flows.select(["flow", "group", "from", "to"]).to_pylist()}
     out: dict[frozenset[str], dict[str, float]] = {}
@@ -301,32 +315,24 @@ def cautions(results: Results, points: Pairs) -> list[str]:
     if len(results.seeds) < 5:
         seeds = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
         out.append(f"There are only {seeds}: intervals are wide or missing. Ten seeds are a good number.")
-    drifting, limited, full, phase = [], [], [], []
-    idle: list[str] = []
-    signalled: list[str] = []
-    silent: list[str] = []
+    found: dict[str, list[str]] = {
+        what: [] for what in ("drifting", "limited", "idle", "signalled", "silent", "full", "phase")
+    }
     for point, runs in points:
         name, run = short(point, results.points), runs[0]
-        rate = run.total_rate_series()
-        if rate is not None and stats.stationarity(rate).verdict == "drifting":
-            drifting.append(name)
-        if _buffer_limited(run):
-            limited.append(name)
-        if _idle(run):
-            (silent if _has_outage(run) else signalled if _signals(run) else idle).append(name)
-        if _overrun(run):
-            full.append(name)
-        if _in_step(run):
-            phase.append(name)
+        told = run.fact("cautions", partial(_told_of, run))
+        for what, names in found.items():
+            if what in told:
+                names.append(name)
     out += _advice(points)
     checks = (
-        (drifting, "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
-        (limited, "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
-        (idle, "No watched link was more than 80 % busy although bulk flows always have something to send, and its queue neither dropped nor marked ({}): something else limits the flows."),
-        (signalled, "No watched link was more than 80 % busy although bulk flows always have something to send ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
-        (silent, "No watched link was more than 80 % busy although bulk flows always have something to send ({}): the link's rate falls to 0 for a time, and flows need some more to start again."),
-        (full, "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
-        (phase, "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
+        (found["drifting"], "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
+        (found["limited"], "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
+        (found["idle"], "No watched link was more than 80 % busy although bulk flows always have something to send, and its queue neither dropped nor marked ({}): something else limits the flows."),
+        (found["signalled"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
+        (found["silent"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): the link's rate falls to 0 for a time, and flows need some more to start again."),
+        (found["full"], "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
+        (found["phase"], "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
     )  # fmt: skip
     for names, text in checks:
         if names:
@@ -335,9 +341,25 @@ def cautions(results: Results, points: Pairs) -> list[str]:
     return out
 
 
+def _told_of(run: Run) -> list[str]:
+    """Which cautions a run deserves."""
+    rate = run.total_rate_series()
+    idle = _idle(run)
+    checks = {
+        "drifting": rate is not None and stats.stationarity(rate).verdict == "drifting",
+        "limited": _buffer_limited(run),
+        "silent": idle and _has_outage(run),
+        "signalled": idle and not _has_outage(run) and _signals(run),
+        "idle": idle and not _has_outage(run) and not _signals(run),
+        "full": _overrun(run),
+        "phase": _in_step(run),
+    }
+    return [name for name, holds in checks.items() if holds]
+
+
 def _advice(points: Pairs) -> list[str]:
     """What the experiment asks for that its author may not mean."""
-    some = points[:: max(1, len(points) // 64)]
+    some = points[:: max(1, len(points) // 16)]
     return of_sweep([_core.Scenario.from_json(json.dumps(point.scenario)) for point, _ in some])
 
 
