@@ -144,6 +144,10 @@ class Routes:
         return reached
 
 
+#: Flows whose names are kept with what was measured before; more would make that file large.
+_FEW_FLOWS = 64
+
+
 class Run:
     """One run and what can be read off it. Tables are read when first asked for."""
 
@@ -323,7 +327,9 @@ class Run:
 
     def classes(self) -> dict[str, list[str]]:
         """The flows that carry data by class: the traffic entry, and the control if the entry assigns several."""
-        classes: dict[str, list[str]] = self._classes
+        classes: dict[str, list[str]]
+        few = sum(self.flow_counts().values()) <= _FEW_FLOWS
+        classes = self.fact("classes", lambda: self._classes) if few else self._classes
         return classes
 
     @cached_property
