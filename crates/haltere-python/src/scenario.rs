@@ -2,6 +2,7 @@
 
 use crate::error::{HaltereError, guard, input};
 use haltere_lab::{Scenario as Lab, ScenarioError};
+use haltere_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -87,10 +88,37 @@ impl Scenario {
         let value = json(value)?;
         wrap(py, || self.lab.with(path, value))
     }
+    /// The scenario with all these keys set, each a dotted path and a value as JSON; checked once when all are set.
+    fn set_all(&self, py: Python<'_>, changes: Vec<(String, String)>) -> PyResult<Scenario> {
+        let changes =
+            changes.into_iter().map(|(path, value)| Ok((path, json(&value)?))).collect::<PyResult<Vec<_>>>()?;
+        wrap(py, || self.lab.with_all(changes))
+    }
     /// The network drawn, as JSON: nodes and links, those that are alike as one.
     fn drawing(&self, py: Python<'_>) -> PyResult<String> {
         let drawing = py.detach(|| guard(|| self.lab.drawing()))?.map_err(input)?;
         serde_json::to_string(&drawing).map_err(|e| HaltereError::new_err(e.to_string()))
+    }
+    /// What a link can carry between each of these instants (seconds, rising) and the next, in bits; `None` if packets take no time.
+    fn capacity(&self, py: Python<'_>, link: &str, instants_s: Vec<f64>) -> PyResult<Option<Vec<f64>>> {
+        let instants: Vec<Time> =
+            instants_s.iter().map(|at| Time::from_ns((at.max(0.0) * 1e9).round() as u64)).collect();
+        py.detach(|| guard(|| self.lab.capacity(link, &instants)))?.map_err(input)
+    }
+    /// The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and whether it is watched.
+    fn links(&self, py: Python<'_>) -> PyResult<String> {
+        let plan = py.detach(|| guard(|| self.lab.plan(0)))?.map_err(input)?;
+        let links: Vec<Value> = plan
+            .links
+            .iter()
+            .map(|link| {
+                serde_json::json!({
+                    "name": link.name, "watched": link.watched, "varies": link.varying.is_some(), "queue": link.queue,
+                    "rate_bps": link.rate.map(|rate| rate.as_bps()), "rtt_s": link.rtt.map(|rtt| rtt.as_secs_f64()),
+                })
+            })
+            .collect();
+        Ok(Value::Array(links).to_string())
     }
     /// What is to be said of how it is written, one line each: keys that have another name now.
     #[getter]
