@@ -61,9 +61,9 @@ ARITHMETIC = {
 
 def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """What this node may become."""
-    new = copy.deepcopy(node)
+    new = copy.copy(node)  # what is below is shared, and replaced, not changed
     if isinstance(new, ast.Compare) and type(new.ops[0]) in COMPARE:
-        new.ops[0] = COMPARE[type(new.ops[0])]()
+        new.ops = [COMPARE[type(new.ops[0])](), *new.ops[1:]]
         yield "comparison", new
     elif isinstance(new, ast.BinOp) and type(new.op) in ARITHMETIC:
         new.op = ARITHMETIC[type(new.op)]()
@@ -95,21 +95,22 @@ class Replace(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def mutants(module: str) -> list[tuple[str, str]]:
-    """Every changed text of a module, with what was changed in which line."""
-    text = (ROOT / "python" / "haltere" / module).read_text()
-    count = sum(1 for node in ast.walk(ast.parse(text)) for _ in changes(node))
+def sites(text: str) -> list[tuple[int, int, str]]:
+    """Every change of a text: the place of its node, its number at that node, and what is changed in which line."""
     out = []
-    for i in range(count):
-        tree, seen = ast.parse(text), -1
-        for node in ast.walk(tree):
-            for kind, new in changes(node):
-                seen += 1
-                if seen == i:
-                    line = getattr(node, "lineno", 0)
-                    changed = ast.unparse(ast.fix_missing_locations(Replace(node, new).visit(tree)))
-                    out.append((f"{module}:{line}: {kind}: {ast.unparse(node).splitlines()[0][:80]}", changed))
+    for place, node in enumerate(ast.walk(ast.parse(text))):
+        for number, (kind, _) in enumerate(changes(node)):
+            line = getattr(node, "lineno", 0)
+            out.append((place, number, f"{line}: {kind}: {ast.unparse(node).splitlines()[0][:80]}"))
     return out
+
+
+def changed(text: str, place: int, number: int) -> str:
+    """The text with that change."""
+    tree = ast.parse(text)
+    node = list(ast.walk(tree))[place]
+    new = [one for _, one in changes(node)][number]
+    return ast.unparse(ast.fix_missing_locations(Replace(node, new).visit(tree)))
 
 
 def noticed(tree: Path, tests: Sequence[str]) -> bool:
@@ -136,14 +137,15 @@ def main(arguments: Sequence[str]) -> int:
             (shutil.copytree if source.is_dir() else shutil.copy)(source, tree / name)
         for module in [given.only] if given.only else MODULES:
             place = tree / "python" / "haltere" / module
-            whole, every = place.read_text(), mutants(module)
+            whole = place.read_text()
+            every = sites(whole)
             some = random.Random(given.seed).sample(every, min(given.sample or len(every), len(every)))
             survivors = []
-            for name, text in some:
-                place.write_text(text)
+            for at, number, name in some:
+                place.write_text(changed(whole, at, number))
                 if not noticed(tree, MODULES[module]):
                     survivors.append(name)
-                    print(f"  survived: {name}", flush=True)
+                    print(f"  survived: {module}:{name}", flush=True)
             place.write_text(whole)
             print(
                 f"{module}: {len(some) - len(survivors)} of {len(some)} noticed, of {len(every)} possible", flush=True
