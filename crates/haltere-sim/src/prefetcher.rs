@@ -172,7 +172,7 @@ mod tests {
     use std::borrow::Cow;
 
     const NETWORK: &str = r#"
-        duration = "600ms"
+        duration = "3s"
         [topology.dumbbell]
         pairs = 4
         access = { rate = "1Gbit", delay = "100us" }
