@@ -139,7 +139,7 @@ def _fq_fairest(cells: Cells, pairs: Sequence[int], measure: str) -> Finding:
     index = stats.mean(cells[max(pairs), "fq_codel"].of(measure)).mean
     why = {
         "jain_down": "in some seeds two downloads share a sub-queue; ns-3's fixed hash keeps these flows apart",
-        "jain_up": f"equal shares among the uploads that are on still give {index:.3f}: the random on times decide",
+        "jain_up": f"it shares equally among the uploads that are on; their random on times keep it at {index:.3f}",
     }
     return Finding(
         f"FQ-CoDel is the fairest to {_JAIN[measure]} with many pairs (10, 20)",
