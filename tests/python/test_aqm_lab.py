@@ -13,8 +13,9 @@ from haltere.analysis import measures, stats
 from haltere.runs.plan import plan_runs
 from haltere.runs.results import Results
 from haltere.studies import Options, data, expected
-from haltere.studies.aqm_lab import cells, findings, reproduce, tables
+from haltere.studies.aqm_lab import cells, reproduce, tables
 from haltere.studies.aqm_lab.cells import LABELS, Cell, Given
+from haltere.studies.aqm_lab.findings import findings
 
 
 def test_the_file_is_the_authors_set_up() -> None:
@@ -67,7 +68,7 @@ def test_round_trip_times_are_cut_to_whole_milliseconds(short: Results) -> None:
 
 
 def test_one_seed_tells_nothing(short: Results) -> None:
-    found = findings.findings(cells.measure(short, short.runs, whole_ms=True), Given.authors())
+    found = findings(cells.measure(short, short.runs, whole_ms=True), Given.authors())
     assert {finding.verdict for finding in found} == {"cannot be told"}
 
 
@@ -89,7 +90,7 @@ def synthetic(change: dict[tuple[int, str, str], float], seeds: int = 5) -> dict
 
 
 def verdicts(made: dict[tuple[int, str], Cell]) -> dict[str, str]:
-    return {finding.text: finding.verdict for finding in findings.findings(made, Given.authors())}
+    return {finding.text: finding.verdict for finding in findings(made, Given.authors())}
 
 
 def test_the_paper_s_own_values_hold() -> None:
