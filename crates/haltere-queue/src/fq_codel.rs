@@ -66,6 +66,10 @@ pub struct Params {
     /// and in Linux from 2026 on. False: it remembers, as in Linux before. A flow that comes back while others wait may
     /// then lose its first packet, without an interval above `target`.
     pub forget_when_empty: bool,
+    /// Packets of one queue that one dequeue drops at most, at least 1. Left out: all that are due (RFC 8289 section 5.5), as in
+    /// Linux before 2026. From then on Linux has 256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_drops: Option<u32>,
 }
 
 impl Default for Params {
@@ -83,6 +87,7 @@ impl Default for Params {
             ce_threshold: None,
             root: Root::Newton,
             forget_when_empty: true,
+            max_drops: None,
         }
     }
 }
@@ -171,6 +176,7 @@ impl<P: Pkt> FqCodel<P> {
             ecn: params.ecn,
             ce_threshold: params.ce_threshold,
             root: params.root,
+            max_drops: params.max_drops,
             ..codel::Params::default()
         };
         let mut config = Config::new(&codel, link)?;

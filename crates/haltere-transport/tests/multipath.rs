@@ -180,6 +180,36 @@ fn penalisation_and_opportunistic_retransmission_keep_the_fast_path_busy_behind_
 }
 
 #[test]
+fn schedulers_that_replicate_choose_every_path_themselves() {
+    // The first path is slow, and what is in flight on it fills the receive window.
+    let reinjected = |scheduler: &str| {
+        let params = MultipathParams { penalise: true, recv_buffer: Bytes::new(60_000), ..with(scheduler) };
+        let lines = vec![Line::new(2, 30), Line::new(20, 60)];
+        let routes = vec![Route::new(Some(0), 100), Route::new(Some(1), 10)];
+        let mut w = World::new(&params, &TcpParams::default(), "cubic", lines, routes, 1);
+        goodput(&mut w, 2, 18);
+        (0..2).map(|p| w.ends[0].path(p).reinjected).sum::<u64>()
+    };
+    assert!(reinjected("lowest_rtt") > 0, "opportunistic retransmission is on");
+    for scheduler in ["redundant", "red"] {
+        assert_eq!(reinjected(scheduler), 0, "{scheduler}");
+    }
+}
+
+#[test]
+fn before_its_first_evaluation_red_sends_on_the_first_path_alone() {
+    let params = MultipathParams { correlators: vec![CorrelatorParams::default_of("red_cpi").unwrap()], ..with("red") };
+    let lines = vec![Line::new(20, 60), Line::new(10, 60)];
+    let routes = vec![Route::new(Some(0), 10), Route::new(Some(1), 20), Route::new(Some(1), 30)];
+    let mut w = World::new(&params, &TcpParams::default(), "cubic", lines, routes, 1);
+    let given = |w: &World| -> Vec<bool> { (0..3).map(|p| w.ends[0].path(p).bytes > 0).collect() };
+    goodput(&mut w, 1, 0);
+    assert_eq!(given(&w), [true, false, false]);
+    goodput(&mut w, 1, 29);
+    assert!(given(&w)[1] || given(&w)[2], "later another one carries as well");
+}
+
+#[test]
 fn linux_s_scheduler_carries_what_linux_does() {
     // Linux 6.1, default scheduler, Cubic, two paths of (Mbit/s, round-trip ms) with queues of one bandwidth-delay product, at least
     // 20 packets; goodput in Mbit/s over 30 s after 10 s, mean of three runs, which agree. A third mix, 20 Mbit/s and 20 ms beside

@@ -44,6 +44,7 @@ const EXAMPLES: &[(&str, &str)] = &[
          [[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n2\"\n",
     ),
     ("Processor", include_str!("examples/switch.toml")),
+    ("Egress", include_str!("examples/egress.toml")),
     ("GraphLink", include_str!("examples/graph.toml")),
     ("TcpParams", "[tcp]\nmss = \"1448B\"\ninitial_window = 10\n"),
     (

@@ -23,10 +23,11 @@ pub struct MultipathParams {
     /// The send buffer is tuned as Linux 6.1 does, up to `send_buffer`: twice the largest window of any one subflow, 2304
     /// bytes of memory a segment. It may be too small for the paths together. Default false: all of `send_buffer`, from the start.
     pub tune_send_buffer: bool,
-    /// Where the receive window blocks the stream, the oldest segment is sent again on a path that has room (Raiciu et al.,
-    /// NSDI 2012, section 4.2). Default true.
+    /// If the receive window blocks the stream, the oldest segment is sent again on a path that has room (Raiciu et al.,
+    /// NSDI 2012, section 4.2). Default true. The schedulers `redundant` and `red` never do it.
     pub opportunistic: bool,
-    /// And the path that holds that segment up reduces its window, once a round trip (the same, mechanism 2). Default false.
+    /// And the path that holds that segment up reduces its window, once a round trip (the same, mechanism 2). Default false. The schedulers
+    /// `redundant` and `red` never do it.
     pub penalise: bool,
 }
 

@@ -195,10 +195,15 @@ impl Multipath {
         false
     }
 
-    /// The peer's window blocks the stream: the oldest chunk goes again on a path that has room and has not carried it.
+    /// The peer's window blocks the stream: the oldest chunk goes again on a path that has room and has not carried it. A scheduler that
+    /// replicates chooses the paths of every chunk itself.
     fn help_window(&mut self, now: Time) -> bool {
         let mss = self.flows[0].conn.receiver().mss();
-        if !self.params.opportunistic || self.queue.nxt >= self.queue.end || self.new_fits(mss) {
+        if !self.params.opportunistic
+            || self.scheduler.replicates()
+            || self.queue.nxt >= self.queue.end
+            || self.new_fits(mss)
+        {
             return false;
         }
         let Some(chunk) = self.queue.front().copied() else { return false };

@@ -37,6 +37,15 @@ pub struct Relation {
     pub coefficient: Option<f64>,
     /// The two share a bottleneck.
     pub shares: bool,
+    /// The correlator knows enough of both to say so.
+    pub known: bool,
+}
+
+impl Relation {
+    /// By a coefficient, if there is one: the two share a bottleneck from `phi` on.
+    pub fn of(coefficient: Option<f64>, phi: f64) -> Relation {
+        Relation { coefficient, shares: coefficient.is_some_and(|c| c >= phi), known: coefficient.is_some() }
+    }
 }
 
 /// Relations of all pairs.
@@ -132,8 +141,8 @@ impl PathCorrelator for Correlator {
 /// The least interval of a correlator, so that it stays cheap beside sending.
 pub(crate) const LEAST_INTERVAL: Dur = Dur::from_us(10);
 
-/// Checks a window, an interval and a threshold.
-pub(crate) fn check(window: u32, interval: Dur, phi: f64) -> Result<(), ParamError> {
+/// Checks a window, an interval, a threshold and a resolution.
+pub(crate) fn check(window: u32, interval: Dur, phi: f64, resolution: Dur) -> Result<(), ParamError> {
     if !(3..=10_000).contains(&window) {
         return Err(ParamError::new("window", "from 3 to 10000 samples", window));
     }
@@ -142,6 +151,9 @@ pub(crate) fn check(window: u32, interval: Dur, phi: f64) -> Result<(), ParamErr
     }
     if !(phi > 0.0 && phi <= 1.0) {
         return Err(ParamError::new("phi", "above 0 and at most 1", phi));
+    }
+    if !(Dur::from_ns(1)..=Dur::from_secs(1)).contains(&resolution) {
+        return Err(ParamError::new("resolution", "from 1ns to 1s", resolution));
     }
     Ok(())
 }
@@ -178,7 +190,7 @@ impl Correlators {
             let relations = c.relate(now, self.paths);
             for b in 1..self.paths {
                 for a in 0..b {
-                    let Relation { coefficient, shares } = relations.get(a, b);
+                    let Relation { coefficient, shares, .. } = relations.get(a, b);
                     self.log.push(Coefficient { at: now, correlator, paths: (a, b), coefficient, shares });
                 }
             }

@@ -15,11 +15,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// Each time the scheduler finds room on the path, as in the authors' kernel.
+    /// Of every path each time the scheduler looks for a path, whether the path has room or not, as in the authors' kernel.
     #[default]
+    Visit,
+    /// Each time the scheduler finds room on the path.
     Opportunity,
     /// Each time the path's smoothed round-trip time is measured anew.
     Measurement,
+    /// Of every path at each multiple of `step`: the last smoothed round-trip time.
+    Step,
 }
 
 /// How the coefficient is computed.
@@ -39,11 +43,11 @@ pub enum Arithmetic {
 /// nao-correlacionados em redes heterogeneas sem fio", section 3.1 (equations 1 to 3) and 4.2. RFC 6298 for the
 /// samples.
 ///
-/// Deviations: none. As in the authors' kernel two constant windows count as fully correlated and one constant window
-/// as uncorrelated.
+/// Deviations: ranks are exact means. The authors' kernel truncates them to whole numbers. As in that kernel two constant windows count as fully
+/// correlated and one constant window as uncorrelated.
 ///
-/// Known problems: samples that are taken faster than round-trip times change are ties. With `sampling = "opportunity"`
-/// a window then covers little time.
+/// Known problems: samples that are taken faster than round-trip times change are ties. With `sampling = "visit"` or `"opportunity"` a
+/// window then covers little time. Ranks know no size: without jitter in the network they follow changes of nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -51,6 +55,11 @@ pub struct Params {
     pub window: u32,
     /// When a sample is taken.
     pub sampling: Sampling,
+    /// Time between two samples if `sampling = "step"`, at least 10 us.
+    pub step: Dur,
+    /// Samples are truncated to multiples of this, from 1 ns to 1 s. The default is that of Linux's smoothed round-trip time (`srtt_us`): 1/8
+    /// us.
+    pub resolution: Dur,
     /// Time from one computation to the next, at least 10 us. The default is the authors' kernel's.
     pub interval: Dur,
     /// Coefficient from which on two paths share a bottleneck, above 0 and at most 1. The default is the source's
@@ -64,7 +73,9 @@ impl Default for Params {
     fn default() -> Params {
         Params {
             window: 50,
-            sampling: Sampling::Opportunity,
+            sampling: Sampling::Visit,
+            step: Dur::from_ms(10),
+            resolution: Dur::from_ns(125),
             interval: Dur::from_secs(2),
             phi: 0.8,
             arithmetic: Arithmetic::Integer,
@@ -75,7 +86,10 @@ impl Default for Params {
 impl Params {
     /// The first parameter that breaks its rule, as an error.
     pub fn check(&self) -> Result<(), ParamError> {
-        super::check(self.window, self.interval, self.phi)
+        if self.step < super::LEAST_INTERVAL {
+            return Err(ParamError::new("step", alloc::format!("at least {}", super::LEAST_INTERVAL), self.step));
+        }
+        super::check(self.window, self.interval, self.phi, self.resolution)
     }
 }
 
@@ -130,12 +144,45 @@ pub struct RedCpi {
     params: Params,
     windows: Windows,
     due: Time,
+    /// With `Sampling::Step`: when the next samples are taken, and the last smoothed round-trip time of each path.
+    next_step: Time,
+    last: Vec<Option<Dur>>,
 }
 
 impl RedCpi {
     /// Nothing is known yet.
     pub fn new(params: &Params) -> RedCpi {
-        RedCpi { params: params.clone(), windows: Windows::new(params.window), due: Time::ZERO }
+        RedCpi {
+            params: params.clone(),
+            windows: Windows::new(params.window),
+            due: Time::ZERO,
+            next_step: Time::ZERO,
+            last: Vec::new(),
+        }
+    }
+    fn push(&mut self, path: usize, srtt: Dur) {
+        self.windows.push(path, srtt.as_ns() / self.params.resolution.as_ns());
+    }
+    /// Takes the samples of all steps up to now, before the new value counts.
+    fn step(&mut self, now: Time, path: usize, srtt: Dur) {
+        // Steps that would leave a full window anyway are passed over.
+        let span = self.params.step * u64::from(self.params.window);
+        if self.next_step + span < now {
+            let missed = (now.since(self.next_step).as_ns() - span.as_ns()) / self.params.step.as_ns();
+            self.next_step += self.params.step * missed;
+        }
+        while self.next_step <= now {
+            for path in 0..self.last.len() {
+                if let Some(srtt) = self.last[path] {
+                    self.push(path, srtt);
+                }
+            }
+            self.next_step += self.params.step;
+        }
+        if self.last.len() <= path {
+            self.last.resize(path + 1, None);
+        }
+        self.last[path] = Some(srtt);
     }
     fn coefficient(&mut self, a: usize, b: usize) -> Option<f64> {
         let first = self.windows.full(a)?.to_vec();
@@ -151,10 +198,12 @@ impl RedCpi {
 }
 
 impl PathCorrelator for RedCpi {
-    fn observe(&mut self, _now: Time, path: usize, what: Observation) {
+    fn observe(&mut self, now: Time, path: usize, what: Observation) {
         match (self.params.sampling, what) {
-            (Sampling::Opportunity, Observation::Opportunity { srtt, ready: true })
-            | (Sampling::Measurement, Observation::Srtt(srtt)) => self.windows.push(path, srtt.as_ns()),
+            (Sampling::Visit, Observation::Opportunity { srtt, .. })
+            | (Sampling::Opportunity, Observation::Opportunity { srtt, ready: true })
+            | (Sampling::Measurement, Observation::Srtt(srtt)) => self.push(path, srtt),
+            (Sampling::Step, Observation::Srtt(srtt)) => self.step(now, path, srtt),
             _ => {}
         }
     }
@@ -171,8 +220,7 @@ impl PathCorrelator for RedCpi {
         for b in 1..paths {
             for a in 0..b {
                 let coefficient = self.coefficient(a, b);
-                let shares = coefficient.is_some_and(|c| c >= self.params.phi);
-                relations.set(a, b, Relation { coefficient, shares });
+                relations.set(a, b, Relation::of(coefficient, self.params.phi));
             }
         }
         relations
@@ -197,6 +245,47 @@ mod tests {
         let down: Vec<u64> = a.iter().map(|x| 1000 - x).collect();
         assert_eq!((spearman_integer(&a, &b), spearman_integer(&a, &down)), (1000, -1000));
         assert!((spearman(&a, &b).unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    /// A correlator with a window of three, and what is in the window of path 0 after these observations.
+    fn window(params: Params, observations: &[(u64, Observation)]) -> Option<Vec<u64>> {
+        let mut c = RedCpi::new(&Params { window: 3, ..params });
+        observations.iter().for_each(|(us, what)| c.observe(Time::from_ns(us * 1000), 0, *what));
+        c.windows.full(0).map(<[u64]>::to_vec)
+    }
+    fn visit(us: u64, ready: bool) -> (u64, Observation) {
+        (us, Observation::Opportunity { srtt: Dur::from_us(us), ready })
+    }
+
+    #[test]
+    fn a_visit_is_a_sample_whether_the_path_has_room_or_not() {
+        let visits = [visit(1, true), visit(2, false), visit(3, false), visit(4, true)];
+        assert_eq!(window(Params::default(), &visits), Some(alloc::vec![16, 24, 32]), "in eighths of a microsecond");
+        let opportunity = Params { sampling: Sampling::Opportunity, ..Params::default() };
+        assert_eq!(window(opportunity.clone(), &visits), None, "only two found room");
+        let more = [&visits[..], &[visit(5, true)]].concat();
+        assert_eq!(window(opportunity, &more), Some(alloc::vec![8, 32, 40]));
+    }
+
+    #[test]
+    fn samples_are_truncated_to_the_resolution() {
+        let srtt = |ns| (0, Observation::Srtt(Dur::from_ns(ns)));
+        let samples = [srtt(199_999), srtt(100_000), srtt(99_999)];
+        let of = |resolution| Params { sampling: Sampling::Measurement, resolution, ..Params::default() };
+        assert_eq!(window(of(Dur::from_us(100)), &samples), Some(alloc::vec![1, 1, 0]));
+        assert_eq!(window(of(Dur::from_ns(125)), &samples), Some(alloc::vec![1599, 800, 799]));
+        assert!(of(Dur::ZERO).check().is_err() && of(Dur::from_us(100)).check().is_ok());
+    }
+
+    #[test]
+    fn steps_hold_the_last_value() {
+        let params = Params { sampling: Sampling::Step, step: Dur::from_us(10), ..Params::default() };
+        let params = Params { resolution: Dur::from_us(1), ..params };
+        let srtt = |us, value| (us, Observation::Srtt(Dur::from_us(value)));
+        // Steps at 10, 20 and 30 us.
+        assert_eq!(window(params.clone(), &[srtt(1, 5), srtt(15, 7), srtt(35, 9)]), Some(alloc::vec![5, 7, 7]));
+        // A long silence costs a window, not more.
+        assert_eq!(window(params, &[srtt(1, 5), srtt(1_000_000_000, 7)]), Some(alloc::vec![5; 3]));
     }
 
     #[test]

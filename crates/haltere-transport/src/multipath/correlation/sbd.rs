@@ -265,9 +265,16 @@ impl PathCorrelator for Sbd {
         self.due = now + self.params.interval;
         self.paths.iter_mut().for_each(|path| path.end_interval(&self.params));
         let mut relations = Relations::default();
+        let known: Vec<bool> = self.paths.iter().map(|path| path.estimate(&self.params).is_some()).collect();
+        for b in 1..known.len() {
+            for a in 0..b {
+                relations.set(a, b, Relation { known: known[a] && known[b], ..Relation::default() });
+            }
+        }
         for group in self.groups() {
             for (i, &a) in group.iter().enumerate() {
-                group[i + 1..].iter().for_each(|&b| relations.set(a, b, Relation { coefficient: None, shares: true }));
+                let shared = Relation { shares: true, known: true, ..Relation::default() };
+                group[i + 1..].iter().for_each(|&b| relations.set(a, b, shared));
             }
         }
         relations
