@@ -34,9 +34,10 @@ def findings(cells: Cells, given: Given) -> list[Finding]:
         _highest(cells, pairs),
         _close_together(cells, pairs, given),
         *(_ared_lowest(cells, pair, given) for pair in (2, 20) if pair in pairs),
-        *(_fq_fairest(cells, pairs, measure) for measure in _JAIN),
-        _codel_above_ared(cells, pairs),
+        *(_fq_fairest(cells, pairs, measure) for measure in _JAIN if max(pairs) >= 10),
     ]
+    if max(pairs) > 2:
+        made.append(_codel_above_ared(cells, pairs))
     if 20 in pairs:
         made.append(_least_fair(cells, given))
     if {10, 20} <= set(pairs):
