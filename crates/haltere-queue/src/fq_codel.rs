@@ -440,7 +440,7 @@ mod tests {
             }
             fate.dropped_ids().to_vec()
         };
-        assert_eq!(drops(MtuTest::AllQueues), [3, 4], "the very last has nothing behind it");
+        assert_eq!(drops(MtuTest::AllQueues), [3], "behind it wait two packets, behind the next one only one");
         assert!(drops(MtuTest::OwnQueue).is_empty(), "each was the last of its own queue");
     }
 

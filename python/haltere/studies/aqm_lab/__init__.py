@@ -68,14 +68,14 @@ def _only(scenario: Scenario, kind: str, change: dict[str, Any]) -> Scenario:
 
 def _readings(authors: Scenario) -> dict[str, Scenario]:
     """The experiments of the other readings."""
-    upload = authors.to_dict()["traffic"][0]
+    few, upload = _sweep(authors, [2, 20]), authors.to_dict()["traffic"][0]
     cubic = {"kind": "cubic", "reno_friendly": "linux", "hystart": "classic"}
     made = (
         Scenario.load(data(ID) / "benchmark.toml"),
-        authors.with_values({"traffic[0].congestion": cubic, "traffic[1].congestion": cubic}),
-        authors.with_values({"traffic[1].on": upload["on"], "traffic[1].off": upload["off"]}),
-        _only(authors, "fq_codel", {"flows": 65536}),
-        _only(authors, "pie", {"tupdate": "30ms", "dq_rate_estimator": True}),
+        few.with_values({"traffic[0].congestion": cubic, "traffic[1].congestion": cubic}),
+        few.with_values({"traffic[1].on": upload["on"], "traffic[1].off": upload["off"]}),
+        _only(_sweep(authors, [10, 20]), "fq_codel", {"flows": 65536}),
+        _only(few, "pie", {"tupdate": "30ms", "dq_rate_estimator": True}),
     )
     return dict(zip(_READINGS, made, strict=True))
 
@@ -116,8 +116,9 @@ def _authors(options: Options) -> Outcome:
         if chosen := _of(results, reading):
             # A reading that changes one discipline has the primary reading's cells for the others.
             others[reading] = measure(results, chosen, whole_ms=reading != "always on")
-            one = len({name for _, name in others[reading]}) == 1
-            found += under(reading, {**(cells if one else {}), **others[reading]}, given)
+            ran = {pair for pair, _ in others[reading]}
+            beside = {key: cell for key, cell in cells.items() if key[0] in ran}
+            found += under(reading, {**beside, **others[reading]}, given)
     document = Document(f"aqm-lab: {results.title}")
     document.add(findings_table(found), Text(_said(results, cells, given)))
     if left_out:

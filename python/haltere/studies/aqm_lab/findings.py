@@ -34,9 +34,10 @@ def findings(cells: Cells, given: Given) -> list[Finding]:
         _highest(cells, pairs),
         _close_together(cells, pairs, given),
         *(_ared_lowest(cells, pair, given) for pair in (2, 20) if pair in pairs),
-        *(_fq_fairest(cells, pairs, measure) for measure in _JAIN),
-        _codel_above_ared(cells, pairs),
+        *(_fq_fairest(cells, pairs, measure) for measure in _JAIN if max(pairs) >= 10),
     ]
+    if max(pairs) > 2:
+        made.append(_codel_above_ared(cells, pairs))
     if 20 in pairs:
         made.append(_least_fair(cells, given))
     if {10, 20} <= set(pairs):
@@ -139,7 +140,7 @@ def _fq_fairest(cells: Cells, pairs: Sequence[int], measure: str) -> Finding:
     index = stats.mean(cells[max(pairs), "fq_codel"].of(measure)).mean
     why = {
         "jain_down": "in some seeds two downloads share a sub-queue; ns-3's fixed hash keeps these flows apart",
-        "jain_up": f"equal shares among the uploads that are on still give {index:.3f}: the random on times decide",
+        "jain_up": f"it shares equally among the uploads that are on; their random on times keep it at {index:.3f}",
     }
     return Finding(
         f"FQ-CoDel is the fairest to {_JAIN[measure]} with many pairs (10, 20)",
