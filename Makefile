@@ -113,5 +113,7 @@ bench-controls: need-cargo ## CPU time of a packet by congestion control and siz
 docs: setup ## Write docs/reference from the schema
 	$(BIN)/python -m haltere.reference docs/reference
 
+include tools/reliability/targets.mk
+
 clean: ## Remove what was built (results stay)
 	rm -rf $(VENV) target

@@ -43,10 +43,10 @@ class Build:
     suffix: str
     flags: tuple[str, ...]
 
-    def compile(self, into: Path) -> Path:
-        """Our program against this build."""
-        program = into / f"plan-{self.name}"
-        sources = [HERE / "plan.cc", HERE / "common.h"]
+    def compile(self, into: Path, source: str = "plan") -> Path:
+        """Our program `source`.cc against this build."""
+        program = into / f"{source}-{self.name}"
+        sources = [HERE / f"{source}.cc", HERE / "common.h"]
         if program.exists() and program.stat().st_mtime > max(s.stat().st_mtime for s in sources):
             return program
         into.mkdir(parents=True, exist_ok=True)

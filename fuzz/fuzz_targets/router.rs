@@ -1,4 +1,4 @@
-//! Any bytes as a discipline, a link and frames through a whole router in virtual time: `cargo +nightly fuzz run router`.
+//! Any bytes as a discipline, a link and frames through a whole router in virtual time: `make fuzz`.
 //! The same body runs bounded in the tests of haltere-wire.
 #![no_main]
 

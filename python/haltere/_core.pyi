@@ -36,6 +36,15 @@ class Scenario:
     def set(self, path: str, value: str) -> Scenario:
         """The scenario with the key at a dotted path (``traffic[0].count``) set to a value, given as JSON."""
 
+    def set_all(self, changes: list[tuple[str, str]]) -> Scenario:
+        """The scenario with all these keys set, each a dotted path and a value as JSON; checked once when all are set."""
+
+    def capacity(self, link: str, instants_s: list[float]) -> list[float] | None:
+        """What a link can carry between each of these instants (seconds, rising) and the next, in bits; ``None`` if packets take no time."""
+
+    def links(self) -> str:
+        """The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and whether it is watched."""
+
     def drawing(self) -> str:
         """The network drawn, as JSON: nodes and links, those that are alike as one.
 
@@ -216,6 +225,9 @@ def schema() -> str:
 
 def kinds() -> list[str]:
     """The kinds of names: what :func:`names` takes."""
+
+def limits() -> str:
+    """What inputs may hold at most, as JSON: a list of objects with ``input``, ``what``, ``most`` and ``unit``."""
 
 def names(kind: str) -> list[str]:
     """The names of a kind, such as ``queues``: all kinds are in :func:`kinds`."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import _core
 from .errors import DeprecatedKeyWarning, HaltereError, InputError
+from .limits import most
 from .runs.files import NotAFile, TooLarge, read_regular
 from .runs.plan import plan_runs, seeds_from
 from .runs.precision import Precision
@@ -31,8 +32,7 @@ def load(path: str | Path) -> Scenario:
     return Scenario.load(path)
 
 
-#: Bytes of an experiment file; the longest that was written by hand has a few thousand.
-_MOST_BYTES = 16 << 20
+_MOST_BYTES = most("size of the file")
 
 
 def _warned(core: _core.Scenario) -> _core.Scenario:
@@ -81,14 +81,17 @@ class Scenario:
         return cls(_warned(_core.Scenario.from_json(json.dumps(values), name)))
 
     def with_values(self, changes: Mapping[str, Any]) -> Scenario:
-        """The experiment with other values, by dotted key; a number counts in a list: ``traffic[0].start``."""
-        core = self._core
-        for key, value in changes.items():
-            try:
-                core = _warned(core.set(key, json.dumps(value)))
-            except InputError as error:
-                raise InputError(f"set {key}: {error}") from None
-        return Scenario(core)
+        """The experiment with other values, by dotted key; a number counts in a list: ``traffic[0].start``.
+
+        All are set before they are checked, so their order does not matter. A key that the sweep sets is refused.
+        """
+        if not changes:
+            return self
+        try:
+            core = self._core.set_all([(key, json.dumps(value)) for key, value in changes.items()])
+        except InputError as error:
+            raise InputError(f"set {', '.join(changes)}: {error}") from None
+        return Scenario(_warned(core))
 
     def to_dict(self) -> dict[str, Any]:
         """The full experiment with every default filled in."""
@@ -104,6 +107,15 @@ class Scenario:
     def seeds(self) -> int:
         """How many seeds the experiment asks for."""
         return self._core.seeds
+
+    @property
+    def warnings(self) -> list[str]:
+        """What it asks for that its author may not mean, one sentence each: ECN where no queue marks, a buffer of 25 bandwidth-delay
+        products or more, an outage on one of several paths, and keys that have another name now.
+        """
+        from .analysis.advice import of_sweep
+
+        return [*self._core.warnings, *of_sweep([core for _, core in self.points()])]
 
     def points(self) -> list[tuple[dict[str, Any], _core.Scenario]]:
         """The combinations of the sweep: what was swept with its value, and the scenario without sweep."""

@@ -22,6 +22,7 @@ from typing import Any
 from . import commands
 from .commands._common import Commands, Parser
 from .errors import DeprecatedKeyWarning, HaltereError, InputError
+from .limits import most
 
 __all__ = ["main"]
 
@@ -168,7 +169,7 @@ def _deprecated_keys_printed() -> Iterator[None]:
 
 
 #: An error says in a line what is wrong, however long the value is that is wrong.
-_MOST_CHARACTERS = 1000
+_MOST_CHARACTERS = most("characters of an error, whose middle is left out")
 
 
 def _one_line(what: object) -> str:

@@ -80,6 +80,7 @@ def test_a_dask_worker_killed_in_mid_sweep_costs_nothing(small: Path) -> None:
         )
         assassin.join(timeout=10)
     assert done.returncode == 0, done.stderr
+    assert "distributed" not in done.stderr, "a lost connection was printed although all went well"
     assert killed and killed[0][1] < 60, "the worker was to die before the sweep was over"
     results = package.Results(out)
     assert results.complete and len(results.runs) == 60 and not results.failed

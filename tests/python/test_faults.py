@@ -9,9 +9,11 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from conftest import haltere
 from haltere import Results
 from haltere.report.page import _json as page_json
 from haltere.runs.query import columns, query
-from haltere.runs.records import seal_of, wrong_in_manifest
+from haltere.runs.records import seal_of, sealed, wrong_in_manifest
 from haltere.runs.store import Damaged
 
 
@@ -72,10 +74,22 @@ def test_a_seal_that_says_another_digest_than_the_manifest_is_found(small: Path)
     results = package.load(small).run(seeds=1, out=small.parent / "out")
     file = of_run(results, "run.json")
     seal = json.loads(file.read_text())
-    file.write_text(json.dumps({**seal, "digest": "0" * 64}))
+    file.write_text(json.dumps(sealed({**seal, "digest": "0" * 64})))
     assert results.check() == [
         f"{results.where}/runs/{results.runs[0].key}/run.json: digest and seed are not those in manifest.json"
     ]
+
+
+def test_one_wrong_bit_anywhere_in_a_seal_is_found(small: Path) -> None:
+    results = package.load(small).run(seeds=1, out=small.parent / "out")
+    data, key = of_run(results, "run.json").read_bytes(), results.runs[0].key
+    whole = seal_of(data, key)
+    assert whole is not None
+    for at in range(8 * len(data)):
+        wrong = bytes([*data[: at // 8], data[at // 8] ^ (1 << at % 8), *data[at // 8 + 1 :]])
+        read = seal_of(wrong, key)
+        # The name of the key that holds the checksum may be wrong: then all the rest is right.
+        assert read is None or {**whole, **read, "sha256": ""} == {**read, "sha256": ""}, wrong
 
 
 # -- damaged stores -------------------------------------------------------------------------------------------------------
@@ -305,12 +319,15 @@ def test_names_and_settings_that_are_not_utf_8(small: Path) -> None:
         one_line(done)
 
 
-@pytest.mark.parametrize("place", ["file/below", "file", "/proc/haltere", "/dev/null", "runs-is-a-file", "n" * 300])
+@pytest.mark.parametrize(
+    "place", ["file/below", "file", "/proc/haltere", "/dev/null", "runs-is-a-file", "manifest-is-a-folder", "n" * 300]
+)
 def test_a_wrong_output_place_is_wrong_input(small: Path, place: str) -> None:
     (small.parent / "file").write_text("")
     (small.parent / "runs-is-a-file").mkdir()
     (small.parent / "runs-is-a-file" / "manifest.json").write_text("{}")
     (small.parent / "runs-is-a-file" / "runs").write_text("")
+    (small.parent / "manifest-is-a-folder" / "manifest.json").mkdir(parents=True)
     done = shell(f"haltere run {small.name} --seeds 1 --out {place}", small.parent)
     assert done.returncode == 2, done.stderr
     one_line(done)
@@ -401,3 +418,56 @@ def test_the_playground_reads_experiments_off_its_event_loop(monkeypatch: pytest
         asyncio.run(session.Session(tell).take(json.dumps({"do": do, "experiment": experiment, "setup": 0})))
     assert [one["tell"] for one in told] == ["checked", "exported"]
     assert len(threads) == 2 and threading.get_ident() not in threads
+
+
+# -- special files, and Ctrl-C --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes that are files")
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "."])
+def test_a_capture_is_a_regular_file(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for line in (f"classify {name}", f"correlate {name}"):
+        done = shell(f"haltere {line}", tmp_path)
+        told = one_line(done)
+        assert done.returncode == 2 and "file must be readable, got a d" in told, told
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes that are files")
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "."])
+def test_a_file_that_an_experiment_names_is_a_regular_file(small: Path, name: str) -> None:
+    os.mkfifo(small.parent / "pipe")
+    trace = small.read_text().replace('rate = "10Mbit"', f'trace = "{name}"')
+    sizes = small.read_text().replace(
+        'kind = "bulk"\npairs = "all"', f'kind = "poisson"\nload = 0.5\nsizes = {{ file = "{name}" }}'
+    )
+    for key, text in {"trace": trace, "sizes": sizes}.items():
+        small.write_text(text)
+        done = shell(f"haltere run {small.name}", small.parent)
+        assert done.returncode == 2 and f"{key} must be a file of" in one_line(done), done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_ctrl_c_is_heard_while_a_long_experiment_is_read(small: Path) -> None:
+    link = '{ rate = "100Mbit", delay = "1ms" },\n' * 300_000
+    (small.parent / "long.toml").write_text(
+        f'duration = "1s"\n[topology.chain]\nlinks = [\n{link}]\n[[traffic]]\nkind = "bulk"\nfrom = "n1"\nto = "n300001"\n'
+    )
+    code = "import haltere; load = haltere.load; print('here', flush=True); load('long.toml')"
+    reader = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=small.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert reader.stdout is not None and reader.stdout.readline() == "here\n"
+    time.sleep(0.5)
+    began = time.monotonic()
+    reader.send_signal(signal.SIGINT)
+    told = reader.communicate(timeout=60)[1]
+    assert "KeyboardInterrupt" in told and time.monotonic() - began < 2.0, "far less than it takes to read it"
+
+
+def test_a_manifest_of_random_bytes_is_told_in_one_short_line(small: Path) -> None:
+    (small.parent / "out" / "runs").mkdir(parents=True)
+    (small.parent / "out" / "manifest.json").write_bytes(random.Random(19).randbytes(5000))
+    done = shell(f"haltere run {small.name} --seeds 1 --out out", small.parent)
+    line = next(line for line in done.stderr.decode().splitlines() if "manifest" in line)
+    assert done.returncode == 0 and len(line) < 300 and line.endswith("; it is written anew"), line

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import haltere
@@ -93,3 +95,18 @@ def test_no_module_has_a_list_of_metrics_of_its_own() -> None:
             if len(set(texts) & set(METRICS)) > 1:
                 found.append(f"{path.name}: {texts}")
     assert found == []
+
+
+def test_depths_at_dequeue_are_counted_if_asked_for(small: Path) -> None:
+    scenario = haltere.load(small)
+    without = Run(results := scenario.run(seeds=1), results.runs[0])
+    assert math.isnan(metrics.named(without, "depth"))
+    counted = scenario.with_values({"measure.depths": True}).run(seeds=1)
+    run = Run(counted, counted.runs[0])
+    (link,) = run.watched()
+    rows = run.table("depths").to_pylist()
+    each = np.repeat([row["depth"] for row in rows], [row["packets"] for row in rows])
+    assert len(each) == run.sent(link) and {row["link"] for row in rows} == {link}
+    assert metrics.named(run, "depth") == pytest.approx(each.mean())
+    for q in (50, 95):
+        assert metrics.named(run, f"depth_p{q}.{link}") == pytest.approx(np.percentile(each, q))

@@ -148,3 +148,57 @@ def test_every_command_of_a_sweep_explains_itself(tmp_path: Path) -> None:
         assert told.returncode == 0 and "examples:" in told.stdout, told.stderr
     bare = haltere("sweep", cwd=tmp_path)
     assert bare.returncode == 2 and bare.stderr.startswith("haltere: sweep: "), bare.stderr
+
+
+@pytest.mark.parametrize(
+    ("swept", "key"),
+    [
+        ("topology.dumbbell.bottleneck.rate", "topology.dumbbell.bottleneck.rate"),
+        ("topology.dumbbell.bottleneck.queue", "topology.dumbbell.bottleneck.queue.limit"),
+        ("traffic[0].start", "traffic.0.start"),
+    ],
+)
+def test_a_value_that_the_sweep_would_replace_is_refused(small: Path, swept: str, key: str) -> None:
+    values = {"rate": ["5Mbit", "10Mbit"], "queue": ["codel", "pie"], "start": ["0s", "1s"]}[swept.rsplit(".", 1)[-1]]
+    axis = package.load(small).sweep({swept: values})
+    with pytest.raises(package.InputError) as error:
+        axis.with_values({key: {"rate": "1Mbit", "limit": "50p", "start": "2s"}[key.rsplit(".", 1)[-1]]})
+    told = str(error.value)
+    assert f"set {key}: " in told and "key must be one that `[sweep]` does not set" in told and f"`{swept}`" in told
+    assert "sweep={}" in told
+
+
+def test_a_set_key_below_a_swept_one_ends_the_command_before_anything_is_written(small: Path) -> None:
+    small.write_text(small.read_text() + '[sweep]\n"topology.dumbbell.bottleneck.rate" = ["5Mbit", "10Mbit"]\n')
+    done = haltere("run", small.name, "--set", "topology.dumbbell.bottleneck.rate=1Mbit", cwd=small.parent)
+    assert done.returncode == 2 and "the sweep sets" in done.stderr and not (small.parent / "results").exists()
+    without = package.load(small).with_values({"topology.dumbbell.bottleneck.rate": "1Mbit", "sweep": {}})
+    assert len(without.points()) == 1
+    assert without.to_dict()["topology"]["dumbbell"]["bottleneck"]["rate"] == "1Mbit"
+
+
+def test_a_swept_kind_keeps_the_keys_that_both_kinds_have() -> None:
+    text = SMALL.replace('{ kind = "codel" }', '{ kind = "codel", limit = "77p", target = "9ms", ecn = true }')
+    points = package.Scenario.from_toml(text).sweep(
+        {"topology.dumbbell.bottleneck.queue": ["drop_tail", "codel", "pie"]}
+    )
+    queues = [json.loads(core.to_json())["topology"]["dumbbell"]["bottleneck"]["queue"] for _, core in points.points()]
+    assert [one["kind"] for one in queues] == ["drop_tail", "codel", "pie"]
+    assert [one["limit"] for one in queues] == ["77p"] * 3
+    assert queues[1]["target"] == queues[2]["target"] == "9ms" and queues[2]["ecn"] is True
+    whole = package.Scenario.from_toml(text).sweep({"topology.dumbbell.bottleneck.queue": [{"kind": "drop_tail"}]})
+    ((_, core),) = whole.points()
+    assert json.loads(core.to_json())["topology"]["dumbbell"]["bottleneck"]["queue"]["limit"] == "1000p", (
+        "a table is whole"
+    )
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_values_that_fit_only_together_may_come_in_any_order(small: Path, order: int) -> None:
+    text = small.read_text().replace('duration = "3s"\nwarmup = "1s"', 'duration = "10s"\nwarmup = "5s"')
+    small.write_text(text)
+    changes = dict([("duration", "2s"), ("warmup", "1s")][::order])
+    assert package.load(small).with_values(changes).to_dict()["duration"] == "2s"
+    settings = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+    done = haltere("run", small.name, "--seeds", "1", *settings, cwd=small.parent)
+    assert done.returncode == 0, done.stderr

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from conftest import SMALL, haltere
-from haltere import load
+from haltere import Scenario, load
 from haltere.analysis import measures
 from haltere.errors import InputError
 from haltere.report import timeline
+from haltere.runs.query import columns
 from haltere.runs.results import Results
 
 
@@ -56,3 +59,107 @@ def test_flows_that_were_not_sampled_are_asked_for(small: Path, tmp_path: Path) 
     results = load(small).with_values({"measure.flows": "off"}).run(seeds=1, out=tmp_path / "out", quiet=True)
     with pytest.raises(InputError, match="flows must be sampled"):
         timeline.draw(results)
+
+
+BOTH_WAYS = """\
+duration = "4s"
+warmup = "1s"
+
+[topology.dumbbell]
+pairs = 2
+access = { rate = "100Mbit", delay = "1ms" }
+bottleneck = { rate = "24Mbit", delay = "10ms", loss = 0.005, queue = "codel", SCHEDULE reverse = { rate = "5Mbit" } }
+
+[[traffic]]
+name = "down"
+kind = "bulk"
+pairs = [1]
+
+[[traffic]]
+name = "up"
+kind = "bulk"
+pairs = [2]
+direction = "backward"
+
+[[traffic]]
+name = "echo"
+kind = "ping"
+pairs = [1]
+interval = "50ms"
+
+[measure]
+queues = "10ms"
+flows = "50ms"
+"""
+
+
+def drawn(text: str, folder: Path, **chosen: str) -> tuple[str, dict[str, Any], measures.Run]:
+    results = Scenario.from_toml(text).run(seeds=1, out=folder / "out", quiet=True)
+    caption, paths = timeline.draw(results, **chosen)
+    run = measures.Run(results, results.runs[0])
+    return caption, json.loads(paths[0].with_suffix(".json").read_text()), run
+
+
+def test_throughput_is_never_above_the_capacity(tmp_path: Path) -> None:
+    """With losses, bytes in order come in bursts: counted so, a line of 24 Mbit/s seemed to carry many times that."""
+    schedule = 'schedule = [{ at = "2s", rate = "8Mbit" }, { at = "3s", rate = "24Mbit" }],'
+    _, spec, run = drawn(BOTH_WAYS.replace("SCHEDULE", schedule), tmp_path)
+    edges, rate, could = run.throughput("left>right") or pytest.fail("sampled")
+    assert could is not None and np.all(rate <= could * (1 + 1e-9)) and rate.max() > 15
+    assert could[(edges[:-1] > 2.05) & (edges[1:] < 2.95)] == pytest.approx(8.0)
+    assert could[edges[1:] < 1.95] == pytest.approx(24.0)
+    at, down = run.rate_of(run.classes()["down"]) or pytest.fail("sampled")
+    assert down.max() < 25.0 and float((down * np.diff(at, prepend=0)).sum()) > 8
+    series = spec["panels"][0]["series"]
+    assert any(one["kind"] == "area" for one in series), "the capacity lies behind"
+    assert max(max(v for v in one.get("y", one.get("hi")) if v is not None) for one in series) < 25.0
+
+
+def test_the_link_is_chosen_and_named_and_traffic_keeps_its_name(tmp_path: Path) -> None:
+    text = BOTH_WAYS.replace("SCHEDULE", "")
+    caption, spec, run = drawn(text, tmp_path / "a")
+    assert timeline.main_link(run) == "left>right" and "of left>right" in caption
+    assert any("left>right" in panel["title"] for panel in spec["panels"])
+    names = {one["name"] for panel in spec["panels"] for one in panel["series"]}
+    assert "pings" in names and not any(
+        one["kind"] == "path" and one.get("fill") for one in spec["panels"][0]["series"]
+    ), "not stacked"
+    assert timeline.Flows(run).labels == ["down cubic", "up cubic"]
+    caption, spec, _ = drawn(text, tmp_path / "b", link="right>left")
+    assert "of right>left" in caption and any("right>left" in panel["title"] for panel in spec["panels"])
+    with pytest.raises(InputError, match="--link must be one of left>right, right>left, got `right`"):
+        timeline.main_link(run, "right")
+
+
+def test_many_flows_are_drawn_as_median_and_band_by_class(tmp_path: Path) -> None:
+    text = BOTH_WAYS.replace("SCHEDULE", "").replace(
+        'pairs = [1]\n\n[[traffic]]\nname = "up"', 'pairs = [1]\ncount = 60\n\n[[traffic]]\nname = "up"', 1
+    )
+    caption, spec, run = drawn(text, tmp_path)
+    lines = timeline.Flows(run).lines()
+    assert [name for name, _ in lines] == ["down cubic, 60 flows", "up cubic"]
+    assert "median" in caption
+    assert [one["kind"] for one in spec["panels"][1]["series"]].count("line") == 2
+
+
+def test_axes_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    rate = {"topology.dumbbell.access.rate": ["50Mbit", "100Mbit"], "topology.dumbbell.bottleneck.rate": ["5Mbit"]}
+    results = Scenario.from_toml(BOTH_WAYS.replace("SCHEDULE", "")).sweep(rate).run(seeds=1, out=tmp_path / "out")
+    assert results.points[0].name == "access.rate=50Mbit bottleneck.rate=5Mbit"
+    assert {"access.rate", "bottleneck.rate"} <= set(columns(results)["points"])
+
+
+def test_results_of_another_experiment_are_not_replaced(small: Path) -> None:
+    assert haltere("run", small.name, "--seeds", "1", "--out", "mine", cwd=small.parent).returncode == 0
+    before = (small.parent / "mine" / "manifest.json").read_bytes()
+    other = small.with_name("other.toml")
+    other.write_text(
+        small.read_text().replace("Two flows over one bottleneck", "Something else").replace("10Mbit", "7Mbit")
+    )
+    refused = haltere("run", other.name, "--seeds", "1", "--out", "mine", cwd=small.parent)
+    assert refused.returncode == 2 and "hold results of this experiment" in refused.stderr and "--out" in refused.stderr
+    assert (small.parent / "mine" / "manifest.json").read_bytes() == before
+    edited = haltere(
+        "run", small.name, "--seeds", "2", "--set", "traffic.0.congestion=bbr", "--out", "mine", cwd=small.parent
+    )
+    assert edited.returncode == 0, edited.stderr

@@ -10,7 +10,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::sync::atomic::Ordering;
 
 /// The longest packet or block that is believed: libpcap's own bound for a packet, and room for a block's options.
-const MOST: u32 = 262_144 + 65_536;
+pub const MAX_RECORD_BYTES: u32 = 262_144 + 65_536;
 /// Packets between two looks at whether the caller wants no more.
 const LOOK: u64 = 4096;
 
@@ -106,6 +106,8 @@ pub struct Reader<'a, R: Read> {
     interfaces: Vec<Interface>,
     /// Packets read.
     number: u64,
+    /// Blocks of pcapng read, packets or not.
+    blocks: u64,
     /// Bytes read.
     place: u64,
     body: Vec<u8>,
@@ -131,6 +133,7 @@ impl<'a, R: Read> Reader<'a, R> {
             big_endian: false,
             interfaces: vec![],
             number: 0,
+            blocks: 0,
             place: 0,
             body: vec![],
         };
@@ -227,6 +230,10 @@ impl<'a, R: Read> Reader<'a, R> {
     /// The next block that holds a packet.
     fn packet_block(&mut self) -> Result<Option<Found>, CaptureError> {
         loop {
+            self.blocks += 1;
+            if self.blocks.is_multiple_of(LOOK) {
+                self.watch.look(self.place)?;
+            }
             let mut kind = [0; 4];
             match self.fill(&mut kind)? {
                 0 => return Ok(None),
@@ -327,7 +334,7 @@ impl<'a, R: Read> Reader<'a, R> {
         Ok(())
     }
     fn read_body(&mut self, size: u32) -> Result<(), CaptureError> {
-        if size > MOST {
+        if size > MAX_RECORD_BYTES {
             return Err(self.broken(&format!("a length of {size} bytes")));
         }
         let mut body = std::mem::take(&mut self.body);

@@ -50,7 +50,8 @@ pub struct Params {
     pub fast_convergence: bool,
     /// How the window keeps up with Reno's if Reno's is larger.
     pub reno_friendly: RenoFriendly,
-    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has `classic`.
+    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has
+    /// `linux_5_16` or `linux_6_13`.
     pub hystart: Hystart,
 }
 

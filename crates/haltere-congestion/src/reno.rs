@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// transport.
 ///
 /// Deviations: these are Linux's. The threshold is half of cwnd; RFC 5681 equation 4 takes half of FlightSize. The two
-/// are equal if the window limits the sender, and the window grows only then (RFC 7661). In slow start one
+/// are equal if the window limits the sender, and the window grows only then (RFC 7661). `threshold` offers ns-3's rule. In slow start one
 /// acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows are whole segments.
 ///
 /// Known problems: it is slow on paths with a large bandwidth-delay product (RFC 9438 section 1).
@@ -28,6 +28,20 @@ pub struct Params {
     pub hystart: Hystart,
     /// What an acknowledgement counts for. The default is RFC 3465's and Linux's.
     pub counting: Counting,
+    /// What the threshold is half of after a loss. The default is Linux's.
+    pub threshold: Threshold,
+}
+
+/// What the threshold is half of after a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Threshold {
+    /// The congestion window.
+    #[default]
+    Cwnd,
+    /// What is in flight, SACKed and lost segments left out (ns-3's `TcpNewReno`): less by at least four segments when three
+    /// duplicate acknowledgements begin the recovery.
+    InFlight,
 }
 
 /// What an acknowledgement counts for.
@@ -43,7 +57,7 @@ pub enum Counting {
 
 impl Default for Params {
     fn default() -> Params {
-        Params { hystart: Hystart::Off, counting: Counting::Bytes }
+        Params { hystart: Hystart::Off, counting: Counting::Bytes, threshold: Threshold::Cwnd }
     }
 }
 
@@ -53,13 +67,23 @@ pub struct Reno {
     window: Window,
     slow_start: SlowStart,
     counting: Counting,
+    threshold: Threshold,
+    mss: Bytes,
 }
 
 impl Reno {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Reno, ParamError> {
         let (window, slow_start) = (Window::new(sender), SlowStart::new(params.hystart));
-        Ok(Reno { window, slow_start, counting: params.counting })
+        let (counting, threshold) = (params.counting, params.threshold);
+        Ok(Reno { window, slow_start, counting, threshold, mss: sender.mss.max(Bytes::new(1)) })
+    }
+    /// The threshold after a loss that finds so many bytes in flight.
+    fn threshold(&self, in_flight: Bytes) -> u64 {
+        match self.threshold {
+            Threshold::Cwnd => halved(&self.window),
+            Threshold::InFlight => in_flight.as_u64() / (2 * self.mss.as_u64()),
+        }
     }
 }
 
@@ -95,10 +119,10 @@ impl CongestionControl for Reno {
         }
     }
     fn on_loss(&mut self, ev: &LossEvent) {
-        self.window.reduce(halved(&self.window), ev.kind);
+        self.window.reduce(self.threshold(ev.in_flight), ev.kind);
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
-        self.window.timeout(halved(&self.window), ev);
+        self.window.timeout(self.threshold(ev.in_flight), ev);
         self.slow_start.reset();
     }
     fn on_spurious(&mut self, _now: Time) {
@@ -167,6 +191,17 @@ mod tests {
         assert_eq!(c.cwnd(), Bytes::new(7 * MSS));
         (0..7).for_each(|_| c.on_ack(&ack(2)));
         assert_eq!(c.cwnd(), Bytes::new(8 * MSS), "avoidance: seven acknowledgements, one segment");
+    }
+
+    #[test]
+    fn the_threshold_may_be_half_of_what_is_in_flight() {
+        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(20 * MSS), seed: 0 };
+        let mut c = Reno::new(&Params { threshold: Threshold::InFlight, ..Params::default() }, &sender).unwrap();
+        // 20 sent, 3 SACKed, 1 marked lost: 16 in flight.
+        c.on_loss(&LossEvent { in_flight: Bytes::new(16 * MSS), ..loss() });
+        assert_eq!(c.cwnd(), Bytes::new(8 * MSS));
+        c.on_rto(&RtoEvent { first: true, in_flight: Bytes::new(7 * MSS), ..RtoEvent::at(Time::ZERO) });
+        assert_eq!((c.cwnd(), c.ssthresh()), (Bytes::new(MSS), Bytes::new(3 * MSS)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Leaving slow start before the first loss: HyStart++ and the older HyStart.
 //! Source: RFC 9406 (HyStart++); Ha and Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55, 2011,
-//! with Linux's constants (classic).
+//! with Linux's constants (`linux_5_16`, `linux_6_13`).
 //! Model of HyStart++: if a round's least RTT has grown by an eighth (4 to 16 ms) over the round before, slow start
 //! goes on at a quarter of its pace for up to five rounds. If the RTT falls again it was noise.
 //!
@@ -11,12 +11,14 @@
 //!               min RTT fell again
 //! ```
 //!
-//! Model of classic: slow start ends at once if acknowledgements that follow each other within 2 ms span half of the
+//! Model of Linux's: slow start ends at once if acknowledgements that follow each other within 2 ms span half of the
 //! least RTT (the train), or if eight samples of a round are all an eighth (4 to 16 ms) over the least RTT (the delay).
 //! Deviations: HyStart++: the limit of 8 segments for one acknowledgement holds if it is chosen (RFC 9406 §4.2,
-//! L for senders that do not pace). Classic: the train's threshold has Linux's allowance for aggregation (up to 1 ms).
+//! L for senders that do not pace). Linux's: the train's threshold has an allowance for aggregation (up to 1 ms). From
+//! 5.16 to 6.12 a window below 16 segments began no round, so the first round began in the midst of a window, and every
+//! later one there, too. 6.13 begins rounds whatever the window; stable releases of older lines have that mend, too (6.1.192).
 //! Units: RTT ns, windows segments. Cost: O(1) an acknowledgement.
-//! Known problems: classic leaves too early on paths whose delay varies (RFC 9406 section 1).
+//! Known problems: Linux's leave too early on paths whose delay varies (RFC 9406 section 1).
 
 use crate::AckEvent;
 use crate::window::Window;
@@ -31,9 +33,12 @@ pub enum Hystart {
     #[default]
     #[serde(rename = "hystart++")]
     PlusPlus,
-    /// The HyStart of Linux's CUBIC: congestion avoidance at once, by acknowledgement train or delay.
-    #[serde(rename = "classic")]
-    Classic,
+    /// The HyStart of CUBIC in Linux 5.16 to 6.12: as in 6.13, but a small window begins no round, so that slow start lasts longer.
+    #[serde(rename = "linux_5_16")]
+    Linux516,
+    /// The HyStart of CUBIC in Linux 6.13, and in stable releases with its mend: congestion avoidance at once, by acknowledgement train or delay.
+    #[serde(rename = "linux_6_13", alias = "classic")]
+    Linux613,
     /// Slow start ends with a loss.
     #[serde(rename = "off")]
     Off,
@@ -49,11 +54,11 @@ const CSS_ROUNDS: u32 = 5;
 /// L for senders that do not pace: more in one acknowledgement would send a burst.
 const GROWTH_LIMIT: u64 = 8;
 
-/// Classic: below this window nothing is judged, since too few samples come in a round.
+/// Linux: below this window nothing is judged, since too few samples come in a round.
 const LOW_WINDOW: u64 = 16;
-/// Classic: acknowledgements further apart than this are not of one train.
+/// Linux: acknowledgements further apart than this are not of one train.
 const ACK_DELTA: Dur = Dur::from_ms(2);
-/// Classic: the receiver may hold acknowledgements for up to four of the largest offloaded packets, at most 1 ms.
+/// Linux: the receiver may hold acknowledgements for up to four of the largest offloaded packets, at most 1 ms.
 const AGGREGATE_BYTES: u64 = 4 * 65_536;
 const AGGREGATE_MAX: Dur = Dur::from_ms(1);
 
@@ -75,7 +80,8 @@ impl SlowStart {
         match kind {
             Hystart::Off => SlowStart::Off,
             Hystart::PlusPlus => SlowStart::PlusPlus(PlusPlus::default()),
-            Hystart::Classic => SlowStart::Classic(Classic::default()),
+            Hystart::Linux516 => SlowStart::Classic(Classic { late_rounds: true, ..Classic::default() }),
+            Hystart::Linux613 => SlowStart::Classic(Classic::default()),
         }
     }
 
@@ -109,7 +115,7 @@ impl SlowStart {
         match self {
             SlowStart::Off => {}
             SlowStart::PlusPlus(s) => *s = PlusPlus::default(),
-            SlowStart::Classic(s) => *s = Classic::default(),
+            SlowStart::Classic(s) => *s = Classic { late_rounds: s.late_rounds, ..Classic::default() },
         }
     }
 
@@ -191,6 +197,8 @@ impl PlusPlus {
 /// The HyStart of 2008 with Linux's constants.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Classic {
+    /// A window that is too small to be judged begins no round either (Linux 5.16 to 6.12).
+    late_rounds: bool,
     found: bool,
     round_start: Time,
     last_ack: Time,
@@ -206,10 +214,12 @@ impl Classic {
         if self.found {
             return false;
         }
-        if ev.snd_una > self.end_seq {
-            *self = Classic { round_start: ev.now, last_ack: ev.now, end_seq: ev.snd_nxt, ..Classic::default() };
+        let low = window.cwnd < LOW_WINDOW;
+        if ev.snd_una > self.end_seq && !(low && self.late_rounds) {
+            let (now, late_rounds) = (ev.now, self.late_rounds);
+            *self = Classic { late_rounds, round_start: now, last_ack: now, end_seq: ev.snd_nxt, ..Classic::default() };
         }
-        if window.cwnd < LOW_WINDOW {
+        if low {
             return false;
         }
         let train = self.train(ev, base_rtt, window.cwnd_bytes());
@@ -260,8 +270,11 @@ mod tests {
     }
     impl Fixture {
         fn new(kind: Hystart) -> Fixture {
+            Fixture::with_window(kind, 16)
+        }
+        fn with_window(kind: Hystart, segments: u64) -> Fixture {
             let mss = Bytes::new(MSS);
-            let window = Window::new(&SenderContext { mss, initial_window: mss * 16, seed: 0 });
+            let window = Window::new(&SenderContext { mss, initial_window: mss * segments, seed: 0 });
             let base = Dur::from_ms(40);
             Fixture { slow_start: SlowStart::new(kind), window, now: Time::ZERO, snd_una: 0, base }
         }
@@ -337,7 +350,7 @@ mod tests {
 
     #[test]
     fn classic_leaves_when_the_train_spans_half_of_the_round_trip() {
-        let mut f = Fixture::new(Hystart::Classic);
+        let mut f = Fixture::new(Hystart::Linux613);
         // 1 ms apart: more than (40 + 1) / 2 ms after the round's start is reached with its 22nd acknowledgement.
         f.round(40, Dur::from_ms(1));
         assert_eq!((f.window.cwnd, f.window.ssthresh), (32, u64::MAX), "16 acknowledgements span 15 ms only");
@@ -346,8 +359,21 @@ mod tests {
     }
 
     #[test]
+    fn before_6_13_the_first_round_begins_in_the_midst_of_a_window() {
+        // From a window of 10, acknowledgements 1 ms apart; the 22nd of a round is more than 20.5 ms after its start.
+        let exit = |kind| {
+            let mut f = Fixture::with_window(kind, 10);
+            (0..6).for_each(|_| f.round(40, Dur::from_ms(1)));
+            f.window.ssthresh
+        };
+        assert_eq!(exit(Hystart::Linux613), 40 + 21, "rounds of 10, 20 and 40 acknowledgements");
+        // The window is 16 at the 7th acknowledgement: rounds begin there, at the 13th of the next 20, the 25th of 40, and the 49th of 80.
+        assert_eq!(exit(Hystart::Linux516), 80 + 48 + 21);
+    }
+
+    #[test]
     fn classic_ignores_acknowledgements_that_are_far_apart() {
-        let mut f = Fixture::new(Hystart::Classic);
+        let mut f = Fixture::new(Hystart::Linux613);
         f.round(40, Dur::from_ms(3));
         f.round(40, Dur::from_ms(3));
         assert_eq!(f.window.ssthresh, u64::MAX);
@@ -355,7 +381,7 @@ mod tests {
 
     #[test]
     fn classic_leaves_after_eight_samples_over_the_least_rtt() {
-        let mut f = Fixture::new(Hystart::Classic);
+        let mut f = Fixture::new(Hystart::Linux613);
         f.round(45, Dur::ZERO);
         assert_eq!(f.window.ssthresh, u64::MAX, "5 ms over 40 ms is the bound, not over it");
         f.round(46, Dur::ZERO);

@@ -16,7 +16,7 @@ use haltere_plan::link::{Link, Sink};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::{LinkCounters, LinkRecord, QueueSample};
 use haltere_queue::{DropReason, Pkt, Qdisc};
-use haltere_units::{Dur, Probe, Time};
+use haltere_units::{Dur, Prob, Probe, Time};
 use serde::{Deserialize, Serialize};
 
 /// The parts of a fabric.
@@ -136,6 +136,12 @@ impl<P: Routed> Fabric<P> {
             if link.from >= plan.nodes || link.to >= plan.nodes {
                 return Err(alloc::format!("{}: its ends must be nodes of the plan", link.name));
             }
+            if link.impairments.as_ref().is_some_and(|impairments| impairments.duplicate > Prob::ZERO) {
+                return Err(alloc::format!(
+                    "{}: duplicate must be 0 in the kernel world, which copies no packet",
+                    link.name
+                ));
+            }
             links.push(Link::new(link, plan.framing, plan.seed).map_err(|e| e.to_string())?);
         }
         Ok(Box::new(Fabric {
@@ -193,9 +199,9 @@ impl<P: Routed> Fabric<P> {
         &self.counted
     }
 
-    /// Takes what a link gave: packets at its other end, and copies that go back from the node before it.
+    /// Takes what a link gave: packets at its other end, and copies that go back from its return node.
     fn collect(&mut self, link: usize) {
-        let LinkPlan { from, to, .. } = self.plan.links[link];
+        let (from, to) = (self.plan.links[link].return_node(), self.plan.links[link].to);
         self.moving.extend(self.given.delivered.drain(..).map(|(_, packet)| (to, packet)));
         if !self.ended {
             self.counted.returned += self.given.returned.len() as u64;
@@ -277,7 +283,10 @@ impl<P: Routed> Fabric<P> {
     fn finish(&mut self, end: Time) {
         let none = vec![LinkCounters::default(); self.links.len()];
         let before = self.before_warmup.as_ref().unwrap_or(&none);
-        let record = |(link, before): (&mut Link<P>, &LinkCounters)| LinkRecord::new(before, &link.counters(end));
+        let record = |(link, before): (&mut Link<P>, &LinkCounters)| LinkRecord {
+            depths: link.depths(),
+            ..LinkRecord::new(before, &link.counters(end))
+        };
         self.counted.links = self.links.iter_mut().zip(before).map(record).collect();
         self.counted.inside = self.links.iter().map(Link::packets).sum();
         self.ended = true;

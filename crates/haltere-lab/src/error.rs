@@ -1,5 +1,6 @@
 //! What is wrong with an experiment file.
 
+use crate::limits::ERROR_CHARACTERS;
 pub(crate) use haltere_plan::Fault;
 use std::fmt;
 
@@ -97,8 +98,20 @@ shorthands!(
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.fault().fmt(f)
+        f.write_str(&shortened(self.fault().to_string()))
     }
+}
+
+/// The text with its middle left out if it is longer than an error may be.
+fn shortened(text: String) -> String {
+    const GAP: &str = " ... ";
+    let length = text.chars().count();
+    if length <= ERROR_CHARACTERS {
+        return text;
+    }
+    let half = (ERROR_CHARACTERS - GAP.len()) / 2;
+    let (first, last) = (text.chars().take(half), text.chars().skip(length - half));
+    first.chain(GAP.chars()).chain(last).collect()
 }
 
 impl std::error::Error for ScenarioError {}

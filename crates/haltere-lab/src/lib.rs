@@ -8,13 +8,18 @@
 
 mod build;
 mod error;
+mod files;
+pub mod limits;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]
 pub mod table;
+#[doc(hidden)]
+pub mod testing;
 mod topology;
 mod traffic;
 
+pub use files::open_regular;
 pub use scenario::{Point, Scenario, ScenarioError};
 pub use topology::{Drawing, Topology};
 pub use traffic::{About, Traffic};

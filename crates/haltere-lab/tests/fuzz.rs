@@ -80,3 +80,50 @@ fn check(text: &str) {
         }
     }
 }
+
+/// The files of a fuzz target's corpus.
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a corpus").map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
+}
+
+/// Each file of a corpus as it is, and changed: bytes replaced, cut out, doubled, and parts of another file put in.
+fn mutated(target: &str, changes: u64, exercise: fn(&[u8])) {
+    let files = corpus(target);
+    let mut rng = haltere_plan::rng::Rng::new(19, target);
+    files.iter().for_each(|file| exercise(file));
+    for _ in 0..changes {
+        let mut bytes = files[rng.below(files.len() as u64) as usize].clone();
+        for _ in 0..=rng.below(3) {
+            let mut place = |length: usize| rng.below(length as u64 + 1) as usize;
+            let (from, span) = (place(bytes.len()), place(16));
+            let to = (from + span).min(bytes.len());
+            match place(4) {
+                0 => drop(bytes.drain(from..to)),
+                1 => {
+                    let twice = bytes[from..to].to_vec();
+                    bytes.splice(from..from, twice).for_each(drop);
+                }
+                2 => {
+                    let other = &files[place(files.len() - 1)];
+                    let start = place(other.len());
+                    let end = (start + span).min(other.len());
+                    bytes.splice(from..from, other[start..end].iter().copied()).for_each(drop);
+                }
+                _ if from < bytes.len() => bytes[from] = place(255) as u8,
+                _ => {}
+            }
+        }
+        exercise(&bytes);
+    }
+}
+
+#[test]
+fn changed_experiments_traces_and_tables_of_sizes_end_with_a_value_or_an_error() {
+    mutated("experiment", 3000, haltere_lab::testing::exercise_experiment);
+    mutated("trace", 20_000, haltere_lab::testing::exercise_trace);
+    mutated("arrivals", 3000, haltere_lab::testing::exercise_arrivals);
+}

@@ -153,3 +153,18 @@ fn an_old_key_works_and_says_its_new_name() {
     let wrong = Scenario::parse(&text("most_seeds").replace("50", "0"), "x.toml").expect_err("too few").to_string();
     assert!(wrong.starts_with("x.toml:1: precision: max_seeds must be at least 2"), "{wrong}");
 }
+
+#[test]
+fn an_old_value_works_and_warns() {
+    let text = |hystart: &str| {
+        format!(
+            "duration = \"1s\"\n[topology.dumbbell]\nbottleneck = {{ rate = \"10Mbit\", delay = \"1ms\" }}\n[[traffic]]\nkind = \"bulk\"\n\
+             congestion = {{ kind = \"cubic\", hystart = \"{hystart}\" }}\n"
+        )
+    };
+    let read = |text: &str| Scenario::parse(text, "x.toml").expect("the experiment is right");
+    let (old, new) = (read(&text("classic")), read(&text("linux_6_13")));
+    assert_eq!(old.plan(1).expect("it is planned"), new.plan(1).expect("it is planned"));
+    assert_eq!(old.warnings(), ["x.toml:6: traffic[0].congestion: `hystart` `classic` is now `linux_6_13`"]);
+    assert!(new.warnings().is_empty());
+}

@@ -143,16 +143,33 @@ fn tcp_settings_go_from_table_to_entry_to_receiver() {
     let plan = plan(CHAIN);
     let names: Vec<&str> = plan.flows.iter().map(|f| f.name.as_str()).collect();
     assert_eq!(names, ["on_off1:n1>n3", "on_off1:n3>n1", "on_off1:n1>n3#2", "on_off1:n3>n1#2", "ping2"]);
-    let AppPlan::OnOff(OnOffPlan { tcp, rate, chunk, on, off }) = &plan.flows[0].app else {
+    let AppPlan::OnOff(OnOffPlan { tcp, rate, chunk, on, off, begins_off }) = &plan.flows[0].app else {
         panic!("{:?}", plan.flows[0])
     };
-    assert_eq!((*rate, *chunk), (Rate::from_mbps(20), Bytes::new(1000)));
+    assert_eq!((*rate, *chunk, *begins_off), (Rate::from_mbps(20), Bytes::new(1000), false));
     assert_eq!(
         (*on, *off),
         (DurationDistribution::Exponential(Dur::from_secs(2)), DurationDistribution::Constant(Dur::ZERO))
     );
     assert_eq!((tcp.sender.mss, tcp.sender.ack_every), (Bytes::new(1000), 2));
     assert_eq!((tcp.receiver.mss, tcp.receiver.ack_every), (Bytes::new(1000), 1));
+}
+
+#[test]
+fn an_on_off_source_takes_a_normal_law_and_a_first_state() {
+    let text = CHAIN
+        .replace("{ exponential = \"2s\" }", "{ normal = { mean = \"5s\", sd = \"1414ms\" } }")
+        .replace("off = \"0s\"", "off = { normal = { mean = \"8s\", sd = \"1732ms\" } }\n    begin = \"off\"");
+    let plan = plan(&text);
+    let AppPlan::OnOff(OnOffPlan { on, off, begins_off, .. }) = &plan.flows[0].app else { unreachable!() };
+    let normal = |mean, sd| DurationDistribution::Normal(Dur::from_ms(mean), Dur::from_ms(sd));
+    assert_eq!((*on, *off, *begins_off), (normal(5000, 1414), normal(8000, 1732), true));
+    let told = refused(&text.replace("mean = \"5s\"", "mean = \"0s\""));
+    assert!(told.contains("on: normal must be a law with a mean above zero, got 0s"), "{told}");
+    let told = refused(&text.replace(", sd = \"1414ms\"", ", variance = \"2s\""));
+    assert!(told.contains("variance") && told.contains("sd"), "{told}");
+    let told = refused(&text.replace("begin = \"off\"", "begin = \"silent\""));
+    assert!(told.contains("begin must be one of `on`, `off`, got `silent`"), "{told}");
 }
 
 #[test]
@@ -192,7 +209,7 @@ fn defaults_are_those_of_the_brief_kind() {
     assert_eq!(told("/seeds"), json!(10));
     assert_eq!(told("/warmup"), json!("0ns"));
     assert_eq!(told("/framing"), json!("14B"));
-    assert_eq!(told("/measure"), json!({ "queues": "10ms", "flows": "100ms" }));
+    assert_eq!(told("/measure"), json!({ "queues": "10ms", "flows": "100ms", "depths": false }));
     assert_eq!(told("/traffic/0/congestion/kind"), json!("cubic"));
     assert_eq!(told("/topology/chain/links/0/rate"), Value::Null, "packets take no time");
     assert_eq!(told("/tcp/min_rto"), json!("200ms"));
@@ -419,4 +436,94 @@ fn a_trace_comes_from_its_file_and_travels_with_the_experiment() {
     assert_eq!(plan.links[0].rate.expect("a mean").as_bps(), 3 * 1504 * 8 * 200);
     assert_eq!((plan.links[1].rate, plan.links[1].varying.is_none()), (Some(Rate::from_mbps(10)), true));
     assert!(plan.links[0].watched, "a link that varies is");
+}
+
+/// A chain of that many links as TOML.
+fn long_chain(links: usize) -> String {
+    let link = "  { rate = \"100Mbit\", delay = \"1ms\", queue = \"codel\" },\n".repeat(links);
+    let traffic = format!("[[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n{}\"\n", links + 1);
+    format!("duration = \"1s\"\n[topology.chain]\nlinks = [\n{link}]\n{traffic}")
+}
+
+#[test]
+fn the_time_to_read_a_chain_grows_as_its_length() {
+    // A quadratic reader needs four times as long for twice as many links, and this test takes minutes.
+    let scenario = Scenario::parse(&long_chain(50_000), "long.toml").expect("a long chain");
+    assert_eq!(scenario.plan(1).expect("a plan").links.len(), 100_000);
+    let wrong = long_chain(20_000) + "colour = 3\n";
+    let error = Scenario::parse(&wrong, "long.toml").expect_err("no such key").to_string();
+    assert!(error.starts_with("long.toml:20005: "), "{error}");
+}
+
+#[test]
+fn an_error_has_at_most_a_thousand_characters() {
+    let long = "π".repeat(5000);
+    let text = format!("duration = \"{long}\"\n[topology.dumbbell]\npairs = 1\n");
+    let error = Scenario::parse(&text, "x.toml").expect_err("no duration").to_string();
+    assert!(error.chars().count() <= 1000 && error.starts_with("x.toml:1: ") && error.contains(" ... "), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_an_experiment_names_are_regular_and_of_limited_size() {
+    let folder = std::env::temp_dir().join(format!("haltere-special-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let large = std::fs::File::create(folder.join("large")).expect("a file");
+    large.set_len(haltere_lab::limits::FILE_BYTES + 1).expect("a file with a hole");
+    assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().expect("mkfifo").success());
+    let at = folder.join("x.toml");
+    for (file, why) in [
+        ("/dev/zero", "which is no regular file"),
+        ("pipe", "which is no regular file"),
+        (".", "which is a directory"),
+        ("large", "which has more than 256 MiB"),
+        ("gone", "which does not exist"),
+    ] {
+        for key in ["trace", "sizes"] {
+            let error = Scenario::parse(&naming(key, file), &at.to_string_lossy()).expect_err("refused").to_string();
+            assert!(error.contains(&format!(": {key} must be a file of ")), "{error}");
+            assert!(error.contains(&format!(", got `{file}`, {why}; its name counts from the folder")), "{error}");
+        }
+    }
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// An experiment that names a file under that key.
+fn naming(key: &str, file: &str) -> String {
+    let (trace, rate) =
+        if key == "trace" { (format!("trace = \"{file}\""), "") } else { (String::new(), "rate = \"10Mbit\"") };
+    let sizes = if key == "sizes" { format!("sizes = {{ file = \"{file}\" }}") } else { "sizes = \"cache\"".into() };
+    format!(
+        "duration = \"1s\"\n[topology.dumbbell]\npairs = 1\naccess = {{ rate = \"1Gbit\", delay = \"1ms\" }}\n\
+         bottleneck = {{ delay = \"1ms\", {trace}{rate} }}\n[[traffic]]\nkind = \"poisson\"\n{sizes}\nper_second = 5\n"
+    )
+}
+
+#[test]
+fn a_link_loses_by_number_doubles_and_reorders() {
+    let link = r#"{ rate = "10Mbit", lose = [2, 7], reorder = 0.1, reorder_by = "2ms", duplicate = 0.2, reverse = { lose = [] } }"#;
+    let plan = |link: &str| {
+        let text = format!(
+            "duration = \"10s\"\ntopology.chain.links = [{link}]\ntraffic = [{{ kind = \"ping\", from = \"n1\", to = \"n2\" }}]"
+        );
+        Scenario::parse(&text, "x.toml").expect("an experiment").plan(1).expect("a plan")
+    };
+    let links = plan(link).links;
+    let there = links[0].impairments.as_deref().expect("some");
+    assert_eq!((&there.lose[..], there.reorder_by), (&[2, 7][..], Dur::from_ms(2)));
+    assert_eq!((there.reorder.as_f64(), there.duplicate.as_f64()), (0.1, 0.2));
+    assert!(links[1].impairments.as_deref().expect("some").lose.is_empty(), "the override is about the way back alone");
+    assert!(plan(r#"{ rate = "10Mbit" }"#).links.iter().all(|link| link.impairments.is_none()));
+}
+
+#[test]
+fn a_burst_may_stand_beside_a_schedule() {
+    let text = r#"
+        duration = "10s"
+        topology.chain.links = [{ rate = "10Mbit", burst = "3kB", schedule = [{ at = "2s", rate = "5Mbit" }] }]
+        traffic = [{ kind = "ping", from = "n1", to = "n2" }]
+    "#;
+    let plan = Scenario::parse(text, "x.toml").expect("an experiment").plan(1).expect("a plan");
+    assert_eq!(plan.links[0].burst.as_u64(), 3000);
+    assert!(plan.links[0].varying.is_some());
 }

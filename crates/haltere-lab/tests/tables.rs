@@ -57,7 +57,7 @@ fn record() -> Record {
         sender_at_warmup: Some((&info(2)).into()),
         ..FlowRecord::default()
     };
-    let link = LinkRecord { total: counters(2), after_warmup: counters(1) };
+    let link = LinkRecord { total: counters(2), after_warmup: counters(1), ..LinkRecord::default() };
     let at = Time::from_ns;
     let flow = |at, control| FlowSample { at, flow: 0, received: 7, sender: info(0), control };
     let queue = |link, vars| QueueSample {
@@ -118,6 +118,18 @@ fn links_tell_utilisation_mean_queue_and_drops_after_the_warm_up() {
     assert_eq!(numbers(links, "drop_rate")[0], Some(0.2));
     assert_eq!(numbers(links, "mark_rate")[0], Some(0.3));
     assert_eq!((counts(links, "arrived")[0], counts(links, "arrived_after_warmup")[0]), (Some(20), Some(10)));
+}
+
+#[test]
+fn depths_at_dequeue_are_a_table_if_the_plan_asks_for_them() {
+    assert!(table::tables(&plan(), &record()).iter().all(|(name, _)| *name != "depths"));
+    let (mut plan, mut record) = (plan(), record());
+    plan.links[0].count_depths = true;
+    [2, 0, 2].into_iter().for_each(|depth| record.links[0].depths.count(depth));
+    let tables = table::tables(&plan, &record);
+    let depths = get(&tables, "depths");
+    assert_eq!(counts(depths, "depth"), [Some(0), Some(2)]);
+    assert_eq!(counts(depths, "packets"), [Some(1), Some(2)]);
 }
 
 #[test]

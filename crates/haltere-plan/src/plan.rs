@@ -4,7 +4,7 @@
 //! does not read scenarios.
 
 use crate::headers::ETHERNET_FRAMING;
-use crate::varying::{Capacity, Varying};
+use crate::varying::{Burst, Capacity, Varying};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -98,10 +98,29 @@ pub struct LinkPlan {
     pub burst: Bytes,
     /// Least length that a packet takes on the line. A processor with the same work for every packet has that of a full packet.
     pub mpu: Bytes,
+    /// What else the line does to packets. `None`: nothing.
+    pub impairments: Option<Box<Impairments>>,
     /// The queue of this link is sampled and reported.
     pub watched: bool,
+    /// Count how many packets each packet leaves behind in the queue: [`LinkRecord::depths`](crate::record::LinkRecord::depths).
+    pub count_depths: bool,
+    /// Index of the node at which copies start that the queue returns to their senders. `None`: the node that sends.
+    pub returned_at: Option<usize>,
     /// Median round-trip time, without queues, of the flows over this link, for `bdp`.
     pub rtt: Option<Dur>,
+}
+
+/// What a line does to some packets besides loss by chance.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Impairments {
+    /// Probability that a packet is held back by `reorder_by`, so that later packets overtake it.
+    pub reorder: Prob,
+    /// How long such a packet is held back.
+    pub reorder_by: Dur,
+    /// Probability that the line delivers a packet twice. The copy takes no time on the line.
+    pub duplicate: Prob,
+    /// Packets that the line loses, in ascending order. The first packet that it takes has number 1.
+    pub lose: Vec<u64>,
 }
 
 impl LinkPlan {
@@ -122,13 +141,20 @@ impl LinkPlan {
             handover_at_start: false,
             burst: Bytes::ZERO,
             mpu: Bytes::ZERO,
+            impairments: None,
             watched: false,
+            count_depths: false,
+            returned_at: None,
             rtt: None,
         }
     }
-    /// Time on the line that an idle line saves up: that of the burst at the link's rate.
-    pub fn saved_up(&self) -> Dur {
-        self.rate.map_or(Dur::ZERO, |rate| rate.time_for(self.burst))
+    /// Index of the node at which copies start that the queue returns to their senders.
+    pub fn return_node(&self) -> usize {
+        self.returned_at.unwrap_or(self.from)
+    }
+    /// What an idle line saves up: the burst, and its time at the link's rate.
+    pub fn saved_up(&self) -> Burst {
+        Burst { bytes: self.burst, time: self.rate.map_or(Dur::ZERO, |rate| rate.time_for(self.burst)) }
     }
     /// The delay of packets differs. Then a packet might overtake the one before it, which a link prevents.
     pub fn delay_differs(&self) -> bool {
@@ -185,6 +211,8 @@ pub enum DurationDistribution {
     Uniform(Dur, Dur),
     /// Pareto with this mean and shape.
     Pareto(Dur, f64),
+    /// Normal with this mean and standard deviation, truncated at zero.
+    Normal(Dur, Dur),
 }
 
 /// What is sampled, and how often; `None`: not at all.

@@ -141,6 +141,29 @@ pub struct LinkRecord {
     pub total: LinkCounters,
     /// After warm-up only.
     pub after_warmup: LinkCounters,
+    /// The depths at dequeue after the warm-up, if the plan asks for them.
+    pub depths: Depths,
+}
+
+/// How often a packet that left a queue left so many packets behind: the depth at dequeue, as switches report it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+pub struct Depths(Vec<u64>);
+
+impl Depths {
+    /// A packet left and `packets` wait behind it.
+    #[inline]
+    pub fn count(&mut self, packets: u32) {
+        let depth = packets as usize;
+        if depth >= self.0.len() {
+            self.0.resize(depth + 1, 0);
+        }
+        self.0[depth] += 1;
+    }
+    /// Counts by depth, from 0 packets on.
+    pub fn counts(&self) -> &[u64] {
+        &self.0
+    }
 }
 
 impl LinkRecord {
@@ -155,11 +178,12 @@ impl LinkRecord {
             marked: end.marked - warmup.marked,
             returned: end.returned - warmup.returned,
             lost: end.lost - warmup.lost,
+            duplicated: end.duplicated - warmup.duplicated,
             packet_ns: end.packet_ns - warmup.packet_ns,
             peak_packets: end.peak_packets,
         };
         let total = LinkCounters { peak_packets: end.peak_packets.max(warmup.peak_packets), ..*end };
-        LinkRecord { total, after_warmup }
+        LinkRecord { total, after_warmup, depths: Depths::default() }
     }
 }
 
@@ -183,6 +207,9 @@ pub struct LinkCounters {
     pub returned: u64,
     /// Packets lost on the line.
     pub lost: u64,
+    /// Packets that the line delivered twice.
+    #[serde(default)]
+    pub duplicated: u64,
     /// Integral over time of the packets waiting in the queue, in packet-nanoseconds.
     pub packet_ns: u128,
     /// The most packets that waited.

@@ -9,6 +9,9 @@
 //!   first instant that has bytes left and is delivered with its last byte; what an instant does not use is lost. After the
 //!   last instant the trace begins again: that instant is its period.
 //!
+//! With a *burst* an idle line saves up: at most the time of the burst at a constant rate; of a schedule the latest time since when
+//! it could have carried the burst.
+//!
 //! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else a
 //! binary search. Both worlds send through [`Line`].
 
@@ -88,7 +91,39 @@ impl<T: Copy> Steps<T> {
     }
 }
 
+/// What an idle line saves up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Burst {
+    /// So many bytes.
+    pub bytes: Bytes,
+    /// Their time on the line at the link's rate.
+    pub time: Dur,
+}
+
 impl Steps<Rate> {
+    /// The rate just before `at`, which is not zero, and since when it holds.
+    fn before(&self, at: Time) -> (Rate, Time) {
+        let last = at.as_ns() - 1;
+        let round = self.repeat.map_or(0, |repeat| last - last % repeat.as_ns());
+        let within = Dur::from_ns(last - round);
+        let value = self.steps.partition_point(|(from, _)| *from <= within).checked_sub(1).map(|i| self.steps[i]);
+        let (from, rate) = value.unwrap_or((Dur::ZERO, self.first));
+        (rate, Time::from_ns(round) + from)
+    }
+    /// The latest instant from which on to `now` so much is carried, in bits times 10^9; not before `earliest`.
+    fn back(&self, now: Time, work_needed: u128, earliest: Time) -> Time {
+        let (mut at, mut left) = (now, work_needed);
+        while left > 0 && at > earliest {
+            let (rate, from) = self.before(at);
+            let from = from.max(earliest);
+            let room = work(rate, at.since(from));
+            if room >= left {
+                return at.saturating_sub(Dur::from_ns(left.div_ceil(u128::from(rate.as_bps())) as u64));
+            }
+            (at, left) = (from, left - room);
+        }
+        at
+    }
     /// Bits times 10^9 from one instant to another.
     fn integral(&self, from: Time, to: Time) -> u128 {
         let (mut sum, mut now) = (0, from);
@@ -238,6 +273,18 @@ impl Line {
             }
         }
     }
+    /// From when on a line counts as free that has been idle since `free_at`: with a burst in the past, else `now`.
+    #[inline]
+    pub fn saved_since(&self, now: Time, free_at: Time, burst: Burst) -> Time {
+        let since = match &self.transmitter {
+            Transmitter::Schedule { rates, .. } if burst.bytes > Bytes::ZERO && free_at < now => {
+                rates.back(now, u128::from(burst.bytes.as_u64()) * 8_000_000_000, free_at)
+            }
+            Transmitter::Schedule { .. } => now,
+            _ => now.saturating_sub(burst.time),
+        };
+        free_at.max(since)
+    }
     /// The delay of what leaves at `at`.
     pub fn delay(&self, at: Time) -> Dur {
         match &self.delay {
@@ -286,6 +333,21 @@ mod tests {
         assert_eq!(send(&mut line, at(98_000), 500), at(150_000 + 1000), "2 ms, and 1 ms of the next round, and 1 ms");
         let mut line = super::tests::line(Capacity::Schedule(steps(1_000_000, &[(1, 0)], None)));
         assert_eq!(send(&mut line, Time::ZERO, 250), Time::NEVER);
+    }
+    #[test]
+    fn a_schedule_saves_up_what_it_could_have_carried() {
+        // 1 Mbit/s to 4 ms, nothing to 6 ms, 2 Mbit/s to 10 ms, and again.
+        let line = line(Capacity::Schedule(steps(1_000_000, &[(4, 0), (6, 2_000_000)], Some(10))));
+        let since = |now, free, bytes| {
+            line.saved_since(at(now), at(free), Burst { bytes: Bytes::new(bytes), time: Dur::from_ms(99) })
+        };
+        assert_eq!(since(8000, 0, 250), at(7000), "2 kbit at 2 Mbit/s");
+        assert_eq!(since(7000, 0, 375), at(3000), "2 kbit since 6 ms, nothing, 1 kbit before 4 ms");
+        assert_eq!(since(7000, 3500, 375), at(3500), "no more than since it is free");
+        assert_eq!(since(11_000, 0, 250), at(9500), "over the end of a round");
+        assert_eq!(since(3000, 0, 1_000_000), at(0));
+        assert_eq!(since(7000, 0, 0), at(7000), "nothing to save");
+        assert_eq!(since(7000, 9000, 250), at(9000), "a busy line");
     }
     #[test]
     fn what_is_cut_off_a_nanosecond_is_not_lost() {

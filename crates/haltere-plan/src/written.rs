@@ -52,7 +52,7 @@ mod tests {
             vars: vec![("average", 0.1 + 0.2), ("drop_next", f64::INFINITY)],
         };
         let counters = LinkCounters { packet_ns: u128::from(u64::MAX) * 3, ..LinkCounters::default() };
-        let links = vec![LinkRecord { total: counters, after_warmup: LinkCounters::default() }];
+        let links = vec![LinkRecord { total: counters, ..LinkRecord::default() }];
         let record = Record { queue_series: vec![sample], links, events: 9, ..Record::default() };
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);

@@ -3,12 +3,14 @@
 use crate::error::{HaltereError, InputError, guard};
 use crate::run::Progress;
 use haltere_capture::{CaptureError, Watch, correlate, replay};
+use haltere_lab::open_regular;
 use haltere_queue::classify::ClassifierParams;
 use haltere_transport::multipath::correlation::CorrelatorParams;
 use haltere_units::Bytes;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// The Python error of a capture in that file: all but an end by the caller is the input's.
@@ -28,9 +30,10 @@ fn json(report: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| HaltereError::new_err(error.to_string()))
 }
 
-fn size(path: &str) -> PyResult<u64> {
-    let found = std::fs::metadata(path).map_err(CaptureError::Open);
-    Ok(found.map_err(|error| told(path, error))?.len())
+/// Opens a capture, and says its size. A pipe has none and is not waited for.
+fn opened(path: &str) -> PyResult<(File, u64)> {
+    let opened = open_regular(Path::new(path)).and_then(|file| file.metadata().map(|found| (file, found.len())));
+    opened.map_err(|error| told(path, CaptureError::Open(error)))
 }
 
 /// How far: of `total` bytes, so many.
@@ -81,8 +84,8 @@ pub(crate) fn capture_classify(
     let Asked { classifiers, short, draws, seed } = self::options(options)?;
     let progress = progress.map(|p| p.get());
     py.detach(|| {
-        let watch = watch(progress, size(path)?);
-        let file = File::open(path).map_err(|error| told(path, CaptureError::Open(error)))?;
+        let (file, size) = opened(path)?;
+        let watch = watch(progress, size);
         let asked = replay::Options { classifiers, short, draws, seed };
         let report = guard(|| replay::classify(file, &asked, watch))?;
         json(&report.map_err(|error| told(path, error))?)
@@ -105,9 +108,9 @@ pub(crate) fn capture_correlate(
             captures.iter().enumerate().flat_map(|(i, parts)| parts.iter().map(move |path| (i, path.as_str())));
         let (of, paths): (Vec<usize>, Vec<&str>) = places.unzip();
         // The first file is read twice, and tells how far the others are.
-        let total = paths.first().map_or(Ok(0), |path| size(path))? * 2;
+        let total = paths.first().map_or(Ok(0), |path| opened(path).map(|(_, size)| size))? * 2;
         let watch = watch(progress, total);
-        let open = |file: usize| File::open(paths[file]);
+        let open = |file: usize| open_regular(Path::new(paths[file]));
         let report = guard(|| correlate::correlate(&of, open, &asked, watch))?;
         json(&report.map_err(|(file, error)| told(paths.get(file).copied().unwrap_or_default(), error))?)
     })

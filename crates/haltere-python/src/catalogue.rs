@@ -1,6 +1,7 @@
 //! What can be written in an experiment file.
 
 use crate::error::InputError;
+use haltere_lab::limits::{ALL, Limit};
 use haltere_lab::schema as lab;
 use pyo3::prelude::*;
 
@@ -14,6 +15,15 @@ pub(crate) fn schema() -> String {
 #[pyfunction]
 pub(crate) fn kinds() -> Vec<&'static str> {
     lab::kinds().collect()
+}
+
+/// What inputs may hold at most, as JSON: a list of objects with `input`, `what`, `most` and `unit`.
+#[pyfunction]
+pub(crate) fn limits() -> String {
+    let record = u64::from(haltere_capture::reader::MAX_RECORD_BYTES);
+    let capture = Limit { input: "capture", what: "size of a packet or block", most: record, unit: "bytes" };
+    let all: Vec<Limit> = ALL.iter().copied().chain([capture]).collect();
+    serde_json::json!(all).to_string()
 }
 
 /// The names of a kind, such as those of all queue disciplines.

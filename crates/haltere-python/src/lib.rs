@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use super::capture::{capture_classify, capture_correlate, capture_defaults};
     #[pymodule_export]
-    use super::catalogue::{describe, kinds, names, schema};
+    use super::catalogue::{describe, kinds, limits, names, schema};
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
     #[pymodule_export]

@@ -1,11 +1,13 @@
 //! Scenarios.
 
 use crate::error::{HaltereError, guard, input};
-use haltere_lab::Scenario as Lab;
+use haltere_lab::{Scenario as Lab, ScenarioError};
+use haltere_units::Time;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An experiment, read and checked. It never changes.
 #[pyclass(frozen, module = "haltere._core")]
@@ -13,9 +15,32 @@ pub(crate) struct Scenario {
     pub(crate) lab: Arc<Lab>,
 }
 
-fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, haltere_lab::ScenarioError> + Send) -> PyResult<Scenario> {
+fn wrap(py: Python<'_>, read: impl FnOnce() -> Result<Lab, ScenarioError> + Send) -> PyResult<Scenario> {
     let lab = py.detach(|| guard(read))?.map_err(input)?;
     Ok(Scenario { lab: Arc::new(lab) })
+}
+
+/// A text of at least so many bytes takes so long to read that Ctrl-C must be heard meanwhile.
+const LONG: usize = 128 << 10;
+
+/// Reads a text. A long one is read by a thread that knows nothing of Python, while this one waits for it or for a signal.
+fn read(
+    py: Python<'_>,
+    read: fn(&str, &str) -> Result<Lab, ScenarioError>,
+    text: &str,
+    name: &str,
+) -> PyResult<Scenario> {
+    if text.len() < LONG {
+        return wrap(py, || read(text, name));
+    }
+    let (text, name) = (text.to_string(), name.to_string());
+    let reader = std::thread::spawn(move || guard(|| read(&text, &name)));
+    while !reader.is_finished() {
+        py.detach(|| std::thread::sleep(Duration::from_millis(20)));
+        py.check_signals()?;
+    }
+    let lab = reader.join().map_err(|_| HaltereError::new_err("the thread that reads the experiment broke"))?;
+    Ok(Scenario { lab: Arc::new(lab?.map_err(input)?) })
 }
 
 fn json(text: &str) -> PyResult<Value> {
@@ -28,13 +53,13 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_toml(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        wrap(py, || Lab::parse(text, name))
+        read(py, Lab::parse, text, name)
     }
     /// Reads an experiment written as JSON.
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_json(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        wrap(py, || Lab::from_json(text, name))
+        read(py, Lab::from_json, text, name)
     }
     /// The full experiment with every default, as JSON.
     fn to_json(&self) -> PyResult<String> {
@@ -63,10 +88,37 @@ impl Scenario {
         let value = json(value)?;
         wrap(py, || self.lab.with(path, value))
     }
+    /// The scenario with all these keys set, each a dotted path and a value as JSON; checked once when all are set.
+    fn set_all(&self, py: Python<'_>, changes: Vec<(String, String)>) -> PyResult<Scenario> {
+        let changes =
+            changes.into_iter().map(|(path, value)| Ok((path, json(&value)?))).collect::<PyResult<Vec<_>>>()?;
+        wrap(py, || self.lab.with_all(changes))
+    }
     /// The network drawn, as JSON: nodes and links, those that are alike as one.
     fn drawing(&self, py: Python<'_>) -> PyResult<String> {
         let drawing = py.detach(|| guard(|| self.lab.drawing()))?.map_err(input)?;
         serde_json::to_string(&drawing).map_err(|e| HaltereError::new_err(e.to_string()))
+    }
+    /// What a link can carry between each of these instants (seconds, rising) and the next, in bits; `None` if packets take no time.
+    fn capacity(&self, py: Python<'_>, link: &str, instants_s: Vec<f64>) -> PyResult<Option<Vec<f64>>> {
+        let instants: Vec<Time> =
+            instants_s.iter().map(|at| Time::from_ns((at.max(0.0) * 1e9).round() as u64)).collect();
+        py.detach(|| guard(|| self.lab.capacity(link, &instants)))?.map_err(input)
+    }
+    /// The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and whether it is watched.
+    fn links(&self, py: Python<'_>) -> PyResult<String> {
+        let plan = py.detach(|| guard(|| self.lab.plan(0)))?.map_err(input)?;
+        let links: Vec<Value> = plan
+            .links
+            .iter()
+            .map(|link| {
+                serde_json::json!({
+                    "name": link.name, "watched": link.watched, "varies": link.varying.is_some(), "queue": link.queue,
+                    "rate_bps": link.rate.map(|rate| rate.as_bps()), "rtt_s": link.rtt.map(|rtt| rtt.as_secs_f64()),
+                })
+            })
+            .collect();
+        Ok(Value::Array(links).to_string())
     }
     /// What is to be said of how it is written, one line each: keys that have another name now.
     #[getter]

@@ -44,7 +44,7 @@ pub enum Root {
 /// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition. The
 /// control law takes its square root by one fixed-point Newton step (`root = "newton"`). Unlike in Linux, times count
 /// in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC. One dequeue drops all that is
-/// due, as in the RFC; Linux from 2026 on stops at 256 drops. A queue that is found empty forgets since when its delay
+/// due, as in the RFC and in Linux before 2026; `max_drops` is the limit of later kernels. A queue that is found empty forgets since when its delay
 /// was above `target`, as in the RFC and in Linux from 2026 on; `fq_codel` can follow the kernels before
 /// (`forget_when_empty`). For one queue alone both are the same, since its last packet leaves at most one MTU.
 ///
@@ -68,6 +68,10 @@ pub struct Params {
     pub mtu: Option<Bytes>,
     /// How the control law takes its square root. The default is Linux's way.
     pub root: Root,
+    /// Packets that one dequeue drops at most, at least 1; the next one leaves, whatever it waited. Left out: all that are due
+    /// (RFC 8289 section 5.5), as in Linux before 2026. From then on Linux has 256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_drops: Option<u32>,
 }
 
 impl Default for Params {
@@ -80,6 +84,7 @@ impl Default for Params {
             ce_threshold: None,
             mtu: None,
             root: Root::Newton,
+            max_drops: None,
         }
     }
 }
@@ -93,6 +98,8 @@ pub(crate) struct Config {
     ce_threshold: Dur,
     mtu: u64,
     root: Root,
+    /// Packets that one dequeue drops at most.
+    max_drops: u32,
     /// False: an empty queue keeps `first_above_time`, as in Linux before 2026.
     pub(crate) forget_when_empty: bool,
 }
@@ -111,6 +118,9 @@ impl Config {
             )
             .default_is(Params::default().interval));
         }
+        if params.max_drops == Some(0) {
+            return Err(ParamError::new("max_drops", "at least 1", 0).hint("leave it out for no limit"));
+        }
         Ok(Config {
             target: params.target,
             interval: params.interval,
@@ -118,6 +128,7 @@ impl Config {
             ce_threshold: params.ce_threshold.unwrap_or(Dur::MAX),
             mtu: params.mtu.unwrap_or(link.packet).as_u64(),
             root: params.root,
+            max_drops: params.max_drops.unwrap_or(u32::MAX),
             forget_when_empty: true,
         })
     }
@@ -236,8 +247,10 @@ impl Vars {
         mut next: Option<P>,
         fate: &mut impl Fate<P>,
     ) -> Option<P> {
-        while self.dropping && now >= self.drop_next {
+        let mut drops = 0;
+        while self.dropping && now >= self.drop_next && drops < config.max_drops {
             let mut pkt = next?;
+            drops += 1;
             self.count = self.count.saturating_add(1);
             self.rec_inv_sqrt = newton_step(self.rec_inv_sqrt, self.count);
             if config.ecn && mark(&mut pkt, MarkReason::Congestion, fate) {
@@ -401,6 +414,18 @@ mod tests {
         assert_eq!(fate.dropped.len(), 1);
         q.dequeue(at(4105), &mut fate);
         assert!((428..=432).contains(&fate.dropped.len()), "{}", fate.dropped.len());
+    }
+
+    #[test]
+    fn a_dequeue_drops_no_more_than_the_limit() {
+        let dropped = |max_drops| {
+            let (mut q, mut fate) = full(Params { max_drops, ..exact() }, Ecn::NotEct);
+            (0..=105).for_each(|ms| drop(q.dequeue(at(ms), &mut fate)));
+            let before = fate.dropped.len();
+            assert!(q.dequeue(at(1105), &mut fate).is_some());
+            fate.dropped.len() - before
+        };
+        assert_eq!((dropped(Some(3)), dropped(Some(256)), dropped(None)), (3, 32, 32), "100 / sqrt(n) ms apart, from 205 ms on");
     }
 
     /// RFC 8289 §5.6: a dequeue that finds nothing ends what was measured.

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: RFC 8290.
 ///
-/// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's own. A
+/// Deviations: these are Linux's. CoDel's test for one MTU looks at the backlog of all queues, not of the flow's own (`mtu_test`). A
 /// drop for overflow takes up to `drop_batch` packets, or half of the longest queue, at once; they count as drops of
 /// that queue's CoDel state. Unlike in Linux, `memory_limit` counts packet lengths; Linux counts buffer memory, about
 /// half more.
@@ -54,6 +54,8 @@ pub struct Params {
     pub target: Dur,
     /// How long the delay may stay above `target`, at least `target`. The default is RFC 8290's (section 5.2.1).
     pub interval: Dur,
+    /// Whose backlog CoDel compares with one full packet: at most one left means no drop. The default is Linux's.
+    pub mtu_test: MtuTest,
     /// True: mark ECN-capable packets instead of dropping them. The default is Linux's (tc-fq_codel(8)).
     pub ecn: bool,
     /// Mark every ECN-capable packet that waited longer than this (RFC 8290 section 5.2.7). Left out: no such mark.
@@ -64,6 +66,10 @@ pub struct Params {
     /// and in Linux from 2026 on. False: it remembers, as in Linux before. A flow that comes back while others wait may
     /// then lose its first packet, without an interval above `target`.
     pub forget_when_empty: bool,
+    /// Packets of one queue that one dequeue drops at most, at least 1. Left out: all that are due (RFC 8289 section 5.5), as in
+    /// Linux before 2026. From then on Linux has 256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_drops: Option<u32>,
 }
 
 impl Default for Params {
@@ -76,12 +82,25 @@ impl Default for Params {
             drop_batch: 64,
             target: Dur::from_ms(5),
             interval: Dur::from_ms(100),
+            mtu_test: MtuTest::AllQueues,
             ecn: true,
             ce_threshold: None,
             root: Root::Newton,
             forget_when_empty: true,
+            max_drops: None,
         }
     }
+}
+
+/// Whose backlog CoDel compares with one full packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MtuTest {
+    /// All queues together (Linux): a flow with one packet left may lose it while others wait.
+    #[default]
+    AllQueues,
+    /// The flow's own queue (RFC 8289 section 5.5 for each queue, ns-3): many flows with short queues lose less.
+    OwnQueue,
 }
 
 /// No flow: the end of a list.
@@ -138,6 +157,7 @@ pub struct FqCodel<P> {
     memory_limit: u64,
     quantum: i64,
     drop_batch: u32,
+    mtu_test: MtuTest,
     seed: u64,
     flows: Vec<Flow<P>>,
     /// The bytes in each flow's queue, side by side for the search of the fattest.
@@ -156,6 +176,7 @@ impl<P: Pkt> FqCodel<P> {
             ecn: params.ecn,
             ce_threshold: params.ce_threshold,
             root: params.root,
+            max_drops: params.max_drops,
             ..codel::Params::default()
         };
         let mut config = Config::new(&codel, link)?;
@@ -181,6 +202,7 @@ impl<P: Pkt> FqCodel<P> {
             memory_limit: params.memory_limit.as_u64(),
             quantum: quantum.as_u64() as i64,
             drop_batch: params.drop_batch,
+            mtu_test: params.mtu_test,
             seed: link.seed,
             flows: (0..params.flows).map(flow).collect(),
             bytes: alloc::vec![0; params.flows as usize],
@@ -221,6 +243,7 @@ impl<P: Pkt> FqCodel<P> {
 struct FlowSource<'a, P> {
     store: &'a mut Store<P>,
     total: &'a mut Backlog,
+    mtu_test: MtuTest,
 }
 
 impl<P: Pkt> Source<P> for FlowSource<'_, P> {
@@ -232,7 +255,10 @@ impl<P: Pkt> Source<P> for FlowSource<'_, P> {
     }
     #[inline]
     fn bytes(&self) -> u64 {
-        self.total.bytes
+        match self.mtu_test {
+            MtuTest::AllQueues => self.total.bytes,
+            MtuTest::OwnQueue => self.store.backlog().bytes,
+        }
     }
 }
 
@@ -274,7 +300,7 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
                 self.old_flows.push(&mut self.flows, id);
                 continue;
             }
-            let mut source = FlowSource { store: &mut flow.store, total: &mut self.total };
+            let mut source = FlowSource { store: &mut flow.store, total: &mut self.total, mtu_test: self.mtu_test };
             let next = flow.vars.dequeue(&self.config, &mut source, now, fate);
             self.bytes[id as usize] = flow.store.backlog().bytes;
             if let Some(pkt) = next {
@@ -401,6 +427,21 @@ mod tests {
         drain(&mut q, &mut fate);
         send(&mut q, &mut fate, &[(1, 1500), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000)]);
         assert_eq!(fate.dropped_ids(), [1]);
+    }
+
+    #[test]
+    fn a_flow_s_last_packet_is_dropped_only_if_the_mtu_test_sees_all_queues() {
+        let drops = |mtu_test| {
+            let (mut q, mut fate) = queue(Params { mtu_test, ..Params::default() });
+            send(&mut q, &mut fate, &[(1, 1500), (2, 1500), (3, 1500), (1, 1500), (2, 1500), (3, 1500)]);
+            // The first of each flow leaves after 10 ms, above the target; the last ones are due 190 ms later.
+            for ms in [10, 10, 10, 200, 200, 200] {
+                q.dequeue(Time::ZERO + Dur::from_ms(ms), &mut fate);
+            }
+            fate.dropped_ids().to_vec()
+        };
+        assert_eq!(drops(MtuTest::AllQueues), [3, 4], "the very last has nothing behind it");
+        assert!(drops(MtuTest::OwnQueue).is_empty(), "each was the last of its own queue");
     }
 
     #[test]

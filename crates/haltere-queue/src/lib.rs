@@ -18,6 +18,7 @@
 //! | [`sfb`] | a probability for each flow, kept in a Bloom filter |
 //! | [`dualpi2`] | the same controller over two queues, one for scalable (L4S) traffic |
 //! | [`threshold`] | the instantaneous queue (DCTCP), with hysteresis and returned packets |
+//! | [`input_buffer`] | a full buffer that blocks the sockets before it (BMv2) |
 //! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
 //! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
 //!
@@ -81,6 +82,7 @@ haltere_units::registry! {
     choke => Choke<P>, boxed;
     sfb => Sfb<P>, boxed;
     threshold => Threshold<P>, boxed;
+    input_buffer => InputBuffer<P>, boxed;
     classed => Classed<P>, boxed;
     rafle => Rafle<P>, boxed;
 }

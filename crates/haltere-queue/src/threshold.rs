@@ -15,9 +15,10 @@
 //! Without a lower threshold the two are equal, and the state does not matter.
 //! Units: packets, bytes or ns, as `upper` is written. Cost: O(1) a packet.
 
-use crate::{Backlog, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Returns, Store, mark};
+use crate::{Backlog, Bound, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Returns, Store, mark};
 use alloc::borrow::Cow;
-use alloc::format;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 use core::fmt;
 use core::str::FromStr;
 use haltere_units::{Dur, ParamError, Probe, Size, Time, UnitError};
@@ -95,7 +96,8 @@ impl JsonSchema for Level {
 ///
 /// Deviations: none known.
 ///
-/// Known problems: it marks bursts as if they were standing queues.
+/// Known problems: it marks bursts as if they were standing queues. With `per_destination` the study's state is one
+/// variable for all ports; here each destination has its own, as in `p4/haltere.p4`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -107,7 +109,8 @@ pub struct Params {
     /// Level below which marking ends once it began, above 0 and at most `upper`, in the unit of `upper`. Between the
     /// two marking goes on. Not together with `lower_fraction`. Left out: equal to `upper`.
     pub lower: Option<Level>,
-    /// How far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1. The study's value is 0.15.
+    /// How far `lower` lies below `upper`, as a part of `upper`: at least 0 and below 1. `lower` is rounded down to a whole
+    /// packet, byte or nanosecond, and is at least 1. The study's value is 0.15, which gives 8 packets for 10.
     /// Left out: `lower` counts.
     pub lower_fraction: Option<f64>,
     /// True: a copy of each ECN-capable TCP segment with payload that meets congestion returns to its sender with CE set. A
@@ -119,6 +122,10 @@ pub struct Params {
     /// True: packets that should be marked but are not ECN-capable are dropped, as by RED with a hard threshold. False:
     /// they pass.
     pub drop: bool,
+    /// True: `limit` and the thresholds hold for the packets of each destination apart, as if each had a queue of its own.
+    /// Packets still leave in order of arrival. So BMv2's egress threads serve the queues of their ports. False: they hold
+    /// for all packets together.
+    pub per_destination: bool,
 }
 
 impl Default for Params {
@@ -131,6 +138,7 @@ impl Default for Params {
             return_to_sender: false,
             mark: None,
             drop: false,
+            per_destination: false,
         }
     }
 }
@@ -173,7 +181,8 @@ fn lower(params: &Params, measure: Measure, upper: f64, link: &LinkContext) -> R
         (Some(given), Some(_)) => {
             Err(ParamError::new("lower", "given without lower_fraction", given).hint("remove one of them"))
         }
-        (None, Some(part)) if (0.0..1.0).contains(&part) => Ok(upper * (1.0 - part)),
+        // The study: the floor. The margin keeps whole products whole. With 0 marking would never end.
+        (None, Some(part)) if (0.0..1.0).contains(&part) => Ok(libm::floor(upper * (1.0 - part) + 1e-6).max(1.0)),
         (None, Some(part)) => {
             Err(ParamError::new("lower_fraction", "at least 0 and below 1", part)
                 .hint("0.15 puts lower 15 % below upper"))
@@ -194,6 +203,16 @@ fn lower(params: &Params, measure: Measure, upper: f64, link: &LinkContext) -> R
     }
 }
 
+/// The packets that one limit and one pair of thresholds count.
+#[derive(Debug, Clone, Default)]
+struct Port {
+    /// Where they go. With one port for all packets it means nothing.
+    destination: u128,
+    backlog: Backlog,
+    /// True from reaching `upper` until falling below `lower`.
+    congested: bool,
+}
+
 /// The discipline.
 #[derive(Debug, Clone)]
 pub struct Threshold<P> {
@@ -203,8 +222,10 @@ pub struct Threshold<P> {
     return_to_sender: bool,
     mark: bool,
     drop: bool,
-    /// True from reaching `upper` until falling below `lower`.
-    congested: bool,
+    per_destination: bool,
+    limit: Bound,
+    /// One for each destination seen, or one for all.
+    ports: Vec<Port>,
     store: Store<P>,
 }
 
@@ -222,16 +243,33 @@ impl<P: Pkt> Threshold<P> {
             return_to_sender: params.return_to_sender,
             mark: params.mark.unwrap_or(!params.return_to_sender),
             drop: params.drop,
-            congested: false,
-            store: Store::new(link.resolve(params.limit))?,
+            per_destination: params.per_destination,
+            limit: Bound::new(link.resolve(params.limit))?,
+            ports: vec![Port::default(); usize::from(!params.per_destination)],
+            store: Store::unbounded(),
         })
     }
 
-    /// Updates the state by the queue `q`; true if the packet meets congestion.
+    /// Index of the port that counts this packet.
     #[inline]
-    fn is_congested(&mut self, q: f64) -> bool {
-        self.congested = q >= self.upper || (self.congested && q >= self.lower);
-        self.congested
+    fn port_of(&mut self, pkt: &P) -> usize {
+        if !self.per_destination {
+            return 0;
+        }
+        let destination = pkt.flow().dst;
+        let known = self.ports.iter().position(|port| port.destination == destination);
+        known.unwrap_or_else(|| {
+            self.ports.push(Port { destination, ..Port::default() });
+            self.ports.len() - 1
+        })
+    }
+    /// Updates the port's state by the queue `q`; true if the packet meets congestion.
+    #[inline]
+    fn is_congested(&mut self, port: usize, q: f64) -> bool {
+        let (upper, lower) = (self.upper, self.lower);
+        let congested = &mut self.ports[port].congested;
+        *congested = q >= upper || (*congested && q >= lower);
+        *congested
     }
 
     /// Signals congestion on a packet; `None` if it was dropped.
@@ -258,25 +296,30 @@ fn is_returnable<P: Pkt>(pkt: &P) -> bool {
 impl<P: Pkt> Qdisc<P> for Threshold<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        if !self.store.fits(pkt.len()) {
+        let (port, len) = (self.port_of(&pkt), pkt.len());
+        let backlog = self.ports[port].backlog;
+        if !self.limit.fits(backlog, len) {
             return fate.dropped(pkt, DropReason::Overlimit);
         }
-        let Backlog { packets, bytes } = self.store.backlog();
         let congested = match self.measure {
-            Measure::Packets => self.is_congested(f64::from(packets)),
-            Measure::Bytes => self.is_congested(bytes as f64),
+            Measure::Packets => self.is_congested(port, f64::from(backlog.packets)),
+            Measure::Bytes => self.is_congested(port, backlog.bytes as f64),
             Measure::Delay => false,
         };
         let kept = if congested { self.signal(pkt, fate) } else { Some(pkt) };
-        if kept.is_some_and(|pkt| self.store.push(now, pkt).is_err()) {
-            unreachable!("the packet fitted");
+        let Some(pkt) = kept else { return };
+        self.ports[port].backlog.add(len);
+        if self.store.push(now, pkt).is_err() {
+            unreachable!("the store has no limit");
         }
     }
     #[inline]
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
         loop {
             let (at, pkt) = self.store.pop()?;
-            if self.measure != Measure::Delay || !self.is_congested(now.since(at).as_ns() as f64) {
+            let port = self.port_of(&pkt);
+            self.ports[port].backlog.remove(pkt.len());
+            if self.measure != Measure::Delay || !self.is_congested(port, now.since(at).as_ns() as f64) {
                 return Some(pkt);
             }
             if let Some(pkt) = self.signal(pkt, fate) {
@@ -303,7 +346,7 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
         };
         row.push("upper", unit, self.upper * scale);
         row.push("lower", unit, self.lower * scale);
-        row.push("congested", "", f64::from(u8::from(self.congested)));
+        row.push("congested", "", self.ports.iter().filter(|port| port.congested).count() as f64);
     }
 }
 
@@ -335,6 +378,7 @@ mod tests {
             }
             while q.backlog().packets < length {
                 q.store.push(Time::ZERO, TestPkt::new(0, 1500)).unwrap();
+                q.ports[0].backlog.add(1500);
             }
             fate.marked.clear();
             q.enqueue(Time::ZERO, TestPkt::new(1, 1500).ecn(Ecn::Ect0), &mut fate);
@@ -357,10 +401,28 @@ mod tests {
         assert_eq!(marks_at(&hysteresis(), &[9, 10, 9, 8, 7, 8, 9]), [false, true, true, true, false, false, false]);
     }
 
+    /// Silva et al., section 4.1: floor(L_S - 15 % of L_S), and 8 for 10. Its own 36 for 42 in section 5.1 is not the floor.
     #[test]
-    fn a_fraction_of_fifteen_percent_below_42_packets_ends_marking_below_36() {
-        let params = Params { upper: packets(42), lower_fraction: Some(0.15), ..Params::default() };
-        assert_eq!(marks_at(&params, &[42, 36, 35, 41]), [true, true, false, false]);
+    fn a_lower_threshold_of_fifteen_percent_less_is_rounded_down() {
+        let below = |upper| Params { upper: packets(upper), lower_fraction: Some(0.15), ..Params::default() };
+        let lower = |upper| queue(&below(upper)).0.lower;
+        assert_eq!([1, 10, 20, 42, 100].map(lower), [1.0, 8.0, 17.0, 35.0, 85.0]);
+        assert_eq!(marks_at(&below(42), &[42, 35, 34, 41]), [true, true, false, false]);
+    }
+
+    #[test]
+    fn per_destination_each_has_its_own_limit_thresholds_and_state() {
+        let params = Params { limit: Size::Packets(3), upper: packets(2), per_destination: true, ..Params::default() };
+        let (mut q, mut fate) = queue(&params);
+        let to = |id, dst| TestPkt { dst, ..TestPkt::new(id, 1500).ecn(Ecn::Ect0) };
+        for (id, dst) in [(0, 2), (1, 2), (2, 2), (3, 2), (4, 6), (5, 6)] {
+            q.enqueue(Time::ZERO, to(id, dst), &mut fate);
+        }
+        assert_eq!((fate.marked_ids(), fate.dropped_ids()), (alloc::vec![2], alloc::vec![3]));
+        let left: Vec<u64> = core::iter::from_fn(|| q.dequeue(Time::ZERO, &mut fate)).map(|p| p.id).collect();
+        assert_eq!(left, [0, 1, 2, 4, 5], "in order of arrival");
+        q.enqueue(Time::ZERO, to(6, 2), &mut fate);
+        assert_eq!(fate.marked_ids(), [2], "an empty queue is calm again");
     }
 
     #[test]

@@ -52,6 +52,8 @@ const SETS: &[(&str, &str)] = &[
     ("sfb", r#"{"limit": "60p", "increment": 0.2, "penalty_burst": 2, "rehash": "50ms", "warmup": "10ms"}"#),
     ("threshold", r#"{"upper": "10p", "lower": "5p", "drop": true}"#),
     ("threshold", r#"{"upper": "3ms", "lower_fraction": 0.5, "return_to_sender": true, "drop": true, "mark": true}"#),
+    ("threshold", r#"{"limit": "20p", "upper": "10p", "lower_fraction": 0.15, "per_destination": true}"#),
+    ("input_buffer", r#"{"limit": "10p", "socket": "20p"}"#),
     ("classed", r#"{"classifier": {"kind": "ideal"}, "service": {"kind": "priority"}, "limit": "20p"}"#),
     (
         "classed",
@@ -111,9 +113,10 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, TestPkt)>> {
         let build = |(id, (gap, flow, len, ecn))| {
             now += Dur::from_ns(gap);
             let pkt = TestPkt::new(id, len).flow(flow).priority(flow as u8).ecn(ecn);
-            // A flow keeps its mark (short, long, none) too; its offset in the stream grows.
+            // A flow keeps its mark (short, long, none) and its hosts, too; its offset in the stream grows.
             let (dscp, offset) = ([10, 8, 0][usize::from(flow % 3)], (flow % 2 == 0).then_some(100 * id));
-            (now, TestPkt { dscp, offset, ..pkt })
+            let (src, dst) = (flow as u8 % 4, 10 + flow as u8 % 3);
+            (now, TestPkt { dscp, offset, src, dst, ..pkt })
         };
         (0u64..).zip(packets).map(build).collect()
     })

@@ -108,7 +108,8 @@ impl Recorder {
         flows.iter_mut().for_each(|flow| flow.finish(end, &mut all));
         all.tasks.sort_by_key(|task| (task.start, task.flow));
         for (record, link) in all.links.iter_mut().zip(&mut fabric.links) {
-            *record = LinkRecord::new(&record.total, &link.record(end, &mut fabric.pool));
+            let counters = link.record(end, &mut fabric.pool);
+            *record = LinkRecord { depths: link.depths(), ..LinkRecord::new(&record.total, &counters) };
         }
         all.peak_events = fabric.events.peak() as u64;
         all

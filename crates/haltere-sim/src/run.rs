@@ -205,11 +205,11 @@ impl<'a> Network<'a> {
             }
         }
     }
-    /// The return path of `packet`. It begins at the node before the link that returned the packet, which the cursor still names.
+    /// The return path of `packet`. It begins at the return node of the link that returned the packet, which the cursor still names.
     fn return_path(&mut self, packet: &Packet) -> Option<u32> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
-        let node = self.plan.links[link as usize].from as u32;
+        let node = self.plan.links[link as usize].return_node() as u32;
         let Fabric { paths, routes, .. } = &mut self.fabric;
         *self.return_paths.entry((node, h.dst)).or_insert_with(|| {
             let start = paths.len() as u32;

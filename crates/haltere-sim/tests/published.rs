@@ -182,7 +182,7 @@ fn cubic_50ms(ecn: bool, hystart: &str) -> Vec<(f64, f64)> {
 fn cubic_over_50_ms_beside_ns3s_validation() {
     // Peaks of ns-3: 236 segments and 234, at these times.
     for (ecn, times) in [(false, [14.28, 18.05]), (true, [14.35, 18.06])] {
-        let series = cubic_50ms(ecn, "classic");
+        let series = cubic_50ms(ecn, "linux_6_13");
         for (time, segments) in times.into_iter().zip([236.0, 234.0]) {
             let (at, top) = peak(&series, time - 1.5, time + 1.5);
             println!("cubic 50 ms, ECN {ecn}: peak {top:.0} at {at:.2} s, published {segments} at {time} s");
@@ -201,7 +201,7 @@ fn cubic_over_50_ms_beside_ns3s_validation() {
 /// ns-3's ns3tcp-cubic: 100 Mbit/s, FQ-CoDel over a device ring of 2 packets. ns-3 doubles a line of 50 Mbit/s at 10 s; here a
 /// UDP flow has half of the line until `udp_until`, as FQ-CoDel gives each of two flows half.
 fn cubic_test(rtt_ms: u64, options: &str, udp_until: Option<f64>) -> Vec<(f64, f64)> {
-    let app = bulk(&format!(r#"{{ "kind": "cubic", "hystart": "classic", {options} }}"#), false, 1_000_000);
+    let app = bulk(&format!(r#"{{ "kind": "cubic", "hystart": "linux_6_13", {options} }}"#), false, 1_000_000);
     let fq = queue(r#"{ "kind": "fq_codel", "ecn": false }"#);
     let mut plan = network(100, Dur::from_ms(rtt_ms), (fq, 2), app, 0.1, 20);
     if let Some(until) = udp_until {

@@ -1,5 +1,5 @@
-//! A switch whose processor all packets share, and packets that its queue returns to senders: the conservation check holds, and no
-//! packet is delivered twice.
+//! A switch whose processor all packets share or that has threads as BMv2 has, and packets that its queue returns to senders: the
+//! conservation check holds, and no packet is delivered twice.
 
 use haltere_lab::Scenario;
 use haltere_plan::{Plan, Record};
@@ -82,6 +82,12 @@ fn a_processor_is_bits_or_packets() {
         ("packet_rate = 0", "packet_rate must be above 0 packets a second"),
         ("rate = \"0bit\"", "rate must be above zero, got 0bit"),
         ("packet_rate = 5, queue = { kind = \"threshold\", upper = \"0p\" }", "topology.switch.processor.queue: upper"),
+        ("packet_rate = 5 }\negress = { packet_rate = 0", "topology.switch.egress: packet_rate must be above 0"),
+        (
+            "packet_rate = 5 }\negress = { queue = { kind = \"threshold\", upper = \"0p\" }",
+            "topology.switch.egress.queue: upper",
+        ),
+        ("packet_rate = 5 }\negress = { threads = 0", "threads must be at least 1"),
     ] {
         assert!(told(processor).contains(rule), "{processor}: {}", told(processor));
     }
@@ -162,4 +168,52 @@ fn datagrams_acknowledgements_and_syns_meet_congestion_but_are_not_returned() {
     let record = go(&plan);
     let (returned, sender) = (link(&plan, &record, "switch>switch.out").returned, record.flows[1].sender.expect("TCP"));
     assert!(0 < returned && returned <= sender.segments_sent, "{returned} of {} segments", sender.segments_sent);
+}
+
+/// As in BMv2: an input buffer, 64 packets a port, marked by the port's own queue; each thread handles that many packets a second.
+fn threads(ingress: u32, egress: u32, queue: &str) -> String {
+    format!(
+        "packet_rate = {ingress}, queue = \"input_buffer\" }}\negress = {{ packet_rate = {egress}, \
+         queue = {{ kind = \"threshold\", limit = \"64p\", per_destination = true, {queue} }}"
+    )
+}
+
+#[test]
+fn a_packet_passes_the_ingress_thread_and_the_egress_thread_of_its_port() {
+    let traffic = cbr("h1", "h2", "1000B", "1s") + &cbr("h3", "h4", "1000B", "1s") + &cbr("h5", "h6", "1000B", "1s");
+    let plan = switch(6, &threads(800, 800, "upper = \"3p\""), &traffic);
+    let record = go(&plan);
+    let egress = [0, 1, 2, 3].map(|k| link(&plan, &record, &format!("switch.out>switch.egress{k}")));
+    let ingress = link(&plan, &record, "switch>switch.out");
+    // h4 has thread 0; h2 and h6 share thread 2.
+    let sent = egress.map(|thread| thread.sent);
+    assert_eq!((sent[1], sent[3], sent.iter().sum::<u64>()), (0, 0, ingress.sent));
+    assert!(sent[0] * 19 / 10 < sent[2] && sent[2] < sent[0] * 21 / 10, "{sent:?}");
+    assert_eq!(ingress.arrived, ingress.sent + ingress.dropped_overlimit, "3000 were sent");
+    let peaks = egress.map(|thread| thread.peak_packets);
+    assert!(peaks.iter().all(|peak| *peak <= 1), "equally fast threads leave the queue before the first: {peaks:?}");
+}
+
+#[test]
+fn behind_a_quick_ingress_thread_the_queue_of_each_port_fills_apart() {
+    let traffic = cbr("h1", "h2", "1000B", "20s") + &cbr("h3", "h6", "100B", "1s");
+    let plan = switch(6, &threads(100_000, 500, "upper = \"40p\""), &traffic);
+    let record = go(&plan);
+    let thread = link(&plan, &record, "switch.out>switch.egress2");
+    assert_eq!(thread.peak_packets, 128, "64 of each port");
+    assert!(thread.dropped_overlimit > 9000 && link(&plan, &record, "switch>switch.out").dropped_overlimit == 0);
+}
+
+#[test]
+fn with_threads_every_copy_is_recirculated_through_the_ingress_thread() {
+    let traffic = dctcp("h1", "h2", "900kB") + &dctcp("h3", "h2", "700kB");
+    let plan = switch(6, &threads(800, 300, "upper = \"1p\", return_to_sender = true"), &traffic);
+    let record = go(&plan);
+    let up: u64 = (1..=6).map(|i| link(&plan, &record, &format!("h{i}>switch")).sent).sum();
+    let returned: u64 = (0..4).map(|k| link(&plan, &record, &format!("switch.out>switch.egress{k}")).returned).sum();
+    let ingress = link(&plan, &record, "switch>switch.out");
+    assert!(returned > 50, "{returned} returned");
+    assert_eq!(ingress.arrived, up + returned, "what comes in is from hosts or a copy");
+    let received: Vec<u64> = record.flows.iter().map(|f| f.received).collect();
+    assert_eq!(received, [900_000, 700_000]);
 }

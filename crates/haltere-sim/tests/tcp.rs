@@ -98,19 +98,20 @@ fn a_limited_flow_completes_and_both_ends_close() {
 }
 #[test]
 fn an_on_off_source_offers_its_rate() {
-    let on_off = |on, off| {
-        AppPlan::OnOff(OnOffPlan {
-            tcp: tcp("cubic", false),
-            rate: Rate::from_mbps(2),
-            chunk: Bytes::new(1000),
-            on: DurationDistribution::Constant(Dur::from_ms(on)),
-            off: DurationDistribution::Constant(Dur::from_ms(off)),
-        })
+    let received = |on: u64, off: u64, begins_off: bool, end: Dur| {
+        let [on, off] = [on, off].map(|ms| DurationDistribution::Constant(Dur::from_ms(ms)));
+        let (rate, chunk) = (Rate::from_mbps(2), Bytes::new(1000));
+        let source = OnOffPlan { tcp: tcp("cubic", false), rate, chunk, on, off, begins_off };
+        go(&plan(2, wire(0, 1, 10), vec![flow(0, 1, AppPlan::OnOff(source))], end)).flows[0].received
     };
-    for (on, off, want) in [(1000, 0, 2e6), (300, 700, 0.6e6)] {
-        let plan = plan(2, wire(0, 1, 10), vec![flow(0, 1, on_off(on, off))], Dur::from_secs(20));
-        let bps = go(&plan).flows[0].received as f64 * 8.0 / 20.0;
+    for (on, off, begins_off, want) in [(1000, 0, false, 2e6), (300, 700, false, 0.6e6), (300, 700, true, 0.6e6)] {
+        let bps = received(on, off, begins_off, Dur::from_secs(20)) as f64 * 8.0 / 20.0;
         assert!((bps - want).abs() < 0.01 * want, "on {on} ms, off {off} ms: {bps} bit/s, offered {want}");
+    }
+    // On for 300 ms at 2 Mbit/s: 75 chunks of 1000 bytes. Begun off, they come 700 ms later.
+    let of_first_cycle = [(false, 500, 75_000), (true, 690, 0), (true, 1100, 75_000)];
+    for (begins_off, end_ms, want) in of_first_cycle {
+        assert_eq!(received(300, 700, begins_off, Dur::from_ms(end_ms)), want, "{begins_off}, {end_ms} ms");
     }
 }
 #[test]

@@ -129,16 +129,10 @@ fn run(seed: u64) {
         if p.ends[0].is_closed() && p.ends[1].is_closed() {
             break;
         }
-        assert!(
-            p.now < Time::from_ns(20_000_000_000_000),
-            "seed {seed}: still open after 20000 s: {:#?} {:#?}",
-            p.ends[0].info(),
-            p.ends[1].info()
-        );
-        if !p.step() {
+        if p.now > Time::from_ns(20_000_000_000_000) || !p.step() {
             // One end gave up, and its RST was lost: the other one waits for ever.
             let reset = p.ends.iter().any(|end| end.info().reset);
-            assert!(reset, "seed {seed}: nothing happens any more at {}: {:#?} {:#?}", p.now, p.ends[0], p.ends[1]);
+            assert!(reset, "seed {seed}: still open at {}: {:#?} {:#?}", p.now, p.ends[0], p.ends[1]);
             break;
         }
         for (side, out) in out.iter_mut().enumerate() {

@@ -91,7 +91,7 @@ fn cubic_saws_as_the_kernel_does() {
     let mut s = Setup::new("cubic");
     (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(20), 67, Dur::from_ms(20), true);
     s.control = CongestionParams::Cubic(cubic::Params {
-        hystart: Hystart::Classic,
+        hystart: Hystart::Linux613,
         reno_friendly: cubic::RenoFriendly::Linux,
         beta: 717.0 / 1024.0,
         ..cubic::Params::default()
@@ -107,6 +107,16 @@ fn cubic_saws_as_the_kernel_does() {
         near("window before", pair[1].1, 134, 1);
     }
     near("retransmissions", p.ends[0].info().retransmissions, 15, 4);
+}
+
+#[test]
+fn the_measured_kernel_begins_hystarts_rounds_as_6_13() {
+    // 6.1.192 leaves slow start at 75. With rounds that begin in the midst of a window it would go on to the first loss.
+    let mut s = Setup::new("cubic");
+    (s.rate, s.queue, s.delay, s.early) = (Rate::from_mbps(20), 67, Dur::from_ms(20), true);
+    s.control = CongestionParams::Cubic(cubic::Params { hystart: Hystart::Linux516, ..cubic::Params::default() });
+    let (c, ..) = at(&mut Pipe::new(s).bulk(), 200);
+    assert!(c > 90, "{c}");
 }
 
 #[test]

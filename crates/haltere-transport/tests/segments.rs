@@ -250,3 +250,23 @@ fn no_probe_goes_beyond_a_window_that_was_retracted() {
     let sent: Vec<u32> = b.send(timeout).iter().map(|s| s.seq.wrapping_sub(b.ours)).collect();
     assert_eq!(sent, [MSS], "the oldest");
 }
+
+#[test]
+fn a_lost_syn_lowers_the_threshold_and_two_lower_the_window() {
+    for (lost, delay, cwnd, ssthresh) in
+        [(0, 10, 10, None), (1, 10, 10, Some(7)), (2, 10, 1, Some(7)), (0, 600, 10, None)]
+    {
+        let mut s = Setup::new("cubic");
+        s.delay = Dur::from_ms(delay); // 600 ms: sent again although it was not lost
+        s.scripts[0] = Some(Box::new(move |n, _, _| Mishap { lose: n < lost, ..Mishap::default() }));
+        let mut p = Pipe::new(s);
+        p.open();
+        while !p.ends[0].is_established() {
+            assert!(p.step());
+        }
+        p.ends[0].write(Bytes::new(1));
+        let i = p.ends[0].info();
+        let expected = ssthresh.map_or(Bytes::MAX, |segments| Bytes::new(segments * 1448));
+        assert_eq!((i.cwnd, i.ssthresh), (Bytes::new(cwnd * 1448), expected), "{lost} lost, {delay} ms");
+    }
+}

@@ -43,6 +43,20 @@ fn a_lost_syn_is_repeated_after_one_two_and_four_seconds() {
 }
 
 #[test]
+fn a_lost_syn_is_repeated_after_the_initial_timeout_and_its_doubles() {
+    let mut s = Setup::new("reno");
+    s.tcp.iter_mut().for_each(|tcp| tcp.initial_rto = Dur::from_secs(3));
+    s.scripts[0] = Some(Box::new(|n, _, _| Mishap { lose: n < 2, ..Mishap::default() }));
+    let mut p = Pipe::new(s);
+    p.trace = Some(Vec::new());
+    p.open();
+    p.run_until(ms(10_000));
+    assert!(p.ends[0].is_established());
+    let sent: Vec<_> = p.trace.take().unwrap().iter().filter(|t| t.1 == 0).map(|t| t.0).take(3).collect();
+    assert_eq!(sent, [ms(0), ms(3000), ms(9000)]);
+}
+
+#[test]
 fn the_wait_after_a_lost_syn_is_bounded_as_every_timeout_is() {
     let mut s = Setup::new("reno");
     s.tcp.iter_mut().for_each(|tcp| tcp.max_rto = Dur::from_secs(2));
@@ -252,6 +266,20 @@ fn returned_packets_reduce_the_window_once_before_any_echo() {
     p.run_until(ms(1000));
     let i = p.ends[0].info();
     assert_eq!((i.returned, i.ecn_reductions, i.retransmissions), (data.len() as u64, 1, 0), "{i:#?}");
+}
+
+#[test]
+fn a_sender_that_ignores_returned_packets_is_not_slowed_down_by_them() {
+    let mut s = Setup::new("dctcp");
+    s.tcp[0].ignore_returned = true;
+    let mut p = Pipe::new(s).bulk();
+    p.trace = Some(Vec::new());
+    p.run_until(ms(50));
+    let data: Vec<_> = p.trace.as_ref().unwrap().iter().filter(|t| t.1 == 0 && t.2.len > 0).map(|t| t.2).collect();
+    let window = p.ends[0].info().cwnd;
+    assert!(data.iter().all(|segment| !p.ends[0].on_returned(p.now, segment)));
+    let i = p.ends[0].info();
+    assert_eq!((i.cwnd, i.ecn_reductions, i.returned, i.returned_late), (window, 0, 0, 0));
 }
 
 #[test]

@@ -114,10 +114,13 @@ impl Serialisation {
             self.last = (bytes.as_u64(), (total / rate) as u64, (total % rate) as u64);
         }
         let (_, mut ns, part) = self.last;
-        self.remainder += part;
-        if self.remainder >= self.rate.0 {
-            self.remainder -= self.rate.0;
+        // Not their sum: it has more than 64 bits at rates above 2^63 bit/s.
+        let missing = self.rate.0 - self.remainder;
+        if part >= missing {
+            self.remainder = part - missing;
             ns += 1;
+        } else {
+            self.remainder += part;
         }
         Dur::from_ns(ns)
     }

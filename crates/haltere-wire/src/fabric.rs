@@ -208,7 +208,10 @@ impl Fabric {
     pub fn link_records(&mut self, now: Time) -> Vec<LinkRecord> {
         let none = vec![LinkCounters::default(); self.links.len()];
         let before = self.before_warmup.as_ref().unwrap_or(&none);
-        let pair = |(link, before): (&mut Link, &LinkCounters)| LinkRecord::new(before, &link.counters(now));
+        let pair = |(link, before): (&mut Link, &LinkCounters)| LinkRecord {
+            depths: link.depths(),
+            ..LinkRecord::new(before, &link.counters(now))
+        };
         self.links.iter_mut().zip(before).map(pair).collect()
     }
     /// Takes the samples of the watched queues.
@@ -283,7 +286,7 @@ impl Fabric {
             None => self.counters.unroutable += 1,
         }
     }
-    /// After a link did something: its next event, and copies to send back from the node before it.
+    /// After a link did something: its next event, and copies to send back from its return node.
     fn settle(&mut self, now: Time, link: usize) {
         let next = self.links[link].next();
         if next != self.scheduled[link] {
@@ -295,7 +298,7 @@ impl Fabric {
         }
         while let Some(copy) = self.links[link].take_returned() {
             self.counters.returned += 1;
-            let node = self.links[link].params().plan.from;
+            let node = self.links[link].params().plan.return_node();
             let to = match self.params.steering {
                 Steering::Across => Some(node),
                 Steering::ByAddress => copy.macs().and_then(|(dst, _)| mac_node(dst)),

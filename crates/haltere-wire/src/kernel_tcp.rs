@@ -92,7 +92,7 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
     let kind = control.kind();
     if CongestionParams::default_of(kind).as_ref() != Some(control) && !is_as_linux_has_it(control) {
         let rule = format!("`{kind}` with its defaults");
-        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \"classic\"`, may stand";
+        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \"linux_6_13\"` (or linux_5_16), may stand";
         return Err(WireError::refused(place, "congestion", &rule, "other parameters", hint));
     }
     Ok([kind.to_string(), crate::bpf::control_name(kind)])
@@ -101,8 +101,9 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
 /// The variant of our CUBIC that is the kernel's: on the wire it is what runs.
 fn is_as_linux_has_it(control: &CongestionParams) -> bool {
     // Its own beta is 717/1024, which it writes as 0.7.
-    [0.7, 717.0 / 1024.0].into_iter().any(|beta| {
-        let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": "classic", "beta": beta });
+    let betas = [0.7, 717.0 / 1024.0];
+    betas.iter().flat_map(|&beta| ["linux_5_16", "linux_6_13"].map(|hystart| (beta, hystart))).any(|(beta, hystart)| {
+        let linux = json!({ "kind": "cubic", "reno_friendly": "linux", "hystart": hystart, "beta": beta });
         serde_json::from_value::<CongestionParams>(linux).is_ok_and(|linux| linux == *control)
     })
 }

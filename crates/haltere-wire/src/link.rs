@@ -1,4 +1,4 @@
-//! One direction of a link on the wire: the link of [`haltere_plan::link`], with reordering.
+//! One direction of a link on the wire: the link of [`haltere_plan::link`]. A router's options may add reordering.
 //!
 //! Every time here is the time at which an event is due, not when the process carried it out. A process that wakes up late shifts
 //! packets, but it changes neither the rate nor what the discipline sees.
@@ -7,7 +7,7 @@
 use crate::frame::Frame;
 use haltere_plan::link::{self, Sink};
 use haltere_plan::plan::LinkPlan;
-use haltere_plan::record::LinkCounters;
+use haltere_plan::record::{Depths, LinkCounters};
 use haltere_queue::{Backlog, Qdisc};
 use haltere_units::{Dur, ParamError, Prob, Probe, Time};
 
@@ -23,7 +23,7 @@ pub struct LinkParams {
 }
 
 impl From<LinkPlan> for LinkParams {
-    /// The link without reordering.
+    /// The link, without reordering beyond that of its plan.
     fn from(plan: LinkPlan) -> LinkParams {
         LinkParams { plan, reorder: Prob::ZERO, reorder_by: Dur::ZERO }
     }
@@ -45,6 +45,9 @@ impl Sink<Frame> for Outlet<'_> {
         self.returned.extend(copy);
         made
     }
+    fn copied(&mut self, frame: &Frame) -> Option<Frame> {
+        Some(frame.clone())
+    }
 }
 
 /// One direction of a link.
@@ -58,7 +61,10 @@ pub struct Link {
 impl Link {
     /// A link of these parameters, on which packets have so many bytes of framing.
     pub fn new(params: LinkParams, framing: u32, seed: u64) -> Result<Link, ParamError> {
-        let link = link::Link::new(&params.plan, framing, seed)?.reordering(params.reorder, params.reorder_by);
+        let mut link = link::Link::new(&params.plan, framing, seed)?;
+        if params.reorder > Prob::ZERO {
+            link = link.reordering(params.reorder, params.reorder_by);
+        }
         Ok(Link { params, link, returned: Vec::new() })
     }
     /// Its parameters.
@@ -72,6 +78,10 @@ impl Link {
     /// The warm-up ends: its counters. The peak is counted anew.
     pub fn end_warmup(&mut self, now: Time) -> LinkCounters {
         self.link.end_warmup(now)
+    }
+    /// The depths at dequeue since the warm-up, if the plan asks for them.
+    pub fn depths(&self) -> Depths {
+        self.link.depths()
     }
     /// Packets in the discipline, in the ring, on the line and in flight.
     pub fn holds(&self) -> u64 {

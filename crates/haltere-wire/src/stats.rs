@@ -87,7 +87,7 @@ impl Snapshot {
         let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|(_, _, c)| of(c)).sum::<u64>();
         let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
         let waiting_outside = self.holds;
-        let came = self.fabric.arrived + self.fabric.returned;
+        let came = self.fabric.arrived + self.fabric.returned + links(|c| c.duplicated);
         let sent: u64 = self.ports.iter().map(|p| p.sent + p.refused).sum();
         came as i64 - (sent + gone + self.fabric.unroutable + waiting_outside) as i64
     }

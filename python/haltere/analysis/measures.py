@@ -5,8 +5,9 @@ Every rate is in Mbit/s of payload after the warm-up, every delay in millisecond
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -18,14 +19,15 @@ from numpy.typing import NDArray
 
 from .. import _core, kinds
 from ..runs.records import Done, Point
+from .facts import Facts
 
-__all__ = ["QueueSeries", "Run", "Tables", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
+__all__ = ["QueueSeries", "Run", "Tables", "arrived_bytes", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
 
 Array = NDArray[np.float64]
 
 
 class Tables(Protocol):
-    """What holds runs and their tables: :class:`haltere.Results`."""
+    """What holds runs and their tables: :class:`haltere.Results`. An attribute ``facts`` may hold what was measured before."""
 
     points: list[Point]
     runs: list[Done]
@@ -71,6 +73,36 @@ def by_point(results: Tables) -> list[tuple[Point, list[Run]]]:
     return [(results.points[i], each) for i, each in sorted(runs.items())]
 
 
+def arrived_bytes(series: pa.Table) -> tuple[Array, int]:
+    """For each row of `flow_series` the payload that had reached the receiver, in order or not; and how many flows there are.
+
+    The column `received_bytes` counts bytes in order, so it jumps when a hole is filled. A TCP sender knows better: `delivered` counts the
+    segments that were acknowledged or SACKed. They count with the mean payload of the flow's segments.
+    """
+    received = series["received_bytes"].to_numpy().astype(np.float64)
+    flow = pc.dictionary_encode(series["flow"].cast(pa.string())).combine_chunks()
+    code, count = flow.indices.to_numpy(), len(flow.dictionary)
+    if "delivered" not in series.column_names:
+        return received, count
+    delivered = pc.fill_null(series["delivered"], 0).to_numpy().astype(np.float64)
+    segments, payload = np.zeros(count), np.zeros(count)
+    np.maximum.at(segments, code, delivered)
+    np.maximum.at(payload, code, received)
+    mean = np.where(segments > 0, payload / np.maximum(segments, 1), 0.0)
+    return np.where(segments[code] > 0, delivered * mean[code], received), count
+
+
+def _within(bits: Array, could: Array) -> Array:
+    """The same bits, of which a bin holds no more than the link could carry: what is too much belongs to the bin before or behind."""
+    out = bits.copy()
+    over = 0.0
+    for i in range(len(out)):
+        out[i] += over
+        over = max(0.0, out[i] - could[i])
+        out[i] -= over
+    return out
+
+
 @dataclass(frozen=True)
 class QueueSeries:
     """One queue over time; every array has the same shape (samples,)."""
@@ -82,12 +114,51 @@ class QueueSeries:
     """Waiting in the device ring below it."""
 
 
+class Routes:
+    """Which watched links lie between two nodes, on a path of the fewest links."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._next: dict[str, list[tuple[str, str]]] = {}
+        self._watched = {str(row["link"]) for row in rows if row["watched"]}
+        for row in rows:
+            self._next.setdefault(str(row["from"]), []).append((str(row["to"]), str(row["link"])))
+        self._from: dict[str, dict[str, frozenset[str]]] = {}
+
+    def watched(self, start: str, end: str) -> frozenset[str]:
+        """The watched links from ``start`` to ``end``."""
+        if start not in self._from:
+            self._from[start] = self._spread(start)
+        return self._from[start].get(end, frozenset())
+
+    def _spread(self, start: str) -> dict[str, frozenset[str]]:
+        reached: dict[str, frozenset[str]] = {start: frozenset()}
+        edge = [start]
+        while edge:
+            further = []
+            for node in edge:
+                for there, link in self._next.get(node, ()):
+                    if there not in reached:
+                        reached[there] = reached[node] | ({link} if link in self._watched else set())
+                        further.append(there)
+            edge = further
+        return reached
+
+
+#: Flows whose names are kept with what was measured before; more would make that file large.
+_FEW_FLOWS = 64
+
+
 class Run:
     """One run and what can be read off it. Tables are read when first asked for."""
 
     def __init__(self, results: Tables, done: Done) -> None:
         self.results, self.done = results, done
         self.scenario = results.points[done.point].scenario
+        self._facts: Facts = getattr(results, "facts", None) or Facts(None)
+
+    def fact(self, name: str, measure: Callable[[], Any]) -> Any:
+        """What ``measure`` gives, which JSON can hold: measured once, then kept with the results."""
+        return self._facts.ask(f"{self.done.key} {self.done.digest}", name, measure)
 
     @cached_property
     def warmup_s(self) -> float:
@@ -162,6 +233,11 @@ class Run:
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
         return chosen
 
+    def arrived(self, flow: str) -> int:
+        """How many flows came during the run, warm-up included, of an entry whose flows come and go."""
+        table = self._table("completions")
+        return int(pc.sum(pc.equal(table["flow"].cast(pa.string()), flow)).as_py() or 0)
+
     def upload_s(self, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
         """Seconds that each upload took, of those that began and ended after the warm-up; of files over the first size and up to the second."""
         rows = self.table("tasks").select(["file_bytes", "start_ns", "end_ns"]).to_pylist()
@@ -211,16 +287,80 @@ class Run:
         after = series.at_s >= self.warmup_s
         return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
+    def depth_percentile(self, link: str, q: float) -> float:
+        """How many packets a packet leaves behind when it leaves this watched queue: that percentile; NaN if depths were not counted."""
+        counted = self._depths(link)
+        if counted is None:
+            return math.nan
+        depth, packets = counted
+        # The values in between of a sorted list in which each depth stands as often as it was counted.
+        place = q / 100 * (packets.sum() - 1)
+        ends = np.cumsum(packets)
+        low, high = (
+            float(depth[np.searchsorted(ends, at, side="right")]) for at in (math.floor(place), math.ceil(place))
+        )
+        return float(low + (high - low) * (place - math.floor(place)))
+
+    def mean_depth(self, link: str) -> float:
+        """The mean of the same."""
+        counted = self._depths(link)
+        return math.nan if counted is None else float(np.average(counted[0], weights=counted[1]))
+
+    def _depths(self, link: str) -> tuple[Array, Array] | None:
+        """Depths at dequeue and how many packets left so many behind, after the warm-up; ``None`` without any."""
+        if not self.scenario["measure"]["depths"]:
+            return None
+        rows = self._table("depths")
+        rows = rows.filter(pc.equal(rows["link"].cast(pa.string()), link))
+        return (rows["depth"].to_numpy(), rows["packets"].to_numpy()) if len(rows) else None
+
     def has_ring(self, link: str) -> bool:
         """True if something ever waited in the device ring of this link."""
         return bool(self.queue(link).ring_packets.any())
 
     def groups(self) -> list[str]:
         """The traffic entries whose flows carry data (TCP, UDP), in the experiment's order."""
-        return list(dict.fromkeys(self.data_flows["group"].to_pylist()))
+        return list(self.flow_counts())
+
+    def flow_counts(self) -> dict[str, int]:
+        """The traffic entries whose flows carry data, each with the number of its rows in the table `flows`."""
+
+        def count() -> dict[str, int]:
+            out: dict[str, int] = {}
+            for group in self.data_flows["group"].to_pylist():
+                out[str(group)] = out.get(str(group), 0) + 1
+            return out
+
+        counts: dict[str, int] = self.fact("flows", count)
+        return counts
+
+    def arrivals(self) -> dict[str, int]:
+        """The traffic entries whose flows come and go, each with the number of flows that came during the run, warm-up included."""
+
+        def count() -> dict[str, int]:
+            rows = self.flows.select(["flow", "group", "kind"]).to_pylist()
+            return {
+                str(row["group"]): self.arrived(str(row["flow"]))
+                for row in rows
+                if kinds.traffic(str(row["kind"])).arrivals
+            }
+
+        counts: dict[str, int] = self.fact("arrivals", count)
+        return counts
+
+    def has_pings(self) -> bool:
+        """Whether a ping was answered after the warm-up."""
+        return bool(self.fact("pings", lambda: len(self.ping_ms()) > 0))
 
     def classes(self) -> dict[str, list[str]]:
         """The flows that carry data by class: the traffic entry, and the control if the entry assigns several."""
+        classes: dict[str, list[str]]
+        few = sum(self.flow_counts().values()) <= _FEW_FLOWS
+        classes = self.fact("classes", lambda: self._classes) if few else self._classes
+        return classes
+
+    @cached_property
+    def _classes(self) -> dict[str, list[str]]:
         rows = self.data_flows.select(["flow", "group", "congestion"]).to_pylist()
         controls: dict[str, set[str]] = {}
         for row in rows:
@@ -232,6 +372,35 @@ class Run:
             out.setdefault(str(name), []).append(str(row["flow"]))
         return out
 
+    def come_and_go(self, flows: Sequence[str] | None = None) -> bool:
+        """Whether rows of the table `flows` stand for many flows that arrive and end: of these, or of all that carry data."""
+        rows = (
+            self.data_flows
+            if flows is None
+            else self.flows.filter(
+                pc.is_in(self.flows["flow"].cast(pa.string()), value_set=pa.array(flows, pa.string()))
+            )
+        )
+        return any(kinds.traffic(str(kind)).arrivals for kind in pc.unique(rows["kind"]).to_pylist())
+
+    def is_alike(self, group: str | None = None) -> bool:
+        """Whether the flows that carry data, of one traffic entry or of all, do the same over the same watched links."""
+        rows = self.data_flows if group is None else self.data_flows.filter(pc.equal(self.data_flows["group"], group))
+        does = [str(kind) for kind in pc.unique(rows["kind"]).to_pylist()]
+        if len(does) != 1 or kinds.traffic(does[0]).arrivals:
+            return False
+        ends = rows.select(["from", "to"]).group_by(["from", "to"], use_threads=False).aggregate([]).to_pylist()
+        return len({self.watched_on(one["from"], one["to"]) for one in ends}) <= 1
+
+    @cached_property
+    def _routes(self) -> Routes:
+        rows = self.links.select(["link", "from", "to", "watched"]).to_pylist()
+        return Routes(rows)
+
+    def watched_on(self, start: str, end: str) -> frozenset[str]:
+        """The watched links on a path with the fewest links between two nodes."""
+        return self._routes.watched(start, end)
+
     def goodput_of(self, flows: Sequence[str]) -> Array:
         """Payload delivered in order, Mbit/s, one value for each of these flows; see :meth:`goodput_mbit`."""
         rates = dict(zip(self.flows["flow"].to_pylist(), self.flows["goodput_bps"].to_pylist(), strict=True))
@@ -239,8 +408,10 @@ class Run:
 
     def watched(self) -> list[str]:
         """The links whose queue was sampled."""
-        rows = self.links.filter(self.links["watched"])
-        return [str(name) for name in rows["link"].to_pylist()]
+        names: list[str] = self.fact(
+            "watched", lambda: [str(name) for name in self.links.filter(self.links["watched"])["link"].to_pylist()]
+        )
+        return names
 
     def queue_delay_ms(self, link: str) -> Array:
         """How long a packet that arrived would wait in the discipline of a watched link, ms: one value a sample after the warm-up."""
@@ -276,18 +447,43 @@ class Run:
         return self.rate_of(self.flows.filter(pc.equal(self.flows["group"], group))["flow"].to_pylist())
 
     def rate_of(self, flows: Sequence[str] | None) -> tuple[Array, Array] | None:
-        """The same as :meth:`rate_series`, of these flows."""
-        series = self._table("flow_series").select(["at_ns", "flow", "received_bytes"])
+        """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
+        series = self._table("flow_series")
         if flows is not None:
             series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=pa.array(flows, pa.string())))
         if len(series) == 0:
             return None
-        total = series.group_by("at_ns", use_threads=False).aggregate([("received_bytes", "sum")]).sort_by("at_ns")
-        at = total["at_ns"].to_numpy() * 1e-9
-        mean = total["received_bytes_sum"].to_numpy() / pc.count_distinct(series["flow"].cast(pa.string())).as_py()
-        if len(at) < 2:
+        times, place = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
+        if len(times) < 2:
             return None
-        return at[1:], np.diff(mean) * 8e-6 / np.diff(at)
+        got, count = arrived_bytes(series)
+        at = times * 1e-9
+        return at[1:], np.diff(np.bincount(place, got, len(times)) / count) * 8e-6 / np.diff(at)
+
+    def throughput(self, link: str, bins: int = 200) -> tuple[Array, Array, Array | None] | None:
+        """What a watched link carried over time: edges of bins (s), Mbit/s in each, framing included, and what it could have carried.
+
+        Bins are at least 100 ms long, if the run is. ``None`` if the link was not sampled.
+        """
+        series = self._table("queue_series").select(["at_ns", "link", "sent_bytes"])
+        series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
+        if len(series) < 3:
+            return None
+        at, sent = series["at_ns"].to_numpy() * 1e-9, series["sent_bytes"].to_numpy().astype(np.float64)
+        step = max(1, -(-len(at) // bins), round(0.1 / float(np.median(np.diff(at)))) if len(at) > 40 else 1)
+        edges, bits = at[::step], np.diff(sent[::step]) * 8
+        capacity = self.core.capacity(link, [float(one) for one in edges])
+        could = None if capacity is None else np.array(capacity)
+        # A frame counts as sent at one end of its transmission, so that a bin may hold a frame that its neighbour carried.
+        if could is not None:
+            bits = _within(bits, could)
+        scale = 1e-6 / np.diff(edges)
+        return edges, bits * scale, None if could is None else could * scale
+
+    @cached_property
+    def core(self) -> _core.Scenario:
+        """The scenario as the laboratory reads it."""
+        return _core.Scenario.from_json(json.dumps(self.scenario))
 
     def total_rate_series(self) -> Array | None:
         """The goodput of all flows together after the warm-up, one value a sample, in Mbit/s a flow."""

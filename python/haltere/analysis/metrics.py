@@ -66,7 +66,21 @@ class Metric:
 
     def value(self, run: Run, part: str | None = None) -> float:
         """The metric of a run; NaN if the run has none or if it says nothing."""
-        return self.of(run, part) if self.applies is None or self.applies(run, part) else NAN
+        if self.applies is not None and not run.fact(
+            f"?{self.name} {part or ''}", lambda: bool(self.applies and self.applies(run, part))
+        ):
+            return NAN
+        return self.measure(run, part)
+
+    def measure(self, run: Run, part: str | None = None) -> float:
+        """The metric of a run, whether it says something or not; kept with the results, so that it is measured once."""
+
+        def measured() -> float | None:
+            value = self.of(run, part)
+            return value if math.isfinite(value) else None
+
+        known = run.fact(f"{self.name} {part or ''}", measured)
+        return NAN if known is None else float(known)
 
     @property
     def heading(self) -> str:
@@ -97,7 +111,10 @@ def _goodput(run: Run, group: str | None) -> float:
 
 
 def _goodput_flow(run: Run, of: str | None) -> float:
-    rates = run.goodput_mbit() if of is None else run.goodput_of(run.classes().get(of, []))
+    flows = None if of is None else run.classes().get(of, [])
+    if run.come_and_go(flows):
+        return NAN  # a row of such an entry is the sum of its flows
+    rates = run.goodput_mbit() if flows is None else run.goodput_of(flows)
     return float(rates.mean()) if len(rates) else NAN
 
 
@@ -109,13 +126,15 @@ def _share(run: Run, of: str | None) -> float:
 
 
 def _jain(run: Run, group: str | None) -> float:
+    if group is not None and group in run.arrivals():
+        return NAN  # the rates of flows that come and go are no shares of one link
     rates = run.goodput_mbit(group)
     return stats.jain(rates) if len(rates) else NAN
 
 
-def _shared(run: Run, group: str | None) -> bool:
-    """More than one flow."""
-    return len(run.goodput_mbit(group)) > 1
+def _alike(run: Run, group: str | None) -> bool:
+    """More than one flow, all of one kind that does not come and go, and all over the same watched links: only then are shares comparable."""
+    return len(run.goodput_mbit(group)) > 1 and run.is_alike(group)
 
 
 def _percentile(values: Array, q: float) -> float:
@@ -204,7 +223,7 @@ _ALL = (
     Metric("share", "part of all goodput that flows of one class got", "", _share, "neither", 1, "class",
            label="share", table="classes", column="share of all (%)", shown=("worlds",), percent=True),
     Metric("jain", "Jain's index over the flows' goodput", "", _jain, "higher", 4, "traffic",
-           label="Jain's index", table="traffic", judged=True, applies=_shared),
+           label="Jain's index", table="traffic", judged=True, applies=_alike),
     Metric("ping_p50", "median ping round-trip time", "ms", _ping(50), "lower", 1,
            label="ping: median", table="ping", column="p50", key="p50", judged=True),
     Metric("ping_p95", "95th percentile of the ping round-trip times", "ms", _ping(95), "lower", 1,
@@ -226,6 +245,12 @@ _ALL = (
            "lower", 4, "link", label="dropped", shown=("worlds",), percent=True),
     Metric("mark_rate", "part of the packets that the queue marked", "", _link(lambda run, link: run.link(link)["mark_rate"]),
            "neither", 4, "link", label="marked", shown=("worlds",), percent=True, rare=True),
+    Metric("depth", "mean number of packets that a packet leaves behind in the queue", "packets", _link(Run.mean_depth), "lower", 2,
+           "link", label="depth at dequeue: mean", shown=_ONLY_ASKED),
+    Metric("depth_p50", "median of the same", "packets", _link(lambda run, link: run.depth_percentile(link, 50)), "lower", 1,
+           "link", label="depth at dequeue: median", shown=_ONLY_ASKED),
+    Metric("depth_p95", "95th percentile of the same", "packets", _link(lambda run, link: run.depth_percentile(link, 95)), "lower", 1,
+           "link", label="depth at dequeue: 95th percentile", shown=_ONLY_ASKED),
     Metric("wait", "mean time that a packet waits in the queue", "ms", _link(_wait), "lower", 1, "link", shown=_ONLY_ASKED),
     Metric("fct_p50", "median flow completion time", "ms", _completion("fct_ns", 50, 1e-6), "lower", 3, "completion",
            table="completions", column="FCT p50 (ms)", key="fct_ms_p50", shown=_ONLY_ASKED),
@@ -285,8 +310,8 @@ def named(run: Run, name: str) -> float:
 
 def mean_of(runs: Sequence[Run], one: Metric | str, part: str | None = None) -> Mean | None:
     """The mean of a metric over those runs that have it, for a summary; ``None`` if none has."""
-    of = (METRICS[one] if isinstance(one, str) else one).of
-    values = [value for value in (of(run, part) for run in runs) if not math.isnan(value)]
+    measure = (METRICS[one] if isinstance(one, str) else one).measure
+    values = [value for value in (measure(run, part) for run in runs) if not math.isnan(value)]
     return stats.mean(values) if values else None
 
 

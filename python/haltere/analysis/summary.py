@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from ..runs.records import Done, Point
 from . import metrics
+from .facts import Facts
 from .measures import Run, Tables, by_point
 from .stats import Mean
 
-__all__ = ["record", "summary"]
+__all__ = ["facts_of", "record", "summary"]
 
 
 def record(value: Mean | None) -> dict[str, Any] | None:
@@ -28,16 +31,39 @@ def summary(results: Tables) -> list[dict[str, Any]]:
     Goodput in Mbit/s of all flows of a traffic entry together, Jain's index over its flows, ping round-trip times in ms, mean
     queue in packets, utilisation of a link from 0 to 1, drops in packets.
     """
-    return [
-        {"point": point.index, "labels": dict(point.labels), **_point(runs)} for point, runs in by_point(results)
-    ]  # fmt: skip
+    out = [{"point": point.index, "labels": dict(point.labels), **_point(runs)} for point, runs in by_point(results)]
+    if (facts := getattr(results, "facts", None)) is not None:
+        facts.save()
+    return out
+
+
+def facts_of(point: Point, done: Done, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """What a summary reads off a run, from the tables as it was made with: ``done`` says which run, ``point`` of what."""
+    made = _Made(point, done, tables)
+    _point([Run(made, done)])
+    return made.facts.of(f"{done.key} {done.digest}")
+
+
+class _Made:
+    """A run whose tables are in memory."""
+
+    def __init__(self, point: Point, done: Done, tables: Mapping[str, Any]) -> None:
+        self.points, self.runs, self.facts = [point] * (done.point + 1), [done], Facts(None)
+        self._tables = tables
+
+    def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
+        """The table of that name."""
+        return pa.table(self._tables[name])
 
 
 def _point(runs: Sequence[Run]) -> dict[str, Any]:
     first = runs[0]
-    groups = {one: {"flows": len(first.goodput_mbit(one)), **_means(runs, "traffic", one)} for one in first.groups()}
+    groups = {
+        one: {"flows": _flows(runs, one, count), **_means(runs, "traffic", one)}
+        for one, count in first.flow_counts().items()
+    }
     out: dict[str, Any] = {"traffic": groups, "links": {one: _means(runs, "links", one) for one in first.watched()}}
-    if len(first.ping_ms()):
+    if first.has_pings():
         out["ping_ms"] = _means(runs, "ping", None)
     completed = {group: _completions(runs, group) for group in groups}
     if any(completed.values()):
@@ -53,15 +79,33 @@ def _means(runs: Sequence[Run], table: str, part: str | None) -> dict[str, Any]:
     return {one.key or one.name: record(metrics.mean_of(runs, one, part)) for one in metrics.in_table(table)}
 
 
+def _flows(runs: Sequence[Run], group: str, count: int) -> int:
+    """The flows of a traffic entry; of flows that come and go those of a run, on average."""
+    came = [run.arrivals().get(group) for run in runs]
+    known = [one for one in came if one is not None]
+    return round(sum(known) / len(known)) if known else count
+
+
 def _completions(runs: Sequence[Run], group: str) -> dict[str, dict[str, Any]]:
-    """By size of the flows: their number and those that did not end, times in ms and slowdown as percentiles."""
+    """By size of the flows: their number in a run on average, those of all runs that did not end, times in ms and slowdown as percentiles."""
     out: dict[str, dict[str, Any]] = {}
-    for name, sizes in metrics.SIZES.items():
-        slow = [run.completion(group, "slowdown", sizes) for run in runs]
-        if any(len(values) for values in slow):
+    for name in metrics.SIZES:
+        counts = [_ended(run, group, name) for run in runs]
+        if any(flows for flows, _ in counts):
             out[name] = {
-                "flows": round(float(np.mean([len(values) for values in slow]))),
-                "unfinished": int(sum(np.isnan(values).sum() for values in slow)),
+                "flows": round(float(np.mean([flows for flows, _ in counts]))),
+                "unfinished": sum(unfinished for _, unfinished in counts),
                 **_means(runs, "completions", f"{group}/{name}"),
             }
     return out
+
+
+def _ended(run: Run, group: str, size: str) -> tuple[int, int]:
+    """How many flows of that size came, and how many of them did not end."""
+
+    def count() -> list[int]:
+        slow = run.completion(group, "slowdown", metrics.SIZES[size])
+        return [len(slow), int(np.isnan(slow).sum())]
+
+    flows, unfinished = run.fact(f"ended {group}/{size}", count)
+    return int(flows), int(unfinished)

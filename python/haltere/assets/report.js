@@ -1,5 +1,5 @@
 // What a report does by itself: figures that can be zoomed and read off, tables that can be sorted, and downloads. No network.
-// A figure's data is the JSON beside it, as haltere.report.charts wrote it; uPlot gives axes, zoom and cursor, and this file draws what is in them.
+// A figure's data is the JSON beside it, as haltere.report.charts wrote it. ECharts draws it, on a canvas for the page and as SVG for export.
 "use strict";
 const $ = (tag, attributes = {}, ...inside) => {
   const one = document.createElement(tag);
@@ -77,20 +77,41 @@ function table(one) {
   one.closest(".block").querySelector(".tools").append(get);
 }
 
-// -- panels -------------------------------------------------------------------------------------------------------------------------
+// -- from the data of a figure to ECharts ------------------------------------------------------------------------------------------
+
+const PAPER = { ink: "#1d2127", soft: "#5b6470", line: "#e3e6ea", page: "#ffffff", dark: false };
+const screenTheme = () => ({ ink: css("--ink"), soft: css("--soft"), line: css("--line"), page: css("--page"), dark: dark.matches });
 
 // Dark inks are lightened on a dark page: they were chosen for paper.
-function tone(colour) {
-  if (!dark.matches) return colour;
+function tone(colour, isDark) {
+  if (!isDark) return colour;
   const [r, g, b] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)), light = (0.3 * r + 0.59 * g + 0.11 * b) / 255;
   const mix = light < 0.2 ? 0.8 : light < 0.45 ? 0.35 : 0;
   return `rgb(${[r, g, b].map((c) => Math.round(c + (255 - c) * mix)).join(" ")})`;
 }
 
+// Places of the marks of an axis: round numbers, about one every so many pixels.
+function ticks(low, high, isLog, room) {
+  if (!(high > low)) return [low];
+  if (isLog) {
+    const out = [];
+    for (const marks of [[1], [1, 2, 5], [1, 2, 3, 4, 5, 6, 7, 8, 9]]) {
+      out.length = 0;
+      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) for (const m of marks) { const v = +(m * 10 ** e).toPrecision(12); if (v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9)) out.push(v); }
+      if (out.length >= 3) break;
+    }
+    const most = Math.max(2, Math.floor(room)), skip = Math.ceil(out.length / most);
+    return out.length < 2 ? ticks(low, high, false, room) : out.filter((_, i) => i % skip === 0);
+  }
+  const raw = (high - low) / Math.max(1, room), power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 2.5, 5, 10].find((m) => m * power >= raw * (1 - 1e-9)) * power, out = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) out.push(+(i * step).toPrecision(12));
+  return out;
+}
+
 const lows = (s) => s.lo || (s.kind === "bars" ? s.y.map((y, i) => Math.min(y, s.base[i])) : s.y);
 const highs = (s) => s.hi || s.y;
 
-// The range of y over what is shown of x; the print's own where all is shown.
+// The range of y over what is shown of x; the print's own if all is shown.
 function rangeY(panel, hidden, [from, to]) {
   const whole = from <= panel.x.min && to >= panel.x.max, off = panel.series.some((s) => hidden.has(s.name));
   if (whole && !off) return [panel.y.min, panel.y.max];
@@ -98,213 +119,296 @@ function rangeY(panel, hidden, [from, to]) {
   for (const s of panel.series) {
     if (hidden.has(s.name)) continue;
     const [lo, hi] = [lows(s), highs(s)];
-    s.x.forEach((x, i) => { if (x >= from && x <= to && lo[i] != null) { low = Math.min(low, lo[i]); high = Math.max(high, hi[i]); } });
+    s.x.forEach((x, i) => { if (x >= from && x <= to && lo[i] != null && !(panel.y.log && lo[i] <= 0)) { low = Math.min(low, lo[i]); high = Math.max(high, hi[i]); } });
   }
   if (!(low <= high)) return [panel.y.min, panel.y.max];
   const rim = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   return panel.y.log ? [low / 1.2, high * 1.2] : [low >= 0 && low - rim < 0 ? 0 : low - rim, high + rim];
 }
 
-const SIGNS = {
-  s: (c, r) => c.rect(-r, -r, 2 * r, 2 * r),
-  D: (c, r) => { c.moveTo(0, -r * 1.3); c.lineTo(r * 1.3, 0); c.lineTo(0, r * 1.3); c.lineTo(-r * 1.3, 0); c.closePath(); },
-  "^": (c, r) => { c.moveTo(0, -r * 1.2); c.lineTo(r * 1.1, r); c.lineTo(-r * 1.1, r); c.closePath(); },
-  x: (c, r) => { c.moveTo(-r, -r); c.lineTo(r, r); c.moveTo(r, -r); c.lineTo(-r, r); },
-  o: (c, r) => c.arc(0, 0, r, 0, 7),
-};
+const SIGNS = { s: "rect", D: "diamond", "^": "triangle", o: "circle", ".": "circle", x: "path://M0,0L10,10M10,0L0,10", "+": "path://M5,0L5,10M0,5L10,5" };
+const ELLIPSIS = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
-function drawSeries(c, u, s) {
-  const px = (v) => u.valToPos(v, "x", true), py = (v) => u.valToPos(v, "y", true), k = devicePixelRatio;
-  const colour = tone(s.colour), bottom = u.bbox.top + u.bbox.height;
-  c.strokeStyle = c.fillStyle = colour;
-  c.lineWidth = (s.width && s.kind !== "bars" ? Math.max(s.width, 1) : 1.2) * k;
-  c.setLineDash(s.dash ? [5 * k, 4 * k] : []);
-  c.beginPath();
-  if (s.kind === "bars") {
-    s.x.forEach((x, i) => {
-      if (s.y[i] == null) return;
-      const [a, b] = [px(x - s.width / 2), px(x + s.width / 2)], top = py(s.y[i]), base = u.scales.y.distr === 3 ? bottom : py(s.base[i]);
-      c.rect(Math.min(a, b), Math.min(top, base), Math.abs(b - a), Math.abs(base - top));
-    });
-    c.globalAlpha = 0.85;
-    c.fill();
-  } else if (s.kind === "area") {
-    const kept = s.x.map((_, i) => i).filter((i) => s.lo[i] != null);
-    kept.forEach((i, j) => (j ? c.lineTo(px(s.x[i]), py(s.hi[i])) : c.moveTo(px(s.x[i]), py(s.hi[i]))));
-    kept.reverse().forEach((i) => c.lineTo(px(s.x[i]), py(s.lo[i])));
-    c.globalAlpha = s.alpha || 0.2;
-    c.fill();
-  } else if (s.kind === "whiskers") {
-    s.x.forEach((x, i) => {
-      const [at, lo, hi] = [px(x), py(s.lo[i]), py(s.hi[i])], w = 3 * k;
-      c.moveTo(at, lo); c.lineTo(at, hi);
-      for (const end of [lo, hi]) { c.moveTo(at - w, end); c.lineTo(at + w, end); }
-    });
-    c.stroke();
-  } else if (s.kind !== "points") {
-    let pen = false, before = 0;
-    s.x.forEach((x, i) => {
-      if (s.y[i] == null) { pen = false; return; }
-      const [at, up] = [px(x), py(s.y[i])];
-      if (!pen) c.moveTo(at, up);
-      else { if (s.kind === "step") c.lineTo(at, before); c.lineTo(at, up); }
-      pen = true; before = up;
-    });
-    if (s.width !== 0) c.stroke();
-    if (s.fill) { c.globalAlpha = 0.12; c.fill(); }
-  }
-  c.globalAlpha = 1;
-  c.setLineDash([]);
-  if (s.kind === "points" || s.sign) signs(c, s, px, py, k);
-}
-
-function signs(c, s, px, py, k) {
-  const sign = SIGNS[s.sign] || SIGNS.o;
-  s.x.forEach((x, i) => {
-    if (s.y[i] == null) return;
-    c.save(); c.translate(px(x), py(s.y[i])); c.beginPath(); sign(c, 3.1 * k);
-    if (s.hollow) { c.fillStyle = css("--page"); c.fill(); }
-    s.hollow || s.sign === "x" ? c.stroke() : c.fill();
-    c.restore();
+// One series of the figure as one of ECharts.
+function drawn(s, i, panel, theme) {
+  const colour = tone(s.colour, theme.dark), one = { name: s.name, xAxisIndex: i, yAxisIndex: i, animation: false, silent: true, clip: true, emphasis: { disabled: true } };
+  const stroke = { color: colour, width: s.width && s.kind !== "bars" ? Math.max(s.width, 1) : 1.2, type: s.dash ? [5, 4] : "solid" };
+  const shape = (data, renderItem, z = 2) => ({ ...one, type: "custom", data, renderItem, encode: { x: 0, y: data.length ? data[0].map((_, j) => j).slice(1) : 1 }, z });
+  if (s.kind === "bars") return shape(s.x.map((x, j) => [x, s.y[j], s.base[j]]), (params, api) => {
+    if (!isFinite(api.value(1))) return null;
+    const [x, y, base] = [api.value(0), api.value(1), api.value(2)], [left, top] = api.coord([x - s.width / 2, y]), right = api.coord([x + s.width / 2, y])[0];
+    const area = params.coordSys, bottom = panel.y.log && base <= 0 ? area.y + area.height : api.coord([x, base])[1];
+    return { type: "rect", shape: { x: Math.min(left, right), y: Math.min(top, bottom), width: Math.abs(right - left), height: Math.abs(bottom - top) }, style: { fill: colour, opacity: 0.85 } };
   });
+  if (s.kind === "area") {
+    const kept = s.x.map((_, j) => j).filter((j) => s.lo[j] != null);
+    return shape(kept.map((j) => [s.x[j], s.lo[j], s.hi[j]]), (params, api) => {
+      if (params.dataIndex) return null;
+      const up = kept.map((j) => api.coord([s.x[j], s.hi[j]])), down = kept.map((j) => api.coord([s.x[j], s.lo[j]])).reverse();
+      return { type: "polygon", shape: { points: [...up, ...down] }, style: { fill: colour, opacity: s.alpha || 0.2 } };
+    }, 1);
+  }
+  if (s.kind === "whiskers") return shape(s.x.map((x, j) => [x, s.lo[j], s.hi[j]]), (_, api) => {
+    const [x, lo] = api.coord([api.value(0), api.value(1)]), hi = api.coord([api.value(0), api.value(2)])[1], line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colour, lineWidth: 1.2 } });
+    return { type: "group", children: [line(x, lo, x, hi), line(x - 3, lo, x + 3, lo), line(x - 3, hi, x + 3, hi)] };
+  }, 4);
+  if (s.fill) return shape(s.x.map((x, j) => [x, s.y[j]]), (params, api) => (params.dataIndex ? null : {
+    type: "polygon", shape: { points: s.x.map((x, j) => api.coord([x, s.y[j]])) }, style: { fill: colour, opacity: 0.12, ...(s.width ? { stroke: colour, lineWidth: s.width, strokeOpacity: 1 } : {}) },
+  }), 1);
+  const hollow = s.hollow ? { color: theme.page, borderColor: colour, borderWidth: 1.2 } : { color: colour, ...("x+".includes(s.sign || "?") ? { borderColor: colour, borderWidth: 1.2 } : {}) };
+  const isPoints = s.kind === "points";
+  return {
+    ...one, type: "line", data: s.x.map((x, j) => [x, s.y[j]]), step: s.kind === "step" ? "end" : false, z: isPoints ? 5 : 3, connectNulls: false,
+    lineStyle: isPoints || s.width === 0 ? { width: 0, opacity: 0 } : stroke, showSymbol: isPoints || !!s.sign, symbol: SIGNS[s.sign] || "circle", symbolSize: 6.5, itemStyle: hollow, color: colour,
+  };
 }
 
-function draw(u, panel, hidden) {
-  const c = u.ctx, { left, top, width, height } = u.bbox, k = devicePixelRatio;
-  c.save(); c.beginPath(); c.rect(left, top, width, height); c.clip();
-  for (const s of panel.series) if (!hidden.has(s.name)) drawSeries(c, u, s);
-  for (const rule of panel.rules) {
-    if (hidden.has(rule.name)) continue;
-    const at = u.valToPos(rule.at, rule.axis, true);
-    c.strokeStyle = tone(rule.colour); c.lineWidth = k; c.setLineDash([4 * k, 3 * k]); c.beginPath();
-    if (rule.axis === "x") { c.moveTo(at, top); c.lineTo(at, top + height); } else { c.moveTo(left, at); c.lineTo(left + width, at); }
-    c.stroke(); c.setLineDash([]);
+// Lines across a panel, texts in it, and the cells of a heat map.
+function extras(panel, i, theme) {
+  const one = { xAxisIndex: i, yAxisIndex: i, type: "custom", silent: true, animation: false, clip: true, emphasis: { disabled: true } };
+  const out = panel.rules.map((rule) => ({ ...one, name: rule.name, z: 4, data: [rule.axis === "x" ? [rule.at, panel.y.min] : [panel.x.min, rule.at]], renderItem: (params, api) => {
+    const area = params.coordSys, [x, y] = api.coord(rule.axis === "x" ? [rule.at, panel.y.min] : [panel.x.min, rule.at]);
+    const shape = rule.axis === "x" ? { x1: x, x2: x, y1: area.y, y2: area.y + area.height } : { x1: area.x, x2: area.x + area.width, y1: y, y2: y };
+    return { type: "line", shape, style: { stroke: tone(rule.colour, theme.dark), lineWidth: 1, lineDash: [4, 3] } };
+  } }));
+  const texts = panel.texts.map(([x, y, text]) => [x, y, text]);
+  if (texts.length) out.push({ ...one, z: 6, data: texts.map(([x, y]) => [x, y]), renderItem: (params, api) => { const [x, y] = api.coord(texts[params.dataIndex]); return { type: "text", style: { x, y, text: texts[params.dataIndex][2], fill: theme.ink, font: "11px system-ui, sans-serif", verticalAlign: "bottom" } }; } });
+  if (panel.heat) {
+    const { rows, columns, texts: words, colours, inks } = panel.heat, cells = rows.flatMap((_, a) => columns.map((_, b) => [b, a]));
+    out.push({ ...one, data: cells, renderItem: (params, api) => {
+      const [b, a] = cells[params.dataIndex], [x, y] = api.coord([b - 0.5, a - 0.5]), [x2, y2] = api.coord([b + 0.5, a + 0.5]), w = Math.abs(x2 - x) - 2, h = Math.abs(y2 - y) - 2;
+      const children = [{ type: "rect", shape: { x: Math.min(x, x2) + 1, y: Math.min(y, y2) + 1, width: w, height: h, r: 3 }, style: { fill: colours[a][b] || "transparent" } }];
+      if (words[a][b]) children.push({ type: "text", style: { x: (x + x2) / 2, y: (y + y2) / 2, text: words[a][b], fill: inks[a][b] || theme.ink, font: "12px system-ui, sans-serif", align: "center", verticalAlign: "middle" } });
+      return { type: "group", children };
+    } });
   }
-  c.fillStyle = css("--ink"); c.font = `${10.5 * k}px system-ui, sans-serif`;
-  for (const [x, y, text] of panel.texts) c.fillText(text, u.valToPos(x, "x", true), u.valToPos(y, "y", true));
-  c.restore();
+  return out;
+}
+
+const HEAD = 27, GAP = 16;
+const LETTER = 6.3;
+
+function axis(which, of, range, i, room, theme, base) {
+  const marks = of.ticks ? of.ticks.map(([v]) => v) : ticks(range[0], range[1], of.log, room / (which === "x" ? 78 : 38));
+  const names = new Map(of.ticks || []), longest = Math.max(0, ...[...names.values()].map((text) => text.length));
+  const rotate = which === "x" && longest * LETTER > room / Math.max(1, names.size) ? 32 : 0;
+  return {
+    gridIndex: i, type: of.log ? "log" : "value", min: range[0], max: range[1], inverse: of.reversed, scale: true, animation: false,
+    name: base.named ? of.label : "", nameLocation: "middle", nameGap: base.gap, nameTextStyle: { color: theme.soft, fontSize: 12 },
+    axisLine: { show: true, onZero: false, lineStyle: { color: theme.line } },
+    axisTick: { show: !of.ticks, customValues: marks, lineStyle: { color: theme.line } },
+    axisLabel: { show: base.labelled, customValues: marks, color: theme.soft, fontSize: 11, rotate, hideOverlap: !of.ticks, formatter: (v) => (of.ticks ? ELLIPSIS(String(names.get(+(+v).toPrecision(12)) ?? names.get(v) ?? ""), rotate ? base.letters : 60) : show(v)) },
+    splitLine: { show: !of.ticks, lineStyle: { color: theme.line } },
+    axisPointer: { show: which === "x", snap: false, label: { show: false }, lineStyle: { color: theme.soft, type: [3, 3] } },
+  };
+}
+
+// Where the panels stand, in pixels.
+function placed(spec, width) {
+  const columns = width < 620 ? 1 : spec.columns, rows = Math.ceil(spec.panels.length / columns), places = [];
+  const tall = (panel) => (panel.heat ? Math.max(60, 30 * panel.heat.rows.length) : spec.height || (spec.panels.length > 1 ? 190 : 270));
+  let top = 0;
+  for (let r = 0; r < rows; r++) {
+    const row = spec.panels.slice(r * columns, (r + 1) * columns), each = width / columns, last = r === rows - 1;
+    const heads = row.some((p) => p.title) ? HEAD : 8, tallest = Math.max(...row.map(tall));
+    let foot = 0;
+    row.forEach((panel, c) => {
+      const names = (panel.x.ticks || []).map(([, text]) => text.length), longest = Math.max(0, ...names);
+      const side = panel.y.ticks ? Math.min(150, 14 + Math.max(...panel.y.ticks.map(([, text]) => text.length)) * LETTER) + (panel.y.label ? 18 : 0) : panel.y.label ? 62 : 46;
+      const w = Math.max(60, each - side - (c === columns - 1 ? 14 : GAP + 8)), rotated = longest * LETTER > w / Math.max(1, names.length);
+      const labels = rotated ? Math.min(110, 14 + Math.min(longest, 28) * 3.4) : 20, below = labels + (panel.x.label ? 20 : 0) + 4;
+      foot = Math.max(foot, below);
+      places.push({ left: c * each + side, top: top + heads, width: w, height: tallest, side, labels });
+    });
+    top += heads + tallest + foot + (last ? 0 : GAP - 6);
+  }
+  return { places, height: top };
+}
+
+// The whole figure as ECharts takes it.
+function option(figure, theme, width, headroom = 0) {
+  const { spec, hidden, ranges } = figure, { places, height } = placed(spec, width), series = [], x = [], y = [], titles = [];
+  spec.panels.forEach((panel, i) => {
+    const place = places[i], [rx, ry] = ranges[i];
+    x.push(axis("x", panel.x, rx, i, place.width, theme, { named: true, labelled: true, gap: place.labels + 4, letters: Math.min(28, Math.floor((place.side + place.width / Math.max(2, 2 * (panel.x.ticks || []).length)) / 5)) }));
+    y.push(axis("y", panel.y, ry, i, place.height, theme, { named: true, labelled: true, gap: place.side - 18 }));
+    if (panel.title) titles.push({ text: panel.title, left: place.left, top: place.top - HEAD + 6 + headroom, padding: 0, textStyle: { color: theme.ink, fontSize: 13, fontWeight: 600, width: place.width, overflow: "truncate" } });
+    for (const s of panel.series) if (!hidden.has(s.name)) series.push(drawn(s, i, panel, theme));
+    for (const s of extras(panel, i, theme)) if (!hidden.has(s.name) || !s.name) series.push(s);
+  });
+  const grid = places.map(({ left, top, width: w, height: h }) => ({ left, top: top + headroom, width: w, height: h, containLabel: false, outerBoundsMode: "none" }));
+  return { height: height + headroom, option: { animation: false, textStyle: { fontFamily: "system-ui, sans-serif" }, backgroundColor: "transparent", grid, xAxis: x, yAxis: y, title: titles, series } };
 }
 
 // -- reading off --------------------------------------------------------------------------------------------------------------------
 
-// The place in the series that is meant at this x: the last one for steps, the nearest for the rest, nothing that is far away.
-function at(u, s, left, top) {
-  let best = -1, least = Infinity;
-  const flat = s.kind === "path" || s.kind === "points";
-  s.x.forEach((x, i) => {
-    if ((s.y || s.lo)[i] == null) return;
-    const dx = u.valToPos(x, "x") - left;
-    if (s.kind === "step" && dx > 1) return;
-    const far = flat ? Math.hypot(dx, u.valToPos(s.y[i], "y") - top) : Math.abs(dx);
-    if (far <= least) { least = far; best = i; }
-  });
-  const reach = flat ? 45 : s.kind === "bars" ? Math.max(14, Math.abs(u.valToPos(s.width, "x") - u.valToPos(0, "x"))) : s.kind === "step" ? Infinity : 60;
-  return least <= reach ? best : -1;
+const nearest = (values, v, known = () => true) => {
+  let best = -1;
+  values.forEach((one, i) => { if (known(i) && (best < 0 || Math.abs(one - v) < Math.abs(values[best] - v))) best = i; });
+  return best;
+};
+
+// What a band has at this x: its own value there, or the one between its neighbours.
+function bandAt(s, x, near) {
+  const i = nearest(s.x, x, (j) => s.lo[j] != null);
+  if (i < 0) return null;
+  if (Math.abs(s.x[i] - x) <= near) return [s.lo[i], s.hi[i]];
+  if (s.kind === "whiskers") return null;
+  const j = s.x[i] < x ? i + 1 : i - 1;
+  if (j < 0 || j >= s.x.length || s.lo[j] == null) return null;
+  const part = (x - s.x[i]) / (s.x[j] - s.x[i]);
+  return [s.lo[i] + part * (s.lo[j] - s.lo[i]), s.hi[i] + part * (s.hi[j] - s.hi[i])];
 }
 
-function tip(u, panel, hidden, box, shared) {
-  const { left, top } = u.cursor;
-  box.hidden = !(left >= 0 && top != null);
-  if (box.hidden) return;
-  const read = new Map();
-  let x = u.posToVal(left, "x");
-  for (const s of panel.series) {
-    if (hidden.has(s.name)) continue;
-    const i = at(u, s, left, top);
-    if (i < 0) continue;
-    const row = read.get(s.name) || { colour: s.colour };
-    if (s.lo) { row.lo = s.lo[i]; row.hi = s.hi[i]; } else { row.y = s.y[i]; row.colour = s.colour; row.x = s.x[i]; if (s.kind !== "step") x = s.x[i]; }
-    read.set(s.name, row);
+// What a panel shows at x: a row a name, with its value there and the interval of that same place. Axes with names give all of one name.
+// The place is that of the nearest point within reach; other names are read only if they have a point as good as there.
+function read(panel, hidden, x, reach, beside) {
+  const rows = new Map(), shown = panel.series.filter((s) => !hidden.has(s.name)), near = Math.abs(panel.x.max - panel.x.min) * 1e-6;
+  const tick = panel.x.ticks && panel.x.ticks[nearest(panel.x.ticks.map(([v]) => v), x)];
+  const belongs = (at) => !tick || nearest(panel.x.ticks.map(([v]) => v), at) === panel.x.ticks.indexOf(tick);
+  let anchor = tick ? tick[0] : x;
+  if (!tick) {
+    const all = shown.filter((s) => !["area", "whiskers", "step"].includes(s.kind)).map((s) => s.x[nearest(s.x, x, (i) => s.y[i] != null)]).filter((v) => v != null);
+    if (all.length) anchor = all[nearest(all, x)];
+    if (all.length && Math.abs(anchor - x) > reach) return { head: "", rows: [] };
   }
-  const ticks = panel.x.ticks && panel.x.ticks.reduce((a, b) => (Math.abs(b[0] - x) < Math.abs(a[0] - x) ? b : a));
-  const label = panel.x.label || shared || "x";
-  const head = ticks ? ticks[1] : `${label.replace(/\s*\([^()]*\)\s*$/, "")} ${show(x)} ${/\)\s*$/.test(label) ? unit(label) : ""}`;
-  const rows = [...read].sort((a, b) => (b[1].y ?? b[1].hi) - (a[1].y ?? a[1].hi)), most = 14;
-  const line = ([name, r]) => {
+  for (const s of shown) {
+    if (s.kind === "area" || s.kind === "whiskers" || s.fill) continue;
+    let i = nearest(s.x, tick ? tick[0] : anchor, (j) => s.y[j] != null && belongs(s.x[j]));
+    if (s.kind === "step" && !tick) { i = -1; s.x.forEach((v, j) => { if (v <= x && s.y[j] != null) i = j; }); }
+    if (i < 0 || (!tick && s.kind !== "step" && Math.abs(s.x[i] - anchor) > beside)) continue;
+    const band = shown.filter((o) => (o.kind === "area" || o.kind === "whiskers") && o.name === s.name).map((o) => bandAt(o, s.x[i], near)).find(Boolean);
+    const other = !tick && s.kind !== "step" && Math.abs(s.x[i] - anchor) > near ? s.x[i] : null;
+    rows.set(s.name, { name: s.name, colour: s.colour, y: s.y[i], lo: band?.[0], hi: band?.[1], x: other });
+  }
+  for (const s of shown) {
+    if ((s.kind !== "area" && s.kind !== "whiskers") || shown.some((o) => o.y && o.name === s.name)) continue;
+    const i = nearest(s.x, anchor, (j) => belongs(s.x[j])), band = i < 0 ? null : bandAt(s, tick ? s.x[i] : anchor, near);
+    if (band) rows.set(s.name, { name: s.name, colour: s.colour, y: null, lo: band[0], hi: band[1], x: null });
+  }
+  const label = panel.x.label || "x", known = shown.some((s) => s.kind !== "step");
+  const head = tick ? String(tick[1]) : `${label.replace(/\s*\([^()]*\)\s*$/, "")} ${show(known ? anchor : x)} ${/\)\s*$/.test(label) ? unit(label) : ""}`.trim();
+  return { head, rows: [...rows.values()].sort((a, b) => (b.y ?? b.hi) - (a.y ?? a.hi)) };
+}
+
+function readHeat(panel, x, y) {
+  const { rows, columns, texts, values } = panel.heat, [a, b] = [Math.round(y), Math.round(x)];
+  if (values[a]?.[b] === undefined) return null;
+  return { head: `${panel.y.label || ""} ${rows[a]}, ${panel.x.label || ""} ${columns[b]}`.trim(), rows: [{ name: panel.title || "value", colour: panel.heat.colours[a][b] || "#888888", y: values[a][b], text: texts[a][b] }] };
+}
+
+// The box beside the mouse: the rows of the panel under it, and of panels that share its axis.
+function tip(found, isDark) {
+  const line = (r, label) => {
     const band = r.lo == null ? "" : ` [${show(r.lo)}, ${show(r.hi)}]`;
-    return $("tr", {}, $("td", {}, $("i", { style: `background:${tone(r.colour)}` }), name || panel.y.label), $("td", {}, `${r.y == null ? "" : show(r.y)}${band}`));
+    return $("tr", {}, $("td", {}, $("i", { style: `background:${tone(r.colour, isDark)}` }), r.name || label), $("td", {}, `${r.y == null ? "" : show(r.y)}${band}${r.x == null ? "" : ` at ${show(r.x)}`}`));
   };
-  const more = rows.length > most ? [$("tr", {}, $("td", {}, `and ${rows.length - most} more`))] : [];
-  box.hidden = !rows.length;
-  box.replaceChildren($("b", {}, head, unit(panel.y.label) ? ` · ${unit(panel.y.label)}` : ""), $("table", {}, ...rows.slice(0, most).map(line), ...more));
-  const right = left > u.over.clientWidth / 2, edge = u.over.offsetLeft + left;
-  box.style.left = right ? "auto" : `${edge + 14}px`;
-  box.style.right = right ? `${box.parentNode.clientWidth - edge + 14}px` : "auto";
-  box.style.top = `${u.over.offsetTop + 6 + (box.parentNode.querySelector("h4")?.offsetHeight || 0)}px`;
+  const most = 14, box = $("div", { className: "tip" });
+  for (const { head, rows, label } of found) {
+    const more = rows.length > most ? [$("tr", {}, $("td", {}, `and ${rows.length - most} more`))] : [];
+    box.append($("b", {}, head, unit(label) ? ` · ${unit(label)}` : ""), $("table", {}, ...rows.slice(0, most).map((r) => line(r, label)), ...more));
+  }
+  return box;
 }
 
 // -- figures ------------------------------------------------------------------------------------------------------------------------
 
-function axis(which, of, width) {
-  const told = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 4 }, font: "11px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: of.label || undefined, labelSize: of.label ? 20 : 0, gap: 4 };
-  told.size = which === "x" ? 28 : 50;
-  told.values = (_, splits) => splits.map((v) => (v == null ? "" : show(v)));
-  if (of.log) {
-    // Lines at 1 to 9 times a power of ten; numbers at 1, 2 and 5, or at all where the axis is short.
-    told.splits = (_u, _i, low, high) => {
-      const out = [];
-      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) for (let m = 1; m < 10; m++) { const v = m * 10 ** e; if (v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9)) out.push(+v.toPrecision(12)); }
-      return out.length > 1 ? out : [low, high];
-    };
-    const round = (v) => [1, 2, 5].some((m) => Math.abs(v / 10 ** Math.floor(Math.log10(v) + 1e-9) - m) < 1e-6);
-    told.filter = (_, splits) => { const few = splits.filter(round).length < 3; return splits.map((v) => (few || round(v) ? v : null)); };
-  }
-  if (of.ticks) {
-    const texts = of.ticks.map(([, text]) => text), longest = Math.max(...texts.map((text) => text.length));
-    told.splits = () => of.ticks.map(([v]) => v);
-    told.values = (_, splits) => splits.map((v) => (of.ticks.find(([x]) => x === v) || ["", ""])[1]);
-    told.filter = (_, splits) => splits;
-    if (which === "x") {
-      told.grid.show = false;
-      if (longest * 6.4 > (width - 70) / texts.length) { told.rotate = -32; told.size = Math.min(120, 22 + longest * 3.6); told.values = (u, splits) => splits.map((v) => { const t = (of.ticks.find(([x]) => x === v) || ["", ""])[1]; return t.length > 28 ? t.slice(0, 27) + "…" : t; }); }
-    } else told.size = Math.min(150, 16 + longest * 6.4);
-  }
-  return told;
-}
-
-function heat(panel, host) {
-  const { rows, columns, texts, colours, inks } = panel.heat, head = $("tr", {}, $("th"), ...columns.map((c) => $("th", {}, c)));
-  const line = (name, i) => $("tr", {}, $("th", {}, name), ...columns.map((c, j) => $("td", { style: `background:${colours[i][j] || "none"};color:${inks[i][j]}`, title: `${panel.y.label || ""} ${name}, ${panel.x.label || ""} ${c}` }, texts[i][j])));
-  const top = panel.x.label ? [$("tr", {}, $("th", { className: "axis" }, panel.y.label), $("th", { className: "axis", colSpan: columns.length }, panel.x.label))] : [];
-  host.append($("div", { className: "wide" }, $("table", { className: "heat" }, $("thead", {}, ...top, head), $("tbody", {}, ...rows.map(line)))));
-}
-
 class Figure {
   constructor(node, spec) {
-    Object.assign(this, { node, spec, hidden: new Set(), plots: [], key: node.dataset.name });
-    const grid = node.querySelector(".panels"), tall = spec.height || (spec.panels.length > 1 ? 215 : 300);
-    grid.style.setProperty("--columns", spec.columns);
-    grid.replaceChildren();
-    for (const panel of spec.panels) {
-      const host = $("div", { className: "panel" });
-      if (panel.title) host.append($("h4", {}, panel.title));
-      grid.append(host);
-      panel.heat ? heat(panel, host) : this.plots.push(this.plot(panel, host, tall));
+    Object.assign(this, { node, spec, hidden: new Set(), key: node.dataset.name, at: [0, 0] });
+    // ECharts' own axes of a heat map: a cell a whole number, the first row on top.
+    for (const panel of spec.panels) if (panel.heat) {
+      const { rows, columns } = panel.heat;
+      Object.assign(panel, { x: { ...panel.x, min: -0.5, max: columns.length - 0.5, ticks: columns.map((t, i) => [i, t]) }, y: { ...panel.y, min: -0.5, max: rows.length - 0.5, reversed: true, ticks: rows.map((t, i) => [i, t]) } });
     }
+    this.whole();
+    const host = node.querySelector(".panels");
+    host.replaceChildren();
+    this.host = $("div", { className: "canvas" });
+    host.append(this.host);
+    const wide = Math.max(0, ...spec.panels.map((p) => (p.heat ? 120 + 46 * p.heat.columns.length : 0)));
+    this.least = Math.max(240, wide);
+    this.chart = echarts.init(this.host, null, { renderer: "canvas", width: this.width(), height: 100 });
+    this.listen();
+    this.draw();
     this.legend();
   }
-  plot(panel, host, tall) {
-    const box = $("div", { className: "tip", hidden: true }), { hidden, spec } = this, width = Math.max(host.clientWidth, 240);
-    const name = spec.shared ? spec.panels.map((one) => one.x.label).find(Boolean) : "";
-    let seen = [panel.x.min, panel.x.max];
-    const labels = ["x", "y"].map((which) => axis(which, panel[which], width));
-    const u = new uPlot({
-      width, height: tall + (labels[0].rotate ? labels[0].size - 28 : 0), legend: { show: false }, padding: [8, 12, 0, 0],
-      cursor: { points: { show: false }, drag: spec.shared ? { x: true, y: false } : { x: true, y: true, uni: 40 }, sync: spec.shared ? { key: this.key, setSeries: false, scales: ["x", null] } : undefined },
-      scales: {
-        x: { time: false, distr: panel.x.log ? 3 : 1, dir: panel.x.reversed ? -1 : 1, range: (_, a, b) => (seen = a == null ? [panel.x.min, panel.x.max] : [a, b]) },
-        y: { distr: panel.y.log ? 3 : 1, dir: panel.y.reversed ? -1 : 1, range: () => rangeY(panel, hidden, seen) },
-      },
-      axes: labels, series: [{}, { show: true, paths: () => null, points: { show: false } }],
-      hooks: { draw: [(u) => draw(u, panel, hidden)], setCursor: [(u) => tip(u, panel, hidden, box, name)], setScale: [() => this.tools?.()] },
-    }, [[panel.x.min, panel.x.max], [null, null]], host);
-    host.append(box);
-    u.whole = () => u.scales.x.min <= panel.x.min + 1e-12 && u.scales.x.max >= panel.x.max - 1e-12 && (hidden.size > 0 || (u.scales.y.min <= panel.y.min && u.scales.y.max >= panel.y.max));
-    u.reset = () => u.setScale("x", { min: panel.x.min, max: panel.x.max });
-    u.host = host;
-    u.tall = u.height;
-    return u;
+  width() { return Math.max(this.node.querySelector(".panels").clientWidth, this.least); }
+  whole() { this.ranges = this.spec.panels.map((p) => [[p.x.min, p.x.max], [p.y.min, p.y.max]]); }
+  isWhole() { return this.spec.panels.every((p, i) => this.ranges[i][0][0] <= p.x.min && this.ranges[i][0][1] >= p.x.max && this.ranges[i][1][0] <= p.y.min && this.ranges[i][1][1] >= p.y.max) || (this.hidden.size > 0 && this.spec.panels.every((p, i) => this.ranges[i][0][0] <= p.x.min && this.ranges[i][0][1] >= p.x.max)); }
+  draw() {
+    const width = this.width(), { height, option: made } = option(this, screenTheme(), width);
+    this.host.style.width = `${width}px`;
+    this.host.style.height = `${height}px`;
+    this.chart.resize({ width, height });
+    const shared = this.spec.shared ? { link: [{ xAxisIndex: "all" }] } : {};
+    const tooltip = { trigger: "axis", renderMode: "html", confine: true, transitionDuration: 0, padding: 0, borderWidth: 0, backgroundColor: "transparent", extraCssText: "box-shadow:none", formatter: () => this.tip(), axisPointer: { type: "line", animation: false } };
+    this.chart.clear();
+    this.chart.setOption({ ...made, tooltip, axisPointer: shared });
+    this.tools?.();
   }
+  // The panel at this place of the canvas, and the values there.
+  under([left, top]) {
+    const i = this.spec.panels.findIndex((_, j) => this.chart.containPixel({ gridIndex: j }, [left, top]));
+    return i < 0 ? null : { i, at: this.chart.convertFromPixel({ gridIndex: i }, [left, top]) };
+  }
+  read(i, x, y) {
+    const panel = this.spec.panels[i];
+    if (panel.heat) return readHeat(panel, x, y);
+    // In units of x at this place: 8 and 40 pixels, or half the way to the next point of a curve of few.
+    const one = Math.abs(this.chart.convertFromPixel({ gridIndex: i }, [this.chart.convertToPixel({ gridIndex: i }, [x, this.ranges[i][1][1]])[0] + 1, 0])[0] - x);
+    const few = panel.series.filter((s) => s.x.length > 1 && s.x.length < 60).flatMap((s) => { const j = nearest(s.x, x); return [s.x[j - 1], s.x[j + 1]].filter((v) => v != null).map((v) => Math.abs(v - s.x[j])); });
+    return { ...read(panel, this.hidden, x, Math.max(40 * one, ...few.map((v) => 0.6 * v)), 8 * one), label: panel.y.label };
+  }
+  tip() {
+    const here = this.under(this.at);
+    if (!here) return "";
+    const all = this.spec.shared && this.spec.panels.length <= 6 && this.spec.columns === 1 ? this.spec.panels.map((_, i) => i) : [here.i];
+    const found = all.map((i) => ({ ...this.read(i, here.at[0], here.at[1]), title: this.spec.panels[i].title })).filter((one) => one.rows?.length);
+    if (!found.length) return "";
+    if (all.length > 1) { const head = found.map((one) => one.head).find(Boolean) || ""; found.forEach((one, i) => (one.head = `${i ? "" : `${this.named(here.at[0]) || head} · `}${one.title || ""}`)); }
+    return tip(found, dark.matches);
+  }
+  named(x) {
+    const label = this.spec.panels.map((p) => p.x.label).find(Boolean) || "x";
+    return this.spec.panels[0].x.ticks ? "" : `${label.replace(/\s*\([^()]*\)\s*$/, "")} ${show(x)} ${/\)\s*$/.test(label) ? unit(label) : ""}`.trim();
+  }
+  listen() {
+    const zr = this.chart.getZr(), box = $("div", { className: "drag", hidden: true });
+    let from = null;
+    this.host.append(box);
+    const rect = (to) => {
+      const area = this.chart.convertToPixel({ gridIndex: from.i }, [this.ranges[from.i][0][0], this.ranges[from.i][1][0]]), end = this.chart.convertToPixel({ gridIndex: from.i }, [this.ranges[from.i][0][1], this.ranges[from.i][1][1]]);
+      const clamp = (v, a, b) => Math.min(Math.max(v, Math.min(a, b)), Math.max(a, b)), flat = this.spec.shared || Math.abs(to[1] - from.at[1]) < 30;
+      const [x1, x2] = [from.at[0], clamp(to[0], area[0], end[0])].sort((a, b) => a - b), [y1, y2] = (flat ? [area[1], end[1]] : [from.at[1], clamp(to[1], area[1], end[1])]).sort((a, b) => a - b);
+      return { x1, x2, y1, y2, flat };
+    };
+    zr.on("mousedown", (e) => { const here = this.under([e.offsetX, e.offsetY]); if (here && !this.spec.panels[here.i].heat && !e.event.zrByTouch) from = { i: here.i, at: [e.offsetX, e.offsetY] }; });
+    zr.on("mousemove", (e) => {
+      this.at = [e.offsetX, e.offsetY];
+      if (!from) return;
+      const { x1, x2, y1, y2 } = rect(this.at);
+      box.hidden = x2 - x1 < 4;
+      Object.assign(box.style, { left: `${x1}px`, width: `${x2 - x1}px`, top: `${y1}px`, height: `${y2 - y1}px` });
+    });
+    zr.on("mouseup", (e) => {
+      if (!from) return;
+      const r = rect([e.offsetX, e.offsetY]), i = from.i;
+      box.hidden = true;
+      from = null;
+      if (r.x2 - r.x1 >= 6) this.zoom(i, r);
+    });
+    zr.on("globalout", () => { from = null; box.hidden = true; });
+    zr.on("dblclick", () => this.reset());
+  }
+  zoom(i, { x1, x2, y1, y2, flat }) {
+    const a = this.chart.convertFromPixel({ gridIndex: i }, [x1, y2]), b = this.chart.convertFromPixel({ gridIndex: i }, [x2, y1]), span = [Math.min(a[0], b[0]), Math.max(a[0], b[0])];
+    this.spec.panels.forEach((panel, j) => { if (j === i || (this.spec.shared && !panel.heat)) this.ranges[j] = [span, j === i && !flat ? [Math.min(a[1], b[1]), Math.max(a[1], b[1])] : rangeY(panel, this.hidden, span)]; });
+    this.draw();
+  }
+  reset() { this.whole(); this.refit(); }
+  refit() { this.spec.panels.forEach((panel, i) => { if (!panel.heat) this.ranges[i][1] = rangeY(panel, this.hidden, this.ranges[i][0]); }); this.draw(); }
+  span(i = 0) { return this.ranges[i][0][1] - this.ranges[i][0][0]; }
   legend() {
     const names = new Map();
     for (const panel of this.spec.panels) {
@@ -312,9 +416,9 @@ class Figure {
       for (const r of panel.rules) if (r.name) names.set(r.name, r.colour);
     }
     const box = this.node.querySelector(".legend"), buttons = new Map();
-    const refresh = () => { for (const [name, b] of buttons) b.setAttribute("aria-pressed", String(!this.hidden.has(name))); this.plots.forEach((u) => u.setScale("x", { min: u.scales.x.min, max: u.scales.x.max })); };
+    const refresh = () => { for (const [name, b] of buttons) b.setAttribute("aria-pressed", String(!this.hidden.has(name))); this.refit(); };
     for (const [name, colour] of names) {
-      const b = $("button", { type: "button", title: "click: hide or show; double click: this one alone, or all", "aria-pressed": "true" }, $("i", { style: `background:${tone(colour)}` }), name);
+      const b = $("button", { type: "button", title: "click: hide or show; double click: this one alone, or all", "aria-pressed": "true" }, $("i", { style: `background:${tone(colour, dark.matches)}` }), name);
       b.onclick = () => { this.hidden.has(name) ? this.hidden.delete(name) : this.hidden.add(name); refresh(); };
       b.ondblclick = () => { const alone = this.hidden.size === names.size - 1 && !this.hidden.has(name); this.hidden.clear(); if (!alone) for (const n of names.keys()) if (n !== name) this.hidden.add(n); refresh(); };
       buttons.set(name, b);
@@ -322,7 +426,8 @@ class Figure {
     this.names = names;
     box.replaceChildren(...(names.size > 1 ? buttons.values() : []));
   }
-  resize() { for (const u of this.plots) { const width = Math.max(u.host.clientWidth, 240); if (width !== u.width) u.setSize({ width, height: u.tall }); } }
+  resize() { if (this.width() !== this.chart.getWidth()) this.draw(); }
+  destroy() { this.chart.dispose(); }
   rows() {
     const out = [["panel", "series", "kind", "x", "y", "low", "high", "x axis", "y axis"]];
     this.spec.panels.forEach((panel, i) => {
@@ -332,42 +437,40 @@ class Figure {
     });
     return out;
   }
-  // The view as one picture: legend, titles and canvases where they stand on the page.
-  view(title) {
-    const grid = this.node.querySelector(".panels"), frame = grid.getBoundingClientRect(), k = devicePixelRatio, top = 46;
-    const canvas = $("canvas", { width: frame.width * k, height: (frame.height + top) * k }), c = canvas.getContext("2d");
-    c.scale(k, k);
-    c.fillStyle = css("--page"); c.fillRect(0, 0, frame.width, frame.height + top);
-    c.fillStyle = css("--ink"); c.font = "600 13px system-ui, sans-serif"; c.fillText(title, 4, 16);
-    let x = 4;
-    c.font = "11px system-ui, sans-serif";
-    for (const [name, colour] of this.names) {
-      if (this.hidden.has(name) || x > frame.width - 60) continue;
-      c.fillStyle = tone(colour); c.fillRect(x, 28, 10, 7);
-      c.fillStyle = css("--ink"); c.fillText(name, x + 14, 35);
-      x += 26 + c.measureText(name).width;
+  // What is shown, for paper: title, names with their colours, and the panels.
+  paper(title, renderer) {
+    const width = Math.max(560, this.width()), entries = [...this.names].filter(([name]) => this.names.size > 1 && !this.hidden.has(name)), head = title ? 24 : 4, legend = [];
+    let [x, y] = [6, head];
+    for (const [name, colour] of entries) {
+      const w = 24 + name.length * 6.4;
+      if (x + w > width) { x = 6; y += 18; }
+      legend.push({ text: `{a|}  ${name}`, left: x, top: y, padding: 0, textStyle: { color: PAPER.ink, fontSize: 11, fontWeight: 400, rich: { a: { backgroundColor: colour, width: 11, height: 8, borderRadius: 2 } } } });
+      x += w;
     }
-    for (const u of this.plots) {
-      const place = u.ctx.canvas.getBoundingClientRect(), head = u.host.querySelector("h4");
-      c.drawImage(u.ctx.canvas, place.left - frame.left, place.top - frame.top + top, place.width, place.height);
-      c.font = "600 12px system-ui, sans-serif";
-      if (head) c.fillText(head.textContent, place.left - frame.left + 4, head.getBoundingClientRect().bottom - frame.top + top - 4);
-    }
-    return canvas;
+    const { height, option: made } = option(this, PAPER, width, y + (entries.length ? 24 : 4));
+    const named = title ? [{ text: title, left: 6, top: 2, padding: 0, textStyle: { color: PAPER.ink, fontSize: 13, fontWeight: 600 } }] : [];
+    const chart = renderer === "svg" ? echarts.init(null, null, { renderer: "svg", ssr: true, width, height }) : echarts.init($("div"), null, { renderer: "canvas", width, height, devicePixelRatio: 2 });
+    chart.setOption({ ...made, backgroundColor: PAPER.page, title: [...named, ...legend, ...made.title] });
+    return chart;
   }
+  svg(title) { const chart = this.paper(title, "svg"), text = chart.renderToSVGString(); chart.dispose(); return text; }
+  view(title) { const chart = this.paper(title, "canvas"), canvas = chart.renderToCanvas({ pixelRatio: 2, backgroundColor: PAPER.page }); chart.dispose(); return canvas; }
 }
 
-function tools(node, figure, view) {
-  const bar = node.querySelector(".tools"), name = node.dataset.name, button = (text, title, does) => { const b = $("button", { type: "button", title }, text); b.onclick = does; return b; };
-  const reset = button("reset zoom", "or double click in the figure", () => figure().plots.forEach((u) => u.reset()));
+function tools(node, figure, title = () => "") {
+  const bar = node.querySelector(".tools"), name = node.dataset.name, button = (text, about, does) => { const b = $("button", { type: "button", title: about }, text); b.onclick = does; return b; };
+  const reset = button("reset zoom", "or double click in the figure", () => figure().reset());
   reset.hidden = true;
   const link = bar.querySelector(".pdf"), image = node.querySelector("img"), all = [reset];
-  if (figure) all.push(button("CSV", "what is drawn here, as numbers", () => save(name + ".csv", "text/csv", csv(figure().rows()))));
-  if (view) all.push(button("PNG", "what is shown, as a picture", () => png(view(), name + ".png")), button("PDF", "what is shown, as a page", () => save(name + ".pdf", "application/pdf", ...pdf(view(), devicePixelRatio))));
-  else if (image) all.push($("a", { href: image.src, download: name + ".png", title: "the figure as for print" }, "PNG"));
+  if (figure) {
+    all.push(button("CSV", "what is drawn here, as numbers", () => save(name + ".csv", "text/csv", csv(figure().rows()))));
+    all.push(button("SVG", "what is shown, as vectors", () => save(name + ".svg", "image/svg+xml", figure().svg(title()))));
+    all.push(button("PNG", "what is shown, as a picture", () => png(figure().view(title()), name + ".png")));
+    if (!link) all.push(button("PDF", "what is shown, as a page", () => save(name + ".pdf", "application/pdf", ...pdf(figure().view(title()), 2))));
+  } else if (image) all.push($("a", { href: image.src, download: name + ".png", title: "the figure as for print" }, "PNG"));
   bar.prepend(...all);
   if (link) bar.append(link);
-  return () => { const at = figure && figure(); reset.hidden = !at || at.plots.every((u) => u.whole()); };
+  return () => { const at = figure && figure(); reset.hidden = !at || at.isWhole(); };
 }
 
 const live = [];
@@ -375,7 +478,7 @@ function chart(node) {
   const spec = JSON.parse(node.querySelector("script.spec").textContent);
   let figure = null;
   const refresh = tools(node, () => figure);
-  const make = () => { figure?.plots.forEach((u) => u.destroy()); node.classList.add("live"); figure = new Figure(node, spec); figure.tools = refresh; refresh(); };
+  const make = () => { figure?.destroy(); node.classList.add("live"); figure = new Figure(node, spec); figure.tools = refresh; refresh(); };
   make();
   live.push({ make, resize: () => figure.resize(), figure: () => figure });
 }
@@ -389,8 +492,8 @@ function choice(node) {
   const index = JSON.parse(node.querySelector("script.index").textContent), keys = Object.keys(index[0].labels), pick = node.querySelector(".pick"), selects = {};
   let figure = null, spec = null, shown = index[0];
   const title = () => keys.map((key) => (keys.length > 1 || key !== "run" ? `${key} ${shown.labels[key]}` : shown.labels[key])).join(", ");
-  const refresh = tools(node, () => figure, () => figure.view(title()));
-  const make = () => { if (!spec) return; figure?.plots.forEach((u) => u.destroy()); figure = new Figure(node, spec); figure.tools = refresh; refresh(); };
+  const refresh = tools(node, () => figure, title);
+  const make = () => { if (!spec) return; figure?.destroy(); figure = new Figure(node, spec); figure.tools = refresh; refresh(); };
   const choose = async () => {
     const wanted = keys.map((key) => selects[key].value);
     shown = index.find((one) => keys.every((key, i) => one.labels[key] === wanted[i])) || index.find((one) => one.labels[keys[0]] === wanted[0]);

@@ -55,7 +55,7 @@ def _counts(text: str) -> list[int]:
 def _classify(args: argparse.Namespace) -> int:
     from .. import captures
 
-    if not args.capture.is_file():
+    if not args.capture.exists():
         raise InputError(f"{args.capture}: no such file")
     report = captures.classify(
         args.capture, args.classifier, n=args.n, short=args.short, draws=args.draws, seed=args.seed, quiet=False

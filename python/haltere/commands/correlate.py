@@ -59,7 +59,7 @@ def _correlate(args: argparse.Namespace) -> int:
 
     for capture in args.captures:
         for part in [capture] if Path(capture).exists() else capture.split("+"):
-            if not Path(part).is_file():
+            if not Path(part).exists():
                 raise InputError(f"{part}: no such file")
     report = captures.correlate(
         args.captures, args.method, every=args.every, window=args.window, interval=args.interval, phi=args.phi,

@@ -3,37 +3,105 @@
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 
 from ..errors import InputError
 from ._common import Commands
 
+#: Kinds of figures over the axes of a sweep; :mod:`haltere.report.over` draws them.
+_KINDS = ("line", "bar", "heat", "cdf", "box", "size")
+
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    plot = to.add("plot", _plot, "draw the figures of a results directory as PNG and PDF")
-    plot.add_argument("results", metavar="RESULTS", help="results directory or URL")
+    plot = to.add(
+        "plot",
+        _plot,
+        "draw the figures of a results directory as PNG, PDF and SVG",
+        "examples:\n"
+        "  haltere plot results/sweep                                             the figures of the report\n"
+        "  haltere plot results/sweep --x rate --y ping_p95 --by queue --facet delay --log-x\n"
+        "  haltere plot results/sweep --kind heat --x rate --by limit --y goodput\n"
+        "  haltere plot results/a results/b --kind cdf --y ping                   lines: results\n"
+        "  haltere plot results/web --kind size --y slowdown --by queue\n"
+        "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n\n"
+        "--y takes a metric (`haltere compare --help` names them), one of ping, fct, slowdown and flow (every single value), or\n"
+        "TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word. What is not named is\n"
+        "taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
+    )
+    plot.add_argument(
+        "results", nargs="+", metavar="RESULTS", help="results directories or URLs; several in one figure need --y"
+    )
+    plot.add_argument("--y", metavar="VALUE", help="what is drawn: a metric, or TABLE.COLUMN")
+    plot.add_argument("--x", metavar="AXIS", help="along the figure: an axis of the sweep")
+    plot.add_argument("--by", metavar="AXIS", help="a line or box for each of its values; rows of a heat map")
+    plot.add_argument("--facet", metavar="AXIS", help="a panel for each of its values")
+    plot.add_argument("--kind", choices=_KINDS, help="default: line, or cdf of single values")
+    plot.add_argument("--log-x", action="store_true", help="a logarithmic x axis")
+    plot.add_argument("--log-y", action="store_true", help="a logarithmic y axis")
+    plot.add_argument(
+        "--out", type=Path, metavar="FILE", help="where, without suffix (default: figures/NAME of the first results)"
+    )
     plot.add_argument(
         "--timeline",
         action="store_true",
         help="instead one run over time: throughput, windows, RTT, queue, drops and marks",
     )
     plot.add_argument("--point", type=int, metavar="N", help="with --timeline: which point of the sweep, from 0")
+    plot.add_argument("--link", metavar="NAME", help="with --timeline: whose queue (default: the link used most)")
     plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
 
 
 def _plot(args: argparse.Namespace) -> int:
+    over = [
+        f"--{name.replace('_', '-')}"
+        for name in ("x", "by", "facet", "kind", "log_x", "log_y", "out")
+        if getattr(args, name)
+    ]
+    if args.timeline:
+        if args.y or over or len(args.results) > 1:
+            raise InputError(f"plot: --timeline must go without {', '.join(over) or 'other results and --y'}")
+        return _timeline(args)
+    if args.point is not None or args.seed is not None or args.link is not None:
+        raise InputError("plot: --point, --seed and --link go with --timeline")
+    if args.y:
+        return _over(args)
+    if over or len(args.results) > 1:
+        raise InputError(
+            f"plot: --y must say what is drawn, such as `--y ping_p95`, with {', '.join(over) or 'several results'}"
+        )
+    from ..report import figures
     from ..runs.results import Results
 
-    if args.timeline:
-        from ..report import timeline
-
-        caption, paths = timeline.draw(Results(args.results), args.point, args.seed)
-        print("\n".join([*map(str, paths), caption]))
-        return 0
-    if args.point is not None or args.seed is not None:
-        raise InputError("plot: --point and --seed go with --timeline")
-    from ..report import figures
-
-    for _, paths in figures.draw(Results(args.results)):
+    for _, paths in figures.draw(Results(args.results[0]), svg=True):
         print("\n".join(map(str, paths)))
+    return 0
+
+
+def _timeline(args: argparse.Namespace) -> int:
+    from ..report import timeline
+    from ..runs.results import Results
+
+    caption, paths = timeline.draw(Results(args.results[0]), args.point, args.seed, args.link)
+    print("\n".join([*map(str, paths), caption]))
+    return 0
+
+
+def _over(args: argparse.Namespace) -> int:
+    from ..report import over
+    from ..runs.results import Results
+
+    many = [Results(one) for one in args.results]
+    ask = over.Ask(args.y, args.x, args.by, args.facet, args.kind, args.log_x, args.log_y)
+    words = [
+        args.kind or "",
+        args.y,
+        *(f"{what}-{name}" for what in ("x", "by", "facet") if (name := getattr(args, what))),
+    ]
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(word for word in words if word)).replace(".", "-")
+    caption, paths = over.draw(over.Data(many), ask, args.out or many[0].directory / "figures" / name)
+    for one in many:
+        one.facts.save()
+    print("\n".join([*map(str, paths), caption]))
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from ._common import Commands, chosen_world, print_json, seeds_and_jobs, world
 
 if TYPE_CHECKING:
+    from ..api import Scenario
     from ..runs.results import Results
 
 
@@ -59,6 +61,8 @@ def _run(args: argparse.Namespace) -> int:
     seeds, left_out = args.seeds, ""
     if args.quick:
         scenario, seeds, left_out = quick(scenario, args.seeds)
+    for line in _advice(scenario):
+        print(f"warning: {line}", file=sys.stderr)
     world = chosen_world(args)
     failed: RunsFailed | None = None
     with dask(args.dask) if args.dask else nullcontext() as executor:
@@ -73,6 +77,18 @@ def _run(args: argparse.Namespace) -> int:
     if failed is not None:
         raise failed
     return 0
+
+
+#: Points of a sweep beyond which only some are looked at for warnings.
+_MOST_LOOKED_AT = 64
+
+
+def _advice(scenario: Scenario) -> list[str]:
+    """What the experiment asks for that its author may not mean; of a large sweep, of points spread over it."""
+    from ..analysis.advice import of_sweep
+
+    points = [core for _, core in scenario.points()]
+    return of_sweep(points[:: max(1, len(points) // _MOST_LOOKED_AT)])
 
 
 def _show(results: Results, left_out: str, as_json: bool) -> None:

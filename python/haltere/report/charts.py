@@ -245,7 +245,7 @@ def _collections(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
         if id(one) in seen or not one.get_visible():
             continue
         if isinstance(one, shapes.PolyCollection):
-            if not _areas(one, out):
+            if not _areas(axes, one, out):
                 return False
         elif isinstance(one, shapes.PathCollection):
             points = np.asarray(one.get_offsets(), dtype=np.float64)
@@ -265,8 +265,11 @@ def _collections(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
     return True
 
 
-def _areas(one: shapes.PolyCollection, out: dict[str, Any]) -> bool:
-    """What ``fill_between`` filled: along the lower edge, then back along the upper."""
+def _areas(axes: Axes, one: shapes.PolyCollection, out: dict[str, Any]) -> bool:
+    """What ``fill_between`` filled: along the lower edge, then back along the upper.
+
+    A band keeps the same places as its line, so that the page shows the interval of the very point that it reads off.
+    """
     colours: Any = one.get_facecolor()
     for path in one.get_paths():
         # A point to begin with, the lower edge, a point to turn at, the upper edge back, a point to close.
@@ -279,9 +282,19 @@ def _areas(one: shapes.PolyCollection, out: dict[str, Any]) -> bool:
             return False
         x = low[:, 0]
         lo, hi = np.minimum(low[:, 1], high[:, 1]), np.maximum(low[:, 1], high[:, 1])
-        x, lo, hi = thin(x, lo, hi)
+        line = _line_of(axes, x, to_hex(colours[0][:3]))
+        x, _, lo, hi = thin(x, lo if line is None else line, lo, hi)
         out["series"].insert(0, _series("area", _named(one), colours[0][:3], x, lo=lo, hi=hi))
     return True
+
+
+def _line_of(axes: Axes, x: Array, colour: str) -> Array | None:
+    """The line in the middle of a band: of its colour and over the same x."""
+    for line in axes.lines:
+        at = np.asarray(line.get_xdata(orig=False), dtype=np.float64)
+        if to_hex(line.get_color()) == colour and len(at) == len(x) and np.array_equal(at, x):
+            return np.asarray(line.get_ydata(orig=False), dtype=np.float64)
+    return None
 
 
 def _patches(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:

@@ -98,7 +98,12 @@ class Document:
                 parts.append("\n".join(f"- {line}" for line in block.lines))
             elif isinstance(block, Figure):
                 path = block.path.relative_to(base) if base else block.path
-                parts.append(f"![{block.caption}]({path.as_posix()})\n\n{block.caption}")
+                shown = (
+                    f"![{block.caption}]({path.as_posix()})"
+                    if block.path.exists()
+                    else "*Drawn in report.html; `haltere plot` writes it as PNG, PDF and SVG.*"
+                )
+                parts.append(f"{shown}\n\n{block.caption}")
             elif isinstance(block, Picture):
                 parts.append(f"![{block.caption}](figures/{block.name}.svg)\n\n{block.caption}")
         return "\n\n".join(parts) + "\n"

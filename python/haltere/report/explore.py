@@ -17,24 +17,25 @@ from ..runs.results import Results
 from . import plot
 from .charts import numbers, thin
 from .document import Choice
-from .timeline import Flows
+from .timeline import MOST_LINES, Flows, main_link, spread_of
 from .words import short
 
 __all__ = ["runs"]
 
 Array = NDArray[np.float64]
 Panel = dict[str, Any]
-# Of more flows than this the means by control are shown.
-MOST_FLOWS = 16
+# Lines of flows in one panel: of more flows those of a class are one.
+MOST_FLOWS = MOST_LINES
 # Queues that never held more than this, and more queues than that, are left out.
 MOST_IDLE, MOST_LINKS = 2, 6
 # Runs in one page, and numbers of all together: so that the page opens at once.
-MOST_RUNS, MOST_NUMBERS = 60, 1_200_000
+MOST_RUNS, MOST_OF_MANY, MOST_NUMBERS = 60, 20, 1_200_000
 
 
 def runs(results: Results) -> Choice | None:
     """Every run over time (of many: the first seeds of each point), to choose from."""
-    chosen = sorted(results.runs, key=lambda run: (run.seed, run.point))[:MOST_RUNS]
+    most_runs = MOST_RUNS if len(results.runs) <= MOST_RUNS else MOST_OF_MANY
+    chosen = sorted(results.runs, key=lambda run: (run.seed, run.point))[:most_runs]
     if not chosen:
         return None
     most = int(np.clip(MOST_NUMBERS / (len(chosen) * (3 * MOST_FLOWS + 4) * 2), 100, 500))
@@ -65,11 +66,11 @@ def _panels(run: Run, most: int) -> list[Panel]:
     except (InputError, KeyError):
         flows = None
     if flows is not None and flows.names and len(flows.at_s) > 1:
-        panels += _flow_panels(flows, end, most)
+        panels += _flow_panels(run, flows, main_link(run), end, most)
+    panels += _completion_panels(run, end, most)
     links = run.watched()
     if links:
-        taken = len(_folded(flows.labels)[0]) if flows is not None else 0
-        panels += _queue_panels(run, links, end, most, taken)
+        panels += _queue_panels(run, links, end, most, len(flows.lines()) if flows is not None else 0)
     for panel in panels if warmup > 0 else []:
         panel["rules"].append({"axis": "x", "at": warmup, "name": "", "colour": "#8a929c"})
     return panels
@@ -95,47 +96,77 @@ def _line(name: str, colour: str, x: Array, y: Array, most: int) -> dict[str, An
     return {"kind": "line", "name": name, "colour": colour, "x": numbers(at), "y": numbers(values), "width": 1.2}
 
 
-def _flow_panels(flows: Flows, end: float, most: int) -> list[Panel]:
-    names, fold = _folded(flows.labels)
-    shades = plot.colours(names)
-    got = np.nan_to_num(flows.column("received_bytes", 8e-6))
-    rate = np.diff(got, axis=0) / np.diff(flows.at_s)[:, None]
+def _band(name: str, colour: str, x: Array, values: Array, most: int) -> list[dict[str, Any]]:
+    """The line of one flow; of several the median, and a band from the 10th to the 90th percentile."""
+    if values.shape[1] == 1:
+        return [_line(name, colour, x, values[:, 0], most)]
+    middle, low, high = spread_of(values)
+    at, middle, low, high = thin(x, middle, low, high, most=most)
+    band = {"kind": "area", "name": name, "colour": colour, "x": numbers(at), "lo": numbers(low), "hi": numbers(high)}
+    return [
+        band,
+        {"kind": "line", "name": name, "colour": colour, "x": numbers(at), "y": numbers(middle), "width": 1.2},
+    ]
+
+
+def _carried(run: Run, link: str | None) -> list[dict[str, Any]]:
+    """What the link carried, in front of what it could have carried."""
+    carried = run.throughput(link) if link else None
+    if carried is None:
+        return []
+    edges, rate, could = carried
+    step: dict[str, Any] = {"kind": "step", "x": numbers(edges), "width": 1.0}
+    own = {**step, "name": f"all of {link}", "colour": "#000000", "y": numbers([*rate, rate[-1]])}
+    if could is None:
+        return [own]
+    top = {**step, "name": f"capacity of {link}", "colour": "#9aa2ab", "y": numbers([*could, could[-1]]), "dash": True}
+    return [top, own]
+
+
+def _flow_panels(run: Run, flows: Flows, link: str | None, end: float, most: int) -> list[Panel]:
+    lines = flows.lines()
+    shades = plot.colours([name for name, _ in lines])
     window, rtt = flows.column("cwnd_bytes", 1e-3), flows.column("srtt_ns", 1e-6)
     window, rtt = np.where(window > 0, window, np.nan), np.where(rtt > 0, rtt, np.nan)
+    at, ping = run.ping_series()
+    pings = [_line("pings", "#777777", at, ping, most)] if len(at) > 1 else []
     out = []
-    for title, label, at, values in (
-        ("Goodput", "Mbit/s", flows.at_s[1:], rate),
-        ("Congestion window", "kB", flows.at_s, window),
-        ("Smoothed round-trip time", "ms", flows.at_s, rtt),
+    for title, label, x, values, more in (
+        ("Throughput", "Mbit/s", flows.at_s[1:], flows.rates(), _carried(run, link)),
+        ("Congestion window", "kB", flows.at_s, window, []),
+        ("Round-trip time: smoothed of TCP, and pings", "ms", flows.at_s, rtt, pings),
     ):
-        series = [_line(name, shades[name], at, _mean(values[:, fold[name]]), most) for name in names]
-        series = [one for one in series if any(v is not None for v in one["y"])]
+        series = [one for name, own in lines for one in _band(name, shades[name], x, values[:, own], most)]
+        series = [one for one in [*more, *series] if any(v for v in one.get("y", one.get("hi", ())))]
         out.append(_panel(title, label, end, series))
     return [panel for panel in out if panel]
 
 
-def _mean(values: Array) -> Array:
-    """The mean of each row, of the numbers in it."""
-    known = np.isfinite(values)
-    count = known.sum(axis=1)
-    return np.where(count > 0, np.where(known, values, 0).sum(axis=1) / np.maximum(count, 1), np.nan)
-
-
-def _folded(labels: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]:
-    """The flows by name, or by control if they are many.
-
-    >>> _folded(["a cubic", "b reno"])[0]
-    ['a cubic', 'b reno']
-    >>> _folded([f"f{i} cubic" for i in range(20)])[0]
-    ['mean of 20 flows cubic']
-    """
-    if len(labels) <= MOST_FLOWS:
-        return list(labels), {label: [i] for i, label in enumerate(labels)}
-    kinds: dict[str, list[int]] = {}
-    for i, label in enumerate(labels):
-        kinds.setdefault(label.rsplit(" ", 1)[-1] if " " in label else "", []).append(i)
-    groups = {f"mean of {len(places)} flows {kind}".strip(): places for kind, places in kinds.items()}
-    return list(groups), groups
+def _completion_panels(run: Run, end: float, most: int) -> list[Panel]:
+    """Of flows that come and go: how long each took, at the time of its start."""
+    entries = list(run.arrivals())
+    if not entries:
+        return []
+    table, series = run.table("completions"), []
+    for name, colour in plot.colours(entries).items():
+        rows = table.filter(pc.equal(table["flow"].cast(pa.string()), name))
+        at = rows["start_ns"].to_numpy() * 1e-9
+        took = pc.cast(rows["fct_ns"], pa.float64()).to_numpy(zero_copy_only=False) * 1e-6
+        known = np.isfinite(took)
+        if known.any():
+            x, y = thin(at[known], took[known], most=most)
+            series.append(
+                {
+                    "kind": "points",
+                    "name": f"{name}: completion",
+                    "colour": colour,
+                    "x": numbers(x),
+                    "y": numbers(y),
+                    "sign": "o",
+                }
+            )
+    panel = _panel("Flow completion time, at the start of the flow", "ms", end, series)
+    return [panel] if panel else []
 
 
 def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, taken: int) -> list[Panel]:

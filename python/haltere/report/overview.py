@@ -50,6 +50,8 @@ def _links(point: Record) -> Iterable[tuple[list[str], Record]]:
 def _completions(point: Record) -> Iterable[tuple[list[str], Record]]:
     for group, sizes in point.get("completions", {}).items():
         for size, of in sizes.items():
+            if size != "all" and of["flows"] == sizes["all"]["flows"]:
+                continue  # one size only: the row of all says the same
             yield [group, size, str(of["flows"]), str(of["unfinished"])], of
 
 
@@ -77,7 +79,13 @@ def _tables(results: Results) -> list[Table]:
         table("traffic", "Traffic", ["traffic", "flows"], 1, _traffic),
         _classes(results, named),
         table("links", "Watched links", ["link"], 1, _links),
-        table("completions", "Flow completion times", ["traffic", "size", "flows", "unfinished"], 2, _completions),
+        table(
+            "completions",
+            "Flow completion times",
+            ["traffic", "size", "flows of a run", "unfinished in all runs"],
+            2,
+            _completions,
+        ),
     ]
     for key, name, title in (("ping_ms", "ping", "Ping round-trip time (ms)"), ("run", "run", "Whole runs")):
         if any(key in one for one in points):
@@ -129,9 +137,10 @@ def document(results: Results, *, figures: bool) -> Document:
     from . import explore  # with Matplotlib, which takes its time to load
     from .figures import draw
 
-    drawn, single = [Figure(paths[0], caption) for caption, paths in draw(results)], explore.runs(results)
+    drawn, single = [Figure(paths[0], caption) for caption, paths in draw(results, pdf=False)], explore.runs(results)
     _added(out, [Heading("Figures"), *drawn] if drawn else [])
     _added(out, [Heading("Single runs"), single] if single else [])
+    results.facts.save()
     return _added(out, [Heading("How this was made"), Text(_made(results))])
 
 
@@ -140,9 +149,17 @@ def _added(out: Document, blocks: Sequence[Block]) -> Document:
     return out
 
 
+#: Points of a sweep whose networks are drawn, one over the other.
+_MOST_DRAWN = 16
+
+
 def _picture(results: Results) -> list[Block]:
-    rows = {point.index: runs[0].links.to_pylist() for point, runs in by_point(results)}
-    drawn = [picture.network(point.scenario, rows.get(point.index, ())) for point in results.points]
+    points = by_point(results)
+    some = points[:: max(1, len(points) // _MOST_DRAWN)]
+    drawn = [
+        picture.network(point.scenario) or picture.network(point.scenario, runs[0].links.to_pylist())
+        for point, runs in some
+    ]
     known = [one for one in drawn if one is not None]
     if not known:
         return []

@@ -15,12 +15,16 @@ from typing import Any
 from .. import assets
 from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table
 
-__all__ = ["html"]
+__all__ = ["fragment", "html"]
 
 # Nothing may be fetched: what is not in the file does not exist for it.
 # Of scripts and styles only those run whose SHA-256 is here, so that no text of an experiment can become one.
 _POLICY = "default-src 'none'; img-src data: blob:; style-src {}; script-src {}"
 _STYLES = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+_LICENCES = (
+    "/*! Apache ECharts 6.1.0: Apache License 2.0, (c) The Apache Software Foundation. "
+    "ZRender: BSD 3-Clause, (c) Baidu Inc. tslib: 0BSD, (c) Microsoft Corporation. */\n"
+)
 # From so many headings on, the page begins with a list of them.
 _MOST_HEADINGS = 3
 # A cell of words longer than this may break into lines.
@@ -32,9 +36,9 @@ def html(heading: str, blocks: Sequence[Block]) -> str:
     body = "\n".join(_block(block, place) for place, block in enumerate(blocks))
     title = _text(heading)
     live = any(mark in body for mark in ('class="chart', 'class="data', 'class="picture-of', 'class="still'))
-    # The licence asks for its line in every copy.
-    scripts = "/*! uPlot: MIT License, (c) Leon Sorokin */\n" + assets.text("uplot.min.js") + assets.text("report.js")
-    styles = [assets.text("uplot.min.css") + assets.text("report.css") + _widths(blocks), *_STYLES.findall(body)]
+    # The licences ask for their lines in every copy.
+    scripts = _LICENCES + assets.text("echarts.min.js") + assets.text("report.js")
+    styles = [assets.text("report.css") + _widths(blocks), *_STYLES.findall(body)]
     policy = _POLICY.format(_hashes(styles), _hashes([scripts] if live else []))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -45,6 +49,12 @@ def html(heading: str, blocks: Sequence[Block]) -> str:
         + (f"<script>{scripts}</script>\n" if live else "")
         + "</body></html>\n"
     )
+
+
+def fragment(document: Any) -> str:
+    """The text and tables of a document as HTML for a notebook, which has its own style and runs none of our scripts."""
+    shown = [block for block in document.blocks if not isinstance(block, Figure | Picture | Choice)]
+    return f"<h3>{_text(document.title)}</h3>" + "\n".join(_block(block, place) for place, block in enumerate(shown))
 
 
 def _hashes(texts: Sequence[str]) -> str:
@@ -125,23 +135,20 @@ def _json(value: Any) -> str:
 
 
 def _figure(block: Figure) -> str:
-    name = block.path.stem
-    caption = _text(block.caption)
-    image = f'<img alt="{caption}" src="data:image/png;base64,{_base64(block.path.read_bytes())}">'
-    pdf, data = block.path.with_suffix(".pdf"), block.path.with_suffix(".json")
-    print_out = ""
-    if pdf.exists():
-        print_out = f'<a class="pdf" download="{_text(name)}.pdf" title="the figure as for print" href="data:application/pdf;base64,{_base64(pdf.read_bytes())}">PDF</a>'
-    tools = f'<div class="tools">{print_out}</div>'
-    data_of = _read(data)
-    if data_of is None:
+    """A figure whose data can be read is drawn by the page; of any other the page has the print as PNG and PDF."""
+    name, caption = _text(block.path.stem), _text(block.caption)
+    data_of = _read(block.path.with_suffix(".json"))
+    if data_of is not None:
         return (
-            f'<figure class="still" data-name="{_text(name)}">{tools}{image}<figcaption>{caption}</figcaption></figure>'
+            f'<figure class="chart" data-name="{name}"><div class="tools"></div><div class="legend"></div>'
+            f'<div class="panels" role="img" aria-label="{caption}"></div><figcaption>{caption}</figcaption>'
+            f'<script type="application/json" class="spec">{_json(data_of)}</script></figure>'
         )
-    return (
-        f'<figure class="chart" data-name="{_text(name)}">{tools}<div class="legend"></div><div class="panels"></div>{image}'
-        f'<figcaption>{caption}</figcaption><script type="application/json" class="spec">{_json(data_of)}</script></figure>'
-    )
+    image = f'<img alt="{caption}" src="data:image/png;base64,{_base64(block.path.read_bytes())}">'
+    pdf, link = block.path.with_suffix(".pdf"), ""
+    if pdf.exists():
+        link = f'<a class="pdf" download="{name}.pdf" title="the figure as for print" href="data:application/pdf;base64,{_base64(pdf.read_bytes())}">PDF</a>'
+    return f'<figure class="still" data-name="{name}"><div class="tools">{link}</div>{image}<figcaption>{caption}</figcaption></figure>'
 
 
 def _read(path: Path) -> Any:

@@ -142,11 +142,22 @@ def _traffic(place: int, entry: Mapping[str, Any]) -> str:
         pairs = entry["pairs"]
         where = "every pair" if pairs == "all" else "pair " + ", ".join(map(str, pairs[:8])) + (" …" if len(pairs) > 8 else "")  # fmt: skip
     else:
-        where = f"{entry.get('from')} → {entry.get('to')}"
+        start, end = entry.get("from"), entry.get("to")
+        where = (
+            f"{start} → {end}"
+            if start and end
+            else f"from {start}"
+            if start
+            else f"to {end}"
+            if end
+            else "between hosts"
+        )
     if not entry.get("paths"):
         where += {"backward": ", back", "both": ", both ways"}.get(str(entry.get("direction")), "")
     count = f"{entry['count']} × " if int(entry.get("count", 1)) > 1 else ""
     parts = [f"{count}{kind}", named, spelled(entry["rate"]) if entry.get("rate") else "", where]
+    if entry.get("senders"):
+        parts.append(f"{entry['senders']} at a time")
     parts.append(spelled(entry["bytes"]) if entry.get("bytes") else "")
     if entry.get("start") and _lasts(entry["start"]):
         parts.append(f"from {spelled(entry['start'])}")

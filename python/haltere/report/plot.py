@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from ..analysis import stats
@@ -34,6 +34,7 @@ __all__ = [
     "heat",
     "legend",
     "line",
+    "log_axis",
     "plain_number",
     "save",
     "title",
@@ -201,23 +202,36 @@ def legend(fig: Figure, axes: Axes, columns: int = 8) -> None:
         fig.legend(handles, labels, loc="outside upper center", ncols=min(columns, max(len(labels), 1)))
 
 
-def save(fig: Figure, stem: str | Path) -> list[Path]:
-    """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, the same bytes each time; returns both paths.
+def save(fig: Figure, stem: str | Path, *, svg: bool = False, pdf: bool = True, png: bool = True) -> list[Path]:
+    """Writes ``stem.png`` (150 dpi) and ``stem.pdf``, with ``svg`` an SVG, too, the same bytes each time; returns the paths.
 
     Beside them goes ``stem.json``, the figure's data for pages, if :func:`haltere.report.charts.spec` can read it.
     """
     base = Path(stem)
     base.parent.mkdir(parents=True, exist_ok=True)
-    paths = [base.with_name(base.name + ".png"), base.with_name(base.name + ".pdf")]
-    with matplotlib.rc_context(_STYLE):
-        fig.savefig(paths[0], dpi=150, metadata={"Software": None})
-        fig.savefig(paths[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    about: dict[str, dict[str, Any]] = {
+        "png": {"dpi": 150, "metadata": {"Software": None}},
+        "pdf": {"metadata": {"CreationDate": None, "Producer": None, "Creator": None}},
+        "svg": {"metadata": {"Date": None, "Creator": None}},
+    }
+    wanted = [name for name, asked in (("png", png), ("pdf", pdf), ("svg", svg)) if asked]
+    paths = [base.with_name(f"{base.name}.{name}") for name in wanted]
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": base.name, "svg.fonttype": "none"}):
+        for name, path in zip(wanted, paths, strict=True):
+            fig.savefig(path, **about[name])
     shown, data = charts.spec(fig), base.with_name(base.name + ".json")
     if shown is None:
         data.unlink(missing_ok=True)  # of an earlier figure of that name
     else:
         write_atomically(data, json.dumps(shown, separators=(",", ":"), ensure_ascii=False) + "\n")
     return paths
+
+
+def log_axis(axis: Any) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5 times a power of ten."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(plain_number((1, 2, 5)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def plain_number(multiples: Sequence[int] = (1,)) -> FuncFormatter:

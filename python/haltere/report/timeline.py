@@ -1,8 +1,9 @@
-"""One run over time on one page: throughput by flow, window, round-trip time, queue, drops and marks, all over the same seconds."""
+"""One run over time on one page: throughput, window, round-trip time, queue, drops and marks, all over the same seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,13 @@ from ..runs.records import Done
 from ..runs.results import Results
 from . import plot
 
-__all__ = ["draw", "pick"]
+__all__ = ["Flows", "draw", "main_link", "pick", "spread_of"]
 
 Array = NDArray[np.float64]
+# What is drawn: a name, and the places of its flows.
+Lines = Sequence[tuple[str, list[int]]]
+# Flows beyond which those of a class are drawn as one.
+MOST_LINES = 14
 # Points of a panel, beyond which neighbours are taken together: a page has no more dots.
 MOST_POINTS = 600
 
@@ -52,9 +57,10 @@ class Flows:
         table = run.table("flow_series")
         if len(table) == 0:
             raise InputError('timeline: flows must be sampled; write `[measure] flows = "100ms"` in the experiment')
-        rows = run.data_flows.select(["flow", "congestion"]).to_pylist()
+        rows = run.data_flows.select(["flow", "group", "congestion"]).to_pylist()
         self.names = [str(row["flow"]) for row in rows]
         self.labels = _labels(rows)
+        self.classes = [_class(row) for row in rows]
         at = table["at_ns"].to_numpy()
         self.times_ns, place = np.unique(at, return_inverse=True)
         self.at_s: Array = self.times_ns * 1e-9
@@ -65,44 +71,93 @@ class Flows:
 
     def column(self, name: str, scale: float) -> Array:
         """A column of the table; NaN if a flow has no sample."""
+        return self._spread(self._table[name].to_numpy() * scale)
+
+    def rates(self) -> Array:
+        """Mbit/s of each flow from one time to the next, counted when bytes reach the receiver: shape (times - 1, flows)."""
+        got = np.nan_to_num(self._spread(measures.arrived_bytes(self._table)[0] * 8e-6))
+        return np.maximum(np.diff(got, axis=0) / np.diff(self.at_s)[:, None], 0.0)
+
+    def _spread(self, values: Array) -> Array:
         out = np.full((len(self.times_ns), len(self.names)), np.nan)
         kept = self._rows >= 0
-        out[self._place[kept], self._rows[kept]] = self._table[name].to_numpy()[kept] * scale
+        out[self._place[kept], self._rows[kept]] = values[kept]
         return out
+
+    def lines(self) -> Lines:
+        """What is drawn: each flow by itself, or of many each class as one, by name and places."""
+        if len(self.names) <= MOST_LINES:
+            return [(label, [i]) for i, label in enumerate(self.labels)]
+        classes: dict[str, list[int]] = {}
+        for i, name in enumerate(self.classes):
+            classes.setdefault(name, []).append(i)
+        return [(f"{name}, {len(own)} flows" if len(own) > 1 else name, own) for name, own in classes.items()]
+
+
+def _class(row: dict[str, Any]) -> str:
+    return f"{row['group']} {row['congestion']}" if row["congestion"] else str(row["group"])
 
 
 def _labels(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What the legend calls the flows: their ends and their control."""
-    short = [str(row["flow"]).split(":", 1)[-1] for row in rows]
-    if len(set(short)) < len(short):
-        short = [str(row["flow"]) for row in rows]
-    return [f"{name} {row['congestion']}" if row["congestion"] else name for name, row in zip(short, rows, strict=True)]
+    """What the legend calls the flows: their traffic entry, their ends if the entry has several, and their control."""
+    groups = [str(row["group"]) for row in rows]
+    out = []
+    for row, group in zip(rows, groups, strict=True):
+        ends = str(row["flow"]).split(":", 1)[-1] if groups.count(group) > 1 else ""
+        out.append(" ".join(part for part in (group, ends, str(row["congestion"] or "")) if part))
+    return out if len(set(out)) == len(out) else [str(row["flow"]) for row in rows]
 
 
-def _shades(rows: Sequence[str]) -> list[str]:
-    """A colour a flow; of more flows than colours those of one control share one."""
-    if len(rows) <= len(plot.PALETTE):
-        return list(plot.PALETTE[: len(rows)])
-    kinds = [label.rsplit(" ", 1)[-1] for label in rows]
-    by_kind = plot.colours(dict.fromkeys(kinds))
-    return [by_kind[kind] for kind in kinds]
+def _shades(names: Sequence[str]) -> list[str]:
+    """A colour a line; the palette's last is black, which is the link's."""
+    return [plot.PALETTE[i % (len(plot.PALETTE) - 1)] for i in range(len(names))]
 
 
-def draw(results: Results, point: int | None = None, seed: int | None = None) -> tuple[str, list[Path]]:
-    """Draws ``figures/timeline-POINT-SEED`` and returns its caption and files (PNG, PDF)."""
+def spread_of(values: Array) -> tuple[Array, Array, Array]:
+    """The median of each row, and its 10th and 90th percentile; NaN if no value is known."""
+    import warnings
+
+    with warnings.catch_warnings():  # a row of NaN only says so by NaN
+        warnings.simplefilter("ignore", RuntimeWarning)
+        low, middle, high = np.nanpercentile(values, [10, 50, 90], axis=1)
+    return middle, low, high
+
+
+def main_link(run: measures.Run, link: str | None = None) -> str | None:
+    """The watched link of that name; if none is named, the one that was used most."""
+    links = run.watched()
+    if link is not None:
+        if link not in links:
+            near = get_close_matches(link, links, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise InputError(f"--link must be one of {', '.join(links) or 'no watched link'}, got `{link}`{hint}")
+        return link
+
+    def used(one: str) -> tuple[float, int]:
+        part = run.utilisation(one)
+        return (0.0 if np.isnan(part) else part, run.sent(one))
+
+    return max(links, key=used) if links else None
+
+
+def draw(
+    results: Results, point: int | None = None, seed: int | None = None, link: str | None = None
+) -> tuple[str, list[Path]]:
+    """Draws ``figures/timeline-POINT-SEED`` and returns its caption and files. ``link``: whose queue; default: the one used most."""
     done = pick(results, point, seed)
     run = measures.Run(results, done)
-    flows, links = Flows(run), run.watched()
-    busiest = max(links, key=run.sent) if links else None
-    fig, panels = plot.figure(5 if busiest else 3, 1, width=7.6, height=9.6 if busiest else 6.0)
+    flows, chosen = Flows(run), main_link(run, link)
+    lines = flows.lines()
+    shades = _shades([name for name, _ in lines])
+    fig, panels = plot.figure(5 if chosen else 3, 1, width=7.6, height=9.6 if chosen else 6.0)
     for axes in panels[1:]:
         axes.sharex(panels[0])
-    shades = _shades(flows.labels)
-    _stack(panels[0], flows, shades)
-    _lines(panels[1], flows, flows.column("cwnd_bytes", 1e-3), shades, "window (kB)")
-    _lines(panels[2], flows, flows.column("srtt_ns", 1e-6), shades, "smoothed RTT (ms)")
-    if busiest:
-        _queue(panels[3], panels[4], run, busiest)
+    _throughput(panels[0], run, flows, lines, shades, chosen)
+    _lines(panels[1], flows.at_s, flows.column("cwnd_bytes", 1e-3), lines, shades, "window (kB)")
+    _lines(panels[2], flows.at_s, flows.column("srtt_ns", 1e-6), lines, shades, "round-trip\ntime (ms)")
+    _pings(panels[2], run)
+    if chosen:
+        _queue(panels[3], panels[4], run, chosen)
     for axes in panels[:-1]:
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("time (s)")
@@ -111,28 +166,51 @@ def draw(results: Results, point: int | None = None, seed: int | None = None) ->
     for axes in panels if warmup > 0 else []:
         axes.axvspan(0, warmup, color="#000000", alpha=0.05, linewidth=0)
     fig.align_ylabels(panels)
-    _legend(fig, flows.labels, shades)
-    stem = results.directory / "figures" / f"timeline-{done.point}-{done.seed}"
-    paths = plot.save(fig, stem)
-    name = results.points[done.point].name
-    where = f" at {busiest}" if busiest else ""
-    grey = "; grey: warm-up" if warmup > 0 else ""
-    return f"One run over time: {name}, seed {done.seed}; queue, drops and marks{where}{grey}.", paths
+    _legend(fig, [name for name, _ in lines], shades)
+    suffix = "" if link is None else "-" + "".join(c if c.isalnum() else "-" for c in link)
+    paths = plot.save(fig, results.directory / "figures" / f"timeline-{done.point}-{done.seed}{suffix}")
+    return _caption(results, done, chosen, warmup > 0, any(len(own) > 1 for _, own in lines)), paths
 
 
-def _stack(axes: Axes, flows: Flows, shades: Sequence[str]) -> None:
-    got = np.nan_to_num(flows.column("received_bytes", 8e-6))
-    rate = np.diff(got, axis=0) / np.diff(flows.at_s)[:, None]
-    at, rate = _thin(flows.at_s[1:], rate)
-    axes.stackplot(at, np.maximum(rate.T, 0), colors=shades, alpha=0.85, linewidth=0.25, edgecolor="white")
+def _caption(results: Results, done: Done, link: str | None, has_warmup: bool, has_bands: bool) -> str:
+    parts = [f"One run over time: {results.points[done.point].name}, seed {done.seed}"]
+    if link:
+        parts.append(f"throughput (black), capacity (grey area), queue, drops and marks of {link}")
+    parts.append("flows of every direction, not stacked; smoothed RTT of TCP as lines, pings as dots")
+    if has_bands:
+        parts.append("of many flows the median, with a band from the 10th to the 90th percentile")
+    return "; ".join([*parts, *(["grey at the left: warm-up"] if has_warmup else [])]) + "."
+
+
+def _throughput(
+    axes: Axes, run: measures.Run, flows: Flows, lines: Lines, shades: Sequence[str], link: str | None
+) -> None:
+    carried = run.throughput(link) if link else None
+    if carried is not None:
+        edges, rate, could = carried
+        if could is not None:
+            axes.fill_between(np.repeat(edges, 2)[1:-1], np.repeat(could, 2), color="#000000", alpha=0.09, linewidth=0)
+        axes.plot(np.repeat(edges, 2)[1:-1], np.repeat(rate, 2), color="#000000", linewidth=0.9)
+    _draw_lines(axes, flows.at_s[1:], flows.rates(), lines, shades)
     axes.set_ylabel("throughput\n(Mbit/s)")
     axes.set_ylim(bottom=0)
+    if link:
+        plot.title(axes, f"throughput: flows, and all of {link} in black")
 
 
-def _lines(axes: Axes, flows: Flows, values: Array, shades: Sequence[str], label: str) -> None:
-    at, values = flows.at_s, np.where(values > 0, values, np.nan)
-    for i, colour in enumerate(shades):
-        axes.plot(at, values[:, i], color=colour, linewidth=0.8)
+def _draw_lines(axes: Axes, at: Array, values: Array, lines: Lines, shades: Sequence[str]) -> None:
+    for (_, own), colour in zip(lines, shades, strict=True):
+        if len(own) == 1:
+            axes.plot(at, values[:, own[0]], color=colour, linewidth=0.9)
+            continue
+        middle, low, high = spread_of(values[:, own])
+        axes.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(at, middle, color=colour, linewidth=1.1)
+
+
+def _lines(axes: Axes, at: Array, values: Array, lines: Lines, shades: Sequence[str], label: str) -> None:
+    values = np.where(values > 0, values, np.nan)
+    _draw_lines(axes, at, values, lines, shades)
     seen = values[np.isfinite(values)]
     # A few flows far above the others would press these to the axis.
     if seen.size and np.percentile(seen, 99) > 20 * max(float(np.median(seen)), 1e-9):
@@ -140,7 +218,15 @@ def _lines(axes: Axes, flows: Flows, values: Array, shades: Sequence[str], label
         axes.yaxis.set_major_formatter(plot.plain_number())
     else:
         axes.set_ylim(bottom=0)
-    axes.set_ylabel(label.replace(" (", "\n("))
+    axes.set_ylabel(label if "\n" in label else label.replace(" (", "\n("))
+
+
+def _pings(axes: Axes, run: measures.Run) -> None:
+    at, rtt = run.ping_series()
+    if len(at):
+        step = -(-len(at) // MOST_POINTS)
+        axes.plot(at[::step], rtt[::step], ".", markersize=2.2, color="#777777", label="pings", zorder=1.5)
+        axes.legend(loc="upper right", frameon=False, fontsize=8, handletextpad=0.1)
 
 
 def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
@@ -148,6 +234,7 @@ def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
     at, packets = _peaks(series.at_s, series.packets)
     axes.fill_between(at, packets, color=plot.PALETTE[0], alpha=0.25, linewidth=0)
     axes.plot(at, packets, color=plot.PALETTE[0], linewidth=0.7)
+    plot.title(axes, f"queue of {link}")
     axes.set_ylabel("queue\n(packets)")
     axes.set_ylim(bottom=0)
     table = run.table("queue_series")
@@ -173,15 +260,6 @@ def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
         events.text(0.5, 0.5, "nothing was dropped or marked", transform=events.transAxes, ha="center", va="center", color="#777777")  # fmt: skip
 
 
-def _thin(at: Array, values: Array) -> tuple[Array, Array]:
-    """Means of neighbours, so that at most ``MOST_POINTS`` are left."""
-    step = -(-len(at) // MOST_POINTS)
-    if step <= 1:
-        return at, values
-    whole = len(at) // step * step
-    return at[:whole].reshape(-1, step).mean(axis=1), values[:whole].reshape(-1, step, values.shape[1]).mean(axis=1)
-
-
 def _peaks(at: Array, values: Array) -> tuple[Array, Array]:
     """The lowest and the highest of neighbours, one after the other, so that no peak is lost."""
     step = -(-2 * len(at) // (2 * MOST_POINTS))
@@ -197,12 +275,6 @@ def _peaks(at: Array, values: Array) -> tuple[Array, Array]:
 def _legend(fig: Any, labels: Sequence[str], shades: Sequence[str]) -> None:
     from matplotlib.patches import Patch
 
-    if len(labels) > len(plot.PALETTE):
-        kinds: dict[str, str] = {}
-        for label, colour in zip(labels, shades, strict=True):
-            kinds.setdefault(label.rsplit(" ", 1)[-1], colour)
-        shown = [(f"{sum(one.rsplit(' ', 1)[-1] == kind for one in labels)} flows {kind}", colour) for kind, colour in kinds.items()]  # fmt: skip
-    else:
-        shown = list(zip(labels, shades, strict=True))
+    shown = list(zip(labels, shades, strict=True))
     handles = [Patch(color=colour, label=label) for label, colour in shown]
     fig.legend(handles=handles, loc="outside upper center", ncols=min(4, len(handles)), frameon=False, fontsize=8.5)

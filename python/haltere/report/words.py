@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,11 @@ import pyarrow.compute as pc
 
 from .. import _core, kinds
 from ..analysis import measures, metrics, stats
+from ..analysis.advice import of_sweep
 from ..analysis.measures import Run, traffic_name
 from ..analysis.metrics import METRICS, Metric
 from ..analysis.stats import Mean
-from ..runs.records import Point
+from ..runs.records import Point, short_keys
 from ..runs.results import Results
 from .picture import spelled
 
@@ -75,18 +79,14 @@ def sentences(results: Results, points: Pairs) -> list[str]:
 
 def _what_was_run(results: Results, points: Pairs) -> str:
     scenario = points[0][0].scenario
-    counts: dict[str, int] = {}
-    for row in points[0][1][0].data_flows.select(["kind", "congestion"]).to_pylist():
-        what = f"{row['congestion']} {row['kind']}" if row["congestion"] else str(row["kind"])
-        counts[what] = counts.get(what, 0) + 1
-    who = _listed([f"{n} {what} flow{'s' if n > 1 else ''}" for what, n in counts.items()]) if counts else "No flows"
+    who = _who(points[0][1])
     axes = list(dict.fromkeys(key for point in results.points for key in point.labels))
     swept = ""
     if axes:
         each = []
         for key in axes:
             values = list(dict.fromkeys(Point(0, {key: p.labels[key]}, {}).name.partition("=")[2] for p in results.points if key in p.labels))  # fmt: skip
-            each.append(f"{key.rsplit('.', 1)[-1]} ({', '.join(values[:8])}{' …' if len(values) > 8 else ''})")
+            each.append(f"{short_keys(axes)[key]} ({', '.join(values[:8])}{' …' if len(values) > 8 else ''})")
         swept = (
             f", for {len(results.points)} combinations of {_listed(each)}" if len(axes) > 1 else f", for each {each[0]}"
         )
@@ -100,9 +100,35 @@ def _what_was_run(results: Results, points: Pairs) -> str:
     ).rstrip()
 
 
+def _who(runs: Sequence[Run]) -> str:
+    """The flows, by control and kind. Of an entry whose flows come and go, those that arrived in a run on average, warm-up included."""
+    counts: dict[str, float] = {}
+    about: set[str] = set()
+    for row in runs[0].data_flows.select(["flow", "kind", "congestion", "group"]).to_pylist():
+        what = f"{row['congestion']} {row['kind']}" if row["congestion"] else str(row["kind"])
+        if kinds.traffic(str(row["kind"])).arrivals:
+            came = [run.arrivals().get(str(row["group"]), 0) for run in runs]
+            counts[what] = counts.get(what, 0) + float(np.mean(came))
+            if min(came) != max(came):
+                about.add(what)
+        else:
+            counts[what] = counts.get(what, 0) + 1
+    each = [
+        f"{'about ' if what in about else ''}{round(n)} {what} flow{'s' if round(n) != 1 else ''}"
+        for what, n in counts.items()
+    ]
+    text = _listed(each) if each else "No flows"
+    return text[0].upper() + text[1:]
+
+
 def _changing(points: Pairs) -> bool:
     """The flows of one point are others than those of another."""
-    return len({tuple(runs[0].flows["flow"].to_pylist()) for _, runs in points}) > 1
+
+    def names(run: Run) -> str:
+        text = " ".join(map(str, run.flows["flow"].to_pylist()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    return len({runs[0].fact("names of flows", partial(names, runs[0])) for _, runs in points}) > 1
 
 
 def _value(run: Run, one: Metric, part: str | None = None) -> float:
@@ -208,36 +234,34 @@ def _greedy(run: Run) -> set[str]:
     return {name for name, one in entries if kinds.traffic(one["kind"]).is_endless(one)}
 
 
-def _by_control(run: Run) -> dict[str, float]:
-    """The mean goodput of a flow that always has something to send, by class."""
+def _by_control(run: Run) -> dict[frozenset[str], dict[str, float]]:
+    """The mean goodput of a flow that always has something to send, by class. Only classes over the same watched links are compared."""
+    told = run.fact(
+        "by control", lambda: [[sorted(links), rates] for links, rates in _measured_by_control(run).items()]
+    )
+    return {frozenset(links): rates for links, rates in told}
+
+
+def _measured_by_control(run: Run) -> dict[frozenset[str], dict[str, float]]:
     greedy, one = _greedy(run), METRICS["goodput_flow"]
-    groups = dict(zip(run.flows["flow"].to_pylist(), run.flows["group"].to_pylist(), strict=True))
-    return {name: one.value(run, name) for name, own in run.classes().items() if groups[own[0]] in greedy}
+    rows = {str(row["flow"]): row for row in run.flows.select(["flow", "group", "from", "to"]).to_pylist()}
+    out: dict[frozenset[str], dict[str, float]] = {}
+    for name, own in run.classes().items():
+        over = {run.watched_on(rows[flow]["from"], rows[flow]["to"]) for flow in own}
+        if rows[own[0]]["group"] in greedy and len(over) == 1:
+            out.setdefault(over.pop(), {})[name] = one.value(run, name)
+    return {links: by_class for links, by_class in out.items() if len(by_class) > 1}
 
 
 def _shares(results: Results, points: Pairs) -> list[str]:
     """Who got the most, and whether the seeds agree."""
     lines: list[tuple[str, str]] = []
     for point, runs in points:
-        rates = [_by_control(run) for run in runs]
-        names = [name for name in rates[0] if all(name in one for one in rates)]
-        if len(names) < 2:
-            continue
-        ranked = sorted(names, key=lambda name: -float(np.mean([one[name] for one in rates])))
-        first, last = ranked[0], ranked[-1]
-        top = stats.mean([one[first] for one in rates])
-        low = stats.mean([one[last] for one in rates])
-        gap = stats.paired_difference([one[first] for one in rates], [one[ranked[1]] for one in rates])
-        unit = METRICS["goodput_flow"].unit
-        where = f"With {short(point, results.points)}, " if len(points) > 1 else "Of all flows "
-        verb = "got the most in its one run" if math.isnan(gap.half) else "won"
-        clear = math.isnan(gap.half) or gap.low > 0
-        if clear:
-            times = f", {number(top.mean / low.mean)} times what {last} got ({_told(low)})" if low.mean > 0 else ""
-            text = f"{where}{first} {verb}: {_told(top)} {unit} a flow{times}."
-        else:
-            text = f"{where}{first} and {ranked[1]} show no significant difference ({_told(gap)} {unit} between them)."
-        lines.append((first if clear else "", text))
+        each = [_by_control(run) for run in runs]
+        for links in each[0]:
+            if all(links in one for one in each):
+                told = _winner(results, point, [one[links] for one in each], links if len(each[0]) > 1 else None)
+                lines += [told] if told else []
     if len(lines) <= MOST_TOLD:
         return [text for _, text in lines]
     wins: dict[str, int] = {}
@@ -251,6 +275,35 @@ def _shares(results: Results, points: Pairs) -> list[str]:
     return [both[0].upper() + both[1:]]
 
 
+def _winner(
+    results: Results, point: Point, rates: Sequence[Mapping[str, float]], links: frozenset[str] | None
+) -> tuple[str, str] | None:
+    """The class that got the most over these links, and the sentence that says so."""
+    names = [name for name in rates[0] if all(name in one for one in rates)]
+    if len(names) < 2:
+        return None
+    ranked = sorted(names, key=lambda name: -float(np.mean([one[name] for one in rates])))
+    first, last = ranked[0], ranked[-1]
+    top, low = (stats.mean([one[name] for one in rates]) for name in (first, last))
+    gap = stats.paired_difference([one[first] for one in rates], [one[ranked[1]] for one in rates])
+    unit = METRICS["goodput_flow"].unit
+    many = len(results.points) > 1
+    over = f"over {_listed(sorted(links))}, " if links else ""
+    where = (
+        f"With {short(point, results.points)}, {over}"
+        if many
+        else over[:1].upper() + over[1:]
+        if over
+        else "Of all flows "
+    )
+    clear = math.isnan(gap.half) or gap.low > 0
+    if not clear:
+        return "", f"{where}{first} and {ranked[1]} show no significant difference ({_told(gap)} {unit} between them)."
+    verb = "got the most in its one run" if math.isnan(gap.half) else "got the most"
+    times = f", {number(top.mean / low.mean)} times what {last} got ({_told(low)})" if low.mean > 0 else ""
+    return first, f"{where}{first} {verb}: {_told(top)} {unit} a flow{times}."
+
+
 # -- to be careful about --------------------------------------------------------------------------------------------------
 
 
@@ -262,32 +315,52 @@ def cautions(results: Results, points: Pairs) -> list[str]:
     if len(results.seeds) < 5:
         seeds = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
         out.append(f"There are only {seeds}: intervals are wide or missing. Ten seeds are a good number.")
-    drifting, limited, idle, full, phase = [], [], [], [], []
+    found: dict[str, list[str]] = {
+        what: [] for what in ("drifting", "limited", "idle", "signalled", "silent", "full", "phase")
+    }
     for point, runs in points:
         name, run = short(point, results.points), runs[0]
-        rate = run.total_rate_series()
-        if rate is not None and stats.stationarity(rate).verdict == "drifting":
-            drifting.append(name)
-        if _buffer_limited(run):
-            limited.append(name)
-        if _idle(run):
-            idle.append(name)
-        if _overrun(run):
-            full.append(name)
-        if _in_step(run):
-            phase.append(name)
+        told = run.fact("cautions", partial(_told_of, run))
+        for what, names in found.items():
+            if what in told:
+                names.append(name)
+    out += _advice(points)
     checks = (
-        (drifting, "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
-        (limited, "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
-        (idle, "No watched link was more than 80 % busy although bulk flows always have something to send ({}): something else limits the flows."),
-        (full, "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
-        (phase, "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
+        (found["drifting"], "The total rate still drifts after the warm-up ({}): a longer warm-up or run may give another result."),
+        (found["limited"], "Windows of bulk flows reach the buffer of an endpoint ({}): the buffer limits their rates, not the control. Raise `recv_buffer_max` and `send_buffer_max` in `[tcp]`."),
+        (found["idle"], "No watched link was more than 80 % busy although bulk flows always have something to send, and its queue neither dropped nor marked ({}): something else limits the flows."),
+        (found["signalled"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): its queue dropped or marked packets, so its discipline and its limit hold the flows back."),
+        (found["silent"], "No watched link was more than 80 % busy although bulk flows always have something to send ({}): the link's rate falls to 0 for a time, and flows need some more to start again."),
+        (found["full"], "Most drops of a discipline that manages its queue were because it was full ({}): its `limit` decides, not its law."),
+        (found["phase"], "No link has any jitter ({}): phase may decide which flow finds room in a full drop-tail queue (Floyd and Jacobson 1992). A `jitter` of the time of one packet at the bottleneck removes that effect."),
     )  # fmt: skip
     for names, text in checks:
         if names:
             more = f" and {len(names) - 6} more" if len(names) > 6 else ""
             out.append(text.format("in every point" if len(points) > 1 and len(names) == len(points) else ", ".join(names[:6]) + more))  # fmt: skip
     return out
+
+
+def _told_of(run: Run) -> list[str]:
+    """Which cautions a run deserves."""
+    rate = run.total_rate_series()
+    idle = _idle(run)
+    checks = {
+        "drifting": rate is not None and stats.stationarity(rate).verdict == "drifting",
+        "limited": _buffer_limited(run),
+        "silent": idle and _has_outage(run),
+        "signalled": idle and not _has_outage(run) and _signals(run),
+        "idle": idle and not _has_outage(run) and not _signals(run),
+        "full": _overrun(run),
+        "phase": _in_step(run),
+    }
+    return [name for name, holds in checks.items() if holds]
+
+
+def _advice(points: Pairs) -> list[str]:
+    """What the experiment asks for that its author may not mean."""
+    some = points[:: max(1, len(points) // 16)]
+    return of_sweep([_core.Scenario.from_json(json.dumps(point.scenario)) for point, _ in some])
 
 
 def _window_limit(tcp: Mapping[str, Any], receiver: Mapping[str, Any]) -> float:
@@ -326,6 +399,18 @@ def _idle(run: Run) -> bool:
     used = [run.utilisation(link) for link in run.watched()]
     used = [value for value in used if not math.isnan(value)]
     return endless and bool(used) and max(used) < 0.8
+
+
+def _signals(run: Run) -> bool:
+    """A watched link that bulk flows cross dropped or marked packets after the warm-up, or lost them."""
+    rows = run.links.filter(run.links["watched"]).to_pylist()
+    names = ("dropped_overlimit", "dropped_congestion", "marked", "lost")
+    return any(row[f"{name}_after_warmup"] for row in rows for name in names)
+
+
+def _has_outage(run: Run) -> bool:
+    """A link's schedule has a step of 0 bit/s."""
+    return any(_core.parse_quantity("rate", rate) == 0 for rate in _values_of("rate", run.scenario["topology"]))
 
 
 def _overrun(run: Run) -> bool:

@@ -14,12 +14,13 @@ from typing import Any, Protocol
 
 from .. import _core
 from ..analysis.measures import Run
-from ..errors import InputError
+from ..errors import HaltereError, InputError
+from ..limits import most
 from ..worlds import DEFAULT, World
 from ..worlds import world as world_of
 from .build import environment
 from .precision import Precision, Reached, judge
-from .records import Done, Failed, Point
+from .records import Done, Failed, Point, wrong_in_manifest
 from .results import Results, RunsFailed
 from .runner import Task, execute, finished
 from .store import Store
@@ -28,7 +29,7 @@ __all__ = ["Experiment", "Plan", "plan_runs", "seeds_from"]
 
 
 #: Seeds of a point: the same limit as in an experiment file.
-MOST_SEEDS = 1_000_000
+MOST_SEEDS = most("random seeds")
 
 
 class Experiment(Protocol):
@@ -161,6 +162,7 @@ def plan_runs(
     store = Store(folder)
     store.check_place()
     tasks = plan.ask(seeds)
+    _check_same(store, plan)
     if not quiet and (wrong := store.malformed_manifest()):
         print(f"haltere: {wrong}; it is written anew", file=sys.stderr)
     store.write_manifest(plan.manifest(complete=False))
@@ -181,9 +183,43 @@ def plan_runs(
     manifest = plan.manifest(complete=True)
     store.write_manifest(manifest)
     results = Results.of(store, manifest)
+    _keep_facts(results, plan)
     if plan.failed:
         raise RunsFailed(results, plan.failed, len(plan.tasks))
     return results
+
+
+def _keep_facts(results: Results, plan: Plan) -> None:
+    """What was measured when the runs were made is kept for their summary."""
+    for one in plan.over.values():
+        if isinstance(one, Done) and one.facts:
+            results.facts.add(f"{one.key} {one.digest}", one.facts)
+    results.facts.save()
+
+
+def _check_same(store: Store, plan: Plan) -> None:
+    """The place is new, or what it holds comes from the same experiment: a manifest of another would be lost.
+
+    An experiment that was edited is still the same: it has the title that it had, or, without one, some of its runs.
+    """
+    try:
+        there = store.manifest()
+    except (HaltereError, OSError):
+        return  # none, or one that nobody can read
+    if wrong_in_manifest(there) or not there["runs"] or there["title"] == plan.title != "":
+        return
+    keys = {str(run["key"]) for run in there["runs"]}
+    alike = [_shape(one["scenario"]) for one in there["points"]] == [_shape(one.scenario) for one in plan.points]
+    if (there["title"] == plan.title and alike) or not keys.isdisjoint(task.key for task in plan.tasks):
+        return
+    raise InputError(
+        f"{store.where}: results directory must be new or hold results of this experiment, "
+        f"got those of `{there['title'] or 'an experiment without title'}`; choose another with --out"
+    )
+
+
+def _shape(scenario: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    return list(scenario["topology"]), [str(one["kind"]) for one in scenario["traffic"]]
 
 
 def _more(plan: Plan, rule: Precision, store: Store, known: dict[str, dict[str, float]]) -> list[Task]:

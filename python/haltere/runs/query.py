@@ -6,8 +6,6 @@ the question names are fetched.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -57,7 +55,7 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
     if not results.runs:
         raise InputError(f"{results.where}: runs must be at least 1, got none")
     connection = duckdb.connect()
-    connection.register("points_", _points(results))
+    connection.register("points_", results.points_table())
     connection.execute("CREATE TABLE points AS SELECT * FROM points_")
     files = sorted({file for run in results.runs for file in results.seal(run)["files"]})
     tables = [file.removesuffix(".parquet") for file in files]
@@ -69,14 +67,7 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
             _view(connection, results, name, f"files{number}_")
         elif not results.store.local and (wanted is None or name in wanted.casefold()):
             connection.register(name, results.table(name, points=None if wanted else [results.runs[0].point]))
-    runs = {
-        "key": [run.key for run in results.runs],
-        "point": pa.array([run.point for run in results.runs], pa.int32()),
-        "seed": pa.array([run.seed for run in results.runs], pa.uint64()),
-        "digest": [run.digest for run in results.runs],
-        "wall_s": [run.wall_s for run in results.runs],
-    }
-    connection.register("runs_", pa.table(runs))
+    connection.register("runs_", results.runs_table())
     connection.execute("CREATE TABLE runs AS SELECT * FROM runs_")
     for name in ("points_", "runs_"):
         connection.unregister(name)
@@ -107,32 +98,3 @@ def _view(connection: Any, results: Results, name: str, files: str) -> None:
         f'CREATE TEMP VIEW "{name}" AS SELECT f.point, f.seed, t.* EXCLUDE (filename) '
         f"FROM read_parquet([{quoted}], filename = true, union_by_name = true) t JOIN {files} f ON f.path_ = t.filename"
     )
-
-
-def _points(results: Results) -> pa.Table:
-    """One row a point. A swept key is a column under its last word, or its whole path if two have the same."""
-    keys = list(dict.fromkeys(key for point in results.points for key in point.labels))
-    ends = [key.rsplit(".", 1)[-1] for key in keys]
-    out: dict[str, Any] = {
-        "point": pa.array([point.index for point in results.points], pa.int32()),
-        "name": [point.name for point in results.points],
-    }
-    for key, end in zip(keys, ends, strict=True):
-        name = end if ends.count(end) == 1 and end not in out else key
-        out[name] = _column([point.labels.get(key) for point in results.points])
-    return pa.table(out)
-
-
-def _column(values: list[Any]) -> pa.Array:
-    """Numbers as numbers; a table with a kind as that, anything else as it is written."""
-    given = [value for value in values if value is not None]
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
-        kind = pa.int64() if all(isinstance(value, int) for value in given) else pa.float64()
-        return pa.array(values, kind)
-    return pa.array([None if value is None else _word(value) for value in values], pa.string())
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, Mapping) and set(value) == {"kind"}:
-        return str(value["kind"])
-    return value if isinstance(value, str) else json.dumps(value)

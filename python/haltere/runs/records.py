@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Done", "Failed", "Point", "Seal", "seal_of", "swept", "wrong_in_manifest"]
+__all__ = ["Done", "Failed", "Point", "Seal", "seal_of", "sealed", "short_keys", "swept", "wrong_in_manifest"]
 
 #: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build``, ``files`` and the notes of its world.
 Seal = dict[str, Any]
@@ -30,7 +31,25 @@ class Point:
         >>> Point(0, {"topology.dumbbell.pairs": 4, "queue": {"kind": "red"}}, {}).name
         'pairs=4 queue=red'
         """
-        return " ".join(f"{key.rsplit('.', 1)[-1]}={_short(value)}" for key, value in self.labels.items()) or "all"
+        names = short_keys(self.labels)
+        return " ".join(f"{names[key]}={_short(value)}" for key, value in self.labels.items()) or "all"
+
+
+def short_keys(keys: Iterable[str]) -> dict[str, str]:
+    """Each dotted key by its last word; by as many words more as keys need that end alike.
+
+    >>> short_keys(["topology.dumbbell.pairs", "traffic.0.tcp.mss"])
+    {'topology.dumbbell.pairs': 'pairs', 'traffic.0.tcp.mss': 'mss'}
+    >>> list(short_keys(["topology.dumbbell.access.rate", "topology.dumbbell.bottleneck.rate"]).values())
+    ['access.rate', 'bottleneck.rate']
+    """
+    words = {key: key.split(".") for key in keys}
+    out = {}
+    for key, own in words.items():
+        others = [one for other, one in words.items() if other != key]
+        many = next((n for n in range(1, len(own)) if all(one[-n:] != own[-n:] for one in others)), len(own))
+        out[key] = ".".join(own[-many:])
+    return out
 
 
 def _short(value: Any) -> str:
@@ -51,7 +70,7 @@ def swept(value: Any) -> str:
 
 
 #: The keys of a checksum file that are not notes of a world.
-_OF_THE_STORE = ("build", "files")
+_OF_THE_STORE = ("build", "files", "sha256")
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,8 @@ class Done:
     wall_s: float
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What its world says of it, by name: see :meth:`haltere.worlds.World.notes`."""
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What a summary reads off it, if it was measured when the run was made; not in the manifest."""
 
     @classmethod
     def of_seal(cls, seal: Seal, point: int) -> Done:
@@ -102,6 +123,12 @@ class Failed:
 _DIGEST, _TABLE = re.compile(r"[0-9a-f]{64}"), re.compile(r"[a-z][a-z0-9_]*\.parquet")
 
 
+def sealed(seal: Seal) -> Seal:
+    """A checksum file with its own checksum: one wrong bit in its digest would otherwise look like another result."""
+    rest = {key: value for key, value in seal.items() if key != "sha256"}
+    return {**rest, "sha256": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
+
+
 def seal_of(data: bytes | None, key: str) -> Seal | None:
     """The checksum file of the run ``key`` in this file. ``None``: there is none, or it is malformed."""
     try:
@@ -113,7 +140,8 @@ def seal_of(data: bytes | None, key: str) -> Seal | None:
     files = seal.get("files")
     if not isinstance(files, dict) or not files or not all(map(_is_file, files.items())):
         return None
-    return seal
+    # Stores of earlier builds have none.
+    return seal if "sha256" not in seal or sealed(seal) == seal else None
 
 
 def _is_file(named: tuple[str, Any]) -> bool:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.facts import Facts
 from ..analysis.summary import summary
 from ..errors import HaltereError, InputError
 from .records import Done, Failed, Point, Seal, wrong_in_manifest
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
 
-__all__ = ["Point", "Results", "RunsFailed"]
+__all__ = ["Drawn", "Point", "Results", "RunsFailed"]
 
 
 class Results:
@@ -56,6 +58,11 @@ class Results:
             self._seals = store.find((key for key, _, _ in planned), verify=False)
             self.runs = [Done.of_seal(self._seals[key], point) for key, point, _ in planned if key in self._seals]
             self.runs.sort(key=lambda run: (run.point, run.seed))
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What was read off the runs before: see :mod:`haltere.analysis.facts`."""
+        return Facts(self.directory if self.store.local else None)
 
     @property
     def where(self) -> str:
@@ -130,10 +137,74 @@ class Results:
                 wrong.append(f"{self.where}/runs/{run.key}/run.json: digest and seed are not those in manifest.json")
         return wrong + self.store.check(seals.values())
 
-    def pandas(self, name: str, **options: Any) -> pandas.DataFrame:
-        """:meth:`table` as a pandas data frame (pandas must be installed)."""
-        frame: pandas.DataFrame = self.table(name, **options).to_pandas()
+    def tables(self) -> list[str]:
+        """The names that :meth:`pandas` takes: the tables of the runs, and ``points`` and ``runs``."""
+        files = sorted({file for run in self.runs for file in self.seal(run)["files"]})
+        return [*(file.removesuffix(".parquet") for file in files), "points", "runs"]
+
+    def points_table(self) -> pa.Table:
+        """One row a point: ``point``, ``name``, and what was swept, each axis under its last word (or more, if two end alike)."""
+        from .labels import points_table
+
+        return points_table(self.points)
+
+    def runs_table(self) -> pa.Table:
+        """One row a run: ``key``, ``point``, ``seed``, ``digest``, ``wall_s``."""
+        from .labels import runs_table
+
+        return runs_table(self.runs)
+
+    def labelled(self, name: str, **options: Any) -> pa.Table:
+        """:meth:`table` with what was swept in columns of their own, behind ``point`` and ``seed``."""
+        from .labels import with_labels
+
+        if name in ("points", "runs"):
+            table = self.points_table() if name == "points" else self.runs_table()
+            return table if name == "points" else with_labels(table, self.points_table())
+        return with_labels(self.table(name, **options), self.points_table())
+
+    def pandas(self, name: str, *, labels: bool = False, **options: Any) -> pandas.DataFrame:
+        """:meth:`table` as a pandas data frame (pandas must be installed); ``name`` may also be ``points`` or ``runs``.
+
+        ``labels``: with what was swept, a column an axis.
+        """
+        plain = {"points": self.points_table, "runs": self.runs_table}.get(name)
+        if labels:
+            table = self.labelled(name, **options)
+        else:
+            table = plain() if plain is not None else self.table(name, **options)
+        frame: pandas.DataFrame = table.to_pandas()
         return frame
+
+    def write_table(self, name: str, path: Path) -> None:
+        """Writes a table with its labels to a file: ``.csv``, ``.parquet`` or ``.json``."""
+        from .labels import write
+
+        write(self.labelled(name), path)
+
+    def plot(
+        self,
+        y: str,
+        x: str | None = None,
+        by: str | None = None,
+        facet: str | None = None,
+        *,
+        kind: Any = None,
+        log_x: bool = False,
+        log_y: bool = False,
+        out: str | Path | None = None,
+    ) -> Drawn:
+        """A figure over the axes of the sweep, as `haltere plot` draws it. A notebook shows it.
+
+        ``y``: a metric, ``ping``, ``fct``, ``slowdown``, ``flow`` or ``TABLE.COLUMN``; ``kind``: line, bar, heat, cdf, box or size.
+        """
+        from ..report import over
+
+        name = "-".join(part for part in (kind or "", y, x or "", by or "", facet or "") if part).replace(".", "-")
+        stem = Path(out) if out is not None else self.directory / "figures" / name
+        caption, paths = over.draw(over.Data([self]), over.Ask(y, x, by, facet, kind, log_x, log_y), stem)
+        self.facts.save()
+        return Drawn(caption, paths)
 
     def summary(self) -> list[dict[str, Any]]:
         """The means of each point of the sweep: see :func:`haltere.analysis.summary.summary`."""
@@ -147,8 +218,28 @@ class Results:
             whole.update(f"{labels} {run.seed} {run.digest}\n".encode())
         return whole.hexdigest()
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what was run, and the tables of the report."""
+        from ..report import overview
+        from ..report.page import fragment
+
+        return fragment(overview.document(self, figures=False))
+
     def __repr__(self) -> str:
         return f"<haltere.Results {self.where!r}: {len(self.points)} points, {len(self.runs)} runs>"
+
+
+class Drawn:
+    """A figure: its caption and its files. A notebook shows it."""
+
+    def __init__(self, caption: str, paths: list[Path]) -> None:
+        self.caption, self.paths = caption, paths
+
+    def _repr_png_(self) -> bytes:
+        return next(path for path in self.paths if path.suffix == ".png").read_bytes()
+
+    def __repr__(self) -> str:
+        return f"<haltere figure {str(self.paths[0])!r}: {self.caption}>"
 
 
 class RunsFailed(HaltereError):

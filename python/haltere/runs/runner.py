@@ -7,23 +7,24 @@ made again, so a call that was interrupted goes on where it stopped. A run that 
 from __future__ import annotations
 
 import hashlib
+import json
 import queue
 import random
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import _core
 from ..errors import HaltereError, InputError
 from ..worlds import World, world
 from .build import build_id, usable_cores
 from .progress import Bar
-from .records import Done, Failed
+from .records import Done, Failed, Point
 from .store import Store
 
 __all__ = ["Task", "execute", "finished"]
@@ -70,7 +71,17 @@ def _run_one(task: Task, store: Store, progress: _core.Progress) -> Done:
         seal = {**done.to_dict(), "build": build_id()}
         del seal["key"], seal["point"]  # the store's and the manifest's
         store.put(draft, task.key, tables, seal)
-    return done
+    return replace(done, facts=_facts(task, done, tables))
+
+
+def _facts(task: Task, done: Done, tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a summary will ask, read off while the tables are in memory. What cannot be read will be asked of the stored run."""
+    from ..analysis.summary import facts_of
+
+    try:
+        return facts_of(Point(task.point, {}, json.loads(task.scenario.to_json())), done, tables)
+    except Exception:  # the run is kept; whoever asks for its summary gets the error
+        return {}
 
 
 def _run_elsewhere(task: Task, store: Store, build: str) -> Done:

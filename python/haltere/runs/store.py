@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import HaltereError, InputError
-from .files import Held, NotAFile, is_own, left_behind, read_regular, scratch_name, write_atomically
-from .records import Seal, seal_of, wrong_in_manifest
+from .files import Held, NotAFile, disk, is_own, is_scratch, left_behind, scratch_name, write_atomically
+from .records import Seal, seal_of, sealed, wrong_in_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,8 +87,10 @@ class Draft:
     def close(self) -> None:
         """What was not put is of no use."""
         if self._held is not None:
-            shutil.rmtree(self._held.scratch, ignore_errors=True)
-            self._held.close()
+            try:
+                disk().remove(self._held.scratch)
+            finally:
+                self._held.close()
 
 
 class _Directory:
@@ -100,7 +101,7 @@ class _Directory:
         out = {}
         for name in names:
             try:
-                out[name] = read_regular(self.root / name)
+                out[name] = disk().read(self.root / name)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFile):
                 continue
         return out
@@ -121,11 +122,11 @@ class _Directory:
     def put(self, draft: Draft, key: str, files: Mapping[str, bytes], sound: Callable[[], bool]) -> None:
         assert draft.folder is not None
         for name, data in files.items():
-            (draft.folder / name).write_bytes(data)
+            disk().write(draft.folder / name, data)
         target = self.runs / key
         for attempt in range(_ATTEMPTS):
             try:
-                os.rename(draft.folder, target)
+                disk().rename(draft.folder, target)
                 return
             except OSError:
                 if not target.exists():
@@ -141,10 +142,10 @@ class _Directory:
     def _clear(target: Path) -> None:
         aside = scratch_name(target.with_name(f"damaged.{target.name}"))
         try:
-            os.rename(target, aside)
+            disk().rename(target, aside)
         except FileNotFoundError:  # another process was faster
             return
-        _remove(aside)
+        disk().remove(aside)
 
     def tidy(self) -> bool:
         """Removes what dead processes left; whether a live one of others is at work."""
@@ -152,18 +153,10 @@ class _Directory:
         for scratch in (*self.runs.glob(".*.tmp"), *self.root.glob(".*.tmp")):
             with left_behind(scratch) as left:
                 if left:
-                    _remove(scratch)
+                    disk().remove(scratch)
                 else:
                     others = others or not is_own(scratch)
         return others
-
-
-def _remove(path: Path) -> None:
-    """A folder with all that is in it, or whatever else is there."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 class _Remote:
@@ -278,8 +271,11 @@ class Store:
             return
         if os.path.lexists(where / "runs") and not (where / "runs").is_dir():
             raise InputError(f"{where}: results directory must hold a directory `runs`, got a file of that name")
+        if (where / "manifest.json").is_dir():
+            raise InputError(f"{where}: manifest.json must be a file, got a directory; move it away")
         ours = (where / "manifest.json").exists() or (where / "runs").is_dir()
-        if not ours and any(where.iterdir()):
+        # A call that was killed before its first manifest leaves scratch alone.
+        if not ours and not all(is_scratch(one) for one in where.iterdir()):
             raise InputError(
                 f"{where}: results directory must be empty or hold results of haltere; choose another with --out"
             )
@@ -298,7 +294,7 @@ class Store:
         try:
             manifest = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise self.not_ours(repr(error)) from None
+            raise self.not_ours(f"`{type(error).__name__}: {str(error)[:100]}`") from None
         if not isinstance(manifest, dict):
             raise self.not_ours(f"`{data[:40]!r}`")
         return manifest
@@ -390,7 +386,7 @@ class Store:
         files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
         listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
         seal = {"key": key, **about, "files": listed}
-        files[_SEAL] = (json.dumps(seal, indent=1) + "\n").encode()
+        files[_SEAL] = (json.dumps(sealed(seal), indent=1) + "\n").encode()
         self._files.put(draft, key, files, lambda: key in self.find([key], verify=True))
 
     def table(self, seal: Seal, name: str, columns: list[str] | None = None) -> pa.Table:

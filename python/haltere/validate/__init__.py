@@ -16,13 +16,13 @@ import re
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from ..errors import InputError
 from ..runs.progress import Bar
 from ..worlds import DEFAULT, World
-from . import compact, ours, report
+from . import blind, causes, compact, ours, report
 from .compare import Row, compare_case, read_csv, write_csv
 from .load import BadInput, Case, read_directory
 from .measures import Measures
@@ -55,7 +55,7 @@ def validate(
         done = 0
         try:
             for case, runs in futures:
-                _take(outcome, case, runs)
+                _take(outcome, case, runs, _paired(case, seeds))
                 done += len(runs)
                 bar.update(done)
         except BaseException:
@@ -78,7 +78,13 @@ def _seeds(case: Case, seeds: int | None) -> list[int]:
     return known + list(islice(further, max(0, SEEDS - len(known))))
 
 
-def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
+def _paired(case: Case, seeds: int | None) -> int:
+    """How many of the first seeds are those of Linux's repetitions."""
+    known = {repetition.seed for repetition in case.repetitions}
+    return sum(1 for _ in takewhile(known.__contains__, _seeds(case, seeds)))
+
+
+def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]], paired: int) -> None:
     if not runs:
         outcome.skipped.append((case.name, case.error or "no results"))
         return
@@ -89,7 +95,7 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
         return
     outcome.differing += [(case.name, reason) for reason in differences(case.scenario)]
     outcome.rows += compare_case(
-        case.group, case.name, [repetition.measures for repetition in case.repetitions], ours_each
+        case.group, case.name, [repetition.measures for repetition in case.repetitions], ours_each, paired
     )
 
 
@@ -139,6 +145,8 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
     if getattr(args, "page", None):
         page = Path(args.page)
         write_csv(outcome.rows, directory / ROWS)
+        if (directory / blind.TRAINING).is_file() and not getattr(args, "rows", None):
+            blind.write_called(blind.confusion(directory), directory / blind.CALLED)
         drawn = report.figure(outcome, page.parent / "images" / "validation.svg")
         rows = os.path.relpath(directory / ROWS, page.parent)
         _write_page(outcome, directory, page, "images/validation.svg" if drawn else None, rows)
@@ -146,8 +154,14 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
 
 def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None, rows: str) -> None:
     findings = directory / FINDINGS
+    parts = [findings.read_text().strip() if findings.is_file() else "", blind.section(directory)]
     text = report.page(
-        outcome, directory.as_posix().rstrip("/"), figure, findings.read_text() if findings.is_file() else "", rows
+        outcome,
+        directory.as_posix().rstrip("/"),
+        figure,
+        "\n\n".join(part for part in parts if part),
+        rows,
+        causes.load(directory),
     )
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text.rstrip() + "\n")

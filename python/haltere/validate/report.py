@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import causes
+from .causes import Cause
 from .compare import KINDS, Row
 
 HEAD = ("scenario", "measure", "linux", "haltere", "difference", "tolerance", "")
@@ -102,12 +104,12 @@ def as_json(outcome: Outcome) -> str:
     return json.dumps(out, indent=1)
 
 
-def markdown_table(rows: Iterable[Row]) -> list[str]:
-    """The rows as a Markdown table."""
+def markdown_table(rows: Iterable[Row], why: Sequence[Cause] = ()) -> list[str]:
+    """The rows as a Markdown table; the last column has the cause of a row outside."""
     lines = ["| scenario | measure | Linux | Haltere | difference | tolerance | |", "|---|---|--:|--:|--:|--:|---|"]
     for row in rows:
         *first, verdict = cells(row)
-        lines.append("| " + " | ".join([*first, verdict if row.inside else "**outside**"]) + " |")
+        lines.append("| " + " | ".join([*first, verdict if row.inside else causes.cause_of(row, why)]) + " |")
     return lines
 
 
@@ -115,7 +117,8 @@ def markdown_table(rows: Iterable[Row]) -> list[str]:
 INTRODUCTION = """\
 # Haltere against Linux
 
-<!-- Made by `haltere validate {source} --page ...`; do not edit. What was found out stands in `{source}/findings.md`. -->
+<!-- Made by `haltere validate {source} --page ...`; do not edit. Causes stand in `{source}/causes.toml`, findings in
+`{source}/findings.md`. -->
 
 The scenarios below were run on the TCP stack and the queue disciplines of Linux 6.1 (a kernel in virtual time, so that
 neither the load of the machine nor its timers are in the figures) and then in Haltere's simulator, translated with
@@ -129,7 +132,14 @@ shares and of transfers done, 0.03 of Jain's index, 15 % of queue, ping and comp
 For single flows it is 15 % of each time and window, 3 % of BBR's bandwidth estimate, 25 % of its queue. If Linux's own
 spread is larger than the tolerance, it takes its place.
 
-A cell says how many rows are inside, of how many.
+A cell says how many rows are inside, of how many. *Same start times* counts the rows inside over the seeds of Linux's repetitions
+alone (one to three): there our flows start when Linux's did. Tables before November 2026 had only these seeds.
+"""
+
+AGREES_NOT = """\
+## What does not agree
+
+Each entry has the rows outside that it is about. They come from `{source}/causes.toml`; a row that no entry fits is not explained.
 """
 
 COLUMNS = {
@@ -150,11 +160,14 @@ COLUMNS = {
 def by_measure(outcome: Outcome) -> list[str]:
     """Rows inside by set and measure as a Markdown table, with a last line for all sets."""
     names = [name for name, words in COLUMNS.items() if _counted(outcome.rows, words)]
-    lines = ["| set | rows | inside | | " + " | ".join(names) + " |", "|---|--:|--:|--:|" + "--:|" * len(names)]
+    head = "| set | rows | inside | | same start times | "
+    lines = [head + " | ".join(names) + " |", "|---|--:|--:|--:|--:|" + "--:|" * len(names)]
     for group, of in [*((group, outcome.of(group)) for group in outcome.groups()), ("all", outcome)]:
         share = 100 * of.inside / len(of.rows) if of.rows else 0
         counts = " | ".join(_counted(of.rows, COLUMNS[name]) for name in names)
-        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {counts} |")
+        known = any(row.same_starts is not None for row in of.rows)
+        same = str(sum(row.inside_with_same_starts for row in of.rows)) if known else ""
+        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {same} | {counts} |")
     return lines
 
 
@@ -171,8 +184,10 @@ def _seeds_of(rows: Sequence[Row]) -> str:
     return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
 
 
-def page(outcome: Outcome, source: str, figure: str | None, findings: str, rows: str = "rows.csv") -> str:
-    """The page: one table, the figure, what is known not to agree, and the rows outside; `rows` leads to all rows."""
+def page(
+    outcome: Outcome, source: str, figure: str | None, findings: str, rows: str = "rows.csv", why: Sequence[Cause] = ()
+) -> str:  # fmt: skip
+    """The page: one table, the figure, what does not agree and why, and the rows outside; `rows` leads to all rows."""
     introduction = INTRODUCTION.format(source=source, rows=rows, seeds=_seeds_of(outcome.rows))
     lines = [introduction, *by_measure(outcome), ""]
     if figure:
@@ -180,12 +195,14 @@ def page(outcome: Outcome, source: str, figure: str | None, findings: str, rows:
     for title, cases in (("Not comparable", outcome.skipped), ("Not repeated exactly", outcome.differing)):
         if cases:
             lines += [f"## {title}", "", *(f"- {name}: {reason}" for name, reason in cases), ""]
-    if findings:
-        lines += [findings.strip(), ""]
     outside = [row for row in outcome.rows if not row.inside]
     if outside:
+        lines += [AGREES_NOT.format(source=source), *causes.markdown(outside, why), ""]
+    if findings:
+        lines += [findings.strip(), ""]
+    if outside:
         lines += ["## Rows outside", "", "<details>", f"<summary>The {len(outside)} rows outside</summary>", ""]
-        lines += [*markdown_table(outside), "", "</details>", ""]
+        lines += [*markdown_table(outside, why), "", "</details>", ""]
     return "\n".join(lines)
 
 

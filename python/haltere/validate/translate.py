@@ -26,7 +26,8 @@ NETEM_LIMIT = 1_000_000
 CONTROLS: dict[str, dict[str, Any]] = {
     "reno": {"kind": "reno"},
     # Linux 6.1: beta is 717/1024, the Reno-friendly slope is fixed, slow start is left by the older HyStart.
-    "cubic": {"kind": "cubic", "beta": 717 / 1024, "reno_friendly": "linux", "hystart": "classic"},
+    # The reference's release, 6.1.192, begins its rounds as 6.13 does: CUBIC alone leaves slow start at 75 segments (set D).
+    "cubic": {"kind": "cubic", "beta": 717 / 1024, "reno_friendly": "linux", "hystart": "linux_6_13"},
     "vegas": {"kind": "vegas"},
     "dctcp": {"kind": "dctcp"},
     "bbr": {"kind": "bbr"},

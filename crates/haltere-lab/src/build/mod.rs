@@ -16,6 +16,7 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
     let flows = traffic::flows(experiment, &network, seed)?;
     let paths = network.route(&flows)?;
     network.set_round_trips(&paths);
+    network.links.iter_mut().for_each(|link| link.count_depths = link.watched && experiment.measure.depths);
     let framing = u32::try_from(experiment.framing.as_u64()).unwrap_or(u32::MAX);
     let plan = Plan {
         seed,

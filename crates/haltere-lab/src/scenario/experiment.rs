@@ -28,7 +28,7 @@ pub struct Experiment {
     pub warmup: Dur,
     /// How many times the experiment is repeated, each time with another random seed.
     #[serde(default = "ten")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(range(min = 1, max = crate::limits::SEEDS))]
     pub seeds: u32,
     /// How well the means must be known, such as `"2%"`, instead of a number of seeds. See `haltere explain precision`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,11 +68,14 @@ pub struct MeasureSpec {
     pub queues: Every,
     /// Interval of the flows' time series, or `off`.
     pub flows: Every,
+    /// True: count how many packets each packet leaves behind when it leaves a watched queue (the depth at dequeue). The table `depths`
+    /// and the metrics `depth`, `depth_p50` and `depth_p95` show it.
+    pub depths: bool,
 }
 
 impl Default for MeasureSpec {
     fn default() -> MeasureSpec {
-        MeasureSpec { queues: Every(Some(Dur::from_ms(10))), flows: Every(Some(Dur::from_ms(100))) }
+        MeasureSpec { queues: Every(Some(Dur::from_ms(10))), flows: Every(Some(Dur::from_ms(100))), depths: false }
     }
 }
 

@@ -19,6 +19,8 @@ pub use precision::Precision;
 pub use crate::{Drawing, Topology, Traffic};
 use crate::{build, schema, topology, traffic};
 use haltere_plan::plan::Plan;
+use haltere_plan::varying::Capacity;
+use haltere_units::Time;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::Deref;
@@ -104,6 +106,16 @@ impl Scenario {
     /// The network drawn: nodes and links with those that are alike as one. See [`Drawing`].
     pub fn drawing(&self) -> Result<Drawing, ScenarioError> {
         self.place(build::drawing(&self.experiment))
+    }
+
+    /// What the link `name`, such as `left>right`, can carry between each of these instants and the next, in bits. `None` if there is no
+    /// such link, or if its packets take no time.
+    pub fn capacity(&self, name: &str, instants: &[Time]) -> Result<Option<Vec<f64>>, ScenarioError> {
+        let plan = self.plan(0)?;
+        let Some(link) = plan.links.iter().find(|link| link.name == name) else { return Ok(None) };
+        let constant = Capacity::Constant(link.rate);
+        let capacity = link.varying.as_deref().map_or(&constant, |varying| &varying.capacity);
+        Ok(instants.windows(2).map(|span| capacity.bits(span[0], span[1].max(span[0]))).collect())
     }
 
     /// A world's complaint about what this scenario asks of it, with the file and the line.

@@ -3,10 +3,9 @@
 use super::sweep::{Grid, Settings};
 use super::{Scenario, build, renamed};
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::POINTS;
+use crate::schema;
 use serde_json::{Map, Value};
-
-/// The most points of one sweep.
-const MAX_POINTS: usize = 100_000;
 
 /// One point of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +22,8 @@ impl Scenario {
         let grid = Grid::read(&self.sweep).map_err(|e| self.source.place(e))?;
         let refused =
             |rule: String, got: &str| Err(self.source.place(Fault::new("", "sweep", rule, got).out_of_range()));
-        let Some(total) = grid.size(MAX_POINTS) else {
-            return refused(format!("a grid of at most {MAX_POINTS} points"), "more");
+        let Some(total) = grid.size(POINTS) else {
+            return refused(format!("a grid of at most {POINTS} points"), "more");
         };
         let kept: Vec<Settings> = (0..total).filter_map(|i| grid.settings(i)).collect();
         if kept.is_empty() {
@@ -39,7 +38,8 @@ impl Scenario {
             keys.remove("sweep");
         }
         for (path, setting) in &settings {
-            set(&mut value, path, setting.clone()).map_err(|e| self.source.place(e))?;
+            let setting = swept(get(&value, path), setting.clone());
+            set(&mut value, path, setting).map_err(|e| self.source.place(e))?;
         }
         let in_point = |mut error: ScenarioError| {
             if !settings.is_empty() {
@@ -58,11 +58,56 @@ impl Scenario {
     /// The scenario with the key at the dotted `path` set, such as `topology.dumbbell.bottleneck.rate` or
     /// `traffic[0].congestion`; checked as if it had been written so.
     pub fn with(&self, path: &str, setting: Value) -> Result<Scenario, ScenarioError> {
-        let mut value = self.written.clone();
-        let current = renamed::current(path);
-        set(&mut value, current.as_deref().unwrap_or(path), setting).map_err(|e| self.source.place(e))?;
-        Scenario::read(value, self.source.clone())
+        self.with_all(vec![(path.to_owned(), setting)])
     }
+
+    /// The scenario with all these keys set, checked once when all are: values that fit only together may come in any order.
+    ///
+    /// A key that the sweep sets, or one below it, is refused: the sweep would replace the value at every point.
+    pub fn with_all(&self, changes: Vec<(String, Value)>) -> Result<Scenario, ScenarioError> {
+        let mut value = self.written.clone();
+        let mut named = Vec::new();
+        for (path, setting) in changes {
+            let current = renamed::current(&path).unwrap_or(path);
+            set(&mut value, &current, setting).map_err(|e| self.source.place(e))?;
+            named.push(current);
+        }
+        let scenario = Scenario::read(value, self.source.clone())?;
+        let grid = Grid::read(&scenario.sweep).map_err(|e| self.source.place(e))?;
+        for path in named {
+            if let Some(axis) = grid.keys().find(|axis| is_at_or_below(&path, axis)) {
+                let fault = Fault::new(
+                    "",
+                    "key",
+                    "one that `[sweep]` does not set",
+                    format!("`{path}`, but the sweep sets `{axis}`"),
+                );
+                return Err(self
+                    .source
+                    .place(fault.hint("to run without the sweep, set `sweep={}` too").out_of_range()));
+            }
+        }
+        Ok(scenario)
+    }
+}
+
+/// Whether `path` is the key `axis` or one below it, however their list indices are written.
+fn is_at_or_below(path: &str, axis: &str) -> bool {
+    match (steps(path), steps(axis)) {
+        (Some(path), Some(axis)) => path.starts_with(&axis),
+        _ => false,
+    }
+}
+
+/// The value of a sweep's axis in place of `current`. A name alone chooses another kind, and keeps the keys that both kinds have.
+fn swept(current: Option<&Value>, setting: Value) -> Value {
+    let (Some(Value::Object(table)), Value::String(name)) = (current, &setting) else { return setting };
+    let Some(kind) = table.get("kind").and_then(Value::as_str) else { return setting };
+    let Some(both) = schema::shared_keys(kind, name) else { return setting };
+    let mut out: Map<String, Value> =
+        table.iter().filter(|(key, _)| both.contains(&key.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect();
+    out.insert("kind".into(), setting);
+    Value::Object(out)
 }
 
 /// Sets the key at `path`, and makes the tables of the path that are missing.
@@ -95,6 +140,15 @@ fn set(root: &mut Value, path: &str, setting: Value) -> Result<(), ScenarioError
     Ok(())
 }
 
+/// The value at `path`, if there is one.
+fn get<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
+    steps(path)?.into_iter().try_fold(root, |here, step| match step {
+        Step::Key(key) => here.get(key),
+        Step::Index(i) => here.get(i),
+    })
+}
+
+#[derive(PartialEq)]
 enum Step {
     Key(String),
     Index(usize),

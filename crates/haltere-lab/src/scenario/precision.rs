@@ -38,7 +38,7 @@ struct Table {
     of: Vec<String>,
     /// The most seeds of one point of the sweep.
     #[serde(default = "max_seeds")]
-    #[schemars(range(min = 2, max = 1_000_000))]
+    #[schemars(range(min = 2, max = crate::limits::SEEDS))]
     max_seeds: u32,
 }
 

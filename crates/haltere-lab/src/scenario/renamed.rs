@@ -1,4 +1,4 @@
-//! Keys that have another name now. The old name still works, with a warning, for one version.
+//! Keys and values that have another name now. The old name still works, with a warning, for one version.
 //!
 //! Before an experiment is checked against the schema its old keys become the new ones, so that nothing else knows of them. Each leaves a
 //! line in [`Scenario::warnings`](super::Scenario::warnings), which the command line prints.
@@ -17,6 +17,15 @@ struct Renamed {
 
 /// All of them. Remove a line one version after it was added.
 const RENAMED: &[Renamed] = &[Renamed { table: "precision", old: "most_seeds", new: "max_seeds" }];
+
+/// A value that has another name now, of a key of any table.
+struct RenamedValue {
+    key: &'static str,
+    old: &'static str,
+    new: &'static str,
+}
+
+const RENAMED_VALUES: &[RenamedValue] = &[RenamedValue { key: "hystart", old: "classic", new: "linux_6_13" }];
 
 /// Gives the old keys of an experiment their new names; what was renamed is returned, one line each.
 pub(super) fn rename(value: &mut Value, source: &mut Source) -> Result<Vec<String>, ScenarioError> {
@@ -41,12 +50,23 @@ fn visit(value: &mut Value, path: &str, source: &mut Source, out: &mut Vec<Strin
                 source.rename(&below(path, old), &below(path, new));
                 replace_key(table, old, new);
             }
+            rename_values(table, path, source, out);
             table.iter_mut().try_for_each(|(key, inner)| visit(inner, &below(path, key), source, out))
         }
         Value::Array(items) => {
             items.iter_mut().enumerate().try_for_each(|(i, inner)| visit(inner, &format!("{path}[{i}]"), source, out))
         }
         _ => Ok(()),
+    }
+}
+
+fn rename_values(table: &mut Map<String, Value>, path: &str, source: &Source, out: &mut Vec<String>) {
+    for RenamedValue { key, old, new } in RENAMED_VALUES {
+        if let Some(value) = table.get_mut(*key).filter(|value| value.as_str() == Some(old)) {
+            *value = Value::from(*new);
+            let place = place_of(source, path, key);
+            out.push(format!("{place}: `{key}` `{old}` is now `{new}`"));
+        }
     }
 }
 
@@ -69,10 +89,14 @@ pub(super) fn current(path: &str) -> Option<String> {
 }
 
 fn warning(source: &Source, path: &str, old: &str, new: &str) -> String {
+    format!("{}: `{old}` is now `{new}`", place_of(source, path, old))
+}
+
+/// Where a key stands.
+fn place_of(source: &Source, path: &str, key: &str) -> String {
     let place: Vec<String> =
-        [source.at(&below(path, old)), path.into()].into_iter().filter(|s| !s.is_empty()).collect();
-    let place = if place.is_empty() { "the experiment".into() } else { place.join(": ") };
-    format!("{place}: `{old}` is now `{new}`")
+        [source.at(&below(path, key)), path.into()].into_iter().filter(|s| !s.is_empty()).collect();
+    if place.is_empty() { "the experiment".into() } else { place.join(": ") }
 }
 
 fn below(path: &str, key: &str) -> String {

@@ -164,6 +164,11 @@ impl Grid {
         Ok(condition)
     }
 
+    /// The keys that it sets.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.tracks.iter().flat_map(|track| &track.keys).map(String::as_str)
+    }
+
     /// The number of combinations before any is left out; `None` above `most`.
     pub(super) fn size(&self, most: usize) -> Option<usize> {
         self.tracks.iter().try_fold(1usize, |n, t| n.checked_mul(t.steps.len()).filter(|n| *n <= most))

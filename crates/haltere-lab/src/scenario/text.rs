@@ -4,19 +4,21 @@ use crate::error::{Fault, FaultKind, ScenarioError};
 use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 /// The lines of a file's keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Source {
     file: String,
-    lines: HashMap<String, usize>,
+    /// One for all points of a sweep.
+    lines: Arc<HashMap<String, usize>>,
 }
 
 impl Source {
     /// A source without lines, such as a Python dict.
     pub(crate) fn new(file: &str) -> Source {
-        Source { file: file.into(), lines: HashMap::new() }
+        Source { file: file.into(), lines: Arc::default() }
     }
     /// The folder of the file, from which the names of other files count.
     pub(crate) fn folder(&self) -> &Path {
@@ -33,7 +35,7 @@ impl Source {
     /// The key at the path `old` is now at the path `new`.
     pub(crate) fn rename(&mut self, old: &str, new: &str) {
         if let Some(line) = self.lines.get(old).copied() {
-            self.lines.insert(new.into(), line);
+            Arc::make_mut(&mut self.lines).insert(new.into(), line);
         }
     }
     /// The file and the line of a key, or of the nearest table above it.
@@ -58,13 +60,14 @@ fn at_line(file: &str, line: usize) -> String {
 
 /// Reads TOML.
 pub(crate) fn read_toml(text: &str, file: &str) -> Result<(Value, Source), ScenarioError> {
-    let mut reader = Reader { text, source: Source::new(file) };
+    let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+    let mut reader = Reader { ends, file, lines: HashMap::new() };
     let table = DeTable::parse(text).map_err(|e| {
         let message = e.message().lines().collect::<Vec<_>>().join(", ");
         reader.syntax(e.span().map_or(0, |s| s.start), "the text", "TOML", format!("what is no TOML: {message}"))
     })?;
     let value = reader.table(table.get_ref(), "")?;
-    Ok((value, reader.source))
+    Ok((value, Source { file: file.into(), lines: Arc::new(reader.lines) }))
 }
 
 /// Reads JSON.
@@ -78,17 +81,19 @@ pub(crate) fn read_json(text: &str, file: &str) -> Result<(Value, Source), Scena
 }
 
 struct Reader<'a> {
-    text: &'a str,
-    source: Source,
+    /// Where each line ends: a line is looked up for every key, so it is not counted for each from the start.
+    ends: Vec<usize>,
+    file: &'a str,
+    lines: HashMap<String, usize>,
 }
 
 impl Reader<'_> {
     fn line(&self, offset: usize) -> usize {
-        1 + self.text.as_bytes().iter().take(offset).filter(|&&b| b == b'\n').count()
+        1 + self.ends.partition_point(|&end| end < offset)
     }
     fn syntax(&self, offset: usize, name: &str, rule: &str, got: String) -> ScenarioError {
         let mut fault = Fault::new("", name, rule, got);
-        fault.file = at_line(&self.source.file, self.line(offset));
+        fault.file = at_line(self.file, self.line(offset));
         fault.syntax()
     }
     fn table(&mut self, table: &DeTable<'_>, path: &str) -> Result<Value, ScenarioError> {
@@ -97,7 +102,7 @@ impl Reader<'_> {
             let name = key.get_ref();
             let below = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
             let line = self.line(key.span().start);
-            self.source.lines.insert(below.clone(), line);
+            self.lines.insert(below.clone(), line);
             out.insert(name.to_string(), self.value(value.get_ref(), value.span().start, &below)?);
         }
         Ok(Value::Object(out))
@@ -121,7 +126,7 @@ impl Reader<'_> {
                 for (i, item) in items.iter().enumerate() {
                     let below = format!("{path}[{i}]");
                     let line = self.line(item.span().start);
-                    self.source.lines.insert(below.clone(), line);
+                    self.lines.insert(below.clone(), line);
                     out.push(self.value(item.get_ref(), item.span().start, &below)?);
                 }
                 Value::Array(out)

@@ -15,6 +15,15 @@ pub fn names(kind: &str) -> Option<&'static [&'static str]> {
     ALL.iter().find(|k| k.name == kind).map(|k| k.names)
 }
 
+/// The keys that the tables of two names of one kind both have, such as `limit` of two queue disciplines; `None` if no kind has both names.
+pub(crate) fn shared_keys(one: &str, other: &str) -> Option<Vec<&'static str>> {
+    let kind = ALL.iter().find(|kind| kind.names.contains(&one) && kind.names.contains(&other))?;
+    let root = schema();
+    let keys = |name| find(root, &root["$defs"][kind.union], name)?["properties"].as_object();
+    let (ones, others) = (keys(one)?, keys(other)?);
+    Some(ones.keys().filter(|key| others.contains_key(*key)).map(String::as_str).collect())
+}
+
 /// The part of the schema under a name, such as that of a queue discipline. Of several kinds that have the name, the first counts.
 ///
 /// `{ "name", "kind", "summary", "parameters": [{ "name", "meaning", "format", "default", "required" }] }`

@@ -44,6 +44,7 @@ const EXAMPLES: &[(&str, &str)] = &[
          [[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n2\"\n",
     ),
     ("Processor", include_str!("examples/switch.toml")),
+    ("Egress", include_str!("examples/egress.toml")),
     ("GraphLink", include_str!("examples/graph.toml")),
     ("TcpParams", "[tcp]\nmss = \"1448B\"\ninitial_window = 10\n"),
     (
@@ -55,6 +56,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "[[traffic]]\nkind = \"on_off\"\nrate = \"5Mbit\"\non = { exponential = \"1s\" }\noff = { uniform = [\"1s\", \"3s\"] }\n",
     ),
     ("Pareto", "[[traffic]]\nkind = \"on_off\"\nrate = \"5Mbit\"\non = { pareto = { mean = \"1s\", shape = 1.5 } }\n"),
+    (
+        "Normal",
+        "[[traffic]]\nkind = \"on_off\"\nrate = \"5Mbit\"\noff = { normal = { mean = \"8s\", sd = \"1732ms\" } }\nbegin = \"off\"\n",
+    ),
     ("PathEnds", include_str!("examples/multipath.toml")),
     ("MultipathParams", include_str!("examples/multipath.toml")),
     ("SizeTable", "[[traffic]]\nkind = \"poisson\"\nsizes = { points = [[1000, 0.5], [50000, 1]] }\nper_second = 20\n"),

@@ -5,6 +5,7 @@ mod describe;
 mod examples;
 mod kinds;
 
+pub(crate) use describe::shared_keys;
 pub use describe::{describe, kinds, names};
 
 use crate::scenario::experiment::Experiment;

@@ -153,6 +153,20 @@ pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
     table.finish()
 }
 
+/// One row for each watched queue and depth at dequeue that occurred.
+pub(super) fn depths(plan: &Plan, record: &Record) -> RecordBatch {
+    let mut table = Columns::default();
+    let of = |(link, record): (usize, &LinkRecord)| {
+        let depths = record.depths.counts().to_vec().into_iter().enumerate();
+        depths.filter(|(_, packets)| *packets > 0).map(move |(depth, packets)| (link as u32, depth as u64, packets))
+    };
+    let rows: Vec<_> = record.links.iter().enumerate().flat_map(of).collect();
+    table.name("link", plan.links.iter().map(|l| l.name.as_str()), rows.iter().map(|r| r.0));
+    table.count("depth", "packets", rows.iter().map(|r| r.1));
+    table.count("packets", "packets", rows.iter().map(|r| r.2));
+    table.finish()
+}
+
 /// `part` of `whole`; nothing of nothing is no number.
 fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)

@@ -3,7 +3,7 @@
 use super::{Link, default_queue, varying};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::varying::Varying;
-use haltere_units::{Bytes, Rate, Size};
+use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 
 /// One direction of a link as written.
 #[derive(Clone)]
@@ -45,8 +45,26 @@ fn direction(link: Link, path: &str, place: String) -> Result<Direction, Scenari
             return Err(Fault::new(path, "ring", rule, other).out_of_range());
         }
     };
+    check_impairments(&link, path)?;
     let varying = varying::of(&link, path)?;
     Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
+}
+
+fn check_impairments(link: &Link, path: &str) -> Result<(), ScenarioError> {
+    if let Some(pair) = link.lose.windows(2).find(|pair| pair[0] >= pair[1]) {
+        let got = format!("{} before {}", pair[0], pair[1]);
+        return Err(Fault::new(path, "lose", "numbers in ascending order", got).out_of_range());
+    }
+    if link.lose.first() == Some(&0) {
+        let fault = Fault::new(path, "lose", "numbers of packets from 1 on", "0");
+        return Err(fault.hint("the first packet that the line takes has number 1").out_of_range());
+    }
+    if (link.reorder > Prob::ZERO) != (link.reorder_by > Dur::ZERO) {
+        let rule = "above zero with `reorder`, and left out without";
+        let fault = Fault::new(path, "reorder_by", rule, link.reorder_by);
+        return Err(fault.hint("write for example `reorder = 0.01, reorder_by = \"1ms\"`").out_of_range());
+    }
+    Ok(())
 }
 
 /// The least rate of all directions.

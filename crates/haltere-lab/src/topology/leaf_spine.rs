@@ -2,11 +2,9 @@
 
 use super::{Context, Hint, Link, Network, TopologyKind, both};
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::LINKS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The most links of one topology, both directions together: what a machine can still hold.
-const MAX_LINKS: u64 = 4_000_000;
 
 /// Hosts, `h1` .. `hN` from leaf to leaf, at the switches `leaf1` ... Each leaf is joined to every switch of `spine1` ... Each flow takes
 /// one of the shortest paths by a hash of its ends and ports with the random seed (ECMP).
@@ -44,8 +42,8 @@ load = 0.3
     }
     fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
         let links = 2 * u64::from(self.leaves) * (u64::from(self.hosts) + u64::from(self.spines));
-        if links > MAX_LINKS {
-            let rule = format!("so many that there are at most {MAX_LINKS} links, each direction counted");
+        if links > LINKS {
+            let rule = format!("so many that there are at most {LINKS} links, each direction counted");
             return Err(Fault::new(context.place, "leaves", rule, format!("{links} links")).out_of_range());
         }
         let access = both(&self.access, &context.below("access"))?;

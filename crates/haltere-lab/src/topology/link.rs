@@ -2,6 +2,7 @@
 
 use super::TraceSpec;
 use crate::scenario::overrides::Overrides;
+use haltere_plan::plan::Impairments;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 use schemars::JsonSchema;
@@ -34,6 +35,20 @@ pub struct Link {
     pub jitter: Dur,
     /// Probability that a packet is lost on the line.
     pub loss: Prob,
+    /// Numbers of packets that are lost on the line, in ascending order: the first one that the line takes is 1. For tests of a
+    /// protocol.
+    #[schemars(length(max = 100_000))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lose: Vec<u64>,
+    /// Probability that a packet is held back by `reorder_by` after its delay, so that later packets overtake it.
+    #[serde(skip_serializing_if = "is_never")]
+    pub reorder: Prob,
+    /// How long such a packet is held back. Required with `reorder`.
+    #[serde(skip_serializing_if = "is_no_time")]
+    pub reorder_by: Dur,
+    /// Probability that a packet is delivered twice. The copy takes no time on the line. The kernel world has no such links.
+    #[serde(skip_serializing_if = "is_never")]
+    pub duplicate: Prob,
     /// The discipline of the queue in front of the line.
     pub queue: QueueParams,
     /// The device's own first-in first-out ring under the discipline, in packets (`100p`). If it is not given, there is none.
@@ -41,7 +56,8 @@ pub struct Link {
     pub ring: Option<Size>,
     /// When a packet is handed over to the line: when its transmission ends, or when it starts, as Linux's `htb` and `tbf` shapers do.
     pub handover: Handover,
-    /// Depth of a token bucket: after an idle time, so many bytes take no time on the line. Linux's `htb` (with `handover = "start"`) and
+    /// Depth of a token bucket: after an idle time, so many bytes take no time on the line. With a `schedule` an idle line saves up what it
+    /// could have carried, at most that. Linux's `htb` (with `handover = "start"`) and
     /// `tbf` (with `"end"`) need at least a full frame.
     pub burst: Bytes,
     /// Sample and report this queue. If it is not given, a topology with a bottleneck watches that. Others watch the slowest links, those
@@ -63,6 +79,10 @@ impl Default for Link {
             delay: Dur::ZERO,
             jitter: Dur::ZERO,
             loss: Prob::ZERO,
+            lose: Vec::new(),
+            reorder: Prob::ZERO,
+            reorder_by: Dur::ZERO,
+            duplicate: Prob::ZERO,
             queue: default_queue(),
             ring: None,
             handover: Handover::End,
@@ -71,6 +91,23 @@ impl Default for Link {
             reverse: Overrides::default(),
         }
     }
+}
+
+impl Link {
+    /// What the line does to some packets besides loss by chance.
+    pub(crate) fn impairments(&self) -> Option<Box<Impairments>> {
+        let any = !self.lose.is_empty() || self.reorder > Prob::ZERO || self.duplicate > Prob::ZERO;
+        let Link { reorder, reorder_by, duplicate, .. } = *self;
+        any.then(|| Box::new(Impairments { reorder, reorder_by, duplicate, lose: self.lose.clone() }))
+    }
+}
+
+fn is_never(probability: &Prob) -> bool {
+    *probability == Prob::ZERO
+}
+
+fn is_no_time(span: &Dur) -> bool {
+    span.is_zero()
 }
 
 /// A change of a link's rate or delay.

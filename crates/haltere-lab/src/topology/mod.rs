@@ -16,7 +16,7 @@ pub use drawing::Drawing;
 pub(crate) use direction::{Direction, both, slowest, watched};
 pub(crate) use link::{Handover, Link, Step, default_queue};
 pub(crate) use network::{Hint, Network};
-pub(crate) use trace::{TraceSpec, read_files};
+pub(crate) use trace::{TraceSpec, exercise_trace, read_files};
 
 use crate::error::ScenarioError;
 use haltere_units::Bytes;

@@ -143,10 +143,20 @@ impl Network {
             handover_at_start: link.handover == Handover::Start,
             burst: link.burst,
             mpu: direction.mpu,
+            impairments: link.impairments(),
             watched,
+            count_depths: false,
+            returned_at: None,
             rtt: None,
         });
         self.places.push(direction.place.clone());
+    }
+
+    /// Copies that the queue of the last link returns to their senders start at that node.
+    pub(crate) fn return_at(&mut self, node: usize) {
+        if let Some(link) = self.links.last_mut() {
+            link.returned_at = Some(node);
+        }
     }
 
     /// The paths of all flows; a flow whose ends do not reach each other is an error.

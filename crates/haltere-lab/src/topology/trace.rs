@@ -4,6 +4,8 @@
 //! experiment and the random seed, on any machine.
 
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::files::{Key, read_text};
+use crate::limits::OPPORTUNITIES;
 use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
@@ -11,9 +13,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::path::Path;
-
-/// The most delivery opportunities of one trace: what a machine can still hold.
-const MAX_OPPORTUNITIES: usize = 20_000_000;
 
 /// A trace: the name of its file, or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,8 +53,8 @@ impl Trace {
             let (Ok(gap), Ok(count)) = (gap.parse::<u32>(), count.parse::<usize>()) else {
                 return Err(fault("milliseconds such as `3` or `1x12`", format!("`{token}`")));
             };
-            if count > MAX_OPPORTUNITIES - instants.len() {
-                return Err(fault(&format!("at most {MAX_OPPORTUNITIES} opportunities"), "more".into()));
+            if count > OPPORTUNITIES - instants.len() {
+                return Err(fault(&format!("at most {OPPORTUNITIES} opportunities"), "more".into()));
             }
             if now + u64::from(gap) * count as u64 > u64::from(u32::MAX) {
                 return Err(fault(
@@ -122,15 +121,8 @@ fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), Scenari
         _ => return Ok(()),
     };
     let fault = |rule: &str, got: String| Fault::new(path, "trace", rule, got);
-    let text = std::fs::read_to_string(folder.join(&file)).map_err(|e| {
-        let why = match e.kind() {
-            std::io::ErrorKind::NotFound => "which does not exist".into(),
-            std::io::ErrorKind::InvalidData => "which is no text".into(),
-            _ => format!("which cannot be read: {e}"),
-        };
-        let hint = "its name counts from the folder of the experiment file";
-        fault("a file of delivery times in ms, one a line", format!("`{file}`, {why}")).hint(hint).out_of_range()
-    })?;
+    let rule = "a file of delivery times in ms, one a line";
+    let text = read_text(&Key { path, name: "trace", rule }, folder, &file)?;
     let gaps = gaps(&text).map_err(|(rule, got)| fault(rule, format!("{got} in `{file}`")).out_of_range())?;
     table.insert("gaps".into(), Value::String(gaps));
     Ok(())
@@ -175,6 +167,16 @@ fn gaps(text: &str) -> Result<String, (&'static str, String)> {
         (_, 0) => Err(("a file whose last delivery time, its period, is above zero", "0".into())),
         _ => Ok(out),
     }
+}
+
+/// A text as a trace file and as gaps, for [`crate::testing`].
+pub(crate) fn exercise_trace(text: &str) {
+    let _ = Trace { gaps: text.into(), ..Trace::default() }.instants("x");
+    let Ok(gaps) = gaps(text) else { return };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let times: Vec<Dur> = lines.map(|line| Dur::from_ms(line.parse().expect("a number"))).collect();
+    let trace = Trace { gaps, ..Trace::default() }.instants("x").expect("the gaps of a trace that was read");
+    assert_eq!(trace.instants.as_ref(), times.as_slice());
 }
 
 #[cfg(test)]

@@ -57,9 +57,9 @@ pub(super) fn of(link: &Link, path: &str) -> Result<Option<Box<Varying>>, Scenar
     if matches!(capacity, Capacity::Constant(_)) && delay.is_none() {
         return Ok(None);
     }
-    if !matches!(capacity, Capacity::Constant(_)) && link.burst > Bytes::ZERO {
-        let fault = Fault::new(path, "burst", "left out where the rate changes", link.burst);
-        return Err(fault.hint("a token bucket has one rate").out_of_range());
+    if matches!(capacity, Capacity::Trace(_)) && link.burst > Bytes::ZERO {
+        let fault = Fault::new(path, "burst", "left out beside `trace`", link.burst);
+        return Err(fault.hint("what an instant of a trace does not use is lost").out_of_range());
     }
     Ok(Some(Box::new(Varying { capacity, delay })))
 }

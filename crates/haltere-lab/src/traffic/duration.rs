@@ -27,6 +27,8 @@ pub enum RandomDuration {
     Uniform([Dur; 2]),
     /// Pareto.
     Pareto(Pareto),
+    /// Normal, truncated at zero.
+    Normal(Normal),
 }
 
 /// A Pareto distribution.
@@ -37,6 +39,15 @@ pub struct Pareto {
     /// The shape, above 1 so that the mean exists.
     #[serde(default = "shape")]
     pub shape: f64,
+}
+
+/// A normal distribution, truncated at zero: a value below zero is drawn again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Normal {
+    /// The mean, before it is truncated.
+    pub mean: Dur,
+    /// The standard deviation. ns-3's `NormalRandomVariable` takes its square, the variance.
+    pub sd: Dur,
 }
 
 fn shape() -> f64 {
@@ -76,6 +87,10 @@ impl Entry<'_> {
                 fault("pareto", "a law with a shape above 1, so that the mean exists", pareto.shape.to_string())
             }
             RandomDuration::Pareto(pareto) => Ok(DurationDistribution::Pareto(pareto.mean, pareto.shape)),
+            RandomDuration::Normal(normal) if normal.mean.is_zero() => {
+                fault("normal", "a law with a mean above zero", "0s".into())
+            }
+            RandomDuration::Normal(normal) => Ok(DurationDistribution::Normal(normal.mean, normal.sd)),
         }
     }
 }

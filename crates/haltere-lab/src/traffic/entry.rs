@@ -3,14 +3,13 @@
 use super::{Direction, Ends, Pairs, Traffic};
 use crate::build::at;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::FLOWS;
 use crate::scenario::experiment::Experiment;
 use crate::topology::Network;
 use haltere_plan::plan::{DurationDistribution, FlowPlan};
 use haltere_plan::rng::Rng;
 use haltere_units::{Bytes, Dur, Rate};
-
-/// The most flows of one experiment: what a machine can still hold.
-const MAX_FLOWS: u64 = 1_000_000;
+use std::collections::HashSet;
 
 /// A flow with what error messages need.
 pub(crate) struct FlowDraft {
@@ -25,15 +24,15 @@ pub(crate) struct FlowDraft {
 /// All flows, in the order of the entries; within one by pair, then count, then direction.
 pub(crate) fn flows(experiment: &Experiment, network: &Network, seed: u64) -> Result<Vec<FlowDraft>, ScenarioError> {
     let mut flows: Vec<FlowDraft> = Vec::new();
-    let mut labels: Vec<String> = Vec::new();
+    let mut labels: HashSet<String> = HashSet::new();
     for (group, traffic) in experiment.traffic.iter().enumerate() {
         let label = traffic.as_kind().ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.kind(), group + 1));
         let entry = Entry { experiment, network, traffic, group, place: format!("traffic[{group}]"), label, seed };
         entry.check_label(&labels)?;
         flows.extend(entry.flows()?);
-        labels.push(entry.label);
-        if flows.len() as u64 > MAX_FLOWS {
-            let fault = Fault::new("", "traffic", format!("at most {MAX_FLOWS} flows in all"), flows.len());
+        labels.insert(entry.label);
+        if flows.len() as u64 > FLOWS {
+            let fault = Fault::new("", "traffic", format!("at most {FLOWS} flows in all"), flows.len());
             return Err(fault.out_of_range());
         }
     }
@@ -55,7 +54,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn check_label(&self, taken: &[String]) -> Result<(), ScenarioError> {
+    fn check_label(&self, taken: &HashSet<String>) -> Result<(), ScenarioError> {
         let label = &self.label;
         let fault = |rule: &str| self.fault("name", rule, format!("`{label}`")).out_of_range();
         if taken.contains(label) {
@@ -73,8 +72,8 @@ impl Entry<'_> {
         let pairs = kind.pairs(self)?;
         let count = ends.count.saturating_mul(kind.flows_of_a_pair());
         let total = pairs.len() as u64 * u64::from(count);
-        if total > MAX_FLOWS {
-            let rule = format!("such that there are at most {MAX_FLOWS} flows");
+        if total > FLOWS {
+            let rule = format!("such that there are at most {FLOWS} flows");
             return Err(self.fault("count", rule, total).out_of_range());
         }
         let apps = kind.plan(self)?;

@@ -30,6 +30,20 @@ pub struct OnOff {
     /// How long it is off. With `0s` it is always on.
     #[serde(default = "one_second")]
     pub off: DurationSpec,
+    /// The state in which it begins. `off`: its first write comes after one off time, as in ns-3.
+    #[serde(default)]
+    pub begin: Phase,
+}
+
+/// A state of an on-off source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// It writes.
+    #[default]
+    On,
+    /// It is silent.
+    Off,
 }
 
 impl TrafficKind for OnOff {
@@ -46,7 +60,7 @@ impl TrafficKind for OnOff {
         if on == DurationDistribution::Constant(Dur::ZERO) {
             return Err(entry.fault("on", "above zero", Dur::ZERO).out_of_range());
         }
-        let (rate, chunk) = (self.rate, self.packet);
-        entry.tcp(&self.side, |tcp| OnOffPlan { tcp, rate, chunk, on, off }.into())
+        let (rate, chunk, begins_off) = (self.rate, self.packet, self.begin == Phase::Off);
+        entry.tcp(&self.side, |tcp| OnOffPlan { tcp, rate, chunk, on, off, begins_off }.into())
     }
 }

@@ -3,13 +3,11 @@
 use super::{About, Ends, Entry, SizesSpec, TcpSide, TrafficKind};
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
+use crate::limits::ARRIVALS_PER_SECOND;
 use haltere_plan::plan::{AppPlan, ArrivalsPlan, Pattern};
 use haltere_units::{Dur, Prob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// More flows a second than this make no sense in nanoseconds.
-const MAX_PER_SECOND: f64 = 1e8;
 
 /// TCP flows that arrive as a Poisson process, each between two hosts drawn at random. A flow ends when all is delivered. Hosts are
 /// the nodes with one link. Give `load` or `per_second`.
@@ -64,8 +62,8 @@ impl TrafficKind for Poisson {
                 return Err(entry.fault("load", "given, or `per_second`", "nothing").hint(hint).missing());
             }
         };
-        if !(per_second > 0.0 && per_second <= MAX_PER_SECOND) {
-            let rule = format!("above 0 and at most {MAX_PER_SECOND} flows a second");
+        if !(per_second > 0.0 && per_second <= ARRIVALS_PER_SECOND) {
+            let rule = format!("above 0 and at most {ARRIVALS_PER_SECOND} flows a second");
             return Err(entry.fault(name, rule, format!("{per_second} flows a second")).out_of_range());
         }
         entry.some_flows(self.flows)?;

@@ -1,6 +1,8 @@
 //! Distributions of flow sizes: published ones, and tables of the user's own.
 
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::files::{Key, read_text};
+use crate::limits::SIZE_POINTS;
 use haltere_plan::sizes::{self, SizeDistribution, TableFault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,13 +79,13 @@ pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), Sc
 
 fn read_file(table: &mut Map<String, Value>, path: &str, folder: &Path) -> Result<(), ScenarioError> {
     let (Some(Value::String(file)), None) = (table.get("file"), table.get("points")) else { return Ok(()) };
-    let text = std::fs::read_to_string(folder.join(file)).map_err(|e| {
-        let hint = "its name counts from the folder of the experiment file";
-        let got = format!("`{file}`, which cannot be read: {e}");
-        Fault::new(path, "sizes", "a file of sizes in bytes and parts", got).hint(hint).out_of_range()
-    })?;
+    let text = read_text(&Key { path, name: "sizes", rule: "a file of sizes in bytes and parts" }, folder, file)?;
     let points =
         SizeDistribution::read(&text).map_err(|(rule, got)| refused(path, (rule, format!("{got} of `{file}`"))))?;
+    if points.len() > SIZE_POINTS {
+        let rule = format!("a table of at most {SIZE_POINTS} points");
+        return Err(refused(path, (rule, format!("{} in `{file}`", points.len()))));
+    }
     let points: Vec<Value> = points.iter().map(|point| Value::from(point.to_vec())).collect();
     table.insert("points".into(), Value::Array(points));
     Ok(())

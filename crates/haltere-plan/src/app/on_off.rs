@@ -18,6 +18,8 @@ pub struct OnOffPlan {
     pub on: DurationDistribution,
     /// How long it is off.
     pub off: DurationDistribution,
+    /// It begins off: its first write comes after one off time.
+    pub begins_off: bool,
 }
 
 impl App for OnOffPlan {

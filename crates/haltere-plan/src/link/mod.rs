@@ -13,14 +13,17 @@
 //! - The line is busy for the packet's length over the rate. It carries the fraction of a nanosecond to the next packet.
 //! - A packet leaves the line at the end of its transmission, or at its start (`handover_at_start`). It is delivered after the
 //!   propagation time, to which jitter is added. Jitter does not reorder packets.
-//! - An idle line saves up a burst: so many bytes of the next busy period take no time.
+//! - An idle line saves up a burst: so many bytes of the next busy period take no time. If the rate changes in steps, it saves up
+//!   what it could have carried, at most the burst.
+//! - A line may lose packets of given numbers, deliver packets twice, and hold packets back so that later ones overtake them
+//!   ([`Impairments`](crate::plan::Impairments)).
 //! - A packet shorter than `mpu` takes as long as one of that length.
 //!
 //! Order at one instant: the discipline's timer, the end of a transmission, an arrival. Deliveries change nothing in the link, and
 //! [`Link::advance`] makes them last.
 //!
-//! Random draws of a packet that the line takes: loss, then jitter, then reordering, each from its own [`Stream`] and only if the
-//! link has that property.
+//! Random draws of a packet that the line takes: loss, then jitter, duplication and reordering, each from its own [`Stream`] and only
+//! if the link has that property.
 //!
 //! Every world uses this model. The simulator has a faster form of it, which tests compare with this one.
 //!
@@ -32,11 +35,12 @@ mod streams;
 pub use streams::{Stream, Streams};
 
 use crate::headers::FULL_PACKET;
-use crate::plan::LinkPlan;
-use crate::record::LinkCounters;
+use crate::plan::{Impairments, LinkPlan};
+use crate::record::{Depths, LinkCounters};
 use crate::rng::Rng;
-use crate::varying::Line;
+use crate::varying::{Burst, Line};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use flight::Flight;
 use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
@@ -51,6 +55,10 @@ pub trait Sink<P> {
     fn dropped(&mut self, _packet: P, _reason: DropReason) {}
     /// The line lost the packet.
     fn lost(&mut self, _packet: P) {}
+    /// A copy of a packet that the line delivers twice. `None`: packets cannot be copied; the plan must not ask for it.
+    fn copied(&mut self, _packet: &P) -> Option<P> {
+        None
+    }
 }
 
 /// What a discipline may know of the link of that plan, on which packets have so many bytes of framing.
@@ -71,12 +79,27 @@ struct Ring<P> {
     capacity: usize,
 }
 
-/// Some packets are delivered later than those behind them.
-#[derive(Debug, Clone, Copy)]
-struct Reordering {
-    probability: Prob,
-    /// How much later.
-    by: Dur,
+/// The packets that a line loses by their number.
+#[derive(Debug, Clone, Default)]
+pub struct Losses {
+    numbers: Vec<u64>,
+    taken: u64,
+    next: usize,
+}
+
+impl Losses {
+    /// The packets of these numbers, in ascending order from 1 on.
+    pub fn new(numbers: Vec<u64>) -> Losses {
+        Losses { numbers, taken: 0, next: 0 }
+    }
+    /// The line takes the next packet. True if it loses that.
+    #[inline]
+    pub fn take(&mut self) -> bool {
+        self.taken += 1;
+        let loses = self.numbers.get(self.next) == Some(&self.taken);
+        self.next += usize::from(loses);
+        loses
+    }
 }
 
 /// One direction of a link.
@@ -92,14 +115,15 @@ pub struct Link<P> {
     busy_until: Option<Time>,
     /// When the line became free, or becomes free. It lies in the past by at most the burst when a busy period begins.
     free_at: Time,
-    /// Time on the line that an idle line saves up.
-    burst: Dur,
+    /// What an idle line saves up.
+    burst: Burst,
     /// Least length that a packet takes on the line.
     mpu: Bytes,
     handover_at_start: bool,
     jitter: Dur,
     loss: Prob,
-    reordering: Reordering,
+    impairments: Impairments,
+    losses: Losses,
     /// The delay of packets differs, and none may overtake the one before it.
     ordered: bool,
     /// When the last packet that was not held back is delivered.
@@ -107,12 +131,15 @@ pub struct Link<P> {
     /// Packets that have waited in the discipline since `counted_to`.
     waiting: u32,
     counted_to: Time,
+    /// Depths at dequeue, if the plan asks for them.
+    depths: Option<Depths>,
 }
 
 impl<P: Pkt> Link<P> {
     /// The link of that plan, on which packets have so many bytes of framing, in a run with that seed.
     pub fn new(plan: &LinkPlan, framing: u32, seed: u64) -> Result<Link<P>, ParamError> {
         let varying = plan.varying.as_deref();
+        let impairments = plan.impairments.as_deref().cloned().unwrap_or_default();
         Ok(Link {
             queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
@@ -127,16 +154,19 @@ impl<P: Pkt> Link<P> {
             handover_at_start: plan.handover_at_start,
             jitter: plan.jitter,
             loss: plan.loss,
-            reordering: Reordering { probability: Prob::ZERO, by: Dur::ZERO },
+            losses: Losses::new(impairments.lose.clone()),
+            impairments,
             ordered: plan.delay_differs(),
             last_due: Time::ZERO,
             waiting: 0,
             counted_to: Time::ZERO,
+            depths: plan.count_depths.then(Depths::default),
         })
     }
     /// The same link, on which a packet is held back by `by` more with that probability, so that later packets overtake it.
-    pub fn reordering(self, probability: Prob, by: Dur) -> Link<P> {
-        Link { reordering: Reordering { probability, by }, ..self }
+    pub fn reordering(mut self, probability: Prob, by: Dur) -> Link<P> {
+        (self.impairments.reorder, self.impairments.reorder_by) = (probability, by);
+        self
     }
 
     /// A packet arrives at the discipline. What is due by `now` happens first, except deliveries, which wait for
@@ -149,7 +179,8 @@ impl<P: Pkt> Link<P> {
         self.queue.enqueue(now, packet, &mut fate);
         self.fill_ring(now, sink);
         if self.busy_until.is_none() {
-            self.free_at = self.line.ready(self.free_at.max(now.saturating_sub(self.burst)));
+            let since = self.line.saved_since(now, self.free_at, self.burst);
+            self.free_at = self.line.ready(since);
             self.transmit(now, sink);
         }
         self.count_backlog(now);
@@ -178,7 +209,12 @@ impl<P: Pkt> Link<P> {
     pub fn end_warmup(&mut self, now: Time) -> LinkCounters {
         let counters = self.counters(now);
         self.counters.peak_packets = self.waiting;
+        self.depths = self.depths.take().map(|_| Depths::default());
         counters
+    }
+    /// The depths at dequeue since the warm-up, if the plan asks for them.
+    pub fn depths(&self) -> Depths {
+        self.depths.clone().unwrap_or_default()
     }
     /// The discipline.
     pub fn queue(&self) -> &Queue<P> {
@@ -233,7 +269,11 @@ impl<P: Pkt> Link<P> {
     }
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
-        self.queue.dequeue(now, &mut fate)
+        let packet = self.queue.dequeue(now, &mut fate);
+        if let (Some(depths), Some(_)) = (&mut self.depths, &packet) {
+            depths.count(self.queue.backlog().packets);
+        }
+        packet
     }
     fn fill_ring(&mut self, now: Time, sink: &mut impl Sink<P>) {
         while self.ring.as_ref().is_some_and(|ring| ring.packets.len() < ring.capacity) {
@@ -251,7 +291,8 @@ impl<P: Pkt> Link<P> {
         let end = self.line.send(self.free_at, len.max(self.mpu));
         self.free_at = self.line.ready(end);
         let delay = self.line.delay(if self.handover_at_start { start } else { end });
-        if self.streams.loss.chance(self.loss.as_f64()) {
+        let by_number = self.losses.take();
+        if self.streams.loss.chance(self.loss.as_f64()) || by_number {
             self.counters.lost += 1;
             return sink.lost(packet);
         }
@@ -261,10 +302,19 @@ impl<P: Pkt> Link<P> {
             due = self.last_due.max(later(due, self.jitter.mul_f64(self.streams.jitter.uniform())));
             self.last_due = due;
         }
-        if self.streams.reorder.chance(self.reordering.probability.as_f64()) {
-            self.flight.hold_back(later(due, self.reordering.by), packet);
+        let copy = if self.streams.duplicate.chance(self.impairments.duplicate.as_f64()) {
+            sink.copied(&packet)
+        } else {
+            None
+        };
+        if self.streams.reorder.chance(self.impairments.reorder.as_f64()) {
+            self.flight.hold_back(later(due, self.impairments.reorder_by), packet);
         } else {
             self.flight.push(due, packet);
+        }
+        if let Some(copy) = copy {
+            self.counters.duplicated += 1;
+            self.flight.push(due, copy);
         }
     }
     /// Adds what has waited until `now` to the integral of the backlog.

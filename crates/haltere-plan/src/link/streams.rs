@@ -14,6 +14,8 @@ pub enum Stream {
     Loss,
     /// Jitter: one draw a packet that was not lost, if the link has jitter or a delay that changes.
     Jitter,
+    /// Duplication: one draw a packet that was not lost, if the probability is above zero.
+    Duplicate,
     /// Reordering: one draw a packet that was not lost, if the probability is above zero.
     Reorder,
 }
@@ -26,6 +28,7 @@ impl Stream {
             Stream::Queue => "queue",
             Stream::Loss => "loss",
             Stream::Jitter => "jitter",
+            Stream::Duplicate => "duplicate",
             Stream::Reorder => "reorder",
         };
         Rng::seed(seed, &format!("{link}/{part}"))
@@ -45,6 +48,8 @@ pub struct Streams {
     pub loss: Rng,
     /// See [`Stream::Jitter`].
     pub jitter: Rng,
+    /// See [`Stream::Duplicate`].
+    pub duplicate: Rng,
     /// See [`Stream::Reorder`].
     pub reorder: Rng,
 }
@@ -57,6 +62,7 @@ impl Streams {
             queue: rng(Stream::Queue),
             loss: rng(Stream::Loss),
             jitter: rng(Stream::Jitter),
+            duplicate: rng(Stream::Duplicate),
             reorder: rng(Stream::Reorder),
         }
     }

@@ -39,6 +39,9 @@ impl Sink<Packet> for Seen {
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.dropped.push(packet.0);
     }
+    fn copied(&mut self, packet: &Packet) -> Option<Packet> {
+        Some(packet.clone())
+    }
     fn lost(&mut self, packet: Packet) {
         self.lost.push(packet.0);
     }
@@ -67,6 +70,16 @@ fn run(mut link: Link<Packet>, arrivals: &[(u64, u32)]) -> (Seen, Link<Packet>) 
 
 fn delivered(plan: &LinkPlan, arrivals: &[(u64, u32)]) -> Vec<(u64, u32)> {
     run(Link::new(plan, 14, 1).expect("parameters"), arrivals).0.delivered
+}
+
+/// One packet finds the line free, and four wait. Each leaves so many behind.
+#[test]
+fn depths_at_dequeue_are_counted_after_the_warm_up() {
+    let link = Link::new(&LinkPlan { count_depths: true, ..plan() }, 14, 1).expect("parameters");
+    let (_, mut link) = run(link, &[(0, 1250); 5]);
+    assert_eq!(link.depths().counts(), [2, 1, 1, 1]);
+    let _ = link.end_warmup(ms(100));
+    assert!(link.depths().counts().is_empty());
 }
 
 #[test]
@@ -150,6 +163,43 @@ fn a_packet_that_is_held_back_is_overtaken() {
     assert_eq!((link.streams().reorder.clone(), seen.delivered.len()), (reorder, 100));
     assert!(!seen.delivered.is_sorted_by_key(|(_, number)| *number));
     assert!(seen.delivered.is_sorted_by_key(|(at, _)| *at));
+}
+fn with(impairments: Impairments) -> LinkPlan {
+    LinkPlan { impairments: Some(Box::new(impairments)), ..plan() }
+}
+#[test]
+fn packets_are_lost_by_their_number() {
+    let plan = with(Impairments { lose: vec![2, 3, 5], ..Impairments::default() });
+    let (seen, mut link) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250); 6]);
+    assert_eq!(seen.lost, [1, 2, 4], "the first has number 1");
+    assert_eq!(seen.delivered, [(3000, 0), (6000, 3), (8000, 5)], "they take their time on the line");
+    assert_eq!((link.counters(ms(9)).lost, link.counters(ms(9)).sent), (3, 6));
+}
+#[test]
+fn a_packet_that_is_delivered_twice_takes_its_time_once() {
+    let plan = with(Impairments { duplicate: Prob::of(1.0), ..Impairments::default() });
+    let (seen, mut link) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250), (0, 1250)]);
+    assert_eq!(seen.delivered, [(3000, 0), (3000, 0), (4000, 1), (4000, 1)]);
+    assert_eq!((link.counters(ms(9)).duplicated, link.counters(ms(9)).sent), (2, 2));
+}
+#[test]
+fn the_copy_of_a_packet_that_is_held_back_keeps_its_place() {
+    let plan = with(Impairments {
+        duplicate: Prob::of(1.0),
+        reorder: Prob::of(1.0),
+        reorder_by: Dur::from_ms(7),
+        ..Impairments::default()
+    });
+    assert_eq!(delivered(&plan, &[(0, 1250)]), [(3000, 0), (10_000, 0)]);
+}
+#[test]
+fn a_burst_beside_a_schedule_is_what_the_line_could_have_carried() {
+    // Nothing until 10 ms, then 10 Mbit/s: an idle line has 1 ms saved up at 11 ms, and both packets' worth at 20 ms.
+    let rates = Steps { first: Rate::ZERO, steps: [(Dur::from_ms(10), Rate::from_mbps(10))].into(), repeat: None };
+    let varying = Some(Box::new(Varying { capacity: Capacity::Schedule(rates), delay: None }));
+    let plan = LinkPlan { varying, burst: Bytes::new(2500), ..plan() };
+    assert_eq!(delivered(&plan, &[(11, 1250), (11, 1250)]), [(13_000, 0), (14_000, 1)]);
+    assert_eq!(delivered(&plan, &[(20, 1250), (20, 1250), (20, 1250)]), [(22_000, 0), (22_000, 1), (23_000, 2)]);
 }
 #[test]
 fn a_packet_that_the_line_never_carries_is_never_delivered() {

@@ -17,6 +17,13 @@ pub struct TestPkt {
     pub dscp: u8,
     pub offset: Option<u64>,
     pub data_segment: bool,
+    pub src: u8,
+    pub dst: u8,
+}
+
+/// 10.0.0.N.
+fn address(host: u8) -> u128 {
+    0x0a00_0000 + u128::from(host)
 }
 
 impl TestPkt {
@@ -31,6 +38,8 @@ impl TestPkt {
             dscp: 0,
             offset: None,
             data_segment: true,
+            src: 1,
+            dst: 2,
         }
     }
     pub fn ecn(self, ecn: Ecn) -> TestPkt {
@@ -56,7 +65,7 @@ impl Pkt for TestPkt {
         self.ecn = Ecn::Ce;
     }
     fn flow(&self) -> FlowKey {
-        FlowKey { src: 0x0a00_0001, dst: 0x0a00_0002, src_port: self.flow, dst_port: 5001, protocol: 6 }
+        FlowKey { src: address(self.src), dst: address(self.dst), src_port: self.flow, dst_port: 5001, protocol: 6 }
     }
     fn priority(&self) -> u8 {
         self.priority

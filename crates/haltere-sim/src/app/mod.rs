@@ -265,7 +265,8 @@ fn mean(law: DurationDistribution) -> Dur {
     match law {
         DurationDistribution::Constant(span)
         | DurationDistribution::Exponential(span)
-        | DurationDistribution::Pareto(span, _) => span,
+        | DurationDistribution::Pareto(span, _)
+        | DurationDistribution::Normal(span, _) => span,
         DurationDistribution::Uniform(low, high) => Dur::from_ns(low.as_ns() / 2 + high.as_ns() / 2),
     }
 }

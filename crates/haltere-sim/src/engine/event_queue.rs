@@ -415,6 +415,31 @@ mod tests {
             prop_assert!(queue.is_empty());
         }
     }
+    /// All sequences of six steps: a pop, or a push so far ahead.
+    #[test]
+    fn order_equals_a_binary_heap_in_every_short_history() {
+        const AHEAD: [u64; 5] = [0, 1, 4096, 1 << 20, 1 << 40];
+        const STEPS: usize = AHEAD.len() + 1;
+        for history in 0..STEPS.pow(6) {
+            let (mut queue, mut model) = (EventQueue::new(), BinaryHeap::new());
+            let (mut now, mut rest) = (0, history);
+            for seq in 0..12 {
+                // After the six steps all that is left is taken out.
+                let step = if seq < 6 { rest % STEPS } else { AHEAD.len() };
+                rest /= STEPS;
+                if let Some(ahead) = AHEAD.get(step) {
+                    queue.push(Time::from_ns(now + ahead), Target::new(Kind::App, seq));
+                    model.push(Reverse((now + ahead, seq)));
+                } else {
+                    let got = queue.pop(Time::NEVER).map(|(at, what)| (at.as_ns(), what));
+                    let want = model.pop().map(|Reverse((at, seq))| (at, Target::new(Kind::App, seq)));
+                    assert_eq!(got, want, "history {history}");
+                    now = got.map_or(now, |(at, _)| at);
+                }
+            }
+            assert!(queue.is_empty());
+        }
+    }
     #[test]
     fn an_event_after_the_limit_stays() {
         let mut queue = EventQueue::new();

@@ -348,10 +348,14 @@ impl Pool {
             self.free.push(at);
         }
     }
+    /// A copy of that packet.
+    pub fn copy(&mut self, packet: &Packet) -> Packet {
+        let body = self.body(packet);
+        self.take(packet.header, &body)
+    }
     /// Makes a copy of `packet` that goes back to its sender.
     pub fn send_back(&mut self, packet: &Packet) {
-        let body = self.body(packet);
-        let mut copy = self.take(packet.header, &body);
+        let mut copy = self.copy(packet);
         copy.return_to_sender();
         self.returned.push(copy);
     }

@@ -24,7 +24,8 @@ pub struct TcpParams {
     pub mss: Bytes,
     /// Initial congestion window in segments (RFC 6928). Default 10. Range 1 to 1000.
     pub initial_window: u32,
-    /// ECN: negotiate it and use it (RFC 3168). Default false. A control that counts marks (DCTCP) negotiates it in any case.
+    /// ECN: negotiate it and use it (RFC 3168). Default false: no host asks for it, as in Linux (`tcp_ecn` = 2), and a queue that marks
+    /// drops instead. A control that counts marks (DCTCP) negotiates it in any case.
     pub ecn: bool,
 
     /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At least one MSS.
@@ -42,7 +43,7 @@ pub struct TcpParams {
     pub min_rto: Dur,
     /// Largest retransmission timeout. Default 120s (Linux). At least `initial_rto`.
     pub max_rto: Dur,
-    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298).
+    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298; Linux since 3.1, before it 3s).
     pub initial_rto: Dur,
     /// How the timeout follows from the estimates: `linux` or `rfc6298`. Default linux.
     pub rto_rule: RtoRule,
@@ -74,6 +75,9 @@ pub struct TcpParams {
     pub undo: bool,
     /// Duplicate acknowledgements that mean a loss, at first (RFC 5681). Default 3. Range 1 to 300.
     pub reordering: u32,
+    /// True: segments that a switch returns to this sender change nothing, as in a kernel that knows nothing of them. False: DCTCP counts
+    /// them as marked. Default false.
+    pub ignore_returned: bool,
     /// Shrink the window after an idle time (RFC 5681 section 4.1, RFC 2861). Default true.
     pub slow_start_after_idle: bool,
     /// Hold small segments back while one is in flight (RFC 896, in Minshall's variant). Default true.
@@ -123,6 +127,7 @@ impl Default for TcpParams {
             frto: true,
             undo: true,
             reordering: 3,
+            ignore_returned: false,
             slow_start_after_idle: true,
             nagle: true,
             delayed_ack: Dur::from_ms(200),

@@ -104,7 +104,7 @@ impl World {
     ) -> World {
         let control = match control {
             "cubic_of_linux" => CongestionParams::Cubic(cubic::Params {
-                hystart: Hystart::Classic,
+                hystart: Hystart::Linux613,
                 reno_friendly: cubic::RenoFriendly::Linux,
                 beta: 717.0 / 1024.0,
                 ..cubic::Params::default()

@@ -12,7 +12,8 @@ impl Kind for OnOff {
     type Plan = OnOffPlan;
     type Endpoint<'p> = Transfer;
     fn open<'p>(plan: &'p OnOffPlan, at: Opening<'p>) -> Result<Transfer, WireError> {
-        let source = Some(Source::new(plan.rate, plan.chunk, (plan.on, plan.off), at.source_rng()));
+        let source = Source::new(plan.rate, plan.chunk, (plan.on, plan.off), at.source_rng());
+        let source = Some(source.beginning(plan.begins_off));
         Transfer::open(&at, Stream { tcp: &plan.tcp, bytes: None, source, multipath: false })
     }
 }

@@ -40,6 +40,7 @@ pub(super) struct Source {
     every: Dur,
     on: DurationDistribution,
     off: DurationDistribution,
+    begins_off: bool,
     on_until: Time,
     chance: Rng,
 }
@@ -53,7 +54,11 @@ impl Source {
         chance: Rng,
     ) -> Source {
         let every = rate.time_for(chunk).max(Dur::from_ns(1));
-        Source { chunk: chunk.as_u64(), every, on, off, on_until: Time::ZERO, chance }
+        Source { chunk: chunk.as_u64(), every, on, off, begins_off: false, on_until: Time::ZERO, chance }
+    }
+    /// The same source, which begins off or on.
+    pub(super) fn beginning(self, begins_off: bool) -> Source {
+        Source { begins_off, ..self }
     }
     /// A source that is always on.
     pub(super) fn steady(rate: Rate, chunk: Bytes, chance: Rng) -> Source {
@@ -218,8 +223,9 @@ impl Endpoint for Transfer {
         }
         self.write_when_possible(context)?;
         if let Some(source) = &mut self.source {
-            source.on_until = at + source.chance.span(source.on);
-            context.tick_at(at);
+            let first = if source.begins_off { at + source.chance.span(source.off) } else { at };
+            source.on_until = first + source.chance.span(source.on);
+            context.tick_at(first);
         }
         Ok(())
     }

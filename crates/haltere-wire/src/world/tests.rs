@@ -91,7 +91,7 @@ fn two_kernel_flows_fill_the_bottleneck_and_share_it() {
         assert!(sender.min_rtt >= Dur::from_ms(20) && sender.cwnd > Bytes::new(1448) && sender.acked > 1_000_000);
         assert!(outcome.record.queue_series.iter().any(|s| s.packets > 0));
         assert!(outcome.record.flow_series.iter().filter(|s| s.flow == 1).count() >= 35);
-        let LinkRecord { total, after_warmup } = &outcome.record.links[8];
+        let LinkRecord { total, after_warmup, .. } = &outcome.record.links[8];
         assert!(total.dropped_congestion > 0 && total.sent > 1000, "{total:?}");
         assert!(after_warmup.peak_packets <= total.peak_packets && after_warmup.sent < total.sent);
     });
@@ -158,12 +158,14 @@ fn an_on_off_source_writes_what_it_should() {
         }
         let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("reno", None) else { unreachable!() };
         let half = haltere_plan::plan::DurationDistribution::Constant(Dur::from_ms(250));
-        let app =
-            AppPlan::OnOff(OnOffPlan { tcp, rate: Rate::from_mbps(4), chunk: Bytes::new(1000), on: half, off: half });
-        let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 5, app)], 3), &quick()).unwrap();
-        // Six times 250 ms of 500 kB/s, less what is under way.
-        let received = outcome.record.flows[0].received;
-        assert!((735_000..=752_000).contains(&received), "{received}");
+        let (rate, chunk) = (Rate::from_mbps(4), Bytes::new(1000));
+        // Six times 250 ms of 500 kB/s; begun off, five times and the 240 ms from 2.76 s on; less what is in flight.
+        for (begins_off, least, most) in [(false, 735_000, 752_000), (true, 725_000, 746_000)] {
+            let source = OnOffPlan { tcp: tcp.clone(), rate, chunk, on: half, off: half, begins_off };
+            let outcome = run(&dumbbell(FQ_CODEL, vec![(0, 5, AppPlan::OnOff(source))], 3), &quick()).unwrap();
+            let received = outcome.record.flows[0].received;
+            assert!((least..=most).contains(&received), "begins off: {begins_off}: {received}");
+        }
     });
 }
 

@@ -1,293 +1,235 @@
-"""`dctcp-hysteresis`, the paper's own cases: tables 5 and 7, figures 6, 8 and 9, queue and alpha over time, findings."""
+"""`dctcp-hysteresis`, the paper's own cases: the findings, and whether the paper's runs could tell them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from ...analysis import measures, stats
+from ...analysis import stats
 from ...analysis.stats import Mean
-from ...report import plot
-from ...report.document import Document, Figure, Table, Text
+from ...report.document import Bullets, Document, Heading, Table, Text
 from ...runs.results import Results
-from ..base import Finding, expected, judge
+from ..base import Finding, Verdict, expected, findings_table, judge_size, readings_table
+from . import figures
+from .cases import PRIMARY, RATES, READINGS, Cell, Cells, Setup, hosts, measure, percent, runs_needed
 
-__all__ = ["CASES", "NEAREST", "RATE", "show"]
+__all__ = ["show"]
 
-CASES = "ABCDE"
-RATE = "topology.switch.processor.packet_rate"
-QUEUE = "topology.switch.processor.queue"
-PROCESSOR = "switch>switch.out"
-# The reading whose goodput with one threshold comes nearest to the paper's: from that row alone, before the others are looked at.
-NEAREST = {"A": 700, "B": 1000, "C": 900, "D": 700, "E": 1300}
-VARIANTS = {
-    "one": "one threshold",
-    "hysteresis": "hysteresis",
-    "return": "return",
-    "return-hysteresis": "return, hysteresis",
-}
-FIRST, SECOND = ("one", "hysteresis"), ("one", "return", "return-hysteresis")
-# In this case the paper's hosts have one TCP flow each, and UDP for the first half only.
-OVER_TIME = "D"
-
-Key = tuple[str, int, str]
-Cells = dict[Key, "Cell"]
+#: TCP goodput of a cell, one value a seed.
+Of = Callable[[Cell], Sequence[float]]
 
 
-@dataclass
-class Cell:
-    """One case at one rate with one variant: one value a seed in each list."""
+@dataclass(frozen=True)
+class Claim:
+    """One finding of the paper: a difference between two cells, in Mbit/s of `of`, as the paper prints it."""
 
-    tcp: dict[str, list[float]] = field(default_factory=dict)
-    """Goodput in Mbit/s by sending host."""
-    udp: dict[str, list[float]] = field(default_factory=dict)
-    queue: list[float] = field(default_factory=list)
-    """Packets that wait at the processor on average."""
-    told: list[float] = field(default_factory=list)
-    """Packets marked or returned."""
-    drops: list[float] = field(default_factory=list)
+    text: str
+    more: tuple[str, str]
+    """Case and variant that is said to have more."""
+    less: tuple[str, str]
+    of: str
+    """``H1``, ``H3``, ``H5``, ``TCP`` (of all hosts) or ``UDP`` (of H1)."""
 
-    def total(self) -> list[float]:
-        """TCP of all hosts together."""
-        return [float(sum(each)) for each in zip(*self.tcp.values(), strict=True)]
+    def values(self, cell: Cell) -> list[float]:
+        """One value a seed."""
+        if self.of == "TCP":
+            return cell.total()
+        return cell.udp["H1"] if self.of == "UDP" else cell.tcp[self.of]
+
+    def cells(self, cells: Cells, setup: Setup) -> tuple[Cell, Cell]:
+        """Those with more and with less."""
+        return cells.at(self.more[0], setup, self.more[1]), cells.at(self.less[0], setup, self.less[1])
+
+    def paper(self, given: Mapping[str, Any]) -> tuple[float, float, float] | None:
+        """What the paper prints: more, less, and the deviation of one run (the two deviations' root mean square); ``None`` if only in words."""
+        if self.of == "UDP":
+            return None
+        rows = [given[case][variant] for case, variant in (self.more, self.less)]
+        place = [hosts(case) for case, _ in (self.more, self.less)]
+        if self.of == "TCP":
+            means = [sum(row["mean"]) for row in rows]
+            spreads = [np.sqrt(np.sum(np.square(row["sd"]))) for row in rows]
+        else:
+            means = [row["mean"][names.index(self.of)] for row, names in zip(rows, place, strict=True)]
+            spreads = [row["sd"][names.index(self.of)] for row, names in zip(rows, place, strict=True)]
+        return means[0], means[1], float(np.sqrt(np.mean(np.square(spreads))))
 
 
-def _variant(queue: Mapping[str, Any]) -> str:
-    hysteresis = queue.get("lower") is not None
-    if queue.get("return_to_sender"):
-        return "return-hysteresis" if hysteresis else "return"
-    return "hysteresis" if hysteresis else "one"
+def _hysteresis(case: str) -> Claim:
+    return Claim(f"{case}: hysteresis raises H1", (case, "hysteresis"), (case, "one"), "H1")
 
 
-def _key(labels: Mapping[str, Any]) -> Key:
-    return str(labels["case"]), int(labels[RATE]), _variant(labels[QUEUE])
+def _over_one(case: str, variant: str, of: str, text: str) -> Claim:
+    return Claim(text, (case, variant), (case, "one"), of)
 
 
-def measure(results: Results) -> Cells:
-    """What every run came to."""
-    cells: Cells = {}
-    for run in results.runs:
-        cell = cells.setdefault(_key(results.points[run.point].labels), Cell())
-        one = measures.Run(results, run)
-        for group in one.groups():
-            kind, _, host = group.partition("-")
-            goodput = cell.tcp if kind == "tcp" else cell.udp
-            goodput.setdefault(host.upper(), []).append(float(one.goodput_mbit(group).sum()))
-        link = one.links.filter(pc.equal(one.links["link"], PROCESSOR)).to_pylist()[0]
-        cell.queue.append(float(link["mean_queue_packets"]))
-        cell.told.append(float(link["marked"] + link["returned"]))
-        cell.drops.append(float(link["dropped_overlimit"]))
-    return cells
+CLAIMS = (
+    *(_hysteresis(case) for case in "ABC"),
+    Claim("B: hysteresis lowers H1's UDP", ("B", "one"), ("B", "hysteresis"), "UDP"),
+    _over_one("D", "return", "H5", "D: returned packets raise H5"),
+    _over_one("E", "return", "H3", "E: returned packets raise H3"),
+    _over_one("E", "return", "H5", "E: returned packets raise H5"),
+    _over_one("D", "return-hysteresis", "H1", "D: returned packets with hysteresis raise H1"),
+    _over_one("E", "return-hysteresis", "H3", "E: returned packets with hysteresis raise H3"),
+    _over_one("D", "return", "TCP", "D: returned packets cost all hosts together little"),
+    Claim("one threshold: H1 gets more in B than in C", ("B", "one"), ("C", "one"), "H1"),
+    Claim("one threshold: TCP gets far more in D than in E", ("D", "one"), ("E", "one"), "TCP"),
+)
+LARGEST = "hysteresis gains most in B"
 
 
 def show(results: Results, document: Document) -> list[Finding]:
-    """Adds the paper's tables and figures with ours; returns the findings."""
+    """Adds the findings, the figures with the paper's values, and the other readings; returns the findings."""
     cells, given = measure(results), expected("dctcp-hysteresis")
-    folder = results.directory / "figures"
-    document.add(
-        Text(
-            f"{len(results.seeds)} seeds of 50 s. Ours: mean with its 95 % interval. Paper: mean and deviation of an unknown number of runs. "
-            "How many packets its switch handled in a second the paper does not say; no single rate gives its numbers. Each case is read at "
-            "the rate at which one threshold comes nearest to the paper ("
-            + ", ".join(f"{case}: {rate}" for case, rate in NEAREST.items())
-            + " packets/s); that row alone chose it."
-        )
-    )
-    document.add(
-        _beside("table5", "Table 5: TCP goodput of H1 (Mbit/s)", "ABC", ["H1"], FIRST, cells, given),
-        _beside("table7", "Table 7: TCP goodput (Mbit/s)", "DE", ["H1", "H3", "H5"], SECOND, cells, given),
-        _every(cells),
-        _gain_figure(cells, given, folder / "gain"),
-        _hosts_figure(cells, given, "return", folder / "return", 8),
-        _hosts_figure(cells, given, "return-hysteresis", folder / "return-hysteresis", 9),
-        _time_figure(results, folder / "over-time"),
-    )
-    return _findings(cells)
-
-
-def _at(cells: Cells, case: str, variant: str) -> Cell:
-    return cells[case, NEAREST[case], variant]
-
-
-# -- tables ---------------------------------------------------------------------------------------------------------------
-
-
-def _beside(
-    name: str,
-    title: str,
-    cases: str,
-    hosts: Sequence[str],
-    variants: Sequence[str],
-    cells: Cells,
-    given: Mapping[str, Any],
-) -> Table:
-    rows = []
-    for case in cases:
-        for variant in variants:
-            paper = given[case][variant]
-            printed = [f"{m:g} (sd {s:g})" for m, s in zip(paper["mean"], paper["sd"], strict=True)]
-            rows.append([case, VARIANTS[variant], "paper", *printed])
-            cell = _at(cells, case, variant)
-            rows.append(["", "", f"ours, {NEAREST[case]}/s", *(stats.mean(cell.tcp[h]).format(4) for h in hosts)])
-    return Table(name, title, ["case", "marking", "source", *hosts], rows, left=3)
-
-
-def _every(cells: Cells) -> Table:
-    rows = []
-    for (case, rate, variant), cell in sorted(cells.items(), key=lambda one: (one[0][0], one[0][1])):
-        columns = [(cell.total(), 4), (cell.udp["H1"], 3), (cell.queue, 1), (cell.told, 0), (cell.drops, 0)]
-        rows.append([case, str(rate), VARIANTS[variant], *(stats.mean(v).format(d) for v, d in columns)])
-    columns_of = [
-        "case",
-        "packets/s",
-        "marking",
-        "TCP, all (Mbit/s)",
-        "UDP of H1 (Mbit/s)",
-        "mean queue",
-        "told",
-        "drops",
+    findings = [
+        finding for setup in (PRIMARY, *READINGS) if cells.has(setup) for finding in _findings(cells, setup, given)
     ]
-    note = "Told: packets marked or returned. Where drops are many and the queue is near 64, it never falls below the lower threshold while UDP sends."
-    return Table("every", "All variants at every reading", columns_of, rows, note, left=3)
-
-
-# -- figures --------------------------------------------------------------------------------------------------------------
-
-
-def _gains(cells: Cells, case: str) -> Mean:
-    """Percent of goodput that hysteresis adds, relative to the mean with one threshold."""
-    one, two = (_at(cells, case, variant).tcp["H1"] for variant in FIRST)
-    return stats.mean(100 * (np.array(two) - np.array(one)) / np.mean(one))
-
-
-def _gain_figure(cells: Cells, given: Mapping[str, Any], stem: Any) -> Figure:
-    fig, (axes,) = plot.figure(height=3.0)
-    label = "hysteresis"
-    paper = [100 * (given[c]["hysteresis"]["mean"][0] / given[c]["one"]["mean"][0] - 1) for c in "ABC"]
-    plot.bars(axes, [f"case {c}" for c in "ABC"], {label: [_gains(cells, c) for c in "ABC"]}, {"paper": {label: paper}})
-    axes.axhline(0, color="#606060", linewidth=0.8)
-    axes.set_ylabel("gain of TCP goodput (%)")
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        "What hysteresis adds to H1's TCP goodput over one threshold, with 95 % intervals (figure 6 of the paper).",
+    primary = [finding for finding in findings if not finding.reading]
+    document.add(
+        _with_runs(findings_table(findings), primary, cells, given),
+        Bullets(_about_primary(cells, given, len(results.seeds))),
+        Heading("Figures"),
+        *figures.primary(results, cells, given),
+        Heading("What if"),
+        readings_table(findings),
+        Text(
+            "Sender counts: DCTCP counts a returned packet as marked. Slow egress: the ingress thread is ten times as fast as the rate, and "
+            "each egress thread half as fast."
+        ),
+        *figures.others(results, cells, given),
     )
+    return findings
 
 
-def _hosts_figure(cells: Cells, given: Mapping[str, Any], variant: str, stem: Any, number: int) -> Figure:
-    hosts = ["H1", "H3", "H5"]
-    fig, panels = plot.figure(1, 2, height=3.0)
-    for axes, case in zip(panels, "DE", strict=True):
-        kinds = ("one", variant)
-        series = {VARIANTS[k]: [stats.mean(_at(cells, case, k).tcp[h]) for h in hosts] for k in kinds}
-        paper = {VARIANTS[k]: given[case][k]["mean"] for k in kinds}
-        plot.bars(axes, hosts, series, {"paper": paper})
-        axes.set_ylim(bottom=0)
-        plot.title(axes, f"Case {case}")
-    panels[0].set_ylabel("TCP goodput (Mbit/s)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"TCP goodput of each host: one threshold and {VARIANTS[variant]}, with 95 % intervals (figure {number} of the paper).",
-    )
-
-
-def _time_figure(results: Results, stem: Any) -> Figure:
-    """Queue at the processor and alpha of H1's sender, first seed."""
-    fig, panels = plot.figure(len(VARIANTS), 2, height=7.4)
-    runs: dict[str, measures.Run] = {}
-    for run in results.runs:
-        key = _key(results.points[run.point].labels)
-        if key[:2] == (OVER_TIME, NEAREST[OVER_TIME]):
-            runs.setdefault(key[2], measures.Run(results, run))
-    for row, (variant, label) in enumerate(VARIANTS.items()):
-        queue, alpha = panels[2 * row], panels[2 * row + 1]
-        series = runs[variant].queue(PROCESSOR)
-        plot.line(queue, series.at_s, series.packets, "", plot.PALETTE[0])
-        for level in (36, 42):
-            queue.axhline(level, color="#808080", linewidth=0.7, linestyle="--")
-        at, values = _alpha(runs[variant], "tcp-h1")
-        plot.line(alpha, at, values, "", plot.PALETTE[1])
-        plot.title(queue, label)
-        queue.set_ylabel("packets")
-        alpha.set_ylabel("alpha of H1")
-        queue.set_ylim(0, 66)
-        alpha.set_ylim(0, 1.02)
-        for axes in (queue, alpha):
-            axes.margins(x=0.01)
-            if row + 1 == len(VARIANTS):
-                axes.set_xlabel("time (s)")
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"Queue at the processor and DCTCP's alpha at H1 in case {OVER_TIME}, first seed; dashed: the thresholds of 36 and 42 packets.",
-    )
-
-
-def _alpha(run: measures.Run, flow: str) -> tuple[Any, Any]:
-    series = run.table("flow_series")
-    series = series.filter(pc.equal(series["flow"].cast(pa.string()), flow))
-    return series["at_ns"].to_numpy() * 1e-9, series["alpha"].to_numpy()
+def _about_primary(cells: Cells, given: Mapping[str, Any], seeds: int) -> list[str]:
+    near = cells.distance(PRIMARY, given)
+    signals = sum(sum(cell.signals) for _, setup, _, cell in cells.all() if setup.structure == "bmv2")
+    rates = "at any of the four rates" if cells.has(Setup("bmv2", RATES[0])) else f"at {PRIMARY.rate} packets/s"
+    marks = "no packet is marked or returned" if signals == 0 else f"only {signals:.0f} packets are marked or returned"
+    return [
+        f"{seeds} seeds of 50 s; mean and 95 % interval of differences seed by seed.",
+        f"Primary reading: the switch is built as BMv2 is, each of its threads handles {PRIMARY.rate} packets/s in every case, and the kernel ignores "
+        "returned packets.",
+        f"One threshold is then within a factor of {near:.1f} of the paper on average over the five cases.",
+        "Packets wait in the input buffer, whose length the switch program cannot see. The egress threads are as fast as the ingress thread, and their "
+        f"queues stay empty: {marks} {rates}.",
+    ]
 
 
 # -- findings -------------------------------------------------------------------------------------------------------------
 
 
-def _differences(cells: Cells, cases: str, hosts: Sequence[str], more: str, less: str) -> list[tuple[str, Mean]]:
-    out = []
-    for case in cases:
-        for host in hosts:
-            a, b = (_at(cells, case, variant).tcp[host] for variant in (more, less))
-            out.append((f"{VARIANTS[more]} - {VARIANTS[less]}, case {case}, {host}", stats.paired_difference(a, b)))
-    return out
+def _same(cells: Sequence[tuple[Cell, Cell]]) -> str:
+    """Why these cells do not differ at all; empty if they do."""
+    if any(more.tcp != less.tcp or more.udp != less.udp for more, less in cells):
+        return ""
+    signals = sum(sum(cell.signals) for pair in cells for cell in pair)
+    if signals == 0:
+        return "no packet meets a threshold"
+    return "the same packets are marked"
 
 
-def _findings(cells: Cells) -> list[Finding]:
-    found = []
+def _findings(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> list[Finding]:
+    found = [_finding(claim, cells, setup, given) for claim in CLAIMS]
+    found.insert(3, _largest(cells, setup, given))
+    reading = "" if setup == PRIMARY else setup.name
+    return [replace(finding, reading=reading) for finding in found]
 
-    def add(text: str, differences: list[tuple[str, Mean]], unit: str = "Mbit/s") -> None:
-        verdict, figures = judge(differences, 4)
-        found.append(Finding(text, verdict, f"{figures} {unit}"))
 
-    for case in "ABC":
-        add(
-            f"hysteresis raises H1's TCP goodput in case {case}", _differences(cells, case, ["H1"], "hysteresis", "one")
-        )
-    one, two = _at(cells, "B", "one"), _at(cells, "B", "hysteresis")
-    largest = [
-        (f"gain in B - gain in {case}", stats.paired_difference(_gain_values(cells, "B"), _gain_values(cells, case)))
-        for case in "AC"
+def _finding(claim: Claim, cells: Cells, setup: Setup, given: Mapping[str, Any]) -> Finding:
+    more, less = claim.cells(cells, setup)
+    values, against, printed = claim.values(more), claim.values(less), claim.paper(given)
+    same = _same([(more, less)]) if claim.more[0] == claim.less[0] else ""
+    if printed is None:
+        gain = stats.paired_difference(values, against)
+        verdict, ours = judge_size(gain, 1.0, 4)
+        verdict = "held" if verdict == "direction only" else verdict
+        paper, ours, why = "in words only", f"{(-gain.mean) + 0.0:+.4f} ± {gain.half:.4f}", _why(verdict, gain, 0.0)
+    else:
+        paper_gain = 100 * (printed[0] / printed[1] - 1)
+        gain = percent(values, against)
+        verdict, _ = judge_size(gain, paper_gain)
+        paper = f"{_pair(claim, printed[0], printed[1], 4)} ({paper_gain:+.1f} %)"
+        pair = _pair(claim, float(np.mean(values)), float(np.mean(against)), 3)
+        ours = f"{pair} ({gain.mean + 0.0:+.1f} ± {gain.half:.1f} %)"
+        why = _why(verdict, gain, paper_gain)
+    if same:
+        verdict, why, ours = "not testable", same, f"{np.mean(values):.3g} both, the same run byte for byte"
+    return Finding(claim.text, verdict, ours, paper, why)
+
+
+def _pair(claim: Claim, more: float, less: float, digits: int) -> str:
+    """Both goodputs; with their cases if these differ."""
+    if claim.more[0] == claim.less[0]:
+        return f"{less:.{digits}g} to {more:.{digits}g}"
+    return f"{claim.more[0]} {more:.{digits}g}, {claim.less[0]} {less:.{digits}g}"
+
+
+def _why(verdict: Verdict, gain: Mean, paper: float) -> str:
+    if verdict == "direction only":
+        return "size off by more than two"
+    if verdict == "not held":
+        return "the sign is the other"
+    if verdict == "held":
+        return "sign and size agree"
+    outside = not gain.low <= paper <= gain.high
+    return "interval contains 0" + (", not the paper's value" if outside else " and the paper's value")
+
+
+def _largest(cells: Cells, setup: Setup, given: Mapping[str, Any]) -> Finding:
+    """B's gain less that of A and of C, in points of percent."""
+    pairs = {case: _hysteresis(case).cells(cells, setup) for case in "ABC"}
+    gains = {case: _percents(more.tcp["H1"], less.tcp["H1"]) for case, (more, less) in pairs.items()}
+    paper = {case: 100 * (given[case]["hysteresis"]["mean"][0] / given[case]["one"]["mean"][0] - 1) for case in "ABC"}
+    other = min("AC", key=lambda case: stats.paired_difference(gains["B"], gains[case]).low)
+    ahead = stats.paired_difference(gains["B"], gains[other])
+    verdict, ours = judge_size(ahead, paper["B"] - paper[other])
+    same = _same(list(pairs.values()))
+    if same:
+        verdict = "not testable"
+    printed = ", ".join(f"{case} {paper[case]:+.1f} %" for case in "ABC")
+    text = "no gain in any" if same else f"B's less {other}'s: {ours} points"
+    return Finding(LARGEST, verdict, text, printed, same or _why(verdict, ahead, paper["B"] - paper[other]))
+
+
+def _percents(more: Sequence[float], less: Sequence[float]) -> list[float]:
+    return [float(value) for value in 100 * (np.array(more) - np.array(less)) / np.mean(less)]
+
+
+# -- could the paper tell? ------------------------------------------------------------------------------------------------
+
+
+def _with_runs(table: Table, primary: Sequence[Finding], cells: Cells, given: Mapping[str, Any]) -> Table:
+    """The same table with a column: how many runs of each variant would show the difference that the paper prints."""
+    claims = {claim.text: claim for claim in CLAIMS}
+    rows = [
+        [*row, _runs(claims[finding.text], cells, given) if finding.text in claims else "–"]
+        for row, finding in zip(table.rows, primary, strict=True)
     ]
-    add("the gain is the largest in case B", largest, "%")
-    add(
-        "in case B hysteresis lowers H1's UDP goodput",
-        [("one threshold - hysteresis", stats.paired_difference(one.udp["H1"], two.udp["H1"]))],
+    note = (
+        "TCP goodput in Mbit/s. Could the paper tell? How many runs of each variant show a difference as large as the paper's (its 95 % interval excludes 0), first by "
+        "the paper's own deviations, then by our deviation from seed to seed. The paper does not say how many runs it made."
     )
-    for case in "DE":
-        hosts = ["H3", "H5"] if case == "E" else ["H5"]
-        text = " and ".join(hosts)
-        add(f"returned packets raise {text} in case {case}", _differences(cells, case, hosts, "return", "one"))
-    add(
-        "returned packets with hysteresis give the highest goodput of H1 in case D",
-        [
-            *_differences(cells, "D", ["H1"], "return-hysteresis", "one"),
-            *_differences(cells, "D", ["H1"], "return-hysteresis", "return"),
-        ],
-    )
-    add(
-        "returned packets with hysteresis raise H3 and H5 in case E",
-        _differences(cells, "E", ["H3", "H5"], "return-hysteresis", "one"),
-    )
-    return found
+    return replace(table, columns=[*table.columns, "could the paper tell?"], rows=rows, note=note, left=6)
 
 
-def _gain_values(cells: Cells, case: str) -> list[float]:
-    one, two = (np.array(_at(cells, case, variant).tcp["H1"]) for variant in FIRST)
-    return [float(v) for v in 100 * (two - one) / one.mean()]
+def _runs(claim: Claim, cells: Cells, given: Mapping[str, Any]) -> str:
+    printed = claim.paper(given)
+    if printed is None:
+        return "–"
+    deviation = (
+        float(np.sqrt(np.mean([np.var(claim.values(cell), ddof=1) for cell in claim.cells(cells, PRIMARY)])))
+        if _seeds(cells, claim) > 1
+        else float("nan")
+    )
+    own = runs_needed(printed[0] - printed[1], printed[2])
+    ours = None if np.isnan(deviation) else runs_needed(printed[0] - printed[1], deviation)
+    texts = ["never" if runs is None else str(runs) for runs in (own, ours)]
+    return f"{texts[0]}; {texts[1]} by ours" if not np.isnan(deviation) else texts[0]
+
+
+def _seeds(cells: Cells, claim: Claim) -> int:
+    return len(claim.values(claim.cells(cells, PRIMARY)[0]))

@@ -21,13 +21,18 @@ from ...report import plot
 from ...report.document import Document, Figure, Heading, Table, Text
 from ...runs.results import Results
 from ..base import Finding, Options, Outcome, data, findings_table, judge
-from .common import CASES, ID, LABELS, shorter
+from .common import ID, LABELS, shorter
 
 __all__ = ["reproduce"]
 
 CONTROLS = ("cubic", "reno", "bbr", "vegas", "dctcp", "bbr3")
+CASES = {
+    "1bdp": "no ECN, drop tail of 1 BDP",
+    "1000p": "no ECN, drop tail of 1000 packets",
+    "red": "ECN, RED",
+}
 # As Linux has it, as in the study's own files.
-CUBIC: Mapping[str, Any] = {"kind": "cubic", "reno_friendly": "linux", "hystart": "classic"}
+CUBIC: Mapping[str, Any] = {"kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13"}
 ALONE = "alone"
 RED: Mapping[str, Any] = {"kind": "red", "limit": "1000000B", "min": "90000B", "max": "90001B", "burst": 61, "probability": 1.0, "avpkt": "1500B", "ecn": True}  # fmt: skip
 

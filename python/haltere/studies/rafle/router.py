@@ -1,20 +1,26 @@
-"""How the study `rafle` reads the paper's router: what its queues hold, and the senders' first window."""
+"""How the study `rafle` reads the paper: what the router's queues hold, the senders' kernel, the starts and the file base."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from . import file_base
+from .file_base import Base
+
 __all__ = [
+    "CHANGES",
     "CLASSIFIERS",
-    "DEFAULT_READINGS",
     "DROP_TAIL",
     "FQ_CODEL",
     "LABELS",
     "PAPERS",
+    "PRIMARY",
     "READINGS",
     "SERVICES",
+    "Reading",
     "queue",
+    "values",
 ]
 
 DROP_TAIL, FQ_CODEL = "drop_tail", "fq_codel"
@@ -33,37 +39,71 @@ CLICKS = "1000p"
 
 @dataclass(frozen=True)
 class Reading:
-    """One reading of the router: what its one queue holds, both classes together, and each class; and the senders' first window."""
+    """One reading of the paper. The defaults are the primary reading's."""
 
     meaning: str
-    single: str
-    together: str
-    each: str
-    initial_window: int = 10
+    single: str = CLICKS
+    """What drop tail's queue holds."""
+    together: str = ROOMY
+    """What both classes hold together."""
+    each: str = CLICKS
+    """What each class holds."""
+    initial_window: int = 3
+    initial_rto: str = "3s"
+    starts: str = "1ms"
+    """The tasks start within this time."""
+    base: Base = file_base.AS_READ
 
 
+PRIMARY = "c"
+_C = Reading("every queue holds 1000 packets, Click's default: one in drop tail, one in each class; the kernel of 2009")
+
+#: The primary reading, and the readings under which every finding is judged again.
 READINGS = {
-    "a": Reading("a shaper over queues that never drop", ROOMY, ROOMY, ROOMY),
-    "b": Reading("a bound of 1000 packets over both classes that drops before them", CLICKS, CLICKS, ROOMY),
-    "c": Reading(
-        "every queue holds 1000 packets, Click's default: one in drop tail, one in each class", CLICKS, ROOMY, CLICKS
-    ),
-    "c3": Reading(
-        "as c, but senders start with three segments, as Linux did before 2.6.39 (2011)", CLICKS, ROOMY, CLICKS, 3
-    ),
+    PRIMARY: _C,
+    "a": replace(_C, meaning="queues that never drop", single=ROOMY, each=ROOMY),
+    "b": replace(_C, meaning="one bound of 1000 packets over both classes, which drops before them", together=CLICKS, each=ROOMY),
+    "c10": replace(_C, meaning="as c with today's kernel: initial window 10, initial timeout 1 s", initial_window=10, initial_rto="1s"),
+}  # fmt: skip
+
+#: One change each to the primary reading, for experiment 1.
+CHANGES = {
+    "starts within 10 ms": replace(_C, starts="10ms"),
+    "starts within 100 ms": replace(_C, starts="100ms"),
+    "starts within 300 ms": replace(_C, starts="300ms"),
+    "starts within 1 s": replace(_C, starts="1s"),
+    "initial window 10": replace(_C, initial_window=10),
+    "initial timeout 1 s": replace(_C, initial_rto="1s"),
+    "250 files up to 16 KB": replace(_C, base=Base(tiny=250)),
+    "320 files up to 16 KB": replace(_C, base=Base(tiny=320)),
+    "350 files up to 16 KB": replace(_C, base=Base(tiny=350)),
+    "11.3 MB up to 100 KB": replace(_C, base=Base(first_bucket=11_300_000)),
+    "upper edges, 15.6 MB": replace(_C, base=file_base.UPPER_EDGES),
+    "queues of 500 packets": replace(_C, single="500p", each="500p"),
+    "queues of 2000 packets": replace(_C, single="2000p", each="2000p"),
 }
-DEFAULT_READINGS = tuple(READINGS)
 
 
-def queue(name: str, reading: str, n: int | None = None) -> dict[str, Any]:
+def values(reading: Reading) -> dict[str, Any]:
+    """What the reading sets in an experiment file, besides the queue."""
+    out: dict[str, Any] = {
+        "tcp.initial_window": reading.initial_window,
+        "tcp.initial_rto": reading.initial_rto,
+        "traffic[0].jitter": reading.starts,
+    }
+    if reading.base != file_base.AS_READ:
+        out["traffic[0].files"] = [f"{size}B" for size in file_base.sizes(reading.base)]
+    return out
+
+
+def queue(name: str, reading: Reading, n: int | None = None) -> dict[str, Any]:
     """The router's queue of that name, as an experiment file has it."""
-    read = READINGS[reading]
     if name == DROP_TAIL:
-        return {"kind": "drop_tail", "limit": read.single}
+        return {"kind": "drop_tail", "limit": reading.single}
     if name == FQ_CODEL:
-        return {"kind": "fq_codel", "limit": read.single if read.single != ROOMY else "10240p", "ecn": False}
+        return {"kind": "fq_codel", "limit": reading.single if reading.single != ROOMY else "10240p", "ecn": False}
     classifier, service = name.split("/")
-    each = {"kind": "drop_tail", "limit": read.each}
+    each = {"kind": "drop_tail", "limit": reading.each}
     params: dict[str, Any] = {"kind": classifier} | ({"n": n} if n else {})
     return {
         "kind": "classed",
@@ -71,5 +111,5 @@ def queue(name: str, reading: str, n: int | None = None) -> dict[str, Any]:
         "service": {"kind": service},
         "short": each,
         "long": each,
-        "limit": read.together,
+        "limit": reading.together,
     }

@@ -22,9 +22,13 @@ __all__ = [
     "Cells",
     "Tasks",
     "bucket_mean",
+    "bucket_percentile",
     "bucket_sd",
+    "chance_of_contrast",
     "chance_of_gain",
     "equal_share",
+    "last_end",
+    "paper_s_share",
     "verdicts",
 ]
 
@@ -43,6 +47,29 @@ def equal_share(sizes: Sequence[int], upto: float, rate_bps: float) -> float:
     return float(np.minimum(np.asarray(sizes, dtype=np.float64), upto).sum() * 8 / rate_bps)
 
 
+def paper_s_share(buckets: NDArray[np.int64], rate_bps: float, grid: Array) -> Array:
+    """Tasks not done at each time if all share the rate equally and every file lies at the middle of its bucket, as the paper reckons.
+
+    ``buckets``: the bucket of each file, 0 for files up to 100 KB.
+    """
+    middles = (buckets + 0.5) * BUCKET
+    done = np.sort([equal_share(middles.tolist(), float(size), rate_bps) for size in np.unique(middles)])
+    counts = np.unique(buckets, return_counts=True)[1]
+    left = buckets.size - np.concatenate([[0], np.cumsum(counts)])
+    return np.asarray(left[np.searchsorted(done, grid, "right")], dtype=np.float64)
+
+
+def _served_by_chance(sizes: Sequence[int], capacity: float, rng: np.random.Generator) -> Array:
+    """Small files served by a busy line of ``capacity`` bytes, in 3000 draws of the files."""
+    base = np.asarray(sizes, dtype=np.float64)
+    length = int(3 * capacity / base.mean()) + 10
+    served = []
+    for _ in range(3000):
+        drawn = rng.choice(base, length)
+        served.append(float((drawn[: np.searchsorted(np.cumsum(drawn), capacity)] <= BUCKET).sum()))
+    return np.array(served)
+
+
 def chance_of_gain(sizes: Sequence[int], capacity: float, runs: int, seed: int = 1) -> tuple[float, float]:
     """The range (95 %) of the gain in small files served, in percent, between two queues that differ in nothing.
 
@@ -54,15 +81,23 @@ def chance_of_gain(sizes: Sequence[int], capacity: float, runs: int, seed: int =
     (0.0, 0.0)
     """
     rng = np.random.default_rng(seed)
-    base = np.asarray(sizes, dtype=np.float64)
-    length = int(3 * capacity / base.mean()) + 10
-    served = []
-    for _ in range(3000):
-        drawn = rng.choice(base, length)
-        served.append(float((drawn[: np.searchsorted(np.cumsum(drawn), capacity)] <= BUCKET).sum()))
-    means = rng.choice(served, (2, 20_000, runs)).mean(axis=2)
+    means = rng.choice(_served_by_chance(sizes, capacity, rng), (2, 20_000, runs)).mean(axis=2)
     low, high = np.percentile((means[0] / means[1] - 1) * 100, [2.5, 97.5])
     return float(low), float(high)
+
+
+def chance_of_contrast(sizes: Sequence[int], capacity: float, runs: int, points: float, seed: int = 1) -> float:
+    """How likely queues that differ in nothing show a contrast of at least so many percent points, on either side.
+
+    The contrast is that of table 4: the mean gain of three queues over drop tail less the mean gain of three others.
+
+    >>> chance_of_contrast([10, 10, 10, 10], 1000, 3, 1.0)
+    0.0
+    """
+    rng = np.random.default_rng(seed)
+    means = rng.choice(_served_by_chance(sizes, capacity, rng), (7, 200_000, runs)).mean(axis=2)
+    contrast = (means[1:4].mean(axis=0) - means[4:7].mean(axis=0)) / means[0] * 100
+    return float((np.abs(contrast) >= points).mean())
 
 
 @dataclass
@@ -110,10 +145,17 @@ class Tasks:
         begun = np.sort(self.data[~np.isnan(self.data)])
         return (np.searchsorted(begun, grid, "right") - np.searchsorted(ended, grid, "right")).astype(np.float64)
 
+    def done(self, grid: Array) -> Array:
+        """Tasks done by each time of ``grid``."""
+        return np.searchsorted(np.sort(self.end[~np.isnan(self.end)]), grid, "right").astype(np.float64)
+
     def served(self, low: float, high: float) -> Array:
         """Files done between these times, by bucket."""
         inside = (self.end > low) & (self.end <= high)
         return np.bincount(self.bucket[inside], minlength=LAST_BUCKETS).astype(np.float64)
+
+
+Verdicts = tuple[float, float, float, float]
 
 
 @dataclass
@@ -121,7 +163,7 @@ class Cell:
     """One queue under one reading: one entry a seed in each list."""
 
     tasks: list[Tasks] = field(default_factory=list)
-    verdicts: list[tuple[float, float, float, float]] = field(default_factory=list)
+    verdicts: list[Verdicts] = field(default_factory=list)
     """Packets of short flows called short and long, of long flows called long and short, by the senders' marks."""
 
     def over(self, measure: Callable[[Tasks], float]) -> list[float]:
@@ -140,7 +182,7 @@ Cells = dict[tuple[str, str], Cell]
 """By reading and name of the queue."""
 
 
-def verdicts(results: Results, run: Done) -> tuple[float, float, float, float]:
+def verdicts(results: Results, run: Done) -> Verdicts:
     """Packets of short flows called short and long, of long flows called long and short; NaN without a classifier."""
     columns = ("short_hits", "short_misses", "long_hits", "long_misses")
     table = results.run_table("queue_series", run)
@@ -158,3 +200,13 @@ def bucket_mean(bucket: int) -> Callable[[Tasks], float]:
 def bucket_sd(bucket: int) -> Callable[[Tasks], float]:
     """Its deviation, in seconds."""
     return lambda tasks: float(np.nanstd(tasks.took[tasks.bucket == bucket], ddof=1))
+
+
+def bucket_percentile(bucket: int, q: float) -> Callable[[Tasks], float]:
+    """A percentile of its times, in seconds."""
+    return lambda tasks: float(np.nanpercentile(tasks.took[tasks.bucket == bucket], q))
+
+
+def last_end(tasks: Tasks) -> float:
+    """When the last task was done, in seconds."""
+    return float(np.nanmax(tasks.end))

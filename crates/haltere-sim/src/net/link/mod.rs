@@ -9,9 +9,10 @@
 //! and joins the flight. The pending event is the delivery of the head of the flight.
 //!
 //! A packet is delivered at or after the end of its transmission, so the flight is not empty while a packet waits. Exceptions: a
-//! packet that is lost on the line, alone on it, or sent [ahead of time](crate::net::ahead), and `handover_at_start`. For these the
+//! packet that is lost on the line or held back, alone on it, or sent [ahead of time](crate::net::ahead), and `handover_at_start`. For these the
 //! pending event is the next dequeue: the end of the transmission, or later if that is allowed.
-//! If a discipline returns packets at a dequeue, its link is eager: it has an event at the end of each transmission, too.
+//! If a discipline returns packets at a dequeue, or the line holds packets back, the link is eager: it has an event at the end of
+//! each transmission, too.
 //!
 //! Tests compare departures, drops, marks, counters and random draws with those of [`haltere_plan::link`].
 //!
@@ -24,15 +25,17 @@ use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::link::{Stream, context};
 use haltere_plan::plan::LinkPlan;
-use haltere_plan::record::LinkCounters;
+use haltere_plan::record::{Depths, LinkCounters};
 use haltere_plan::rng::Rng;
-use haltere_plan::varying::Line;
+use haltere_plan::varying::{Burst, Line};
 use haltere_queue::{DropReason, Fate, MarkReason, Qdisc, Queue, Returns};
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
+use impairments::ImpairedLine;
 use std::collections::VecDeque;
 
 mod ahead;
 mod change;
+mod impairments;
 
 /// The longest possible packet, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
@@ -75,12 +78,20 @@ struct Signals {
     rng: Rng,
     marked: u64,
     returned: u64,
+    /// Depths at dequeue, if the plan asks for them.
+    depths: Option<Depths>,
 }
 
 impl LazySignals {
     fn get(&mut self) -> &mut Signals {
         let seed = self.seed;
-        self.made.get_or_insert_with(|| Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0 }))
+        self.made.get_or_insert_with(|| {
+            Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0, depths: None })
+        })
+    }
+    #[inline]
+    fn depths(&mut self) -> Option<&mut Depths> {
+        self.made.as_mut()?.depths.as_mut()
     }
 }
 
@@ -152,8 +163,8 @@ struct Extras {
     /// When the line last became busy.
     busy_since: Time,
     handover_at_start: bool,
-    /// Time on the line that an idle line saves up.
-    burst: Dur,
+    /// What an idle line saves up.
+    burst: Burst,
     /// Least length that a packet takes on the line, in bytes.
     mpu: u64,
     /// The most that jitter adds to the delay.
@@ -167,6 +178,8 @@ struct Extras {
     loss: f64,
     loss_rng: Rng,
     lost: u64,
+    /// What else the line does to packets.
+    impairments: Option<Box<ImpairedLine>>,
     /// The line, if its rate or delay changes. It replaces the plain one.
     varying: Option<Line>,
     tap: Option<Box<Tap>>,
@@ -186,14 +199,18 @@ impl Extras {
             loss: plan.loss.as_f64(),
             loss_rng: Stream::Loss.rng(seed, &plan.name),
             lost: 0,
+            impairments: plan
+                .impairments
+                .as_deref()
+                .map(|impairments| Box::new(ImpairedLine::new(impairments, plan, seed))),
             varying: plan.varying.as_deref().map(|varying| Line::new(varying, plan.delay)),
             tap: None,
         }
     }
     /// True if the link needs them.
     fn matters(&self) -> bool {
-        let line = self.handover_at_start || !self.burst.is_zero() || self.mpu > 0 || self.varying.is_some();
-        line || self.ordered || self.loss > 0.0 || self.tap.is_some()
+        let line = self.handover_at_start || self.burst != Burst::default() || self.mpu > 0 || self.varying.is_some();
+        line || self.impairments.is_some() || self.ordered || self.loss > 0.0 || self.tap.is_some()
     }
 }
 
@@ -216,7 +233,7 @@ pub(crate) struct Link {
     idle: bool,
     /// The discipline has timers of its own.
     timed: bool,
-    /// The discipline returns packets at a dequeue, so no dequeue may be late.
+    /// The discipline returns packets at a dequeue, or later packets overtake earlier ones, so no dequeue may be late.
     eager: bool,
     /// There is a device ring under the discipline. Stored here so that a delivery need not read another cache line.
     ringed: bool,
@@ -270,14 +287,19 @@ impl Link {
                 ..Counters::default()
             },
         };
+        if plan.count_depths {
+            link.counters.signals.get().depths = Some(Depths::default());
+        }
         link.cache_queue_properties();
         Ok(link)
     }
     /// Stores what does not change while the link has this discipline, which is new and empty.
     fn cache_queue_properties(&mut self) {
         self.timed = self.queue.next_timer().is_some();
-        self.eager = self.queue.returns() == Returns::AtDequeue;
-        let simple = self.device.is_none() && self.varying().is_none();
+        let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
+        self.eager = reorders || self.queue.returns() == Returns::AtDequeue;
+        let counts = self.counters.signals.depths().is_some(); // depths are counted at each dequeue
+        let simple = self.device.is_none() && self.varying().is_none() && !counts;
         let passes = |len: &u32| simple && self.queue.passes(*len);
         // Mostly all packets pass, or none. Else the limit is found by bisection.
         self.passing = if passes(&LARGEST_PACKET) || !passes(&1) {
@@ -367,9 +389,9 @@ impl Link {
             None => self.free_at = self.free_at.max(now),
             Some(extras) => {
                 extras.busy_since = now;
-                self.free_at = self.free_at.max(now.saturating_sub(extras.burst));
-                if let Some(line) = &mut extras.varying {
-                    self.free_at = line.ready(self.free_at);
+                match &mut extras.varying {
+                    None => self.free_at = self.free_at.max(now.saturating_sub(extras.burst.time)),
+                    Some(line) => self.free_at = line.ready(line.saved_since(now, self.free_at, extras.burst)),
                 }
             }
         }
@@ -384,7 +406,7 @@ impl Link {
         if self.flight.len() <= 1 || self.eager {
             self.catch_up(now, pool);
         }
-        let delivered = pool.flights.pop(&mut self.flight, now);
+        let delivered = pool.flights.pop(&mut self.flight, now).or_else(|| self.pop_held_back(now, pool));
         (delivered, self.schedule(&pool.flights))
     }
     /// The next event, unless one as early is pending.
@@ -393,6 +415,11 @@ impl Link {
         let mut next = flights.due(&self.flight);
         if (next == Time::NEVER || self.eager) && self.is_backlogged() {
             next = next.min(self.next_dequeue());
+        }
+        if let Some(extras) = &self.extras
+            && let Some(impairments) = &extras.impairments
+        {
+            next = next.min(flights.due(&impairments.held_back));
         }
         if next >= self.scheduled {
             return Next::Nothing;
@@ -460,6 +487,9 @@ impl Link {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         let packet = self.queue.dequeue(now, &mut fate)?;
         fate.count_departure();
+        if let Some(depths) = self.counters.signals.depths() {
+            depths.count(self.waiting);
+        }
         Some(packet)
     }
     /// The device takes packets from the discipline while it has room.
@@ -510,7 +540,8 @@ impl Link {
         if let Some(tap) = &mut extras.tap {
             tap.write(start, &packet, pool);
         }
-        if extras.loss > 0.0 && extras.loss_rng.uniform() < extras.loss {
+        let by_number = extras.impairments.as_mut().is_some_and(|impairments| impairments.losses.take());
+        if extras.loss > 0.0 && extras.loss_rng.uniform() < extras.loss || by_number {
             extras.lost += 1;
             pool.give(&packet);
             return;
@@ -522,7 +553,10 @@ impl Link {
             extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));
             due = extras.last_due;
         }
-        pool.flights.push(&mut self.flight, due, packet);
+        match &mut extras.impairments {
+            None => pool.flights.push(&mut self.flight, due, packet),
+            Some(impairments) => impairments.launch(&mut self.flight, due, packet, pool),
+        }
     }
 
     /// The counters up to now.
@@ -540,6 +574,7 @@ impl Link {
             marked: signals.map_or(0, |signals| signals.marked),
             returned: signals.map_or(0, |signals| signals.returned),
             lost: self.extras.as_ref().map_or(0, |extras| extras.lost),
+            duplicated: self.impairments().map_or(0, |impairments| impairments.duplicated),
             packet_ns: u128::try_from(packet_ns)
                 .unwrap_or_else(|_| panic!("negative waiting time: {packet_ns} ns for {} packets", self.waiting)),
             peak_packets: counters.peak_packets,
@@ -549,7 +584,12 @@ impl Link {
     pub fn end_warmup(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
         let counters = self.record(now, pool);
         self.counters.peak_packets = self.waiting;
+        self.counters.signals.depths().map(std::mem::take);
         counters
+    }
+    /// The depths at dequeue since the warm-up, if the plan asks for them.
+    pub fn depths(&mut self) -> Depths {
+        self.counters.signals.depths().cloned().unwrap_or_default()
     }
     /// The counters until now.
     pub fn record(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {

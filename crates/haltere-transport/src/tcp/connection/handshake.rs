@@ -5,9 +5,10 @@
 //! packet is ECT, else only new data is.
 //! Units: ns. Cost: O(1). Known problems: none.
 
+use super::lazy::{Established, SynLoss};
 use super::{Connection, State};
 use crate::tcp::seq::{InitialSeq, Offset};
-use crate::tcp::time::{Deadline, Ms};
+use crate::tcp::time::{Deadline, Ms, PosDur};
 use crate::{Flags, Segment, TcpParams, Timestamps};
 use haltere_units::{Dur, Ecn, Time};
 
@@ -30,11 +31,13 @@ pub(crate) struct Handshake {
     /// When it is sent again.
     timer: Deadline,
     first_at: Time,
+    /// When it was sent the second time.
+    again_at: Time,
 }
 
 impl Handshake {
     pub(crate) fn new() -> Handshake {
-        Handshake { due: false, tries: 0, timer: Deadline::NONE, first_at: Time::ZERO }
+        Handshake { due: false, tries: 0, timer: Deadline::NONE, first_at: Time::ZERO, again_at: Time::ZERO }
     }
     pub(crate) fn next_timeout(&self) -> Deadline {
         self.timer
@@ -46,6 +49,9 @@ impl Handshake {
     /// It is sent: RFC 6298 section 5.5 to 5.7.
     fn sent(&mut self, now: Time, p: &TcpParams) {
         self.tries += 1;
+        if self.tries == 2 {
+            self.again_at = now;
+        }
         let backoff = 1 << (self.tries - 1).min(20);
         let wait = Dur::from_ns(p.initial_rto.as_ns().saturating_mul(backoff)).min(p.max_rto);
         self.timer = now.checked_add(wait).map_or(Deadline::NONE, Deadline::at);
@@ -146,20 +152,28 @@ impl Connection {
     }
 
     fn establish(&mut self, now: Time, segment: &Segment) {
-        self.state = State::Established;
+        let opened = core::mem::replace(&mut self.state, State::Established) == State::SynSent;
         let Some(handshake) = self.handshake.take() else { return };
-        let rtt = if handshake.tries <= 1 {
-            Some(now - handshake.first_at)
+        let (rtt, lost) = if handshake.tries <= 1 {
+            (Some(now - handshake.first_at), SynLoss::None)
         } else {
             let echo = segment.timestamps.filter(|_| self.ts_ok).and_then(|ts| self.echoed(now, ts.ecr));
-            echo.map(|echo| echo.elapsed(now))
+            // The echo of the first SYN shows that it was only late (RFC 3522).
+            let late = echo.is_some_and(|echo| echo.is_before(handshake.again_at));
+            let lost = match handshake.tries {
+                _ if late || !opened => SynLoss::None,
+                2 => SynLoss::One,
+                _ => SynLoss::More,
+            };
+            (echo.map(|echo| echo.elapsed(now)), lost)
         };
-        let Some(rtt) = rtt else { return };
-        self.spec.established = Some((now, rtt));
-        match &mut self.tx {
-            Some(tx) => tx.on_established(now, rtt),
-            None => self.lazy.on_established(&self.spec.tcp, rtt),
+        let established = Established { at: now, rtt: rtt.map(PosDur::at_least_1ns), lost };
+        match (&mut self.tx, rtt) {
+            (Some(tx), _) => tx.on_established(&established),
+            (None, Some(rtt)) => self.lazy.on_established(&self.spec.tcp, rtt),
+            (None, None) => {}
         }
+        self.spec.established = Some(established);
     }
 
     /// The SYN, SYN-ACK or RST that is to be sent, if any.

@@ -67,8 +67,25 @@ pub(crate) struct SenderSpec {
     pub tcp: Arc<TcpParams>,
     control: Arc<CongestionParams>,
     seed: u64,
-    /// When the connection was established, and the round-trip time of the handshake, if it could be measured.
-    pub established: Option<(Time, Dur)>,
+    /// The handshake, once it is over.
+    pub established: Option<Established>,
+}
+
+/// What the handshake showed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Established {
+    pub at: Time,
+    /// Its round-trip time, if that could be measured.
+    pub rtt: Option<PosDur>,
+    pub lost: SynLoss,
+}
+
+/// How many SYNs of ours were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SynLoss {
+    None,
+    One,
+    More,
 }
 
 impl SenderSpec {
@@ -104,8 +121,8 @@ impl SenderSpec {
         let mut tx = Sender::new(&self.tcp, rx.mss(), self.control(rx.mss()));
         tx.on_options(rx.sack_ok(), lazy.window_end);
         tx.restore_window(lazy.window_end, lazy.window_seq);
-        if let Some((at, rtt)) = self.established {
-            tx.on_established(at, rtt);
+        if let Some(established) = &self.established {
+            tx.on_established(established);
         }
         tx
     }

@@ -265,8 +265,11 @@ impl Connection {
     }
 
     /// A data segment of ours came back from the network with a congestion mark, ahead of the receiver's echo. It counts
-    /// once, and then its echo does not. True if it counts: it was in flight.
+    /// once, and then its echo does not. True if it counts: it was in flight, and `ignore_returned` is false.
     pub fn on_returned(&mut self, now: Time, segment: &Segment) -> bool {
+        if self.spec.tcp.ignore_returned {
+            return false;
+        }
         let seq = self.iss.offset_of(segment.seq, self.una());
         let counts = segment.len > 0 && self.tx.as_mut().is_some_and(|tx| tx.on_returned(now, seq));
         if counts {

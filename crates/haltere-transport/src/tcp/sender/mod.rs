@@ -25,12 +25,13 @@ mod undo;
 mod window_usage;
 
 use crate::TcpParams;
+use crate::tcp::connection::lazy::{Established, SynLoss};
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Deadline, PosDur};
 use buffer::SendBuffer;
 use frto::Frto;
-use haltere_congestion::{CongestionControl, Control, LossEvent, LossKind};
-use haltere_units::{Bytes, Dur, Time};
+use haltere_congestion::{CongestionControl, Control, LossEvent, LossKind, RtoEvent};
+use haltere_units::{Bytes, Time};
 use loss_detection::LossDetection;
 use output::{Forced, Output};
 use pacing::Pacing;
@@ -103,12 +104,29 @@ impl Sender {
         }
     }
 
-    /// The handshake took `rtt` and was over at `at`.
-    pub(crate) fn on_established(&mut self, at: Time, rtt: Dur) {
-        self.rtt.sample_min(rtt, at, false);
-        self.rtt.sample(rtt, Offset::FIRST, Offset::FIRST);
-        self.control.on_established(at, rtt);
+    /// The handshake is over.
+    pub(crate) fn on_established(&mut self, e: &Established) {
+        self.on_syn_lost(e.at, e.lost);
+        if let Some(rtt) = e.rtt.map(PosDur::dur) {
+            self.rtt.sample_min(rtt, e.at, false);
+            self.rtt.sample(rtt, Offset::FIRST, Offset::FIRST);
+            self.control.on_established(e.at, rtt);
+        }
         self.refresh_cwnd();
+    }
+    /// Linux: a timeout for the control, after which the initial window returns if it was the only one. A control that
+    /// owns its recovery begins anew.
+    fn on_syn_lost(&mut self, now: Time, lost: SynLoss) {
+        if lost == SynLoss::None || self.owns_recovery {
+            return;
+        }
+        let mut ev = RtoEvent::at(now);
+        ev.first = true;
+        if lost == SynLoss::One {
+            // The loss window is one segment more than what counts as in flight.
+            ev.still_in_flight = Bytes::new(self.control.cwnd().as_u64().saturating_sub(self.buffer.mss()));
+        }
+        self.control.on_rto(&ev);
     }
     /// The handshake agreed on SACK or not, and the peer's window ends at `window_end`.
     pub(crate) fn on_options(&mut self, sack: bool, window_end: Offset) {

@@ -35,6 +35,7 @@ struct Outcome {
     streams: Streams,
     /// Inner variables of the discipline at the end.
     variables: Vec<(&'static str, f64)>,
+    depths: Depths,
 }
 
 fn variables(queue: &Queue<Packet>) -> Vec<(&'static str, f64)> {
@@ -53,6 +54,9 @@ impl Sink<Packet> for Deliveries {
     }
     fn returned(&mut self, _packet: &Packet) -> bool {
         true
+    }
+    fn copied(&mut self, packet: &Packet) -> Option<Packet> {
+        Some(*packet)
     }
 }
 
@@ -81,7 +85,7 @@ fn eager(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time, by_event
     let counters = link.counters(end);
     read(&mut link, counters);
     let variables = variables(link.queue());
-    Outcome { delivered: sink.0, readings, streams: link.streams().clone(), variables }
+    Outcome { delivered: sink.0, readings, streams: link.streams().clone(), variables, depths: link.depths() }
 }
 
 fn streams(link: &mut Link, plan: &LinkPlan, seed: u64) -> Streams {
@@ -91,6 +95,9 @@ fn streams(link: &mut Link, plan: &LinkPlan, seed: u64) -> Streams {
     }
     if let Some(extras) = &link.extras {
         (streams.loss, streams.jitter) = (extras.loss_rng.clone(), extras.jitter_rng.clone());
+    }
+    if let Some(impairments) = link.impairments() {
+        (streams.duplicate, streams.reorder) = (impairments.duplicate_rng.clone(), impairments.reorder_rng.clone());
     }
     streams
 }
@@ -109,7 +116,7 @@ fn lazy(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time) -> Outcom
         if step.min(event) > end {
             readings.push(reading(&mut link, end, &mut pool));
             let (streams, variables) = (streams(&mut link, plan, seed), variables(link.queue()));
-            return Outcome { delivered, readings, streams, variables };
+            return Outcome { delivered, readings, streams, variables, depths: link.depths() };
         }
         // Which of the two comes first at one instant must not matter.
         let next = if event < step || event == step && event.as_ns().is_multiple_of(2) {

@@ -3,6 +3,7 @@
 //! `HALTERE_LINK_CASES=100000 cargo test -p haltere-sim --lib random` runs so many cases.
 
 use super::*;
+use haltere_plan::plan::Impairments;
 use haltere_plan::varying::{Steps, Trace};
 use serde_json::{Value, json};
 
@@ -106,7 +107,11 @@ impl Draw {
         if self.one_in(3) {
             plan.loss = Prob::of(self.pick(&[0.01, 0.3, 0.9, 1.0]));
         }
+        if self.one_in(3) {
+            plan.impairments = Some(Box::new(self.impairments(tidy)));
+        }
         plan.handover_at_start = self.one_in(3);
+        plan.count_depths = self.one_in(3);
         if self.one_in(3) {
             plan.varying = Some(Box::new(self.varying(rate)));
         }
@@ -115,6 +120,23 @@ impl Draw {
         }
         plan.queue = self.queue(name, &plan);
         plan
+    }
+    fn impairments(&mut self, tidy: bool) -> Impairments {
+        let mut number = 0;
+        let lose = (0..self.below(10)).map(|_| {
+            number += 1 + self.below(30);
+            number
+        });
+        Impairments {
+            lose: lose.collect(),
+            reorder: Prob::of(self.pick(&[0.0, 0.01, 0.3, 1.0])),
+            reorder_by: if tidy {
+                Dur::from_us(100) * self.below(30)
+            } else {
+                self.span(Dur::from_us(1), Dur::from_ms(20))
+            },
+            duplicate: Prob::of(self.pick(&[0.0, 0.01, 0.3, 1.0])),
+        }
     }
     fn varying(&mut self, rate: Option<Rate>) -> Varying {
         let capacity = match self.below(3) {
@@ -219,13 +241,14 @@ fn random_links_do_the_same_lazily_and_eagerly() {
         totals.arrived += counters.arrived;
         totals.sent += counters.sent;
         totals.lost += counters.lost;
+        totals.duplicated += counters.duplicated;
         totals.marked += counters.marked;
         totals.returned += counters.returned;
         totals.dropped_overlimit += counters.dropped_overlimit;
         totals.dropped_congestion += counters.dropped_congestion;
     }
     println!("{cases} cases: {totals:?}");
-    let LinkCounters { arrived, sent, lost, marked, returned, dropped_overlimit, dropped_congestion, .. } = totals;
-    let rare = [lost, marked, returned, dropped_overlimit, dropped_congestion];
+    let LinkCounters { arrived, sent, lost, duplicated, marked, returned, .. } = totals;
+    let rare = [lost, duplicated, marked, returned, totals.dropped_overlimit, totals.dropped_congestion];
     assert!(2 * sent > arrived && rare.iter().all(|n| *n > cases / 10), "too little happened: {totals:?}");
 }

@@ -1,0 +1,63 @@
+//! What an input may hold at most: one table, which the code reads and the documents print.
+
+/// The most of one thing in an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Limit {
+    /// The input: an experiment file, a file that it names, a capture.
+    pub input: &'static str,
+    /// What is limited.
+    pub what: &'static str,
+    /// The most of it.
+    pub most: u64,
+    /// The unit of `most`, or empty.
+    pub unit: &'static str,
+}
+
+/// Bytes of an experiment file; the longest that was written by hand has a few thousand.
+pub const EXPERIMENT_BYTES: u64 = 16 << 20;
+/// Bytes of a file that an experiment names.
+pub const FILE_BYTES: u64 = 256 << 20;
+/// Delivery opportunities of one trace.
+pub const OPPORTUNITIES: usize = 20_000_000;
+/// Points of one table of flow sizes.
+pub const SIZE_POINTS: usize = 1_000_000;
+/// Combinations of one sweep.
+pub const POINTS: usize = 100_000;
+/// Random seeds of one experiment.
+pub const SEEDS: u64 = 1_000_000;
+/// Links of one experiment, each direction counted.
+pub const LINKS: u64 = 4_000_000;
+/// Flows of one experiment that are there from the start.
+pub const FLOWS: u64 = 1_000_000;
+/// Flows a second of one Poisson entry.
+pub const ARRIVALS_PER_SECOND: f64 = 1e8;
+
+/// Characters of an error: the middle of a longer one is left out.
+pub const ERROR_CHARACTERS: usize = 1000;
+
+const EXPERIMENT: &str = "experiment";
+const NAMED: &str = "file that an experiment names";
+
+/// Every limit of this crate.
+pub const ALL: &[Limit] = &[
+    Limit { input: EXPERIMENT, what: "size of the file", most: EXPERIMENT_BYTES, unit: "bytes" },
+    Limit { input: EXPERIMENT, what: "combinations of a sweep", most: POINTS as u64, unit: "" },
+    Limit { input: EXPERIMENT, what: "random seeds", most: SEEDS, unit: "" },
+    Limit { input: EXPERIMENT, what: "links, each direction counted", most: LINKS, unit: "" },
+    Limit { input: EXPERIMENT, what: "flows that are there from the start", most: FLOWS, unit: "" },
+    Limit {
+        input: EXPERIMENT,
+        what: "flows a second of a `poisson` entry",
+        most: ARRIVALS_PER_SECOND as u64,
+        unit: "",
+    },
+    Limit {
+        input: EXPERIMENT,
+        what: "characters of an error, whose middle is left out",
+        most: ERROR_CHARACTERS as u64,
+        unit: "",
+    },
+    Limit { input: NAMED, what: "size", most: FILE_BYTES, unit: "bytes" },
+    Limit { input: NAMED, what: "delivery opportunities of a trace", most: OPPORTUNITIES as u64, unit: "" },
+    Limit { input: NAMED, what: "points of a table of flow sizes", most: SIZE_POINTS as u64, unit: "" },
+];

@@ -1,0 +1,72 @@
+//! What a line does to some packets: it loses those of given numbers, delivers some twice, and holds some back.
+//!
+//! Packets that are held back have a flight of their own, in order of delivery. At one instant the packets in order come first.
+
+use super::Link;
+use crate::net::flight::Flight;
+use crate::net::packet::{Packet, Pool};
+use haltere_plan::link::{Losses, Stream};
+use haltere_plan::plan::{Impairments, LinkPlan};
+use haltere_plan::rng::Rng;
+use haltere_units::{Dur, Time};
+
+/// State of a line that does such things.
+#[derive(Debug)]
+pub(super) struct ImpairedLine {
+    pub losses: Losses,
+    duplicate: f64,
+    pub duplicate_rng: Rng,
+    pub duplicated: u64,
+    reorder: f64,
+    reorder_by: Dur,
+    pub reorder_rng: Rng,
+    /// Packets in flight that later ones overtake.
+    pub held_back: Flight,
+}
+
+impl ImpairedLine {
+    pub fn new(impairments: &Impairments, plan: &LinkPlan, seed: u64) -> ImpairedLine {
+        ImpairedLine {
+            losses: Losses::new(impairments.lose.clone()),
+            duplicate: impairments.duplicate.as_f64(),
+            duplicate_rng: Stream::Duplicate.rng(seed, &plan.name),
+            duplicated: 0,
+            reorder: impairments.reorder.as_f64(),
+            reorder_by: impairments.reorder_by,
+            reorder_rng: Stream::Reorder.rng(seed, &plan.name),
+            held_back: Flight::default(),
+        }
+    }
+    /// Later packets may overtake earlier ones.
+    pub fn reorders(&self) -> bool {
+        self.reorder > 0.0
+    }
+    /// The packet, which is due then if nothing else happens to it, joins the packets in flight.
+    pub fn launch(&mut self, flight: &mut Flight, due: Time, packet: Packet, pool: &mut Pool) {
+        let twice = self.duplicate > 0.0 && self.duplicate_rng.uniform() < self.duplicate;
+        let copy = twice.then(|| pool.copy(&packet));
+        if self.reorder > 0.0 && self.reorder_rng.uniform() < self.reorder {
+            let due = due.checked_add(self.reorder_by).unwrap_or(Time::NEVER);
+            pool.flights.push(&mut self.held_back, due, packet);
+        } else {
+            pool.flights.push(flight, due, packet);
+        }
+        if let Some(copy) = copy {
+            self.duplicated += 1;
+            pool.flights.push(flight, due, copy);
+        }
+    }
+}
+
+impl Link {
+    /// What the line does to some packets, if anything.
+    pub(super) fn impairments(&self) -> Option<&ImpairedLine> {
+        self.extras.as_ref().and_then(|extras| extras.impairments.as_deref())
+    }
+    /// The packet that was held back until `now`, if there is one.
+    #[cold]
+    pub(super) fn pop_held_back(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
+        let impairments = self.extras.as_mut()?.impairments.as_mut()?;
+        pool.flights.pop(&mut impairments.held_back, now)
+    }
+}

@@ -1,0 +1,148 @@
+"""What an experiment asks for that its author may not mean: said before it runs, and again in its report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .. import _core, kinds
+from .measures import traffic_name
+
+__all__ = ["advice", "of_sweep"]
+
+#: A buffer of so many bandwidth-delay products or more is worth a warning.
+MOST_BDP = 25.0
+#: Bytes of a full frame: what a limit in packets comes to.
+_FRAME = 1514.0
+#: Congestion controls that rely on ECN marks.
+_NEEDS_MARKS = frozenset({"dctcp", "prague"})
+
+
+def advice(core: _core.Scenario) -> list[str]:
+    """One sentence for each thing worth a warning in a scenario without sweep."""
+    scenario, links = json.loads(core.to_json()), json.loads(core.links())
+    return [*_unmarked(scenario, links), *_bloated(links), *_static_routes(scenario, core), *_late_rounds(scenario)]
+
+
+def of_sweep(points: Sequence[_core.Scenario]) -> list[str]:
+    """The same of all points of a sweep; a sentence that is true of some points only says of how many."""
+    found: dict[str, int] = {}
+    for core in points:
+        for line in advice(core):
+            found[line] = found.get(line, 0) + 1
+    return [
+        line if count == len(points) else f"{line.rstrip('.')} (in {count} of {len(points)} points)."
+        for line, count in found.items()
+    ]
+
+
+# -- marks --------------------------------------------------------------------------------------------------------------------
+
+
+def _marks(queue: Any) -> bool:
+    """Whether this discipline, or one inside it, can mark packets."""
+    if not isinstance(queue, Mapping):
+        return False
+    inner = [_marks(one) for one in queue.values() if isinstance(one, Mapping) and "kind" in one]
+    if inner:
+        return any(inner)
+    return bool(queue.get("ecn", not kinds.queue(str(queue.get("kind"))).tail))
+
+
+def _unmarked(scenario: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Traffic that wants marks, and no queue that marks."""
+    watched = [one for one in links if one["watched"]] or links
+    if any(_marks(one["queue"]) for one in watched):
+        return []
+    out = []
+    for place, entry in enumerate(scenario["traffic"]):
+        needs = sorted({str(one.get("kind")) for one in _listed(entry.get("congestion"))} & _NEEDS_MARKS)
+        asked = entry.get("ecn", scenario["tcp"].get("ecn", False)) and kinds.traffic(str(entry["kind"])).tcp
+        if needs or asked:
+            who = f"{traffic_name(place, entry)} uses {needs[0] if needs else 'ECN'}"
+            out.append(
+                f"{who}, but no queue at a bottleneck marks: it sees losses only. Set `ecn = true` at the queue, or take a discipline that marks."
+            )
+    return out
+
+
+def _listed(value: Any) -> list[Mapping[str, Any]]:
+    some = value if isinstance(value, list) else [value]
+    return [one for one in some if isinstance(one, Mapping)]
+
+
+# -- buffers ------------------------------------------------------------------------------------------------------------------
+
+
+def _bloated(links: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Buffers of watched links that drop by no law and hold many bandwidth-delay products."""
+    out = []
+    for one in links:
+        queue, rate, rtt = one["queue"], one["rate_bps"], one["rtt_s"]
+        if not one["watched"] or not rate or not rtt or one["varies"] or not kinds.queue(str(queue["kind"])).tail:
+            continue
+        held = _bytes(queue.get("limit"))
+        if held is not None and held >= MOST_BDP * rate / 8 * rtt:
+            out.append(
+                f"The buffer of {one['name']} ({queue['limit']}) holds {held * 8 / rate / rtt:.0f} bandwidth-delay products: "
+                f"a packet may wait {held * 8e3 / rate:.3g} ms in it."
+            )
+    return out
+
+
+def _bytes(limit: Any) -> float | None:
+    """A limit in bytes; packets count as full frames."""
+    text = str(limit)
+    try:
+        return float(text[:-1]) * _FRAME if text.endswith("p") else float(_core.parse_quantity("bytes", text))
+    except ValueError:
+        return None
+
+
+# -- routes -------------------------------------------------------------------------------------------------------------------
+
+
+def _static_routes(scenario: Mapping[str, Any], core: _core.Scenario) -> list[str]:
+    """A link that falls to 0 bit/s although there is another path."""
+    if not any(_is_silent(one) for one in _tables(scenario["topology"])):
+        return []
+    drawing = json.loads(core.drawing())
+    links, nodes = (sum(one["count"] for one in drawing[what]) for what in ("links", "nodes"))
+    if links < nodes or all(kinds.traffic(str(one["kind"])).paths for one in scenario["traffic"]):
+        return []
+    return [
+        "A link falls to 0 bit/s, and there is another path: routes are static, so packets wait for that link and take no other path."
+    ]
+
+
+def _late_rounds(scenario: Mapping[str, Any]) -> list[str]:
+    """Rounds of an incast that begin late by more than the time from one to the next."""
+    out = []
+    for place, entry in enumerate(scenario["traffic"]):
+        if "senders" in entry and "interval" in entry:  # flows in rounds
+            late, every = (
+                _core.parse_quantity("duration", str(entry.get(key, "0s"))) for key in ("jitter", "interval")
+            )
+            if late > every > 0:
+                out.append(
+                    f"{traffic_name(place, entry)} starts up to {entry['jitter']} late (`jitter`), which is {late / every:.0f} rounds: "
+                    'write `jitter = "0s"` to begin at `start`.'
+                )
+    return out
+
+
+def _is_silent(table: Mapping[str, Any]) -> bool:
+    steps = table.get("schedule") or ()
+    rates = [step.get("rate") for step in steps if isinstance(step, Mapping)]
+    return any(rate is not None and _core.parse_quantity("rate", str(rate)) == 0 for rate in rates)
+
+
+def _tables(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+        for one in value.values():
+            yield from _tables(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _tables(one)

@@ -1,0 +1,71 @@
+"""What an input may hold at most. One table: the numbers are those that the code enforces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from . import _core
+
+__all__ = ["Limit", "limits", "most", "page"]
+
+#: The table's first column, in its order.
+_PLAYGROUND = "message of the playground"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most of one thing in an input."""
+
+    input: str
+    what: str
+    most: int
+    unit: str = ""
+
+    def __str__(self) -> str:
+        if self.unit == "bytes" and self.most % (1 << 10) == 0:
+            return f"{self.most >> 20} MiB" if self.most % (1 << 20) == 0 else f"{self.most >> 10} KiB"
+        return f"{self.most:,} {self.unit}".replace(",", " ").rstrip()
+
+
+_CORE = tuple(Limit(**one) for one in json.loads(_core.limits()))
+
+
+def most(what: str, of: str = "experiment") -> int:
+    """The number of that row.
+
+    >>> most("random seeds")
+    1000000
+    """
+    return next(one.most for one in _CORE if (one.input, one.what) == (of, what))
+
+
+def limits() -> list[Limit]:
+    """Every row of the table."""
+    from .play.protocol import MOST
+    from .play.server import MOST_BYTES, MOST_PAGES
+
+    shown = {
+        "setups": "set-ups side by side",
+        "pairs": "pairs of hosts",
+        "entries": "traffic entries",
+        "count": "`count` of a traffic entry",
+        "speed": "simulated seconds a second",
+    }
+    return [
+        *_CORE,
+        Limit(_PLAYGROUND, "size", MOST_BYTES, "bytes"),
+        Limit(_PLAYGROUND, "pages that are open", MOST_PAGES),
+        *(Limit(_PLAYGROUND, text, MOST[name]) for name, text in shown.items()),
+    ]
+
+
+def page() -> str:
+    """The table as Markdown, for the reference."""
+    rows = ["| input | limit | at most |", "|---|---|---|"]
+    rows += [f"| {one.input} | {one.what} | {one} |" for one in limits()]
+    about = (
+        "Haltere refuses what is larger, in one line that names the limit. Files must be regular files: a directory, a pipe or a device is "
+        "refused before it is read. A schema limit of a single key is on the page of that key."
+    )
+    return "\n\n".join(["# Limits", about, "\n".join(rows)]) + "\n"

@@ -1,0 +1,450 @@
+"""Figures over the axes of a sweep: a value against an axis, lines by another, panels by a third; heat maps, distributions and boxes."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core
+from ..analysis import metrics, stats
+from ..analysis.measures import Run, by_point
+from ..errors import InputError
+from ..runs.records import short_keys, swept
+from ..runs.results import Results
+from . import plot
+
+__all__ = ["KINDS", "Ask", "Data", "axis_number", "draw"]
+
+Array = NDArray[np.float64]
+Kind = Literal["line", "bar", "heat", "cdf", "box", "size"]
+#: The kinds of figures, each in a few words.
+KINDS: dict[str, str] = {
+    "line": "a value against an axis, with intervals",
+    "bar": "the same as bars",
+    "heat": "a value as a colour, over --x and --by",
+    "cdf": "the distribution of every single value",
+    "box": "quartiles, with whiskers from the 5th to the 95th percentile",
+    "size": "a flow's completion time or slowdown against its size",
+}
+#: Panels and lines of one figure.
+MOST_PANELS, MOST_LINES = 12, 8
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is to be drawn: a value (a metric, or TABLE.COLUMN), and the axes over which."""
+
+    y: str
+    x: str | None = None
+    by: str | None = None
+    facet: str | None = None
+    kind: Kind | None = None
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A point of one of the results."""
+
+    labels: Mapping[str, Any]
+    runs: Sequence[Run]
+
+
+class Data:
+    """The points of one or several results, and the axes over which they differ."""
+
+    def __init__(self, many: Sequence[Results]) -> None:
+        self.cases: list[_Case] = []
+        names = _distinct([Path(one.where).name or one.where for one in many])
+        for results, name in zip(many, names, strict=True):
+            own = {"results": name} if len(many) > 1 else {}
+            self.cases += [_Case({**point.labels, **own}, runs) for point, runs in by_point(results)]
+        if not self.cases:
+            raise InputError(f"{many[0].where}: runs must be at least 1, got none")
+        self.axes = list(dict.fromkeys(key for case in self.cases for key in case.labels))
+        self.short = short_keys(self.axes)
+
+    def axis(self, name: str, where: str) -> str:
+        """The axis of that name: a whole key, or the end of one."""
+        found = [key for key in self.axes if key == name or self.short[key] == name or key.endswith(f".{name}")]
+        if len(found) == 1 or name in found:
+            return name if name in found else found[0]
+        known = [self.short[key] for key in self.axes]
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        rule = f"one of {', '.join(f'`{one}`' for one in known)}" if known else "left out: nothing was swept"
+        raise InputError(f"plot: {where} must be {rule}, got `{name}`{hint}")
+
+    def values(self, key: str) -> list[Any]:
+        """The values of an axis: numbers in their order, others as they were written."""
+        seen = list({swept(case.labels[key]): case.labels[key] for case in self.cases if key in case.labels}.values())
+        numbers = [axis_number(value) for value in seen]
+        if all(one is not None for one in numbers):
+            return [
+                value for _, value in sorted(zip(numbers, seen, strict=True), key=lambda pair: pair[0] or (0.0, ""))
+            ]
+        return seen
+
+    def varying(self) -> list[str]:
+        """The axes with several values, those with numbers first, of these the one with most values."""
+        some = [key for key in self.axes if len(self.values(key)) > 1]
+        return sorted(some, key=lambda key: (axis_number(self.values(key)[0]) is None, -len(self.values(key))))
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    return [name if list(names).count(name) == 1 else f"{name} {i + 1}" for i, name in enumerate(names)]
+
+
+#: What a value may be a number of: the kind of quantity, the factor and the unit that people read.
+_UNITS = (("rate", 1e-6, "Mbit/s"), ("duration", 1e3, "ms"), ("bytes", 1e-3, "kB"))
+
+
+def axis_number(value: Any) -> tuple[float, str] | None:
+    """A swept value as a number with its unit; ``None`` if it is none.
+
+    >>> axis_number("10Mbit"), axis_number("5ms"), axis_number("20p"), axis_number(4), axis_number({"kind": "red"})
+    ((10.0, 'Mbit/s'), (5.0, 'ms'), (20.0, 'packets'), (4.0, ''), None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if not isinstance(value, str):
+        return float(value), ""
+    if value.endswith("p") and value[:-1].isdigit():
+        return float(value[:-1]), "packets"
+    for kind, factor, unit in _UNITS:
+        try:
+            return _core.parse_quantity(kind, value) * factor, unit
+        except (ValueError, InputError):
+            continue
+    return None
+
+
+# -- values ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value of a run, and what an axis says of it."""
+
+    label: str
+    of: Callable[[Run], float]
+    each: Callable[[Run], Array]
+    """Every single value: of a distribution."""
+
+
+def _value(name: str, run: Run) -> _Value:
+    head = name.partition(".")[0]
+    if name in _SINGLE:
+        label, each = _SINGLE[name]
+        return _Value(label, lambda one: float(np.mean(each(one))) if len(each(one)) else math.nan, each)
+    if head in metrics.METRICS:
+        one = metrics.METRICS[head]
+        factor, unit = one.printed
+        label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit else ''}"
+        return _Value(
+            label, lambda r: factor * metrics.named(r, name), lambda r: np.array([factor * metrics.named(r, name)])
+        )
+    table, dot, column = name.partition(".")
+    if not dot:
+        metrics.check([name], "plot: --y")
+    return _column(table, column, run)
+
+
+_SINGLE: dict[str, tuple[str, Callable[[Run], Array]]] = {
+    "ping": ("ping round-trip time (ms)", lambda run: run.ping_ms()),
+    "fct": ("flow completion time (ms)", lambda run: _known(run.completion(None, "fct_ns") * 1e-6)),
+    "slowdown": ("slowdown", lambda run: _known(run.completion(None, "slowdown"))),
+    "flow": ("goodput of a flow (Mbit/s)", lambda run: run.goodput_mbit()),
+}
+
+
+def _known(values: Array) -> Array:
+    out: Array = values[~np.isnan(values)]
+    return out
+
+
+def _column(table: str, column: str, run: Run) -> _Value:
+    try:
+        names = run.table(table).column_names
+    except (InputError, KeyError) as error:
+        raise InputError(f"plot: --y must be a metric or TABLE.COLUMN, got `{table}.{column}`; {error}") from None
+    if column not in names:
+        near = difflib.get_close_matches(column, names, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise InputError(f"plot: --y must name a column of `{table}` ({', '.join(names)}), got `{column}`{hint}")
+
+    def each(one: Run) -> Array:
+        data = one.table(table)[column]
+        try:
+            values = np.asarray(data.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+        except (ValueError, TypeError, NotImplementedError):
+            raise InputError(f"plot: --y must name a column of numbers, got `{table}.{column}`") from None
+        return _known(values)
+
+    return _Value(f"{table}.{column}", lambda one: float(each(one).mean()) if len(each(one)) else math.nan, each)
+
+
+# -- figures --------------------------------------------------------------------------------------------------------------
+
+
+def draw(
+    data: Data, ask: Ask, stem: Path, *, svg: bool = True, pdf: bool = True, png: bool = True
+) -> tuple[str, list[Path]]:
+    """Draws the figure at ``stem`` (PNG, PDF, SVG); returns its caption and files."""
+    value = _value(ask.y, data.cases[0].runs[0])
+    kind: Kind = ask.kind or ("cdf" if ask.x is None and ask.y in _SINGLE else "line")
+    axes = _axes(data, ask, kind)
+    facets = data.values(axes["facet"]) if axes["facet"] else [None]
+    if len(facets) > MOST_PANELS:
+        raise InputError(f"plot: --facet must have at most {MOST_PANELS} values, got {len(facets)}")
+    columns = 1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3
+    rows = math.ceil(len(facets) / columns)
+    fig, panels = plot.figure(
+        rows, columns, width=7.2 if columns < 3 else 9.0, height=max(3.0, 2.5 * rows + 0.5), share=kind != "heat"
+    )
+    for spare in panels[len(facets) :]:
+        spare.set_visible(False)
+    drawn = _DRAWERS[kind]
+    for panel, facet in zip(panels, facets, strict=False):
+        cases = [
+            case for case in data.cases if facet is None or swept(case.labels.get(axes["facet"] or "")) == swept(facet)
+        ]
+        drawn(panel, data, cases, value, axes, ask)
+        if facet is not None:
+            plot.title(panel, f"{data.short[axes['facet'] or '']} = {swept(facet)}")
+    if kind in ("line", "bar", "box") and not ask.log_y:
+        panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))  # shared: set once, when all is drawn
+    for i, panel in enumerate(panels[: len(facets)]):
+        if kind != "heat" and i + columns < len(facets):
+            panel.set_xlabel("")
+    if kind != "heat" and panels[0].get_legend_handles_labels()[1]:
+        plot.legend(fig, panels[0], 4)
+    return _caption(data, value, axes, kind), plot.save(fig, stem, svg=svg, pdf=pdf, png=png)
+
+
+def _axes(data: Data, ask: Ask, kind: Kind) -> dict[str, str | None]:
+    """The axis of x, lines and panels; what is not named is taken from what was swept."""
+    named = {what: data.axis(name, f"--{what}") for what in ("x", "by", "facet") if (name := getattr(ask, what))}
+    free = [key for key in data.varying() if key not in named.values()]
+    out: dict[str, str | None] = {"x": named.get("x"), "by": named.get("by"), "facet": named.get("facet")}
+    needs = {"line": ["x"], "bar": ["x"], "heat": ["x", "by"]}.get(kind, [])
+    for what in needs:
+        if out[what] is None and free:
+            out[what] = free.pop(0)
+    if out["by"] is None and kind != "heat":
+        few = [key for key in free if len(data.values(key)) <= MOST_LINES]
+        if few and not ask.by:
+            out["by"] = few[0]
+            free.remove(few[0])
+    for what in needs:
+        if out[what] is None:
+            raise InputError(f"plot: --{what} must name an axis of the sweep, got none; what was swept: nothing more")
+    return out
+
+
+def _caption(data: Data, value: _Value, axes: Mapping[str, str | None], kind: Kind) -> str:
+    over = [f"{data.short[key]}" for key in (axes["x"], axes["by"], axes["facet"]) if key]
+    rest = [data.short[key] for key in data.varying() if key not in axes.values()]
+    what = f"{value.label[0].upper()}{value.label[1:]}"
+    text = {
+        "heat": f"{what} over {' and '.join(over)}: the mean over the seeds",
+        "cdf": f"Distribution of {value.label}, all seeds together",
+        "box": f"{what}: median, quartiles, and whiskers from the 5th to the 95th percentile, all seeds together",
+        "size": "Median by size of the flow, with a band from the 10th to the 90th percentile, all seeds together",
+    }.get(kind, f"{what} over {', '.join(over)}: means over the seeds with 95 % intervals")
+    return text + (f", and over {', '.join(rest)}" if rest else "") + "."
+
+
+def _split(data: Data, cases: Sequence[_Case], key: str | None) -> list[tuple[str, list[_Case]]]:
+    """The cases by the values of an axis; all as one without it."""
+    if key is None:
+        return [("", list(cases))]
+    out = [(swept(value), [c for c in cases if swept(c.labels.get(key)) == swept(value)]) for value in data.values(key)]
+    return [(name, some) for name, some in out if some]
+
+
+def _mean(cases: Iterable[_Case], value: _Value) -> stats.Mean | None:
+    known = [one for case in cases for run in case.runs if not math.isnan(one := value.of(run))]
+    return stats.mean(known) if known else None
+
+
+def _scale(panel: Any, data: Data, key: str, ask: Ask) -> list[float]:
+    """Prepares the x axis; returns the place of each value."""
+    values = data.values(key)
+    numbers = [axis_number(one) for one in values]
+    units = {one[1] for one in numbers if one}
+    if all(one is not None for one in numbers) and len(units) == 1:
+        unit = units.pop()
+        panel.set_xlabel(data.short[key] + (f" ({unit})" if unit else ""))
+        if ask.log_x:
+            panel.set_xscale("log")
+            plot.log_axis(panel.xaxis)
+        return [one[0] for one in numbers if one]
+    if ask.log_x:
+        raise InputError(f"plot: --log-x must go with an axis of numbers, got `{data.short[key]}`")
+    panel.set_xticks(range(len(values)), [swept(one) for one in values])
+    panel.set_xlabel(data.short[key])
+    return [float(i) for i in range(len(values))]
+
+
+def _lines(
+    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
+) -> None:
+    key = axes["x"] or ""
+    places = dict(zip(map(swept, data.values(key)), _scale(panel, data, key, ask), strict=True))
+    groups = _split(data, cases, axes["by"])
+    shades = plot.colours([name for name, _ in groups])
+    for name, some in groups:
+        found = [(places[x], mean) for x, own in _split(data, some, key) if (mean := _mean(own, value)) is not None]
+        x, y = [at for at, _ in found], [mean.mean for _, mean in found]
+        panel.plot(x, y, "o-", markersize=3.5, linewidth=1.3, color=shades[name], label=name or None)
+        known = [(at, mean) for at, mean in found if not math.isnan(mean.half)]
+        if known:
+            panel.errorbar([at for at, _ in known], [m.mean for _, m in known], yerr=[m.half for _, m in known], fmt="none", ecolor=shades[name], elinewidth=1.0, capsize=2.5)  # fmt: skip
+    _tall(panel, value, ask)
+
+
+def _bars(
+    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
+) -> None:
+    key = axes["x"] or ""
+    names = [swept(one) for one in data.values(key)]
+    series = {}
+    for name, some in _split(data, cases, axes["by"]):
+        by_x = dict(_split(data, some, key))
+        series[name] = [_mean(by_x.get(x, ()), value) for x in names]
+    plot.bars(panel, names, series)
+    panel.set_xlabel(data.short[key])
+    _tall(panel, value, ask)
+
+
+def _tall(panel: Any, value: _Value, ask: Ask) -> None:
+    panel.set_ylabel(value.label)
+    if ask.log_y:
+        panel.set_yscale("log")
+        plot.log_axis(panel.yaxis)
+
+
+def _heat(
+    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
+) -> None:
+    rows, columns = axes["by"] or "", axes["x"] or ""
+    names = [[swept(one) for one in data.values(key)] for key in (rows, columns)]
+    matrix = np.full((len(names[0]), len(names[1])), math.nan)
+    for i, (_, some) in enumerate(_split(data, cases, rows)):
+        by_x = dict(_split(data, some, columns))
+        for j, x in enumerate(names[1]):
+            mean = _mean(by_x.get(x, ()), value)
+            matrix[i, j] = math.nan if mean is None else mean.mean
+    digits = 0 if np.nanmax(np.abs(matrix), initial=0.0) >= 100 else 1
+    plot.heat(panel, matrix, names[0], names[1], value.label, digits)
+    panel.set_ylabel(data.short[rows])
+    panel.set_xlabel(data.short[columns])
+
+
+def _each(cases: Iterable[_Case], value: _Value) -> Array:
+    parts = [value.each(run) for case in cases for run in case.runs]
+    return _known(np.concatenate(parts)) if parts else np.empty(0)
+
+
+def _groups(
+    data: Data, cases: Sequence[_Case], axes: Mapping[str, str | None], ask: Ask
+) -> list[tuple[str, list[_Case]]]:
+    groups = _split(data, cases, axes["by"] or axes["x"])
+    if len(groups) > MOST_LINES * 2:
+        raise InputError(f"plot: --by must have at most {MOST_LINES * 2} values, got {len(groups)}")
+    return groups
+
+
+def _cdf(
+    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
+) -> None:
+    groups = _groups(data, cases, axes, ask)
+    shades = plot.colours([name for name, _ in groups])
+    for name, some in groups:
+        values = _each(some, value)
+        if len(values):
+            plot.cdf(panel, values, name, shades[name])
+    if ask.log_x:
+        panel.set_xscale("log")
+        plot.log_axis(panel.xaxis)
+    panel.set_xlabel(value.label)
+    panel.set_ylabel("part of the values")
+
+
+def _box(
+    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
+) -> None:
+    groups = _groups(data, cases, axes, ask)
+    shades = plot.colours([name for name, _ in groups])
+    for i, (name, some) in enumerate(groups):
+        values = _each(some, value)
+        if not len(values):
+            continue
+        low, first, middle, third, high = np.percentile(values, [5, 25, 50, 75, 95])
+        panel.bar(
+            [i],
+            [third - first],
+            bottom=[first],
+            width=0.55,
+            color=shades[name],
+            alpha=0.55,
+            linewidth=0,
+            label=name or "all",
+        )
+        panel.errorbar(
+            [i],
+            [middle],
+            yerr=[[middle - low], [high - middle]],
+            fmt="none",
+            ecolor="#222222",
+            elinewidth=1.0,
+            capsize=4,
+        )
+        panel.plot([i], [middle], "s", markersize=4.5, color="#222222")
+    panel.set_xticks(range(len(groups)), [name or "all" for name, _ in groups])
+    panel.set_xlabel(data.short[axes["by"] or axes["x"] or ""] if (axes["by"] or axes["x"]) else "")
+    _tall(panel, value, ask)
+
+
+def _size(
+    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
+) -> None:
+    column, scale, label = (
+        ("slowdown", 1.0, "slowdown") if ask.y.startswith("slowdown") else ("fct_ns", 1e-6, "flow completion time (ms)")
+    )
+    groups = _groups(data, cases, axes, ask)
+    shades = plot.colours([name for name, _ in groups])
+    for name, some in groups:
+        runs = [run for case in some for run in case.runs]
+        size = np.concatenate([run.completion(None, "bytes") for run in runs]) * 1e-3
+        took = np.concatenate([run.completion(None, column) for run in runs]) * scale
+        size, took = size[~np.isnan(took)], took[~np.isnan(took)]
+        if not len(size):
+            continue
+        edges = np.unique(np.quantile(size, np.linspace(0, 1, 13)))
+        place = np.clip(np.searchsorted(edges, size, side="left"), 1, len(edges)) - 1
+        bins = [took[place == i] for i in range(len(edges)) if (place == i).any()]
+        at = [float(np.median(size[place == i])) for i in range(len(edges)) if (place == i).any()]
+        low, middle, high = (np.array([np.percentile(one, q) for one in bins]) for q in (10, 50, 90))
+        panel.fill_between(at, low, high, color=shades[name], alpha=0.18, linewidth=0)
+        panel.plot(at, middle, "o-", markersize=3.5, color=shades[name], label=name or None)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    for axis in (panel.xaxis, panel.yaxis):
+        plot.log_axis(axis)
+    panel.set_xlabel("size of the flow (kB)")
+    panel.set_ylabel(label)
+
+
+_DRAWERS: dict[str, Callable[..., None]] = {
+    "line": _lines, "bar": _bars, "heat": _heat, "cdf": _cdf, "box": _box, "size": _size,
+}  # fmt: skip

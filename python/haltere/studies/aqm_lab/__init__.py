@@ -1,0 +1,195 @@
+"""The study `aqm-lab`: pfifo_fast, ARED, CoDel, FQ-CoDel and PIE under 2, 5, 10 and 20 pairs of two-way TCP.
+
+Source: P. H. Dornelas Almeida, "Laboratorio Casa 02", Universidade de Brasilia, and its author's program. `papers/aqm-lab/README.md` says
+what they fix, what they leave open and how it is read here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...analysis import measures
+from ...api import Scenario, plan_runs, seeds_from
+from ...errors import InputError
+from ...report.document import Document, Figure, Heading, Text
+from ...runs.results import Results
+from ..base import Finding, Options, Outcome, data, findings_table, readings_table
+from . import figures, tables
+from .cells import ID, LABELS, Cells, Given, measure, pairs_of, runs_at
+from .findings import findings, under
+
+__all__ = ["reproduce"]
+
+_COUNTS = ("traffic[0].count", "traffic[1].count")
+_QUEUE = "topology.chain.links[1].queue"
+_QUICK_PAIRS = [1, 2, 10, 20]
+_VARIANTS = ("authors", "benchmark", "linux")
+# The other readings: what each is called, and what it is.
+_READINGS = {
+    "always on": "sources that are always on, 1000-byte segments: ns-3's benchmark example",
+    "CUBIC": "CUBIC instead of NewReno: ns-3's default since 3.34",
+    "normal downloads": "downloads on and off as uploads, as the program seems to mean",
+    "no shared sub-queues": "FQ-CoDel with 65,536 sub-queues, so that hardly two flows share one",
+    "PIE, 30 ms": "PIE as the text has it: an update every 30 ms, a delay from an estimate of the departure rate",
+}
+
+
+def reproduce(options: Options) -> Outcome:
+    """Runs the study and checks its findings."""
+    variant = options.variant or "authors"
+    if variant not in _VARIANTS:
+        raise InputError(f"variant must be one of {', '.join(f'`{one}`' for one in _VARIANTS)}, got `{variant}`")
+    if variant == "authors":
+        return _authors(options)
+    return _variant(options, variant)
+
+
+# -- the authors' set-up ----------------------------------------------------------------------------------------------------
+
+
+def _sweep(scenario: Scenario, pairs: list[int] | None = None, queues: list[Any] | None = None) -> Scenario:
+    """The same sweep over other pairs or other disciplines."""
+    sweep = dict(scenario.to_dict()["sweep"])
+    if pairs is not None:
+        if "zip" in sweep:
+            sweep["zip"] = dict.fromkeys(_COUNTS, pairs)
+        else:
+            sweep[_COUNTS[0]] = pairs
+    if queues is not None:
+        sweep[_QUEUE] = queues
+    return scenario.with_values({"sweep": sweep})
+
+
+def _only(scenario: Scenario, kind: str, change: dict[str, Any]) -> Scenario:
+    """One discipline of the sweep alone, changed."""
+    queues = [{**one, **change} for one in scenario.to_dict()["sweep"][_QUEUE] if one["kind"] == kind]
+    return _sweep(scenario, queues=queues)
+
+
+def _readings(authors: Scenario) -> dict[str, Scenario]:
+    """The experiments of the other readings."""
+    upload = authors.to_dict()["traffic"][0]
+    cubic = {"kind": "cubic", "reno_friendly": "linux", "hystart": "classic"}
+    made = (
+        Scenario.load(data(ID) / "benchmark.toml"),
+        authors.with_values({"traffic[0].congestion": cubic, "traffic[1].congestion": cubic}),
+        authors.with_values({"traffic[1].on": upload["on"], "traffic[1].off": upload["off"]}),
+        _only(authors, "fq_codel", {"flows": 65536}),
+        _only(authors, "pie", {"tupdate": "30ms", "dq_rate_estimator": True}),
+    )
+    return dict(zip(_READINGS, made, strict=True))
+
+
+def _run(options: Options) -> tuple[Results, str]:
+    authors, left_out = Scenario.load(data(ID) / "authors.toml"), ""
+    each, seeds = {"": authors, **_readings(authors)}, options.seeds
+    if options.quick:
+        each = {"": _sweep(authors, _QUICK_PAIRS)}
+        left_out = "5 pairs; the other readings"
+        if seeds is None:
+            seeds, left_out = 5, f"{left_out}; 5 of {authors.seeds} seeds"
+    results = plan_runs(
+        each.values(),
+        seeds_from(seeds, authors.seeds),
+        options.out,
+        jobs=options.jobs,
+        quiet=options.quiet,
+        title=authors.title,
+        labels=[{"reading": reading} for reading in each],
+    )
+    return results, left_out
+
+
+def _of(results: Results, reading: str) -> list[Any]:
+    """The runs of a reading."""
+    return [done for done in results.runs if results.points[done.point].labels["reading"] == reading]
+
+
+def _authors(options: Options) -> Outcome:
+    results, left_out = _run(options)
+    given = Given.authors()
+    primary = _of(results, "")
+    cells = measure(results, primary, whole_ms=True)
+    found = findings(cells, given)
+    others: dict[str, Cells] = {}
+    for reading in _READINGS:
+        if chosen := _of(results, reading):
+            # A reading that changes one discipline has the primary reading's cells for the others.
+            others[reading] = measure(results, chosen, whole_ms=reading != "always on")
+            one = len({name for _, name in others[reading]}) == 1
+            found += under(reading, {**(cells if one else {}), **others[reading]}, given)
+    document = Document(f"aqm-lab: {results.title}")
+    document.add(findings_table(found), Text(_said(results, cells, given)))
+    if left_out:
+        document.add(Text(f"Left out by --quick: {left_out}."))
+    _body(document, results, primary, cells, given)
+    if others:
+        _what_if(document, cells, others, found, given)
+    return Outcome(ID, document, found, left_out)
+
+
+def _said(results: Results, cells: Cells, given: Given) -> str:
+    seconds = measures.seconds(results.points[0].scenario)
+    distance = tables.distance_part(cells, given)
+    return (
+        f"Ours: mean over {len(results.seeds)} seeds of {seconds:g} s with its 95 % interval; differences are seed by seed. Paper: one run. "
+        f"ns-3: {given.ns3_runs}. Our medians lie {distance:.1%} from the paper's on average. "
+        "Held: our interval says what the paper says. Direction only: the sign is the paper's, the size is off by more than two. "
+        "Cannot be told: our interval contains both."
+    )
+
+
+def _body(document: Document, results: Results, primary: list[Any], cells: Cells, given: Given) -> None:
+    """Figures, then tables."""
+    pairs = sorted({pair for pair, _ in cells if pair > 1})
+    document.add(Heading("Figures"), *_figures(results, primary, cells, pairs, given))
+    document.add(Heading("Tables"), tables.medians(cells, pairs, given), *tables.fairness(cells, pairs, given))
+    document.add(tables.distances({key: cell for key, cell in cells.items() if key[0] > 1}, given))
+    document.add(tables.more(cells, sorted({pair for pair, _ in cells}), given))
+
+
+def _figures(results: Results, primary: list[Any], cells: Cells, pairs: list[int], given: Given) -> list[Figure]:
+    folder = results.directory / "figures"
+    least = min(pairs_of(results.points[done.point]) for done in primary)
+
+    def at(pair: int) -> dict[str, list[measures.Run]]:
+        return {name: runs_at(results, primary, pair, name) for name in LABELS}
+
+    return [
+        figures.medians(cells, pairs, given, folder / "rtt-median"),
+        figures.fairness(cells, pairs, given, folder / "jain"),
+        figures.queues(at(least), least, folder / "queues"),
+        figures.codel_start(at(least)["codel"][0], least, folder / "codel-start"),
+        *(figures.rtt(at(pair), pair, given, folder / f"rtt-{pair}-pairs") for pair in pairs),
+    ]
+
+
+def _what_if(document: Document, cells: Cells, others: dict[str, Cells], found: list[Finding], given: Given) -> None:
+    pairs = sorted({pair for pair, _ in cells if pair > 1})
+    document.add(Heading("What if"), Text("; ".join(f"{name}: {_READINGS[name]}" for name in others) + "."))
+    document.add(readings_table(found), tables.other_medians({"": cells, **others}, pairs, given))
+
+
+# -- variants ---------------------------------------------------------------------------------------------------------------
+
+
+def _variant(options: Options, variant: str) -> Outcome:
+    """One reading alone: ns-3's benchmark example beside ns-3's own figures of it, or the grid as on Linux."""
+    scenario, left_out, seeds = Scenario.load(data(ID) / f"{variant}.toml"), "", options.seeds
+    if options.quick:
+        scenario, left_out = _sweep(scenario, [pair for pair in _QUICK_PAIRS if pair > 1]), "5 pairs"
+        if seeds is None:
+            seeds, left_out = 5, f"5 pairs; 5 of {scenario.seeds} seeds"
+    results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)
+    benchmark = Given.benchmark()
+    given = benchmark if variant == "benchmark" else Given(benchmark.paper, {}, "not run")
+    cells = measure(results, results.runs, whole_ms=False)
+    found = findings(cells, given)
+    document = Document(f"aqm-lab: {results.title}")
+    document.add(findings_table(found), Text(_said(results, cells, given)))
+    if left_out:
+        document.add(Text(f"Left out by --quick: {left_out}."))
+    _body(document, results, list(results.runs), cells, given)
+    if given.ns3:
+        document.add(tables.inside(cells, given))
+    return Outcome(ID, document, found, left_out)

@@ -1,0 +1,140 @@
+"""The runs of the study `iaas`, and what is measured of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...analysis import measures, stats
+from ...api import Scenario, plan_runs, seeds_from
+from ...runs.results import Results
+from ..base import Options, data
+from .common import (
+    CASES,
+    DELAY,
+    ID,
+    LIMIT,
+    NEGOTIATED,
+    OURS,
+    PAIRS,
+    PAPERS,
+    STUDIED,
+    Array,
+    Cell,
+    Cells,
+    Key,
+    fair_mbit,
+    shorter,
+)
+
+__all__ = ["LEFT_OUT", "OTHER_DELAYS", "by_control", "measure", "other_round_trips", "run"]
+
+WATCHED = "left>right"
+AT_1_MS: Mapping[str, Any] = {DELAY: ["500us"]}
+#: Half of the other round-trip times; their runs are of 30 s, with at most so many seeds, and leave out 8 pairs and the buffer of 1 BDP.
+OTHER_DELAYS = ("100us", "5ms", "25ms")
+OTHER_SEEDS = 5
+EARLY_S = (1.0, 9.0)
+STARVED = 0.01
+QUICK_SEEDS = 5
+LEFT_OUT = f"the buffer of 1 BDP; round-trip times other than 1 ms; 30 of 60 s; all but {QUICK_SEEDS} of 10 seeds"
+
+
+def _files(limits: list[str]) -> list[Scenario]:
+    """The experiment without ECN with these buffers, and the one with RED."""
+    drop_tail, red = (Scenario.load(data(ID) / name) for name in ("drop_tail.toml", "red_ecn.toml"))
+    sweep = drop_tail.to_dict()["sweep"]
+    return [drop_tail.with_values({"sweep": {**sweep, LIMIT: limits}}), red]
+
+
+def run(options: Options) -> Results:
+    """The cells at 1 ms."""
+    each = [one.with_values({"sweep": {**one.to_dict()["sweep"], **AT_1_MS}}) for one in _files(["1000p", "1bdp"])]
+    seeds = options.seeds
+    if options.quick:
+        each = [shorter(one, AT_1_MS, "10s", "30s") for one in _files(["1000p"])]
+        seeds = QUICK_SEEDS if seeds is None else seeds
+    return _results(each, options, seeds)
+
+
+def other_round_trips(options: Options) -> Results:
+    """The paper's cases and hosts that do not negotiate ECN at the other round-trip times."""
+    sweep = {DELAY: list(OTHER_DELAYS), PAIRS: [4, 16]}
+    each = [shorter(one, sweep, "10s", "30s") for one in _files(["1000p"])]
+    seeds = min(options.seeds or OTHER_SEEDS, OTHER_SEEDS)
+    return _results(each, replace(options, out=options.out / "round-trip-times"), seeds)
+
+
+def _results(each: list[Scenario], options: Options, seeds: int | None) -> Results:
+    return plan_runs(
+        each,
+        seeds_from(seeds, each[0].seeds),
+        options.out,
+        jobs=options.jobs,
+        quiet=options.quiet,
+        title="Cubic, Reno, BBR and Vegas share one gigabit",
+        labels=[{"red": False}, {"red": True}],
+    )
+
+
+def _key(labels: Mapping[str, Any], scenario: Mapping[str, Any]) -> Key:
+    rtt = 2e3 * measures.seconds_of(scenario["topology"]["dumbbell"]["bottleneck"]["delay"])
+    case = str(labels[LIMIT]) if not labels["red"] else "red" if labels[NEGOTIATED] else "red_off"
+    return round(rtt, 6), case, int(labels[PAIRS])
+
+
+def measure(results: Results) -> Cells:
+    """The cells of these runs, in the order of round-trip time, case and pairs."""
+    cells: Cells = {}
+    for done in results.runs:
+        point = results.points[done.point]
+        key = _key(point.labels, point.scenario)
+        _add(cells.setdefault(key, Cell()), measures.Run(results, done), key[2])
+    order = [*PAPERS, *OURS]
+    assert set(order) == set(CASES)
+    return dict(sorted(cells.items(), key=lambda one: (one[0][0], order.index(one[0][1]), one[0][2])))
+
+
+def by_control(run: measures.Run) -> dict[str, list[float]]:
+    """The throughput of every flow in Mbit/s, by control."""
+    rates: dict[str, list[float]] = {}
+    for control, rate in zip(run.flows["congestion"].to_pylist(), run.goodput_mbit(), strict=True):
+        rates.setdefault(str(control), []).append(float(rate))
+    return rates
+
+
+def _by_second(run: measures.Run) -> dict[str, Array]:
+    """The mean throughput of a flow of each control in every second, Mbit/s."""
+    out = {}
+    names, controls = run.flows["flow"].to_pylist(), run.flows["congestion"].to_pylist()
+    for control in STUDIED:
+        series = run.rate_of([str(name) for name, of in zip(names, controls, strict=True) if of == control])
+        if series is None:
+            continue
+        at, rate = series
+        second = np.ceil(np.round(at, 6)).astype(np.int64) - 1
+        whole = np.bincount(second, weights=rate * np.diff(np.concatenate([[0.0], at])))
+        out[control] = np.asarray(whole, dtype=np.float64)
+    return out
+
+
+def _add(cell: Cell, run: measures.Run, pairs: int) -> None:
+    for control, values in by_control(run).items():
+        cell.mbit.setdefault(control, []).append(float(np.mean(values)))
+    for control, seconds in _by_second(run).items():
+        cell.over_time.setdefault(control, []).append(seconds)
+        cell.early.setdefault(control, []).append(float(seconds[int(EARLY_S[0]) : int(EARLY_S[1])].mean()))
+    rates = run.goodput_mbit()
+    cell.jain.append(stats.jain(rates))
+    cell.starved.append(float((rates < STARVED * fair_mbit(pairs)).sum()))
+    cell.utilisation.append(run.utilisation(WATCHED))
+    delay = run.queue_delay_ms(WATCHED)
+    cell.delay_ms.append(float(delay.mean()))
+    cell.p95_delay_ms.append(stats.percentile(delay, 95))
+    cell.drops.append(float(run.drops(WATCHED)))
+    sent, again = (run.flows[f"{name}_after_warmup"].to_numpy().sum() for name in ("segments_sent", "retransmissions"))
+    cell.retransmitted.append(100.0 * float(again) / max(float(sent), 1.0))
+    cell.marked.append(100.0 * run.marks(WATCHED) / max(run.sent(WATCHED), 1))

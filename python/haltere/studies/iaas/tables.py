@@ -1,0 +1,77 @@
+"""The tables of the study `iaas`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...analysis import stats
+from ...report.document import Table
+from .common import CASES, LABELS, READ_AT_MS, STUDIED, Cells, fair_mbit, relative
+from .findings import side
+from .runs import OTHER_DELAYS
+
+__all__ = ["by_length", "by_round_trip", "more", "shares"]
+
+
+def _of(cells: Cells, cases: Sequence[str]) -> Cells:
+    return {key: cell for key, cell in cells.items() if key[0] == READ_AT_MS and key[1] in cases}
+
+
+def shares(cells: Cells, cases: Sequence[str], name: str = "shares") -> Table:
+    """What a pair of each control has."""
+    rows = []
+    for (_, case, pairs), cell in _of(cells, cases).items():
+        means = [stats.mean(cell.mbit[c]).format(1) for c in STUDIED]
+        rows.append([CASES[case], str(pairs), f"{fair_mbit(pairs):.1f}", *means, stats.mean(cell.jain).format(3)])
+    columns = ["case", "pairs", "fair share", *(LABELS[c] for c in STUDIED), "Jain's index"]
+    return Table(name, "Mean throughput of a pair, by control (Mbit/s)", columns, rows)
+
+
+def more(cells: Cells) -> Table:
+    """Queue, losses and marks."""
+    rows = []
+    for (_, case, pairs), cell in _of(cells, list(CASES)).items():
+        shown = (
+            (cell.utilisation, 3),
+            (cell.delay_ms, 2),
+            (cell.p95_delay_ms, 2),
+            (cell.drops, 0),
+            (cell.retransmitted, 2),
+            (cell.marked, 1),
+            (cell.starved, 1),
+        )
+        rows.append([CASES[case], str(pairs), *(stats.mean(v).format(d) for v, d in shown)])
+    columns = [
+        "case", "pairs", "utilisation", "queueing delay (ms)", "its 95th percentile (ms)", "dropped packets", "retransmitted (%)", "marked (%)", "starved flows",
+    ]  # fmt: skip
+    return Table("more", "Queue, losses and marks", columns, rows, "Starved: under 1 % of the fair share.")
+
+
+def by_length(cells: Cells, seconds: float) -> Table:
+    """Which way the controls lie in short runs and in long ones."""
+    rows = []
+    for (_, case, pairs), cell in _of(cells, list(CASES)).items():
+        for label, early in (("1 to 9 s", True), (f"10 to {seconds:.0f} s", False)):
+            values = {c: stats.mean(relative(cell, c, pairs, early)) for c in STUDIED}
+            rows.append([CASES[case], str(pairs), label, *(values[c].format(2) for c in STUDIED), side(values["bbr"])])
+    columns = ["case", "pairs", "part of the run", *(LABELS[c] for c in STUDIED), "BBR lies"]
+    return Table("length", "Throughput over the fair share, by part of the run", columns, rows, left=3)
+
+
+def by_round_trip(cells: Cells) -> Table:
+    """BBR's throughput at other round-trip times."""
+    rtts = sorted({key[0] for key in cells})
+    rows = []
+    for case in CASES:
+        for pairs in sorted({key[2] for key in cells if key[1] == case}):
+            found = [cells.get((rtt, case, pairs)) for rtt in rtts]
+            if sum(cell is not None for cell in found) < 2:
+                continue
+            values = ["–" if c is None else stats.mean(relative(c, "bbr", pairs)).format(2) for c in found]
+            jain = ["–" if c is None else f"{np.mean(c.jain):.2f}" for c in found]
+            rows.append([CASES[case], str(pairs), *values, " / ".join(jain)])
+    columns = ["case", "pairs", *(f"{rtt:g} ms" for rtt in rtts), "Jain's index"]
+    note = f"1 ms: the study's runs. The {len(OTHER_DELAYS)} others: 30 s."
+    return Table("round-trip-times", "BBR's throughput over the fair share, by round-trip time", columns, rows, note)

@@ -1,0 +1,65 @@
+"""The tools of docs/reliability.md: limits that the code enforces, the lock, the mutator and a short attack."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from haltere.limits import limits, most
+
+TOOLS = ROOT / "tools" / "reliability"
+
+
+def tool(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], cwd=TOOLS, capture_output=True, text=True, timeout=timeout)
+
+
+def test_the_table_of_limits_has_every_number_once_and_the_schema_agrees() -> None:
+    from haltere import catalogue
+
+    named = [(one.input, one.what) for one in limits()]
+    assert len(set(named)) == len(named) > 15 and all(one.most > 0 for one in limits())
+    assert json.loads(json.dumps(catalogue.schema()))["properties"]["seeds"]["maximum"] == most("random seeds")
+
+
+def test_the_lock_satisfies_the_project_and_has_hashes() -> None:
+    done = tool("locked.py", "requirements-lock.txt")
+    assert done.returncode == 0 and "each with hashes" in done.stdout, done.stdout
+
+
+def test_a_bill_of_materials_names_crates_and_packages(tmp_path: Path) -> None:
+    done = tool("sbom.py", str(tmp_path / "bom.json"))
+    assert done.returncode == 0, done.stderr
+    found = {one["purl"].partition("@")[0] for one in json.loads((tmp_path / "bom.json").read_text())["components"]}
+    assert {"pkg:cargo/serde", "pkg:cargo/pyo3", "pkg:pypi/pyarrow", "pkg:pypi/numpy"} <= found
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes that are files, and signals")
+@pytest.mark.parametrize("part", ["experiments", "captures", "named_files", "special_files", "records", "messages"])
+def test_the_parts_of_the_attack_that_take_seconds(part: str) -> None:
+    done = tool("attack.py", "--part", part, "--seed", "7")
+    score = json.loads(done.stdout.splitlines()[-1])
+    assert score["tried"] > 40 and score["fallen"] == [], score
+
+
+def test_the_mutator_changes_one_expression_at_a_time() -> None:
+    code = (
+        "import mutants; some = mutants.mutants('analysis/stats.py'); print(len(some), len({text for _, text in some}))"
+    )
+    done = tool("-c", code)
+    assert done.returncode == 0, done.stderr
+    made, different = map(int, done.stdout.split())
+    assert made > 50 and different > made * 0.9
+
+
+def test_a_short_long_run_conserves_packets() -> None:
+    done = tool("long.py", "--hours", "0.05", "--packets", "2e5")
+    assert done.returncode == 0 and done.stdout.count("conservation holds on all 34 links") == 2, (
+        done.stdout + done.stderr
+    )

@@ -1,0 +1,33 @@
+# How far the program can be trusted: docs/reliability.md. `make attack`, `make fuzz` and the others; each says what is missing.
+.PHONY: attack fuzz coverage mutants miri supply lowest reproducible long
+
+RELIABILITY := tools/reliability
+
+attack: setup ## Attack this build and write the table of it into docs/reliability.md (10 minutes)
+	$(BIN)/python $(RELIABILITY)/attack.py --write
+
+fuzz: setup ## Each fuzz target for SECONDS (60): needs cargo-fuzz and clang or g++; then the Python parsers
+	SECONDS_EACH=$(or $(SECONDS),60) $(RELIABILITY)/fuzz.sh
+	$(BIN)/python $(RELIABILITY)/fuzz_python.py --seconds $(or $(SECONDS),60)
+
+coverage: setup ## Lines that the tests reach: Rust of the five lower crates (cargo-llvm-cov), Python (coverage)
+	$(RELIABILITY)/coverage.sh $(BIN)/python
+
+mutants: setup ## Changed code that no test notices: SHARD (1/24) of queue and congestion (cargo-mutants), stats and store
+	cargo mutants -p haltere-queue -p haltere-congestion --shard $(or $(SHARD),1/24) --no-shuffle -o target/mutants
+	$(BIN)/python $(RELIABILITY)/mutants.py
+
+miri: ## Tests of the crates without I/O in Miri: needs a nightly with miri and rust-src
+	for crate in units queue congestion plan; do PROPTEST_CASES=4 cargo +nightly miri test -p haltere-$$crate --lib || exit 1; done
+
+supply: setup ## Licences, advisories and duplicates (cargo-deny), locked Python packages, bill of materials in target/sbom
+	$(RELIABILITY)/supply.sh $(BIN)/python
+
+lowest: setup ## The tests with the lowest versions that pyproject.toml allows (uv)
+	$(RELIABILITY)/lowest.sh $(BIN)/python
+
+reproducible: need-cargo $(VENV)/bin/maturin ## Two wheels from two folders, compared byte by byte
+	$(RELIABILITY)/reproducible.sh $(BIN)/maturin
+
+long: setup ## 24 hours of virtual time, then PACKETS (1e9) packets: memory, counters, conservation
+	$(BIN)/python $(RELIABILITY)/long.py --packets $(or $(PACKETS),1e9)
