@@ -166,8 +166,8 @@ def _replicas(sides: dict[str, Side], stem: Path) -> Figure:
 def cross(stem: Path, primary: dict[str, Side], others: Mapping[str, dict[str, Side]]) -> Figure:
     """The largest delay of B and C with cross connections of several rates."""
     fig, panels = plot.figure(1, 2, width=7.2, height=3.2, share=True)
-    each: dict[str, dict[str, Side]] = {"stream 4\ncross endless": primary}
-    each |= {f"stream {name}".replace(", ", "\n"): of for name, of in others.items()}
+    each: dict[str, dict[str, Side]] = {"4 / endless": primary}
+    each |= {name.replace(", cross ", " / "): of for name, of in others.items()}
 
     def shown(path: int) -> dict[str, list[stats.Mean | None]]:
         return {NAMES[name]: [stats.mean(of[name].of("max_srtt_ms", path)) for of in each.values()] for name in _BOTH}
@@ -175,8 +175,7 @@ def cross(stem: Path, primary: dict[str, Side], others: Mapping[str, dict[str, S
     for axes, path in zip(panels, (1, 2), strict=True):
         plot.bars(axes, list(each), shown(path), {}, plot.colours([NAMES[name] for name in _BOTH]))
         plot.title(axes, f"path {PATHS[path]}")
-        axes.set_xlabel("rates in Mbit/s")
-        axes.tick_params(axis="x", labelsize=7.5)
+        axes.set_xlabel("stream / cross connection (Mbit/s)")
     panels[0].set_ylabel("largest smoothed RTT (ms)")
     panels[0].set_ylim(bottom=0)
     plot.legend(fig, panels[0])
