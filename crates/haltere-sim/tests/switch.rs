@@ -173,7 +173,7 @@ fn datagrams_acknowledgements_and_syns_meet_congestion_but_are_not_returned() {
 /// As in BMv2: an input buffer, 64 packets a port, marked by the port's own queue; each thread handles that many packets a second.
 fn threads(ingress: u32, egress: u32, queue: &str) -> String {
     format!(
-        "packet_rate = {ingress}, queue = \"input_buffer\" }}\negress = {{ packet_rate = {egress}, \
+        "packet_rate = {ingress}, queue = {{ kind = \"input_buffer\", socket = \"1300p\" }} }}\negress = {{ packet_rate = {egress}, \
          queue = {{ kind = \"threshold\", limit = \"64p\", per_destination = true, {queue} }}"
     )
 }
@@ -184,12 +184,9 @@ fn a_packet_passes_the_ingress_thread_and_the_egress_thread_of_its_port() {
     let plan = switch(6, &threads(800, 800, "upper = \"3p\""), &traffic);
     let record = go(&plan);
     let egress = [0, 1, 2, 3].map(|k| link(&plan, &record, &format!("switch.out>switch.egress{k}")));
-    let ingress = link(&plan, &record, "switch>switch.out");
-    // h4 has thread 0; h2 and h6 share thread 2.
-    let sent = egress.map(|thread| thread.sent);
-    assert_eq!((sent[1], sent[3], sent.iter().sum::<u64>()), (0, 0, ingress.sent));
-    assert!(sent[0] * 19 / 10 < sent[2] && sent[2] < sent[0] * 21 / 10, "{sent:?}");
-    assert_eq!(ingress.arrived, ingress.sent + ingress.dropped_overlimit, "3000 were sent");
+    // h4 has thread 0; h2 and h6 share thread 2. The sockets hold what the buffer cannot.
+    assert_eq!(egress.map(|thread| thread.sent), [1000, 0, 2000, 0]);
+    assert!(link(&plan, &record, "switch>switch.out").peak_packets > 1024);
     let peaks = egress.map(|thread| thread.peak_packets);
     assert!(peaks.iter().all(|peak| *peak <= 1), "equally fast threads leave the queue before the first: {peaks:?}");
 }

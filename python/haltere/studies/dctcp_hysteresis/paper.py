@@ -157,7 +157,7 @@ def _finding(claim: Claim, cells: Cells, setup: Setup, given: Mapping[str, Any])
         ours = f"{pair} ({gain.mean + 0.0:+.1f} ± {gain.half:.1f} %)"
         why = _why(verdict, gain, paper_gain)
     if same:
-        verdict, why, ours = "not testable", same, f"{np.mean(values):.3g} both, the same run byte for byte"
+        verdict, why, ours = "not testable", same, f"{np.mean(values):.3g} in both"
     return Finding(claim.text, verdict, ours, paper, why)
 
 
