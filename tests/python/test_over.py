@@ -75,7 +75,7 @@ def test_the_command_draws_a_value_over_axes(swept: Results) -> None:
     ("ask", "kind"),
     [
         (over.Ask("goodput", x="rate", by="pairs", kind="heat"), "heat"),
-        (over.Ask("ping", by="queue", facet="rate", kind="cdf", log_x=True), "step"),
+        (over.Ask("pings", by="queue", facet="rate", kind="cdf", log_x=True), "step"),
         (over.Ask("flow", by="queue", kind="box"), "bars"),
         (over.Ask("links.mean_queue_packets", x="pairs", kind="bar"), "bars"),
         (over.Ask("utilisation.left>right", x="pairs", by="queue"), "line"),
@@ -101,7 +101,7 @@ def test_flow_completion_times_by_size(tmp_path: Path) -> None:
 def test_several_results_are_drawn_in_one_figure(swept: Results, tmp_path: Path) -> None:
     other = Scenario.from_toml(SHORT).run(seeds=2, out=tmp_path / "other")
     data = over.Data([swept, other])
-    _, paths = over.draw(data, over.Ask("ping", by="results", kind="cdf"), tmp_path / "both")
+    _, paths = over.draw(data, over.Ask("pings", by="results", kind="cdf"), tmp_path / "both")
     assert {one["name"] for one in spec(paths)["panels"][0]["series"]} == {"out", "other"}
 
 

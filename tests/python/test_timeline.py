@@ -116,7 +116,7 @@ def test_throughput_is_never_above_the_capacity(tmp_path: Path) -> None:
 
 
 def test_the_link_is_chosen_and_named_and_traffic_keeps_its_name(tmp_path: Path) -> None:
-    text = BOTH_WAYS.replace("SCHEDULE", "")
+    text = BOTH_WAYS.replace("SCHEDULE", "").replace("loss = 0.005, ", "")
     caption, spec, run = drawn(text, tmp_path / "a")
     assert timeline.main_link(run) == "left>right" and "of left>right" in caption
     assert any("left>right" in panel["title"] for panel in spec["panels"])

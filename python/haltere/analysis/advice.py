@@ -22,7 +22,7 @@ _NEEDS_MARKS = frozenset({"dctcp", "prague"})
 def advice(core: _core.Scenario) -> list[str]:
     """One sentence for each thing worth a warning in a scenario without sweep."""
     scenario, links = json.loads(core.to_json()), json.loads(core.links())
-    return [*_unmarked(scenario, links), *_bloated(links), *_static_routes(scenario, core), *_late_rounds(scenario)]
+    return [*_unmarked(scenario, links), *_bloated(links), *_static_routes(scenario, core)]
 
 
 def of_sweep(points: Sequence[_core.Scenario]) -> list[str]:
@@ -114,22 +114,6 @@ def _static_routes(scenario: Mapping[str, Any], core: _core.Scenario) -> list[st
     return [
         "A link falls to 0 bit/s, and there is another path: routes are static, so packets wait for that link and take no other path."
     ]
-
-
-def _late_rounds(scenario: Mapping[str, Any]) -> list[str]:
-    """Rounds of an incast that begin late by more than the time from one to the next."""
-    out = []
-    for place, entry in enumerate(scenario["traffic"]):
-        if "senders" in entry and "interval" in entry:  # flows in rounds
-            late, every = (
-                _core.parse_quantity("duration", str(entry.get(key, "0s"))) for key in ("jitter", "interval")
-            )
-            if late > every > 0:
-                out.append(
-                    f"{traffic_name(place, entry)} starts up to {entry['jitter']} late (`jitter`), which is {late / every:.0f} rounds: "
-                    'write `jitter = "0s"` to begin at `start`.'
-                )
-    return out
 
 
 def _is_silent(table: Mapping[str, Any]) -> bool:

@@ -61,6 +61,8 @@ class Metric:
     """A comparison leaves it out if it is 0 on both sides."""
     judged: bool = False
     """The stopping rule takes it if none is named."""
+    over: bool = False
+    """The report draws it over the axes of a large sweep."""
     applies: Callable[[Run, str | None], bool] | None = None
     """Whether it says anything of this run; if not, only a summary has it. Default: always."""
 
@@ -217,7 +219,7 @@ PARTS: dict[str, Callable[[Run], list[str]]] = {
 _ONLY_ASKED: tuple[Shown, ...] = ()
 _ALL = (
     Metric("goodput", "payload delivered in order, all flows together", "Mbit/s", _goodput, "higher", 2, "traffic",
-           label="goodput of all flows", table="traffic", column="goodput (Mbit/s)", key="goodput_mbit", judged=True),
+           label="goodput of all flows", table="traffic", column="goodput (Mbit/s)", key="goodput_mbit", judged=True, over=True),
     Metric("goodput_flow", "mean goodput of a flow", "Mbit/s", _goodput_flow, "higher", 2, "class",
            table="classes", column="goodput of a flow (Mbit/s)", shown=_ONLY_ASKED),
     Metric("share", "part of all goodput that flows of one class got", "", _share, "neither", 1, "class",
@@ -227,15 +229,15 @@ _ALL = (
     Metric("ping_p50", "median ping round-trip time", "ms", _ping(50), "lower", 1,
            label="ping: median", table="ping", column="p50", key="p50", judged=True),
     Metric("ping_p95", "95th percentile of the ping round-trip times", "ms", _ping(95), "lower", 1,
-           label="ping: 95th percentile", table="ping", column="p95", key="p95"),
+           label="ping: 95th percentile", table="ping", column="p95", key="p95", over=True),
     Metric("ping_p99", "99th percentile of the ping round-trip times", "ms", _ping(99), "lower", 1,
            label="ping: 99th percentile", table="ping", column="p99", key="p99", shown=("variants",)),
     Metric("utilisation", "part of the link's rate that was used", "", _link(Run.utilisation), "higher", 3, "link",
-           label="utilisation", table="links", percent=True),
+           label="utilisation", table="links", percent=True, over=True),
     Metric("queue", "mean queue", "packets", _link(Run.mean_queue_packets), "lower", 1, "link",
-           table="links", key="mean_queue_packets", shown=("variants",)),
+           table="links", key="mean_queue_packets", shown=("variants",), over=True),
     Metric("drops", "packets that the queue dropped", "packets", _link(Run.drops), "lower", 0, "link",
-           table="links", column="drops", shown=("variants",)),
+           table="links", column="drops", shown=("variants",), over=True),
     Metric("marks", "packets that the queue marked", "packets", _link(Run.marks), "neither", 0, "link",
            table="links", column="marks", shown=("variants",)),
     Metric("queue_counted", "mean queue over time, from the queue's counters", "packets",
@@ -253,11 +255,11 @@ _ALL = (
            "link", label="depth at dequeue: 95th percentile", shown=_ONLY_ASKED),
     Metric("wait", "mean time that a packet waits in the queue", "ms", _link(_wait), "lower", 1, "link", shown=_ONLY_ASKED),
     Metric("fct_p50", "median flow completion time", "ms", _completion("fct_ns", 50, 1e-6), "lower", 3, "completion",
-           table="completions", column="FCT p50 (ms)", key="fct_ms_p50", shown=_ONLY_ASKED),
+           table="completions", column="FCT p50 (ms)", key="fct_ms_p50", shown=_ONLY_ASKED, over=True),
     Metric("fct_p95", "95th percentile of the flow completion times", "ms", _completion("fct_ns", 95, 1e-6), "lower", 3, "completion",
            table="completions", column="p95", key="fct_ms_p95", shown=_ONLY_ASKED),
     Metric("fct_p99", "99th percentile of the flow completion times", "ms", _completion("fct_ns", 99, 1e-6), "lower", 3, "completion",
-           table="completions", column="p99", key="fct_ms_p99", shown=_ONLY_ASKED),
+           table="completions", column="p99", key="fct_ms_p99", shown=_ONLY_ASKED, over=True),
     Metric("slowdown_p50", "median slowdown of the flows", "", _completion("slowdown", 50), "lower", 2, "completion",
            table="completions", column="slowdown p50", shown=_ONLY_ASKED),
     Metric("slowdown_p99", "99th percentile of the slowdowns", "", _completion("slowdown", 99), "lower", 2, "completion",

@@ -23,10 +23,10 @@ def add(to: Commands) -> None:
         "  haltere plot results/sweep                                             the figures of the report\n"
         "  haltere plot results/sweep --x rate --y ping_p95 --by queue --facet delay --log-x\n"
         "  haltere plot results/sweep --kind heat --x rate --by limit --y goodput\n"
-        "  haltere plot results/a results/b --kind cdf --y ping                   lines: results\n"
+        "  haltere plot results/a results/b --kind cdf --y pings                  lines: results\n"
         "  haltere plot results/web --kind size --y slowdown --by queue\n"
         "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n\n"
-        "--y takes a metric (`haltere compare --help` names them), one of ping, fct, slowdown and flow (every single value), or\n"
+        "--y takes a metric (`haltere compare --help` names them), one of pings, fct, slowdown and flow (every single value), or\n"
         "TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word. What is not named is\n"
         "taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
     )

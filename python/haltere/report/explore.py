@@ -109,6 +109,15 @@ def _band(name: str, colour: str, x: Array, values: Array, most: int) -> list[di
     ]
 
 
+def _summed(rates: Array, lines: Sequence[tuple[str, list[int]]]) -> Array:
+    """The rates, of which those of a class that is drawn as one are all the sum of the class: a median says little of a link's use."""
+    out = rates.copy()
+    for _, own in lines:
+        if len(own) > 1:
+            out[:, own] = rates[:, own].sum(axis=1)[:, None]
+    return out
+
+
 def _carried(run: Run, link: str | None) -> list[dict[str, Any]]:
     """What the link carried, in front of what it could have carried."""
     carried = run.throughput(link) if link else None
@@ -136,6 +145,8 @@ def _flow_panels(run: Run, flows: Flows, link: str | None, end: float, most: int
         ("Congestion window", "kB", flows.at_s, window, []),
         ("Round-trip time: smoothed of TCP, and pings", "ms", flows.at_s, rtt, pings),
     ):
+        if title == "Throughput":
+            values = _summed(values, lines)
         series = [one for name, own in lines for one in _band(name, shades[name], x, values[:, own], most)]
         series = [one for one in [*more, *series] if any(v for v in one.get("y", one.get("hi", ())))]
         out.append(_panel(title, label, end, series))

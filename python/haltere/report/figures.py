@@ -58,10 +58,6 @@ def _saved(save: Callable[[Any, Path], list[Path]], into: list[Path], fig: Any, 
     into += save(fig, stem)
 
 
-#: Metrics of a large sweep that are drawn over its axes, as far as the runs have them.
-_OVER = ("goodput", "ping_p95", "fct_p50", "fct_p99", "utilisation", "queue", "drops")
-
-
 def _over_axes(
     results: Results, points: list[tuple[Point, list[Run]]], folder: Path, *, svg: bool, prints: bool
 ) -> list[tuple[str, list[Path]]]:
@@ -75,7 +71,7 @@ def _over_axes(
     facet = axes[2] if len(axes) > 2 and len(data.values(axes[2])) <= over.MOST_PANELS else None
     many = len(lines) > 1 and len(data.values(lines[1])) > over.MOST_LINES
     out = []
-    for name in _OVER:
+    for name in [name for name, one in METRICS.items() if one.over]:
         if math.isnan(METRICS[name].value(first, None)):
             continue
         ask = over.Ask(

@@ -159,7 +159,7 @@ def _value(name: str, run: Run) -> _Value:
 
 
 _SINGLE: dict[str, tuple[str, Callable[[Run], Array]]] = {
-    "ping": ("ping round-trip time (ms)", lambda run: run.ping_ms()),
+    "pings": ("ping round-trip time (ms)", lambda run: run.ping_ms()),
     "fct": ("flow completion time (ms)", lambda run: _known(run.completion(None, "fct_ns") * 1e-6)),
     "slowdown": ("slowdown", lambda run: _known(run.completion(None, "slowdown"))),
     "flow": ("goodput of a flow (Mbit/s)", lambda run: run.goodput_mbit()),

@@ -124,7 +124,7 @@ def spread_of(values: Array) -> tuple[Array, Array, Array]:
 
 
 def main_link(run: measures.Run, link: str | None = None) -> str | None:
-    """The watched link of that name; if none is named, the one that was used most."""
+    """The watched link of that name; if none is named, of the busiest the one that carried most."""
     links = run.watched()
     if link is not None:
         if link not in links:
@@ -133,11 +133,9 @@ def main_link(run: measures.Run, link: str | None = None) -> str | None:
             raise InputError(f"--link must be one of {', '.join(links) or 'no watched link'}, got `{link}`{hint}")
         return link
 
-    def used(one: str) -> tuple[float, int]:
-        part = run.utilisation(one)
-        return (0.0 if np.isnan(part) else part, run.sent(one))
-
-    return max(links, key=used) if links else None
+    used = {one: 0.0 if np.isnan(part := run.utilisation(one)) else part for one in links}
+    busy = [one for one in links if used[one] >= 0.8 * max(used.values())]
+    return max(busy, key=lambda one: int(run.link(one)["sent_bytes_after_warmup"])) if busy else None
 
 
 def draw(
@@ -178,7 +176,9 @@ def _caption(results: Results, done: Done, link: str | None, has_warmup: bool, h
         parts.append(f"throughput (black), capacity (grey area), queue, drops and marks of {link}")
     parts.append("flows of every direction, not stacked; smoothed RTT of TCP as lines, pings as dots")
     if has_bands:
-        parts.append("of many flows the median, with a band from the 10th to the 90th percentile")
+        parts.append(
+            "of many flows the sum of their throughput, else the median, with a band from the 10th to the 90th percentile"
+        )
     return "; ".join([*parts, *(["grey at the left: warm-up"] if has_warmup else [])]) + "."
 
 
@@ -191,7 +191,9 @@ def _throughput(
         if could is not None:
             axes.fill_between(np.repeat(edges, 2)[1:-1], np.repeat(could, 2), color="#000000", alpha=0.09, linewidth=0)
         axes.plot(np.repeat(edges, 2)[1:-1], np.repeat(rate, 2), color="#000000", linewidth=0.9)
-    _draw_lines(axes, flows.at_s[1:], flows.rates(), lines, shades)
+    rates = flows.rates()
+    for (_, own), colour in zip(lines, shades, strict=True):
+        axes.plot(flows.at_s[1:], rates[:, own].sum(axis=1), color=colour, linewidth=0.9)
     axes.set_ylabel("throughput\n(Mbit/s)")
     axes.set_ylim(bottom=0)
     if link:

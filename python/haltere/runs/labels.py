@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -77,6 +78,5 @@ def write(table: pa.Table, path: Path) -> None:
     elif path.suffix == ".json":
         write_atomically(path, json.dumps(table.to_pylist(), default=str) + "\n")
     else:
-        from ..report.cells import csv
-
-        write_atomically(path, csv([table.column_names, *(row.values() for row in table.to_pylist())]))
+        cells = importlib.import_module("haltere.report.cells")
+        write_atomically(path, cells.csv([table.column_names, *(row.values() for row in table.to_pylist())]))

@@ -1,5 +1,7 @@
 """Results: what is in a results directory or at a URL, read when asked for.
 
+Reports read results. For what a notebook shows, results load the report by its name, when they are asked.
+
 manifest.json            versions, seeds, every scenario in full, every run with its digest
 runs/                    the tables of every run: see `store.py`
 figures/, report.html    what `haltere plot` and `haltere report` add
@@ -8,6 +10,7 @@ figures/, report.html    what `haltere plot` and `haltere report` add
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from collections.abc import Iterable
 from functools import cached_property
@@ -196,10 +199,9 @@ class Results:
     ) -> Drawn:
         """A figure over the axes of the sweep, as `haltere plot` draws it. A notebook shows it.
 
-        ``y``: a metric, ``ping``, ``fct``, ``slowdown``, ``flow`` or ``TABLE.COLUMN``; ``kind``: line, bar, heat, cdf, box or size.
+        ``y``: a metric, ``pings``, ``fct``, ``slowdown``, ``flow`` or ``TABLE.COLUMN``; ``kind``: line, bar, heat, cdf, box or size.
         """
-        from ..report import over
-
+        over = importlib.import_module("haltere.report.over")
         name = "-".join(part for part in (kind or "", y, x or "", by or "", facet or "") if part).replace(".", "-")
         stem = Path(out) if out is not None else self.directory / "figures" / name
         caption, paths = over.draw(over.Data([self]), over.Ask(y, x, by, facet, kind, log_x, log_y), stem)
@@ -220,10 +222,8 @@ class Results:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what was run, and the tables of the report."""
-        from ..report import overview
-        from ..report.page import fragment
-
-        return fragment(overview.document(self, figures=False))
+        overview, page = (importlib.import_module(f"haltere.report.{name}") for name in ("overview", "page"))
+        return str(page.fragment(overview.document(self, figures=False)))
 
     def __repr__(self) -> str:
         return f"<haltere.Results {self.where!r}: {len(self.points)} points, {len(self.runs)} runs>"
