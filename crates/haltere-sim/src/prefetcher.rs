@@ -172,7 +172,7 @@ mod tests {
     use std::borrow::Cow;
 
     const NETWORK: &str = r#"
-        duration = "3s"
+        duration = "1s"
         [topology.dumbbell]
         pairs = 4
         access = { rate = "1Gbit", delay = "100us" }
@@ -186,7 +186,7 @@ mod tests {
         [[traffic]]
         kind = "poisson"
         sizes = { points = [[100, 0.5], [30000, 1]] }
-        load = 0.1
+        per_second = 200
     "#;
 
     #[test]
