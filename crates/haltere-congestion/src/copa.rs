@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// Source: Arun and Balakrishnan, "Copa: practical delay-based congestion control for the Internet", NSDI 2018.
 ///
 /// Deviations: a loss does not reduce the window in default mode, as in the paper; a timeout does, by the transport's
-/// recovery. Segments are paced at twice the window a standing RTT, as in the paper.
+/// recovery. Segments are paced at twice the window in an `RTT_standing`, as in the paper.
 ///
 /// Known problems: a least RTT that was measured in a queue is too large; jitter of the path looks like a queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// A background flow: it uses what others leave and keeps at most `target` of delay.
 ///
-/// Source: draft-irtf-iccrg-ledbat-plus-plus-01, which mends RFC 6817.
+/// Source: draft-irtf-iccrg-ledbat-plus-plus-01, which corrects RFC 6817.
 ///
 /// Deviations: none known. Delays are round-trip times, as in the draft; RFC 6817 has one-way delays.
 ///
@@ -54,7 +54,7 @@ const SLOWDOWN_ROUNDS: u64 = 2;
 /// The window of a slowdown in segments.
 const LEAST: u64 = 2;
 
-/// Where the flow stands between two slowdowns.
+/// Which part of the cycle of slowdowns the flow is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Before the first slow start is over.

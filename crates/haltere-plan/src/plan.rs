@@ -110,7 +110,7 @@ pub struct LinkPlan {
     pub rtt: Option<Dur>,
 }
 
-/// What a line does to some packets besides loss by chance.
+/// What a line does to some packets besides random loss.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Impairments {
     /// Probability that a packet is held back by `reorder_by`, so that later packets overtake it.

@@ -34,8 +34,8 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// Packet or byte limit of the buffer, and of that for returned packets, above 0. The default is BMv2's.
     pub limit: Size,
-    /// Packet or byte limit of each port's socket, above 0. libpcap's 2 MiB hold about 1,300 packets of 1500 bytes. Left out:
-    /// a packet that arrives at the full buffer is dropped.
+    /// Packet or byte limit of each port's socket, above 0. libpcap's 2 MiB hold about 1,300 packets of 1500 bytes.
+    /// Left out: a packet that arrives at the full buffer is dropped.
     pub socket: Option<Size>,
 }
 

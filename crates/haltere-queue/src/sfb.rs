@@ -2,7 +2,7 @@
 //! Source, deviations and known problems: see [`Params`].
 //! Model: a Bloom filter of [`LEVELS`] rows with [`BINS`] bins each. A flow has one bin in each row. A bin that holds at least
 //! `target` packets raises its probability by `increment`, one that is empty lowers it by `decrement`. A flow's probability is the
-//! least of its bins'. A flow whose bins all stand at 1 does not answer: its rate is limited.
+//! least of its bins'. A flow whose bins are all at 1 does not answer: its rate is limited.
 //! Units: packets, time ns. Cost: O(levels) a packet.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};

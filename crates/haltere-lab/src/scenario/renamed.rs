@@ -92,7 +92,7 @@ fn warning(source: &Source, path: &str, old: &str, new: &str) -> String {
     format!("{}: `{old}` is now `{new}`", place_of(source, path, old))
 }
 
-/// Where a key stands.
+/// Where a key is.
 fn place_of(source: &Source, path: &str, key: &str) -> String {
     let place: Vec<String> =
         [source.at(&below(path, key)), path.into()].into_iter().filter(|s| !s.is_empty()).collect();

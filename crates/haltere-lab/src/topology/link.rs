@@ -94,7 +94,7 @@ impl Default for Link {
 }
 
 impl Link {
-    /// What the line does to some packets besides loss by chance.
+    /// What the line does to some packets besides random loss.
     pub(crate) fn impairments(&self) -> Option<Box<Impairments>> {
         let any = !self.lose.is_empty() || self.reorder > Prob::ZERO || self.duplicate > Prob::ZERO;
         let Link { reorder, reorder_by, duplicate, .. } = *self;

@@ -1,6 +1,7 @@
 //! What a line does to some packets: it loses those of given numbers, delivers some twice, and holds some back.
 //!
-//! Packets that are held back have a flight of their own, in order of delivery. At one instant the packets in order come first.
+//! Packets that are held back have a flight of their own, in order of delivery. At one instant those in
+//! order that are in flight already come first.
 
 use super::Link;
 use crate::net::flight::Flight;

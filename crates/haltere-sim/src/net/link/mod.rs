@@ -366,7 +366,7 @@ impl Link {
             return self.send_alone(now, packet, pool);
         }
         self.transmit(now, packet, pool);
-        if self.scheduled == Time::NEVER { self.schedule(&pool.flights) } else { Next::Nothing }
+        if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
     }
     /// True if all packets were delivered and none is likely to wait behind the next one. A packet that waits needs an event of the
     /// link, such as the delivery of a packet in its flight.

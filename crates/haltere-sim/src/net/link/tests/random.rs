@@ -130,8 +130,9 @@ impl Draw {
         Impairments {
             lose: lose.collect(),
             reorder: Prob::of(self.pick(&[0.0, 0.01, 0.3, 1.0])),
+            // A nanosecond off the grid: which of a packet held back and one that comes at that instant is first is left open.
             reorder_by: if tidy {
-                Dur::from_us(100) * self.below(30)
+                Dur::from_us(100) * self.below(30) + Dur::from_ns(1)
             } else {
                 self.span(Dur::from_us(1), Dur::from_ms(20))
             },
