@@ -50,7 +50,8 @@ def _watched(work: Callable[[_core.Progress], Result], path: str | Path, what: s
         try:
             while thread.is_alive():
                 thread.join(0.1)
-                bar.update(min(progress.done, 1.0) * total)
+                if not failed:
+                    bar.update(min(progress.done, 1.0) * total)
         except KeyboardInterrupt:
             progress.cancel()
             thread.join()

@@ -420,7 +420,9 @@ mod tests {
     fn a_dequeue_drops_no_more_than_the_limit() {
         let dropped = |max_drops| {
             let (mut q, mut fate) = full(Params { max_drops, ..exact() }, Ecn::NotEct);
-            (0..=105).for_each(|ms| drop(q.dequeue(at(ms), &mut fate)));
+            for ms in 0..=105 {
+                q.dequeue(at(ms), &mut fate);
+            }
             let before = fate.dropped.len();
             assert!(q.dequeue(at(1105), &mut fate).is_some());
             fate.dropped.len() - before

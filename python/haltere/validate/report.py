@@ -117,7 +117,7 @@ def markdown_table(rows: Iterable[Row], why: Sequence[Cause] = ()) -> list[str]:
 INTRODUCTION = """\
 # Haltere against Linux
 
-<!-- Made by `haltere validate {source} --page ...`; do not edit. Causes stand in `{source}/causes.toml`, findings in
+<!-- Made by `haltere validate {source} --page ...`; do not edit. The causes are in `{source}/causes.toml`, findings in
 `{source}/findings.md`. -->
 
 The scenarios below were run on the TCP stack and the queue disciplines of Linux 6.1 (a kernel in virtual time, so that

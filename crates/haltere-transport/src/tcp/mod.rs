@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod claims;
 pub(crate) mod connection;
+mod established;
 pub(crate) mod info;
 pub(crate) mod params;
 pub(crate) mod receiver;

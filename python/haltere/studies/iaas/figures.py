@@ -45,7 +45,7 @@ def bars(cells: Cells, cases: Sequence[str], stem: Path, caption: str) -> Figure
 
 
 def over_time(cells: Cells, case: str, stem: Path) -> Figure:
-    """Throughput over the fair share in every second: which way BBR lies hangs on the length."""
+    """Throughput over the fair share in every second: which way BBR lies depends on the length."""
     by = at(cells, case)
     fig, panels = plot.figure(1, len(by), height=2.9, share=True)
     for axes, (pairs, cell) in zip(panels, by.items(), strict=True):

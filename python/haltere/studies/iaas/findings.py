@@ -99,7 +99,7 @@ def _without(by: By, of: Share, reading: str) -> list[Finding]:
             judge(far, 2)[0],
             f"{ours[2]}; {ours[3]}",
             "no number, no side",
-            "Vegas lies below in every run; on which side BBR lies hangs on the run's length (table below)",
+            "Vegas lies below in every run; on which side BBR lies depends on the run's length (table below)",
             reading,
         ),
         Finding(

@@ -5,8 +5,8 @@
 //! packet is ECT, else only new data is.
 //! Units: ns. Cost: O(1). Known problems: none.
 
-use super::lazy::{Established, SynLoss};
 use super::{Connection, State};
+use crate::tcp::established::{Established, SynLoss};
 use crate::tcp::seq::{InitialSeq, Offset};
 use crate::tcp::time::{Deadline, Ms, PosDur};
 use crate::{Flags, Segment, TcpParams, Timestamps};

@@ -6,6 +6,7 @@
 
 use super::Connection;
 use crate::TcpParams;
+use crate::tcp::established::Established;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::ack::IncomingAck;
@@ -15,7 +16,7 @@ use crate::tcp::time::PosDur;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use haltere_congestion::{CongestionParams, Control, SenderContext};
-use haltere_units::{Bytes, Dur, ParamError, Time};
+use haltere_units::{Bytes, Dur, ParamError};
 
 /// What stands for the sending half until that is made; after that it means nothing.
 #[derive(Debug)]
@@ -69,23 +70,6 @@ pub(crate) struct SenderSpec {
     seed: u64,
     /// The handshake, once it is over.
     pub established: Option<Established>,
-}
-
-/// What the handshake showed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Established {
-    pub at: Time,
-    /// Its round-trip time, if that could be measured.
-    pub rtt: Option<PosDur>,
-    pub lost: SynLoss,
-}
-
-/// How many SYNs of ours were lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SynLoss {
-    None,
-    One,
-    More,
 }
 
 impl SenderSpec {
@@ -170,6 +154,7 @@ impl Connection {
 mod tests {
     use super::*;
     use crate::{Role, RtoRule};
+    use haltere_units::Time;
 
     #[test]
     fn the_receiving_half_hears_the_same_estimates_from_either() {

@@ -25,7 +25,7 @@ mod undo;
 mod window_usage;
 
 use crate::TcpParams;
-use crate::tcp::connection::lazy::{Established, SynLoss};
+use crate::tcp::established::{Established, SynLoss};
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Deadline, PosDur};
 use buffer::SendBuffer;
