@@ -45,13 +45,15 @@ def _watched(work: Callable[[_core.Progress], Result], path: str | Path, what: s
             failed.append(error)
 
     thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    thread.join(0.05)
+    if failed:  # what is refused at once needs no bar
+        raise failed[0]
     with Bar(total, what, quiet=quiet, unit="MB") as bar:
-        thread.start()
         try:
             while thread.is_alive():
                 thread.join(0.1)
-                if not failed:
-                    bar.update(min(progress.done, 1.0) * total)
+                bar.update(min(progress.done, 1.0) * total)
         except KeyboardInterrupt:
             progress.cancel()
             thread.join()

@@ -34,7 +34,7 @@ CASES = {
     "red_off": "RED, hosts do not negotiate ECN",
     "1bdp": "no ECN, drop tail of 1 BDP (ours)",
 }
-SHORT = {"1000p": "1000 packets", "red": "ECN, RED", "red_off": "RED without ECN", "1bdp": "1 BDP"}
+SHORT = {"1000p": "1000 packets", "red": "ECN, RED", "red_off": "RED, no ECN", "1bdp": "1 BDP"}
 PAPERS = ("1000p", "red")
 OURS = ("red_off", "1bdp")
 

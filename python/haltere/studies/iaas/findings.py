@@ -152,7 +152,7 @@ def _alike(red: By, of: Share, reading: str) -> Finding:
         if not reading or reading == NOT_NEGOTIATED
         else decided,
         "no number",
-        "not explained; Mininet passes units of up to 64 kB (segmentation offload), which no world here does yet",
+        "not explained; Mininet passes units of up to 64 kB (segmentation offload), which this study does not have",
         reading,
     )
 

@@ -51,7 +51,7 @@ def _of_service(names: Sequence[str], service: str) -> list[str]:
 def _saved(fig: Any, panels: Sequence[Any], stem: Path, caption: str) -> Figure:
     for axes, service in zip(panels, SERVICES, strict=True):
         plot.title(axes, service.replace("_", " ").capitalize())
-    plot.legend(fig, panels[0], 7)
+    plot.legend(fig, panels[0], 4)
     plot.save(fig, stem)
     return Figure(stem.with_suffix(".png"), caption)
 
