@@ -69,7 +69,7 @@ def _only(scenario: Scenario, kind: str, change: dict[str, Any]) -> Scenario:
 def _readings(authors: Scenario) -> dict[str, Scenario]:
     """The experiments of the other readings."""
     few, upload = _sweep(authors, [2, 20]), authors.to_dict()["traffic"][0]
-    cubic = {"kind": "cubic", "reno_friendly": "linux", "hystart": "classic"}
+    cubic = {"kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13"}
     made = (
         Scenario.load(data(ID) / "benchmark.toml"),
         few.with_values({"traffic[0].congestion": cubic, "traffic[1].congestion": cubic}),

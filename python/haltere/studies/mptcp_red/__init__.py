@@ -59,7 +59,7 @@ def _stream(options: Options, document: Document) -> None:
     """A real-time stream under every scheduler. Not in the paper."""
     each = [
         Scenario.load(data(ID) / f"{name}.toml").run(
-            seeds=options.seeds, jobs=options.jobs, out=options.out, quiet=options.quiet
+            seeds=options.seeds, jobs=options.jobs, out=options.out / name, quiet=options.quiet
         )
         for name in ("realtime", "cut")
     ]

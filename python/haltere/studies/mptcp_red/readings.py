@@ -117,7 +117,7 @@ def find(scenario: Scenario, groups: Groups, seeds: int, options: Options) -> Fo
     for group, each in groups.items():
         for name, changes in each.items():
             changed = scenario.with_values(changes)
-            results = changed.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)
+            results = changed.run(seeds=seeds, jobs=options.jobs, out=options.out / "readings", quiet=options.quiet)
             found.sides[name], found.detectors[name] = sides(results), detectors(results)
             here = [*detector_findings(found.detectors[name], name), *findings(found.sides[name], name)]
             found.findings.setdefault(group, []).extend(here)
