@@ -427,7 +427,11 @@ mod tests {
             assert!(q.dequeue(at(1105), &mut fate).is_some());
             fate.dropped.len() - before
         };
-        assert_eq!((dropped(Some(3)), dropped(Some(256)), dropped(None)), (3, 32, 32), "100 / sqrt(n) ms apart, from 205 ms on");
+        assert_eq!(
+            (dropped(Some(3)), dropped(Some(256)), dropped(None)),
+            (3, 32, 32),
+            "100 / sqrt(n) ms apart, from 205 ms on"
+        );
     }
 
     /// RFC 8289 §5.6: a dequeue that finds nothing ends what was measured.

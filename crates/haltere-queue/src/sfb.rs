@@ -252,9 +252,7 @@ impl<P: Pkt> Qdisc<P> for Sfb<P> {
     fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
         let (_, Counted { pkt, hashes }) = self.store.pop()?;
         // A filter that started anew since does not know the packet: its bins have other seeds and stay as they are.
-        let current = core::array::from_fn(|i| {
-            hashes[i].filter(|&hash| hash == pkt.flow().hash(self.filters[i].seed))
-        });
+        let current = core::array::from_fn(|i| hashes[i].filter(|&hash| hash == pkt.flow().hash(self.filters[i].seed)));
         self.count(&current, |packets| packets.saturating_sub(1));
         Some(pkt)
     }

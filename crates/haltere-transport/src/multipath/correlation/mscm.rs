@@ -174,7 +174,10 @@ mod tests {
     fn the_nearest_sample_lies_between_the_first_and_the_last() {
         let samples = [10, 20, 40].map(|ms| (Time::from_ns(ms * 1_000_000), ms as f64));
         let at = |ms: u64| nearest(&samples, Time::from_ns(ms * 1_000_000));
-        assert_eq!([9, 10, 14, 16, 29, 31, 40, 41].map(at).map(|v| v.unwrap_or(0.0) as u64), [0, 10, 10, 20, 20, 40, 40, 0]);
+        assert_eq!(
+            [9, 10, 14, 16, 29, 31, 40, 41].map(at).map(|v| v.unwrap_or(0.0) as u64),
+            [0, 10, 10, 20, 20, 40, 40, 0]
+        );
     }
 
     /// Coefficient of two paths that see the same queue, the second four times as often.

@@ -102,7 +102,8 @@ impl Red {
         let Some(mut last) = usable().next() else { return Paths::NONE };
         let mut chosen = Paths::one(last);
         loop {
-            let with_last = usable().filter(|&p| !chosen.contains(p)).filter_map(|p| Some((p, self.known(last, p)?.abs())));
+            let with_last =
+                usable().filter(|&p| !chosen.contains(p)).filter_map(|p| Some((p, self.known(last, p)?.abs())));
             match with_last.min_by(|x, y| x.1.total_cmp(&y.1)) {
                 Some((path, least)) if least <= self.params.phi => (last, chosen) = (path, chosen.with(path)),
                 _ => return chosen,
@@ -200,7 +201,11 @@ mod tests {
         assert_eq!(chosen(Rule::Module, 0.1, -0.9, 0.3), [true, true, true], "C is compared with B, chosen last");
         assert_eq!(chosen(Rule::Module, 0.1, 0.2, -0.9), [true, true, false]);
         assert_eq!(chosen(Rule::Module, -0.81, 0.81, 0.0), [true, false, false]);
-        assert_eq!(chosen(Rule::Pairwise, 0.1, -0.9, 0.3), [true; 3], "a negative coefficient is none of a shared bottleneck");
+        assert_eq!(
+            chosen(Rule::Pairwise, 0.1, -0.9, 0.3),
+            [true; 3],
+            "a negative coefficient is none of a shared bottleneck"
+        );
     }
 
     #[test]
