@@ -15,6 +15,7 @@
 //! batch.
 
 use crate::codel::{Config, Root, Source, Vars};
+use crate::hashed::Hashed;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store, codel};
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Size, Time};
@@ -155,10 +156,9 @@ pub struct FqCodel<P> {
     config: Config,
     limit: Bound,
     memory_limit: u64,
-    quantum: i64,
+    hashed: Hashed,
     drop_batch: u32,
     mtu_test: MtuTest,
-    seed: u64,
     flows: Vec<Flow<P>>,
     /// The bytes in each flow's queue, side by side for the search of the fattest.
     bytes: Vec<u64>,
@@ -181,9 +181,7 @@ impl<P: Pkt> FqCodel<P> {
         };
         let mut config = Config::new(&codel, link)?;
         config.forget_when_empty = params.forget_when_empty;
-        if !(1..=65_536).contains(&params.flows) {
-            return Err(ParamError::new("flows", "from 1 to 65536", params.flows).default_is(Params::default().flows));
-        }
+        let hashed = Hashed::new(params.flows, Params::default().flows, params.quantum, link)?;
         if params.drop_batch == 0 {
             return Err(ParamError::new("drop_batch", "at least 1", 0).default_is(Params::default().drop_batch));
         }
@@ -191,31 +189,20 @@ impl<P: Pkt> FqCodel<P> {
             return Err(ParamError::new("memory_limit", "above 0", params.memory_limit)
                 .default_is(Params::default().memory_limit));
         }
-        let quantum = params.quantum.unwrap_or(link.packet);
-        if !(1..=1 << 30).contains(&quantum.as_u64()) {
-            return Err(ParamError::new("quantum", "from 1 B to 1 GiB", quantum).hint("the default is one full packet"));
-        }
         let flow = |_| Flow { store: Store::unbounded(), vars: Vars::new(), deficit: 0, next: NONE, listed: false };
         Ok(FqCodel {
             config,
             limit: Bound::new(link.resolve(params.limit))?,
             memory_limit: params.memory_limit.as_u64(),
-            quantum: quantum.as_u64() as i64,
+            hashed,
             drop_batch: params.drop_batch,
             mtu_test: params.mtu_test,
-            seed: link.seed,
             flows: (0..params.flows).map(flow).collect(),
             bytes: alloc::vec![0; params.flows as usize],
             new_flows: List::EMPTY,
             old_flows: List::EMPTY,
             total: Backlog::default(),
         })
-    }
-
-    /// The queue of a flow: the hash's upper half scaled to the number of queues.
-    #[inline]
-    fn classify(&self, pkt: &P) -> u32 {
-        (((pkt.flow().hash(self.seed) >> 32) * self.flows.len() as u64) >> 32) as u32
     }
 
     /// Drops from the head of the fattest queue: half of its bytes, at most a batch.
@@ -265,7 +252,7 @@ impl<P: Pkt> Source<P> for FlowSource<'_, P> {
 impl<P: Pkt> Qdisc<P> for FqCodel<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        let id = self.classify(&pkt);
+        let id = self.hashed.queue_of(&pkt);
         let len = pkt.len();
         let flow = &mut self.flows[id as usize];
         if flow.store.push(now, pkt).is_err() {
@@ -276,7 +263,7 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
         if !flow.listed {
             // RFC 8290 §4.1: a queue that was idle starts in the new list with a full quantum.
             flow.listed = true;
-            flow.deficit = self.quantum;
+            flow.deficit = self.hashed.quantum;
             self.new_flows.push(&mut self.flows, id);
         }
         if self.limit.is_exceeded(self.total) || self.total.bytes > self.memory_limit {
@@ -295,7 +282,7 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
             }
             let flow = &mut self.flows[id as usize];
             if flow.deficit <= 0 {
-                flow.deficit += self.quantum;
+                flow.deficit += self.hashed.quantum;
                 list.pop(&self.flows);
                 self.old_flows.push(&mut self.flows, id);
                 continue;
@@ -417,7 +404,7 @@ mod tests {
     fn overflow_drops_count_in_the_queue_s_codel_state() {
         let (mut q, mut fate) = queue(Params { limit: Size::Packets(100), drop_batch: 3, ..Params::default() });
         send(&mut q, &mut fate, &[(1, 1000); 101]);
-        assert_eq!(q.flows[q.classify(&TestPkt::new(0, 1).flow(1)) as usize].vars.count, 3);
+        assert_eq!(q.flows[q.hashed.queue_of(&TestPkt::new(0, 1).flow(1)) as usize].vars.count, 3);
     }
 
     #[test]
@@ -495,8 +482,8 @@ mod tests {
     fn the_seed_decides_which_flows_collide() {
         let params = Params { flows: 16, ..Params::default() };
         let classes = |seed| {
-            let q = FqCodel::new(&params, &LinkContext { seed, ..link() }).unwrap();
-            (0..64).map(|flow| q.classify(&TestPkt::new(0, 1).flow(flow))).collect::<Vec<_>>()
+            let q = FqCodel::<TestPkt>::new(&params, &LinkContext { seed, ..link() }).unwrap();
+            (0..64).map(|flow| q.hashed.queue_of(&TestPkt::new(0, 1).flow(flow))).collect::<Vec<_>>()
         };
         assert_eq!(classes(1), classes(1));
         assert_ne!(classes(1), classes(2));
@@ -504,10 +491,10 @@ mod tests {
 
     #[test]
     fn hashing_spreads_flows_evenly() {
-        let q = FqCodel::new(&Params { flows: 16, ..Params::default() }, &link()).unwrap();
+        let q = FqCodel::<TestPkt>::new(&Params { flows: 16, ..Params::default() }, &link()).unwrap();
         let mut counts = [0u32; 16];
         for flow in 0..16_000 {
-            counts[q.classify(&TestPkt::new(0, 1).flow(flow)) as usize] += 1;
+            counts[q.hashed.queue_of(&TestPkt::new(0, 1).flow(flow)) as usize] += 1;
         }
         // 1000 expected in each, standard deviation 31: six of them.
         assert!(counts.iter().all(|c| (814..=1186).contains(c)), "{counts:?}");

@@ -4,6 +4,7 @@
 //! [PIE](crate::pie) queue with a probability of its own.
 //! Units: time ns, queues bytes. Cost: O(1) a packet, and one step a `tupdate` for each flow that is not at rest.
 
+use crate::hashed::Hashed;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, pie, pie::Pie};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -86,9 +87,8 @@ struct Flow<P> {
 pub struct FqPie<P> {
     limit: Bound,
     memory_limit: u64,
-    quantum: i64,
+    hashed: Hashed,
     tupdate: Dur,
-    seed: u64,
     flows: Vec<Flow<P>>,
     new_flows: VecDeque<u32>,
     old_flows: VecDeque<u32>,
@@ -102,16 +102,10 @@ impl<P: Pkt> FqPie<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         let usual = Params::default();
-        if !(1..=65_536).contains(&params.flows) {
-            return Err(ParamError::new("flows", "from 1 to 65536", params.flows).default_is(usual.flows));
-        }
         if params.memory_limit == Bytes::ZERO {
             return Err(ParamError::new("memory_limit", "above 0", params.memory_limit).default_is(usual.memory_limit));
         }
-        let quantum = params.quantum.unwrap_or(link.packet);
-        if !(1..=1 << 30).contains(&quantum.as_u64()) {
-            return Err(ParamError::new("quantum", "from 1 B to 1 GiB", quantum).hint("the default is one full packet"));
-        }
+        let hashed = Hashed::new(params.flows, usual.flows, params.quantum, link)?;
         let pie = pie::Params {
             limit: Size::Packets(u64::from(u32::MAX)),
             target: params.target,
@@ -128,9 +122,8 @@ impl<P: Pkt> FqPie<P> {
         Ok(FqPie {
             limit: Bound::new(link.resolve(params.limit))?,
             memory_limit: params.memory_limit.as_u64(),
-            quantum: quantum.as_u64() as i64,
+            hashed,
             tupdate: params.tupdate,
-            seed: link.seed,
             flows: (0..params.flows).map(flow).collect::<Result<_, _>>()?,
             new_flows: VecDeque::new(),
             old_flows: VecDeque::new(),
@@ -148,7 +141,7 @@ impl<P: Pkt> Qdisc<P> for FqPie<P> {
         if !self.limit.fits(self.total, len) || self.total.bytes + u64::from(len) > self.memory_limit {
             return fate.dropped(pkt, DropReason::Overlimit);
         }
-        let id = (((pkt.flow().hash(self.seed) >> 32) * self.flows.len() as u64) >> 32) as u32;
+        let id = self.hashed.queue_of(&pkt);
         let flow = &mut self.flows[id as usize];
         let before = flow.pie.backlog().packets;
         flow.pie.enqueue(now, pkt, fate);
@@ -161,7 +154,7 @@ impl<P: Pkt> Qdisc<P> for FqPie<P> {
         self.total.add(len);
         if !flow.listed {
             flow.listed = true;
-            flow.deficit = self.quantum;
+            flow.deficit = self.hashed.quantum;
             self.new_flows.push_back(id);
         }
     }
@@ -173,7 +166,7 @@ impl<P: Pkt> Qdisc<P> for FqPie<P> {
             let id = *list.front()?;
             let flow = &mut self.flows[id as usize];
             if flow.deficit <= 0 {
-                flow.deficit += self.quantum;
+                flow.deficit += self.hashed.quantum;
                 list.pop_front();
                 self.old_flows.push_back(id);
                 continue;

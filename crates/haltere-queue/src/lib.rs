@@ -95,6 +95,7 @@ impl<P: Pkt> Queue<P> {
 }
 
 mod dispatch;
+mod hashed;
 mod store;
 
 pub mod classify;

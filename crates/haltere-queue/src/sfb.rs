@@ -76,16 +76,17 @@ struct Bin {
     probability: f64,
 }
 
-/// One filter: rows of bins, and the seed of its hash.
+/// One filter: rows of bins, the seed of its hash, and since when it counts.
 #[derive(Debug, Clone)]
 struct Filter {
     rows: [[Bin; BINS]; LEVELS],
     seed: u64,
+    began: Time,
 }
 
 impl Filter {
-    fn new(seed: u64) -> Filter {
-        Filter { rows: [[Bin::default(); BINS]; LEVELS], seed }
+    fn new(seed: u64, began: Time) -> Filter {
+        Filter { rows: [[Bin::default(); BINS]; LEVELS], seed, began }
     }
     /// The flow's bins, one of each row: four bits of the hash name each.
     fn bins(&mut self, hash: u64) -> impl Iterator<Item = &mut Bin> {
@@ -154,7 +155,7 @@ impl<P: Pkt> Sfb<P> {
         }
         Ok(Sfb {
             seed: link.seed,
-            filters: [Filter::new(link.seed), Filter::new(link.seed ^ 1)],
+            filters: [0, 1].map(|i| Filter::new(link.seed ^ i, Time::ZERO)),
             active: 0,
             rehash_at: Time::ZERO + params.rehash,
             rehashes: 1,
@@ -169,7 +170,7 @@ impl<P: Pkt> Sfb<P> {
     fn swap_when_due(&mut self, now: Time) {
         while now >= self.rehash_at {
             self.rehashes += 1;
-            self.filters[self.active] = Filter::new(self.seed ^ self.rehashes);
+            self.filters[self.active] = Filter::new(self.seed ^ self.rehashes, now);
             self.active ^= 1;
             self.rehash_at += self.params.rehash;
         }
@@ -250,10 +251,10 @@ impl<P: Pkt> Qdisc<P> for Sfb<P> {
         }
     }
     fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
-        let (_, Counted { pkt, hashes }) = self.store.pop()?;
-        // A filter that started anew since does not know the packet: its bins have other seeds and stay as they are.
-        let current = core::array::from_fn(|i| hashes[i].filter(|&hash| hash == pkt.flow().hash(self.filters[i].seed)));
-        self.count(&current, |packets| packets.saturating_sub(1));
+        let (came, Counted { pkt, hashes }) = self.store.pop()?;
+        // A filter that began since then does not count the packet.
+        let current = core::array::from_fn(|i| hashes[i].filter(|_| self.filters[i].began <= came));
+        self.count(&current, |packets| packets - 1);
         Some(pkt)
     }
     fn backlog(&self) -> Backlog {

@@ -4,6 +4,7 @@
 //! many takes one from the longest queue.
 //! Units: packets; quantum in bytes. Cost: O(1) a packet; a drop for overflow looks at all queues that have packets.
 
+use crate::hashed::Hashed;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -53,9 +54,8 @@ struct Flow<P> {
 pub struct Sfq<P> {
     limit: Bound,
     depth: u32,
-    quantum: i64,
+    hashed: Hashed,
     head_drop: bool,
-    seed: u64,
     flows: Vec<Flow<P>>,
     /// The queues that have packets, in the order of their turns.
     turns: VecDeque<u32>,
@@ -66,23 +66,16 @@ impl<P: Pkt> Sfq<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         let usual = Params::default();
-        if !(1..=65_536).contains(&params.flows) {
-            return Err(ParamError::new("flows", "from 1 to 65536", params.flows).default_is(usual.flows));
-        }
         if params.depth == 0 {
             return Err(ParamError::new("depth", "at least 1", 0).default_is(usual.depth));
         }
-        let quantum = params.quantum.unwrap_or(link.packet);
-        if !(1..=1 << 30).contains(&quantum.as_u64()) {
-            return Err(ParamError::new("quantum", "from 1 B to 1 GiB", quantum).hint("the default is one full packet"));
-        }
+        let hashed = Hashed::new(params.flows, usual.flows, params.quantum, link)?;
         let flow = |_| Flow { store: Store::unbounded(), deficit: 0 };
         Ok(Sfq {
             limit: Bound::new(link.resolve(params.limit))?,
             depth: params.depth,
-            quantum: quantum.as_u64() as i64,
+            hashed,
             head_drop: params.head_drop,
-            seed: link.seed,
             flows: (0..params.flows).map(flow).collect(),
             turns: VecDeque::new(),
             total: Backlog::default(),
@@ -114,10 +107,10 @@ impl<P: Pkt> Sfq<P> {
 impl<P: Pkt> Qdisc<P> for Sfq<P> {
     #[inline]
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        let id = (((pkt.flow().hash(self.seed) >> 32) * self.flows.len() as u64) >> 32) as u32;
+        let id = self.hashed.queue_of(&pkt);
         let flow = &mut self.flows[id as usize];
         if flow.store.is_empty() {
-            flow.deficit = self.quantum;
+            flow.deficit = self.hashed.quantum;
             self.turns.push_back(id);
         }
         self.total.add(pkt.len());
@@ -139,7 +132,7 @@ impl<P: Pkt> Qdisc<P> for Sfq<P> {
             let id = *self.turns.front()?;
             let flow = &mut self.flows[id as usize];
             if flow.deficit <= 0 {
-                flow.deficit += self.quantum;
+                flow.deficit += self.hashed.quantum;
                 self.turns.rotate_left(1);
                 continue;
             }

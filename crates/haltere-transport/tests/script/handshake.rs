@@ -314,7 +314,6 @@ fn one_lost_syn_leaves_the_initial_window() {
 }
 
 #[test]
-#[ignore = "open: the initial window stays at ten segments"]
 fn two_lost_syns_leave_a_window_of_one_segment() {
     // RFC 6928 section 2: "unless there have been more than one SYN or SYN/ACK retransmissions"; Linux does so.
     Script::client("reno").run(
