@@ -5,13 +5,20 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..errors import InputError
 from ._common import Commands, chosen_world, count, world
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
     validate = to.add("validate", _validate, "compare the simulator with results measured on Linux")
-    validate.add_argument("dir", type=Path, metavar="DIR", help="directory with scenarios and measured results")
+    validate.add_argument(
+        "dir",
+        type=Path,
+        metavar="DIR",
+        nargs="?",
+        help="directory with scenarios and measured results (default: those that come with Haltere)",
+    )
     validate.add_argument("--json", action="store_true", help="print the comparison as JSON")
     validate.add_argument("--only", metavar="REGEX", help="only scenarios whose name matches")
     validate.add_argument(
@@ -35,8 +42,11 @@ def add(to: Commands) -> None:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from .. import validate
+    from .. import data, validate
 
+    if args.dir is None and (args.page or args.compact):
+        raise InputError("validate: DIR must be given with --page and --compact, got none; in a source checkout: validation/linux")
+    args.dir = args.dir or data.references()
     args.where = chosen_world(args)
     args.jobs = args.where.jobs(args.jobs)
     return int(validate.main(args) or 0)

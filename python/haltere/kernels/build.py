@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from .. import _core
+from .. import _core, data
 from ..errors import HaltereError, InputError
 from . import Kernel, cache
 
@@ -78,13 +78,32 @@ def build(
 
 
 def _ours() -> Path:
-    """The folder of a source checkout with our side of the kernel."""
-    root = Path(__file__).resolve().parents[3]
+    """The folder with our side of the kernel: the source checkout, or a copy of the package's sources that can be written to."""
+    root = data.root()
     if not (root / "kernel/door/Cargo.toml").exists():
-        raise InputError(
-            "haltere must be a source checkout to build kernels, got an installed package; clone the repository and run `make setup`"
-        )
-    return root
+        raise InputError(f"the sources of the guest kernel must be in {root}, got none; install Haltere from its wheel")
+    if data.CHECKOUT:
+        return root
+    kept = cache() / "haltere"
+    kept.mkdir(parents=True, exist_ok=True)
+    with _locked(kept / ".lock"):
+        for name in ("Cargo.toml", "Cargo.lock", "crates", "kernel", "bpf"):
+            _put_all(root / name, kept / name)
+    return kept
+
+
+def _put_all(one: Path, to: Path) -> None:
+    """Makes `to` the same as `one`. A file that has not changed keeps its time, so cargo does not compile it again."""
+    if one.is_file():
+        to.parent.mkdir(parents=True, exist_ok=True)
+        _put(one, to)
+        return
+    names = {path.name for path in one.iterdir()}
+    for name in names:
+        _put_all(one / name, to / name)
+    for old in to.iterdir():
+        if old.name not in names:
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
 
 
 def _check(version: str, source: Path | None, add: Sequence[Path]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..analysis.stats import Mean
+from ..data import folder
 from ..report.document import Document, Table
 
 __all__ = [
@@ -152,12 +153,8 @@ def readings_table(findings: Sequence[Finding]) -> Table:
 
 
 def data(study: str) -> Path:
-    """The folder with a study's files: ``papers/STUDY`` of the source tree, or the copy in an installed package."""
-    package = Path(__file__).resolve().parent
-    for folder in (package.parents[2] / "papers" / study, package / "data" / study):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(f"papers/{study}: folder must be in the source tree or in the package, got neither")
+    """The folder with a study's files: ``papers/STUDY`` of the source checkout or of the package."""
+    return folder(f"papers/{study}")
 
 
 def expected(study: str) -> dict[str, Any]:
