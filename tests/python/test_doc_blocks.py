@@ -1,0 +1,164 @@
+"""Every code block of the documents is carried out, in the order of its page. What this machine may lack is read by the command line's parser alone."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+import pytest
+
+import haltere as package
+from conftest import ROOT, SMALL
+from haltere import cli
+
+PAGES = [
+    ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "paper").glob("*.md")),
+    *sorted((ROOT / "papers").glob("*/README.md")), ROOT / "kernel" / "README.md", ROOT / "bpf" / "README.md",
+]  # fmt: skip
+BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
+
+#: Needs another machine, privileges, a built kernel, a browser or minutes: the parser alone reads it.
+PARSED = re.compile(r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|validate|classify|correlate)\b")
+#: What is added to a command so that it takes seconds.
+SHORTER = {"run": ["--quick"], "characterize": ["--quick", "--seeds", "1", "--only", "heavy"]}
+#: The words of a command that a shell reads before `haltere`.
+BEFORE = re.compile(r"^(?:unshare -\S+ |sudo |time )+")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block and where it is."""
+
+    page: Path
+    line: int
+    name: str | None
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text()
+    for one in BLOCK.finditer(text):
+        yield Block(page, text[: one.start()].count("\n") + 1, one[1], one[2], one[3])
+
+
+def commands(text: str) -> Iterator[str]:
+    """The commands of a shell block, without comments; those joined by `&&` one by one."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        for part in shlex.join(words).replace("'&&'", "&&").replace("'||'", "&&").split("&&"):
+            if part.strip():
+                yield part.strip()
+
+
+ALL = [block for page in PAGES for block in blocks(page)]
+WITH_CODE = sorted({block.page for block in ALL if block.language in ("sh", "", "python", "toml")})
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an experiment and the results directories that the pages name."""
+    folder = tmp_path_factory.mktemp("documents")
+    swept = SMALL + '\n[sweep]\n"topology.dumbbell.bottleneck.queue" = ["codel", "fq_codel", "pie"]\n"topology.dumbbell.bottleneck.rate" = ["10Mbit", "20Mbit"]\n'
+    (folder / "experiment.toml").write_text(swept.replace('"3s"', '"2s"'))
+    for name in ("experiment", "sweep", "aqm", "codel", "pie", "a", "b"):
+        package.load(folder / "experiment.toml").run(seeds=2, out=folder / "results" / name)
+    return folder
+
+
+@pytest.mark.parametrize("block", ALL, ids=str)
+def test_a_block_names_its_language(block: Block) -> None:
+    assert block.language in ("sh", "python", "toml", "text", "eval", "toctree", "json", "bibtex"), "sh, python, toml, text or json"
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_run(page: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(results)
+    for block in blocks(page):
+        if block.language == "toml":
+            is_an_experiment(block)
+        elif block.language == "sh":
+            for command in commands(block.text):
+                ran(command, block)
+        elif block.language == "python":
+            executed(block, monkeypatch)
+
+
+def is_an_experiment(block: Block) -> None:
+    """Reads an experiment, or a part of one in a small experiment. A named one is kept for the page's next blocks."""
+    for text in re.split(r"^# or$", block.text, flags=re.M):
+        whole = text if "[topology" in text else f"{text}\n{SMALL.partition('seeds')[0]}{SMALL[SMALL.index('[topology') :]}"
+        path = Path(block.name or "block.toml")
+        path.write_text(whole)
+        assert package.load(path).to_dict() and tomllib.loads(whole), block
+
+
+def ran(command: str, block: Block) -> None:
+    """Carries out a command, shortened, or has the parser read it."""
+    plain = BEFORE.sub("", command)
+    word, *arguments = shlex.split(plain)
+    if word == "make":
+        targets = set(re.findall(r"^([a-z0-9-]+):", "".join(p.read_text() for p in ROOT.glob("**/[Mt]a[kr]*[es][ft]*")), re.M))
+        assert arguments[0] in targets, f"{block}: {command}"
+    elif word == "haltere" and PARSED.search(plain):
+        cli._parser().parse_args(arguments)
+    elif word == "haltere":
+        done = subprocess.run(
+            [sys.executable, "-m", "haltere", *arguments, *SHORTER.get(arguments[0], [])], capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{block}: {command}\n{done.stderr}"
+
+
+class Client:
+    """Stands for `distributed.Client`: its executor is a thread of this process."""
+
+    def __init__(self, cluster: Any) -> None:
+        assert cluster
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def get_executor(self, *, pure: bool) -> ThreadPoolExecutor:
+        assert pure is False
+        return ThreadPoolExecutor(1)
+
+
+class Cluster:
+    """Stands for a cluster on SLURM or Kubernetes."""
+
+    def __init__(self, **settings: object) -> None:
+        assert settings
+
+    def adapt(self, **limits: int) -> None:
+        assert limits
+
+
+def executed(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executes Python. Clusters and buckets become a thread and a folder."""
+    for name, value in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster"), ("dask_kubernetes", "")):
+        module = ModuleType(name)
+        if value:
+            setattr(module, value, Cluster)
+        monkeypatch.setitem(sys.modules, name, module)
+    distributed = ModuleType("distributed")
+    distributed.Client = Client  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "distributed", distributed)
+    text = re.sub(r"s3://bucket|/shared", "results/elsewhere", textwrap.dedent(block.text))
+    scope: dict[str, Any] = {"haltere": package, "executor": ThreadPoolExecutor(1), "__name__": "__main__"}
+    exec(compile(text, str(block), "exec"), scope)

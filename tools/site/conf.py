@@ -1,0 +1,79 @@
+"""The site's settings for Sphinx: `make site`. The source is the whole repository, so that links between documents work as they are."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+project = "Haltere"
+author = "The Haltere authors"
+copyright = "the Haltere authors"
+version = release = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+root_doc = "docs/index"
+include_patterns = [
+    "*.md", "docs/*.md", "docs/*/*.md", "papers/*/README.md", "kernel/README.md", "p4/README.md", "bpf/README.md",
+    "benches/README.md", "examples/**/*.md",
+]  # fmt: skip
+#: Folders with nothing for the site; they are not even listed.
+exclude_patterns = ["target", ".venv", "results", "crates", "python", "fuzz", "tests", "tools", "**/.*"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_inline"]
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True}
+suppress_warnings = ["toc.empty_glob"]  # a page that is not written yet
+
+html_theme = "furo"
+html_title = f"Haltere {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
+templates_path: list[str] = []
+
+#: Pages that list a folder: the folder's other pages become their children in the navigation.
+LISTS = {"docs/reference/README", "docs/decisions/README"}
+
+
+def with_children(app: Any, name: str, source: list[str]) -> None:
+    """Adds the navigation of a folder to the page that lists it. A reference page is listed under its registry."""
+    if name in LISTS:
+        pages = sorted(path.stem for path in (ROOT / name).parent.glob("*.md") if path.stem != "README")
+        named = [re.sub(r"^([a-z]+)-(\w+)$", r"\1: \2 <\g<0>>", page) for page in pages]
+        source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(named) + "\n```\n"
+
+
+def to_repository(app: Any, name: str, source: list[str]) -> None:
+    """Links to what is no page (a folder, a program) become plain text: the site has documents only."""
+    here = (ROOT / name).parent
+
+    def kept(match: re.Match[str]) -> str:
+        target = match[2].partition("#")[0]
+        if not target or re.match(r"[a-z]+:", target):
+            return match[0]
+        path = here / target
+        if path.suffix in {".md", ".png", ".svg", ".csv"} and path.is_file():
+            return match[0]
+        index = path / "README.md"
+        return f"[{match[1]}]({target.rstrip('/')}/README.md)" if index.is_file() else f"`{match[1].strip('`')}`"
+
+    parts = re.split(r"(^```.*?^```$)", source[0], flags=re.MULTILINE | re.DOTALL)
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(r"(?<!!)\[([^\]\[]+)\]\(([^)\s]+)\)", kept, parts[i])
+    source[0] = "".join(parts)
+
+
+def setup(app: Any) -> None:
+    """Connects the two."""
+    app.connect("source-read", to_repository)
+    app.connect("source-read", with_children)
