@@ -489,7 +489,7 @@ it counts calls of `LogComponent::IsEnabled`.
 
 ## How to run it again
 
-```
+```sh
 make bench-ns3     # once: ns-3 from Debian's source package, optimised
 make bench         # the usual cases; writes benches/results.json, this page and its figure
 make bench-all     # the long cases too: a million flows

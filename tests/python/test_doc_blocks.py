@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -25,10 +26,14 @@ PAGES = [
     ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "paper").glob("*.md")),
     *sorted((ROOT / "papers").glob("*/README.md")), ROOT / "kernel" / "README.md", ROOT / "bpf" / "README.md",
 ]  # fmt: skip
-BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"(?:<!-- example: (\S+) -->\n)?^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.M | re.S)
 
 #: Needs another machine, privileges, a built kernel, a browser or minutes: the parser alone reads it.
-PARSED = re.compile(r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|validate|classify|correlate)\b")
+PARSED = re.compile(
+    r"--dask|s3://|--world|worlds|^haltere (?:play|kernel|router|reproduce|validate|classify|correlate)\b"
+)
+#: Programs of the machine, which are not carried out.
+OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git"}
 #: What is added to a command so that it takes seconds.
 SHORTER = {"run": ["--quick"], "characterize": ["--quick", "--seeds", "1", "--only", "heavy"]}
 #: The words of a command that a shell reads before `haltere`.
@@ -65,28 +70,41 @@ def commands(text: str) -> Iterator[str]:
 
 
 ALL = [block for page in PAGES for block in blocks(page)]
-WITH_CODE = sorted({block.page for block in ALL if block.language in ("sh", "", "python", "toml")})
+WITH_CODE = sorted({block.page for block in ALL if block.language in ("sh", "python", "toml")})
 
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an experiment and the results directories that the pages name."""
     folder = tmp_path_factory.mktemp("documents")
-    swept = SMALL + '\n[sweep]\n"topology.dumbbell.bottleneck.queue" = ["codel", "fq_codel", "pie"]\n"topology.dumbbell.bottleneck.rate" = ["10Mbit", "20Mbit"]\n'
-    (folder / "experiment.toml").write_text(swept.replace('"3s"', '"2s"'))
-    for name in ("experiment", "sweep", "aqm", "codel", "pie", "a", "b"):
-        package.load(folder / "experiment.toml").run(seeds=2, out=folder / "results" / name)
+    queue, pairs, rate = (
+        '"topology.dumbbell.bottleneck.queue" = ["codel", "fq_codel", "pie"]',
+        '"topology.dumbbell.pairs" = [2, 4]',
+        '"topology.dumbbell.bottleneck.rate" = ["10Mbit", "20Mbit"]',
+    )
+    for name, axes in {
+        "experiment": (queue, pairs),
+        "sweep": (queue, rate),
+        "aqm": (queue,),
+        "codel": (),
+        "pie": (),
+    }.items():
+        text = "\n".join([SMALL.replace('"3s"', '"2s"'), *(["[sweep]"] if axes else []), *axes])
+        (folder / f"{name}.toml").write_text(text)
+        package.load(folder / f"{name}.toml").run(seeds=2, out=folder / "results" / name)
     return folder
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
 def test_a_block_names_its_language(block: Block) -> None:
-    assert block.language in ("sh", "python", "toml", "text", "eval", "toctree", "json", "bibtex"), "sh, python, toml, text or json"
+    assert block.language in ("sh", "python", "toml", "text", "json", "{toctree}", "{eval-rst}"), (
+        "sh, python, toml, text or json"
+    )
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_blocks_of_a_page_run(page: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(results)
+def test_the_blocks_of_a_page_run(page: Path, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shutil.copytree(results, tmp_path / "work"))
     for block in blocks(page):
         if block.language == "toml":
             is_an_experiment(block)
@@ -100,9 +118,12 @@ def test_the_blocks_of_a_page_run(page: Path, results: Path, monkeypatch: pytest
 def is_an_experiment(block: Block) -> None:
     """Reads an experiment, or a part of one in a small experiment. A named one is kept for the page's next blocks."""
     for text in re.split(r"^# or$", block.text, flags=re.M):
-        whole = text if "[topology" in text else f"{text}\n{SMALL.partition('seeds')[0]}{SMALL[SMALL.index('[topology') :]}"
+        whole = (
+            text if "[topology" in text else f"{text}\n{SMALL.partition('seeds')[0]}{SMALL[SMALL.index('[topology') :]}"
+        )
         path = Path(block.name or "block.toml")
         path.write_text(whole)
+        shutil.rmtree(Path("results") / path.stem, ignore_errors=True)
         assert package.load(path).to_dict() and tomllib.loads(whole), block
 
 
@@ -111,15 +132,21 @@ def ran(command: str, block: Block) -> None:
     plain = BEFORE.sub("", command)
     word, *arguments = shlex.split(plain)
     if word == "make":
-        targets = set(re.findall(r"^([a-z0-9-]+):", "".join(p.read_text() for p in ROOT.glob("**/[Mt]a[kr]*[es][ft]*")), re.M))
+        makefiles = [ROOT / "Makefile", *ROOT.glob("tools/*/targets.mk")]
+        targets = re.findall(r"^([a-z0-9-]+):", "".join(path.read_text() for path in makefiles), re.M)
         assert arguments[0] in targets, f"{block}: {command}"
     elif word == "haltere" and PARSED.search(plain):
         cli._parser().parse_args(arguments)
     elif word == "haltere":
         done = subprocess.run(
-            [sys.executable, "-m", "haltere", *arguments, *SHORTER.get(arguments[0], [])], capture_output=True, text=True, timeout=300
+            [sys.executable, "-m", "haltere", *arguments, *SHORTER.get(arguments[0], [])],
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert done.returncode == 0, f"{block}: {command}\n{done.stderr}"
+    else:
+        assert word in OTHERS, f"{block}: {command}"
 
 
 class Client:
@@ -131,7 +158,9 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         pass
 
     def get_executor(self, *, pure: bool) -> ThreadPoolExecutor:
@@ -151,7 +180,11 @@ class Cluster:
 
 def executed(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     """Executes Python. Clusters and buckets become a thread and a folder."""
-    for name, value in (("dask_jobqueue", "SLURMCluster"), ("dask_kubernetes.operator", "KubeCluster"), ("dask_kubernetes", "")):
+    for name, value in (
+        ("dask_jobqueue", "SLURMCluster"),
+        ("dask_kubernetes.operator", "KubeCluster"),
+        ("dask_kubernetes", ""),
+    ):
         module = ModuleType(name)
         if value:
             setattr(module, value, Cluster)

@@ -45,7 +45,9 @@ def _validate(args: argparse.Namespace) -> int:
     from .. import data, validate
 
     if args.dir is None and (args.page or args.compact):
-        raise InputError("validate: DIR must be given with --page and --compact, got none; in a source checkout: validation/linux")
+        raise InputError(
+            "validate: DIR must be given with --page and --compact, got none; in a source checkout: validation/linux"
+        )
     args.dir = args.dir or data.references()
     args.where = chosen_world(args)
     args.jobs = args.where.jobs(args.jobs)
