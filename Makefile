@@ -114,6 +114,7 @@ docs: setup ## Write docs/reference from the schema
 	$(BIN)/python -m haltere.reference docs/reference
 
 include tools/reliability/targets.mk
+include tools/release/targets.mk
 
 clean: ## Remove what was built (results stay)
 	rm -rf $(VENV) target

@@ -20,17 +20,16 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 root_doc = "docs/index"
 include_patterns = [
     "*.md", "docs/*.md", "docs/*/*.md", "papers/*/README.md", "kernel/README.md", "p4/README.md", "bpf/README.md",
-    "benches/README.md", "examples/**/*.md",
+    "benches/README.md",
 ]  # fmt: skip
 #: Folders with nothing for the site; they are not even listed.
-exclude_patterns = ["target", ".venv", "results", "crates", "python", "fuzz", "tests", "tools", "**/.*"]
+exclude_patterns = ["docs/paper", "target", ".venv", "results", "crates", "python", "fuzz", "tests", "tools", "**/.*"]
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_inline"]
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
-suppress_warnings = ["toc.empty_glob"]  # a page that is not written yet
 
 html_theme = "furo"
 html_title = f"Haltere {release}"
@@ -43,6 +42,25 @@ templates_path: list[str] = []
 
 #: Pages that list a folder: the folder's other pages become their children in the navigation.
 LISTS = {"docs/reference/README", "docs/decisions/README"}
+
+
+#: Pages of the navigation that another change adds.
+LATER = {"docs/gallery"}
+
+
+def without_later(app: Any, name: str, source: list[str]) -> None:
+    """Leaves out entries of the navigation whose page is not there yet."""
+    for page in LATER:
+        if name == root_doc and not (ROOT / f"{page}.md").exists():
+            source[0] = source[0].replace(f"\n{page.removeprefix('docs/')}\n", "\n")
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page of the site."""
+    inside = path.resolve().relative_to(ROOT) if path.resolve().is_relative_to(ROOT) else None
+    return inside is not None and any(
+        inside.match(one) and len(inside.parts) == len(Path(one).parts) for one in include_patterns
+    )
 
 
 def with_children(app: Any, name: str, source: list[str]) -> None:
@@ -62,10 +80,12 @@ def to_repository(app: Any, name: str, source: list[str]) -> None:
         if not target or re.match(r"[a-z]+:", target):
             return match[0]
         path = here / target
-        if path.suffix in {".md", ".png", ".svg", ".csv"} and path.is_file():
+        if path.is_file() and (is_page(path) if path.suffix == ".md" else path.suffix in {".png", ".svg", ".csv"}):
             return match[0]
         index = path / "README.md"
-        return f"[{match[1]}]({target.rstrip('/')}/README.md)" if index.is_file() else f"`{match[1].strip('`')}`"
+        if index.is_file() and is_page(index):
+            return f"[{match[1]}]({target.rstrip('/')}/README.md)"
+        return match[1] if match[1].startswith(("`", "!")) else f"`{match[1]}`"
 
     parts = re.split(r"(^```.*?^```$)", source[0], flags=re.MULTILINE | re.DOTALL)
     for i in range(0, len(parts), 2):
@@ -74,6 +94,7 @@ def to_repository(app: Any, name: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """Connects the two."""
+    """Connects what changes the text of a page before it is read."""
+    app.connect("source-read", without_later)
     app.connect("source-read", to_repository)
     app.connect("source-read", with_children)

@@ -1,0 +1,88 @@
+"""Builds the site: `python tools/site/build.py FOLDER [--rust]`. Every warning is an error, and no page may ask another server.
+
+With ``--rust`` the documents of the crates are in the folder ``rust`` of the site.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_FORWARD = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Haltere</title><meta http-equiv="refresh" content="0; url={to}"></head>
+<body><p><a href="{to}">Haltere</a></p></body></html>
+"""
+
+#: What a browser loads with a page: scripts, images, frames and styles, but no links to follow.
+_LOADED = re.compile(r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc=\"((?:https?:)?//[^\"]+)\"")
+_STYLES = re.compile(
+    r"<link\b(?=[^>]*rel=\"(?:stylesheet|preload|preconnect|icon)\")[^>]*\bhref=\"((?:https?:)?//[^\"]+)\""
+)
+_IMPORTED = re.compile(r"(?:@import\s+|url\()[\"']?((?:https?:)?//[^\"')]+)")
+
+
+def pages(to: Path) -> None:
+    """The documents as pages."""
+    doctrees = to.with_name(f"{to.name}-doctrees")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-c",
+        str(ROOT / "tools/site"),
+        "-d",
+        str(doctrees),
+    ]
+    if subprocess.run([*command, str(ROOT), str(to)]).returncode:
+        raise SystemExit("the site must be built without a warning, got those above")
+    (to / "index.html").write_text(_FORWARD.format(to="docs/index.html"))
+
+
+def crates(to: Path) -> None:
+    """The documents of the crates."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    subprocess.run(["cargo", "doc", "--workspace", "--no-deps", "--lib", "--quiet"], cwd=ROOT, check=True)
+    shutil.copytree(target / "doc", to / "rust", dirs_exist_ok=True)
+    (to / "rust" / "index.html").write_text(_FORWARD.format(to="haltere_queue/index.html"))
+
+
+def foreign(to: Path) -> Iterator[str]:
+    """What a page or a style would load from another server."""
+    for page in sorted(to.rglob("*.html")):
+        text = page.read_text(errors="replace")
+        yield from (f"{page.relative_to(to)}: {one}" for rule in (_LOADED, _STYLES) for one in rule.findall(text))
+    for style in sorted(to.rglob("*.css")):
+        yield from (f"{style.relative_to(to)}: {one}" for one in _IMPORTED.findall(style.read_text(errors="replace")))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Builds the site from the documents.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rust", action="store_true", help="with the documents of the crates (cargo doc)")
+    given = parser.parse_args(arguments)
+    to = given.folder.resolve()
+    shutil.rmtree(to, ignore_errors=True)
+    pages(to)
+    if given.rust:
+        crates(to)
+    if found := list(foreign(to)):
+        print(*found, sep="\n")
+        raise SystemExit("a page must load nothing from another server")
+    print(to / "index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
