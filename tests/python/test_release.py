@@ -1,0 +1,160 @@
+"""What a release consists of: the files that the wheel takes from the repository, versions that agree, and a site that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from conftest import ROOT, haltere
+from haltere import data
+
+DATA = ROOT / "python" / "haltere" / "data"
+
+
+def tool(path: str) -> ModuleType:
+    """A program of `tools` as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / "tools" / path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def in_wheel() -> set[Path]:
+    """The files of the repository that `include` takes into the wheel."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["include"]
+    found: set[Path] = set()
+    for pattern in patterns:
+        # A `**` follows no link, but what stands before it may be one.
+        fixed, _, rest = pattern.partition("/**")
+        paths = [*Path(ROOT, fixed).glob(f"**{rest}")] if rest else [*ROOT.glob(pattern)]
+        files = {path.resolve() for path in paths if path.is_file()}
+        assert files, f"pyproject.toml: include `{pattern}` must match a file"
+        found |= files
+    return {path.relative_to(ROOT) for path in found}
+
+
+def needed(crate: str, known: set[str]) -> set[str]:
+    """The crates of the repository that a crate needs to be compiled."""
+    manifest = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())
+    for name in manifest["dependencies"]:
+        if name.startswith("haltere-") and name not in known:
+            known |= needed(name, known | {name})
+    return known
+
+
+def test_every_entry_of_the_data_folder_leads_to_the_repository() -> None:
+    links = {path.name: path.resolve() for path in DATA.iterdir() if path.is_symlink()}
+    assert links and all(path == ROOT / name and path.exists() for name, path in links.items())
+    assert data.CHECKOUT and data.root() == ROOT
+
+
+def test_the_wheel_has_every_study_and_reference() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "papers", "validation", "kernel", "bpf"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.split()
+    if not listed:
+        pytest.skip("git lists no files: this is no checkout")
+    assert {Path(one) for one in listed} <= in_wheel()
+
+
+def test_the_wheel_has_the_sources_of_the_guest_program() -> None:
+    door = tomllib.loads((ROOT / "kernel/door/Cargo.toml").read_text())["dependencies"]
+    crates = needed("haltere-kernel", {"haltere-kernel"}) | {name for name in door if name.startswith("haltere-")}
+    assert "haltere-lab" not in crates
+    wanted = {path.relative_to(ROOT) for crate in crates for path in (ROOT / "crates" / crate / "src").rglob("*.rs")}
+    wanted |= {Path("crates", crate, "Cargo.toml") for crate in crates} | {Path("Cargo.toml"), Path("Cargo.lock")}
+    assert wanted <= in_wheel()
+
+
+def test_a_missing_folder_is_named() -> None:
+    with pytest.raises(FileNotFoundError, match="papers/nothing: folder must be"):
+        data.folder("papers/nothing")
+
+
+def test_validate_takes_the_references_of_the_package(tmp_path: Path) -> None:
+    done = haltere("validate", "--only", "^A_codel_F2$", "--seeds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "goodput" in done.stdout
+    refused = haltere("validate", "--page", "page.md", cwd=tmp_path)
+    assert refused.returncode == 2 and "DIR must be given" in refused.stderr
+
+
+def test_every_file_names_the_same_version() -> None:
+    assert not tool("release/versions.py").faults(ROOT, release=False)
+
+
+CITATION = "version: 1.2.0\ndate-released: 2026-11-23\n"
+CHANGELOG = "## [Unreleased]\n\n## [1.2.0] - 2026-11-23\n\n- A change.\n"
+
+
+@pytest.mark.parametrize(
+    ("citation", "changelog", "release", "fault"),
+    [
+        (CITATION, CHANGELOG, True, None),
+        (CITATION.replace("1.2.0", "1.1.0"), CHANGELOG, False, "CITATION.cff: version must be 1.2.0"),
+        (CITATION.replace("-23", "-22"), CHANGELOG, False, "date-released must be 2026-11-23"),
+        (CITATION, CHANGELOG.replace("1.2.0", "1.1.0"), False, "CHANGELOG.md: version must be 1.2.0"),
+        (CITATION, CHANGELOG.replace(" - 2026-11-23", ""), False, "must have a date"),
+        (
+            CITATION,
+            CHANGELOG.replace("[Unreleased]\n", "[Unreleased]\n\n- More.\n"),
+            True,
+            "[Unreleased] must be empty",
+        ),
+        (CITATION, CHANGELOG.replace("## [Unreleased]\n", ""), False, "must have a section [Unreleased]"),
+    ],
+)
+def test_versions_that_differ_are_named(
+    tmp_path: Path, citation: str, changelog: str, release: bool, fault: str | None
+) -> None:
+    (tmp_path / "kernel/door").mkdir(parents=True)
+    (tmp_path / "Cargo.toml").write_text('[workspace.package]\nversion = "1.2.0"\n')
+    (tmp_path / "kernel/door/Cargo.toml").write_text('[package]\nversion = "1.2.0"\n')
+    (tmp_path / "pyproject.toml").write_text('[project]\ndynamic = ["version"]\n')
+    (tmp_path / "CITATION.cff").write_text(citation)
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    found = tool("release/versions.py").faults(tmp_path, release=release)
+    assert (fault in found[0] if found else False) if fault else not found, found
+
+
+def test_the_paper_cites_what_its_bibliography_has() -> None:
+    paper = (ROOT / "docs/paper/paper.md").read_text()
+    entries = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/paper/paper.bib").read_text(), re.M))
+    assert set(re.findall(r"\[@(\w+)\]", paper)) == entries
+
+
+def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    for name in ("sphinx", "furo", "myst_parser"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is missing: pip install 'haltere[site]'")
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/site/build.py", tmp_path / "site"], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {str(path.relative_to(tmp_path / "site")) for path in (tmp_path / "site").rglob("*.html")}
+    assert {
+        "index.html",
+        "docs/index.html",
+        "docs/tutorial.html",
+        "docs/python-api.html",
+        "papers/rafle/README.html",
+    } <= pages
+    assert "Student-t interval" in (tmp_path / "site/docs/python-api.html").read_text()
+
+
+def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        '<a href="https://example.org">a link</a><script src="https://cdn.example.org/a.js"></script>'
+        '<link rel="stylesheet" href="//fonts.example.org/b.css"/>'
+    )
+    (tmp_path / "style.css").write_text('@import url("https://fonts.example.org/c.css");')
+    found = "\n".join(tool("site/build.py").foreign(tmp_path))
+    assert [name in found for name in ("a.js", "b.css", "c.css", "a link")] == [True, True, True, False]
