@@ -11,6 +11,7 @@ import html
 import itertools
 from collections.abc import Mapping, Sequence
 
+from .crossings import ordered
 from .network import Link, Node
 
 __all__ = ["columns", "draw"]
@@ -18,6 +19,8 @@ __all__ = ["columns", "draw"]
 _CHAR, _LINE, _ROW, _RIM = 6.1, 14.0, 74.0, 16.0
 # A label breaks into lines of about this many characters.
 _WRAP = 26
+# Turns in which a column is sorted, before its nodes only move.
+_SORTED = 16
 
 _STYLE = """
 .hl { fill: none; stroke: var(--strong, #8a929c); stroke-width: 1.6 } .hl.hb { stroke: var(--accent, #0062a3); stroke-width: 3 }
@@ -111,9 +114,11 @@ def _rows(column: dict[str, int], ways: Sequence[Sequence[str]], heights: dict[s
         stacks[at].append(name)
     y = {name: i * _ROW for stack in stacks for i, name in enumerate(stack)}
     for turn in range(24):
+        if turn == _SORTED:
+            stacks = ordered(stacks, beside)
         for stack in stacks if turn % 2 == 0 else stacks[::-1]:
             middle = {n: sum(y[o] for o in beside[n]) / len(beside[n]) if beside[n] else y[n] for n in stack}
-            if turn < 16:
+            if turn < _SORTED:
                 stack.sort(key=lambda n: middle[n])
             _spread(stack, middle, heights, y)
     top = min(y[n] - heights.get(n, 0) / 2 for n in y)
