@@ -14,6 +14,7 @@ import pytest
 
 from conftest import ROOT, haltere
 from haltere import data
+from haltere.kernels import build
 
 DATA = ROOT / "python" / "haltere" / "data"
 
@@ -77,6 +78,25 @@ def test_the_wheel_has_the_sources_of_the_guest_program() -> None:
 def test_a_missing_folder_is_named() -> None:
     with pytest.raises(FileNotFoundError, match="papers/nothing: folder must be"):
         data.folder("papers/nothing")
+
+
+def test_an_installed_package_builds_kernels_from_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "package"
+    for name in ("Cargo.toml", "Cargo.lock", "crates/one/src/lib.rs", "kernel/door/Cargo.toml", "bpf/loader.c"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(name)
+    monkeypatch.setattr(data, "CHECKOUT", False)
+    monkeypatch.setattr(data, "root", lambda: package)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    copy = build._ours()
+    assert copy.is_relative_to(tmp_path / "cache")
+    before = (copy / "bpf/loader.c").stat().st_mtime_ns
+    (package / "crates/one/src/lib.rs").rename(package / "crates/one/src/main.rs")
+    (package / "Cargo.toml").write_text("newer")
+    assert build._ours() == copy
+    assert [path.name for path in (copy / "crates/one/src").iterdir()] == ["main.rs"]
+    assert (copy / "Cargo.toml").read_text() == "newer"
+    assert (copy / "bpf/loader.c").stat().st_mtime_ns == before, "cargo would compile it again"
 
 
 def test_validate_takes_the_references_of_the_package(tmp_path: Path) -> None:
