@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +35,8 @@ def in_wheel() -> set[Path]:
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["maturin"]["include"]
     found: set[Path] = set()
     for pattern in patterns:
+        if isinstance(pattern, dict):
+            continue  # of the source distribution
         # A `**` follows no link, but what stands before it may be one.
         fixed, _, rest = pattern.partition("/**")
         paths = [*Path(ROOT, fixed).glob(f"**{rest}")] if rest else [*ROOT.glob(pattern)]
@@ -73,6 +77,24 @@ def test_the_wheel_has_the_sources_of_the_guest_program() -> None:
     wanted = {path.relative_to(ROOT) for crate in crates for path in (ROOT / "crates" / crate / "src").rglob("*.rs")}
     wanted |= {Path("crates", crate, "Cargo.toml") for crate in crates} | {Path("Cargo.toml"), Path("Cargo.lock")}
     assert wanted <= in_wheel()
+
+
+@pytest.mark.skipif(shutil.which("maturin", path=str(Path(sys.executable).parent)) is None, reason="maturin is missing")
+def test_the_source_distribution_has_what_the_extension_includes(tmp_path: Path) -> None:
+    maturin = Path(sys.executable).with_name("maturin")
+    done = subprocess.run([maturin, "sdist", "--out", tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tree,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    missing = [
+        f"{source.relative_to(tree)}: {name}"
+        for source in (tree / "crates").rglob("src/**/*.rs")
+        for name in re.findall(r"include_(?:str|bytes)!\(\s*\"([^\"]+)\"", source.read_text())
+        if not (source.parent / name).exists()
+    ]
+    assert not missing
+    assert (tree / "python/haltere/data/papers/aqm-lab/expected.toml").is_file()
 
 
 def test_a_missing_folder_is_named() -> None:

@@ -16,7 +16,7 @@ release: setup ## Wheel (manylinux2014, by Zig's linker), source distribution, s
 	@rm -rf "$(RELEASE)/dist"
 	$(BIN)/python -m pip install --quiet 'ziglang>=0.13'
 	PATH="$(abspath $(BIN)):$$PATH" maturin build --quiet --profile python --zig --compatibility manylinux2014 --out "$(RELEASE)/dist"
-	$(BIN)/maturin sdist --quiet --out "$(RELEASE)/dist"
+	$(BIN)/maturin sdist --out "$(RELEASE)/dist"
 	$(BIN)/python tools/release/try_wheel.py "$(RELEASE)"/dist/*.whl --fetch --compile
 	$(BIN)/python tools/site/build.py "$(RELEASE)/site" --rust
 	tar -C "$(RELEASE)" -czf "$(RELEASE)/dist/haltere-site.tar.gz" site
