@@ -52,8 +52,7 @@ def ordered(stacks: Sequence[Sequence[str]], beside: Mapping[str, Sequence[str]]
     0
     """
     best: Stacks = [list(stack) for stack in stacks]
-    least = crossings(best, beside)
-    if not least or sum(map(len, best)) > _MOST:
+    if sum(map(len, best)) > _MOST or not (least := crossings(best, beside)):
         return best
     sides = _Sides(best, beside)
     for start in (best, [stack[::-1] for stack in best[:1]] + best[1:]):
