@@ -10,14 +10,27 @@ from typing import Any, NoReturn
 from .. import _core
 from ..errors import InputError
 
-__all__ = ["MOST", "REQUESTS", "Refused", "experiment_of", "read", "refused", "setup_of", "speed_of"]
+__all__ = [
+    "MOST",
+    "REQUESTS",
+    "Refused",
+    "entry_of",
+    "experiment_of",
+    "read",
+    "refused",
+    "seconds_of",
+    "setup_of",
+    "speed_of",
+]
 
 #: What ``do`` may be, and the keys that go with it.
 REQUESTS: dict[str, frozenset[str]] = {
     "check": frozenset({"experiment", "setup"}),
     "start": frozenset({"setups", "speed", "seed"}),
     "change": frozenset({"experiment", "setup"}),
-    "join": frozenset({"traffic", "setup"}),
+    "join": frozenset({"traffic", "setup", "delay"}),
+    "leave": frozenset({"entry", "setup"}),
+    "outage": frozenset({"seconds", "setup"}),
     "speed": frozenset({"speed"}),
     "pause": frozenset(),
     "resume": frozenset(),
@@ -25,7 +38,7 @@ REQUESTS: dict[str, frozenset[str]] = {
     "export": frozenset({"experiment", "setup"}),
 }
 #: What a page can show and this machine can run live.
-MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000}
+MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000, "outage": 60, "state": 16}
 
 
 class Refused(Exception):
@@ -89,6 +102,25 @@ def speed_of(value: Any) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= MOST["speed"]:
         raise Refused(f"speed must be `max` or a number from 0.01 to {MOST['speed']}, got {_named(value)}")
+    return float(value)
+
+
+def entry_of(value: Any, experiment: Mapping[str, Any]) -> int:
+    """Which traffic entry a request means."""
+    count = len(experiment["traffic"])
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
+        raise Refused(f"entry must be a whole number from 0 to {count - 1}, got {_named(value)}")
+    return value
+
+
+def seconds_of(value: Any) -> float:
+    """How long an outage lasts.
+
+    >>> seconds_of(2)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= MOST["outage"]:
+        raise Refused(f"outage: seconds must be a number from 0.01 to {MOST['outage']}, got {_named(value)}")
     return float(value)
 
 
