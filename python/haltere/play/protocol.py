@@ -16,6 +16,7 @@ __all__ = [
     "Refused",
     "entry_of",
     "experiment_of",
+    "opened",
     "read",
     "refused",
     "seconds_of",
@@ -26,6 +27,7 @@ __all__ = [
 #: What ``do`` may be, and the keys that go with it.
 REQUESTS: dict[str, frozenset[str]] = {
     "check": frozenset({"experiment", "setup"}),
+    "open": frozenset({"setups"}),
     "start": frozenset({"setups", "speed", "seed"}),
     "change": frozenset({"experiment", "setup"}),
     "join": frozenset({"traffic", "setup", "delay"}),
@@ -137,6 +139,37 @@ def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
         return value, _core.Scenario.from_json(json.dumps(value))
     except InputError as error:
         raise refused(error) from None
+
+
+def opened(value: Any) -> dict[str, Any]:
+    """An experiment of a link. The page can only show those that it could have made: bulk flows, each entry with a pair of its own,
+    and a ping."""
+    experiment, _ = experiment_of(value)
+    dumbbell = experiment["topology"]["dumbbell"]
+    for key in ("access", "bottleneck"):
+        _is_table(dumbbell.get(key), f"topology.dumbbell.{key}")
+    _is_table(dumbbell["bottleneck"].get("queue"), "topology.dumbbell.bottleneck.queue")
+    seen: set[Any] = set()
+    for i, entry in enumerate(experiment["traffic"]):
+        _is_table(entry, f"traffic[{i}]")
+        if entry["kind"] not in ("bulk", "ping"):
+            rule = "kind must be `bulk` or `ping` in the playground"
+            raise Refused(f"traffic[{i}]: {rule}, got {_named(entry['kind'])}", f"traffic[{i}]")
+        pairs = entry.get("pairs")
+        if not isinstance(pairs, list) or len(pairs) != 1 or (entry["kind"] == "bulk" and pairs[0] in seen):
+            raise Refused(f"traffic[{i}]: pairs must be one pair of its own in the playground", f"traffic[{i}]")
+        if entry["kind"] == "bulk":
+            seen.add(pairs[0])
+        if isinstance(entry.get("congestion"), list):
+            raise Refused(f"traffic[{i}]: congestion must be one control in the playground, got a list", f"traffic[{i}]")
+    if seen != set(range(1, dumbbell["pairs"] + 1)):
+        raise Refused("traffic: pairs must be one for each `bulk` entry in the playground", "traffic")
+    return experiment
+
+
+def _is_table(value: Any, at: str) -> None:
+    if not isinstance(value, dict):
+        raise Refused(f"{at} must be a table in the playground, got {_named(value)}", at)
 
 
 def _within_bounds(value: Mapping[str, Any]) -> None:

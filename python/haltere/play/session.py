@@ -11,7 +11,7 @@ from typing import Any
 from .. import _core
 from ..errors import HaltereError
 from . import export
-from .protocol import MOST, Refused, entry_of, experiment_of, read, refused, seconds_of, setup_of, speed_of
+from .protocol import MOST, Refused, entry_of, experiment_of, opened, read, refused, seconds_of, setup_of, speed_of
 from .setup import Setup
 
 __all__ = ["Session"]
@@ -41,6 +41,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._requests: dict[str, Callable[..., Awaitable[None]]] = {
             "check": self._check,
+            "open": self._open,
             "start": self._start,
             "change": self._change,
             "join": self._join,
@@ -72,6 +73,16 @@ class Session:
             # Building the run finds what the schema cannot tell, such as a threshold above another.
             await asyncio.to_thread(_made, experiment, 1)
         await self._tell({"tell": "checked", "setup": index})
+
+    async def _open(self, setups: Any) -> None:
+        if not isinstance(setups, list) or not 1 <= len(setups) <= MOST["setups"]:
+            raise Refused(f"open: setups must be a list of 1 to {MOST['setups']} experiments")
+        written = []
+        for index, one in enumerate(setups):
+            with _of(index):
+                written.append(await asyncio.to_thread(opened, one))
+                await asyncio.to_thread(_made, one, 1)
+        await self._tell({"tell": "opened", "setups": written})
 
     async def _start(self, setups: Any, speed: Any, seed: Any) -> None:
         if not isinstance(setups, list) or not 1 <= len(setups) <= MOST["setups"]:
