@@ -25,10 +25,11 @@ class Course:
 
 
 def _walk(name: str, count: int, step_s: float, low: float, high: float, spread: float) -> list[tuple[float, float]]:
-    """A random walk between two factors; the same one each time."""
-    numbers, now, out = random.Random(name), 1.0, []
+    """A random walk between two factors, drawn back to their middle; the same one each time."""
+    numbers, middle, now, out = random.Random(name), (low + high) / 2, 1.0, []
     for i in range(count):
-        now = min(high, max(low, now * (1 + spread * (2 * numbers.random() - 1))))
+        now += 0.15 * (middle - now) + spread * (2 * numbers.random() - 1)
+        now = min(high, max(low, now))
         out.append((round(i * step_s, 3), round(now, 2)))
     return out
 
@@ -43,11 +44,11 @@ COURSES = (
     Course("halves", "Halves and doubles", "Half the rate for 10 s, then all of it for 10 s.", 20, [(0, 1), (10, 0.5)]),
     Course(
         "cellular", "Cellular", "A rate that wanders every half second between a tenth and one and a half times the rate, as in "
-        "a car. Made up, not measured.", 30, _walk("cellular", 60, 0.5, 0.1, 1.5, 0.45),
+        "a car. Made up, not measured.", 30, _walk("cellular", 60, 0.5, 0.1, 1.5, 0.5),
     ),
     Course(
         "wifi", "Wi-Fi", "A rate that changes every 100 ms between a third of the rate and all of it, as on a shared channel. "
-        "Made up, not measured.", 10, _walk("wifi", 100, 0.1, 0.3, 1.0, 0.5),
+        "Made up, not measured.", 10, _walk("wifi", 100, 0.1, 0.3, 1.0, 0.4),
     ),
     Course("satellite", "Satellite", "Every 15 s a hand-over: 100 ms without a link, then another rate.", 60, _satellite()),
     Course("tunnels", "Tunnels", "No link for 2 s in every 20 s.", 20, [(0, 1), (15, 0), (17, 1)]),

@@ -102,7 +102,7 @@ PRESETS = (
     Preset(
         "cellular", "A rate that changes", "A cellular link: CUBIC fills the queue whenever the rate falls (A), Copa follows the rate "
         "with less delay (B). The dashed line is the rate.",
-        [experiment(_tail("400p"), _flow(control), rate="20Mbit", delay="20ms") for control in ("cubic", "copa")], "cellular",
+        [experiment(_tail("200p"), _flow(control), rate="20Mbit", delay="20ms") for control in ("cubic", "copa")], "cellular",
     ),
     Preset(
         "many", "Sixty flows", "Sixty short-lived windows in one queue: the sawteeth add up to a straight line, and a small buffer is "

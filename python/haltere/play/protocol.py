@@ -161,7 +161,9 @@ def opened(value: Any) -> dict[str, Any]:
         if entry["kind"] == "bulk":
             seen.add(pairs[0])
         if isinstance(entry.get("congestion"), list):
-            raise Refused(f"traffic[{i}]: congestion must be one control in the playground, got a list", f"traffic[{i}]")
+            raise Refused(
+                f"traffic[{i}]: congestion must be one control in the playground, got a list", f"traffic[{i}]"
+            )
     if seen != set(range(1, dumbbell["pairs"] + 1)):
         raise Refused("traffic: pairs must be one for each `bulk` entry in the playground", "traffic")
     return experiment

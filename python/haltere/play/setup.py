@@ -73,7 +73,9 @@ class Setup:
         """The experiment in which the flows of that traffic entry stop now."""
         traffic = list(self.experiment["traffic"])
         if "stop" in traffic[entry]:
-            raise Refused(f"traffic[{entry}]: stop must be left out, got `{traffic[entry]['stop']}`", f"traffic[{entry}]")
+            raise Refused(
+                f"traffic[{entry}]: stop must be left out, got `{traffic[entry]['stop']}`", f"traffic[{entry}]"
+            )
         traffic[entry] = {**traffic[entry], "stop": f"{self._now():.3f}s"}
         return {**self.experiment, "traffic": traffic}
 
@@ -83,7 +85,9 @@ class Setup:
         bottleneck = dumbbell["bottleneck"]
         at = "topology.dumbbell.bottleneck.schedule"
         if "rate" not in bottleneck:
-            raise Refused("outage: rate of the bottleneck must be given, got nothing", "topology.dumbbell.bottleneck.rate")
+            raise Refused(
+                "outage: rate of the bottleneck must be given, got nothing", "topology.dumbbell.bottleneck.rate"
+            )
         if "schedule_repeat" in bottleneck:
             raise Refused("outage: the rate must be constant, got one that changes; choose a constant rate first", at)
         start = self._now()
@@ -121,7 +125,10 @@ class Setup:
         return {
             "now": self.live.now_s,
             "queues": both,
-            "flows": {**{name: flows[name] for name in ("t", "flow", "received", "delivered", "cwnd", "srtt_s")}, "vars": inner},
+            "flows": {
+                **{name: flows[name] for name in ("t", "flow", "received", "delivered", "cwnd", "srtt_s")},
+                "vars": inner,
+            },
             "pings": fresh["pings"],
             "state": {"queues": [_finite(self.live.queue_state(link)) for link in self.links], "flows": state},
         }

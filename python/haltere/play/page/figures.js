@@ -13,15 +13,15 @@ export function colour(control) {
 }
 
 export const FIGURES = [
-  { id: "queue", title: "Queue", least: 10, make: queue },
-  { id: "cwnd", title: "Congestion window", least: 20, make: (run, from) => ofFlows(run, from, "kB", (store, flow, i) => store.flows.cwnd[flow]?.[i] / 1e3) },
-  { id: "share", title: "Throughput", least: 1, make: throughput },
-  { id: "ping", title: "Round-trip time", least: 5, make: roundTrips },
-  { id: "queue_state", title: "Inside the discipline", least: 1, own: true, make: queueState },
-  { id: "flow_state", title: "Inside the controls", least: 1, own: true, make: flowState },
+  { id: "queue", title: "Queue", brief: "Queue", least: 10, make: queue },
+  { id: "cwnd", title: "Congestion window", brief: "Window", least: 20, make: (run, from) => ofFlows(run, from, "kB", (store, flow, i) => store.flows.cwnd[flow]?.[i] / 1e3) },
+  { id: "share", title: "Throughput", brief: "Throughput", least: 1, make: throughput },
+  { id: "ping", title: "Round-trip time", brief: "Round trips", least: 5, make: roundTrips },
+  { id: "queue_state", title: "Inside the discipline", brief: "Discipline", least: 1, own: true, make: queueState },
+  { id: "flow_state", title: "Inside the controls", brief: "Controls", least: 1, own: true, make: flowState },
 ];
 
-export const number = (x) => x == null ? "–" : Math.abs(x) >= 100 ? x.toFixed(0) : Math.abs(x) >= 10 ? x.toFixed(1) : +x.toFixed(2) === 0 && x !== 0 ? x.toPrecision(2) : String(+x.toFixed(2));
+export const number = (x) => x == null ? "–" : Math.abs(x) >= 100 ? x.toFixed(0) : Math.abs(x) >= 10 ? String(+x.toFixed(1)) : +x.toFixed(2) === 0 && x !== 0 ? x.toPrecision(2) : String(+x.toFixed(2));
 
 // --- flows and their names --------------------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ export function named(flows, written) {
 // Flows of one control get tints of its colour.
 function tint(base, place, count) {
   if (count < 2) return base;
-  const mix = Math.round(100 - 50 * place / (count - 1));
+  const mix = Math.round(100 - 42 * place / (count - 1));
   return `color-mix(in oklab, ${base} ${mix}%, ${css("--card")})`;
 }
 
@@ -95,9 +95,9 @@ function queue({ store, flows }, from) {
 
 // A line for each flow, or the mean of those that it stands for.
 function ofFlows({ store, flows }, from, unit, value) {
-  const a = first(store.flows.t, from), t = store.flows.t.slice(a);
-  return { t, unit, lines: lines(flows).map((line) => ({ ...line, values: t.map((_, i) => {
-    const values = line.of.map((flow) => value(store, flow, a + i)).filter((one) => one != null && Number.isFinite(one));
+  const a = first(store.flows.t, from), t = store.flows.t.slice(a), stops = new Map(flows.map((flow) => [flow.index, flow.stop ?? Infinity]));
+  return { t, unit, lines: lines(flows).map((line) => ({ ...line, values: t.map((at, i) => {
+    const values = line.of.map((flow) => at > stops.get(flow) + 0.5 ? null : value(store, flow, a + i)).filter((one) => one != null && Number.isFinite(one));
     return values.length ? values.reduce((x, y) => x + y) / values.length : null;
   }) })) };
 }
@@ -116,7 +116,7 @@ function throughput({ store, flows }, from) {
     out.push(...stack.reverse()); // the topmost first, so that the others are drawn over it
     const able = store.capacity(t, way);
     if ((mine.length || !way) && able.some((value) => value != null)) {
-      out.push({ name: way ? "rate ←" : "rate", colour: css("--soft"), dash: true, values: able, drawn: able.map((value) => value == null ? null : sign * value) });
+      out.push({ name: way ? "rate ←" : "rate", colour: css("--soft"), dash: true, step: true, values: able, drawn: able.map((value) => value == null ? null : sign * value) });
     }
   }
   return { t, unit: "Mbit/s", lines: out, mirrored: bothWays({ flows }) };

@@ -1,7 +1,7 @@
 // The flows of a set-up: a row for each traffic entry, which has a pair of hosts of its own.
 
 import { baseRtt, colour, controlOf, number } from "./figures.js";
-import { definition, element, field, parameters, variants } from "./form.js";
+import { definition, described, element, field, parameters, variants } from "./form.js";
 
 const WAYS = [["forward", "→", "Data from left to right"], ["backward", "←", "Data from right to left"], ["both", "⇄", "A flow in each direction"]];
 // Fields of an entry that are shown with the parameters of its control. The schema has their meaning.
@@ -48,7 +48,7 @@ function row(setup, entry, index, rows) {
   const rtt = baseRtt(setup.written, entry.pairs[0]);
   const note = entry.stop != null && setup.running ? `${setup.live.left.has(index) ? "left" : "leave"} at ${entry.stop}` : rtt == null ? "" : `round trip ${number(rtt * 1e3)} ms without queues`;
   return element("div", { class: setup.live.left.has(index) ? "flow left" : "flow" }, line, ...below, element("p", { class: "note" }, note),
-    setup.fold(`flow${index}`, `Delay, times and parameters of ${control}`, element("p", { class: "about" }, kinds.get(control).description ?? ""),
+    setup.fold(`flow${index}`, `Delay, times and parameters of ${control}`, ...described(kinds.get(control).description),
       element("div", { class: "fields" }, delayField(setup, entry), ...times(setup, entry, path), ...inner(setup, entry, kinds.get(control), path))));
 }
 

@@ -88,7 +88,7 @@ const hear = {
     const index = setup ?? state.shown, one = state.setups[index];
     state.wrong[index] = true;
     tabs();
-    if (!one?.complain(at, text)) notice(text, true);
+    if (!one?.complain(at, text)) notice(text, true, "refused");
   },
   ended({ why, text }) {
     setRunning(false);
@@ -208,7 +208,7 @@ function step(by) {
 function forgive(index) {
   state.setups[index]?.forgive();
   state.wrong[index] = false;
-  if (!state.wrong.some(Boolean)) notice("");
+  if (!state.wrong.some(Boolean) && $("notice").dataset.kind === "refused") notice("");
   tabs();
 }
 
@@ -263,7 +263,7 @@ function draw() {
   columns.forEach((column) => {
     column.charts.draw();
     const here = column.run?.flows.filter(({ stop }) => stop == null || stop > column.store.now).map((flow) => flow.index);
-    drawTiles(column.tiles, column.store?.summary(here), state.comparing ? "AB"[column.index] : "");
+    drawTiles(column.tiles, column.store?.summary(here));
   });
   clock(now);
 }
@@ -277,8 +277,10 @@ function clock(now) {
   $("clock").replaceChildren(...(columns.some((column) => column.store) ? [element("b", {}, `${now.toFixed(1)} s`), ...(pacing ? [pacing] : [])] : []));
 }
 
-function notice(text, bad = false) {
+// `kind`: "refused" goes when what was refused has been put right; others go with the next.
+function notice(text, bad = false, kind = "") {
   Object.assign($("notice"), { textContent: text, hidden: !text, className: bad ? "bad" : "" });
+  $("notice").dataset.kind = kind;
 }
 
 function about(preset) {
@@ -389,14 +391,14 @@ choose($("speed"), "speed", (value) => {
   if (state.running) say({ do: "speed", speed: state.speed });
   refresh();
 });
-$("shown").replaceChildren(...FIGURES.map(({ id, title }) => element("button", {
-  type: "button", "aria-pressed": "true", onclick: (event) => {
+$("shown").replaceChildren(...FIGURES.map(({ id, title, brief }) => element("button", {
+  type: "button", "aria-pressed": "true", title, onclick: (event) => {
     const on = event.target.getAttribute("aria-pressed") !== "true";
     event.target.setAttribute("aria-pressed", String(on));
     view.shown[on ? "add" : "delete"](id);
     refresh();
   },
-}, title)));
+}, brief)));
 
 $("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark", true);
 const dark = matchMedia("(prefers-color-scheme: dark)");

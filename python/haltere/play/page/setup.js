@@ -4,7 +4,7 @@ import { bits } from "./data.js";
 import * as courses from "./courses.js";
 import { controlOf } from "./figures.js";
 import * as flows from "./flows.js";
-import { complain, definition, element, field, forgive, parameters, variants } from "./form.js";
+import { complain, definition, described, element, field, forgive, parameters, variants } from "./form.js";
 
 const LINK = "topology.dumbbell.bottleneck", ACCESS = "topology.dumbbell.access";
 
@@ -128,7 +128,7 @@ export class Setup {
     }, ...[...kinds.keys()].map((kind) => element("option", { value: kind, selected: kind === this.queue.kind }, kind)));
     return element("section", { class: "card" }, element("h2", {}, "Queue discipline"),
       element("div", { class: "field wide", "data-path": path }, select, element("div", { class: "error" })),
-      element("p", { class: "about" }, table.description ?? ""),
+      ...described(table.description),
       shown.length ? element("div", { class: "fields" }, ...shown) : null,
       more.length ? this.fold("queue", `${more.length} more parameter${more.length > 1 ? "s" : ""}`, element("div", { class: "fields" }, ...more)) : null);
   }

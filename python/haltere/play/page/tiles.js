@@ -2,7 +2,7 @@
 
 import { element } from "./form.js";
 
-const fixed = (digits, unit, scale = 1) => (value) => value == null ? ["–"] : [(value * scale).toFixed(digits), unit];
+const fixed = (digits, unit, scale = 1) => (value) => value == null ? ["–"] : [(value * scale).toFixed(value * scale >= 100 ? 0 : digits), unit];
 const whole = (value) => value == null ? ["–"] : [value >= 1e5 ? `${(value / 1e3).toFixed(0)}k` : String(value)];
 const TILES = [
   ["used", "Used", fixed(0, "%", 100), "Of what the bottleneck could carry from left to right, over the last two seconds"],
@@ -13,11 +13,10 @@ const TILES = [
   ["marked", "Marked", whole, "Packets marked CE since the start"],
 ];
 
-// `name`: what the set-up is called if there are two.
-export function drawTiles(root, summary, name) {
+export function drawTiles(root, summary) {
   const cells = TILES.map(([id, title, say, about]) => {
     const [value, unit] = say(summary?.[id]);
     return element("div", { class: "tile", "data-tile": id, title: about }, element("span", {}, title), element("b", {}, value, unit ? element("small", {}, ` ${unit}`) : null));
   });
-  root.replaceChildren(...(name ? [element("div", { class: "tile name" }, name)] : []), ...cells);
+  root.replaceChildren(...cells);
 }
