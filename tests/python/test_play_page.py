@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import command
+from browsing import page_of, served_at, until, wait
 from haltere import Scenario
 
 
 @pytest.fixture
-def browser_page() -> Iterator[Any]:
-    """A page of headless Chromium. In CI its absence is a failure, elsewhere the test is skipped."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if chromium is None or sync_playwright is None:
-        missing = "Chromium" if chromium is None else "playwright"
-        assert not os.environ.get("CI"), f"{missing} must be installed in CI"
-        pytest.skip(f"{missing} is not installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        try:
-            yield browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
-        finally:
-            browser.close()
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
-    """`haltere play` in a process of its own: its address."""
-    process = subprocess.Popen(
-        command("play", "--no-browser"), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait(10)
+def page(tmp_path: Path) -> Iterator[Any]:
+    """The page of a server of its own."""
+    with served_at(tmp_path) as address, page_of(address) as page:
+        yield page
 
 
 #: Mean of the queue over the last seconds, as the page holds it.
@@ -58,25 +28,7 @@ PIXELS = """(id) => { const canvas = document.querySelector(`[data-chart=${id}] 
   let sum = 0; for (let i = 3; i < data.length; i += 4) sum += data[i] > 0; return sum; }"""
 
 
-def wait(page: Any, expression: str) -> None:
-    """Waits until the page says that it is so. (Playwright's own way needs an eval, which the page forbids.)"""
-    for _ in range(1200):
-        if page.evaluate(f"Boolean({expression})"):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"for a minute the page did not say that {expression}")
-
-
-def until(page: Any, seconds: float) -> None:
-    """Waits until so much has been simulated."""
-    wait(page, f"playground.stores()[0]?.now >= {seconds}")
-
-
-def test_choose_run_change_the_discipline_and_see_the_queue_fall(browser_page: Any, served: str) -> None:
-    page, errors = browser_page, []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(served)
+def test_choose_run_change_the_discipline_and_see_the_queue_fall(page: Any) -> None:
     # Choose: a rate, a wrong one first.
     rate = page.locator("[data-path='topology.dumbbell.bottleneck.rate']")
     rate.locator("input").fill("20 Mbps")
@@ -97,7 +49,7 @@ def test_choose_run_change_the_discipline_and_see_the_queue_fall(browser_page: A
     assert page.evaluate("playground.stores()[0].now") > first
     high = page.evaluate(MEAN, 10)
     # Change the discipline while it runs.
-    page.get_by_label("Queue discipline").select_option("codel")
+    page.get_by_label("Queue discipline", exact=True).select_option("codel")
     changed = page.evaluate("playground.stores()[0].now")
     until(page, changed + 25)
     low = page.evaluate(MEAN, 10)
@@ -119,14 +71,11 @@ def test_choose_run_change_the_discipline_and_see_the_queue_fall(browser_page: A
     assert [one.get("congestion") for one in scenario.to_dict()["traffic"]][1:] != []
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Run", exact=True).wait_for()
-    assert errors == []
 
 
-def test_two_setups_side_by_side(browser_page: Any, served: str) -> None:
-    page = browser_page
-    page.goto(served)
+def test_two_setups_side_by_side(page: Any) -> None:
     page.get_by_role("button", name="Compare").click()
-    assert page.get_by_label("Queue discipline").input_value() == "fq_codel"
+    assert page.get_by_label("Queue discipline", exact=True).input_value() == "fq_codel"
     page.get_by_role("radio", name="20×").click()
     page.get_by_role("button", name="Run", exact=True).click()
     until(page, 15)
