@@ -128,7 +128,7 @@ export class Charts {
       },
       scales: { x: { time: false, range: () => this.view.x }, y: { range: () => (kind.own ? one.y : this.view.y[kind.id]) ?? [0, kind.least] } },
       axes: [
-        { ...axis, size: 22, gap: 2, values: (_, ticks) => ticks.map((t) => `${+t.toFixed(3)} s`) },
+        { ...axis, size: 25, gap: 5, values: (_, ticks) => ticks.map((t) => `${+t.toFixed(3)} s`) },
         { ...axis, size: names ? 66 : 44, gap: 4, splits: names ? () => names.map((_, i) => i) : undefined, values: (_, ticks) => ticks.map((v) => names ? names[v] : number(Math.abs(v) * (figure.mirrored ? 1 : Math.sign(v) || 1))) },
       ],
       hooks: {
