@@ -74,10 +74,10 @@ export class Setup {
         }),
         this.drawCourse(course)),
       this.running ? this.drawOutage(course) : null,
-      this.fold("link", "Loss, jitter, the way back, access links", element("div", { class: "fields" },
+      this.fold("link", "Loss, jitter, reverse rate, access links", element("div", { class: "fields" },
         this.of(table, LINK, link, "loss"), this.of(table, LINK, link, "jitter"),
         this.of(reverse, `${LINK}.reverse`, link, "rate", {
-          label: "rate back", after: () => { if (!reverse().rate) { delete reverse().schedule; delete reverse().schedule_repeat; } tidy(); keepCourse(); },
+          label: "reverse rate", after: () => { if (!reverse().rate) { delete reverse().schedule; delete reverse().schedule_repeat; } tidy(); keepCourse(); },
         }),
         this.of(access, ACCESS, link, "rate", { label: "access rate" }),
         this.of(access, ACCESS, link, "delay", {
