@@ -45,7 +45,7 @@ export class Charts {
     const button = (text, about, act) => element("button", { class: "tool", type: "button", title: about, "aria-label": about, onclick: act }, text);
     one.unit = element("small", {});
     one.read = element("div", { class: "read" });
-    one.at = element("output", {});
+    one.at = element("span", { class: "at" });
     one.place = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": `${kind.title}: no data yet`, onkeydown: (event) => this.key(one, event), onblur: () => this.leave(one) });
     one.select = kind.own ? element("select", { class: "variable", "aria-label": `${kind.title}: variable`, hidden: "", onchange: (event) => { this.run.chosen[kind.id] = event.target.value; this.draw(); } }) : null;
     one.box = element("article", { class: "chart", "data-chart": kind.id, "aria-label": kind.title },

@@ -312,8 +312,9 @@ async function open(text) {
 
 function closed(text) {
   state.opening = null;
-  if ($("sharing").open) $("link-error").textContent = text;
-  else notice(text, true);
+  const said = text.startsWith("link: ") ? text : `link: ${text}`;
+  if ($("sharing").open) $("link-error").textContent = said;
+  else notice(said, true);
 }
 
 $("share").onclick = async () => {
