@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection
 
 from haltere import Scenario, _core, catalogue
 from haltere.play import courses, presets
-from haltere.play.protocol import MOST, Refused, opened
+from haltere.play.protocol import MOST, Refused, experiment_of, opened
 from haltere.play.server import Playground
 from haltere.play.setup import Setup
 from playing import EXPERIMENT, core, hear, say, start, talk, with_bottleneck
@@ -87,6 +87,19 @@ def test_nothing_passes_during_an_outage_in_either_direction() -> None:
 
 def _read(experiment: dict[str, Any]) -> tuple[dict[str, Any], _core.Scenario]:
     return experiment, core(experiment)
+
+
+def test_an_outage_comes_after_steps_in_any_unit() -> None:
+    setup, _ = ran(with_bottleneck(schedule=[{"at": "1500ms", "rate": "10Mbit"}]), 1)
+    with pytest.raises(Refused, match="the last one must be over, got one until 1500ms"):
+        setup.with_outage(1)
+    setup.live.advance(1)
+    assert len(setup.with_outage(1)["topology"]["dumbbell"]["bottleneck"]["schedule"]) == 3
+
+
+def test_a_kind_may_stand_for_its_table() -> None:
+    setup = Setup(*experiment_of({**EXPERIMENT, "traffic": ["ping", "bulk"]}), 1)
+    assert [flow["entry"] for flow in setup.flows()] == [0, 1]
 
 
 def test_an_outage_needs_a_constant_rate_and_an_end() -> None:

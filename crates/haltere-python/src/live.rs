@@ -65,15 +65,15 @@ impl Live {
         let control = progress.map_or_else(RunControl::default, Progress::control);
         py.detach(|| self.with(|sim| sim.advance(sim.now() + Dur::from_secs_f64(seconds), &control)))
     }
-    /// The samples taken since the last call, as columns: of `queues`, `flows` and `pings`.
-    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// The samples taken since the last call, as columns: of `queues`, `flows` and `pings`. Those of the flows in `inner` have their
+    /// inner values.
+    #[pyo3(signature = (inner = Vec::new()))]
+    fn samples<'py>(&self, py: Python<'py>, inner: Vec<u32>) -> PyResult<Bound<'py, PyDict>> {
         let mut held = self.lock();
-        let sim = held.as_mut().ok_or_else(finished)?;
-        let plan = sim.plan().clone();
-        let Fresh { queues, flows, pings } = sim.fresh();
+        let Fresh { plan, queues, flows, pings } = held.as_mut().ok_or_else(finished)?.fresh();
         let out = PyDict::new(py);
-        out.set_item("queues", columns_of_queues(py, queues, &plan)?)?;
-        out.set_item("flows", columns_of_flows(py, flows)?)?;
+        out.set_item("queues", columns_of_queues(py, queues, plan)?)?;
+        out.set_item("flows", columns_of_flows(py, flows, &inner)?)?;
         out.set_item("pings", columns_of_pings(py, pings)?)?;
         Ok(out)
     }
@@ -187,7 +187,7 @@ fn columns_of_queues<'py>(py: Python<'py>, rows: &[QueueSample], plan: &Plan) ->
     Ok(out)
 }
 
-fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample]) -> PyResult<Bound<'py, PyDict>> {
+fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample], inner: &[u32]) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
     out.set_item("flow", column(py, rows, |s| s.flow)?)?;
@@ -197,12 +197,13 @@ fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample]) -> PyResult<Bound
     out.set_item("delivered", column(py, rows, |s| s.sender.delivered * s.sender.mss.as_u64())?)?;
     out.set_item("srtt_s", column(py, rows, |s| s.sender.srtt.as_secs_f64())?)?;
     out.set_item("retransmissions", column(py, rows, |s| s.sender.retransmissions)?)?;
-    let inner = |s: &FlowSample| {
+    let values = |s: &FlowSample| {
         let mut all: Vec<_> = sender(&s.sender).into_iter().map(|(name, _, value)| (name, value)).collect();
         all.extend_from_slice(&s.control);
         vars(py, &all)
     };
-    out.set_item("vars", rows.iter().map(inner).collect::<PyResult<Vec<_>>>()?)?;
+    let values = rows.iter().map(|s| inner.contains(&s.flow).then(|| values(s)).transpose());
+    out.set_item("vars", values.collect::<PyResult<Vec<_>>>()?)?;
     Ok(out)
 }
 

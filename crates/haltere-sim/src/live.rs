@@ -27,8 +27,10 @@ pub struct Live {
 }
 
 /// Samples that were not read before, each kind in order of time.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Fresh<'a> {
+    /// The plan after the last change.
+    pub plan: &'a Plan,
     /// Of watched queues.
     pub queues: &'a [QueueSample],
     /// Of flows.
@@ -57,10 +59,11 @@ impl Live {
     }
     /// The samples taken since the last call.
     pub fn fresh(&mut self) -> Fresh<'_> {
-        let record = &self.network.fabric.record;
-        let [queues, flows, pings] = self.read;
+        let Network { plan, fabric, .. } = &self.network;
+        let (record, [queues, flows, pings]) = (&fabric.record, self.read);
         self.read = [record.queue_series.len(), record.flow_series.len(), record.pings.len()];
         Fresh {
+            plan,
             queues: &record.queue_series[queues..],
             flows: &record.flow_series[flows..],
             pings: &record.pings[pings..],

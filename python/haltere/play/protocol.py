@@ -136,9 +136,11 @@ def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
     except RecursionError:
         raise Refused("experiment must be nested less deeply") from None
     try:
-        return value, _core.Scenario.from_json(json.dumps(value))
+        scenario = _core.Scenario.from_json(json.dumps(value))
     except InputError as error:
         raise refused(error) from None
+    # A kind may stand for its table.
+    return {**value, "traffic": [{"kind": one} if isinstance(one, str) else one for one in value["traffic"]]}, scenario
 
 
 def opened(value: Any) -> dict[str, Any]:
@@ -151,7 +153,6 @@ def opened(value: Any) -> dict[str, Any]:
     _is_table(dumbbell["bottleneck"].get("queue"), "topology.dumbbell.bottleneck.queue")
     seen: set[Any] = set()
     for i, entry in enumerate(experiment["traffic"]):
-        _is_table(entry, f"traffic[{i}]")
         if entry["kind"] not in ("bulk", "ping"):
             rule = "kind must be `bulk` or `ping` in the playground"
             raise Refused(f"traffic[{i}]: {rule}, got {_named(entry['kind'])}", f"traffic[{i}]")

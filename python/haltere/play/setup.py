@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .. import _core
@@ -29,6 +29,7 @@ class Setup:
         self.changes: list[tuple[float, str]] = []
         links = self.live.links
         self.links = [links.index(name) for name in DIRECTIONS]
+        self._shown = self._first_flows()
 
     @property
     def done(self) -> bool:
@@ -44,6 +45,7 @@ class Setup:
         what = export.changed_keys(self.experiment, experiment)
         self.experiment, self.end = experiment, scenario.duration_s
         self.changes += [(self.live.now_s, one) for one in what]
+        self._shown = self._first_flows()
         return what
 
     def _now(self) -> float:
@@ -111,7 +113,8 @@ class Setup:
 
     def samples(self) -> dict[str, Any]:
         """What was sampled since the last call, of the bottleneck's queues, the flows and the pings, and the inner state now."""
-        fresh = self.live.samples()
+        shown = self._shown
+        fresh = self.live.samples(shown)
         queues, flows = fresh["queues"], fresh["flows"]
         names = ("t", "packets", "bytes", "dropped", "marked", "sent_bytes", "capacity")
         both = []
@@ -119,8 +122,7 @@ class Setup:
             mine = [i for i, other in enumerate(queues["link"]) if other == link]
             inner = _columns([queues["vars"][i] for i in mine])
             both.append({**{name: [queues[name][i] for i in mine] for name in names}, "vars": inner})
-        shown = set(self._shown(flows["flow"]))
-        inner = _columns([row if flow in shown else {} for flow, row in zip(flows["flow"], flows["vars"], strict=True)])
+        inner = _columns([row or {} for row in flows["vars"]])
         state = {flow: _finite(self.live.flow_state(flow)) for flow in shown}
         return {
             "now": self.live.now_s,
@@ -133,16 +135,17 @@ class Setup:
             "state": {"queues": [_finite(self.live.queue_state(link)) for link in self.links], "flows": state},
         }
 
-    @staticmethod
-    def _shown(flows: Iterable[int]) -> list[int]:
-        """The flows whose inner state is sent: the first ones."""
-        return sorted(set(flows))[: MOST["state"]]
+    def _first_flows(self) -> list[int]:
+        """The flows whose inner state is sent: the first that are TCP."""
+        traffic = self.experiment["traffic"]
+        tcp = [index for index, flow in enumerate(self.flows()) if traffic[flow["entry"]]["kind"] == "bulk"]
+        return tcp[: MOST["state"]]
 
 
 def _interrupted(link: Mapping[str, Any], start: float, seconds: float, at: str) -> list[dict[str, Any]]:
     """The schedule of a link of constant rate with one more outage."""
     steps = list(link.get("schedule", ()))
-    if steps and float(steps[-1]["at"].removesuffix("s")) >= start:
+    if steps and _core.parse_quantity("duration", steps[-1]["at"]) >= start:
         raise Refused(f"outage: the last one must be over, got one until {steps[-1]['at']}", at)
     return [*steps, {"at": f"{start:.3f}s", "rate": "0bit"}, {"at": f"{start + seconds:.3f}s", "rate": link["rate"]}]
 
