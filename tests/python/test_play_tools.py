@@ -264,6 +264,15 @@ def test_inner_state_is_drawn_by_name_and_unit(page: Any) -> None:
     )
 
 
+def test_a_state_has_the_name_that_its_unit_gives(page: Any) -> None:
+    spoken = "(value) => import('/page/figures.js').then(({ spoken }) => spoken(value))"
+    said = [
+        page.evaluate(spoken, value)
+        for value in (["state", "startup|drain", 1], ["bw", "bit/s", 2.5e7], ["rto", "s", 0.2])
+    ]
+    assert said == ["drain", "25 Mbit/s", "200 ms"]
+
+
 def test_undo_and_redo_with_the_mouse_and_with_keys(page: Any) -> None:
     undo, redo = page.get_by_role("button", name="Undo"), page.get_by_role("button", name="Redo")
     assert undo.is_disabled() and redo.is_disabled()
@@ -319,6 +328,16 @@ def test_the_address_has_the_set_up_and_gives_it_back(page: Any, address: str, t
     finally:
         process.terminate()
         process.wait(10)
+
+
+def test_the_address_keeps_the_last_set_up_that_was_accepted(page: Any) -> None:
+    fill(page, f"{BOTTLENECK}.rate", "33Mbit")
+    page.wait_for_timeout(300)
+    fill(page, f"{BOTTLENECK}.rate", "fast")
+    wait(page, "document.querySelector('.error:not(:empty)')")
+    page.reload()
+    wait(page, "window.playground?.state.setups.length && !document.getElementById('notice').hidden")
+    assert bottleneck(page)["rate"] == "33Mbit" and notice(page) == "The set-up of the link is here."
 
 
 @pytest.mark.parametrize(

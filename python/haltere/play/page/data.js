@@ -13,7 +13,7 @@ export function first(times, at) {
 }
 
 const RATES = { bit: 1, kbit: 1e3, Mbit: 1e6, Gbit: 1e9, Tbit: 1e12 };
-const SPANS = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, m: 60, min: 60, h: 3600 };
+const SPANS = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 };
 const read = (text, units, after) => {
   const found = new RegExp(`^\\s*([0-9]*\\.?[0-9]+)\\s*(${Object.keys(units).join("|")})${after}\\s*$`).exec(text ?? "");
   return found ? Number(found[1]) * units[found[2]] : null;

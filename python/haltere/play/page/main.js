@@ -34,7 +34,7 @@ const hear = {
     $("run").disabled = $("export").disabled = false;
     open(location.hash);
   },
-  checked({ setup }) { forgive(setup); },
+  checked({ setup }) { forgive(setup); keep(); },
   opened({ setups }) {
     state.opening = null;
     $("sharing").close();
@@ -52,6 +52,7 @@ const hear = {
     [view.y, pace] = [{}, []];
     setRunning(true);
     edited();
+    keep();
     if (Array.isArray(span.value)) span.reset();
     part("figures");
     notice("");
@@ -64,6 +65,7 @@ const hear = {
   },
   changed({ setup, at, what, flows }) {
     forgive(setup);
+    keep();
     draws(columns[setup], setup, flows);
     if (what.length) mark(setup, at, what.map(short).filter(Boolean).join(", "));
   },
@@ -113,6 +115,7 @@ function adopt({ setup, experiment, flows }, note) {
   one.adopt(experiment);
   draws(column, setup, flows);
   edited();
+  keep();
   return { one, column };
 }
 
@@ -173,12 +176,17 @@ function compare(comparing, shown) {
   layout();
 }
 
-// An edit is finished: it can be undone, and the address has it.
+// An edit is finished: it can be undone.
 const snapshot = () => structuredClone({ comparing: state.comparing, setups: state.setups.map((one) => one.written) });
-async function edited() {
+function edited() {
   past.push(snapshot());
   steps();
   for (const column of columns) column.name.textContent = name(column.index);
+}
+
+// The program has accepted the set-ups: the address has them.
+async function keep() {
+  if (state.wrong.some(Boolean)) return;
   const hash = await encode(current().map((one) => one.written));
   window.history.replaceState(null, "", `#${hash}`);
 }
@@ -373,6 +381,7 @@ $("compare").onclick = () => {
   }
   compare(comparing, comparing ? 1 : 0);
   edited();
+  keep();
 };
 $("export").onclick = () => current().forEach(({ written }, i) => say({ do: "export", setup: i, experiment: written }));
 $("undo").onclick = () => step(-1);
