@@ -136,7 +136,7 @@ class Live:
     def advance(self, seconds: float, progress: Progress | None = None) -> None:
         """Goes on by so many seconds of virtual time, at most to the end. Other threads go on meanwhile."""
 
-    def samples(self, inner: Sequence[int] = ()) -> dict[str, dict[str, list[Any]]]:
+    def samples(self, inner: Sequence[int] = ...) -> dict[str, dict[str, list[Any]]]:
         """The samples taken since the last call, as columns: of ``queues``, ``flows`` and ``pings``. Those of the flows in ``inner``
         have their inner values."""
 

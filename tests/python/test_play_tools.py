@@ -50,6 +50,14 @@ def notice(page: Any) -> str:
     return said
 
 
+def shared(page: Any) -> str:
+    """Opens Share: its link."""
+    page.get_by_role("button", name="Share").click()
+    wait(page, "document.getElementById('sharing').open")
+    link: str = page.get_by_label("Link to this set-up").input_value()
+    return link
+
+
 def field(page: Any, path: str) -> Any:
     return page.locator(f"[data-path='{path}'] input")
 
@@ -251,7 +259,10 @@ def test_inner_state_is_drawn_by_name_and_unit(page: Any) -> None:
     assert {"drop_prob", "qdelay"} <= set(variable.locator("option").all_inner_texts())
     variable.select_option("qdelay")
     wait(page, "document.querySelector('[data-chart=queue_state] small').textContent === 'ms'")
-    assert "drop_prob" in page.locator("[data-chart=queue_state] .read").inner_text(), "the others are read, too"
+    for _ in range(2):  # now, and where the pointer is
+        page.wait_for_timeout(200)
+        assert re.search(r"drop_prob 0\.?\d*", page.locator("[data-chart=queue_state] .also").text_content())
+        page.locator("[data-chart=queue_state] .plot").hover()
     of_controls = page.get_by_label("Inside the controls: variable")
     assert {"ssthresh", "srtt", "bw", "w_max"} <= set(of_controls.locator("option").all_inner_texts())
     of_controls.select_option("pacing_gain")
@@ -307,8 +318,7 @@ def test_undo_and_redo_with_the_mouse_and_with_keys(page: Any) -> None:
 def test_the_address_has_the_set_up_and_gives_it_back(page: Any, address: str, tmp_path: Path) -> None:
     page.get_by_label("Preset").select_option("rtt_fairness")
     fill(page, f"{BOTTLENECK}.rate", "33Mbit")
-    page.get_by_role("button", name="Share").click()
-    link = page.get_by_label("Link to this set-up").input_value()
+    link = shared(page)
     assert link.startswith(address.split("?")[0] + "#setup=") and "token" not in link
     packed = link.split("#setup=")[1]
     inside = json.loads(zlib.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), wbits=-15))
@@ -349,8 +359,7 @@ def test_the_address_keeps_the_last_set_up_that_was_accepted(page: Any) -> None:
     ],
 )
 def test_a_damaged_link_is_refused_and_changes_nothing(page: Any, damage: Any, words: str) -> None:
-    page.get_by_role("button", name="Share").click()
-    link = page.get_by_label("Link to this set-up").input_value()
+    link = shared(page)
     before = written(page)
     page.get_by_label("Link to open").fill(damage(link))
     page.get_by_role("button", name="Open").click()

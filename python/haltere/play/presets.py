@@ -105,8 +105,8 @@ PRESETS = (
         [experiment(_tail("200p"), _flow(control), rate="20Mbit", delay="20ms") for control in ("cubic", "copa")], "cellular",
     ),
     Preset(
-        "many", "Sixty flows", "Sixty short-lived windows in one queue: the sawteeth add up to a straight line, and a small buffer is "
-        "enough.", [experiment(_tail("0.3bdp"), _flow("reno", 60), delay="20ms")],
+        "many", "Sixty flows", "Their sawteeth add up to an almost straight line: a third of a bandwidth-delay product of buffer "
+        "is enough.", [experiment(_tail("0.3bdp"), _flow("reno", 60), delay="20ms")],
     ),
 )  # fmt: skip
 

@@ -197,7 +197,7 @@ export class Charts {
       return `${line.name} ${text}`;
     });
     const also = one.read.querySelector(".also");
-    if (also) also.textContent = pointed == null ? (figure.also ?? []).map((value) => `${value[0]} ${spoken(value)}`).join(" · ") : "";
+    if (also) also.textContent = (figure.also ?? []).map(({ name, unit, values }) => `${name} ${spoken([name, unit, values[index] ?? null])}`).join(" · ");
     one.place.setAttribute("aria-label", figure.empty || `${one.kind.title}${figure.unit ? `, ${figure.unit}` : ""}${at == null ? ": no data yet" : ` at ${at.toFixed(2)} s: ${said.join(", ")}`}`);
   }
 

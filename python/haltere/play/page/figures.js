@@ -64,8 +64,8 @@ function tint(base, place, count) {
 }
 
 // The lines: one a flow, or one a control and direction if there are many. Each: name, colour, and the flows that it stands for.
-export function lines(flows) {
-  if (flows.length <= SINGLE) {
+export function lines(flows, single = flows.length <= SINGLE) {
+  if (single) {
     return flows.map((flow) => {
       const alike = flows.filter((other) => other.control === flow.control);
       return { name: flow.name, control: flow.control, backward: flow.backward, colour: tint(colour(flow.control), alike.indexOf(flow), alike.length), of: [flow.index] };
@@ -94,9 +94,9 @@ function queue({ store, flows }, from) {
 }
 
 // A line for each flow, or the mean of those that it stands for.
-function ofFlows({ store, flows }, from, unit, value) {
+function ofFlows({ store, flows, single }, from, unit, value) {
   const a = first(store.flows.t, from), t = store.flows.t.slice(a), stops = new Map(flows.map((flow) => [flow.index, flow.stop ?? Infinity]));
-  return { t, unit, lines: lines(flows).map((line) => ({ ...line, values: t.map((at, i) => {
+  return { t, unit, lines: lines(flows, single).map((line) => ({ ...line, values: t.map((at, i) => {
     const values = line.of.map((flow) => at > stops.get(flow) + 0.5 ? null : value(store, flow, a + i)).filter((one) => one != null && Number.isFinite(one));
     return values.length ? values.reduce((x, y) => x + y) / values.length : null;
   }) })) };
@@ -174,14 +174,14 @@ function queueState(run, from) {
   return { t: store.queue.t.slice(a), unit: shown, states: states(unit), lines: ways.map((i) => ({
     name: ways.length > 1 ? `${name} ${WAYS[i]}` : name, colour: css(i ? "--back" : "--queue"), step: Boolean(states(unit)),
     values: store.queue.t.slice(a).map((_, j) => { const value = store.queues[i].vars[name]?.[a + j]; return value == null ? null : value * scale; }),
-  })), also: store.state.queues[0].filter(([other]) => other !== name) };
+  })), also: store.state.queues[0].filter(([other]) => other !== name).map(([other, unit]) => ({ name: other, unit, values: store.queue.t.slice(a).map((_, j) => store.queues[0].vars[other]?.[a + j]) })) };
 }
 
 function flowState(run, from) {
   const name = drawn("flow_state", run);
   if (!name) return { empty: "There are no flows yet." };
   const unit = variables("flow_state", run).get(name), [scale, shown] = shownAs(unit), column = run.store.flows.vars[name] ?? [];
-  const mine = { ...run, flows: run.flows.filter((flow) => column[flow.index]) };
+  const mine = { ...run, flows: run.flows.filter((flow) => column[flow.index]), single: run.flows.length <= SINGLE };
   const figure = ofFlows(mine, from, shown, (_, flow, i) => column[flow]?.[i] == null ? null : column[flow][i] * scale);
   return { ...figure, states: states(unit), lines: figure.lines.map((line) => ({ ...line, step: Boolean(states(unit)) })) };
 }
