@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import statistics
 from typing import Any
 
 import pytest
@@ -189,11 +190,33 @@ def test_every_preset_is_opened_as_a_link_is_and_runs() -> None:
             assert samples["flows"]["delivered"][-1] > 0, preset.name
 
 
-def test_a_preset_shows_what_it_says() -> None:
-    """The ping under a buffer that is far too large, and under FQ-CoDel."""
-    bloated, fair = next(one for one in presets.PRESETS if one.name == "bufferbloat").setups
-    slow, fast = (max(ran(setup, 20)[1]["pings"]["rtt_s"]) for setup in (bloated, fair))
-    assert slow > 0.3 and fast < 0.1
+def shown(name: str) -> list[tuple[list[float], list[int], dict[str, Any]]]:
+    """Of each set-up of a preset, after 10 s and 20 more: goodput of each flow in Mbit/s, the queue, and all samples."""
+    out = []
+    for experiment in next(one for one in presets.PRESETS if one.name == name).setups:
+        setup, _ = ran(experiment, 10)
+        setup.live.advance(20)
+        samples = setup.samples()
+        got = [column(samples["flows"], "received", flow) for flow in range(1, len(setup.flows()))]
+        out.append(([(mine[-1] - mine[0]) * 8 / 20e6 for mine in got], samples["queues"][0]["packets"], samples))
+    return out
+
+
+def test_presets_show_what_they_say() -> None:
+    (_, _, bloated), (_, _, fair) = shown("bufferbloat")
+    assert statistics.median(bloated["pings"]["rtt_s"]) > 0.33 and max(fair["pings"]["rtt_s"]) < 0.05
+    ((cubic, bbr), _, _), ((cubic_deep, bbr_deep), _, _) = shown("bbr-vs-cubic")
+    assert bbr > 2 * cubic and cubic_deep > 2 * bbr_deep
+    (shares, _, _), (closer, _, _) = shown("rtt-fairness")
+    assert shares[0] > 3 * shares[1] > 3 * shares[2] > 0 and closer[0] < 2 * closer[2]
+    (_, _, drops), (_, _, marks) = shown("ecn-aqm")
+    first, second = drops["queues"][0], marks["queues"][0]
+    assert first["dropped"][-1] > first["dropped"][0] and first["marked"][-1] == 0
+    assert second["dropped"][-1] == second["dropped"][0] and second["marked"][-1] > second["marked"][0] + 20
+    (_, steady, _), (_, swings, _) = shown("dctcp")
+    assert 15 < statistics.mean(steady) < 22 and statistics.pstdev(swings) > 2 * statistics.pstdev(steady)
+    ((slow, _), _, _), ((fast, _), _, _) = shown("asymmetric")
+    assert fast > 1.2 * slow
 
 
 def test_courses_begin_at_once_and_go_on() -> None:

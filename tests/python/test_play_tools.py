@@ -218,6 +218,9 @@ def test_flows_have_round_trip_times_of_their_own_and_directions(page: Any) -> N
     wait(page, "document.querySelector('.error:not(:empty)')")
     assert "must be a duration" in page.locator(".error:not(:empty)").inner_text()
     fill(page, "topology.dumbbell.access_delays[1]", "20ms")
+    page.locator("summary:visible", has_text="TCP of both ends").click()
+    fill(page, "traffic[2].tcp.initial_window", "40")
+    assert written(page)["traffic"][2]["tcp"] == {"initial_window": 40}
     page.get_by_role("button", name="Add flows").click()
     assert written(page)["topology"]["dumbbell"]["access_delays"] == ["50us", "20ms", "50us"]
     page.get_by_role("button", name="Remove").nth(1).click()
@@ -316,7 +319,7 @@ def test_undo_and_redo_with_the_mouse_and_with_keys(page: Any) -> None:
 
 
 def test_the_address_has_the_set_up_and_gives_it_back(page: Any, address: str, tmp_path: Path) -> None:
-    page.get_by_label("Preset").select_option("rtt_fairness")
+    page.get_by_label("Preset").select_option("rtt-fairness")
     fill(page, f"{BOTTLENECK}.rate", "33Mbit")
     link = shared(page)
     assert link.startswith(address.split("?")[0] + "#setup=") and "token" not in link

@@ -67,32 +67,32 @@ PRESETS = (
         [experiment(_tail("1bdp"), _flow("reno"), rate="20Mbit", delay="25ms")],
     ),
     Preset(
-        "bbr_vs_cubic", "BBR against CUBIC", "In a shallow buffer (A) BBR takes more than its share, in a deep one (B) CUBIC does.",
+        "bbr-vs-cubic", "BBR against CUBIC", "In a shallow buffer (A) BBR takes more than its share, in a deep one (B) CUBIC does.",
         [experiment(_tail(limit), _flow("cubic"), _flow("bbr"), delay="20ms") for limit in ("0.5bdp", "8bdp")],
     ),
     Preset(
-        "rtt_fairness", "Fairness between round-trip times", "Three Reno flows with round-trip times of 21, 60 and 140 ms: the "
-        "shortest gets most. B has FQ-CoDel: equal shares.",
+        "rtt-fairness", "Fairness between round-trip times", "Three Reno flows with round-trip times of 20, 60 and 140 ms: the "
+        "shortest gets most. B has FQ-CoDel: the shares are closer.",
         [
             experiment(queue, _flow("reno", access_delay="50us"), _flow("reno", access_delay="10ms"), _flow("reno", access_delay="30ms"))
             for queue in (_tail("200p"), {"kind": "fq_codel"})
         ],
     ),
     Preset(
-        "ecn", "ECN: marks instead of drops", "CoDel drops the packets of A and marks those of B, whose flows use ECN. Look at the "
+        "ecn-aqm", "ECN: marks instead of drops", "CoDel drops the packets of A and marks those of B, whose flows use ECN. Look at the "
         "drops, and at the congestion windows.",
-        [experiment({"kind": "codel"}, _flow("cubic", 2, **ecn), rate="20Mbit") for ecn in ({}, {"ecn": True})],
+        [experiment({"kind": "codel", **ecn}, _flow("cubic", 2, **ecn), rate="20Mbit") for ecn in ({}, {"ecn": True})],
     ),
     Preset(
-        "dctcp", "Low delay with many marks", "DCTCP with marks at a threshold of 20 packets (A): a queue that hardly moves. B has "
-        "CUBIC over the same queue: it gives way too much.",
+        "dctcp", "Low delay with many marks", "DCTCP with marks at a threshold of 20 packets (A): a queue that hardly moves. CUBIC "
+        "over the same queue (B): each mark costs 30 % of the window, and the queue swings.",
         [
             experiment({"kind": "threshold", "limit": "400p", "upper": "20p"}, _flow(control, 2, ecn=True), delay="2ms")
             for control in ("dctcp", "cubic")
         ],
     ),
     Preset(
-        "up_and_down", "Uploads and downloads", "A flow in each direction over a slow line back: ACKs wait behind the data of the "
+        "asymmetric", "Uploads and downloads", "A flow in each direction over a slow line back: ACKs wait behind the data of the "
         "other direction. With FQ-CoDel (B) they do not.",
         [
             experiment(queue, _flow("cubic"), _flow("cubic", direction="backward"), rate="50Mbit", reverse={"rate": "5Mbit"})

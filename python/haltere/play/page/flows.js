@@ -49,7 +49,8 @@ function row(setup, entry, index, rows) {
   const note = entry.stop != null && setup.running ? `${setup.live.left.has(index) ? "left" : "leave"} at ${entry.stop}` : rtt == null ? "" : `round trip ${number(rtt * 1e3)} ms without queues`;
   return element("div", { class: setup.live.left.has(index) ? "flow left" : "flow" }, line, ...below, element("p", { class: "note" }, note),
     setup.fold(`flow${index}`, `Delay, times and parameters of ${control}`, ...described(kinds.get(control).description),
-      element("div", { class: "fields" }, delayField(setup, entry), ...times(setup, entry, path), ...inner(setup, entry, kinds.get(control), path))));
+      element("div", { class: "fields" }, delayField(setup, entry), ...times(setup, entry, path), ...inner(setup, entry, kinds.get(control), path)),
+      setup.fold(`tcp${index}`, "TCP of both ends", element("div", { class: "fields" }, ...tcp(setup, entry, path)))));
 }
 
 // During a run flows leave; before it their row is removed.
@@ -89,6 +90,14 @@ function inner(setup, entry, table, path) {
       entry.congestion = Object.keys(rest).length ? { kind, ...rest } : kind;
       setup.change(how);
     },
+  });
+}
+
+// What is different from the usual TCP: the window, the buffers, ECN and so on.
+function tcp(setup, entry, path) {
+  return parameters(definition("TcpParamsOverrides"), {
+    path: `${path}.tcp`, disabled: setup.running, get: () => entry.tcp ?? {},
+    set: (value, how) => { if (Object.keys(value).length) entry.tcp = value; else delete entry.tcp; setup.change(how); },
   });
 }
 
