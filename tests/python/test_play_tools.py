@@ -268,6 +268,13 @@ def test_inner_state_is_drawn_by_name_and_unit(page: Any) -> None:
         page.locator("[data-chart=queue_state] .plot").hover()
     of_controls = page.get_by_label("Inside the controls: variable")
     assert {"ssthresh", "srtt", "bw", "w_max"} <= set(of_controls.locator("option").all_inner_texts())
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_timeout(300)
+    of_controls.select_option("srtt")  # also of a run that pauses
+    wait(page, "document.querySelector('[data-chart=flow_state] small').textContent === 'ms'")
+    scale = "playground.columns()[0].charts.plots.at(-1).plot.scales.y.max"
+    assert page.evaluate(scale) > 20
+    page.get_by_role("button", name="Go on").click()
     of_controls.select_option("pacing_gain")
     wait(page, "document.querySelectorAll('[data-chart=flow_state] .key').length === 1")
     assert page.locator("[data-chart=flow_state] .key").text_content().startswith("bbr ")

@@ -59,12 +59,12 @@ export class Charts {
   // Draws that run from now on: { store, flows, discipline, chosen }. Null: nothing.
   show(run) {
     this.run = run;
-    for (const one of this.plots) this.drop(one);
+    for (const one of this.plots) { this.drop(one); one.y = null; }
   }
 
   drop(one) {
     one.plot?.destroy();
-    [one.plot, one.drawn, one.y] = [null, "", null];
+    [one.plot, one.drawn] = [null, ""];
   }
 
   get visible() { return this.plots.filter((one) => this.view.shown.has(one.kind.id)); }
