@@ -53,7 +53,7 @@ def _tail(limit: str) -> dict[str, Any]:
 
 PRESETS = (
     Preset(
-        "first", "Two CUBIC flows and a BBR flow", "A drop-tail queue of 400 packets. Change the discipline to CoDel during the run: "
+        "first", "CUBIC and BBR in one queue", "A drop-tail queue of 400 packets. Change the discipline to CoDel during the run: "
         "the queue falls, and so does the ping.", [experiment(_tail("400p"), _flow("cubic", 2), _flow("bbr"))],
     ),
     Preset(

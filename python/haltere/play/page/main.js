@@ -7,19 +7,21 @@ import { Store } from "./data.js";
 import { colour, controlOf, FIGURES, lines, named } from "./figures.js";
 import { element, use } from "./form.js";
 import { History } from "./history.js";
+import { Links } from "./links.js";
 import * as presets from "./presets.js";
 import { download } from "./save.js";
 import { Setup } from "./setup.js";
-import { address, decode, encode } from "./share.js";
 import { Span } from "./span.js";
 import { connect, say } from "./talk.js";
+import { theme } from "./theme.js";
 import { drawTiles } from "./tiles.js";
 
 const $ = (id) => document.getElementById(id);
-const state = { setups: [], shown: 0, comparing: false, running: false, paused: false, speed: 1, wrong: [false, false], opening: null };
+const state = { setups: [], shown: 0, comparing: false, running: false, paused: false, speed: 1, wrong: [false, false] };
 const past = new History(), chosen = [{}, {}]; // the variables that are drawn, for each set-up
 const span = new Span($("span"), $("from"), $("to"), () => refresh());
 const view = { x: [0, 20], y: {}, shown: new Set(FIGURES.map(({ id }) => id)), zoom: (from, to) => span.zoom(from, to), reset: () => span.reset() };
+const links = new Links({ setups: () => current().map((one) => one.written), ask: (setups) => say({ do: "open", setups }), refuse: (text) => notice(text, true) });
 let columns = [], dirty = false, pace = [];
 
 // --- talk -----------------------------------------------------------------------------------------------------------------
@@ -32,12 +34,11 @@ const hear = {
     presets.fill($("preset"), told.presets, (preset) => { load(presets.setups(preset)); about(preset); });
     load(presets.setups(told.presets[0]), false);
     $("run").disabled = $("export").disabled = false;
-    open(location.hash);
+    links.open(location.hash);
   },
   checked({ setup }) { forgive(setup); keep(); },
   opened({ setups }) {
-    state.opening = null;
-    $("sharing").close();
+    links.opened();
     load(setups);
     about(null);
     notice("The set-up of the link is here.");
@@ -86,7 +87,7 @@ const hear = {
     mark(told.setup, told.at, `outage ${+(to - from).toFixed(3)} s`);
   },
   refused({ setup, at, text }) {
-    if (state.opening) return closed(text);
+    if (links.opening) return links.refused(text);
     const index = setup ?? state.shown, one = state.setups[index];
     state.wrong[index] = true;
     tabs();
@@ -185,11 +186,7 @@ function edited() {
 }
 
 // The program has accepted the set-ups: the address has them.
-async function keep() {
-  if (state.wrong.some(Boolean)) return;
-  const hash = await encode(current().map((one) => one.written));
-  window.history.replaceState(null, "", `#${hash}`);
-}
+const keep = () => { if (!state.wrong.some(Boolean)) links.keep(); };
 
 function steps() {
   $("undo").disabled = !past.canUndo;
@@ -304,45 +301,6 @@ function part(name) {
   refresh();
 }
 
-// --- links ----------------------------------------------------------------------------------------------------------------
-
-// Opens the set-ups of a link; the program looks at them first.
-async function open(text) {
-  try {
-    const setups = await decode(text);
-    if (setups) say({ do: "open", setups: state.opening = setups });
-    return setups != null;
-  } catch (error) {
-    closed(error.message);
-    return true;
-  }
-}
-
-function closed(text) {
-  state.opening = null;
-  const said = text.startsWith("link: ") ? text : `link: ${text}`;
-  if ($("sharing").open) $("link-error").textContent = said;
-  else notice(said, true);
-}
-
-$("share").onclick = async () => {
-  $("link").value = address(await encode(current().map((one) => one.written)));
-  $("link-error").textContent = $("paste").value = "";
-  $("copy").textContent = "Copy";
-  $("sharing").showModal();
-  $("link").select();
-};
-$("copy").onclick = async () => {
-  $("link").select();
-  try { await navigator.clipboard.writeText($("link").value); } catch { document.execCommand("copy"); }
-  $("copy").textContent = "Copied";
-};
-$("open").onclick = async () => {
-  $("link-error").textContent = "";
-  if (!await open($("paste").value.trim())) closed("link: setup must be given after `#setup=`, got nothing");
-};
-$("paste").onkeydown = (event) => { if (event.key === "Enter") { event.preventDefault(); $("open").click(); } };
-
 // --- what is pressed ------------------------------------------------------------------------------------------------------
 
 const CANNOT_COMPARE = "Compare: stop the run first, because both set-ups start together.";
@@ -410,20 +368,11 @@ $("shown").replaceChildren(...FIGURES.map(({ id, title, brief }) => element("but
   },
 }, brief)));
 
-$("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark", true);
-const dark = matchMedia("(prefers-color-scheme: dark)");
-function theme(name, keep) {
-  document.documentElement.dataset.theme = name;
-  if (keep) try { localStorage.setItem("haltere-theme", name); } catch { /* it is only forgotten */ }
+theme($("theme"), () => {
   for (const column of columns) column.charts.show(column.run);
   for (const one of state.setups) one.draw();
   refresh();
-}
-let kept = null;
-try { kept = localStorage.getItem("haltere-theme"); } catch { /* as the system has it */ }
-theme(kept ?? (dark.matches ? "dark" : "light"), false);
-dark.addEventListener("change", () => { if (!kept) theme(dark.matches ? "dark" : "light", false); });
-window.addEventListener("hashchange", () => open(location.hash));
+});
 connect(hear, gone);
 
 // For tests: what the page holds.
