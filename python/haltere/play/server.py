@@ -156,8 +156,8 @@ def _text(status: http.HTTPStatus, text: str) -> Response:
 
 #: The page's modules, one an idea.
 PARTS = (
-    "charts.js", "choose.js", "courses.js", "data.js", "figures.js", "flows.js", "form.js", "history.js", "links.js", "presets.js", "save.js", "setup.js",
-    "share.js", "span.js", "talk.js", "theme.js", "tiles.js",
+    "charts.js", "choose.js", "courses.js", "data.js", "figures.js", "flows.js", "form.js", "history.js", "links.js",
+    "presets.js", "save.js", "setup.js", "share.js", "span.js", "talk.js", "theme.js", "tiles.js",
 )  # fmt: skip
 #: What the page is made of; nothing else is read from the disk.
 _FILES = {

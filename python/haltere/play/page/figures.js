@@ -14,13 +14,14 @@ export function colour(control) {
 
 export const FIGURES = [
   { id: "queue", title: "Queue", brief: "Queue", least: 10, make: queue },
-  { id: "cwnd", title: "Congestion window", brief: "Window", least: 20, make: (run, from) => ofFlows(run, from, "kB", (store, flow, i) => store.flows.cwnd[flow]?.[i] / 1e3) },
+  { id: "cwnd", title: "Congestion window", brief: "Window", least: 20, make: (run, from) => ofFlows(run, from, "kB", (store, flow, i) => kilo(store.flows.cwnd[flow]?.[i])) },
   { id: "share", title: "Throughput", brief: "Throughput", least: 1, make: throughput },
   { id: "ping", title: "Round-trip time", brief: "Round trips", least: 5, make: roundTrips },
   { id: "queue_state", title: "Inside the discipline", brief: "Discipline", least: 1, own: true, make: queueState },
   { id: "flow_state", title: "Inside the controls", brief: "Controls", least: 1, own: true, make: flowState },
 ];
 
+const kilo = (bytes) => bytes == null ? null : bytes / 1e3;
 export const number = (x) => x == null ? "–" : Math.abs(x) >= 100 ? x.toFixed(0) : Math.abs(x) >= 10 ? String(+x.toFixed(1)) : +x.toFixed(2) === 0 && x !== 0 ? x.toPrecision(2) : String(+x.toFixed(2));
 
 // --- flows and their names --------------------------------------------------------------------------------------------------
