@@ -251,6 +251,7 @@ WRONG_LINKS: list[tuple[dict[str, Any], str, str]] = [
         "congestion must be one control in the playground",
     ),
     ({**EXPERIMENT, "traffic": EXPERIMENT["traffic"][:1]}, "traffic", "pairs must be one for each `bulk` entry"),
+    (with_flows({}, {}, access_delays=["1ms"]), "topology.dumbbell.access_delays", "access_delays must be"),
 ]
 
 

@@ -151,6 +151,10 @@ def opened(value: Any) -> dict[str, Any]:
     for key in ("access", "bottleneck"):
         _is_table(dumbbell.get(key), f"topology.dumbbell.{key}")
     _is_table(dumbbell["bottleneck"].get("queue"), "topology.dumbbell.bottleneck.queue")
+    delays = dumbbell.get("access_delays") or []
+    if delays and len(delays) != dumbbell["pairs"]:
+        rule = "access_delays must be one for each pair in the playground"
+        raise Refused(f"topology.dumbbell: {rule}, got {len(delays)}", "topology.dumbbell.access_delays")
     seen: set[Any] = set()
     for i, entry in enumerate(experiment["traffic"]):
         if entry["kind"] not in ("bulk", "ping"):
