@@ -128,7 +128,7 @@ fn each_pair_has_the_access_delay_that_is_written_for_it() {
     let delays: Vec<u64> = plan.links[2..].iter().map(|link| link.delay.as_ns() / 1_000_000).collect();
     assert_eq!(delays, [1, 1, 1, 1, 20, 20, 20, 20]);
     let told = refused(&of(r#"["1ms", "2ms", "3ms"]"#));
-    assert!(told.contains("topology.dumbbell: access_delays must be a list of at most 2, one for each pair, got a list of 3"), "{told}");
+    assert!(told.contains("access_delays must be a list of at most 2, one for each pair, got a list of 3"), "{told}");
     let told = refused(&of("[\"1ms\", \"2ms\"]\nrtt_spread = 0.1"));
     assert!(told.contains("access_delays must be left out beside `rtt_spread`, got a list of 2"), "{told}");
 }
