@@ -136,12 +136,21 @@ class Live:
     def advance(self, seconds: float, progress: Progress | None = None) -> None:
         """Goes on by so many seconds of virtual time, at most to the end. Other threads go on meanwhile."""
 
-    def samples(self) -> dict[str, dict[str, list[Any]]]:
-        """The samples taken since the last call, as columns: of ``queues``, ``flows`` and ``pings``."""
+    def samples(self, inner: Sequence[int] = ...) -> dict[str, dict[str, list[Any]]]:
+        """The samples taken since the last call, as columns: of ``queues``, ``flows`` and ``pings``. Those of the flows in ``inner``
+        have their inner values."""
+
+    def queue_state(self, link: int) -> list[tuple[str, str, float]]:
+        """The inner values of a link's discipline at this time: name, unit, value."""
+
+    def flow_state(self, flow: int) -> list[tuple[str, str, float]]:
+        """The inner values of a flow's sender and of its congestion control at this time: name, unit, value. Empty without a
+        sender of TCP."""
 
     def change(self, scenario: Scenario) -> None:
-        """From now on the scenario holds: links may have another rate, delay, jitter, loss and discipline, and flows may be
-        added after those there are. Raises :class:`InputError` where it differs otherwise; nothing is changed then."""
+        """From now on the scenario holds: links may have another rate, delay (both also in their course), jitter, loss and
+        discipline, flows may be added after those there are, and a flow may get an earlier stop. Raises :class:`InputError` if it
+        differs otherwise; nothing is changed then."""
 
     def finish(self) -> Run:
         """Ends the run where it is: its tables."""

@@ -51,6 +51,8 @@ def limits() -> list[Limit]:
         "entries": "traffic entries",
         "count": "`count` of a traffic entry",
         "speed": "simulated seconds a second",
+        "outage": "seconds of an outage",
+        "state": "flows with their inner state",
     }
     return [
         *_CORE,

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,35 +21,7 @@ from haltere import Scenario, _core
 from haltere.errors import HaltereError, InputError
 from haltere.play import export
 from haltere.play.server import Playground
-
-EXPERIMENT: dict[str, Any] = {
-    "title": "play",
-    "duration": "60s",
-    "topology": {
-        "dumbbell": {
-            "pairs": 1,
-            "access": {"rate": "1Gbit", "delay": "50us"},
-            "bottleneck": {"rate": "20Mbit", "delay": "10ms", "queue": {"kind": "drop_tail", "limit": "400p"}},
-        }
-    },
-    "traffic": [
-        {"name": "ping", "kind": "ping", "pairs": [1], "interval": "100ms"},
-        {"kind": "bulk", "pairs": [1], "count": 2, "congestion": "cubic"},
-    ],
-    "measure": {"queues": "10ms", "flows": "100ms"},
-}
-
-
-def with_bottleneck(**changes: Any) -> dict[str, Any]:
-    """The experiment with another bottleneck."""
-    other = copy.deepcopy(EXPERIMENT)
-    other["topology"]["dumbbell"]["bottleneck"].update(changes)
-    return other
-
-
-def core(experiment: dict[str, Any]) -> _core.Scenario:
-    return _core.Scenario.from_json(json.dumps(experiment))
-
+from playing import EXPERIMENT, core, hear, page, playground, say, start, talk, with_bottleneck
 
 # The live run.
 
@@ -103,49 +70,6 @@ def test_the_export_is_read_back_as_it_was() -> None:
 
 
 # The server.
-
-
-@asynccontextmanager
-async def playground() -> AsyncIterator[Playground]:
-    """A server that listens, with what it logs."""
-    lines: list[str] = []
-    server = Playground(log=lines.append)
-    server.lines = lines  # type: ignore[attr-defined]
-    async with await server.start():
-        yield server
-
-
-def talk(conversation: Callable[[Playground, ClientConnection], Awaitable[None]]) -> None:
-    """Has a conversation with a server, as a page would begin it."""
-
-    async def whole() -> None:
-        async with playground() as server, connect(page(server), max_size=None) as socket:
-            assert (await hear(socket, "hello"))["version"] == _core.version
-            await conversation(server, socket)
-
-    asyncio.run(asyncio.wait_for(whole(), 60))
-
-
-def page(server: Playground, token: str | None = None) -> str:
-    return f"ws://127.0.0.1:{server.port}/ws?token={server.token if token is None else token}"
-
-
-async def say(socket: ClientConnection, **message: Any) -> None:
-    await socket.send(json.dumps(message))
-
-
-async def hear(socket: ClientConnection, tell: str) -> dict[str, Any]:
-    """The next message of that kind."""
-    while True:
-        told: dict[str, Any] = json.loads(await socket.recv())
-        if told["tell"] == tell:
-            return told
-        assert told["tell"] != "refused", told["text"]
-
-
-async def start(socket: ClientConnection, *setups: dict[str, Any], speed: Any = "max") -> dict[str, Any]:
-    await say(socket, do="start", setups=list(setups or (EXPERIMENT,)), speed=speed, seed=1)
-    return await hear(socket, "started")
 
 
 def test_only_the_page_with_the_token_may_come_in() -> None:
@@ -225,7 +149,11 @@ WRONG: list[tuple[str, str]] = [
     ('{"do": "start", "setups": [{}], "speed": 1, "seed": 1}', "topology must be a dumbbell in the playground"),
     ('{"do": "check", "setup": 2, "experiment": {}}', "setup must be a whole number from 0 to 1, got 2"),
     ('{"do": "change", "setup": 0, "experiment": {}}', "there must be a run, got none; press Run"),
-    ('{"do": "join", "setup": 0, "traffic": {}}', "there must be a run"),
+    ('{"do": "join", "setup": 0, "traffic": {}, "delay": null}', "there must be a run"),
+    ('{"do": "leave", "setup": 0, "entry": 1}', "there must be a run"),
+    ('{"do": "outage", "setup": 0, "seconds": 1}', "there must be a run"),
+    ('{"do": "open", "setups": {}}', "open: setups must be a list of 1 to 2 experiments"),
+    ('{"do": "open", "setups": [[]]}', "experiment must be an object, got a list"),
 ]
 
 
@@ -296,11 +224,10 @@ def test_two_setups_run_in_step_are_changed_and_joined() -> None:
         assert changed["what"] == ['topology.dumbbell.bottleneck.queue = { kind = "codel", limit = "400p" }']
         await say(socket, do="change", setup=0, experiment=with_bottleneck(rate="none"))
         assert (await hear(socket, "refused"))["at"] == "topology.dumbbell.bottleneck.rate"
-        await say(socket, do="join", setup=0, traffic={"kind": "bulk", "congestion": "bbr"})
+        await say(socket, do="join", setup=0, traffic={"kind": "bulk", "congestion": "bbr"}, delay=None)
         joined = await hear(socket, "joined")
-        assert joined["flows"][-1] == {"name": "bulk3", "entry": 2} and joined["experiment"]["traffic"][2]["pairs"] == [
-            2
-        ]
+        assert joined["flows"][-1] == {"name": "bulk3", "entry": 2, "backward": False}
+        assert joined["experiment"]["traffic"][2]["pairs"] == [2]
         await say(socket, do="export", setup=0, experiment=joined["experiment"])
         text = (await hear(socket, "exported"))["text"]
         assert Scenario.from_toml(text).to_dict() == Scenario.from_dict(joined["experiment"]).to_dict()
@@ -398,131 +325,3 @@ def test_without_websockets_the_command_names_what_to_install(tmp_path: Path) ->
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 1
     assert done.stderr == "haltere: play: `websockets` must be installed, got none; pip install 'haltere[play]'\n"
-
-
-# The page in a browser.
-
-
-@pytest.fixture
-def browser_page() -> Iterator[Any]:
-    """A page of headless Chromium. In CI its absence is a failure, elsewhere the test is skipped."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        sync_playwright = None
-    if chromium is None or sync_playwright is None:
-        missing = "Chromium" if chromium is None else "playwright"
-        assert not os.environ.get("CI"), f"{missing} must be installed in CI"
-        pytest.skip(f"{missing} is not installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        try:
-            yield browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
-        finally:
-            browser.close()
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[str]:
-    """`haltere play` in a process of its own: its address."""
-    process = subprocess.Popen(
-        command("play", "--no-browser"), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-#: Mean of the queue over the last seconds, as the page holds it.
-MEAN = """(seconds) => { const { t, packets } = playground.stores()[0].queue, now = t.at(-1);
-  const mine = packets.filter((_, i) => t[i] > now - seconds); return mine.reduce((a, b) => a + b, 0) / mine.length; }"""
-#: How many pixels of a chart have been drawn on.
-PIXELS = """(id) => { const canvas = document.querySelector(`[data-chart=${id}] canvas`);
-  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  let sum = 0; for (let i = 3; i < data.length; i += 4) sum += data[i] > 0; return sum; }"""
-
-
-def wait(page: Any, expression: str) -> None:
-    """Waits until the page says that it is so. (Playwright's own way needs an eval, which the page forbids.)"""
-    for _ in range(1200):
-        if page.evaluate(f"Boolean({expression})"):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"for a minute the page did not say that {expression}")
-
-
-def until(page: Any, seconds: float) -> None:
-    """Waits until so much has been simulated."""
-    wait(page, f"playground.stores()[0]?.now >= {seconds}")
-
-
-def test_choose_run_change_the_discipline_and_see_the_queue_fall(browser_page: Any, served: str) -> None:
-    page, errors = browser_page, []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(served)
-    # Choose: a rate, a wrong one first.
-    rate = page.locator("[data-path='topology.dumbbell.bottleneck.rate']")
-    rate.locator("input").fill("20 Mbps")
-    wait(page, "document.querySelector('.error:not(:empty)')")
-    assert "rate must be a rate in bit/s" in rate.locator(".error").inner_text()
-    assert rate.locator("input").get_attribute("aria-invalid") == "true"
-    rate.locator("input").fill("20Mbit")
-    wait(page, "!document.querySelector('.error:not(:empty)')")
-    empty = {chart: page.evaluate(PIXELS, chart) for chart in ("queue", "cwnd", "share", "ping")}
-    # Run, and see the lines move.
-    page.get_by_role("radio", name="20×").click()
-    page.get_by_role("button", name="Run", exact=True).click()
-    until(page, 5)
-    first = page.evaluate("playground.stores()[0].now")
-    for chart, before in empty.items():
-        wait(page, f"({PIXELS})({chart!r}) > {before} + 300")
-    until(page, 20)
-    assert page.evaluate("playground.stores()[0].now") > first
-    high = page.evaluate(MEAN, 10)
-    # Change the discipline while it runs.
-    page.get_by_label("Queue discipline").select_option("codel")
-    changed = page.evaluate("playground.stores()[0].now")
-    until(page, changed + 25)
-    low = page.evaluate(MEAN, 10)
-    assert high > 150 and low < high / 3, f"the queue fell from {high} to {low} packets"
-    assert [mark["text"] for mark in page.evaluate("playground.stores()[0].marks")] == ["codel"]
-    # Rate and delay, and a flow more.
-    page.locator("[data-path='topology.dumbbell.bottleneck.delay'] input").fill("20ms")
-    page.locator("[data-path='topology.dumbbell.bottleneck.delay'] input").press("Enter")
-    page.get_by_label("Congestion control of the flows to add").select_option("reno")
-    page.get_by_role("button", name="Let a flow join").click()
-    wait(page, "playground.stores()[0].marks.length === 3")
-    assert [mark["text"] for mark in page.evaluate("playground.stores()[0].marks")] == ["codel", "delay 20ms", "+ reno"]
-    wait(page, "playground.stores()[0].flows.received[4]?.at(-1) > 0")
-    # Export what there is.
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export").click()
-    scenario = Scenario.load(download.value.path())
-    assert scenario.to_dict()["topology"]["dumbbell"]["bottleneck"]["queue"]["kind"] == "codel"
-    assert [one.get("congestion") for one in scenario.to_dict()["traffic"]][1:] != []
-    page.get_by_role("button", name="Stop").click()
-    page.get_by_role("button", name="Run", exact=True).wait_for()
-    assert errors == []
-
-
-def test_two_setups_side_by_side(browser_page: Any, served: str) -> None:
-    page = browser_page
-    page.goto(served)
-    page.get_by_role("button", name="Compare").click()
-    assert page.get_by_label("Queue discipline").input_value() == "fq_codel"
-    page.get_by_role("radio", name="20×").click()
-    page.get_by_role("button", name="Run", exact=True).click()
-    until(page, 15)
-    delays = [page.locator(f"[data-setup='{i}'] [data-tile=delay] b").inner_text() for i in (0, 1)]
-    a, b = (float(text.split()[0]) for text in delays)
-    assert a > 3 * b, f"drop tail waits {a} ms, FQ-CoDel {b} ms"
-    a, b = page.evaluate("playground.stores().map((store) => store.now)")
-    assert a == b, "in step"
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export").click()
-    assert download.value.suggested_filename in ("play-a.toml", "play-b.toml")

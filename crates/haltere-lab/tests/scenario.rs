@@ -122,6 +122,18 @@ fn rtts_spread_evenly_and_keep_their_middle() {
 }
 
 #[test]
+fn each_pair_has_the_access_delay_that_is_written_for_it() {
+    let of = |delays: &str| DUMBBELL.replace("pairs = 4", &format!("pairs = 2\naccess_delays = {delays}"));
+    let plan = plan(&of(r#"["1ms", "20ms"]"#));
+    let delays: Vec<u64> = plan.links[2..].iter().map(|link| link.delay.as_ns() / 1_000_000).collect();
+    assert_eq!(delays, [1, 1, 1, 1, 20, 20, 20, 20]);
+    let told = refused(&of(r#"["1ms", "2ms", "3ms"]"#));
+    assert!(told.contains("access_delays must be a list of at most 2, one for each pair, got a list of 3"), "{told}");
+    let told = refused(&of("[\"1ms\", \"2ms\"]\nrtt_spread = 0.1"));
+    assert!(told.contains("access_delays must be left out beside `rtt_spread`, got a list of 2"), "{told}");
+}
+
+#[test]
 fn a_chain_joins_its_nodes_and_overrides_the_way_back() {
     let plan = plan(CHAIN);
     assert_eq!(plan.nodes, ["n1", "n2", "n3"]);

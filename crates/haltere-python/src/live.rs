@@ -6,7 +6,8 @@ use crate::scenario::Scenario;
 use haltere_plan::Plan;
 use haltere_plan::record::{FlowSample, PingSample, QueueSample};
 use haltere_sim::{Fresh, Live as Sim, RunControl, RunError};
-use haltere_units::{Dur, Time};
+use haltere_transport::Info;
+use haltere_units::{Dur, Probe, Time};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,18 +65,33 @@ impl Live {
         let control = progress.map_or_else(RunControl::default, Progress::control);
         py.detach(|| self.with(|sim| sim.advance(sim.now() + Dur::from_secs_f64(seconds), &control)))
     }
-    /// The samples taken since the last call, as columns: of `queues`, `flows` and `pings`.
-    fn samples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// The samples taken since the last call, as columns: of `queues`, `flows` and `pings`. Those of the flows in `inner` have their
+    /// inner values.
+    #[pyo3(signature = (inner = Vec::new()))]
+    fn samples<'py>(&self, py: Python<'py>, inner: Vec<u32>) -> PyResult<Bound<'py, PyDict>> {
         let mut held = self.lock();
-        let Fresh { queues, flows, pings } = held.as_mut().ok_or_else(finished)?.fresh();
+        let Fresh { plan, queues, flows, pings } = held.as_mut().ok_or_else(finished)?.fresh();
         let out = PyDict::new(py);
-        out.set_item("queues", columns_of_queues(py, queues)?)?;
-        out.set_item("flows", columns_of_flows(py, flows)?)?;
+        out.set_item("queues", columns_of_queues(py, queues, plan)?)?;
+        out.set_item("flows", columns_of_flows(py, flows, &inner)?)?;
         out.set_item("pings", columns_of_pings(py, pings)?)?;
         Ok(out)
     }
-    /// From now on `scenario` holds: links may have another rate, delay, jitter, loss and discipline, and flows may be
-    /// added after those there are. Raises `InputError` where it differs otherwise; nothing is changed then.
+    /// The inner values of a link's discipline at this time: name, unit, value.
+    fn queue_state(&self, link: usize) -> PyResult<Vec<Value>> {
+        let mut held = self.lock();
+        let probe = held.as_mut().ok_or_else(finished)?.queue_state(link);
+        Ok(probe.as_ref().map_or_else(Vec::new, values))
+    }
+    /// The inner values of a flow's sender and of its congestion control at this time: name, unit, value. Empty without a sender of TCP.
+    fn flow_state(&self, flow: usize) -> PyResult<Vec<Value>> {
+        let held = self.lock();
+        let state = held.as_ref().ok_or_else(finished)?.flow_state(flow);
+        Ok(state.map_or_else(Vec::new, |(info, control)| [sender(&info), values(&control)].concat()))
+    }
+    /// From now on `scenario` holds: links may have another rate, delay (both also in their course), jitter, loss and discipline,
+    /// flows may be added after those there are, and a flow may get an earlier stop. Raises `InputError` where it differs otherwise;
+    /// nothing is changed then.
     fn change(&self, py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
         let scenario = scenario.get();
         py.detach(|| {
@@ -124,6 +140,24 @@ where
     PyList::new(py, rows.iter().map(value).collect::<Vec<_>>())
 }
 
+/// An inner value: name, unit, number.
+type Value = (&'static str, &'static str, f64);
+
+fn values(probe: &Probe) -> Vec<Value> {
+    probe.values().to_vec()
+}
+
+/// What every sender has, whatever its control.
+fn sender(info: &Info) -> Vec<Value> {
+    // Before the first loss there is no threshold.
+    let ssthresh = Some(info.ssthresh.as_f64()).filter(|bytes| *bytes < 1e12);
+    let rate = info.pacing_rate.map(|rate| rate.as_bps_f64());
+    let spans = [("srtt", info.srtt), ("rto", info.rto)].map(|(name, span)| (name, "s", span.as_secs_f64()));
+    let bytes = [("cwnd", info.cwnd), ("in_flight", info.in_flight)].map(|(name, bytes)| (name, "B", bytes.as_f64()));
+    let some = [ssthresh.map(|bytes| ("ssthresh", "B", bytes)), rate.map(|rate| ("pacing_rate", "bit/s", rate))];
+    bytes.into_iter().chain(some.into_iter().flatten()).chain(spans).collect()
+}
+
 /// Inner variables, one mapping a sample.
 fn vars<'py>(py: Python<'py>, values: &[(&'static str, f64)]) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
@@ -131,7 +165,14 @@ fn vars<'py>(py: Python<'py>, values: &[(&'static str, f64)]) -> PyResult<Bound<
     Ok(out)
 }
 
-fn columns_of_queues<'py>(py: Python<'py>, rows: &[QueueSample]) -> PyResult<Bound<'py, PyDict>> {
+/// Means over the interval before each sample of what the link could carry, in bit/s; `None` if packets take no time.
+fn capacity(plan: &Plan, sample: &QueueSample) -> Option<f64> {
+    let interval = plan.measure.queues?;
+    let bits = plan.links[sample.link as usize].capacity(sample.at.saturating_sub(interval), sample.at)?;
+    Some(bits / interval.as_secs_f64())
+}
+
+fn columns_of_queues<'py>(py: Python<'py>, rows: &[QueueSample], plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
     out.set_item("link", column(py, rows, |s| s.link)?)?;
@@ -140,20 +181,29 @@ fn columns_of_queues<'py>(py: Python<'py>, rows: &[QueueSample]) -> PyResult<Bou
     out.set_item("dropped", column(py, rows, |s| s.dropped)?)?;
     out.set_item("marked", column(py, rows, |s| s.marked)?)?;
     out.set_item("sent_bytes", column(py, rows, |s| s.sent_bytes)?)?;
+    out.set_item("capacity", column(py, rows, |s| capacity(plan, s))?)?;
     let inner = rows.iter().map(|s| vars(py, &s.vars)).collect::<PyResult<Vec<_>>>()?;
     out.set_item("vars", inner)?;
     Ok(out)
 }
 
-fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample]) -> PyResult<Bound<'py, PyDict>> {
+fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample], inner: &[u32]) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("t", column(py, rows, |s| seconds(s.at))?)?;
     out.set_item("flow", column(py, rows, |s| s.flow)?)?;
     out.set_item("received", column(py, rows, |s| s.received)?)?;
     out.set_item("cwnd", column(py, rows, |s| s.sender.cwnd.as_u64())?)?;
     out.set_item("in_flight", column(py, rows, |s| s.sender.in_flight.as_u64())?)?;
+    out.set_item("delivered", column(py, rows, |s| s.sender.delivered * s.sender.mss.as_u64())?)?;
     out.set_item("srtt_s", column(py, rows, |s| s.sender.srtt.as_secs_f64())?)?;
     out.set_item("retransmissions", column(py, rows, |s| s.sender.retransmissions)?)?;
+    let values = |s: &FlowSample| {
+        let mut all: Vec<_> = sender(&s.sender).into_iter().map(|(name, _, value)| (name, value)).collect();
+        all.extend_from_slice(&s.control);
+        vars(py, &all)
+    };
+    let values = rows.iter().map(|s| inner.contains(&s.flow).then(|| values(s)).transpose());
+    out.set_item("vars", values.collect::<PyResult<Vec<_>>>()?)?;
     Ok(out)
 }
 

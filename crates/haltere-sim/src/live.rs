@@ -4,7 +4,7 @@
 //! differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add paths. A run that is changed is
 //! a function of its plans and of the instants at which they were given.
 
-use crate::app::{Flow, Place};
+use crate::app::{App, Flow, Place};
 use crate::control::RunControl;
 use crate::engine::event::Kind;
 use crate::error::RunError;
@@ -13,7 +13,9 @@ use crate::run::{Network, check, links, path_ports, ports};
 use haltere_plan::plan::{FlowPlan, LinkPlan};
 use haltere_plan::record::{FlowSample, PingSample, QueueSample};
 use haltere_plan::{Plan, Record, Routes};
-use haltere_units::{ParamError, Time};
+use haltere_queue::Qdisc;
+use haltere_transport::Info;
+use haltere_units::{ParamError, Probe, Time};
 use std::borrow::Cow;
 
 /// A run that is watched, and changed, during the run.
@@ -25,8 +27,10 @@ pub struct Live {
 }
 
 /// Samples that were not read before, each kind in order of time.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Fresh<'a> {
+    /// The plan after the last change.
+    pub plan: &'a Plan,
     /// Of watched queues.
     pub queues: &'a [QueueSample],
     /// Of flows.
@@ -55,18 +59,36 @@ impl Live {
     }
     /// The samples taken since the last call.
     pub fn fresh(&mut self) -> Fresh<'_> {
-        let record = &self.network.fabric.record;
-        let [queues, flows, pings] = self.read;
+        let Network { plan, fabric, .. } = &self.network;
+        let (record, [queues, flows, pings]) = (&fabric.record, self.read);
         self.read = [record.queue_series.len(), record.flow_series.len(), record.pings.len()];
         Fresh {
+            plan,
             queues: &record.queue_series[queues..],
             flows: &record.flow_series[flows..],
             pings: &record.pings[pings..],
         }
     }
-    /// Continues the run with `plan`. Links may have another rate, delay, jitter, loss and discipline. Nodes, links and flows may be
-    /// added after the existing ones. A flow whose start has passed starts now. The file `net/link/change.rs` says what happens to
-    /// packets in a link. A plan that differs otherwise is refused, and nothing is changed.
+    /// The inner values of the discipline of that link at this time, named and with their units.
+    pub fn queue_state(&mut self, link: usize) -> Option<Probe> {
+        let Network { fabric, .. } = &mut self.network;
+        let (now, mut probe) = (fabric.now, Probe::new());
+        let link = fabric.links.get_mut(link)?;
+        link.catch_up(now, &mut fabric.pool);
+        link.queue().probe(&mut probe);
+        Some(probe)
+    }
+    /// The sender of that flow, and the inner values of its congestion control, at this time. `None`: it has no sender of TCP.
+    pub fn flow_state(&self, flow: usize) -> Option<(Info, Probe)> {
+        let flow = self.network.flows.get(flow)?;
+        let mut probe = Probe::new();
+        flow.sample(self.now(), &mut probe, &mut Record::default());
+        Some((flow.sender()?, probe))
+    }
+    /// Continues the run with `plan`. Links may have another rate, delay, jitter, loss, discipline and course of rate and delay. Nodes,
+    /// links and flows may be added after the existing ones. A flow whose start has passed starts now. A flow may get a stop, or an
+    /// earlier one. The file `net/link/change.rs` says what happens to packets in a link. A plan that differs otherwise is refused, and
+    /// nothing is changed.
     pub fn change(&mut self, plan: Plan) -> Result<(), RunError> {
         check(&plan)?;
         fits(self.plan(), &plan, self.now())?;
@@ -83,6 +105,11 @@ impl Live {
             }
         }
         network.send_back();
+        for (flow, (had, has)) in network.flows.iter_mut().zip(old.flows.iter().zip(&plan.flows)) {
+            if let Some(stop) = has.stop.filter(|_| had.stop != has.stop) {
+                flow.set_stop(stop, &mut network.fabric);
+            }
+        }
         network.spawned.change(&plan, network.flows.len());
         for flow in joined {
             let (index, start) = (network.flows.len(), plan.flows[network.flows.len()].start);
@@ -136,16 +163,21 @@ fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
         match new.links.get(i) {
             Some(other) if same_except_what_may_change(link, other) => {}
             Some(other) => {
-                let rule = format!("`{}` as it was except rate, delay, jitter, loss and queue", link.name);
+                let rule =
+                    format!("`{}` as it was except rate, delay, their course, jitter, loss and queue", link.name);
                 return refuse("links", rule, format!("`{}`", other.name));
             }
             None => return refuse("links", "those of the run, and any after them".into(), format!("{i} links")),
         }
     }
     for (i, flow) in old.flows.iter().enumerate() {
-        if new.flows.get(i) != Some(flow) {
-            let got = new.flows.get(i).map_or_else(|| "nothing".into(), |flow: &FlowPlan| format!("`{}`", flow.name));
+        let other = new.flows.get(i);
+        if other.is_none_or(|other| FlowPlan { stop: flow.stop, ..other.clone() } != *flow) {
+            let got = other.map_or_else(|| "nothing".into(), |flow| format!("`{}`", flow.name));
             return refuse("flows", format!("those of the run, `{}` as it was, and any after them", flow.name), got);
+        }
+        if let Some((rule, got)) = other.and_then(|other| wrong_stop(flow, other.stop, now)) {
+            return refuse("stop", format!("{rule} for `{}`", flow.name), got);
         }
     }
     if (old.seed, old.warmup, old.framing, old.measure) != (new.seed, new.warmup, new.framing, new.measure) {
@@ -157,7 +189,20 @@ fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Why a flow of the run cannot have that stop from `now` on.
+fn wrong_stop(flow: &FlowPlan, stop: Option<Time>, now: Time) -> Option<(String, String)> {
+    let named = |stop: Option<Time>| stop.map_or_else(|| "none".into(), |at| at.to_string());
+    let rule = match stop {
+        stop if stop == flow.stop => return None,
+        Some(_) if flow.app.arrivals().is_some() => format!("{} as before", named(flow.stop)),
+        Some(at) if at < now => format!("at least the {now} that have passed"),
+        Some(at) if flow.stop.is_none_or(|had| at < had) => return None,
+        _ => format!("at most {} as before", named(flow.stop)),
+    };
+    Some((rule, named(stop)))
+}
+
 fn same_except_what_may_change(old: &LinkPlan, new: &LinkPlan) -> bool {
-    let LinkPlan { rate, delay, jitter, loss, queue, rtt, .. } = new.clone();
-    LinkPlan { rate, delay, jitter, loss, queue, rtt, ..old.clone() } == *new
+    let LinkPlan { rate, delay, varying, jitter, loss, queue, rtt, .. } = new.clone();
+    LinkPlan { rate, delay, varying, jitter, loss, queue, rtt, ..old.clone() } == *new
 }

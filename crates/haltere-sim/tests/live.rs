@@ -4,13 +4,14 @@ mod common;
 
 use common::{cbr, drop_tail, flow, ping, plan, wire};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{AppPlan, BulkPlan, Measure, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, DurationDistribution, FlowPlan, Measure, OnOffPlan, TcpPlan};
 use haltere_plan::record::LinkCounters;
+use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_plan::{Plan, Record};
 use haltere_queue::QueueParams;
 use haltere_sim::{Live, RunControl, run};
 use haltere_transport::TcpParams;
-use haltere_units::{Dur, Prob, Rate, Time};
+use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 
 const BOTTLENECK: usize = 4;
 
@@ -209,16 +210,89 @@ fn a_flow_joins() {
 }
 
 #[test]
+fn a_flow_of_each_kind_leaves_and_cannot_come_back() {
+    let mut plan = network(default_of("fq_codel"), 12);
+    let on_off = DurationDistribution::Constant(Dur::from_ms(100));
+    let BulkPlan { tcp, .. } = match bulk("reno") {
+        AppPlan::Bulk(bulk) => bulk,
+        other => unreachable!("{other:?}"),
+    };
+    let (rate, chunk) = (Rate::from_mbps(2), Bytes::new(1000));
+    let source = OnOffPlan { tcp, rate, chunk, on: on_off, off: on_off, begins_off: false };
+    plan.flows.push(FlowPlan { name: "f4".into(), ..flow(1, 3, AppPlan::OnOff(source)) });
+    let mut live = live(&plan);
+    go(&mut live, 6_000);
+    let mut other = live.plan().clone();
+    for flow in &mut other.flows {
+        flow.stop = Some(at(6_500));
+    }
+    live.change(other.clone()).expect("flows may leave");
+    go(&mut live, 9_000);
+    other.flows[0].stop = Some(at(10_000));
+    let error = live.change(other).expect_err("it has left").to_string();
+    assert!(error.contains("stop must be at most 6.5s as before for `f0`, got 10s"), "{error}");
+    go(&mut live, 12_000);
+    let record = live.finish().1;
+    let at_nine =
+        |i: u32| record.flow_series.iter().rfind(|s| s.flow == i && s.at <= at(9_000)).expect("sampled").received;
+    for (i, flow) in record.flows.iter().enumerate().filter(|(i, _)| *i != 2) {
+        assert!(flow.received > 0 && flow.received == at_nine(i as u32), "flow {i} goes on");
+    }
+    assert!(record.pings.iter().all(|ping| ping.at < at(6_500)), "and so does the ping");
+    assert!(record.pings.len() > 120);
+}
+
+#[test]
+fn an_outage_is_put_into_a_run_and_taken_out_of_it() {
+    let mut plan = network(drop_tail(100), 12);
+    plan.flows.truncate(1);
+    let mut live = live(&plan);
+    go(&mut live, 4_000);
+    let mut other = plan.clone();
+    let steps = [(Dur::from_ms(4_000), Rate::ZERO), (Dur::from_ms(6_000), Rate::from_mbps(20))];
+    let rates = Steps { first: Rate::from_mbps(20), steps: steps.into(), repeat: None };
+    let varying = Varying { capacity: Capacity::Schedule(rates), delay: None };
+    other.links[BOTTLENECK].varying = Some(Box::new(varying));
+    live.change(other).expect("the course of a rate may change");
+    go(&mut live, 9_000);
+    live.change(plan).expect("and back");
+    go(&mut live, 12_000);
+    let record = live.finish().1;
+    let sent = |ms| record.queue_series.iter().find(|q| q.link == 4 && q.at == at(ms)).expect("sampled").sent_bytes;
+    let mbps = |from, to| (sent(to) - sent(from)) as f64 * 8.0 / 1e3 / (to - from) as f64;
+    assert!(sent(5_990) - sent(4_000) < 1600, "at most the packet that was on the line");
+    assert!((19.0..20.1).contains(&mbps(8_000, 9_000)) && (19.9..20.1).contains(&mbps(9_500, 12_000)));
+}
+
+#[test]
+fn inner_values_are_read_with_their_units_and_without_a_trace() {
+    let plan = network(default_of("pie"), 4);
+    let mut live = live(&plan);
+    for ms in 1..80 {
+        go(&mut live, ms * 50);
+        let queue = live.queue_state(BOTTLENECK).expect("a link");
+        assert!(queue.values().iter().any(|(name, unit, _)| (*name, *unit) == ("qdelay", "s")));
+        let (info, control) = live.flow_state(1).expect("TCP");
+        assert!(info.cwnd > Bytes::ZERO && control.get("pacing_gain").is_some());
+        assert!(live.flow_state(2).is_none() && live.flow_state(9).is_none() && live.queue_state(99).is_none());
+    }
+    go(&mut live, 4_000);
+    let whole = run(&plan, &RunControl::default()).expect("the run ends well");
+    assert!(same(live.finish().1, &whole), "a look changes nothing");
+}
+
+#[test]
 fn a_plan_that_does_not_fit_is_refused_and_changes_nothing() {
     let plan = network(default_of("red"), 4);
     let whole = run(&plan, &RunControl::default()).expect("the run ends well");
     let mut live = live(&plan);
     go(&mut live, 2_000);
     type Change = fn(&mut Plan);
-    let wrong: [(Change, &str); 6] = [
+    let wrong: [(Change, &str); 7] = [
+        (|p| p.flows[0].stop = Some(at(1_999)), "stop must be at least the 2s that have passed for `f0`, got 1.999s"),
         (|p| p.flows[0].start = at(1), "flows must be those of the run, `f0` as it was"),
         (|p| p.flows.truncate(2), "got nothing"),
-        (|p| p.links[4].ring = Some(10), "`n2>n3` as it was except rate, delay, jitter, loss and queue"),
+        (|p| p.links[4].ring = Some(10), "`n2>n3` as it was except rate, delay, their course, jitter, loss and queue"),
         (|p| p.nodes[1] = "other".into(), "nodes must be those of the run"),
         (|p| p.end = at(1_000), "duration must be at least the 2s that have passed"),
         (|p| p.links[4].rate = Some(Rate::ZERO), "link n2>n3: rate must be above zero"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from ..errors import HaltereError, InputError
 from ._common import Commands
@@ -17,6 +18,7 @@ def add(to: Commands) -> None:
         "The page is served to this machine only; its address holds a token. Closing the page stops its run, Ctrl-C the server.\n"
         "What was tried is exported as an experiment file for `haltere run`.",
     )
+    play.add_argument("link", nargs="?", metavar="LINK", help="a link of the playground's Share: its set-up is opened")
     play.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
     play.add_argument("--no-browser", action="store_true", help="print the address only")
 
@@ -25,6 +27,26 @@ def _port(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 65535, got `{text}`")
     return int(text)
+
+
+_SETUP = re.compile(r"setup=[A-Za-z0-9_-]+")
+
+
+def _fragment(link: str | None) -> str:
+    """The part of a link that has the set-up, for the address of this server.
+
+    >>> _fragment("http://127.0.0.1:4711/#setup=q1Y-_w"), _fragment(None)
+    ('#setup=q1Y-_w', '')
+    """
+    if link is None:
+        return ""
+    setup = link.partition("#")[2]
+    if not _SETUP.fullmatch(setup):
+        shown = link if len(link) <= 60 else f"{link[:60]}..."
+        raise InputError(
+            f"play: link must be an address with `#setup=...`, got `{shown}`; copy it from Share, in quotes"
+        )
+    return f"#{setup}"
 
 
 def _play(args: argparse.Namespace) -> int:
@@ -39,7 +61,10 @@ def _play(args: argparse.Namespace) -> int:
             raise
         raise HaltereError("play: `websockets` must be installed, got none; pip install 'haltere[play]'") from None
 
-    def ready(url: str) -> None:
+    fragment = _fragment(args.link)
+
+    def ready(address: str) -> None:
+        url = address + fragment
         print(url, flush=True)
         print("Ctrl-C ends it.", file=sys.stderr, flush=True)
         if not args.no_browser:

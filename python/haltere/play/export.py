@@ -68,4 +68,9 @@ def changed_keys(old: Any, new: Any, path: str = "") -> list[str]:
             else:
                 out += changed_keys(old.get(key), new[key], inner)
         return out
+    if isinstance(old, list) and isinstance(new, list) and len(old) <= len(new) and path:
+        changed = [
+            one for i, (a, b) in enumerate(zip(old, new, strict=False)) for one in changed_keys(a, b, f"{path}[{i}]")
+        ]
+        return changed + [f"{path}[{i}] = {literal(new[i])}" for i in range(len(old), len(new))]
     return [] if old == new else [f"{path} = {literal(new)}"]

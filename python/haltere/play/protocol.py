@@ -10,14 +10,29 @@ from typing import Any, NoReturn
 from .. import _core
 from ..errors import InputError
 
-__all__ = ["MOST", "REQUESTS", "Refused", "experiment_of", "read", "refused", "setup_of", "speed_of"]
+__all__ = [
+    "MOST",
+    "REQUESTS",
+    "Refused",
+    "entry_of",
+    "experiment_of",
+    "opened",
+    "read",
+    "refused",
+    "seconds_of",
+    "setup_of",
+    "speed_of",
+]
 
 #: What ``do`` may be, and the keys that go with it.
 REQUESTS: dict[str, frozenset[str]] = {
     "check": frozenset({"experiment", "setup"}),
+    "open": frozenset({"setups"}),
     "start": frozenset({"setups", "speed", "seed"}),
     "change": frozenset({"experiment", "setup"}),
-    "join": frozenset({"traffic", "setup"}),
+    "join": frozenset({"traffic", "setup", "delay"}),
+    "leave": frozenset({"entry", "setup"}),
+    "outage": frozenset({"seconds", "setup"}),
     "speed": frozenset({"speed"}),
     "pause": frozenset(),
     "resume": frozenset(),
@@ -25,7 +40,7 @@ REQUESTS: dict[str, frozenset[str]] = {
     "export": frozenset({"experiment", "setup"}),
 }
 #: What a page can show and this machine can run live.
-MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000}
+MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000, "outage": 60, "state": 16}
 
 
 class Refused(Exception):
@@ -92,6 +107,25 @@ def speed_of(value: Any) -> float | None:
     return float(value)
 
 
+def entry_of(value: Any, experiment: Mapping[str, Any]) -> int:
+    """Which traffic entry a request means."""
+    count = len(experiment["traffic"])
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
+        raise Refused(f"entry must be a whole number from 0 to {count - 1}, got {_named(value)}")
+    return value
+
+
+def seconds_of(value: Any) -> float:
+    """How long an outage lasts.
+
+    >>> seconds_of(2)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.01 <= value <= MOST["outage"]:
+        raise Refused(f"outage: seconds must be a number from 0.01 to {MOST['outage']}, got {_named(value)}")
+    return float(value)
+
+
 def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
     """An experiment as the page wrote it, and read. The playground runs dumbbells, and only as many flows as can be shown."""
     if not isinstance(value, dict):
@@ -102,9 +136,47 @@ def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
     except RecursionError:
         raise Refused("experiment must be nested less deeply") from None
     try:
-        return value, _core.Scenario.from_json(json.dumps(value))
+        scenario = _core.Scenario.from_json(json.dumps(value))
     except InputError as error:
         raise refused(error) from None
+    # A kind may stand for its table.
+    return {**value, "traffic": [{"kind": one} if isinstance(one, str) else one for one in value["traffic"]]}, scenario
+
+
+def opened(value: Any) -> dict[str, Any]:
+    """An experiment of a link. The page can only show those that it could have made: bulk flows, each entry with a pair of its own,
+    and a ping."""
+    experiment, _ = experiment_of(value)
+    dumbbell = experiment["topology"]["dumbbell"]
+    for key in ("access", "bottleneck"):
+        _is_table(dumbbell.get(key), f"topology.dumbbell.{key}")
+    _is_table(dumbbell["bottleneck"].get("queue"), "topology.dumbbell.bottleneck.queue")
+    delays = dumbbell.get("access_delays") or []
+    if delays and len(delays) != dumbbell["pairs"]:
+        rule = "access_delays must be one for each pair in the playground"
+        raise Refused(f"topology.dumbbell: {rule}, got {len(delays)}", "topology.dumbbell.access_delays")
+    seen: set[Any] = set()
+    for i, entry in enumerate(experiment["traffic"]):
+        if entry["kind"] not in ("bulk", "ping"):
+            rule = "kind must be `bulk` or `ping` in the playground"
+            raise Refused(f"traffic[{i}]: {rule}, got {_named(entry['kind'])}", f"traffic[{i}]")
+        pairs = entry.get("pairs")
+        if not isinstance(pairs, list) or len(pairs) != 1 or (entry["kind"] == "bulk" and pairs[0] in seen):
+            raise Refused(f"traffic[{i}]: pairs must be one pair of its own in the playground", f"traffic[{i}]")
+        if entry["kind"] == "bulk":
+            seen.add(pairs[0])
+        if isinstance(entry.get("congestion"), list):
+            raise Refused(
+                f"traffic[{i}]: congestion must be one control in the playground, got a list", f"traffic[{i}]"
+            )
+    if seen != set(range(1, dumbbell["pairs"] + 1)):
+        raise Refused("traffic: pairs must be one for each `bulk` entry in the playground", "traffic")
+    return experiment
+
+
+def _is_table(value: Any, at: str) -> None:
+    if not isinstance(value, dict):
+        raise Refused(f"{at} must be a table in the playground, got {_named(value)}", at)
 
 
 def _within_bounds(value: Mapping[str, Any]) -> None:

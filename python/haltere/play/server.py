@@ -24,6 +24,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from .. import _core, catalogue
+from . import courses, presets
 from .protocol import MOST, Refused
 from .session import Session
 
@@ -122,7 +123,7 @@ class Playground:
         session = Session(tell)
         self.sessions.add(session)
         try:
-            await tell({"tell": "hello", "version": _core.version, "schema": catalogue.schema(), "most": MOST})
+            await tell(_hello())
             async for message in connection:
                 try:
                     await session.take(message)
@@ -138,6 +139,12 @@ class Playground:
                 self._log(f"the page was closed: its run stopped at {session.setups[0].live.now_s:.2f} s")
 
 
+def _hello() -> dict[str, Any]:
+    """What a page needs to begin: the schema, the limits, and what may be chosen."""
+    chosen = {"presets": presets.listed(), "courses": courses.listed()}
+    return {"tell": "hello", "version": _core.version, "schema": catalogue.schema(), "most": MOST, **chosen}
+
+
 def _response(status: http.HTTPStatus, kind: str, body: bytes) -> Response:
     headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"})
     return Response(status.value, status.phrase, headers, body)
@@ -147,10 +154,15 @@ def _text(status: http.HTTPStatus, text: str) -> Response:
     return _response(status, "text/plain; charset=utf-8", f"{text}\n".encode())
 
 
+#: The page's modules, one an idea.
+PARTS = (
+    "charts.js", "choose.js", "courses.js", "data.js", "figures.js", "flows.js", "form.js", "history.js", "links.js",
+    "presets.js", "save.js", "setup.js", "share.js", "span.js", "talk.js", "theme.js", "tiles.js",
+)  # fmt: skip
 #: What the page is made of; nothing else is read from the disk.
 _FILES = {
     **{f"/page/{name}": ("haltere.play", f"page/{name}") for name in
-       ("index.html", "page.css", "main.js", "form.js", "charts.js", "setup.js", "data.js")},
+       ("index.html", "page.css", "main.js", *PARTS)},
     **{f"/assets/{name}": ("haltere.assets", name) for name in ("uplot.min.js", "uplot.min.css")},
 }  # fmt: skip
 

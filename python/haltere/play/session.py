@@ -1,4 +1,4 @@
-"""The set-ups of one page: they run side by side at the pace that was chosen, they are changed, and they stop when the page goes."""
+"""The set-ups of one page run side by side at the pace that was chosen, are changed, and stop when the page goes."""
 
 from __future__ import annotations
 
@@ -9,80 +9,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .. import _core
-from ..errors import HaltereError, InputError
+from ..errors import HaltereError
 from . import export
-from .protocol import MOST, Refused, experiment_of, read, refused, setup_of, speed_of
+from .protocol import MOST, Refused, entry_of, experiment_of, opened, read, refused, seconds_of, setup_of, speed_of
+from .setup import Setup
 
-__all__ = ["Session", "Setup"]
+__all__ = ["Session"]
 
 Tell = Callable[[dict[str, Any]], Awaitable[None]]
 
 #: Seconds between two looks at the simulator.
 TICK = 0.05
-
-
-class Setup:
-    """One set-up that runs: the experiment as it is written now, the run, and what was changed when."""
-
-    def __init__(self, experiment: dict[str, Any], scenario: _core.Scenario, seed: int) -> None:
-        try:
-            self.live = _core.Live(scenario, seed)
-        except InputError as error:
-            raise refused(error) from None
-        self.experiment, self.end = experiment, scenario.duration_s
-        self.changes: list[tuple[float, str]] = []
-        #: Samples are of the links that are watched; the page shows the bottleneck.
-        self.bottleneck = self.live.links.index("left>right")
-
-    @property
-    def done(self) -> bool:
-        """True at the end of the run; seconds are rounded, so to a nanosecond."""
-        return self.live.now_s >= self.end - 1e-9
-
-    def change(self, experiment: dict[str, Any], scenario: _core.Scenario) -> list[str]:
-        """From now on the experiment is that. Says what changed."""
-        try:
-            self.live.change(scenario)
-        except InputError as error:
-            raise refused(error) from None
-        what = export.changed_keys(self.experiment, experiment)
-        self.experiment, self.end = experiment, scenario.duration_s
-        self.changes += [(self.live.now_s, one) for one in what]
-        return what
-
-    def with_flows(self, entry: Any) -> dict[str, Any]:
-        """The experiment with another traffic entry, which starts now between a pair of its own."""
-        if not isinstance(entry, dict):
-            raise Refused("traffic must be an object, got something else", "traffic")
-        dumbbell = self.experiment["topology"]["dumbbell"]
-        pairs = dumbbell["pairs"] + 1
-        # Rounded up, so that the start is not past; the file then says exactly when.
-        start = f"{math.ceil(self.live.now_s * 1000) / 1000:.3f}s"
-        more = {**entry, "pairs": [pairs], "start": start, "jitter": "0s"}
-        return {
-            **self.experiment,
-            "topology": {"dumbbell": {**dumbbell, "pairs": pairs}},
-            "traffic": [*self.experiment["traffic"], more],
-        }
-
-    def flows(self) -> list[dict[str, Any]]:
-        """Every flow: its name, and the index of its traffic entry."""
-        labels = [entry.get("name") or f"{entry['kind']}{i + 1}" for i, entry in enumerate(self.experiment["traffic"])]
-        return [{"name": name, "entry": labels.index(name.split(":")[0])} for name in self.live.flows]
-
-    def samples(self) -> dict[str, Any]:
-        """What was sampled since the last call: of the bottleneck's queue, the flows and the pings."""
-        fresh = self.live.samples()
-        queues = fresh["queues"]
-        mine = [i for i, link in enumerate(queues["link"]) if link == self.bottleneck]
-        names = ("t", "packets", "bytes", "dropped", "marked", "sent_bytes")
-        queue = {name: [queues[name][i] for i in mine] for name in names}
-        return {
-            "now": self.live.now_s,
-            "queue": {**queue, "vars": queues["vars"][mine[-1]] if mine else None},
-            "flows": fresh["flows"],
-            "pings": fresh["pings"],
-        }
 
 
 def _made(experiment: Any, seed: int) -> Setup:
@@ -104,9 +41,12 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._requests: dict[str, Callable[..., Awaitable[None]]] = {
             "check": self._check,
+            "open": self._open,
             "start": self._start,
             "change": self._change,
             "join": self._join,
+            "leave": self._leave,
+            "outage": self._outage,
             "speed": self._set_speed,
             "pause": self._pause,
             "resume": self._resume,
@@ -134,6 +74,16 @@ class Session:
             await asyncio.to_thread(_made, experiment, 1)
         await self._tell({"tell": "checked", "setup": index})
 
+    async def _open(self, setups: Any) -> None:
+        if not isinstance(setups, list) or not 1 <= len(setups) <= MOST["setups"]:
+            raise Refused(f"open: setups must be a list of 1 to {MOST['setups']} experiments")
+        written = []
+        for index, one in enumerate(setups):
+            with _of(index):
+                written.append(await asyncio.to_thread(opened, one))
+                await asyncio.to_thread(_made, one, 1)
+        await self._tell({"tell": "opened", "setups": written})
+
     async def _start(self, setups: Any, speed: Any, seed: Any) -> None:
         if not isinstance(setups, list) or not 1 <= len(setups) <= MOST["setups"]:
             raise Refused(f"start: setups must be a list of 1 to {MOST['setups']} experiments")
@@ -157,13 +107,23 @@ class Session:
                 what = self.setups[index].change(*new)
         await self._told(index, "changed", what)
 
-    async def _join(self, traffic: Any, setup: Any) -> None:
+    async def _join(self, traffic: Any, setup: Any, delay: Any) -> None:
+        await self._edit(setup, "joined", lambda one: one.with_flows(traffic, delay))
+
+    async def _leave(self, entry: Any, setup: Any) -> None:
+        await self._edit(setup, "left", lambda one: one.without_flows(entry_of(entry, one.experiment)))
+
+    async def _outage(self, seconds: Any, setup: Any) -> None:
+        await self._edit(setup, "outage", lambda one: one.with_outage(seconds_of(seconds)))
+
+    async def _edit(self, setup: Any, tell: str, edited: Callable[[Setup], dict[str, Any]]) -> None:
+        """A change whose time is now: the run is where it is until the change is made."""
         index = self._index(setup)
         one = self.setups[index]
         with _of(index):
             async with self._lock:
-                what = one.change(*await asyncio.to_thread(experiment_of, one.with_flows(traffic)))
-        await self._told(index, "joined", what)
+                what = one.change(*await asyncio.to_thread(experiment_of, edited(one)))
+        await self._told(index, tell, what)
 
     async def _told(self, index: int, tell: str, what: list[str]) -> None:
         one = self.setups[index]

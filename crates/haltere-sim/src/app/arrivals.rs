@@ -37,6 +37,8 @@ impl App for Arrivals {
     fn receive(&mut self, _side: usize, packet: Packet, fabric: &mut Fabric) {
         fabric.pool.give(&packet);
     }
+    /// A live run refuses it: arrivals are drawn up to the stop that the plan gave.
+    fn set_stop(&mut self, _at: Time, _fabric: &mut Fabric) {}
     /// What its flows delivered is added when the run is over.
     fn received(&self) -> u64 {
         0

@@ -245,6 +245,9 @@ impl App for Ftp {
         self.begin(record, fabric);
         self.go_on(fabric);
     }
+    fn set_stop(&mut self, at: Time, _fabric: &mut Fabric) {
+        self.stop = Some(at);
+    }
     fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
         if !self.alarms[side].fired(fabric.now) {
             return;

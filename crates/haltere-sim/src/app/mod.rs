@@ -26,6 +26,8 @@ pub(crate) trait App {
     fn step(&mut self, _fabric: &mut Fabric) {}
     /// Its stop has come, for which it asked (`Kind::Stop`).
     fn stop(&mut self, _fabric: &mut Fabric) {}
+    /// It is to stop at `at`, which is not past and not after the stop that it had. It has started or starts later.
+    fn set_stop(&mut self, at: Time, fabric: &mut Fabric);
     /// The timer of the endpoint at `side` is due.
     fn on_timer(&mut self, _side: usize, _fabric: &mut Fabric) {}
     /// A packet reached the endpoint at `side`. The flow must take it out of the pool.
@@ -139,6 +141,9 @@ macro_rules! apps {
             }
             fn stop(&mut self, fabric: &mut Fabric) {
                 match self { Flow::Tcp(app) => app.stop(fabric), $(Flow::$app(app) => app.stop(fabric)),+ }
+            }
+            fn set_stop(&mut self, at: Time, fabric: &mut Fabric) {
+                match self { Flow::Tcp(app) => app.set_stop(at, fabric), $(Flow::$app(app) => app.set_stop(at, fabric)),+ }
             }
             #[inline]
             fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {

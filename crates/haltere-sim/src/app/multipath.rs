@@ -211,6 +211,10 @@ impl App for Multipath {
         }
         self.transmit(CLIENT, fabric);
     }
+    fn set_stop(&mut self, at: Time, fabric: &mut Fabric) {
+        self.stop = Some(at);
+        fabric.schedule(at, Kind::Stop, self.index);
+    }
     fn stop(&mut self, fabric: &mut Fabric) {
         self.limit = self.written;
         self.produced = self.produced.min(self.limit);

@@ -6,7 +6,7 @@
 //! written, instead of a new one, when the next would be due: a source that is held up offers less. A chunk larger
 //! than the whole buffer goes in parts.
 
-use super::{Source, is_over, mean, positive_rate, positive_span};
+use super::{Source, mean, positive_rate, positive_span};
 use haltere_plan::plan::{DurationDistribution, FlowPlan, OnOffPlan};
 use haltere_plan::rng::Rng;
 use haltere_transport::Connection;
@@ -33,7 +33,6 @@ pub(crate) struct OnOff {
     /// Time until the next chunk is due, counted while on.
     wait: Dur,
     unsent: u64,
-    stop: Option<Time>,
 }
 
 impl OnOff {
@@ -48,7 +47,7 @@ impl OnOff {
         let rng = Rng::new(seed, &format!("{}/source", flow.name));
         let next = if begins_off { Next::TurnOff } else { Next::TurnOn };
         let (chunk, on_until) = (chunk.as_u64(), Time::ZERO);
-        Ok(OnOff { chunk, clock, on, off, rng, next, on_until, wait, unsent: 0, stop: flow.stop })
+        Ok(OnOff { chunk, clock, on, off, rng, next, on_until, wait, unsent: 0 })
     }
     /// Does what is due now; the time of the next step is returned.
     fn act(&mut self, now: Time, socket: &mut Connection) -> Time {
@@ -79,6 +78,6 @@ impl OnOff {
 
 impl Source for OnOff {
     fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
-        (!is_over(self.stop, now)).then(|| self.act(now, client))
+        Some(self.act(now, client))
     }
 }

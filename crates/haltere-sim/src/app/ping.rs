@@ -50,6 +50,9 @@ impl App for Ping {
     fn start(&mut self, fabric: &mut Fabric) {
         self.step(fabric);
     }
+    fn set_stop(&mut self, at: Time, _fabric: &mut Fabric) {
+        self.stop = Some(at);
+    }
     /// Sends one request and sets the time of the next.
     fn step(&mut self, fabric: &mut Fabric) {
         if is_over(self.stop, fabric.now) {

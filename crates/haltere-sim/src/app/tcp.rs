@@ -1,7 +1,7 @@
 //! A TCP flow: a client that writes and a server that reads at once.
 
 use super::bulk::Bulk;
-use super::{AnySource, App, Place, Source};
+use super::{AnySource, App, Place, Source, is_over};
 use crate::engine::event::Kind;
 use crate::engine::prefetch::{fetch, fetch_all};
 use crate::engine::timer::Alarms;
@@ -149,10 +149,16 @@ impl App for Tcp {
         self.step(fabric);
     }
     fn step(&mut self, fabric: &mut Fabric) {
-        if let Some(next) = self.source.step(fabric.now, &mut self.ends[CLIENT].socket) {
+        if !is_over(self.stop, fabric.now)
+            && let Some(next) = self.source.step(fabric.now, &mut self.ends[CLIENT].socket)
+        {
             fabric.schedule(next, Kind::App, self.index);
         }
         self.transmit(CLIENT, fabric);
+    }
+    fn set_stop(&mut self, at: Time, fabric: &mut Fabric) {
+        self.stop = Some(at);
+        fabric.schedule(at, Kind::Stop, self.index);
     }
     fn stop(&mut self, fabric: &mut Fabric) {
         self.source.stop(&mut self.ends[CLIENT].socket);

@@ -1,148 +1,163 @@
-// The four charts of one set-up. uPlot draws; what is shared between set-ups (time, scales) is given in.
+// The figures of one set-up on the page. uPlot draws; what is shared between set-ups (time, scales, what is shown) is given in.
 
-import { first } from "./data.js";
-
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-export const colour = (control) => css(`--${control}`) || css("--other");
-
-// More flows than this are shown as one line for each control: their mean window, their sum of throughput.
-const SINGLE = 16;
-
-// Flows of one control get tints of its colour.
-function tint(base, place, count) {
-  if (count < 2) return base;
-  const mix = Math.round(100 - 45 * place / (count - 1));
-  return `color-mix(in oklab, ${base} ${mix}%, ${css("--card")})`;
-}
-
-// The lines: one a flow, or one a control where there are many. Each: name, colour, and the flows that it stands for.
-export function lines(flows) {
-  const controls = [...new Set(flows.map((flow) => flow.control))];
-  const out = [];
-  for (const control of controls) {
-    const mine = flows.filter((flow) => flow.control === control);
-    if (flows.length > SINGLE) out.push({ name: `${control} ×${mine.length}`, control, colour: colour(control), of: mine.map((f) => f.index) });
-    else mine.forEach((flow, i) => out.push({ name: flow.name, control, colour: tint(colour(control), i, mine.length), of: [flow.index] }));
-  }
-  return out;
-}
-
-export const CHARTS = [
-  { id: "queue", title: "Queue", unit: "packets", least: 10 },
-  { id: "cwnd", title: "Congestion window", unit: "kB", least: 20 },
-  { id: "share", title: "Throughput shares", unit: "Mbit/s", least: 1 },
-  { id: "ping", title: "Ping round trip", unit: "ms", least: 5 },
-];
-
-const number = (x) => x == null ? "–" : x >= 100 ? x.toFixed(0) : x >= 10 ? x.toFixed(1) : x.toFixed(2);
-
-function columns(id, store, flows, from) {
-  if (id === "queue") {
-    const a = first(store.queue.t, from);
-    return [store.queue.t.slice(a), store.queue.packets.slice(a)];
-  }
-  if (id === "ping") {
-    const a = first(store.pings.t, from);
-    return [store.pings.t.slice(a), store.pings.rtt.slice(a)];
-  }
-  const a = first(store.flows.t, from), t = store.flows.t.slice(a);
-  if (id === "cwnd") {
-    return [t, ...lines(flows).map(({ of }) => t.map((_, i) => {
-      const values = of.map((flow) => store.flows.cwnd[flow]?.[a + i]).filter((value) => value != null);
-      return values.length ? values.reduce((x, y) => x + y) / values.length / 1e3 : null;
-    }))];
-  }
-  // Stacked: each line is the sum of those below it; the topmost comes first, so that the others are drawn over it.
-  const sums = new Array(t.length).fill(0), out = [];
-  for (const { of } of lines(flows)) {
-    for (const flow of of) store.throughput(flow, a).forEach((value, i) => { sums[i] += value; });
-    out.push([...sums]);
-  }
-  return [t, ...out.reverse()];
-}
-
-// The largest value to be shown, for the common scale of both set-ups.
-const top = (data) => data.slice(1).reduce((most, column) => column.reduce((m, v) => (v > m ? v : m), most), 0);
+import { css, drawn, FIGURES, number, spoken, variables } from "./figures.js";
+import { element } from "./form.js";
+import { saveCsv, savePng } from "./save.js";
 
 function nice(value) {
   const unit = 10 ** Math.floor(Math.log10(value));
-  return unit * [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * unit >= value);
+  return unit * [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * unit >= value * 0.999999);
 }
 
-// `view` is shared: { x: [from, to], y: { queue: most, ... } }.
+// One scale for all set-ups: a nice number beyond the largest value, kept while it fits so that the axes do not jump.
+function bound(now, most, least) {
+  const wanted = Math.max(least, most * 1.04);
+  return now == null || wanted > now || wanted < now * 0.45 ? nice(wanted) : now;
+}
+
+export function scales(view, all) {
+  for (const { id, least, own } of FIGURES) {
+    if (own) continue;
+    const tops = all.map((tops) => tops[id] ?? [0, 0]);
+    view.y[id] = range(view.y[id], [Math.max(...tops.map(([, high]) => high)), Math.min(...tops.map(([low]) => low))], least);
+  }
+}
+const range = (now, [high, low], least) => [low < 0 ? -bound(now && -now[0], -low, least) : 0, bound(now?.[1], high, least)];
+
+// The least and the largest value of a figure.
+function extent(figure) {
+  let low = 0, high = 0;
+  for (const line of figure.lines ?? []) for (const value of line.drawn ?? line.values) { if (value > high) high = value; if (value < low) low = value; }
+  return [low, high];
+}
+
+// `view` is shared: { x: [from, to], y: { queue: [least, most], ... }, shown, zoom(from, to), reset() }.
 export class Charts {
-  constructor(root, view) {
-    this.view = view;
-    this.plots = {};
-    this.store = null;
-    this.flows = [];
-    for (const chart of CHARTS) {
-      const box = document.createElement("div");
-      box.className = "chart";
-      box.dataset.chart = chart.id;
-      box.innerHTML = `<h3>${chart.title} <small>${chart.unit}</small><span class="key"></span><output></output></h3><div class="plot"></div>`;
-      root.append(box);
-      this.plots[chart.id] = { chart, box, place: box.querySelector(".plot"), plot: null, data: null };
-    }
+  constructor(root, view, title) {
+    [this.view, this.title, this.run] = [view, title, null];
+    this.plots = FIGURES.map((kind) => this.card(root, kind));
     this.watcher = new ResizeObserver(() => this.resize());
-    for (const { place } of Object.values(this.plots)) this.watcher.observe(place);
+    for (const { place } of this.plots) this.watcher.observe(place);
   }
 
-  // Draws that run from now on: its store, and its flows with their controls.
-  show(store, flows) {
-    [this.store, this.flows] = [store, flows];
-    for (const one of Object.values(this.plots)) this.build(one);
+  card(root, kind) {
+    const one = { kind, plot: null, figure: null, drawn: "", y: null, chosen: "" };
+    const button = (text, about, act) => element("button", { class: "tool", type: "button", title: about, "aria-label": about, onclick: act }, text);
+    one.unit = element("small", {});
+    one.read = element("div", { class: "read" });
+    one.at = element("span", { class: "at" });
+    one.place = element("div", { class: "plot", tabindex: "0", role: "img", "aria-label": `${kind.title}: no data yet`, onkeydown: (event) => this.key(one, event), onblur: () => this.leave(one) });
+    one.select = kind.own ? element("select", { class: "variable", "aria-label": `${kind.title}: variable`, hidden: "", onchange: (event) => { this.run.chosen[kind.id] = event.target.value; this.draw(); } }) : null;
+    one.box = element("article", { class: "chart", "data-chart": kind.id, "aria-label": kind.title },
+      element("h3", {}, kind.title, one.select, one.unit, one.at, element("span", { class: "tools" },
+        button("CSV", `Save ${kind.title} as CSV`, () => this.save(one, saveCsv)), button("PNG", `Save ${kind.title} as PNG`, () => this.save(one, savePng)))),
+      one.read, one.place);
+    root.append(one.box);
+    return one;
   }
 
-  build(one) {
+  // Draws that run from now on: { store, flows, discipline, chosen }. Null: nothing.
+  show(run) {
+    this.run = run;
+    for (const one of this.plots) { this.drop(one); one.y = null; }
+  }
+
+  drop(one) {
     one.plot?.destroy();
-    const { id } = one.chart, series = [{}];
-    if (id === "queue" || id === "ping") {
-      const stroke = css(`--${id}`);
-      series.push({ stroke, width: 1.4, fill: id === "queue" ? `color-mix(in srgb, ${stroke} 14%, transparent)` : undefined, points: { show: false } });
-    } else {
-      const drawn = lines(this.flows);
-      if (id === "share") drawn.reverse();
-      for (const line of drawn) {
-        series.push({ stroke: line.colour, width: id === "share" ? 0.8 : 1.5, fill: id === "share" ? line.colour : undefined, points: { show: false } });
+    [one.plot, one.drawn] = [null, ""];
+  }
+
+  get visible() { return this.plots.filter((one) => this.view.shown.has(one.kind.id)); }
+
+  // Takes the data of the time that is shown; gives the extents, for the scales.
+  read() {
+    const [from, to] = this.view.x, out = {};
+    for (const one of this.plots) {
+      one.box.hidden = !this.view.shown.has(one.kind.id);
+      if (one.box.hidden) { this.drop(one); continue; }
+      one.figure = this.run ? one.kind.make(this.run, from - (to - from) * 0.02) : { empty: "" };
+      out[one.kind.id] = extent(one.figure);
+      if (one.kind.own) {
+        const { id } = one.kind, chosen = this.run && drawn(id, this.run), same = one.chosen === chosen;
+        one.chosen = chosen;
+        one.y = one.figure.states ? [-0.5, one.figure.states.length - 0.5] : range(same ? one.y : null, [out[id][1], out[id][0]], out[id][1] > 0 ? 1e-9 : 1);
       }
     }
-    const axis = { stroke: css("--faint"), font: "11px system-ui, sans-serif", grid: { stroke: css("--grid"), width: 1 }, ticks: { show: false } };
-    one.plot = new uPlot({
-      ...this.size(one), series, legend: { show: false }, padding: [8, 14, 0, 0],
-      cursor: { sync: { key: "time", scales: ["x", null] }, y: false, drag: { x: false, y: false }, points: { show: id !== "share" } },
-      scales: { x: { time: false, range: () => this.view.x }, y: { range: () => [0, this.view.y[id] ?? one.chart.least] } },
-      axes: [
-        { ...axis, size: 22, gap: 2, values: (_, ticks) => ticks.map((t) => `${+t.toFixed(3)} s`) },
-        { ...axis, size: 44, gap: 4 },
-      ],
-      hooks: { draw: [(plot) => this.drawMarks(plot, id === "queue")], setCursor: [(plot) => this.tell(one, plot)] },
-    }, [[], ...series.slice(1).map(() => [])], one.place);
-    this.drawKey(one);
-    if (this.store) this.read(one);
+    return out;
   }
 
-  drawKey(one) {
-    const key = one.box.querySelector(".key");
-    if (one.chart.id !== "cwnd" && one.chart.id !== "share") return;
-    key.replaceChildren(...[...new Set(this.flows.map((flow) => flow.control))].map((control) => {
-      const entry = document.createElement("i");
-      entry.style.setProperty("--c", colour(control));
-      entry.textContent = control;
-      return entry;
+  draw() {
+    this.read();
+    for (const one of this.visible) {
+      if (one.select) this.choices(one);
+      const { figure } = one;
+      one.place.dataset.empty = figure.empty ?? "";
+      const shape = figure.empty != null ? "" : JSON.stringify([figure.unit, figure.states, figure.lines.map(({ name, colour, fill, dash, step }) => [name, colour, fill, dash, step])]);
+      if (shape !== one.drawn || !one.plot) this.build(one, shape);
+      if (figure.lines) one.plot.setData([figure.t, ...figure.lines.map((line) => line.drawn ?? line.values)], true);
+      this.tell(one);
+    }
+  }
+
+  // The variables that this discipline, or these controls, have.
+  choices(one) {
+    const all = this.run ? variables(one.kind.id, this.run) : new Map(), names = [...all.keys()];
+    one.select.hidden = names.length === 0;
+    if (one.select.dataset.names !== names.join()) {
+      one.select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
+      one.select.dataset.names = names.join();
+    }
+    one.select.value = one.chosen ?? "";
+  }
+
+  build(one, shape) {
+    this.drop(one);
+    one.drawn = shape;
+    const { figure, kind } = one, lines = figure.lines ?? [];
+    const series = lines.map(({ name, colour, fill, dash, step, thin }) => ({
+      label: name, stroke: colour, width: fill === "all" ? 0.8 : thin ? 1 : 1.5, dash: dash ? [5, 4] : undefined, points: { show: false },
+      fill: fill === "all" ? colour : fill ? `color-mix(in srgb, ${colour} 14%, transparent)` : undefined, paths: step ? uPlot.paths.stepped({ align: 1 }) : undefined,
     }));
+    const axis = { stroke: css("--faint"), font: "11px system-ui, sans-serif", grid: { stroke: css("--grid"), width: 1 }, ticks: { show: false } };
+    const names = figure.states;
+    one.plot = new uPlot({
+      ...this.size(one), series: [{}, ...series], legend: { show: false }, padding: [8, 14, 0, 0],
+      cursor: {
+        sync: { key: "time", scales: ["x", null] }, y: false, drag: { x: true, y: false, setScale: false }, points: { show: kind.id !== "share" },
+        bind: { dblclick: () => () => { this.view.reset(); return null; } },
+      },
+      scales: { x: { time: false, range: () => this.view.x }, y: { range: () => (kind.own ? one.y : this.view.y[kind.id]) ?? [0, kind.least] } },
+      axes: [
+        { ...axis, size: 25, gap: 5, values: (_, ticks) => ticks.map((t) => `${+t.toFixed(3)} s`) },
+        { ...axis, size: names ? 66 : 44, gap: 4, splits: names ? () => names.map((_, i) => i) : undefined, values: (_, ticks) => ticks.map((v) => names ? names[v] : number(Math.abs(v) * (figure.mirrored ? 1 : Math.sign(v) || 1))) },
+      ],
+      hooks: {
+        draw: [(plot) => this.drawMarks(plot, kind.id === "queue")], setCursor: [() => this.tell(one)],
+        setSelect: [(plot) => {
+          const { left, width } = plot.select;
+          if (width > 4) this.view.zoom(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        }],
+      },
+    }, [[], ...lines.map(() => [])], one.place);
+    one.read.replaceChildren(...lines.map((line) => {
+      const entry = element("span", { class: line.dash ? "key dash" : "key" }, `${line.name} `, element("b", {}));
+      entry.style.setProperty("--c", line.colour);
+      return entry;
+    }), element("span", { class: "also" }));
   }
 
   drawMarks(plot, named) {
-    if (!this.store) return;
+    if (!this.run) return;
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.strokeStyle = ctx.fillStyle = css("--mark");
+    ctx.lineWidth = devicePixelRatio;
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
     [ctx.textAlign, ctx.textBaseline] = ["left", "alphabetic"];
     ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
     let low = 0;
-    for (const mark of this.store.marks) {
+    for (const mark of this.run.store.marks) {
       const x = Math.round(plot.valToPos(mark.at, "x", true));
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
       ctx.beginPath();
@@ -165,52 +180,49 @@ export class Charts {
   }
 
   resize() {
-    for (const one of Object.values(this.plots)) one.plot?.setSize(this.size(one));
+    for (const one of this.visible) one.plot?.setSize(this.size(one));
   }
 
-  // Takes the data of the time that is shown; gives the largest values, for the scales.
-  read(one) {
-    const [from, to] = this.view.x;
-    one.data = columns(one.chart.id, this.store, this.flows, from - (to - from) * 0.02);
-    return top(one.data);
+  // The values under the pointer, or the last ones, each with its name.
+  tell(one) {
+    const { figure, plot } = one;
+    if (!plot || !figure) return;
+    const pointed = plot.cursor.idx, index = pointed ?? (figure.t?.length ?? 0) - 1, at = figure.t?.[index];
+    one.unit.textContent = figure.unit ?? "";
+    one.at.textContent = pointed == null || at == null ? "" : `at ${at.toFixed(2)} s`;
+    const keys = one.read.querySelectorAll(".key b");
+    const said = (figure.lines ?? []).map((line, i) => {
+      const value = near(line.values, index), text = at == null ? "" : figure.states ? figure.states[value] ?? "–" : number(value);
+      if (keys[i]) keys[i].textContent = text;
+      return `${line.name} ${text}`;
+    });
+    const also = one.read.querySelector(".also");
+    if (also) also.textContent = (figure.also ?? []).map(({ name, unit, values }) => `${name} ${spoken([name, unit, values[index] ?? null])}`).join(" · ");
+    one.place.setAttribute("aria-label", figure.empty || `${one.kind.title}${figure.unit ? `, ${figure.unit}` : ""}${at == null ? ": no data yet" : ` at ${at.toFixed(2)} s: ${said.join(", ")}`}`);
   }
 
-  most() {
-    if (!this.store) return {};
-    return Object.fromEntries(Object.values(this.plots).map((one) => [one.chart.id, this.read(one)]));
+  // With the arrow keys the pointer goes from sample to sample.
+  key(one, event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1, PageDown: 20, PageUp: -20 }[event.key], times = one.figure?.t;
+    if (!step || !one.plot || !times?.length) return;
+    event.preventDefault();
+    const index = Math.min(Math.max((one.plot.cursor.idx ?? times.length - 1) + step, 0), times.length - 1);
+    one.plot.setCursor({ left: one.plot.valToPos(times[index], "x"), top: 1 }, true, true);
   }
+  leave(one) { one.plot?.setCursor({ left: -10, top: -10 }, true, true); }
 
-  draw() {
-    for (const one of Object.values(this.plots)) {
-      if (one.data) one.plot?.setData(one.data, true);
-      if (one.plot && one.plot.cursor.idx == null) this.tell(one, one.plot);
-    }
-  }
-
-  // The value under the pointer, or the last one.
-  tell(one, plot) {
-    const { data } = plot, index = plot.cursor.idx ?? data[0].length - 1, out = one.box.querySelector("output");
-    const at = data[0][index];
-    if (at == null) { out.textContent = ""; return; }
-    const { id, unit } = one.chart;
-    const time = plot.cursor.idx == null ? "" : ` at ${at.toFixed(2)} s`;
-    if (id === "queue" || id === "ping") { out.textContent = `${id === "queue" ? data[1][index] : number(data[1][index])} ${unit}${time}`; return; }
-    const drawn = lines(this.flows), sums = new Map();
-    const values = id === "share" ? data.slice(1).reverse().map((column, i, all) => column[index] - (i ? all[i - 1][index] : 0)) : data.slice(1).map((column) => column[index]);
-    drawn.forEach((line, i) => { if (values[i] != null) sums.set(line.control, [...(sums.get(line.control) ?? []), values[i]]); });
-    out.textContent = [...sums].map(([, all]) => all.slice(0, 4).map(number).join(" ") + (all.length > 4 ? " …" : "")).join(" | ") + time;
+  save(one, how) {
+    if (one.figure?.lines && this.run) how(`play${this.title && `-${this.title.toLowerCase()}`}-${one.kind.id}`, { title: [this.title, one.kind.title, one.chosen].filter(Boolean).join(" · "), figure: one.figure, canvas: one.plot.ctx.canvas, span: this.view.x });
   }
 
   destroy() {
     this.watcher.disconnect();
-    for (const one of Object.values(this.plots)) one.plot?.destroy();
+    for (const one of this.plots) one.plot?.destroy();
   }
 }
 
-// One scale for all: a nice number above the largest value, kept while it fits so that the axes do not jump.
-export function scales(view, all) {
-  for (const { id, least } of CHARTS) {
-    const most = Math.max(least, ...all.map((values) => values[id] ?? 0)) * 1.04, now = view.y[id] ?? 0;
-    if (most > now || most < now * 0.45) view.y[id] = nice(most);
-  }
+// The value at a place, or the last one before it: lines that share an axis have gaps where the others have values.
+function near(values, index) {
+  for (let i = index; i >= 0 && i > index - 8; i--) if (values[i] !== undefined) return values[i];
+  return null;
 }

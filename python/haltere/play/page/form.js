@@ -14,6 +14,12 @@ export const element = (tag, attributes = {}, ...children) => {
   return made;
 };
 
+// A mechanism's description: what it does; its source and its limits when they are asked for.
+export function described(text = "") {
+  const at = text.search(/\bSource:/), about = at < 0 ? text : text.slice(0, at), rest = at < 0 ? "" : text.slice(at);
+  return [element("p", { class: "about" }, about.trim()), rest && element("details", { class: "source" }, element("summary", {}, "Source and limits"), element("p", { class: "about" }, rest))].filter(Boolean);
+}
+
 const target = (one) => one?.$ref ? schema.$defs[one.$ref.replace("#/$defs/", "")] : null;
 export const definition = (name) => schema.$defs[name];
 

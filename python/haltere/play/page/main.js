@@ -1,76 +1,97 @@
 // The page: what is pressed goes to the program over a WebSocket, what comes back is drawn.
 
-import { Charts, lines, scales } from "./charts.js";
-import { bits, Store } from "./data.js";
+import { Charts, scales } from "./charts.js";
+import { choose } from "./choose.js";
+import * as courses from "./courses.js";
+import { Store } from "./data.js";
+import { colour, controlOf, FIGURES, lines, named } from "./figures.js";
 import { element, use } from "./form.js";
-import { first, Setup, tcp } from "./setup.js";
+import { History } from "./history.js";
+import { Links } from "./links.js";
+import * as presets from "./presets.js";
+import { download } from "./save.js";
+import { Setup } from "./setup.js";
+import { Span } from "./span.js";
+import { connect, say } from "./talk.js";
+import { theme } from "./theme.js";
+import { drawTiles } from "./tiles.js";
 
 const $ = (id) => document.getElementById(id);
-const state = { setups: [], shown: 0, comparing: false, running: false, paused: false, speed: 1, window: 20, wrong: [false, false] };
-const view = { x: [0, 20], y: {} };
-let columns = [], socket = null, dirty = false, pace = [];
+const state = { setups: [], shown: 0, comparing: false, running: false, paused: false, speed: 1, wrong: [false, false] };
+const past = new History(), chosen = [{}, {}]; // the variables that are drawn, for each set-up
+const span = new Span($("span"), $("from"), $("to"), () => refresh());
+const view = { x: [0, 20], y: {}, shown: new Set(FIGURES.map(({ id }) => id)), zoom: (from, to) => span.zoom(from, to), reset: () => span.reset() };
+const links = new Links({ setups: () => current().map((one) => one.written), ask: (setups) => say({ do: "open", setups }), refuse: (text) => notice(text, true) });
+let columns = [], dirty = false, pace = [];
 
 // --- talk -----------------------------------------------------------------------------------------------------------------
 
-function say(message) {
-  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
-}
-
-function connect() {
-  const token = new URLSearchParams(location.search).get("token") ?? "";
-  socket = new WebSocket(`ws://${location.host}/ws?token=${encodeURIComponent(token)}`);
-  socket.onmessage = (event) => { const told = JSON.parse(event.data); hear[told.tell]?.(told); };
-  socket.onclose = () => {
-    setRunning(false);
-    $("run").disabled = $("export").disabled = true;
-    notice("The program has gone: start `haltere play` again and open the address that it prints.", true);
-  };
-}
-
 const hear = {
-  hello({ schema, version }) {
-    use(schema);
-    document.querySelector("h1").title = `Haltere ${version}`;
-    state.setups = [makeSetup(0, first())];
+  hello(told) {
+    use(told.schema);
+    courses.use(told.courses);
+    document.querySelector("h1").title = `Haltere ${told.version}`;
+    presets.fill($("preset"), told.presets, (preset) => { load(presets.setups(preset)); about(preset); });
+    load(presets.setups(told.presets[0]), false);
     $("run").disabled = $("export").disabled = false;
-    layout();
+    links.open(location.hash);
   },
-  checked({ setup }) { forgive(setup); },
+  checked({ setup }) { forgive(setup); keep(); },
+  opened({ setups }) {
+    links.opened();
+    load(setups);
+    about(null);
+    notice("The set-up of the link is here.");
+  },
   started({ setups }) {
     setups.forEach(({ flows, end }, i) => {
       const column = columns[i];
-      Object.assign(column, { store: new Store(), flows: tcp(flows, state.setups[i].written), end });
-      column.charts.show(column.store, column.flows);
+      Object.assign(column, { store: new Store(), end });
+      draws(column, i, flows);
       forgive(i);
     });
     [view.y, pace] = [{}, []];
     setRunning(true);
+    edited();
+    keep();
+    if (Array.isArray(span.value)) span.reset();
+    part("figures");
     notice("");
   },
   samples({ setups }) {
     setups.forEach((sample, i) => columns[i]?.store?.add(sample));
-    const now = performance.now();
-    pace.push([now, setups[0].now]);
-    while (pace.length > 2 && now - pace[0][0] > 2000) pace.shift();
+    pace.push([performance.now(), setups[0].now]);
+    while (pace.length > 2 && pace.at(-1)[0] - pace[0][0] > 2000) pace.shift();
     refresh();
   },
-  changed({ setup, at, what }) {
+  changed({ setup, at, what, flows }) {
     forgive(setup);
+    keep();
+    draws(columns[setup], setup, flows);
     if (what.length) mark(setup, at, what.map(short).filter(Boolean).join(", "));
   },
-  joined({ setup, at, experiment, flows }) {
-    const one = state.setups[setup], column = columns[setup];
-    one.written = experiment;
-    one.draw();
-    column.flows = tcp(flows, experiment);
-    column.charts.show(column.store, column.flows);
-    mark(setup, at, `+ ${column.flows.at(-1).control}`);
+  joined(told) {
+    const { column } = adopt(told, (live, old) => live.joined.add(old.traffic.length));
+    mark(told.setup, told.at, `+ ${column.run.flows.at(-1).control}`);
+  },
+  left(told) {
+    const gone = [];
+    adopt(told, (live, old) => told.experiment.traffic.forEach((entry, i) => {
+      if (entry.stop !== old.traffic[i].stop) { live.left.add(i); gone.push(controlOf(entry)); }
+    }));
+    mark(told.setup, told.at, `− ${gone.join(", ")}`);
+  },
+  outage(told) {
+    adopt(told, () => {});
+    const [from, to] = told.experiment.topology.dumbbell.bottleneck.schedule.slice(-2).map((step) => parseFloat(step.at));
+    mark(told.setup, told.at, `outage ${+(to - from).toFixed(3)} s`);
   },
   refused({ setup, at, text }) {
+    if (links.opening) return links.refused(text);
     const index = setup ?? state.shown, one = state.setups[index];
     state.wrong[index] = true;
     tabs();
-    if (!one?.complain(at, text)) notice(text, true);
+    if (!one?.complain(at, text)) notice(text, true, "refused");
   },
   ended({ why, text }) {
     setRunning(false);
@@ -78,15 +99,31 @@ const hear = {
     if (why === "done") notice("The run has come to its end.");
   },
   exported({ setup, text }) {
-    const link = element("a", { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: state.comparing ? `play-${"ab"[setup]}.toml` : "play.toml" });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    download(state.comparing ? `play-${"ab"[setup]}.toml` : "play.toml", new Blob([text], { type: "text/plain" }));
   },
 };
 
-// A change in few words, for the line in the chart: the last key and its value.
+function gone() {
+  setRunning(false);
+  $("run").disabled = $("export").disabled = true;
+  notice("The program has gone: start `haltere play` again and open the address that it prints.", true);
+}
+
+// The program changed the experiment: it is that of the page from now on. `note` tells the set-up what was done.
+function adopt({ setup, experiment, flows }, note) {
+  const one = state.setups[setup], column = columns[setup];
+  note(one.live, one.written);
+  one.adopt(experiment);
+  draws(column, setup, flows);
+  edited();
+  keep();
+  return { one, column };
+}
+
+// A change in few words, for the line in the figure: the last key and its value.
 function short(text) {
   const [, key, value] = /([^.=]+) = (.*)$/.exec(text) ?? [];
+  if (/\.schedule/.test(text)) return /schedule_repeat/.test(text) ? "rate over time" : "";
   if (!key) return text.split(".").at(-1);
   const kind = /kind = "([^"]+)"/.exec(value)?.[1];
   return kind ?? `${key} ${value.replaceAll('"', "")}`;
@@ -101,48 +138,113 @@ function mark(setup, at, text) {
 
 function makeSetup(index, written) {
   let waiting = null;
-  const send = () => {
-    const experiment = state.setups[index].written;
-    say(state.running ? { do: "change", setup: index, experiment } : { do: "check", setup: index, experiment });
+  const send = () => check(index), act = {
+    join: (traffic) => say({ do: "join", setup: index, traffic, delay: null }),
+    leave: (entry) => say({ do: "leave", setup: index, entry }),
+    outage: (seconds) => say({ do: "outage", setup: index, seconds }),
   };
-  const edited = (how) => {
+  return new Setup(written, (how) => {
     clearTimeout(waiting);
     // While a field is being written it is only looked at, and not at every letter; a run takes it when it is finished.
-    if (how !== "typing") send();
+    if (how !== "typing") { send(); edited(); }
     else if (!state.running) waiting = setTimeout(send, 350);
-  };
-  return new Setup(written, edited, (traffic) => say({ do: "join", setup: index, traffic }));
+  }, act);
+}
+
+const current = () => state.setups.slice(0, state.comparing ? 2 : 1);
+function check(index) {
+  say({ do: state.running ? "change" : "check", setup: index, experiment: state.setups[index].written });
+}
+
+// Begins anew with one set-up or two.
+function load(setups, asEdit = true) {
+  if (state.running) { say({ do: "stop" }); setRunning(false); }
+  put(setups);
+  if (!asEdit) past.clear(snapshot());
+  edited();
+  current().forEach((_, i) => check(i));
+}
+
+function put(setups, comparing = setups.length > 1) {
+  state.setups = setups.map((written, i) => makeSetup(i, written));
+  state.wrong = [false, false];
+  compare(comparing, Math.min(state.shown, comparing ? 1 : 0));
+}
+
+function compare(comparing, shown) {
+  Object.assign(state, { comparing, shown });
+  $("compare").setAttribute("aria-pressed", String(comparing));
+  layout();
+}
+
+// An edit is finished: it can be undone.
+const snapshot = () => structuredClone({ comparing: state.comparing, setups: state.setups.map((one) => one.written) });
+function edited() {
+  past.push(snapshot());
+  steps();
+  for (const column of columns) column.name.textContent = name(column.index);
+}
+
+// The program has accepted the set-ups: the address has them.
+const keep = () => { if (!state.wrong.some(Boolean)) links.keep(); };
+
+function steps() {
+  $("undo").disabled = !past.canUndo;
+  $("redo").disabled = !past.canRedo;
+}
+
+function step(by) {
+  const next = past.look(by);
+  if (!next) return;
+  if (state.running) {
+    const same = (a, b) => JSON.stringify([a.traffic, a.topology.dumbbell.pairs]) === JSON.stringify([b.traffic, b.topology.dumbbell.pairs]);
+    if (next.comparing !== state.comparing || !next.setups.every((one, i) => same(one, state.setups[i].written))) {
+      return notice(`${by < 0 ? "Undo" : "Redo"}: stop the run first, because that changes its flows.`, true);
+    }
+    next.setups.forEach((written, i) => { if (JSON.stringify(written) !== JSON.stringify(state.setups[i].written)) { state.setups[i].adopt(written); check(i); } });
+  } else {
+    put(next.setups, next.comparing);
+    current().forEach((_, i) => check(i));
+  }
+  past.go(by);
+  edited();
 }
 
 function forgive(index) {
   state.setups[index]?.forgive();
   state.wrong[index] = false;
-  if (!state.wrong.some(Boolean)) notice("");
+  if (!state.wrong.some(Boolean) && $("notice").dataset.kind === "refused") notice("");
   tabs();
 }
 
 function tabs() {
   $("tabs").hidden = !state.comparing;
-  for (const tab of $("tabs").children) {
-    const index = Number(tab.dataset.setup);
-    tab.setAttribute("aria-selected", String(index === state.shown));
-    tab.classList.toggle("wrong", state.wrong[index]);
-  }
+  showTab(state.shown);
+  for (const tab of $("tabs").children) tab.classList.toggle("wrong", state.wrong[Number(tab.dataset.setup)]);
 }
 
+const name = (index) => state.comparing ? `${"AB"[index]}: ${state.setups[index]?.title ?? ""}` : "";
+
 function layout() {
-  const count = state.comparing ? 2 : 1;
+  const count = state.comparing ? 2 : 1, before = columns;
   for (const column of columns) column.charts.destroy();
   $("columns").className = count === 2 ? "two" : "";
-  columns = Array.from({ length: count }, (_, i) => {
-    const before = columns[i], tiles = element("div", { class: "tiles" }), charts = element("div", { class: "charts" });
-    const root = element("div", { class: "column", "data-setup": i }, tiles, charts);
-    return { root, tiles, store: before?.store ?? null, flows: before?.flows ?? [], end: before?.end, charts: new Charts(charts, view) };
+  columns = Array.from({ length: count }, (_, index) => {
+    const tiles = element("div", { class: "tiles" }), charts = element("div", { class: "charts" }), title = element("h2", { class: "which" });
+    const root = element("div", { class: "column", "data-setup": index }, title, tiles, charts), { store, run, end } = before[index] ?? {};
+    return { index, root, tiles, name: title, store: store ?? null, run: run ?? null, end, charts: new Charts(charts, view, count > 1 ? "AB"[index] : "") };
   });
   $("columns").replaceChildren(...columns.map((column) => column.root));
-  for (const column of columns) column.charts.show(column.store, column.flows);
+  for (const column of columns) { column.charts.show(column.run); column.name.textContent = name(column.index); }
   show(Math.min(state.shown, count - 1));
   refresh();
+}
+
+// The figures of that column are of these flows from now on.
+function draws(column, index, flows) {
+  const { written, queue } = state.setups[index];
+  column.run = { store: column.store, flows: named(flows, written), discipline: queue.kind, chosen: chosen[index] };
+  column.charts.show(column.run);
 }
 
 function show(index) {
@@ -161,10 +263,13 @@ function refresh() {
 
 function draw() {
   const now = Math.max(0, ...columns.map((column) => column.store?.now ?? 0));
-  const span = state.window === "all" ? Math.max(10, now) : state.window;
-  view.x = [Math.max(0, now - span), Math.max(span, now)];
-  scales(view, columns.map((column) => column.charts.most()));
-  columns.forEach((column, i) => { column.charts.draw(); tiles(column, i); });
+  view.x = span.at(now);
+  scales(view, columns.map((column) => column.charts.read()));
+  columns.forEach((column) => {
+    column.charts.draw();
+    const here = column.run?.flows.filter(({ stop }) => stop == null || stop > column.store.now).map((flow) => flow.index);
+    drawTiles(column.tiles, column.store?.summary(here));
+  });
   clock(now);
 }
 
@@ -172,33 +277,33 @@ function clock(now) {
   const [from, to] = [pace[0], pace.at(-1)];
   const speed = pace.length > 5 && to[0] > from[0] ? (to[1] - from[1]) / (to[0] - from[0]) * 1e3 : null;
   const slow = speed != null && state.speed !== "max" && speed < state.speed * 0.85;
-  $("clock").innerHTML = columns.some((column) => column.store)
-    ? `<b>${now.toFixed(1)} s</b>${state.running && !state.paused && speed != null ? ` <i title="${slow ? "This machine cannot go faster with this set-up" : "Simulated seconds a second"}">at ${speed.toFixed(speed < 10 ? 1 : 0)}×${slow ? " (all it can)" : ""}</i>` : ""}` : "";
+  const pacing = state.running && !state.paused && speed != null ? element("i", { title: slow ? "This machine cannot go faster with this set-up" : "Simulated seconds a second" },
+    ` at ${speed.toFixed(speed < 10 ? 1 : 0)}×${slow ? " (all it can)" : ""}`) : null;
+  $("clock").replaceChildren(...(columns.some((column) => column.store) ? [element("b", {}, `${now.toFixed(1)} s`), ...(pacing ? [pacing] : [])] : []));
 }
 
-const figure = (value, digits, unit) => value == null ? "–" : `${value.toFixed(digits)}<small> ${unit}</small>`;
-const whole = (value) => value == null ? "–" : value >= 1e5 ? `${(value / 1e3).toFixed(0)}k` : String(value);
-
-function tiles(column, index) {
-  const rate = bits(state.setups[index]?.bottleneck.rate);
-  const told = column.store?.summary(rate, column.flows.map((flow) => flow.index)) ?? {};
-  const cells = [
-    ["Used", figure(told.used == null ? null : told.used * 100, 0, "%"), "used", "Of the bottleneck's rate, over the last two seconds"],
-    ["Queueing", figure(told.delay, 1, "ms"), "delay", "What waits, at the bottleneck's rate: mean of the last two seconds"],
-    ["Ping", figure(told.rtt, 1, "ms"), "rtt", "Median round trip of the last two seconds"],
-    ["Fairness", told.fair == null ? "–" : told.fair.toFixed(2), "fair", "Jain's index of what the flows received in the last two seconds; 1 where all have the same"],
-    ["Dropped", whole(told.dropped), "dropped", "Packets since the start, at the bottleneck"],
-    ["Marked", whole(told.marked), "marked", "Packets marked CE since the start"],
-  ];
-  const name = state.comparing ? `<div class="tile name">${"AB"[index]}</div>` : "";
-  column.tiles.innerHTML = name + cells.map(([title, value, id, about]) => `<div class="tile" data-tile="${id}" title="${about}"><span>${title}</span><b>${value}</b></div>`).join("");
-}
-
-function notice(text, bad = false) {
+// `kind`: "refused" goes when what was refused has been put right; others go with the next.
+function notice(text, bad = false, kind = "") {
   Object.assign($("notice"), { textContent: text, hidden: !text, className: bad ? "bad" : "" });
+  $("notice").dataset.kind = kind;
+}
+
+function about(preset) {
+  $("about").hidden = !preset;
+  $("about").replaceChildren(...(preset ? [element("b", {}, `${preset.title}. `), preset.about] : []));
+  if (!preset) $("preset").value = "";
+}
+
+// On a narrow page: the set-up, or the figures.
+function part(name) {
+  document.body.dataset.view = name;
+  showPart(name);
+  refresh();
 }
 
 // --- what is pressed ------------------------------------------------------------------------------------------------------
+
+const CANNOT_COMPARE = "Compare: stop the run first, because both set-ups start together.";
 
 function setRunning(running) {
   state.running = running;
@@ -206,28 +311,15 @@ function setRunning(running) {
   $("run").textContent = running ? "Restart" : "Run";
   $("pause").textContent = "Pause";
   $("pause").disabled = $("stop").disabled = !running;
-  $("compare").disabled = running;
+  $("compare").setAttribute("aria-disabled", String(running));
+  $("compare").title = running ? CANNOT_COMPARE : "Two set-ups side by side, in step";
   for (const one of state.setups) one.setRunning(running);
   refresh();
 }
 
-function choose(group, name) {
-  group.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (!button) return;
-    for (const one of group.children) one.setAttribute("aria-checked", String(one === button));
-    const value = button.dataset[name];
-    state[name] = value === "max" || value === "all" ? value : Number(value);
-    pace = [];
-    if (name === "speed" && state.running) say({ do: "speed", speed: state.speed });
-    refresh();
-  });
-}
-
 $("run").onclick = () => {
   document.activeElement?.blur();
-  const setups = state.setups.slice(0, state.comparing ? 2 : 1).map((one) => one.fresh());
-  say({ do: "start", setups, speed: state.speed, seed: 1 });
+  say({ do: "start", setups: current().map((one) => one.fresh()), speed: state.speed, seed: 1 });
 };
 $("pause").onclick = () => {
   state.paused = !state.paused;
@@ -238,37 +330,50 @@ $("pause").onclick = () => {
 };
 $("stop").onclick = () => say({ do: "stop" });
 $("compare").onclick = () => {
-  state.comparing = !state.comparing;
-  $("compare").setAttribute("aria-pressed", String(state.comparing));
-  if (state.comparing && !state.setups[1]) {
+  if (state.running) return notice(CANNOT_COMPARE);
+  const comparing = !state.comparing;
+  if (comparing && !state.setups[1]) {
     const other = structuredClone(state.setups[0].written), { bottleneck } = other.topology.dumbbell;
     if (bottleneck.queue.kind !== "fq_codel") bottleneck.queue = { kind: "fq_codel" }; // something to compare with
     state.setups[1] = makeSetup(1, other);
   }
-  state.shown = state.comparing ? 1 : 0;
-  layout();
+  compare(comparing, comparing ? 1 : 0);
+  edited();
+  keep();
 };
-$("export").onclick = () => {
-  for (let i = 0; i < (state.comparing ? 2 : 1); i++) say({ do: "export", setup: i, experiment: state.setups[i].written });
-};
-$("tabs").addEventListener("click", (event) => { if (event.target.dataset.setup) show(Number(event.target.dataset.setup)); });
-$("theme").onclick = () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark", true);
-choose($("speed"), "speed");
-choose($("window"), "window");
+$("export").onclick = () => current().forEach(({ written }, i) => say({ do: "export", setup: i, experiment: written }));
+$("undo").onclick = () => step(-1);
+$("redo").onclick = () => step(1);
+document.addEventListener("keydown", (event) => {
+  const key = event.key.toLowerCase(), writing = event.target.matches?.("input[type=text]");
+  if (!(event.ctrlKey || event.metaKey) || writing || (key !== "z" && key !== "y")) return;
+  event.preventDefault();
+  step(key === "y" || event.shiftKey ? 1 : -1);
+});
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-function theme(name, keep) {
-  document.documentElement.dataset.theme = name;
-  if (keep) try { localStorage.setItem("haltere-theme", name); } catch { /* it is only forgotten */ }
-  for (const column of columns) column.charts.show(column.store, column.flows);
+const showTab = choose($("tabs"), "setup", (index) => show(Number(index)));
+const showPart = choose($("view"), "view", part);
+choose($("speed"), "speed", (value) => {
+  state.speed = value === "max" ? value : Number(value);
+  pace = [];
+  if (state.running) say({ do: "speed", speed: state.speed });
+  refresh();
+});
+$("shown").replaceChildren(...FIGURES.map(({ id, title, brief }) => element("button", {
+  type: "button", "aria-pressed": "true", title, onclick: (event) => {
+    const on = event.target.getAttribute("aria-pressed") !== "true";
+    event.target.setAttribute("aria-pressed", String(on));
+    view.shown[on ? "add" : "delete"](id);
+    refresh();
+  },
+}, brief)));
+
+theme($("theme"), () => {
+  for (const column of columns) column.charts.show(column.run);
   for (const one of state.setups) one.draw();
   refresh();
-}
-let kept = null;
-try { kept = localStorage.getItem("haltere-theme"); } catch { /* as the system has it */ }
-theme(kept ?? (dark.matches ? "dark" : "light"), false);
-dark.addEventListener("change", () => { if (!kept) theme(dark.matches ? "dark" : "light", false); });
-connect();
+});
+connect(hear, gone);
 
 // For tests: what the page holds.
-window.playground = { state, stores: () => columns.map((column) => column.store), lines };
+window.playground = { state, span, columns: () => columns, stores: () => columns.map((column) => column.store), lines, colour };

@@ -11,7 +11,8 @@ use haltere_queue::{Qdisc, Queue};
 use haltere_units::Time;
 
 impl Link {
-    /// Rate, delay, jitter and loss become those of `fresh`, the link `of` that plan and seed. So does the discipline if `with_queue`.
+    /// Rate and delay, their course, jitter and loss become those of `fresh`, the link `of` that plan and seed. So does the discipline
+    /// if `with_queue`.
     pub fn change_to(
         &mut self,
         fresh: Link,
