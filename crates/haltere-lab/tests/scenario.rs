@@ -1,6 +1,6 @@
 //! Experiment files: what they mean, and that nothing in them is ignored.
 
-use haltere_lab::{Scenario, ScenarioError};
+use haltere_lab::{ErrorKind, Scenario};
 use haltere_plan::Plan;
 use haltere_plan::plan::{AppPlan, BulkPlan, DurationDistribution, OnOffPlan};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
@@ -197,7 +197,7 @@ fn toml_and_json_say_the_same() {
     let toml = read(CHAIN);
     let json = Scenario::from_json(&toml.filled().to_string(), "x.json").unwrap();
     assert_eq!(toml, json);
-    assert!(matches!(Scenario::from_json("{", "x.json"), Err(ScenarioError::Syntax(_))));
+    assert_eq!(Scenario::from_json("{", "x.json").map_err(|e| e.kind()), Err(ErrorKind::Syntax));
 }
 
 #[test]
@@ -228,6 +228,58 @@ fn a_sweep_is_a_grid_with_the_last_axis_fastest() {
     assert_eq!(told, expected);
     assert_eq!(points[3].scenario.plan(1).unwrap().flows.len(), 8);
     assert!(points.iter().all(|p| p.scenario.sweep.is_empty()));
+}
+
+#[test]
+fn an_entry_goes_by_its_number_its_name_or_a_star() {
+    let text = format!("{DUMBBELL}\n[[traffic]]\nname = \"video\"\nkind = \"bulk\"\n");
+    let control = |scenario: &Scenario, i: usize| scenario.filled()["traffic"][i]["congestion"]["kind"].clone();
+    for path in ["traffic.video.congestion", "traffic.1.congestion", "traffic[1].congestion"] {
+        let set = read(&text).with(path, json!("vegas")).unwrap();
+        assert_eq!(control(&set, 1), "vegas", "{path}");
+        assert_ne!(control(&set, 0), "vegas", "{path}");
+    }
+    let set = read(&text).with("traffic.bulk1.congestion", json!("vegas")).unwrap();
+    assert_eq!(control(&set, 0), "vegas", "an entry without a name goes by its kind and place");
+    for path in ["traffic.*.congestion", "traffic[*].congestion"] {
+        let set = read(&text).with(path, json!("vegas")).unwrap();
+        assert_eq!((control(&set, 0), control(&set, 1)), (json!("vegas"), json!("vegas")), "{path}");
+    }
+    let points = read(&format!("{text}\n[sweep]\n\"traffic.*.congestion\" = [\"reno\", \"bbr\"]")).points().unwrap();
+    assert_eq!((control(&points[1].scenario, 0), control(&points[1].scenario, 1)), (json!("bbr"), json!("bbr")));
+}
+
+#[test]
+fn a_key_that_a_star_of_the_sweep_sets_cannot_be_set() {
+    let swept = read(&format!("{DUMBBELL}\n[sweep]\n\"traffic.*.congestion\" = [\"reno\", \"bbr\"]"));
+    let told = swept.with("traffic[0].congestion", json!("vegas")).unwrap_err().to_string();
+    assert!(told.contains("the sweep sets `traffic.*.congestion`"), "{told}");
+}
+
+#[test]
+fn a_path_without_its_beginning_is_refused_with_the_whole_path() {
+    let told = read(DUMBBELL).with("pairs", json!(8)).unwrap_err().to_string();
+    assert!(told.ends_with("did you mean `topology.dumbbell.pairs`?"), "{told}");
+    let told = read(DUMBBELL).with("initial_window", json!(4)).unwrap_err().to_string();
+    assert!(told.contains("`tcp.initial_window`"), "{told}");
+    let told = read(DUMBBELL).with("traffic.congestion", json!("bbr")).unwrap_err().to_string();
+    assert!(told.ends_with("did you mean `traffic.0.congestion`, or `traffic.*.congestion` for all?"), "{told}");
+}
+
+#[test]
+fn the_values_of_an_axis_may_lie_between_two_ends() {
+    let axis = "{ logspace = { from = \"1Mbit\", to = \"100Mbit\", count = 3 }, when = { pairs = 4 } }";
+    let text = format!(
+        "{DUMBBELL}\n[sweep]\n\"topology.dumbbell.pairs\" = [2, 4]\n\"topology.dumbbell.bottleneck.rate\" = {axis}"
+    );
+    let points = read(&text).points().unwrap();
+    let rates: Vec<String> =
+        points.iter().map(|p| p.scenario.filled()["topology"]["dumbbell"]["bottleneck"]["rate"].to_string()).collect();
+    assert_eq!(rates[1..], ["\"1Mbit\"", "\"10Mbit\"", "\"100Mbit\""]);
+    assert_eq!(points.len(), 4, "pairs = 2 has the rate of the file alone");
+    let both = "{ values = [1, 2], linspace = { from = 1, to = 5, count = 3 } }";
+    let told = refused(&format!("{DUMBBELL}\n[sweep]\n\"topology.dumbbell.pairs\" = {both}"));
+    assert!(told.contains("one of `values`, `linspace` and `logspace`"), "{told}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::kinds::{ALL, Kind};
 use super::schema;
-use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::names::{did_you_mean, rule};
 use serde_json::{Value, json};
 
 /// The kinds of names that [`names`] lists.
@@ -32,7 +33,7 @@ pub fn describe(name: &str) -> Result<Value, ScenarioError> {
         return Ok(told(kind, name));
     }
     let all: Vec<&str> = ALL.iter().flat_map(|kind| kind.names).copied().collect();
-    let fault = Fault::new("", "name", format!("one of {}", listed(&all)), format!("`{name}`"));
+    let fault = Fault::new("", "name", rule(&all, "names", Some("haltere list")), format!("`{name}`"));
     Err(fault.hint(did_you_mean(name, &all)).unknown_name())
 }
 

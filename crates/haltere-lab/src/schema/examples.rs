@@ -69,9 +69,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Values", "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4, 8]\n"),
     ("Axis", "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4, 8]\n"),
     (
-        "Sometimes",
+        "AxisTable",
         "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4]\n\"traffic[0].congestion\" = { values = [\"cubic\", \"bbr\"], when = { pairs = 4 } }\n",
     ),
+    ("Range", "[sweep]\n\"topology.dumbbell.pairs\" = { logspace = { from = 2, to = 32, count = 5 } }\n"),
     (
         "Skip",
         "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4]\n\"traffic[0].congestion\" = [\"cubic\", \"bbr\"]\nskip = [{ when = { pairs = 4, congestion = \"bbr\" } }]\n",

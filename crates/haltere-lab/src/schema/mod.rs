@@ -77,6 +77,11 @@ fn drop_null(keys: &mut serde_json::Map<String, Value>) {
     }
 }
 
+/// Whether an experiment has that key at its top.
+pub(crate) fn is_top(key: &str) -> bool {
+    schema()["properties"].get(key).is_some()
+}
+
 /// The names of a union of tables distinguished by `kind`, or `None` if it is no such union.
 fn tagged(options: Option<&Value>) -> Option<Vec<&str>> {
     let options = options?.as_array()?;
