@@ -12,6 +12,7 @@ from . import (
     hash,
     kernel,
     mechanisms,
+    new,
     play,
     plot,
     report,
@@ -27,6 +28,7 @@ __all__ = ["ALL"]
 
 #: In the order in which `haltere --help` names them. Each has ``add(to)``, which adds it to the command line.
 ALL = (
+    new,
     run,
     sweep,
     reproduce,
