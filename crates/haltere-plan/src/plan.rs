@@ -13,7 +13,7 @@ use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-pub use crate::app::arrivals::{ArrivalsPlan, Pattern};
+pub use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
 pub use crate::app::bulk::BulkPlan;
 pub use crate::app::cbr::CbrPlan;
 pub use crate::app::ftp::{FtpPlan, Work};

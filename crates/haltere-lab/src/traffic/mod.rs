@@ -14,6 +14,7 @@ mod tcp;
 pub(crate) use duration::{DurationSpec, a_second};
 pub(crate) use ends::{Direction, Ends, Pairs};
 pub(crate) use entry::{Entry, FlowDraft, flows};
+pub(crate) use hosts::Arriving;
 pub(crate) use sizes::{SizesSpec, read_files};
 pub(crate) use tcp::TcpSide;
 
@@ -55,6 +56,8 @@ pub struct About {
     pub arrivals: bool,
     /// The table that holds its own results beside `flows`.
     pub table: Option<&'static str>,
+    /// Keys of [`Ends`] that have no place in its entries.
+    pub without: &'static [&'static str],
     /// Its flows always have something to send, unless the entry gives one of these keys. `None`: they never do.
     pub endless_without: Option<&'static [&'static str]>,
     /// An entry, as keys of TOML, for a dumbbell.
@@ -69,6 +72,7 @@ impl About {
         request_response: false,
         arrivals: false,
         table: None,
+        without: &[],
         endless_without: None,
         example: "",
     };
