@@ -20,6 +20,8 @@ pub use crate::app::ftp::{FtpPlan, Work};
 pub use crate::app::multipath::{MultipathPlan, PathPlan};
 pub use crate::app::on_off::OnOffPlan;
 pub use crate::app::ping::PingPlan;
+pub use crate::app::rpc::RpcPlan;
+pub use crate::app::web::WebPlan;
 pub use crate::app::{AppPlan, TcpPlan};
 
 /// One run, explicit.

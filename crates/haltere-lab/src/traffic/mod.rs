@@ -11,11 +11,11 @@ mod hosts;
 mod sizes;
 mod tcp;
 
-pub(crate) use duration::{DurationSpec, a_second};
+pub(crate) use duration::{DurationSpec, Pareto, RandomDuration, a_second};
 pub(crate) use ends::{Direction, Ends, Pairs};
 pub(crate) use entry::{Entry, FlowDraft, flows};
 pub(crate) use hosts::Arriving;
-pub(crate) use sizes::{SizesSpec, read_files};
+pub(crate) use sizes::{SizeLaw, SizesSpec, read_files};
 pub(crate) use tcp::TcpSide;
 
 use crate::error::ScenarioError;
@@ -54,6 +54,8 @@ pub struct About {
     pub request_response: bool,
     /// Its flows arrive and end during the run: they are counted by completion, not one by one.
     pub arrivals: bool,
+    /// Each of its flows, or each response, is a row of the table `completions`.
+    pub completions: bool,
     /// The table that holds its own results beside `flows`.
     pub table: Option<&'static str>,
     /// Keys of [`Ends`] that have no place in its entries.
@@ -71,6 +73,7 @@ impl About {
         goodput: true,
         request_response: false,
         arrivals: false,
+        completions: false,
         table: None,
         without: &[],
         endless_without: None,
@@ -122,6 +125,8 @@ kinds! {
     Poisson, poisson;
     Incast, incast;
     Permutation, permutation;
+    Web, web;
+    Rpc, rpc;
 }
 
 impl Traffic {
