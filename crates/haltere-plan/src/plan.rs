@@ -13,13 +13,15 @@ use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-pub use crate::app::arrivals::{ArrivalsPlan, Pattern};
+pub use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
 pub use crate::app::bulk::BulkPlan;
 pub use crate::app::cbr::CbrPlan;
 pub use crate::app::ftp::{FtpPlan, Work};
 pub use crate::app::multipath::{MultipathPlan, PathPlan};
 pub use crate::app::on_off::OnOffPlan;
 pub use crate::app::ping::PingPlan;
+pub use crate::app::rpc::RpcPlan;
+pub use crate::app::web::WebPlan;
 pub use crate::app::{AppPlan, TcpPlan};
 
 /// One run, explicit.

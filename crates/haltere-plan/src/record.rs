@@ -24,8 +24,12 @@ pub struct Record {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
-    /// Flows that started during the run, in order of their end; at last those that did not end.
+    /// Flows that started during the run, in order of their end; at last those that did not end. Then the responses to requests of
+    /// each flow of the plan.
     pub completions: Vec<Completion>,
+    /// Web pages, each flow in order of time.
+    #[cfg_attr(feature = "std", serde(default))]
+    pub pages: Vec<PageRecord>,
     /// Samples of the paths of multipath connections, in order of time, the end included.
     pub path_series: Vec<PathSample>,
     /// What correlators said: flow and verdict, each flow in order of time.
@@ -110,7 +114,23 @@ pub struct TaskRecord {
     pub failures: u32,
 }
 
-/// A flow that started during the run.
+/// A web page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+pub struct PageRecord {
+    /// Index of its flow.
+    pub flow: u32,
+    /// When its first connection began to open.
+    pub start: Time,
+    /// When its last object was there; [`Time::NEVER`]: the run ended before.
+    pub end: Time,
+    /// Its objects.
+    pub objects: u32,
+    /// Bytes of those objects that are there.
+    pub bytes: u64,
+}
+
+/// A flow that started during the run, or a response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct Completion {
@@ -129,7 +149,8 @@ pub struct Completion {
     /// When its last byte was delivered to the application; [`Time::NEVER`]: not before the run ended.
     pub end: Time,
     /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data, and the
-    /// time of all its bytes, headers included, on the slowest link, of its first packet on the others.
+    /// time of all its bytes, headers included, on the slowest link, of its first packet on the others. A response has the propagation
+    /// of its request instead of the handshake.
     pub ideal: Dur,
 }
 

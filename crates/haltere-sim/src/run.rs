@@ -125,13 +125,16 @@ impl<'a> Network<'a> {
     pub fn finish(self) -> Record {
         let Network { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
         let warmup = plan.warmup;
-        let mut record = Record { events, completions: spawned.finish(), ..recorder.finish(&mut fabric, &mut flows) };
-        for flow in record.completions.iter().filter(|flow| flow.end != Time::NEVER) {
+        let mut record = Record { events, ..recorder.finish(&mut fabric, &mut flows) };
+        arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
+        let spawned = spawned.finish();
+        for flow in spawned.iter().filter(|flow| flow.end != Time::NEVER) {
             // A traffic entry delivered what its completed flows delivered.
             let source = &mut record.flows[flow.flow as usize];
             source.received += flow.bytes;
             source.received_after_warmup += if flow.end > warmup { flow.bytes } else { 0 };
         }
+        record.completions.splice(0..0, spawned);
         record
     }
     fn poll_cancellation(&self, control: &RunControl) -> Result<(), RunError> {

@@ -154,7 +154,14 @@ impl<'a> Checker<'a> {
     ) -> Result<(), ScenarioError> {
         let kinds: Vec<&str> = options.iter().filter_map(Node::kind).collect();
         let keys: Vec<&str> = options.iter().filter_map(Node::only_key).collect();
-        if !kinds.is_empty() && (value.is_string() || value.is_object()) {
+        let other = options.iter().find(|o| o.kind().is_none() && constants(o).is_empty() && takes(o, value));
+        let is_kind = match (&*value, other) {
+            (Value::String(_) | Value::Object(_), None) => true,
+            (Value::String(name), Some(_)) => kinds.contains(&name.as_str()),
+            (Value::Object(table), Some(_)) => table.contains_key("kind"),
+            _ => false,
+        };
+        if !kinds.is_empty() && is_kind {
             return self.by_kind(value, options, &kinds, whole, place);
         }
         if !keys.is_empty() && value.is_object() {
@@ -165,6 +172,10 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         match options.iter().rev().find(|o| constants(o).is_empty() && takes(o, value)) {
+            Some(option) if !names.is_empty() && reads_no_quantity(option, value) => {
+                let hint = value.as_str().map(|text| did_you_mean(text, &names)).unwrap_or_default();
+                Err(place.fault(self.rule(options), shown(value)).hint(hint).wrong_unit())
+            }
             Some(option) => self.visit(value, option, place),
             None if names.len() == options.len() || (value.is_string() && !names.is_empty()) => {
                 one_of(value, &names, place)
@@ -340,6 +351,13 @@ fn takes(option: &Node<'_>, value: &Value) -> bool {
         Some("string") => value.is_string() || (quantity && value.is_number()),
         _ => value.is_number() || value.is_string(),
     }
+}
+
+/// True if this alternative is a quantity that the text, which begins with no digit, cannot be: a name is meant.
+fn reads_no_quantity(option: &Node<'_>, value: &Value) -> bool {
+    let quantity = option.text("format").and_then(rule_of).is_some();
+    quantity
+        && value.as_str().is_some_and(|text| !text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.'))
 }
 
 /// `key` is none of the keys `known`, which `haltere explain TABLE` prints, too.

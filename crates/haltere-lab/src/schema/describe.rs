@@ -46,7 +46,7 @@ fn told(kind: &Kind, name: &str) -> Value {
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(key, _)| key.as_str() != "kind")
+        .filter(|(key, schema)| key.as_str() != "kind" && schema["x-left-out"] != true)
         .map(|(key, schema)| parameter(root, key, schema, required.contains(&key.as_str())))
         .collect();
     let summary = table["description"].as_str().unwrap_or_default();

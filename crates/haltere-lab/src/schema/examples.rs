@@ -27,8 +27,6 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("traffic/ping", "[[traffic]]\nkind = \"ping\"\ninterval = \"100ms\"\n"),
     ("traffic/ftp", "[[traffic]]\nkind = \"ftp\"\nfiles = [\"10kB\", \"1MB\"]\ntasks = 4\n"),
     ("traffic/multipath", include_str!("examples/multipath.toml")),
-    ("traffic/poisson", "[[traffic]]\nkind = \"poisson\"\nsizes = \"web_search\"\nper_second = 5\n"),
-    ("traffic/incast", "[[traffic]]\nkind = \"incast\"\nsenders = 4\nbytes = \"64kB\"\ninterval = \"500ms\"\n"),
     ("traffic/permutation", include_str!("examples/permutation.toml")),
     (
         "Link",

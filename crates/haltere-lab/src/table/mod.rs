@@ -11,11 +11,12 @@
 //! | `coefficients` | pair of paths and verdict of a correlator | at_ns, flow, correlator, path_a, path_b, coefficient, shares |
 //! | `delays` | write of a multipath application with a rate | at_ns, flow, delay_ns |
 //! | `tasks` | FTP task | flow, group, file_bytes, start_ns, data_ns, end_ns, failures |
-//! | `completions` | flow of `poisson` or `incast` | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, retransmissions |
-//!
+//! | `completions` | flow of `poisson` or `incast`, response of `web` or `rpc` | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, retransmissions |
+//! | `pages` | page of `web` | flow, group, start_ns, load_ns, objects, bytes |
 //! | `depths` | watched queue and depth at dequeue | link, depth, packets that left so many behind after the warm-up |
 //!
-//! `depths` is there only with `[measure] depths = true`. `completions` is there only if flows arrive during the run. The tables of multipath connections are there only if there is one.
+//! `depths` is there only with `[measure] depths = true`. `completions` is there only if flows arrive during the run
+//! or requests are answered, and `pages` only with `web`. The tables of multipath connections are there only if there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
@@ -27,6 +28,7 @@ mod runs;
 mod series;
 
 pub use arrow_array::RecordBatch;
+use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 
 use arrow_array::Array;
@@ -42,8 +44,11 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
         ("pings", series::pings(plan, record)),
         ("tasks", runs::tasks(plan, record)),
     ];
-    if plan.flows.iter().any(|f| f.app.arrivals().is_some()) {
+    if plan.flows.iter().any(|f| f.app.has_completions()) {
         tables.push(("completions", runs::completions(plan, record)));
+    }
+    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Web(_))) {
+        tables.push(("pages", runs::pages(plan, record)));
     }
     if plan.links.iter().any(|link| link.count_depths) {
         tables.push(("depths", runs::depths(plan, record)));

@@ -68,6 +68,7 @@ impl Entry<'_> {
 
     fn flows(&self) -> Result<Vec<FlowDraft>, ScenarioError> {
         let (kind, ends) = (self.traffic.as_kind(), self.ends());
+        self.left_out(Traffic::about(self.traffic.kind()).map_or(&[], |about| about.without))?;
         self.check_times()?;
         let pairs = kind.pairs(self)?;
         let count = ends.count.saturating_mul(kind.flows_of_a_pair());
@@ -77,11 +78,13 @@ impl Entry<'_> {
             return Err(self.fault("count", rule, total).out_of_range());
         }
         let apps = kind.plan(self)?;
-        let single = total == 1 && ends.direction != Direction::Both;
+        let single = total == 1 && (ends.direction != Direction::Both || self.traffic.arrives());
+        // Flows that arrive take their direction from their own plan.
+        let direction = if self.traffic.arrives() { Direction::Forward } else { ends.direction };
         let mut flows = Vec::new();
         for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..count).map(move |_| *p)).enumerate() {
             let copy = turn as u64 % u64::from(count) + 1;
-            for (from, to) in ends.direction.of(a, b) {
+            for (from, to) in direction.of(a, b) {
                 let name = if single { self.label.clone() } else { self.name_of(from, to, copy) };
                 let start = at(ends.start.saturating_add(self.delay_of_start(&name)));
                 let app = apps[turn % apps.len()].clone();
@@ -145,7 +148,7 @@ impl Entry<'_> {
     pub(crate) fn pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
         let ends = self.ends();
         match (&ends.from, &ends.to) {
-            (None, None) if !self.network.pairs.is_empty() => self.numbered(ends),
+            (None, None) if !self.network.pairs.is_empty() => self.numbered_pairs(),
             (Some(from), Some(to)) => {
                 if ends.pairs.is_some() {
                     let fault = self.fault("pairs", "left out beside `from` and `to`", "both");
@@ -169,11 +172,11 @@ impl Entry<'_> {
         }
     }
 
-    /// The pairs with these numbers, from 1.
-    fn numbered(&self, ends: &Ends) -> Result<Vec<(usize, usize)>, ScenarioError> {
+    /// The pairs that `pairs` numbers, from 1.
+    pub(crate) fn numbered_pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
         let pairs = &self.network.pairs;
         let all = pairs.len() as u64;
-        let Some(Pairs::These(numbers)) = &ends.pairs else { return Ok(pairs.clone()) };
+        let Some(Pairs::These(numbers)) = &self.ends().pairs else { return Ok(pairs.clone()) };
         if let Some((i, wrong)) = numbers.iter().enumerate().find(|(_, n)| !(1..=all).contains(&u64::from(**n))) {
             return Err(self.fault(&format!("pairs[{i}]"), format!("from 1 to {all}"), wrong).out_of_range());
         }

@@ -293,7 +293,7 @@ fn echoes(marks: &[bool]) -> Vec<(u32, bool)> {
 fn the_packets_of_an_l4s_sender_carry_ect1() {
     let p = TcpParams { l4s: true, ..TcpParams::default() };
     let mut c = Connection::new(Role::Client, p, CongestionParams::default_of("dctcp").unwrap(), 7).unwrap();
-    c.connect(Time::ZERO);
+    c.open(Time::ZERO);
     let (_, ecn) = c.poll_transmit(Time::ZERO).expect("a SYN");
     assert_eq!(ecn, Ecn::Ect1, "all packets of such a control are ECT");
 }

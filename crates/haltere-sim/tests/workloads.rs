@@ -1,0 +1,166 @@
+//! Workloads against what a person works out by hand. On the dumbbell a round trip takes 10 ms, the bottleneck has 20 Mbit/s.
+
+use haltere_lab::Scenario;
+use haltere_plan::Plan;
+use haltere_plan::record::{Completion, Record};
+use haltere_sim::{RunControl, run};
+use haltere_units::{Dur, Time};
+
+const DUMBBELL: &str = r#"
+measure = { queues = "off", flows = "off" }
+[topology.dumbbell]
+pairs = 4
+access = { rate = "1Gbit", delay = "1ms" }
+bottleneck = { rate = "20Mbit", delay = "3ms" }
+"#;
+
+fn plan(duration: &str, traffic: &str) -> Plan {
+    let text = format!("duration = \"{duration}\"\n{DUMBBELL}\n[[traffic]]\n{traffic}\n");
+    Scenario::parse(&text, "test.toml").and_then(|one| one.plan(1)).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+fn go(duration: &str, traffic: &str) -> Record {
+    run(&plan(duration, traffic), &RunControl::default()).expect("the run ends well")
+}
+/// Milliseconds of what ended.
+fn ms(start: Time, end: Time) -> f64 {
+    end.since(start).as_secs_f64() * 1e3
+}
+fn fct(c: &Completion) -> f64 {
+    ms(c.start, c.end)
+}
+fn sent(record: &Record, plan: &Plan, link: &str) -> u64 {
+    plan.links.iter().zip(&record.links).find(|(l, _)| l.name == link).expect("a link").1.total.sent_bytes
+}
+
+#[test]
+fn a_load_is_the_part_of_the_bottleneck_that_payload_fills() {
+    let traffic = "kind = \"poisson\"\nsizes = \"10kB\"\npairs = \"all\"\nload = 0.5";
+    let record = go("40s", traffic);
+    let bytes: u64 = record.completions.iter().map(|c| c.bytes).sum();
+    // Half of 20 Mbit/s in 40 s are 5000 flows of 10 kB: a standard deviation of 1.4 %; four of them.
+    assert!((bytes as f64 / 50e6 - 1.0).abs() < 0.057, "{bytes} B");
+    assert!(record.completions.iter().all(|c| c.bytes == 10_000));
+    let plan = plan("40s", traffic);
+    // Seven packets of a flow carry 66 B of headers each, and so do the SYN, the FIN and acknowledgements of data.
+    let carried = sent(&record, &plan, "left>right") as f64 / bytes as f64;
+    assert!((1.0462..1.10).contains(&carried), "{carried} B on the link for each byte of payload");
+}
+
+#[test]
+fn a_load_in_both_directions_holds_in_each() {
+    let traffic = "kind = \"poisson\"\nsizes = \"10kB\"\npairs = [1, 3]\nload = 0.5\ndirection = \"both\"";
+    let (record, plan) = (go("40s", traffic), plan("40s", traffic));
+    let of = |host: &str| plan.nodes.iter().position(|n| n == host).expect("a host") as u32;
+    for (from, to) in [("c1", "s1"), ("c3", "s3"), ("s1", "c1"), ("s3", "c3")] {
+        let flows = record.completions.iter().filter(|c| (c.from, c.to) == (of(from), of(to))).count();
+        // A quarter of 10,000 flows: a standard deviation of 2 %; four of them.
+        assert!((2300..2700).contains(&flows), "{flows} flows from {from} to {to}");
+    }
+    assert_eq!(plan.flows.len(), 1);
+}
+
+#[test]
+fn pairs_of_an_incast_start_together_and_share_the_bottleneck() {
+    let traffic = "kind = \"incast\"\nsenders = 4\nsizes = \"50kB\"\npairs = \"all\"\nto = \"s1\"\ninterval = \"1s\"";
+    let (record, plan) = (go("2500ms", traffic), plan("2500ms", traffic));
+    let receiver = plan.nodes.iter().position(|n| n == "s1").expect("a host") as u32;
+    assert_eq!(record.completions.len(), 12);
+    for round in record.completions.chunks(4) {
+        let mut from: Vec<&str> = round.iter().map(|c| plan.nodes[c.from as usize].as_str()).collect();
+        from.sort_unstable();
+        assert_eq!(from, ["c1", "c2", "c3", "c4"]);
+        assert!(round.iter().all(|c| c.start == round[0].start && c.to == receiver));
+        // 200 kB and the headers of 140 packets take 83.7 ms at 20 Mbit/s; handshake and propagation add 15 ms.
+        let last = round.iter().map(fct).fold(0.0, f64::max);
+        assert!((98.0..125.0).contains(&last), "the last flow took {last} ms");
+    }
+}
+
+#[test]
+fn a_call_takes_a_round_trip_and_the_time_of_its_packets() {
+    let record = go("2s", "kind = \"rpc\"\npairs = [1]\njitter = \"0s\"");
+    // 166 B and 1066 B on the wire: 66.4 us + 426.4 us at the bottleneck, 2 (1.328 us + 8.528 us) at 1 Gbit/s: 10.5125 ms.
+    let calls = &record.completions;
+    assert!(calls[1..].iter().all(|c| c.end == Time::NEVER || (fct(c) - 10.5125).abs() < 0.001), "{:?}", &calls[1..3]);
+    // The first comes after the handshake: 10 ms and its headers.
+    assert!((fct(&calls[0]) - 20.56).abs() < 0.05, "{:?}", calls[0]);
+    assert_eq!(
+        calls.len(),
+        190,
+        "one after the other for 2 s: 1 + (2000 - 20.56) / 10.5125, and one that is not answered"
+    );
+    assert!(calls.iter().all(|c| c.end == Time::NEVER || c.end.since(c.start) > c.ideal));
+    assert_eq!(record.flows[0].received, 189 * 1000);
+}
+
+#[test]
+fn outstanding_calls_share_a_connection_and_think_times_pause_it() {
+    let calls =
+        |more: &str| go("4s", &format!("kind = \"rpc\"\npairs = [1]\njitter = \"0s\"\n{more}")).completions.len();
+    // Four calls in each round trip of 10 ms, 0.5 ms of a call and at most three more calls' time at the bottleneck.
+    let four = calls("outstanding = 4");
+    assert!((4 * 334..=4 * 380).contains(&four), "{four} calls");
+    // A call every 10.5125 ms + 89.4875 ms, the first 10 ms later.
+    assert_eq!(calls("think = \"89487500ns\""), 40);
+}
+
+#[test]
+fn a_page_of_one_object_takes_two_round_trips() {
+    let record =
+        go("5s", "kind = \"web\"\npairs = [2]\nobjects = 1\nsizes = \"10kB\"\nthink = \"0s\"\njitter = \"0s\"");
+    // The handshake and the request: 20 ms. 10 kB in seven packets: 10,462 B, 4.18 ms. The request of 466 B: 0.19 ms.
+    for page in record.pages.iter().filter(|page| page.end != Time::NEVER) {
+        let took = ms(page.start, page.end);
+        assert!((24.3..24.7).contains(&took), "{took} ms");
+        assert_eq!((page.objects, page.bytes), (1, 10_000));
+    }
+    assert!((200..207).contains(&record.pages.len()), "{} pages in 5 s", record.pages.len());
+    assert_eq!(record.pages.len(), record.completions.len());
+}
+
+#[test]
+fn connections_fetch_the_objects_of_a_page_side_by_side() {
+    let load = |connections: u32| {
+        let traffic = format!(
+            "kind = \"web\"\npairs = [1]\nobjects = 7\nsizes = \"1kB\"\nconnections = {connections}\nthink = \"1s\"\njitter = \"0s\""
+        );
+        let record = go("1s", &traffic);
+        let page = record.pages[0];
+        assert_eq!((page.objects, page.bytes, record.pages.len()), (7, 7000, 1));
+        ms(page.start, page.end)
+    };
+    // Two round trips for the first object. On six connections two more, with one handshake; on one connection six more.
+    let (six, one) = (load(6), load(1));
+    assert!((40.0..44.0).contains(&six), "{six} ms");
+    assert!((80.0..85.0).contains(&one), "{one} ms");
+}
+
+#[test]
+fn a_closed_loop_goes_on_after_losses() {
+    let lossy = DUMBBELL.replace("delay = \"3ms\"", "delay = \"3ms\", loss = \"3%\"");
+    let text = format!(
+        "duration = \"20s\"\n{lossy}\n[[traffic]]\nkind = \"web\"\npairs = [1]\nobjects = [3, 20]\nsizes = {{ kind = \"pareto\", mean = \"10kB\", shape = 1.5 }}\nthink = \"0s\"\n"
+    );
+    let plan = Scenario::parse(&text, "test.toml").and_then(|one| one.plan(1)).unwrap_or_else(|e| panic!("{e}"));
+    let record = run(&plan, &RunControl::default()).expect("the run ends well");
+    assert!(record.pages.len() > 20, "{} pages", record.pages.len());
+    assert!(record.completions.iter().map(|c| c.retransmissions).sum::<u32>() > 0);
+    for pages in record.pages.windows(2) {
+        assert!(pages[0].end <= pages[1].start, "one after the other");
+    }
+    let ended = record.completions.iter().filter(|c| c.end != Time::NEVER);
+    assert_eq!(ended.map(|c| c.bytes).sum::<u64>(), record.pages.iter().map(|p| p.bytes).sum::<u64>());
+}
+
+#[test]
+fn no_page_and_no_call_begins_after_the_stop() {
+    for kind in ["kind = \"web\"\nobjects = 3\nthink = \"10ms\"\nsizes = \"1kB\"", "kind = \"rpc\"\noutstanding = 3"] {
+        let record = go("3s", &format!("{kind}\npairs = \"all\"\nstop = \"1s\""));
+        let stop = Time::ZERO + Dur::from_secs(1);
+        let late = record.pages.iter().filter(|page| page.start >= stop).count();
+        assert_eq!(late, 0);
+        let after = Dur::from_ms(200);
+        assert!(record.completions.iter().all(|c| c.start < stop + after && c.end != Time::NEVER), "all is answered");
+        assert!(!record.completions.is_empty());
+    }
+}
