@@ -147,7 +147,9 @@ impl<'a> Checker<'a> {
     ) -> Result<(), ScenarioError> {
         let kinds: Vec<&str> = options.iter().filter_map(Node::kind).collect();
         let keys: Vec<&str> = options.iter().filter_map(Node::only_key).collect();
-        if !kinds.is_empty() && (value.is_string() || value.is_object()) {
+        // A text may be one of the names, unless it may also be something else, such as a probability.
+        let is_name = value.is_string() && !options.iter().any(|o| constants(o).is_empty() && takes(o, value));
+        if !kinds.is_empty() && (is_name || value.is_object()) {
             return self.by_kind(value, options, &kinds, whole, place);
         }
         if !keys.is_empty() && value.is_object() {
