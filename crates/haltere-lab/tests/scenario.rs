@@ -579,3 +579,40 @@ fn a_burst_may_stand_beside_a_schedule() {
     assert_eq!(plan.links[0].burst.as_u64(), 3000);
     assert!(plan.links[0].varying.is_some());
 }
+
+/// The plan of a chain of one link, and the error of one that is refused.
+fn chain_of(link: &str) -> Result<Plan, String> {
+    let text = format!(
+        "duration = \"10s\"\ntopology.chain.links = [{link}]\ntraffic = [{{ kind = \"ping\", from = \"n1\", to = \"n2\" }}]"
+    );
+    Scenario::parse(&text, "x.toml").and_then(|scenario| scenario.plan(1)).map_err(|e| e.to_string())
+}
+
+#[test]
+fn loss_is_a_probability_or_a_process() {
+    let plan = chain_of(
+        r#"{ rate = "10Mbit", loss = { kind = "gilbert_elliott", p = "1%", r = 0.25 }, reverse = { loss = "2%" } }"#,
+    );
+    let links = plan.expect("a plan").links;
+    let bursts = links[0].impairments.as_deref().and_then(|all| all.gilbert_elliott).expect("a process");
+    assert_eq!([bursts.p, bursts.r, bursts.loss_good, bursts.loss_bad].map(|x| x.as_f64()), [0.01, 0.25, 0.0, 1.0]);
+    assert_eq!((links[0].loss.as_f64(), links[1].loss.as_f64(), links[1].impairments.is_none()), (0.0, 0.02, true));
+    for (loss, error) in [
+        (r#"{ kind = "gilbert_elliott", p = 0, r = 0.5 }"#, "links[0].loss.p must be above zero, got 0"),
+        (r#"{ kind = "gilbert_elliott", p = 0.5 }"#, "links[0].loss.r must be"),
+        (r#"{ kind = "gilbert", p = 0.5, r = 0.5 }"#, "links[0].loss.kind must be `gilbert_elliott`, got `gilbert`"),
+        (r#""a lot""#, "links[0].loss must be a probability from 0 to 1"),
+        (r#"{ p = 0.5, r = 0.5 }"#, "links[0].loss.kind must be"),
+    ] {
+        let got = chain_of(&format!("{{ rate = \"10Mbit\", loss = {loss} }}")).expect_err(loss);
+        assert!(got.contains(error), "{got}");
+    }
+}
+
+#[test]
+fn a_step_may_change_the_loss_alone() {
+    let plan =
+        chain_of(r#"{ rate = "10Mbit", loss = "1%", schedule = [{ at = "2s", loss = "5%" }] }"#).expect("a plan");
+    let loss = plan.links[0].varying.as_deref().and_then(|varying| varying.loss.as_ref()).expect("steps");
+    assert_eq!((loss.first.as_f64(), loss.steps[0].1.as_f64()), (0.01, 0.05));
+}

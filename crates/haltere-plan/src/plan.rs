@@ -123,6 +123,46 @@ pub struct Impairments {
     pub duplicate: Prob,
     /// Packets that the line loses, in ascending order. The first packet that it takes has number 1.
     pub lose: Vec<u64>,
+    /// Loss in bursts. `None`: no such loss.
+    #[serde(default)]
+    pub gilbert_elliott: Option<GilbertElliott>,
+    /// When the link is down, in order of time: it loses what is on the line or in flight then.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
+}
+
+/// Loss by a chain of two states, good and bad: see [`link`](crate::link::Losses).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GilbertElliott {
+    /// Probability that the state changes from good to bad, for each packet.
+    pub p: Prob,
+    /// Probability that it changes from bad to good.
+    pub r: Prob,
+    /// Probability of loss in the good state (1 - k).
+    pub loss_good: Prob,
+    /// Probability of loss in the bad state (1 - h).
+    pub loss_bad: Prob,
+}
+
+impl GilbertElliott {
+    /// Share of packets that are lost in the long run. `p` and `r` are not both zero.
+    pub fn loss(&self) -> f64 {
+        let [p, r, good, bad] = [self.p, self.r, self.loss_good, self.loss_bad].map(Prob::as_f64);
+        (r * good + p * bad) / (p + r)
+    }
+    /// Mean number of packets in one visit of the bad state. If that state alone loses packets, and all, it is the mean burst of losses.
+    pub fn mean_burst(&self) -> f64 {
+        1.0 / self.r.as_f64()
+    }
+}
+
+/// A failure of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The link is down from then on.
+    pub at: Time,
+    /// It is up again from then on.
+    pub until: Time,
 }
 
 impl LinkPlan {

@@ -138,7 +138,7 @@ impl Network {
             delay: link.delay,
             varying: direction.varying.clone(),
             jitter: link.jitter,
-            loss: link.loss,
+            loss: link.loss.probability(),
             queue: link.queue.clone(),
             ring: direction.ring,
             handover_at_start: link.handover == Handover::Start,
