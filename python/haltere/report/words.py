@@ -90,8 +90,9 @@ def _what_was_run(results: Results, points: Pairs) -> str:
         swept = (
             f", for {len(results.points)} combinations of {_listed(each)}" if len(axes) > 1 else f", for each {each[0]}"
         )
-        who += " in the first" if len(results.points) > 1 and _changing(points) else ""
-    many = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
+        who += " in the first case" if len(results.points) > 1 and _changing(points) else ""
+    fewest, most = min(len(runs) for _, runs in points), max(len(runs) for _, runs in points)
+    many = f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
     warmup = measures.warmup_s(scenario) > 0
     left = f" of which the first {spelled(scenario['warmup'])} are left out" if warmup else ""
     return (
@@ -125,7 +126,8 @@ def _changing(points: Pairs) -> bool:
     """The flows of one point are others than those of another."""
 
     def names(run: Run) -> str:
-        text = " ".join(map(str, run.flows["flow"].to_pylist()))
+        columns = (run.flows[name].to_pylist() for name in ("flow", "congestion"))
+        text = " ".join(map(str, [*zip(*columns, strict=True), *sorted(run.arrivals().items())]))
         return hashlib.sha256(text.encode()).hexdigest()
 
     return len({runs[0].fact("names of flows", partial(names, runs[0])) for _, runs in points}) > 1
