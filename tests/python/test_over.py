@@ -112,7 +112,7 @@ def test_several_results_are_drawn_in_one_figure(swept: Results, tmp_path: Path)
             over.Ask("ping_p95", x="rat"),
             r"--x must be one of `rate`, `queue`, `pairs`, got `rat`; did you mean `rate`\?",
         ),
-        (over.Ask("goodputt", x="rate"), r"metric must be one of .*did you mean `goodput`\?"),
+        (over.Ask("goodputt", x="rate"), r"metric must be one of the \d+ that .*did you mean `goodput`"),
         (over.Ask("links.drop", x="rate"), r"--y must name a column of `links`"),
         (over.Ask("ping_p95", x="queue", log_x=True), r"--log-x must go with an axis of numbers, got `queue`"),
     ],

@@ -282,10 +282,10 @@ def check(names: Sequence[str], where: str) -> None:
     for name in names:
         head, dot, _ = name.partition(".")
         if head not in METRICS:
-            near = difflib.get_close_matches(head, METRICS, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            known = ", ".join(f"`{one}`" for one in METRICS)
-            raise InputError(f"{where}: metric must be one of {known}, got `{head}`{hint}")
+            near = difflib.get_close_matches(head, METRICS, 3)
+            hint = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+            rule = f"one of the {len(METRICS)} that `haltere compare --help` lists"
+            raise InputError(f"{where}: metric must be {rule}, got `{head}`{hint}")
         if dot and not METRICS[head].part:
             raise InputError(f"{where}: metric must be `{head}` without a part, got `{name}`")
 
