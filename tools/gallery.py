@@ -44,7 +44,9 @@ def make(one: templates.Template, work: Path) -> None:
     figures: list[Path] = []
     for words in one.commands:
         command = [sys.executable, "-m", *words] if words[0] == "haltere" else [sys.executable, *words[1:]]
-        done = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "100"})
+        done = subprocess.run(
+            command, cwd=work, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "100"}
+        )
         if done.returncode:
             raise SystemExit(f"{one.name}: {' '.join(words)} failed")
         figures += [work / line for line in done.stdout.splitlines() if line.endswith(".png")]

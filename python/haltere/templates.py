@@ -38,7 +38,9 @@ class Template:
     @cached_property
     def path(self) -> Path:
         """Where it is in the package."""
-        return next(FOLDER / f"{self.name}{suffix}" for suffix in (".toml", ".py") if (FOLDER / f"{self.name}{suffix}").exists())
+        return next(
+            FOLDER / f"{self.name}{suffix}" for suffix in (".toml", ".py") if (FOLDER / f"{self.name}{suffix}").exists()
+        )
 
     @cached_property
     def text(self) -> str:

@@ -61,7 +61,9 @@ def _satellite(told: Told) -> bool:
 
 
 def _thousand_flows(told: Told) -> bool:
-    return told("utilisation", "1000", "0.03bdp") > 0.97 and told("utilisation", "30", "0.03bdp") < told("utilisation", "1000", "0.03bdp")
+    return told("utilisation", "1000", "0.03bdp") > 0.97 and told("utilisation", "30", "0.03bdp") < told(
+        "utilisation", "1000", "0.03bdp"
+    )
 
 
 def _rrul(told: Told) -> bool:
@@ -70,11 +72,16 @@ def _rrul(told: Told) -> bool:
 
 def _aqm_shootout(told: Told) -> bool:
     deep = told("ping_p95", "drop_tail")
-    return all(told("ping_p95", one) < deep / 2 and told("goodput", one) > 45 for one in ("red", "codel", "pie", "fq_codel", "sfq"))
+    return all(
+        told("ping_p95", one) < deep / 2 and told("goodput", one) > 45
+        for one in ("red", "codel", "pie", "fq_codel", "sfq")
+    )
 
 
 def _ecn_aqm(told: Told) -> bool:
-    return told("drops", "false") > 20 > 5 > told("drops", "true") and told("marks", "true") > 20 > told("marks", "false")
+    return told("drops", "false") > 20 > 5 > told("drops", "true") and told("marks", "true") > 20 > told(
+        "marks", "false"
+    )
 
 
 def _l4s(told: Told) -> bool:
@@ -94,7 +101,10 @@ def _faster_behind_fair_queues(told: Told) -> bool:
 
 
 def _cellular(told: Told) -> bool:
-    return told("ping_p95", "copa") < told("ping_p95", "bbr") < told("ping_p95", "cubic") and told("utilisation", "cubic") > 0.98
+    return (
+        told("ping_p95", "copa") < told("ping_p95", "bbr") < told("ping_p95", "cubic")
+        and told("utilisation", "cubic") > 0.98
+    )
 
 
 def _rate_change(told: Told) -> bool:
@@ -102,7 +112,9 @@ def _rate_change(told: Told) -> bool:
 
 
 def _asymmetric(told: Told) -> bool:
-    return min(told("goodput.download", one) for one in ("codel", "fq_codel")) > 1.5 * told("goodput.download", "drop_tail")
+    return min(told("goodput.download", one) for one in ("codel", "fq_codel")) > 1.5 * told(
+        "goodput.download", "drop_tail"
+    )
 
 
 def _multipath(told: Told) -> bool:
@@ -114,7 +126,9 @@ def _incast(told: Told) -> bool:
 
 
 def _dctcp_fabric(told: Told) -> bool:
-    return told("ping_p50", "dctcp") < told("ping_p50", "cubic") / 2 and told("goodput", "dctcp") > 0.9 * told("goodput", "cubic")
+    return told("ping_p50", "dctcp") < told("ping_p50", "cubic") / 2 and told("goodput", "dctcp") > 0.9 * told(
+        "goodput", "cubic"
+    )
 
 
 def _precision(told: Told) -> bool:
@@ -216,7 +230,9 @@ def test_new_overwrites_nothing_and_proposes_the_nearest(tmp_path: Path) -> None
     wrong = {
         ("rrul",): "rrul.toml: file must be a new one, got one that is there; `haltere new NAME FILE` writes another",
         ("rrul", "no/x.toml"): "no/x.toml: file must be writable, got `No such file or directory`",
-        ("bbr-vs-cubc",): "template must be one that `haltere new` lists, got `bbr-vs-cubc`; did you mean `bbr-vs-cubic`?",
+        (
+            "bbr-vs-cubc",
+        ): "template must be one that `haltere new` lists, got `bbr-vs-cubc`; did you mean `bbr-vs-cubic`?",
     }
     for words, message in wrong.items():
         done = haltere("new", *words, cwd=tmp_path)

@@ -35,7 +35,9 @@ def _new(args: argparse.Namespace) -> int:
     template = templates.find(args.name)
     path = args.file or Path(template.path.name)
     # The commands in the file are those for the file as it is named here.
-    text = template.text.replace(template.path.name, str(path)).replace(f"results/{template.name}", f"results/{path.stem}")
+    text = template.text.replace(template.path.name, str(path)).replace(
+        f"results/{template.name}", f"results/{path.stem}"
+    )
     _write(path, text)
     print(f"{path}: {template.title}\n")
     print("\n".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("#   ")))
@@ -62,6 +64,8 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
     except FileExistsError:
         what = "a directory" if path.is_dir() else "one that is there"
-        raise InputError(f"{where}: file must be a new one, got {what}; `haltere new NAME FILE` writes another") from None
+        raise InputError(
+            f"{where}: file must be a new one, got {what}; `haltere new NAME FILE` writes another"
+        ) from None
     except OSError as error:
         raise InputError(f"{where}: file must be writable, got `{error.strerror}`") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import math
 import textwrap
@@ -78,20 +79,22 @@ class Data:
         self.axes = list(dict.fromkeys(key for case in self.cases for key in case.labels))
         self.short = short_keys(self.axes)
 
-    def split(self, ask: Ask) -> None:
-        """Makes the traffic entries, classes or links an axis, if ``ask`` names them as one and none of the sweep is called so."""
+    def split(self, ask: Ask) -> Data:
+        """With the traffic entries, classes or links as an axis, if ``ask`` names them as one and none of the sweep is called so."""
         named = [name for name in (ask.x, ask.by, ask.facet) if name in _SPLIT and name not in self.short.values()]
         if not named:
-            return
+            return self
         name, of = named[0], _part_of(ask.y)
         if of not in _SPLIT[name]:
             raise InputError(f"plot: --y must be a metric of each {name} with `{name}` as an axis, got `{ask.y}`")
-        self.cases = [
+        out = copy.copy(self)
+        out.cases = [
             _Case({**case.labels, name: part}, case.runs, part)
             for case in self.cases
             for part in metrics.parts(case.runs[0], of)
         ]
-        self._name_axes()
+        out._name_axes()
+        return out
 
     def axis(self, name: str, where: str) -> str:
         """The axis of that name: a whole key, or the end of one."""
@@ -185,7 +188,6 @@ def _value(name: str, run: Run) -> _Value:
         factor, unit = one.printed
         label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit else ''}"
 
-
         def of(run: Run, part: str | None) -> float:
             return factor * metrics.named(run, name if part is None else f"{head}.{part}")
 
@@ -227,7 +229,9 @@ def _column(table: str, column: str, run: Run) -> _Value:
             raise InputError(f"plot: --y must name a column of numbers, got `{table}.{column}`") from None
         return _known(values)
 
-    return _Value(f"{table}.{column}", lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each)
+    return _Value(
+        f"{table}.{column}", lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each
+    )
 
 
 # -- figures --------------------------------------------------------------------------------------------------------------
@@ -237,7 +241,7 @@ def draw(
     data: Data, ask: Ask, stem: Path, *, svg: bool = True, pdf: bool = True, png: bool = True
 ) -> tuple[str, list[Path]]:
     """Draws the figure at ``stem`` (PNG, PDF, SVG); returns its caption and files."""
-    data.split(ask)
+    data = data.split(ask)
     value = _value(ask.y, data.cases[0].runs[0])
     kind: Kind = ask.kind or ("cdf" if ask.x is None and ask.y in _SINGLE else "line")
     axes = _axes(data, ask, kind)
@@ -302,9 +306,7 @@ def _caption(data: Data, value: _Value, axes: Mapping[str, str | None], kind: Ki
     return text + (f", and over {', '.join(rest)}" if rest else "") + "."
 
 
-def _split(
-    data: Data, cases: Sequence[_Case], key: str | None, named: bool = False
-) -> list[tuple[str, list[_Case]]]:
+def _split(data: Data, cases: Sequence[_Case], key: str | None, named: bool = False) -> list[tuple[str, list[_Case]]]:
     """The cases by the values of an axis; all as one without it. ``named``: a value that is a number comes with the axis's name."""
     if key is None:
         return [("", list(cases))]
