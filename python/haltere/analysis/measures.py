@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .. import _core, kinds
 from ..runs.records import Done, Point
+from . import workloads
 from .facts import Facts
 
 __all__ = ["QueueSeries", "Run", "Tables", "arrived_bytes", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
@@ -212,11 +213,21 @@ class Run:
 
     @cached_property
     def completions(self) -> pa.Table | None:
-        """The table `completions`, one row a flow that came and went, of those that started after the warm-up; ``None`` without such traffic."""
-        if not any(kinds.traffic(kind).arrivals for kind in self.kinds):
+        """The table `completions`, one row a flow or a response, of those that started after the warm-up; ``None`` without such traffic."""
+        if not any(kinds.traffic(kind).completions for kind in self.kinds):
             return None
         table = self._table("completions")
         return table.filter(pc.greater_equal(table["start_ns"], int(self.warmup_s * 1e9)))
+
+    def is_measured(self, at_s: Array) -> NDArray[np.bool_]:
+        """Which of these times are in the measured part of the run: not in the warm-up."""
+        inside: NDArray[np.bool_] = at_s >= self.warmup_s
+        return inside
+
+    def completing(self) -> list[str]:
+        """The traffic entries of which flows or responses are rows of the table `completions`."""
+        rows = self.flows.select(["group", "kind"]).group_by(["group", "kind"], use_threads=False).aggregate([])
+        return [str(row["group"]) for row in rows.to_pylist() if kinds.traffic(str(row["kind"])).completions]
 
     def completion(self, group: str | None, column: str, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
         """A column of `completions`, NaN if the flow did not end: of one traffic entry or of all.
@@ -227,7 +238,8 @@ class Run:
             return np.empty(0)
         rows = self.completions
         if group is not None:
-            rows = rows.filter(pc.equal(rows["flow"].cast(pa.string()), group))
+            own = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
+            rows = rows.filter(pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string())))
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
@@ -387,7 +399,7 @@ class Run:
         """Whether the flows that carry data, of one traffic entry or of all, do the same over the same watched links."""
         rows = self.data_flows if group is None else self.data_flows.filter(pc.equal(self.data_flows["group"], group))
         does = [str(kind) for kind in pc.unique(rows["kind"]).to_pylist()]
-        if len(does) != 1 or kinds.traffic(does[0]).arrivals:
+        if len(does) != 1 or workloads.is_workload(does[0]):
             return False
         ends = rows.select(["from", "to"]).group_by(["from", "to"], use_threads=False).aggregate([]).to_pylist()
         return len({self.watched_on(one["from"], one["to"]) for one in ends}) <= 1

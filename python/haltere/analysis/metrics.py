@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import InputError
-from . import stats
+from . import stats, workloads
 from .measures import Array, Run
 from .stats import Mean
 
@@ -202,7 +202,7 @@ def _upload(sizes: tuple[float, float]) -> Measure:
 def _completion_parts(run: Run) -> list[str]:
     if run.completions is None:
         return []
-    return [f"{group}/{size}" for group in run.groups() for size in SIZES]
+    return [f"{group}/{size}" for group in run.completing() for size in SIZES]
 
 
 #: What may follow the dot of a metric, and which there are in a run.
@@ -264,6 +264,23 @@ _ALL = (
            table="completions", column="slowdown p50", shown=_ONLY_ASKED),
     Metric("slowdown_p99", "99th percentile of the slowdowns", "", _completion("slowdown", 99), "lower", 2, "completion",
            table="completions", column="p99", shown=_ONLY_ASKED),
+    Metric("pages", "web pages that were loaded", "", workloads.of("web", workloads.pages), "higher", 0, "traffic",
+           label="pages", table="pages", shown=("variants",)),
+    Metric("page_load_p50", "median page load time", "s", workloads.of("web", workloads.percentile(workloads.load_s, 50)), "lower", 3,
+           "traffic", table="pages", column="load time p50 (s)", shown=("variants",), over=True),
+    Metric("page_load_p95", "95th percentile of the page load times", "s",
+           workloads.of("web", workloads.percentile(workloads.load_s, 95)), "lower", 3, "traffic", table="pages", column="p95 (s)",
+           shown=("variants",), over=True),
+    Metric("calls", "calls that were answered", "", workloads.of("rpc", workloads.responses), "higher", 0, "traffic",
+           label="calls", table="calls", shown=("variants",)),
+    Metric("rpc_p50", "median time of a call", "ms", workloads.of("rpc", workloads.percentile(workloads.response_ms, 50)), "lower", 3,
+           "traffic", table="calls", column="time of a call p50 (ms)", shown=("variants",)),
+    Metric("rpc_p95", "95th percentile of the times of calls", "ms",
+           workloads.of("rpc", workloads.percentile(workloads.response_ms, 95)), "lower", 3, "traffic", table="calls", column="p95 (ms)",
+           shown=("variants",), over=True),
+    Metric("rpc_p99", "99th percentile of the times of calls", "ms",
+           workloads.of("rpc", workloads.percentile(workloads.response_ms, 99)), "lower", 3, "traffic", table="calls", column="p99 (ms)",
+           shown=("variants",), over=True),
     Metric("uploads", "uploads done", "", _uploads, "higher", 0, shown=("worlds",)),
     Metric("upload_small", "mean time of an upload of up to 16 kB", "s", _upload((0.0, 16e3)), "lower", 2,
            label="upload, up to 16 kB: mean time", shown=("worlds",)),

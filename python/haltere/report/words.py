@@ -20,6 +20,7 @@ from ..analysis.metrics import METRICS, Metric
 from ..analysis.stats import Mean
 from ..runs.records import Point, short_keys
 from ..runs.results import Results
+from . import workloads
 from .picture import spelled
 
 __all__ = ["cautions", "number", "sentences", "short"]
@@ -74,6 +75,9 @@ def sentences(results: Results, points: Pairs) -> list[str]:
     out += _delay(results, points)
     out += _fairness(results, points)
     out += _shares(results, points)
+    for point, runs in points[:MOST_TOLD]:
+        where = f"With {short(point, results.points)}, " if len(results.points) > 1 else ""
+        out += [where + one for one in workloads.sentence(runs)]
     return out
 
 
