@@ -21,6 +21,8 @@ pub use crate::app::multipath::{MultipathPlan, PathPlan};
 pub use crate::app::on_off::OnOffPlan;
 pub use crate::app::ping::PingPlan;
 pub use crate::app::rpc::RpcPlan;
+pub use crate::app::video::VideoPlan;
+pub use crate::app::voip::VoipPlan;
 pub use crate::app::web::WebPlan;
 pub use crate::app::{AppPlan, TcpPlan};
 
@@ -187,6 +189,9 @@ pub struct FlowPlan {
     pub start: Time,
     /// When its application stops, if before the end.
     pub stop: Option<Time>,
+    /// The DSCP of its packets.
+    #[serde(default)]
+    pub dscp: u8,
     /// What it does: the explicit plan of its traffic kind.
     pub app: AppPlan,
 }
@@ -194,7 +199,7 @@ pub struct FlowPlan {
 impl FlowPlan {
     /// The flow of that name, which starts at time zero, does not stop before the end, and belongs to the first group.
     pub fn new(name: impl Into<String>, from: usize, to: usize, app: AppPlan) -> FlowPlan {
-        FlowPlan { name: name.into(), group: 0, from, to, start: Time::ZERO, stop: None, app }
+        FlowPlan { name: name.into(), group: 0, from, to, start: Time::ZERO, stop: None, dscp: 0, app }
     }
     /// Name of its traffic entry: the flow's own name up to the colon.
     pub fn group_name(&self) -> &str {

@@ -105,6 +105,7 @@ impl Recorder {
             let received_after_warmup = flow.received() - record.received_after_warmup;
             *record = FlowRecord { received_after_warmup, sender_at_warmup, ..flow.line() };
         }
+        all.measured_from = self.warmup;
         flows.iter_mut().for_each(|flow| flow.finish(end, &mut all));
         all.tasks.sort_by_key(|task| (task.start, task.flow));
         for (record, link) in all.links.iter_mut().zip(&mut fabric.links) {

@@ -257,7 +257,7 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
             dst_port,
             id: 0,
             protocol: protocol.number(),
-            dscp: 0,
+            dscp: flow.dscp,
             marks: Marks::default(),
             flags: 0,
         };

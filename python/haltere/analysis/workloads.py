@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 TABLES = {
     "pages": ("Web pages", "web"),
     "calls": ("Calls", "rpc"),
+    "video": ("Video", "video"),
+    "voice": ("Voice", "voip"),
 }
 
 
@@ -78,6 +80,84 @@ def response_ms(run: Run, group: str) -> Array:
 def responses(run: Run, group: str) -> float:
     """How many requests were answered."""
     return float(len(response_ms(run, group)))
+
+
+def bitrate_mbit(run: Run, group: str) -> float:
+    """The mean bitrate of the segments that came, in Mbit/s."""
+    rates = _numbers(_segments(run, group)["bitrate_bps"]) * 1e-6
+    return float(rates.mean()) if len(rates) else math.nan
+
+
+def rebuffer_ratio(run: Run, group: str) -> float:
+    """Stall time over stall time and playing time of the segments that came."""
+    every = _of_group(run, "segments", group)
+    if not len(every):
+        return math.nan
+    stalled = float(_numbers(every["stall_ns"]).sum()) * 1e-9
+    played = len(_segments(run, group)) * _segment_s(run, group)
+    return stalled / (stalled + played) if stalled + played > 0 else math.nan
+
+
+def switches(run: Run, group: str) -> float:
+    """Changes of the bitrate in a minute of video."""
+    rows = _segments(run, group)
+    if not len(rows):
+        return math.nan
+    flow, rate = (
+        pc.dictionary_encode(rows["flow"].cast(pa.string())).combine_chunks().indices.to_numpy(),
+        rows["bitrate_bps"].to_numpy(),
+    )
+    changes = int(((np.diff(flow) == 0) & (np.diff(rate.astype(np.int64)) != 0)).sum())
+    return changes * 60.0 / (len(rows) * _segment_s(run, group))
+
+
+def startup_s(run: Run, group: str) -> float:
+    """The mean time from the start of a player to its first segment, in seconds; warm-up included."""
+    rows = run.table("segments")
+    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    starts = dict(zip(run.flows["flow"].to_pylist(), run.flows["start_ns"].to_pylist(), strict=True))
+    first: dict[str, int] = {}
+    for row in rows.select(["flow", "start_ns", "fetch_ns"]).to_pylist():
+        if row["fetch_ns"] is not None:
+            first.setdefault(row["flow"], row["start_ns"] + row["fetch_ns"])
+    waits = [(at - starts[flow]) * 1e-9 for flow, at in first.items()]
+    return float(np.mean(waits)) if waits else math.nan
+
+
+def _segments(run: Run, group: str) -> pa.Table:
+    """The segments that came."""
+    rows = _of_group(run, "segments", group)
+    return rows.filter(pc.is_valid(rows["fetch_ns"]))
+
+
+def _segment_s(run: Run, group: str) -> float:
+    """The playing time of a segment: its bytes at its bitrate."""
+    rows = run.table("segments")
+    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    return float(rows["bytes"][0].as_py()) * 8 / float(rows["bitrate_bps"][0].as_py())
+
+
+def voice(column: str, scale: float = 1.0) -> Callable[[Run, str], float]:
+    """The mean of a column of the table `voices` over the flows of an entry that sent something."""
+
+    def measure(run: Run, group: str) -> float:
+        rows = _voices(run, group)
+        values = _numbers(rows[column]) * scale
+        return float(values.mean()) if len(values) else math.nan
+
+    return measure
+
+
+def voice_loss(run: Run, group: str) -> float:
+    """The part of the packets that was lost or late."""
+    rows = _voices(run, group)
+    sent, gone = (_numbers(rows["packets"]).sum(), (_numbers(rows["lost"]) + _numbers(rows["late"])).sum())
+    return float(gone / sent) if sent > 0 else math.nan
+
+
+def _voices(run: Run, group: str) -> pa.Table:
+    rows = run.table("voices")
+    return rows.filter(pc.and_(pc.equal(rows["group"].cast(pa.string()), group), pc.greater(rows["packets"], 0)))
 
 
 def percentile(values: Callable[[Run, str], Array], q: float) -> Callable[[Run, str], float]:

@@ -50,7 +50,23 @@ def _rpc(read: Read) -> str:
     return f"{read('calls')} calls a run, median time {read('rpc_p50')}, 99th percentile {read('rpc_p99')}"
 
 
+def _video(read: Read) -> str:
+    return (
+        f"mean bitrate {read('video_bitrate')}, stalled {read('rebuffer_ratio')} of the time, "
+        f"{read('video_switches')} changes of the bitrate a minute"
+    )
+
+
+def _voip(read: Read) -> str:
+    return f"mean opinion score {read('mos')}, {read('voip_loss')} of the packets lost or late, {read('voip_delay')} from mouth to ear"
+
+
 #: What a sentence says of each kind, the metric that must be above 0 for it, and what it says otherwise.
-_SAYS: dict[str, Callable[[Read], str]] = {"web": _web, "rpc": _rpc}
-_FIRST = {"web": "pages", "rpc": "calls"}
-_NOTHING = {"web": "no page was loaded after the warm-up", "rpc": "no call was answered after the warm-up"}
+_SAYS: dict[str, Callable[[Read], str]] = {"web": _web, "rpc": _rpc, "video": _video, "voip": _voip}
+_FIRST = {"web": "pages", "rpc": "calls", "video": "video_bitrate", "voip": "mos"}
+_NOTHING = {
+    "web": "no page was loaded after the warm-up",
+    "rpc": "no call was answered after the warm-up",
+    "video": "no segment came after the warm-up",
+    "voip": "no packet was sent after the warm-up",
+}

@@ -3,7 +3,7 @@
 use super::columns::{Columns, Count};
 use arrow_array::RecordBatch;
 use haltere_plan::plan::{FlowPlan, LinkPlan};
-use haltere_plan::record::{Completion, FlowRecord, LinkCounters, LinkRecord, PageRecord, SenderCounts};
+use haltere_plan::record::{Completion, FlowRecord, LinkCounters, LinkRecord, SenderCounts};
 use haltere_plan::{Plan, Record};
 use haltere_units::{Dur, Time};
 
@@ -100,20 +100,6 @@ pub(super) fn completions(plan: &Plan, record: &Record) -> RecordBatch {
     let slowdown = |c: &Completion| ratio(fct(c)?.as_ns() as f64, c.ideal.as_ns() as f64);
     table.number_opt("slowdown", "", rows().map(slowdown));
     table.count("retransmissions", "segments", rows().map(|c| u64::from(c.retransmissions)));
-    table.finish()
-}
-
-/// One row a web page.
-pub(super) fn pages(plan: &Plan, record: &Record) -> RecordBatch {
-    let mut table = Columns::default();
-    let rows = || record.pages.iter();
-    table.name("flow", plan.flows.iter().map(|f| f.name.as_str()), rows().map(|p| p.flow));
-    table.name("group", plan.flows.iter().map(|f| f.group_name()), rows().map(|p| p.flow));
-    table.count("start_ns", "ns", rows().map(|p| p.start.as_ns()));
-    let load = |p: &PageRecord| (p.end != Time::NEVER).then(|| p.end.since(p.start).as_ns());
-    table.count_opt("load_ns", "ns", rows().map(load));
-    table.count("objects", "", rows().map(|p| u64::from(p.objects)));
-    table.count("bytes", "B", rows().map(|p| p.bytes));
     table.finish()
 }
 
