@@ -35,6 +35,9 @@ pub struct Plan {
     pub end: Time,
     /// Counters that say "after warm-up" begin here.
     pub warmup: Time,
+    /// Counters that say "after warm-up" end so long before the run does. Zero: they end with it.
+    #[serde(default)]
+    pub cooldown: Dur,
     /// Bytes that every packet carries on a link below IP (14 for Ethernet).
     pub framing: u32,
     /// The nodes by name; a node's index is its place here.
@@ -58,6 +61,7 @@ impl Plan {
             seed: 1,
             end,
             warmup: Time::ZERO,
+            cooldown: Dur::ZERO,
             framing: ETHERNET_FRAMING,
             nodes,
             links,
@@ -65,6 +69,10 @@ impl Plan {
             ecmp: false,
             measure: Measure::default(),
         }
+    }
+    /// The end of what is measured: the cool-down, if there is one, begins here.
+    pub fn measured_to(&self) -> Time {
+        Time::ZERO + self.end.since(Time::ZERO).saturating_sub(self.cooldown)
     }
     /// The names `n0`, `n1`, ... of so many nodes, as [`LinkPlan::plain`] uses them.
     pub fn node_names(count: usize) -> Vec<String> {

@@ -36,9 +36,9 @@ pub struct Record {
     /// Telephone calls, one a flow.
     #[cfg_attr(feature = "std", serde(default))]
     pub voices: Vec<VoiceRecord>,
-    /// The end of the warm-up: where one row stands for a whole flow, it counts from here on.
+    /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is between.
     #[cfg_attr(feature = "std", serde(default))]
-    pub measured_from: Time,
+    pub measured: (Time, Time),
     /// Samples of the paths of multipath connections, in order of time, the end included.
     pub path_series: Vec<PathSample>,
     /// What correlators said: flow and verdict, each flow in order of time.
@@ -69,6 +69,9 @@ pub struct FlowRecord {
     pub sender: Option<Info>,
     /// What the sender's endpoint had counted at the end of the warm-up (TCP).
     pub sender_at_warmup: Option<SenderCounts>,
+    /// What it had counted when the cool-down began, if there is one (TCP).
+    #[cfg_attr(feature = "std", serde(default))]
+    pub sender_at_cooldown: Option<SenderCounts>,
 }
 
 /// What an endpoint counts of what it sends.

@@ -279,3 +279,86 @@ fn no_page_and_no_call_begins_after_the_stop() {
         assert!(!record.completions.is_empty());
     }
 }
+
+#[test]
+fn what_is_measured_ends_with_the_cool_down() {
+    let text = |more: &str| {
+        format!(
+            "duration = \"5s\"\nwarmup = \"1s\"\n{more}\n{DUMBBELL}\n[[traffic]]\nkind = \"cbr\"\nrate = \"8Mbit\"\npairs = [1]\njitter = \"0s\"\n[[traffic]]\nkind = \"bulk\"\npairs = [2]\n"
+        )
+    };
+    let made = |text: &str| {
+        let plan = Scenario::parse(text, "test.toml").and_then(|one| one.plan(1)).unwrap_or_else(|e| panic!("{e}"));
+        let record = run(&plan, &RunControl::default()).expect("the run ends well");
+        (plan, record)
+    };
+    let ((plan, whole), (_, cooled)) = (made(&text("")), made(&text("cooldown = \"2s\"")));
+    // 8 Mbit/s in packets of 1000 B are one each millisecond: 4000 of them in 4 s, 2000 in 2 s.
+    let measured = |record: &Record, flow: usize| record.flows[flow].received_after_warmup / 1000;
+    // A packet may wait for an acknowledgement of the other flow at either edge.
+    let (all, some) = (measured(&whole, 0), measured(&cooled, 0));
+    assert!(all.abs_diff(4000) <= 1 && some.abs_diff(2000) <= 1, "{all} and {some} packets");
+    assert_eq!(whole.flows[0].received, cooled.flows[0].received, "the run itself is the same");
+    let at = plan.links.iter().position(|link| link.name == "left>right").expect("a link");
+    let (all, some) = (&whole.links[at], &cooled.links[at]);
+    assert_eq!(all.total, some.total);
+    assert!((some.after_warmup.sent_bytes as f64 / all.after_warmup.sent_bytes as f64 - 0.5).abs() < 0.01);
+    assert!(measured(&cooled, 1) < measured(&whole, 1) && measured(&cooled, 1) > 0);
+    let sender = cooled.flows[1].sender_at_cooldown.as_ref().expect("a sender");
+    assert!(sender.segments_sent < cooled.flows[1].sender.as_ref().expect("a sender").segments_sent);
+    let wrong = Scenario::parse(&text("cooldown = \"4s\""), "x.toml").expect_err("too long").to_string();
+    assert_eq!(wrong, "x.toml:3: cooldown must be shorter than the 4s from the warm-up to the end, got 4s");
+}
+
+#[test]
+fn what_an_entry_cannot_have_is_said() {
+    let error = |traffic: &str| {
+        let text = format!("duration = \"5s\"\n{DUMBBELL}\n[[traffic]]\n{traffic}\n");
+        let told = Scenario::parse(&text, "x").expect_err("refused").to_string();
+        told.split_once("traffic[0]").map_or(told.clone(), |(_, rest)| rest.trim_start_matches(": ").into())
+    };
+    let poisson = |more: &str| error(&format!("kind = \"poisson\"\nper_second = 5\n{more}"));
+    assert_eq!(poisson("sizes = \"10kB\"\npairs = [5]"), "pairs[0] must be from 1 to 4, got 5");
+    assert_eq!(
+        poisson("sizes = \"10kB\"\nfrom = \"c1\""),
+        "to must be the name of a node, got nothing; write both `from` and `to`"
+    );
+    assert_eq!(poisson("sizes = \"0B\""), "sizes must be from 1B to 1000000000000000B, got 0B");
+    let names = poisson("sizes = \"web_serch\"");
+    assert!(names.ends_with("got `web_serch`; did you mean `web_search`?"), "{names}");
+    let unit = poisson("sizes = \"10kb\"");
+    assert!(unit.starts_with("sizes must be") && unit.contains("got `10kb`"), "{unit}");
+    assert_eq!(
+        poisson("sizes = { kind = \"pareto\", mean = \"10kB\", shape = 1 }"),
+        ".sizes: shape must be above 1, so that the mean exists, got 1"
+    );
+    assert_eq!(
+        poisson("sizes = { kind = \"lognormal\", mean = \"10kB\", sigma = 0 }"),
+        ".sizes: sigma must be above 0 and at most 10, got 0"
+    );
+    assert_eq!(poisson("sizes = \"10kB\"\ncount = 2"), "count must be left out of this entry, got a value");
+    assert_eq!(
+        poisson("sizes = \"10kB\"\nstagger = \"1s\""),
+        "stagger must be left out, as flows arrive by their own process, got 1s"
+    );
+    assert_eq!(
+        error("kind = \"bulk\"\nstagger = \"2s\""),
+        "stagger must be such that the last of 4 pairs starts before the end of the run at 5s, got 2s"
+    );
+    assert_eq!(
+        error("kind = \"web\"\nobjects = [5, 2]"),
+        "objects must be the smaller number and then the larger, got 5 and 2"
+    );
+    assert_eq!(
+        error("kind = \"video\"\nladder = [\"2Mbit\", \"1Mbit\"]"),
+        "ladder[1] must be above 0bit and above the bitrate before it, got 1Mbit"
+    );
+    assert_eq!(
+        error("kind = \"replay\""),
+        "file must be given, or `flows`, got nothing; write for example `file = \"flows.csv\"`"
+    );
+    assert_eq!(
+        error("kind = \"incast\"\nsenders = 2\npairs = \"all\""),
+        "bytes must be given, or `sizes`, got nothing; write for example `bytes = \"64kB\"`"
+    );
+}

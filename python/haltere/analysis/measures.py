@@ -56,9 +56,14 @@ def warmup_s(scenario: Mapping[str, Any]) -> float:
     return seconds_of(scenario["warmup"])
 
 
+def cooldown_s(scenario: Mapping[str, Any]) -> float:
+    """How long the cool-down of this scenario lasts, in seconds."""
+    return seconds_of(scenario.get("cooldown", "0s"))
+
+
 def span_s(scenario: Mapping[str, Any]) -> float:
-    """The seconds over which rates are taken: the run less its warm-up."""
-    return seconds(scenario) - warmup_s(scenario)
+    """The seconds over which rates are taken: the run less its warm-up and its cool-down."""
+    return seconds(scenario) - warmup_s(scenario) - cooldown_s(scenario)
 
 
 def traffic_name(place: int, entry: Mapping[str, Any]) -> str:
@@ -217,12 +222,18 @@ class Run:
         if not any(kinds.traffic(kind).completions for kind in self.kinds):
             return None
         table = self._table("completions")
-        return table.filter(pc.greater_equal(table["start_ns"], int(self.warmup_s * 1e9)))
+        return table.filter(pa.array(self.is_measured(table["start_ns"].to_numpy() * 1e-9)))
 
     def is_measured(self, at_s: Array) -> NDArray[np.bool_]:
-        """Which of these times are in the measured part of the run: not in the warm-up."""
-        inside: NDArray[np.bool_] = at_s >= self.warmup_s
+        """Which of these times are in the measured part of the run: neither in the warm-up nor in the cool-down."""
+        inside: NDArray[np.bool_] = (at_s >= self.warmup_s) & (at_s <= self.measured_to_s)
         return inside
+
+    @cached_property
+    def measured_to_s(self) -> float:
+        """When the cool-down begins, in seconds: infinity without one."""
+        cooldown = cooldown_s(self.scenario)
+        return seconds(self.scenario) - cooldown if cooldown > 0 else math.inf
 
     def completing(self) -> list[str]:
         """The traffic entries of which flows or responses are rows of the table `completions`."""
@@ -257,7 +268,7 @@ class Run:
             (row["end_ns"] - row["start_ns"]) * 1e-9
             for row in rows
             if row["end_ns"] is not None
-            and row["start_ns"] >= self.warmup_s * 1e9
+            and self.warmup_s <= row["start_ns"] * 1e-9 <= self.measured_to_s
             and sizes[0] < row["file_bytes"] <= sizes[1]
         ]
         return np.array(took)
@@ -270,7 +281,7 @@ class Run:
     def ping_ms(self) -> Array:
         """The round-trip times of pings sent after the warm-up, ms."""
         at, rtt = self.ping_series()
-        return rtt[at >= self.warmup_s]
+        return rtt[self.is_measured(at)]
 
     def link(self, link: str) -> dict[str, Any]:
         """The row of the table `links` of one direction of a link."""
@@ -296,7 +307,7 @@ class Run:
     def mean_queue_packets(self, link: str) -> float:
         """Packets that wait at this link on average, discipline and ring together; NaN if queues were not sampled."""
         series = self.queue(link)
-        after = series.at_s >= self.warmup_s
+        after = self.is_measured(series.at_s)
         return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
     def depth_percentile(self, link: str, q: float) -> float:
@@ -432,7 +443,7 @@ class Run:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
         series = self._table("queue_series").select(["at_ns", "link", "bytes"])
         series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
-        after = series["at_ns"].to_numpy() * 1e-9 >= self.warmup_s
+        after = self.is_measured(series["at_ns"].to_numpy() * 1e-9)
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
 
@@ -503,5 +514,5 @@ class Run:
         if series is None:
             return None
         at, rate = series
-        kept = rate[at > self.warmup_s]
+        kept = rate[(at > self.warmup_s) & (at <= self.measured_to_s)]
         return kept if len(kept) > 1 else None

@@ -14,6 +14,7 @@ from . import (
     mechanisms,
     play,
     plot,
+    replay,
     report,
     reproduce,
     results,
@@ -37,6 +38,7 @@ ALL = (
     mechanisms,  # `list`, `explain` and `schema`
     classify,
     correlate,
+    replay,
     plot,
     report,
     hash,

@@ -97,9 +97,11 @@ def _what_was_run(results: Results, points: Pairs) -> str:
         who += " in the first" if len(results.points) > 1 and _changing(points) else ""
     many = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
     warmup = measures.warmup_s(scenario) > 0
-    left = f" of which the first {spelled(scenario['warmup'])} are left out" if warmup else ""
+    parts = [f"the first {spelled(scenario['warmup'])}"] if warmup else []
+    parts += [f"the last {spelled(scenario['cooldown'])}"] if measures.cooldown_s(scenario) > 0 else []
+    left = f" of which {_listed(parts)} are left out" if parts else ""
     return (
-        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if left else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
+        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if parts else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
         + ("Figures are means over the seeds with 95 % Student-t intervals." if len(results.seeds) > 1 else "")
     ).rstrip()
 

@@ -38,8 +38,7 @@ pub struct Video {
     /// Playing time of a segment.
     #[serde(default = "segment")]
     pub segment: Dur,
-    /// The bitrates at which the video is there, in ascending order. The default is the ladder of the paper's figures, from 235 kbit/s
-    /// to 5 Mbit/s.
+    /// The bitrates at which the video is there, in ascending order. The default has ten, from 235 kbit/s to 5 Mbit/s.
     #[serde(default = "ladder")]
     #[schemars(length(min = 1, max = 1000))]
     pub ladder: Vec<Rate>,

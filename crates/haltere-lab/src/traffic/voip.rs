@@ -48,7 +48,7 @@ pub enum Codec {
     /// G.711 with packet loss concealment: 160 B every 20 ms, 64 kbit/s. Ie = 0, Bpl = 25.1.
     #[default]
     G711,
-    /// G.729A with voice activity detection off: 20 B every 20 ms, 8 kbit/s. Ie = 11, Bpl = 19.
+    /// G.729A: 20 B every 20 ms, 8 kbit/s. Ie = 11, Bpl = 19, those of G.729A with voice activity detection.
     G729a,
 }
 

@@ -60,7 +60,7 @@ impl Voip {
         let mut heard = VoiceRecord { flow: self.index as u32, ..VoiceRecord::default() };
         let mut known = self.delays.iter().enumerate().filter(|(_, delay)| **delay != LOST);
         // Playing begins with the first packet that arrives; from there on all have the same time from mouth to ear.
-        let Some((_, &first)) = known.next() else { return self.silence(from) };
+        let Some((_, &first)) = known.next() else { return self.silence(from, end) };
         let played = first + self.plan.playout;
         let (mut last, mut jitter, mut sum) = (None::<f64>, 0.0, 0.0);
         for (number, &delay) in self.delays.iter().enumerate() {
@@ -89,8 +89,8 @@ impl Voip {
         heard
     }
     /// Nothing arrived.
-    fn silence(&self, from: Time) -> VoiceRecord {
-        let sent = (0..self.sent).filter(|&number| self.left(number) >= from).count() as u64;
+    fn silence(&self, from: Time, end: Time) -> VoiceRecord {
+        let sent = (0..self.sent).filter(|&number| (from..end).contains(&self.left(number))).count() as u64;
         let rating = rating(&self.plan, self.plan.playout + self.plan.codec_delay, sent, sent);
         VoiceRecord { flow: self.index as u32, sent, lost: sent, rating, mos: score(rating), ..VoiceRecord::default() }
     }
@@ -147,8 +147,9 @@ impl App for Voip {
         let arrived = self.delays.iter().filter(|delay| **delay != LOST).count() as u64;
         (record.packets_sent, record.packets_received) = (self.sent, arrived);
     }
-    fn finish(&mut self, at: Time, record: &mut Record) {
-        record.voices.push(self.heard(record.measured_from, at));
+    fn finish(&mut self, _at: Time, record: &mut Record) {
+        let (from, to) = record.measured;
+        record.voices.push(self.heard(from, to));
     }
 }
 
