@@ -284,7 +284,7 @@ fn no_page_and_no_call_begins_after_the_stop() {
 fn what_is_measured_ends_with_the_cool_down() {
     let text = |more: &str| {
         format!(
-            "duration = \"5s\"\nwarmup = \"1s\"\n{more}\n{DUMBBELL}\n[[traffic]]\nkind = \"cbr\"\nrate = \"8Mbit\"\npairs = [1]\njitter = \"0s\"\n[[traffic]]\nkind = \"bulk\"\npairs = [2]\n"
+            "duration = \"5s\"\nwarmup = \"1s\"\n{more}\n{DUMBBELL}\n[[traffic]]\nkind = \"cbr\"\nrate = \"8Mbit\"\npairs = [1]\njitter = \"0s\"\n[[traffic]]\nkind = \"bulk\"\npairs = [2]\ndirection = \"backward\"\n"
         )
     };
     let made = |text: &str| {

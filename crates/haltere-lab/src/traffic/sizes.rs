@@ -33,7 +33,7 @@ pub enum SizesSpec {
     Table(SizeTable),
 }
 
-/// A law of sizes with its parameters.
+/// A size distribution with parameters.
 ///
 /// ```toml
 /// [[traffic]]

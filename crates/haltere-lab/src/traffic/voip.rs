@@ -70,7 +70,7 @@ impl TrafficKind for Voip {
         if self.playout > Dur::from_secs(10) {
             return Err(entry.fault("playout", "at most 10s", self.playout).out_of_range());
         }
-        // Of the codec: bytes of a packet, the delay of its frames and look-ahead, Ie and Bpl.
+        // Of the codec: bytes of a packet, the delay of a frame and of what is read in advance, Ie and Bpl.
         let (bytes, delay, impairment, robustness) = match self.codec {
             Codec::G711 => (160, Dur::from_ms(20), 0.0, 25.1),
             Codec::G729a => (20, Dur::from_ms(25), 11.0, 19.0),

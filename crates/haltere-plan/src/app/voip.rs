@@ -13,7 +13,7 @@ pub struct VoipPlan {
     pub interval: Dur,
     /// From the arrival of the first packet until it is played.
     pub playout: Dur,
-    /// Delay of the codec at both ends: its frames and its look-ahead.
+    /// Delay of the codec at both ends: its frames and what it reads in advance.
     pub codec_delay: Dur,
     /// Impairment of the codec without loss, Ie of ITU-T G.107.
     pub impairment: f64,
