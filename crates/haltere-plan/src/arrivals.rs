@@ -7,9 +7,10 @@ use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, Time};
+use serde::{Deserialize, Serialize};
 
 /// A flow that begins.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FlowArrival {
     /// When.
     pub at: Time,
@@ -99,6 +100,10 @@ impl Iterator for FlowArrivals {
             return None;
         }
         let arrival = match self.plan.pattern {
+            Pattern::Replay(ref flows) => {
+                let flow = flows.get(self.spawned as usize)?;
+                FlowArrival { at: self.now + flow.at.since(Time::ZERO), ..*flow }
+            }
             Pattern::Poisson { gap } => {
                 self.now += self.gaps.span(DurationDistribution::Exponential(gap));
                 let (from, to) = self.pair();

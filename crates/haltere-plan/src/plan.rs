@@ -21,6 +21,8 @@ pub use crate::app::multipath::{MultipathPlan, PathPlan};
 pub use crate::app::on_off::OnOffPlan;
 pub use crate::app::ping::PingPlan;
 pub use crate::app::rpc::RpcPlan;
+pub use crate::app::video::VideoPlan;
+pub use crate::app::voip::VoipPlan;
 pub use crate::app::web::WebPlan;
 pub use crate::app::{AppPlan, TcpPlan};
 
@@ -33,6 +35,9 @@ pub struct Plan {
     pub end: Time,
     /// Counters that say "after warm-up" begin here.
     pub warmup: Time,
+    /// Counters that say "after warm-up" end so long before the run does. Zero: they end with it.
+    #[serde(default)]
+    pub cooldown: Dur,
     /// Bytes that every packet carries on a link below IP (14 for Ethernet).
     pub framing: u32,
     /// The nodes by name; a node's index is its place here.
@@ -56,6 +61,7 @@ impl Plan {
             seed: 1,
             end,
             warmup: Time::ZERO,
+            cooldown: Dur::ZERO,
             framing: ETHERNET_FRAMING,
             nodes,
             links,
@@ -63,6 +69,10 @@ impl Plan {
             ecmp: false,
             measure: Measure::default(),
         }
+    }
+    /// The end of what is measured: the cool-down, if there is one, begins here.
+    pub fn measured_to(&self) -> Time {
+        Time::ZERO + self.end.since(Time::ZERO).saturating_sub(self.cooldown)
     }
     /// The names `n0`, `n1`, ... of so many nodes, as [`LinkPlan::plain`] uses them.
     pub fn node_names(count: usize) -> Vec<String> {
@@ -227,6 +237,9 @@ pub struct FlowPlan {
     pub start: Time,
     /// When its application stops, if before the end.
     pub stop: Option<Time>,
+    /// The DSCP of its packets.
+    #[serde(default)]
+    pub dscp: u8,
     /// What it does: the explicit plan of its traffic kind.
     pub app: AppPlan,
 }
@@ -234,7 +247,7 @@ pub struct FlowPlan {
 impl FlowPlan {
     /// The flow of that name, which starts at time zero, does not stop before the end, and belongs to the first group.
     pub fn new(name: impl Into<String>, from: usize, to: usize, app: AppPlan) -> FlowPlan {
-        FlowPlan { name: name.into(), group: 0, from, to, start: Time::ZERO, stop: None, app }
+        FlowPlan { name: name.into(), group: 0, from, to, start: Time::ZERO, stop: None, dscp: 0, app }
     }
     /// Name of its traffic entry: the flow's own name up to the colon.
     pub fn group_name(&self) -> &str {

@@ -124,7 +124,7 @@ impl<'a> Network<'a> {
     /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
         let Network { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
-        let warmup = plan.warmup;
+        let (warmup, measured_to) = (plan.warmup, plan.measured_to());
         let mut record = Record { events, ..recorder.finish(&mut fabric, &mut flows) };
         arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
         let spawned = spawned.finish();
@@ -132,7 +132,8 @@ impl<'a> Network<'a> {
             // A traffic entry delivered what its completed flows delivered.
             let source = &mut record.flows[flow.flow as usize];
             source.received += flow.bytes;
-            source.received_after_warmup += if flow.end > warmup { flow.bytes } else { 0 };
+            let is_measured = flow.end > warmup && flow.end <= measured_to;
+            source.received_after_warmup += if is_measured { flow.bytes } else { 0 };
         }
         record.completions.splice(0..0, spawned);
         record
@@ -257,7 +258,7 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
             dst_port,
             id: 0,
             protocol: protocol.number(),
-            dscp: 0,
+            dscp: flow.dscp,
             marks: Marks::default(),
             flags: 0,
         };

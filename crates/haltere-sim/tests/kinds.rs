@@ -32,6 +32,8 @@ fn every_traffic_kind_runs_its_example() {
             Some("pings") => record.pings.len(),
             Some("tasks") => record.tasks.len(),
             Some("pages") => record.pages.len(),
+            Some("segments") => record.segments.len(),
+            Some("voices") => record.voices.len(),
             Some("completions") => record.completions.len(),
             Some("paths") => record.path_series.len(),
             _ => 1,

@@ -15,6 +15,7 @@ from . import (
     new,
     play,
     plot,
+    replay,
     report,
     reproduce,
     results,
@@ -39,6 +40,7 @@ ALL = (
     mechanisms,  # `list`, `explain` and `schema`
     classify,
     correlate,
+    replay,
     plot,
     report,
     hash,

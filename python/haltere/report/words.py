@@ -20,6 +20,7 @@ from ..analysis.metrics import METRICS, Metric
 from ..analysis.stats import Mean
 from ..runs.records import Point, short_keys
 from ..runs.results import Results
+from . import workloads
 from .picture import spelled
 
 __all__ = ["cautions", "number", "sentences", "short"]
@@ -74,6 +75,9 @@ def sentences(results: Results, points: Pairs) -> list[str]:
     out += _delay(results, points)
     out += _fairness(results, points)
     out += _shares(results, points)
+    for point, runs in points[:MOST_TOLD]:
+        where = f"With {short(point, results.points)}, " if len(results.points) > 1 else ""
+        out += [where + one for one in workloads.sentence(runs)]
     return out
 
 
@@ -94,9 +98,11 @@ def _what_was_run(results: Results, points: Pairs) -> str:
     fewest, most = min(len(runs) for _, runs in points), max(len(runs) for _, runs in points)
     many = f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
     warmup = measures.warmup_s(scenario) > 0
-    left = f" of which the first {spelled(scenario['warmup'])} are left out" if warmup else ""
+    parts = [f"the first {spelled(scenario['warmup'])}"] if warmup else []
+    parts += [f"the last {spelled(scenario['cooldown'])}"] if measures.cooldown_s(scenario) > 0 else []
+    left = f" of which {_listed(parts)} are left out" if parts else ""
     return (
-        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if left else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
+        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if parts else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
         + ("Figures are means over the seeds with 95 % Student-t intervals." if len(results.seeds) > 1 else "")
     ).rstrip()
 

@@ -21,6 +21,11 @@ pub struct Dumbbell {
     /// makes the difference. Which pair gets which is drawn with the random seed.
     #[serde(default)]
     pub rtt_spread: Prob,
+    /// The delay of each pair's access links, each way, instead of that of `access`: `["1ms", "20ms"]`. Fewer than there are pairs are
+    /// assigned round-robin. Data of a pair crosses two access links. Not together with `rtt_spread`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100_000))]
+    pub access_delays: Vec<Dur>,
 }
 
 impl TopologyKind for Dumbbell {
@@ -41,11 +46,14 @@ kind = "bulk"
         network.show(right, Hint::switch("right", 2));
         let core = both(&self.bottleneck, &context.below("bottleneck"))?;
         let access = both(&self.access, &context.below("access"))?;
+        self.check_delays(context)?;
         network.join(left, right, &core, |link| link.watch.unwrap_or(true));
         for (i, shift) in self.shifts(&core, &access, context)?.into_iter().enumerate() {
             let mut mine = access.clone();
+            let own = i.checked_rem(self.access_delays.len()).map(|at| self.access_delays[at]);
             for direction in &mut mine {
-                direction.link.delay = Dur::from_ns((direction.link.delay.as_ns() as i128 + shift) as u64);
+                let shifted = Dur::from_ns((direction.link.delay.as_ns() as i128 + shift) as u64);
+                direction.link.delay = own.unwrap_or(shifted);
             }
             let (client, server) = (network.add(&format!("c{}", i + 1)), network.add(&format!("s{}", i + 1)));
             network.show(client, Hint::host("c", 0));
@@ -59,6 +67,18 @@ kind = "bulk"
 }
 
 impl Dumbbell {
+    fn check_delays(&self, context: &Context<'_>) -> Result<(), ScenarioError> {
+        let (given, pairs) = (self.access_delays.len(), self.pairs);
+        let fault = |rule: String, got: String| Fault::new(context.place, "access_delays", rule, got);
+        if given > pairs as usize {
+            return Err(fault(format!("a list of at most {pairs}, one for each pair"), format!("a list of {given}")).out_of_range());
+        }
+        if given > 0 && self.rtt_spread > Prob::ZERO {
+            return Err(fault("left out beside `rtt_spread`".into(), format!("a list of {given}")).out_of_range());
+        }
+        Ok(())
+    }
+
     /// By how many nanoseconds the access delays of each pair differ from what is written, so that the round-trip times
     /// spread evenly. A round trip crosses four access links.
     fn shifts(

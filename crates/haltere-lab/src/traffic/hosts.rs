@@ -54,6 +54,7 @@ impl Entry<'_> {
             "to" => ends.to.is_some(),
             "count" => ends.count != default.count,
             "direction" => ends.direction != default.direction,
+            "dscp" => ends.dscp.is_some(),
             _ => ends.jitter != default.jitter,
         };
         match keys.iter().find(|key| given(key)) {

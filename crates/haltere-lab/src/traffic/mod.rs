@@ -3,6 +3,9 @@
 //! `kinds!` below is the registry: one line and one file a kind. The file holds the kind's keys with their defaults (the schema and
 //! `haltere explain` are made from them), its checks, and how it becomes the explicit plan of its flows. What all kinds share is done
 //! once: names, starts, stops, directions and counts in [`entry`], the TCP of the flows in [`tcp`].
+//!
+//! A kind need not run in every world: one without a line in a world's own registry is refused there with the kinds that the world has.
+//! So programs of one's own can be a kind of the worlds that have sockets.
 
 mod duration;
 mod ends;
@@ -127,6 +130,9 @@ kinds! {
     Permutation, permutation;
     Web, web;
     Rpc, rpc;
+    Replay, replay;
+    Video, video;
+    Voip, voip;
 }
 
 impl Traffic {

@@ -33,7 +33,7 @@ pub enum SizesSpec {
     Table(SizeTable),
 }
 
-/// A law of sizes with its parameters.
+/// A size distribution with parameters.
 ///
 /// ```toml
 /// [[traffic]]
@@ -149,10 +149,13 @@ fn refused(path: &str, name: &str, (rule, got): TableFault) -> ScenarioError {
 /// Keys of traffic entries that take a distribution of sizes.
 const KEYS: [&str; 3] = ["sizes", "request", "response"];
 
-/// Replaces the name of each file of sizes by its points, so that a run depends on the experiment and the seed only.
+/// Replaces the name of each file of sizes by its points, and of each file of flows by its flows, so that a run depends on the experiment and the seed only.
 pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
     let Some(Value::Array(entries)) = experiment.get_mut("traffic") else { return Ok(()) };
     for (i, entry) in entries.iter_mut().enumerate() {
+        if let Some(entry) = entry.as_object_mut().filter(|entry| entry.get("kind") == Some(&"replay".into())) {
+            super::replay::read_file(entry, &format!("traffic[{i}]"), folder)?;
+        }
         for name in KEYS {
             if let Some(Value::Object(table)) = entry.get_mut(name) {
                 read_file(

@@ -1,6 +1,7 @@
 //! TCP flows of limited size between several hosts, which start and end during the run.
 
 use super::{App, Protocol, TcpPlan};
+use crate::arrivals::FlowArrival;
 use crate::sizes::SizeDistribution;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,7 +33,7 @@ pub enum Between {
 }
 
 /// When flows start.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Pattern {
     /// After exponentially distributed times with this mean.
     Poisson {
@@ -50,6 +51,8 @@ pub enum Pattern {
         /// Each flow starts later by a time drawn uniformly from zero to this.
         jitter: Dur,
     },
+    /// These flows, in order of time. Their times count from the entry's start; they have their own nodes and sizes.
+    Replay(Arc<[FlowArrival]>),
 }
 
 impl Pattern {
@@ -58,6 +61,7 @@ impl Pattern {
         match self {
             Pattern::Poisson { .. } => "poisson",
             Pattern::Incast { .. } => "incast",
+            Pattern::Replay(_) => "replay",
         }
     }
 }

@@ -136,6 +136,8 @@ apps! {
     Arrivals, arrivals, Box<arrivals::ArrivalsPlan>;
     Web, web, Box<web::WebPlan>;
     Rpc, rpc, Box<rpc::RpcPlan>;
+    Video, video, Box<video::VideoPlan>;
+    Voip, voip, voip::VoipPlan;
 }
 
 /// Refuses a traffic entry at `place`: a world, such as `on the wire`, has the `known` kinds and no other.

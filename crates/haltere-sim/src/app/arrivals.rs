@@ -153,8 +153,10 @@ impl SpawnedFlows {
         let (there, near) = self.path(ends, ports, fabric);
         let (back, far) = self.path((arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
-        let near = Port { header: header(ends, ports, near, endpoint + 1) };
-        let far = Port { header: header((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint) };
+        let dscp = plan.flows[self.sources[at].index].dscp;
+        let near = Port { header: Header { dscp, ..header(ends, ports, near, endpoint + 1) } };
+        let far = header((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint);
+        let far = Port { header: Header { dscp, ..far } };
         let source = &mut self.sources[at];
         source.spawned += 1;
         let mut chance = Rng::new(self.seed, &format!("{}/{}", source.name, source.spawned));

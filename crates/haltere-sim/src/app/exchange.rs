@@ -91,7 +91,7 @@ pub(crate) struct Lines {
     ports: [Port; 2],
     seeds: Rng,
     lines: Vec<Option<Line>>,
-    /// Responses that no one has been told of, and their retransmissions.
+    /// Responses of which the client has not heard yet, and their retransmissions.
     done: VecDeque<(Answer, Call, u64)>,
     received: u64,
 }

@@ -222,6 +222,8 @@ apps! {
         Arrivals, arrivals, arrivals::Arrivals;
         Web, web, Box<web::Web>;
         Rpc, rpc, Box<rpc::Rpc>;
+        Video, video, Box<video::Video>;
+        Voip, voip, Box<voip::Voip>;
     }
 }
 
