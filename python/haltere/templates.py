@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "examples"
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Congestion controls": ("bbr-vs-cubic", "rtt-fairness", "ledbat", "satellite", "thousand-flows"),
     "Queues": ("rrul", "aqm-shootout", "ecn-aqm", "l4s", "rafle"),
-    "Traffic": ("web", "short-flows"),
+    "Traffic": ("web", "video", "short-flows"),
     "Paths": ("cellular", "rate-change", "asymmetric", "multipath"),
     "Data centres": ("incast", "dctcp-fabric"),
     "Method": ("precision", "sweep-dask"),

@@ -99,6 +99,10 @@ def _faster_behind_fair_queues(told: Told) -> bool:
     return told("fct_p50", "fq_codel") < told("fct_p50", "codel") < told("fct_p50", "drop_tail")
 
 
+def _video(told: Told) -> bool:
+    return told("video_bitrate", "drop_tail", "4") < told("video_bitrate", "fq_codel", "4") and told("video_bitrate", "fq_codel", "1") > 2
+
+
 def _cellular(told: Told) -> bool:
     return (
         told("ping_p95", "copa") < told("ping_p95", "bbr") < told("ping_p95", "cubic")
@@ -132,7 +136,7 @@ def _dctcp_fabric(told: Told) -> bool:
 
 def _precision(told: Told) -> bool:
     indices = [point["traffic"]["bulk1"]["jain"] for point in told.results.summary()]
-    narrow = [one["half"] <= 0.03 * one["mean"] for one in indices]
+    narrow = [one["half"] <= 0.1 * one["mean"] for one in indices]
     return any(narrow) and all(done or one["n"] == 8 for one, done in zip(indices, narrow, strict=True))
 
 
@@ -149,6 +153,7 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "l4s": ({"duration": "15s"}, _l4s),
     "rafle": ({"duration": "15s"}, _rafle),
     "web": ({"duration": "30s", "warmup": "5s"}, _faster_behind_fair_queues),
+    "video": ({"duration": "60s"}, _video),
     "short-flows": ({"duration": "20s"}, _faster_behind_fair_queues),
     "cellular": ({"duration": "22s"}, _cellular),
     "rate-change": ({}, _rate_change),
@@ -156,7 +161,7 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "multipath": ({"duration": "15s"}, _multipath),
     "incast": ({"duration": "2s"}, _incast),
     "dctcp-fabric": ({"duration": "200ms", "warmup": "50ms"}, _dctcp_fabric),
-    "precision": ({"duration": "8s", "warmup": "2s", "precision.max_seeds": 8}, _precision),
+    "precision": ({"duration": "8s", "warmup": "2s", "precision.max_seeds": 8, "precision.within": "10%"}, _precision),
 }
 #: One seed shows it for all but these.
 SEEDS = {"precision": 3, "asymmetric": 3, "rafle": 2}
@@ -191,7 +196,7 @@ def test_every_file_is_listed_and_says_what_it_is() -> None:
     for one in EVERY.values():
         assert one.title and len(one.about) > 80, one.name
         assert any(words[:2] == ["haltere", "plot"] for words in one.commands), one.name
-        assert max(map(len, one.text.splitlines())) <= 150, one.name
+        assert max(map(len, one.text.splitlines())) <= 130, one.name
 
 
 def test_the_gallery_is_that_of_the_examples() -> None:
@@ -221,7 +226,7 @@ def test_new_writes_a_file_whose_commands_name_it(tmp_path: Path) -> None:
     text = (tmp_path / "mine.toml").read_text()
     assert "haltere run mine.toml" in text and "results/mine" in text and "rrul.toml" not in text
     assert "  haltere run mine.toml" in done.stdout
-    assert Scenario.load(tmp_path / "mine.toml") == Scenario.load(EVERY["rrul"].path)
+    assert Scenario.load(tmp_path / "mine.toml").to_dict() == Scenario.load(EVERY["rrul"].path).to_dict()
 
 
 def test_new_overwrites_nothing_and_proposes_the_nearest(tmp_path: Path) -> None:
