@@ -263,6 +263,8 @@ def draw(
         drawn(panel, data, cases, value, axes, ask)
         if facet is not None:
             plot.title(panel, f"{data.short[axes['facet'] or '']} = {swept(facet)}")
+    if not any(panel.has_data() for panel in panels):
+        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, of which there is none")
     if kind in ("line", "bar", "box") and not ask.log_y:
         panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))  # shared: set once, when all is drawn
     for i, panel in enumerate(panels[: len(facets)]):
