@@ -250,6 +250,16 @@ fn an_entry_goes_by_its_number_its_name_or_a_star() {
 }
 
 #[test]
+fn a_star_leaves_out_the_entries_whose_kind_lacks_the_key() {
+    let text = format!("{DUMBBELL}\n[[traffic]]\nkind = \"ping\"\n");
+    let set = read(&text).with("traffic.*.congestion", json!("vegas")).unwrap();
+    assert_eq!(set.filled()["traffic"][0]["congestion"]["kind"], "vegas");
+    assert_eq!(set.filled()["traffic"][1].get("congestion"), None);
+    let told = read(&text).with("traffic.*.congestoin", json!("vegas")).unwrap_err().to_string();
+    assert!(told.contains("did you mean `congestion`?"), "{told}");
+}
+
+#[test]
 fn a_key_that_a_star_of_the_sweep_sets_cannot_be_set() {
     let swept = read(&format!("{DUMBBELL}\n[sweep]\n\"traffic.*.congestion\" = [\"reno\", \"bbr\"]"));
     let told = swept.with("traffic[0].congestion", json!("vegas")).unwrap_err().to_string();

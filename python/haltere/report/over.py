@@ -186,7 +186,7 @@ def _value(name: str, run: Run) -> _Value:
     if head in metrics.METRICS:
         one = metrics.METRICS[head]
         factor, unit = one.printed
-        label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit else ''}"
+        label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit and unit not in one.row else ''}"
 
         def of(run: Run, part: str | None) -> float:
             return factor * metrics.named(run, name if part is None else f"{head}.{part}")
@@ -312,8 +312,9 @@ def _split(data: Data, cases: Sequence[_Case], key: str | None, named: bool = Fa
     """The cases by the values of an axis; all as one without it. ``named``: a value that is a number comes with the axis's name."""
     if key is None:
         return [("", list(cases))]
-    # A number alone does not say what it is the number of.
-    name = f"{data.short[key]} = {{}}" if all(map(axis_number, data.values(key))) and named else "{}"
+    # A number, true or false alone does not say of what.
+    bare = all(isinstance(value, bool) or axis_number(value) for value in data.values(key))
+    name = f"{data.short[key]} = {{}}" if bare and named else "{}"
     out = [
         (name.format(swept(value)), [c for c in cases if swept(c.labels.get(key)) == swept(value)])
         for value in data.values(key)

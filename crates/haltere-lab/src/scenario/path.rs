@@ -2,6 +2,7 @@
 
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, listed};
+use crate::schema;
 use serde_json::{Map, Value};
 
 /// One step of a path.
@@ -11,7 +12,7 @@ pub(super) enum Step {
     Key(String),
     /// An entry of a list by its number.
     Index(usize),
-    /// Every entry of a list.
+    /// Every entry of a list whose kind has the next key.
     All,
 }
 
@@ -46,16 +47,16 @@ pub(super) fn resolve(root: &Value, path: &str) -> Result<Vec<Vec<Step>>, Scenar
     let shape = "the dotted path of a key such as `traffic.0.count`";
     let steps = steps(path).ok_or_else(|| fault(path, shape, format!("`{path}`")).out_of_range())?;
     let mut found = vec![Vec::new()];
-    for step in steps {
+    for (i, step) in steps.iter().enumerate() {
         let mut next = Vec::new();
         for so_far in found {
             match at(root, &so_far) {
                 Some(Value::Array(items)) => {
-                    for index in entries(items, &step, &so_far, path)? {
+                    for index in entries(items, &steps[i..], &so_far, path)? {
                         next.push([so_far.as_slice(), &[Step::Index(index)]].concat());
                     }
                 }
-                _ if step == Step::All => {
+                _ if *step == Step::All => {
                     return Err(fault(path, "the path of an entry in a list", "`*` of no list").out_of_range());
                 }
                 _ => next.push([so_far.as_slice(), &[step.clone()]].concat()),
@@ -66,10 +67,10 @@ pub(super) fn resolve(root: &Value, path: &str) -> Result<Vec<Vec<Step>>, Scenar
     Ok(found)
 }
 
-/// The numbers of the entries that a step means.
-fn entries(items: &[Value], step: &Step, list: &[Step], path: &str) -> Result<Vec<usize>, ScenarioError> {
-    match step {
-        Step::All => Ok((0..items.len()).collect()),
+/// The numbers of the entries that the first of `steps` means.
+fn entries(items: &[Value], steps: &[Step], list: &[Step], path: &str) -> Result<Vec<usize>, ScenarioError> {
+    match &steps[0] {
+        Step::All => Ok(all_with(items, steps.get(1))),
         Step::Index(i) if *i < items.len() => Ok(vec![*i]),
         Step::Index(i) => {
             let got = format!("[{i}] in a list of {}", items.len());
@@ -93,6 +94,16 @@ fn entries(items: &[Value], step: &Step, list: &[Step], path: &str) -> Result<Ve
             Err(fault(path, rule, format!("`{name}`")).hint(hint).unknown_name())
         }
     }
+}
+
+/// The numbers of the entries whose kind has the next key: a ping has no `congestion`. All of them if none has it.
+fn all_with(items: &[Value], next: Option<&Step>) -> Vec<usize> {
+    let has = |item: &Value| match (next, item.get("kind").and_then(Value::as_str)) {
+        (Some(Step::Key(key)), Some(kind)) => schema::has_key(kind, key),
+        _ => true,
+    };
+    let found: Vec<usize> = (0..items.len()).filter(|i| has(&items[*i])).collect();
+    if found.is_empty() { (0..items.len()).collect() } else { found }
 }
 
 /// The name of an entry: the one given, or its kind and its place among the entries, from 1.

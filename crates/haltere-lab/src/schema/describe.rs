@@ -25,6 +25,13 @@ pub(crate) fn shared_keys(one: &str, other: &str) -> Option<Vec<&'static str>> {
     Some(ones.keys().filter(|key| others.contains_key(*key)).map(String::as_str).collect())
 }
 
+/// Whether a table of that name, such as a queue discipline or a kind of traffic, has that key. True of a name that is none.
+pub(crate) fn has_key(name: &str, key: &str) -> bool {
+    let root = schema();
+    let mut tables = ALL.iter().filter_map(|kind| find(root, &root["$defs"][kind.union], name)).peekable();
+    tables.peek().is_none() || tables.any(|table| table["properties"].get(key).is_some())
+}
+
 /// The part of the schema under a name, such as that of a queue discipline. Of several kinds that have the name, the first counts.
 ///
 /// `{ "name", "kind", "summary", "parameters": [{ "name", "meaning", "format", "default", "required" }] }`

@@ -5,8 +5,8 @@ mod describe;
 mod examples;
 mod kinds;
 
-pub(crate) use describe::shared_keys;
 pub use describe::{describe, kinds, names};
+pub(crate) use describe::{has_key, shared_keys};
 
 use crate::scenario::experiment::Experiment;
 use serde_json::{Value, json};
