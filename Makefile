@@ -23,7 +23,7 @@ endif
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
-.PHONY: help setup tuned run test test-rust test-python lint lint-words format bench bench-all bench-ns3 bench-check bench-controls docs clean need-cargo need-python
+.PHONY: help setup tuned run test test-rust test-python lint lint-words format bench bench-all bench-ns3 bench-check bench-controls docs gallery clean need-cargo need-python
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -112,6 +112,9 @@ bench-controls: need-cargo ## CPU time of a packet by congestion control and siz
 
 docs: setup ## Write docs/reference from the schema
 	$(BIN)/python -m haltere.reference docs/reference
+
+gallery: setup ## Run the experiments of `haltere new`, and write docs/gallery.md with their figures
+	$(BIN)/python tools/gallery.py
 
 include tools/reliability/targets.mk
 include tools/release/targets.mk

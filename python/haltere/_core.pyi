@@ -208,6 +208,9 @@ def capture_classify(path: str, options: str, progress: Progress | None = None) 
 def capture_correlate(captures: Sequence[Sequence[str]], options: str, progress: Progress | None = None) -> str:
     """Which flows of captures share a bottleneck; a capture is one file or the files of its directions. JSON as above."""
 
+def capture_flows(path: str, progress: Progress | None = None) -> str:
+    """The TCP flows of a capture as JSON: a list of ``start_ns``, ``client``, ``from_client`` and ``bytes``."""
+
 def capture_defaults() -> str:
     """What :func:`capture_classify` and :func:`capture_correlate` do without options, as JSON: an object for each."""
 

@@ -21,7 +21,7 @@ from .report import plot
 from .report.document import Document, Figure, Table, Text
 from .runs.progress import Bar
 
-__all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document"]
+__all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document", "flows_csv"]
 
 #: What `classify` and `correlate` do if nothing else is asked for.
 DEFAULTS: dict[str, Any] = json.loads(_core.capture_defaults())
@@ -105,6 +105,21 @@ def classify(
     )
     report["recommended"] = _recommended(report["scores"])
     return report
+
+
+def flows_csv(capture: str | Path, pairs: int = 1, *, quiet: bool = True) -> str:
+    """The TCP flows of a capture as the CSV that traffic of ``kind = "replay"`` reads: ``start,from,to,size``.
+
+    Clients are spread over so many ``pairs`` of a dumbbell, in the order in which their addresses appear.
+    """
+    read = _watched(lambda progress: _core.capture_flows(str(capture), progress), capture, "replay", quiet)
+    rows = ["start,from,to,size"]
+    for flow in json.loads(read):
+        pair = flow["client"] % pairs + 1
+        client, server = f"c{pair}", f"s{pair}"
+        start, end = (client, server) if flow["from_client"] else (server, client)
+        rows.append(f"{flow['start_ns'] * 1e-9:.9f},{start},{end},{flow['bytes']}")
+    return "\n".join(rows) + "\n"
 
 
 def _recommended(scores: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -69,7 +69,7 @@ class Entry:
         needed = self.schema.get("required", ())
         out = []
         for name, one in self.schema["properties"].items():
-            if name == "kind":
+            if name == "kind" or one.get("x-left-out"):
                 continue
             default = "required" if name in needed else _literal(one["default"]) if "default" in one else "–"
             out.append(Parameter(name, _takes(one), default, _line(one.get("description", ""))))

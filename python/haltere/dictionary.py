@@ -18,7 +18,10 @@ ROWS = {
     "queue_series": "a watched queue and a sample (`[measure] queues`)",
     "pings": "an answered ping",
     "tasks": "an upload of `ftp`",
-    "completions": "a flow that arrived during the run",
+    "completions": "a flow of `poisson`, `incast` or `replay`, or a response of `web` or `rpc`",
+    "pages": "a page of `web`",
+    "segments": "a segment of `video`",
+    "voices": "a flow of `voip`",
     "paths": "a path of a multipath connection and a sample",
     "coefficients": "a pair of paths and a verdict of a correlator",
     "delays": "a write of a multipath application with a rate",
@@ -45,12 +48,18 @@ MEANINGS = {
     "arrived": "packets that came to the queue", "sent": "packets that the link sent", "sent_bytes": "bytes that the link sent, framing left out",
     "dropped_overlimit": "packets dropped because the queue was full", "dropped_congestion": "packets dropped as a congestion signal",
     "dropped": "packets dropped so far", "marked": "packets marked CE", "returned": "packets returned to their senders",
-    "lost": "packets that the link lost", "peak_packets": "largest backlog", "mean_queue_packets": "backlog, mean over time after the warm-up",
+    "lost": "packets that the link lost; of a call, that did not arrive", "peak_packets": "largest backlog", "mean_queue_packets": "backlog, mean over time after the warm-up",
     "utilisation": "part of the rate that was used after the warm-up, framing included", "drop_rate": "part of the packets that was dropped",
-    "mark_rate": "part of the packets that was marked", "packets": "backlog of the discipline", "bytes": "backlog of the discipline; of a completion, size of the flow",
+    "mark_rate": "part of the packets that was marked", "packets": "backlog of the discipline; of a call, packets after the warm-up", "bytes": "backlog of the discipline; of a completion, size of the flow or response; of a page, of its objects",
     "ring_packets": "packets in the device ring", "file_bytes": "size of the file", "data_ns": "when its data began", "end_ns": "end",
     "failures": "attempts that failed", "fct_ns": "flow completion time; null if the flow did not end",
     "ideal_ns": "completion time on an idle network", "slowdown": "completion time divided by the ideal one",
+    "load_ns": "page load time, from the first connection to the last object; null if the page was not there at the end", "objects": "objects of the page",
+    "bitrate_bps": "bitrate of the segment", "buffer_ns": "playing time in the buffer when the segment was asked for",
+    "stall_ns": "how long the player stalled since the segment before came", "fetch_ns": "from the request to the last byte; null if it did not come",
+    "late": "packets that came after their time to be played", "jitter_ns": "interarrival jitter of RFC 3550",
+    "mouth_to_ear_ns": "delay from mouth to ear: of the first packet, the playout buffer and the codec", "rating": "rating R of ITU-T G.107",
+    "mos": "mean opinion score that follows from the rating",
     "path": "path of the connection", "correlator": "correlator", "path_a": "one path", "path_b": "the other path",
     "coefficient": "correlation of the two", "shares": "whether they share a bottleneck, by this verdict",
     "received_after_warmup": "payload delivered in order after the warm-up", "segments": "segments sent on this path",
@@ -86,6 +95,8 @@ _PLAIN = '[[traffic]]\nkind = "bulk"\npairs = "all"\ncongestion = "CONTROL"\njit
 _MORE = (
     '[[traffic]]\nkind = "ping"\npairs = [1]\n[[traffic]]\nkind = "ftp"\npairs = [1]\nfiles = ["5kB"]\n'
     '[[traffic]]\nkind = "cbr"\npairs = [1]\nrate = "100kbit"\n[[traffic]]\nkind = "poisson"\nsizes = "cache"\nper_second = 20\n'
+    '[[traffic]]\nkind = "web"\npairs = [1]\nobjects = 2\nsizes = "5kB"\n[[traffic]]\nkind = "voip"\npairs = [1]\n'
+    '[[traffic]]\nkind = "video"\npairs = [1]\nsegment = "50ms"\nbuffer = "1s"\n'
 )
 _PATHS = (
     'duration = "1500ms"\n[measure]\nflows = "50ms"\n[topology.multipath]\n[[traffic]]\nkind = "multipath"\ncongestion = "lia"\n'

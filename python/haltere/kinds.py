@@ -29,6 +29,8 @@ class Traffic:
     """It measures the time until a response."""
     arrivals: bool = False
     """Its flows arrive and end during the run."""
+    completions: bool = False
+    """Each of its flows, or each response, is a row of the table `completions`."""
     table: str | None = None
     """The table of its own results."""
     endless_without: tuple[str, ...] | None = None

@@ -95,7 +95,7 @@ def test_the_command_prints_a_table_and_a_sentence_each(swept: Path) -> None:
         (("both@quue=codel", "codel"), "key must be the end of one swept key, got `quue`"),
         (("both@codel", "codel"), "what follows `@` must be KEY=VALUE"),
         (("both", "codel"), "points must have swept values in common"),
-        (("codel", "drop_tail", "--metrics", "speed"), "metric must be one of `goodput`"),
+        (("codel", "drop_tail", "--metrics", "speed"), "that `haltere compare --help` lists, got `speed`"),
         (("codel", "drop_tail", "--confidence", "2"), "must lie between 0 and 100%, got `2`"),
     ],
 )

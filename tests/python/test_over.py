@@ -105,6 +105,18 @@ def test_several_results_are_drawn_in_one_figure(swept: Results, tmp_path: Path)
     assert {one["name"] for one in spec(paths)["panels"][0]["series"]} == {"out", "other"}
 
 
+def test_traffic_entries_and_links_are_axes_too(swept: Results, tmp_path: Path) -> None:
+    data = over.Data([swept])
+    caption, paths = over.draw(data, over.Ask("goodput", x="rate", by="traffic"), tmp_path / "shares")
+    assert {one["name"] for one in spec(paths)["panels"][0]["series"]} == {"bulk1"}
+    assert caption.startswith("Goodput of all flows (Mbit/s) over rate, traffic: means")
+    _, paths = over.draw(data, over.Ask("utilisation", x="rate", by="link"), tmp_path / "links")
+    assert {one["name"] for one in spec(paths)["panels"][0]["series"]} == {"left>right", "right>left"}
+    assert "traffic" not in data.axes, "the data are as they were"
+    with pytest.raises(InputError, match="--y must be a metric of each traffic"):
+        over.draw(data, over.Ask("ping_p50", x="rate", by="traffic"), tmp_path / "none")
+
+
 @pytest.mark.parametrize(
     ("ask", "told"),
     [
@@ -112,8 +124,9 @@ def test_several_results_are_drawn_in_one_figure(swept: Results, tmp_path: Path)
             over.Ask("ping_p95", x="rat"),
             r"--x must be one of `rate`, `queue`, `pairs`, got `rat`; did you mean `rate`\?",
         ),
-        (over.Ask("goodputt", x="rate"), r"metric must be one of .*did you mean `goodput`\?"),
+        (over.Ask("goodputt", x="rate"), r"metric must be one of the \d+ that .*did you mean `goodput`"),
         (over.Ask("links.drop", x="rate"), r"--y must name a column of `links`"),
+        (over.Ask("fct"), r"--y must be a value that the runs have, got `fct`, of which there is none"),
         (over.Ask("ping_p95", x="queue", log_x=True), r"--log-x must go with an axis of numbers, got `queue`"),
     ],
 )

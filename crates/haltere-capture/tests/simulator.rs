@@ -54,6 +54,22 @@ fn captures(plan: &Plan) -> [Vec<u8>; 2] {
     files.map(|file| std::mem::take(&mut *file.0.lock().unwrap()))
 }
 
+#[test]
+fn the_flows_of_a_capture_have_their_starts_and_their_bytes() {
+    let plan = plan(&ClassifierParams::default_of("las").expect("the registry holds las"));
+    let [before, _] = captures(&plan);
+    let flows = haltere_capture::flows(before.as_slice(), Watch::default()).expect("a capture");
+    assert!(flows.windows(2).all(|two| two[0].start_ns <= two[1].start_ns));
+    assert!(flows.iter().all(|flow| flow.from_client && flow.client == 0), "the uploads of one host");
+    let mut bytes: Vec<u64> = flows.iter().map(|flow| flow.bytes).filter(|bytes| *bytes >= 600).collect();
+    bytes.sort_unstable();
+    // Each file once, retransmissions left out, and the largest as far as they came in 30 s at 1 Mbit/s.
+    let files: Vec<u64> = (0..12).map(|i| 600 << (2 * (i / 2))).collect();
+    assert_eq!(bytes[..10], files[..10]);
+    // The other connections are the dialogues: what the client says until it has sent its file.
+    assert!(flows.iter().filter(|flow| flow.bytes < 600).count() >= 12);
+}
+
 /// The random stream of the router's queue.
 struct Router(Rng);
 impl<P> Fate<P> for Router {

@@ -10,6 +10,7 @@ mod build;
 mod error;
 mod files;
 pub mod limits;
+mod names;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "tables")]
@@ -20,6 +21,6 @@ mod topology;
 mod traffic;
 
 pub use files::open_regular;
-pub use scenario::{Point, Scenario, ScenarioError};
+pub use scenario::{ErrorKind, Point, Scenario, ScenarioError};
 pub use topology::{Drawing, Topology};
 pub use traffic::{About, Traffic};

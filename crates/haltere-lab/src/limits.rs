@@ -21,6 +21,8 @@ pub const FILE_BYTES: u64 = 256 << 20;
 pub const OPPORTUNITIES: usize = 20_000_000;
 /// Points of one table of flow sizes.
 pub const SIZE_POINTS: usize = 1_000_000;
+/// Flows of one file of flows.
+pub const REPLAYED_FLOWS: usize = 1_000_000;
 /// Combinations of one sweep.
 pub const POINTS: usize = 100_000;
 /// Random seeds of one experiment.
@@ -59,5 +61,6 @@ pub const ALL: &[Limit] = &[
     },
     Limit { input: NAMED, what: "size", most: FILE_BYTES, unit: "bytes" },
     Limit { input: NAMED, what: "delivery opportunities of a trace", most: OPPORTUNITIES as u64, unit: "" },
+    Limit { input: NAMED, what: "flows of a `replay` entry", most: REPLAYED_FLOWS as u64, unit: "" },
     Limit { input: NAMED, what: "points of a table of flow sizes", most: SIZE_POINTS as u64, unit: "" },
 ];

@@ -22,7 +22,7 @@ pub fn exercise_experiment(bytes: &[u8]) {
             let told = error.to_string();
             assert!(told.chars().count() <= crate::limits::ERROR_CHARACTERS, "{told}");
             assert!(!told.contains('\n') && told.contains(" must be "), "{told}");
-            assert_ne!(error.kind(), "bug", "{told}");
+            assert_ne!(error.kind(), crate::scenario::ErrorKind::Bug, "{told}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Whatever is written, reading it ends with a scenario or an error, never with a panic.
 
-use haltere_lab::Scenario;
+use haltere_lab::{ErrorKind, Scenario};
 use proptest::prelude::*;
 
 const GOOD: &str = include_str!("good.toml");
@@ -76,7 +76,7 @@ fn check(text: &str) {
         Err(error) => {
             let told = error.to_string();
             assert!(!told.contains('\n') && told.contains(" must be "), "{told}");
-            assert_ne!(error.kind(), "bug", "{told}");
+            assert_ne!(error.kind(), ErrorKind::Bug, "{told}");
         }
     }
 }

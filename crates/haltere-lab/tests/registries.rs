@@ -46,6 +46,7 @@ fn every_traffic_kind_plans_its_example_and_is_what_it_says() {
         for flow in &plan.flows {
             assert_eq!(flow.app.tcp().is_some(), about.tcp, "{name}: {flow:?}");
             assert_eq!(flow.app.arrivals().is_some(), about.arrivals, "{name}: {flow:?}");
+            assert_eq!(flow.app.has_completions(), about.completions, "{name}: {flow:?}");
             assert_eq!(flow.app.has_goodput(), about.goodput, "{name}: {flow:?}");
         }
         let keys = keys_of(name);

@@ -1,6 +1,6 @@
 //! Experiment files: what they mean, and that nothing in them is ignored.
 
-use haltere_lab::{Scenario, ScenarioError};
+use haltere_lab::{ErrorKind, Scenario};
 use haltere_plan::Plan;
 use haltere_plan::plan::{AppPlan, BulkPlan, DurationDistribution, OnOffPlan};
 use haltere_units::{Bytes, Dur, Rate, Size, Time};
@@ -209,7 +209,7 @@ fn toml_and_json_say_the_same() {
     let toml = read(CHAIN);
     let json = Scenario::from_json(&toml.filled().to_string(), "x.json").unwrap();
     assert_eq!(toml, json);
-    assert!(matches!(Scenario::from_json("{", "x.json"), Err(ScenarioError::Syntax(_))));
+    assert_eq!(Scenario::from_json("{", "x.json").map_err(|e| e.kind()), Err(ErrorKind::Syntax));
 }
 
 #[test]
@@ -240,6 +240,68 @@ fn a_sweep_is_a_grid_with_the_last_axis_fastest() {
     assert_eq!(told, expected);
     assert_eq!(points[3].scenario.plan(1).unwrap().flows.len(), 8);
     assert!(points.iter().all(|p| p.scenario.sweep.is_empty()));
+}
+
+#[test]
+fn an_entry_goes_by_its_number_its_name_or_a_star() {
+    let text = format!("{DUMBBELL}\n[[traffic]]\nname = \"video\"\nkind = \"bulk\"\n");
+    let control = |scenario: &Scenario, i: usize| scenario.filled()["traffic"][i]["congestion"]["kind"].clone();
+    for path in ["traffic.video.congestion", "traffic.1.congestion", "traffic[1].congestion"] {
+        let set = read(&text).with(path, json!("vegas")).unwrap();
+        assert_eq!(control(&set, 1), "vegas", "{path}");
+        assert_ne!(control(&set, 0), "vegas", "{path}");
+    }
+    let set = read(&text).with("traffic.bulk1.congestion", json!("vegas")).unwrap();
+    assert_eq!(control(&set, 0), "vegas", "an entry without a name goes by its kind and place");
+    for path in ["traffic.*.congestion", "traffic[*].congestion"] {
+        let set = read(&text).with(path, json!("vegas")).unwrap();
+        assert_eq!((control(&set, 0), control(&set, 1)), (json!("vegas"), json!("vegas")), "{path}");
+    }
+    let points = read(&format!("{text}\n[sweep]\n\"traffic.*.congestion\" = [\"reno\", \"bbr\"]")).points().unwrap();
+    assert_eq!((control(&points[1].scenario, 0), control(&points[1].scenario, 1)), (json!("bbr"), json!("bbr")));
+}
+
+#[test]
+fn a_star_leaves_out_the_entries_whose_kind_lacks_the_key() {
+    let text = format!("{DUMBBELL}\n[[traffic]]\nkind = \"ping\"\n");
+    let set = read(&text).with("traffic.*.congestion", json!("vegas")).unwrap();
+    assert_eq!(set.filled()["traffic"][0]["congestion"]["kind"], "vegas");
+    assert_eq!(set.filled()["traffic"][1].get("congestion"), None);
+    let told = read(&text).with("traffic.*.congestoin", json!("vegas")).unwrap_err().to_string();
+    assert!(told.contains("did you mean `congestion`?"), "{told}");
+}
+
+#[test]
+fn a_key_that_a_star_of_the_sweep_sets_cannot_be_set() {
+    let swept = read(&format!("{DUMBBELL}\n[sweep]\n\"traffic.*.congestion\" = [\"reno\", \"bbr\"]"));
+    let told = swept.with("traffic[0].congestion", json!("vegas")).unwrap_err().to_string();
+    assert!(told.contains("the sweep sets `traffic.*.congestion`"), "{told}");
+}
+
+#[test]
+fn a_path_without_its_beginning_is_refused_with_the_whole_path() {
+    let told = read(DUMBBELL).with("pairs", json!(8)).unwrap_err().to_string();
+    assert!(told.ends_with("did you mean `topology.dumbbell.pairs`?"), "{told}");
+    let told = read(DUMBBELL).with("initial_window", json!(4)).unwrap_err().to_string();
+    assert!(told.contains("`tcp.initial_window`"), "{told}");
+    let told = read(DUMBBELL).with("traffic.congestion", json!("bbr")).unwrap_err().to_string();
+    assert!(told.ends_with("did you mean `traffic.0.congestion`, or `traffic.*.congestion` for all?"), "{told}");
+}
+
+#[test]
+fn the_values_of_an_axis_may_lie_between_two_ends() {
+    let axis = "{ logspace = { from = \"1Mbit\", to = \"100Mbit\", count = 3 }, when = { pairs = 4 } }";
+    let text = format!(
+        "{DUMBBELL}\n[sweep]\n\"topology.dumbbell.pairs\" = [2, 4]\n\"topology.dumbbell.bottleneck.rate\" = {axis}"
+    );
+    let points = read(&text).points().unwrap();
+    let rates: Vec<String> =
+        points.iter().map(|p| p.scenario.filled()["topology"]["dumbbell"]["bottleneck"]["rate"].to_string()).collect();
+    assert_eq!(rates[1..], ["\"1Mbit\"", "\"10Mbit\"", "\"100Mbit\""]);
+    assert_eq!(points.len(), 4, "pairs = 2 has the rate of the file alone");
+    let both = "{ values = [1, 2], linspace = { from = 1, to = 5, count = 3 } }";
+    let told = refused(&format!("{DUMBBELL}\n[sweep]\n\"topology.dumbbell.pairs\" = {both}"));
+    assert!(told.contains("one of `values`, `linspace` and `logspace`"), "{told}");
 }
 
 #[test]
@@ -538,4 +600,41 @@ fn a_burst_may_stand_beside_a_schedule() {
     let plan = Scenario::parse(text, "x.toml").expect("an experiment").plan(1).expect("a plan");
     assert_eq!(plan.links[0].burst.as_u64(), 3000);
     assert!(plan.links[0].varying.is_some());
+}
+
+/// The plan of a chain of one link, and the error of one that is refused.
+fn chain_of(link: &str) -> Result<Plan, String> {
+    let text = format!(
+        "duration = \"10s\"\ntopology.chain.links = [{link}]\ntraffic = [{{ kind = \"ping\", from = \"n1\", to = \"n2\" }}]"
+    );
+    Scenario::parse(&text, "x.toml").and_then(|scenario| scenario.plan(1)).map_err(|e| e.to_string())
+}
+
+#[test]
+fn loss_is_a_probability_or_a_process() {
+    let plan = chain_of(
+        r#"{ rate = "10Mbit", loss = { kind = "gilbert_elliott", p = "1%", r = 0.25 }, reverse = { loss = "2%" } }"#,
+    );
+    let links = plan.expect("a plan").links;
+    let bursts = links[0].impairments.as_deref().and_then(|all| all.gilbert_elliott).expect("a process");
+    assert_eq!([bursts.p, bursts.r, bursts.loss_good, bursts.loss_bad].map(|x| x.as_f64()), [0.01, 0.25, 0.0, 1.0]);
+    assert_eq!((links[0].loss.as_f64(), links[1].loss.as_f64(), links[1].impairments.is_none()), (0.0, 0.02, true));
+    for (loss, error) in [
+        (r#"{ kind = "gilbert_elliott", p = 0, r = 0.5 }"#, "links[0].loss.p must be above zero, got 0"),
+        (r#"{ kind = "gilbert_elliott", p = 0.5 }"#, "links[0].loss.r must be"),
+        (r#"{ kind = "gilbert", p = 0.5, r = 0.5 }"#, "links[0].loss.kind must be `gilbert_elliott`, got `gilbert`"),
+        (r#""a lot""#, "links[0].loss must be a probability from 0 to 1"),
+        (r#"{ p = 0.5, r = 0.5 }"#, "links[0].loss.kind must be"),
+    ] {
+        let got = chain_of(&format!("{{ rate = \"10Mbit\", loss = {loss} }}")).expect_err(loss);
+        assert!(got.contains(error), "{got}");
+    }
+}
+
+#[test]
+fn a_step_may_change_the_loss_alone() {
+    let plan =
+        chain_of(r#"{ rate = "10Mbit", loss = "1%", schedule = [{ at = "2s", loss = "5%" }] }"#).expect("a plan");
+    let loss = plan.links[0].varying.as_deref().and_then(|varying| varying.loss.as_ref()).expect("steps");
+    assert_eq!((loss.first.as_f64(), loss.steps[0].1.as_f64()), (0.01, 0.05));
 }

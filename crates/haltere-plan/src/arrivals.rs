@@ -1,15 +1,16 @@
 //! Flows that are spawned while a run goes on: when, between whom and how large, as a function of plan and seed.
 
-use crate::plan::{ArrivalsPlan, DurationDistribution, Pattern};
+use crate::plan::{ArrivalsPlan, Between, DurationDistribution, Pattern};
 use crate::rng::Rng;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, Time};
+use serde::{Deserialize, Serialize};
 
 /// A flow that begins.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FlowArrival {
     /// When.
     pub at: Time,
@@ -53,23 +54,36 @@ impl FlowArrivals {
         }
     }
     fn size(&mut self) -> Bytes {
-        self.plan.sizes.quantile(self.sizes.uniform())
+        self.plan.sizes.draw(&mut self.sizes)
     }
-    /// Two different hosts, each pair as likely as any other.
+    /// A sender and a receiver, each pair as likely as any other.
     fn pair(&mut self) -> (usize, usize) {
-        let hosts = &self.plan.hosts;
-        let (a, b) = (self.ends.below(hosts.len() as u64), self.ends.below(hosts.len() as u64 - 1));
-        (hosts[a as usize], hosts[(b + u64::from(b >= a)) as usize])
+        match &self.plan.between {
+            Between::Hosts(hosts) => {
+                let (a, b) = (self.ends.below(hosts.len() as u64), self.ends.below(hosts.len() as u64 - 1));
+                (hosts[a as usize], hosts[(b + u64::from(b >= a)) as usize])
+            }
+            Between::Pairs(pairs) => pairs[self.ends.below(pairs.len() as u64) as usize],
+        }
     }
-    /// Fills the next round of an incast: some hosts, drawn without repetition, send to one.
+    /// Who may send to whom in the next round of an incast, in random order: the pairs, or all other hosts to one.
+    fn senders(&mut self, to: Option<usize>) -> Vec<(usize, usize)> {
+        let mut senders: Vec<(usize, usize)> = match &self.plan.between {
+            Between::Hosts(hosts) => {
+                let to = to.unwrap_or_else(|| hosts[self.ends.below(hosts.len() as u64) as usize]);
+                hosts.iter().filter(|host| **host != to).map(|&host| (host, to)).collect()
+            }
+            Between::Pairs(pairs) => pairs.to_vec(),
+        };
+        self.ends.shuffle(&mut senders);
+        senders
+    }
+    /// Fills the next round of an incast: senders are drawn without repetition.
     fn fill(&mut self, to: Option<usize>, senders: u32, interval: Dur, jitter: Dur) {
         let at = self.now + interval * self.rounds;
         self.rounds += 1;
-        let to = to.unwrap_or_else(|| self.plan.hosts[self.ends.below(self.plan.hosts.len() as u64) as usize]);
-        let mut others: Vec<usize> = self.plan.hosts.iter().copied().filter(|host| *host != to).collect();
-        self.ends.shuffle(&mut others);
         let mut flows: Vec<FlowArrival> = Vec::new();
-        for &from in others.iter().cycle().take(senders as usize) {
+        for (from, to) in self.senders(to).into_iter().cycle().take(senders as usize) {
             let at = at + self.gaps.span(DurationDistribution::Uniform(Dur::ZERO, jitter));
             let bytes = self.size();
             flows.push(FlowArrival { at, from, to, bytes });
@@ -86,6 +100,10 @@ impl Iterator for FlowArrivals {
             return None;
         }
         let arrival = match self.plan.pattern {
+            Pattern::Replay(ref flows) => {
+                let flow = flows.get(self.spawned as usize)?;
+                FlowArrival { at: self.now + flow.at.since(Time::ZERO), ..*flow }
+            }
             Pattern::Poisson { gap } => {
                 self.now += self.gaps.span(DurationDistribution::Exponential(gap));
                 let (from, to) = self.pair();

@@ -13,13 +13,17 @@ use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde::{Deserialize, Serialize};
 
-pub use crate::app::arrivals::{ArrivalsPlan, Pattern};
+pub use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
 pub use crate::app::bulk::BulkPlan;
 pub use crate::app::cbr::CbrPlan;
 pub use crate::app::ftp::{FtpPlan, Work};
 pub use crate::app::multipath::{MultipathPlan, PathPlan};
 pub use crate::app::on_off::OnOffPlan;
 pub use crate::app::ping::PingPlan;
+pub use crate::app::rpc::RpcPlan;
+pub use crate::app::video::VideoPlan;
+pub use crate::app::voip::VoipPlan;
+pub use crate::app::web::WebPlan;
 pub use crate::app::{AppPlan, TcpPlan};
 
 /// One run, explicit.
@@ -31,6 +35,9 @@ pub struct Plan {
     pub end: Time,
     /// Counters that say "after warm-up" begin here.
     pub warmup: Time,
+    /// Counters that say "after warm-up" end so long before the run does. Zero: they end with it.
+    #[serde(default)]
+    pub cooldown: Dur,
     /// Bytes that every packet carries on a link below IP (14 for Ethernet).
     pub framing: u32,
     /// The nodes by name; a node's index is its place here.
@@ -54,6 +61,7 @@ impl Plan {
             seed: 1,
             end,
             warmup: Time::ZERO,
+            cooldown: Dur::ZERO,
             framing: ETHERNET_FRAMING,
             nodes,
             links,
@@ -61,6 +69,10 @@ impl Plan {
             ecmp: false,
             measure: Measure::default(),
         }
+    }
+    /// The end of what is measured: the cool-down, if there is one, begins here.
+    pub fn measured_to(&self) -> Time {
+        Time::ZERO + self.end.since(Time::ZERO).saturating_sub(self.cooldown)
     }
     /// The names `n0`, `n1`, ... of so many nodes, as [`LinkPlan::plain`] uses them.
     pub fn node_names(count: usize) -> Vec<String> {
@@ -121,6 +133,46 @@ pub struct Impairments {
     pub duplicate: Prob,
     /// Packets that the line loses, in ascending order. The first packet that it takes has number 1.
     pub lose: Vec<u64>,
+    /// Loss in bursts. `None`: no such loss.
+    #[serde(default)]
+    pub gilbert_elliott: Option<GilbertElliott>,
+    /// When the link is down, in order of time: it loses what is on the line or in flight then.
+    #[serde(default)]
+    pub failures: Vec<Failure>,
+}
+
+/// Loss by a chain of two states, good and bad: see [`link`](crate::link::Losses).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GilbertElliott {
+    /// Probability that the state changes from good to bad, for each packet.
+    pub p: Prob,
+    /// Probability that it changes from bad to good.
+    pub r: Prob,
+    /// Probability of loss in the good state (1 - k).
+    pub loss_good: Prob,
+    /// Probability of loss in the bad state (1 - h).
+    pub loss_bad: Prob,
+}
+
+impl GilbertElliott {
+    /// Share of packets that are lost in the long run. `p` and `r` are not both zero.
+    pub fn loss(&self) -> f64 {
+        let [p, r, good, bad] = [self.p, self.r, self.loss_good, self.loss_bad].map(Prob::as_f64);
+        (r * good + p * bad) / (p + r)
+    }
+    /// Mean number of packets in one visit of the bad state. If that state alone loses packets, and all, it is the mean burst of losses.
+    pub fn mean_burst(&self) -> f64 {
+        1.0 / self.r.as_f64()
+    }
+}
+
+/// A failure of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The link is down from then on.
+    pub at: Time,
+    /// It is up again from then on.
+    pub until: Time,
 }
 
 impl LinkPlan {
@@ -185,6 +237,9 @@ pub struct FlowPlan {
     pub start: Time,
     /// When its application stops, if before the end.
     pub stop: Option<Time>,
+    /// The DSCP of its packets.
+    #[serde(default)]
+    pub dscp: u8,
     /// What it does: the explicit plan of its traffic kind.
     pub app: AppPlan,
 }
@@ -192,7 +247,7 @@ pub struct FlowPlan {
 impl FlowPlan {
     /// The flow of that name, which starts at time zero, does not stop before the end, and belongs to the first group.
     pub fn new(name: impl Into<String>, from: usize, to: usize, app: AppPlan) -> FlowPlan {
-        FlowPlan { name: name.into(), group: 0, from, to, start: Time::ZERO, stop: None, app }
+        FlowPlan { name: name.into(), group: 0, from, to, start: Time::ZERO, stop: None, dscp: 0, app }
     }
     /// Name of its traffic entry: the flow's own name up to the colon.
     pub fn group_name(&self) -> &str {

@@ -24,8 +24,21 @@ pub struct Record {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
-    /// Flows that started during the run, in order of their end; at last those that did not end.
+    /// Flows that started during the run, in order of their end; at last those that did not end. Then the responses to requests of
+    /// each flow of the plan.
     pub completions: Vec<Completion>,
+    /// Web pages, each flow in order of time.
+    #[cfg_attr(feature = "std", serde(default))]
+    pub pages: Vec<PageRecord>,
+    /// Segments of video, each flow in order of time.
+    #[cfg_attr(feature = "std", serde(default))]
+    pub segments: Vec<SegmentRecord>,
+    /// Telephone calls, one a flow.
+    #[cfg_attr(feature = "std", serde(default))]
+    pub voices: Vec<VoiceRecord>,
+    /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is between.
+    #[cfg_attr(feature = "std", serde(default))]
+    pub measured: (Time, Time),
     /// Samples of the paths of multipath connections, in order of time, the end included.
     pub path_series: Vec<PathSample>,
     /// What correlators said: flow and verdict, each flow in order of time.
@@ -56,6 +69,9 @@ pub struct FlowRecord {
     pub sender: Option<Info>,
     /// What the sender's endpoint had counted at the end of the warm-up (TCP).
     pub sender_at_warmup: Option<SenderCounts>,
+    /// What it had counted when the cool-down began, if there is one (TCP).
+    #[cfg_attr(feature = "std", serde(default))]
+    pub sender_at_cooldown: Option<SenderCounts>,
 }
 
 /// What an endpoint counts of what it sends.
@@ -110,7 +126,67 @@ pub struct TaskRecord {
     pub failures: u32,
 }
 
-/// A flow that started during the run.
+/// A web page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+pub struct PageRecord {
+    /// Index of its flow.
+    pub flow: u32,
+    /// When its first connection began to open.
+    pub start: Time,
+    /// When its last object was there; [`Time::NEVER`]: the run ended before.
+    pub end: Time,
+    /// Its objects.
+    pub objects: u32,
+    /// Bytes of those objects that are there.
+    pub bytes: u64,
+}
+
+/// A segment of video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+pub struct SegmentRecord {
+    /// Index of its flow.
+    pub flow: u32,
+    /// The bitrate at which it is encoded.
+    pub bitrate: haltere_units::Rate,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was asked for.
+    pub start: Time,
+    /// When its last byte was there; [`Time::NEVER`]: the run ended before.
+    pub end: Time,
+    /// Playing time in the buffer when it was asked for.
+    pub buffered: Dur,
+    /// How long the player stalled since the segment before was there.
+    pub stalled: Dur,
+}
+
+/// One direction of a telephone call, after the warm-up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+pub struct VoiceRecord {
+    /// Index of its flow.
+    pub flow: u32,
+    /// Packets that were sent early enough to be heard before the end.
+    pub sent: u64,
+    /// Of these, packets that did not arrive.
+    pub lost: u64,
+    /// Packets that arrived after their time to be played.
+    pub late: u64,
+    /// Mean one-way delay of those that arrived.
+    pub delay: Dur,
+    /// Interarrival jitter of RFC 3550 at the end.
+    pub jitter: Dur,
+    /// From mouth to ear: the first packet's delay, the playout buffer and the codec.
+    pub mouth_to_ear: Dur,
+    /// The rating R of the E-model (ITU-T G.107).
+    pub rating: f64,
+    /// The mean opinion score that follows from it, from 1 to 4.5.
+    pub mos: f64,
+}
+
+/// A flow that started during the run, or a response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "std", derive(serde::Deserialize))]
 pub struct Completion {
@@ -129,7 +205,8 @@ pub struct Completion {
     /// When its last byte was delivered to the application; [`Time::NEVER`]: not before the run ended.
     pub end: Time,
     /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data, and the
-    /// time of all its bytes, headers included, on the slowest link, of its first packet on the others.
+    /// time of all its bytes, headers included, on the slowest link, of its first packet on the others. A response has the propagation
+    /// of its request instead of the handshake.
     pub ideal: Dur,
 }
 

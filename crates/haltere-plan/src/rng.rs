@@ -103,7 +103,7 @@ impl Rng {
         }
     }
     /// A number drawn from the standard normal distribution (Box and Muller, one of the two values).
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.uniform()));
         radius * libm::cos(2.0 * core::f64::consts::PI * self.uniform())
     }

@@ -1,8 +1,9 @@
-//! Laws of flow sizes: tables of a distribution function, published or the user's own.
+//! Distributions of sizes: laws with parameters, and tables of a distribution function, published or the user's own.
 //!
 //! A table has one point a line: a size in bytes and the part of the flows that are at most so large. Between two points
 //! sizes are spread evenly; all flows up to the first point's part have its size.
 
+use crate::rng::Rng;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -10,9 +11,21 @@ use alloc::vec::Vec;
 use haltere_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A size distribution.
+/// A size distribution. Means and scales are in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SizeDistribution(Arc<[(f64, f64)]>);
+pub enum SizeDistribution {
+    /// Points of the distribution function: sizes and the parts that are at most so large.
+    Table(Arc<[(f64, f64)]>),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// The logarithm of the size is normal with this mean and this standard deviation.
+    Lognormal(f64, f64),
+    /// Pareto with this scale, the least size, and this shape: P(size > x) = (scale / x)^shape.
+    Pareto(f64, f64),
+}
+
+/// The largest size that is drawn, in bytes: a Pareto distribution has no end.
+const LARGEST: f64 = 1e15;
 
 /// Web search, as a table: Alizadeh et al., "Data Center TCP", SIGCOMM 2010.
 pub const WEB_SEARCH: &str = include_str!("sizes/web_search.txt");
@@ -27,9 +40,17 @@ pub type TableFault = (String, String);
 impl SizeDistribution {
     /// Always this size.
     pub fn constant(bytes: Bytes) -> SizeDistribution {
-        SizeDistribution([(bytes.as_f64(), 1.0)].into())
+        SizeDistribution::Table([(bytes.as_f64(), 1.0)].into())
     }
-    /// The law of these points: sizes in bytes and the parts of the flows that are at most so large.
+    /// Lognormal with this mean in bytes. `sigma` is the standard deviation of the logarithm: mean = exp(mu + sigma^2 / 2).
+    pub fn lognormal(mean: f64, sigma: f64) -> SizeDistribution {
+        SizeDistribution::Lognormal(libm::log(mean) - sigma * sigma / 2.0, sigma)
+    }
+    /// Pareto with this mean in bytes and a shape above 1: mean = scale shape / (shape - 1).
+    pub fn pareto(mean: f64, shape: f64) -> SizeDistribution {
+        SizeDistribution::Pareto(mean * (shape - 1.0) / shape, shape)
+    }
+    /// The distribution of these points: sizes in bytes and the parts of the flows that are at most so large.
     pub fn new(points: &[[f64; 2]]) -> Result<SizeDistribution, TableFault> {
         let mut last = (0.0, 0.0);
         for (i, &[bytes, part]) in points.iter().enumerate() {
@@ -48,7 +69,7 @@ impl SizeDistribution {
                 format!("{} points that end at {}", points.len(), last.1),
             ));
         }
-        Ok(SizeDistribution(points.iter().map(|&[bytes, part]| (bytes, part)).collect()))
+        Ok(SizeDistribution::Table(points.iter().map(|&[bytes, part]| (bytes, part)).collect()))
     }
     /// The points of a table: two numbers a line; what follows `#` does not count.
     pub fn read(text: &str) -> Result<Vec<[f64; 2]>, TableFault> {
@@ -62,33 +83,55 @@ impl SizeDistribution {
         };
         lines.enumerate().filter(|(_, line)| !line.is_empty()).map(point).collect()
     }
-    /// The size at which the distribution function reaches `u`, a number from 0 to 1; at least one byte.
-    pub fn quantile(&self, u: f64) -> Bytes {
-        let points = &self.0;
-        let i = points.partition_point(|p| p.1 < u).min(points.len() - 1);
-        let (bytes, part) = points[i];
-        let size = match i.checked_sub(1).map(|before| points[before]) {
-            Some((least, from)) if part > from => least + (bytes - least) * (u - from) / (part - from),
-            _ => bytes,
+    /// A size drawn at random, of one byte at least.
+    pub fn draw(&self, rng: &mut Rng) -> Bytes {
+        let size = match self {
+            SizeDistribution::Table(points) => return quantile(points, rng.uniform()),
+            SizeDistribution::Exponential(mean) => -mean * libm::log(1.0 - rng.uniform()),
+            SizeDistribution::Lognormal(mu, sigma) => libm::exp(mu + sigma * rng.normal()),
+            SizeDistribution::Pareto(scale, shape) => scale * libm::pow(1.0 - rng.uniform(), -1.0 / shape),
         };
-        Bytes::new((size as u64).max(1))
+        Bytes::new((size.min(LARGEST) as u64).max(1))
     }
     /// The mean in bytes.
     pub fn mean(&self) -> f64 {
-        let (first, part) = self.0[0];
-        let rest = self.0.windows(2).map(|two| (two[0].0 + two[1].0) / 2.0 * (two[1].1 - two[0].1));
-        first * part + rest.sum::<f64>()
+        match self {
+            SizeDistribution::Table(points) => {
+                let (first, part) = points[0];
+                let rest = points.windows(2).map(|two| (two[0].0 + two[1].0) / 2.0 * (two[1].1 - two[0].1));
+                first * part + rest.sum::<f64>()
+            }
+            SizeDistribution::Exponential(mean) => *mean,
+            SizeDistribution::Lognormal(mu, sigma) => libm::exp(mu + sigma * sigma / 2.0),
+            SizeDistribution::Pareto(scale, shape) => scale * shape / (shape - 1.0),
+        }
     }
+}
+
+/// The size at which the distribution function of these points reaches `u`, a number from 0 to 1; at least one byte.
+fn quantile(points: &[(f64, f64)], u: f64) -> Bytes {
+    let i = points.partition_point(|p| p.1 < u).min(points.len() - 1);
+    let (bytes, part) = points[i];
+    let size = match i.checked_sub(1).map(|before| points[before]) {
+        Some((least, from)) if part > from => least + (bytes - least) * (u - from) / (part - from),
+        _ => bytes,
+    };
+    Bytes::new((size as u64).max(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn points(law: &SizeDistribution) -> &[(f64, f64)] {
+        let SizeDistribution::Table(points) = law else { panic!("{law:?}") };
+        points
+    }
+
     #[test]
     fn sizes_are_spread_evenly_between_points() {
         let law = SizeDistribution::new(&[[10.0, 0.5], [20.0, 1.0]]).unwrap();
-        let at = |u| law.quantile(u).as_u64();
+        let at = |u| quantile(points(&law), u).as_u64();
         assert_eq!([at(0.0), at(0.3), at(0.5), at(0.75), at(1.0)], [10, 10, 10, 15, 20]);
         assert_eq!(law.mean(), 12.5);
     }
@@ -97,9 +140,29 @@ mod tests {
         for text in [WEB_SEARCH, DATA_MINING, CACHE] {
             let law = SizeDistribution::new(&SizeDistribution::read(text).unwrap()).unwrap();
             let n = 100_000;
-            let sum: f64 = (0..n).map(|i| law.quantile((f64::from(i) + 0.5) / f64::from(n)).as_f64()).sum();
+            let sum: f64 = (0..n).map(|i| quantile(points(&law), (f64::from(i) + 0.5) / f64::from(n)).as_f64()).sum();
             // Even steps, so no error of chance; sizes are cut to whole bytes.
             assert!((sum / f64::from(n) / law.mean() - 1.0).abs() < 1e-3, "{} for {}", sum / f64::from(n), law.mean());
+        }
+    }
+    #[test]
+    fn laws_have_the_means_and_medians_of_their_formulas() {
+        // By hand: exponential ln 2 mean; lognormal exp(mu) = mean exp(-sigma^2 / 2); Pareto scale 2^(1/shape), where the
+        // mean of 30 kB and the shape 2.5 give a scale of 18 kB.
+        let laws = [
+            (SizeDistribution::Exponential(30_000.0), 20_794.4),
+            (SizeDistribution::lognormal(30_000.0, 1.0), 18_195.9),
+            (SizeDistribution::pareto(30_000.0, 2.5), 23_751.1),
+        ];
+        for (law, median) in laws {
+            assert!((law.mean() - 30_000.0).abs() < 1e-6, "{law:?}");
+            let (mut rng, n) = (Rng::new(3, "sizes"), 200_001);
+            let mut drawn: Vec<f64> = (0..n).map(|_| law.draw(&mut rng).as_f64()).collect();
+            drawn.sort_by(f64::total_cmp);
+            let (mean, middle) = (drawn.iter().sum::<f64>() / f64::from(n), drawn[n as usize / 2]);
+            // Standard errors of the mean: at most 1.3 times the mean over sqrt(n) = 0.3 %; five of them. Medians are closer.
+            assert!((mean / 30_000.0 - 1.0).abs() < 0.015, "{law:?}: mean {mean}");
+            assert!((middle / median - 1.0).abs() < 0.015, "{law:?}: median {middle} for {median}");
         }
     }
     #[test]

@@ -16,7 +16,7 @@
 //! binary search. Both worlds send through [`Line`].
 
 use alloc::sync::Arc;
-use haltere_units::{Bytes, Dur, Rate, Serialisation, Time};
+use haltere_units::{Bytes, Dur, Prob, Rate, Serialisation, Time};
 use serde::{Deserialize, Serialize};
 
 /// What changes on one direction of a link.
@@ -26,6 +26,19 @@ pub struct Varying {
     pub capacity: Capacity,
     /// Propagation time where it changes.
     pub delay: Option<Steps<Dur>>,
+    /// Probability of loss where it changes, of packets that leave the line then.
+    #[serde(default)]
+    pub loss: Option<Steps<Prob>>,
+    /// Packets that may wait in the discipline where that changes: one that arrives then and finds so many is dropped.
+    #[serde(default)]
+    pub limit: Option<Steps<u32>>,
+}
+
+impl Varying {
+    /// Nothing but the capacity changes.
+    pub fn of(capacity: Capacity) -> Varying {
+        Varying { capacity, delay: None, loss: None, limit: None }
+    }
 }
 
 /// What a line can carry.
@@ -76,7 +89,7 @@ pub struct Steps<T> {
 
 impl<T: Copy> Steps<T> {
     /// The value at `at`, and when it ends.
-    fn at(&self, at: Time) -> (T, Time) {
+    pub(crate) fn at(&self, at: Time) -> (T, Time) {
         let (round, within) = match self.repeat {
             Some(repeat) => {
                 let within = at.as_ns() % repeat.as_ns();
@@ -183,6 +196,7 @@ impl Trace {
 pub struct Line {
     transmitter: Transmitter,
     delay: Delay,
+    limit: Option<Steps<u32>>,
 }
 
 #[derive(Debug, Clone)]
@@ -221,11 +235,15 @@ impl Line {
             },
         };
         let delay = varying.delay.clone().map_or(Delay::Constant(delay), Delay::Steps);
-        Line { transmitter, delay }
+        Line { transmitter, delay, limit: varying.limit.clone() }
     }
     /// A line of constant rate and delay.
     pub fn plain(rate: Option<Rate>, delay: Dur) -> Line {
-        Line { transmitter: Transmitter::Constant(Serialisation::new(rate)), delay: Delay::Constant(delay) }
+        Line {
+            transmitter: Transmitter::Constant(Serialisation::new(rate)),
+            delay: Delay::Constant(delay),
+            limit: None,
+        }
     }
     /// When a line that is free at `at` takes a packet out of the queue. Times never go back.
     pub fn ready(&mut self, at: Time) -> Time {
@@ -285,6 +303,11 @@ impl Line {
         };
         free_at.max(since)
     }
+    /// True if so many packets that wait leave no room for one that arrives at `at`.
+    #[inline]
+    pub fn is_full(&self, at: Time, waiting: u32) -> bool {
+        self.limit.as_ref().is_some_and(|limit| waiting >= limit.at(at).0)
+    }
     /// The delay of what leaves at `at`.
     pub fn delay(&self, at: Time) -> Dur {
         match &self.delay {
@@ -308,7 +331,7 @@ mod tests {
         Steps { first: Rate::from_bps(first), steps: steps.collect(), repeat: repeat.map(Dur::from_ms) }
     }
     fn line(capacity: Capacity) -> Line {
-        Line::new(&Varying { capacity, delay: None }, Dur::ZERO)
+        Line::new(&Varying::of(capacity), Dur::ZERO)
     }
     fn trace(ms: &[u64], opportunity: u64) -> Trace {
         let instants = ms.iter().map(|ms| Dur::from_ms(*ms)).collect();
@@ -406,7 +429,7 @@ mod tests {
     #[test]
     fn a_delay_that_changes_is_that_of_the_instant() {
         let delay = Steps { first: Dur::from_ms(5), steps: [(Dur::from_ms(10), Dur::from_ms(9))].into(), repeat: None };
-        let line = Line::new(&Varying { capacity: Capacity::Constant(None), delay: Some(delay) }, Dur::ZERO);
+        let line = Line::new(&Varying { delay: Some(delay), ..Varying::of(Capacity::Constant(None)) }, Dur::ZERO);
         assert_eq!([line.delay(at(9999)), line.delay(at(10_000))], [Dur::from_ms(5), Dur::from_ms(9)]);
     }
 }

@@ -92,6 +92,18 @@ pub(crate) fn capture_classify(
     })
 }
 
+/// The TCP flows of a capture as JSON: a list of `start_ns`, `client`, `from_client` and `bytes`.
+#[pyfunction]
+#[pyo3(signature = (path, progress = None))]
+pub(crate) fn capture_flows(py: Python<'_>, path: &str, progress: Option<&Bound<'_, Progress>>) -> PyResult<String> {
+    let progress = progress.map(|p| p.get());
+    py.detach(|| {
+        let (file, size) = opened(path)?;
+        let flows = guard(|| haltere_capture::flows(file, watch(progress, size)))?;
+        json(&flows.map_err(|error| told(path, error))?)
+    })
+}
+
 /// Which flows of captures share a bottleneck. A capture is one file or the files of its directions. Options and report are JSON.
 #[pyfunction]
 #[pyo3(signature = (captures, options, progress = None))]

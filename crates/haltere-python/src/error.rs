@@ -1,6 +1,6 @@
 //! One tree of errors, and a net under every call: a panic becomes an error that says it is a bug.
 
-use haltere_lab::ScenarioError;
+use haltere_lab::{ErrorKind, ScenarioError};
 use haltere_sim::RunError;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -15,9 +15,9 @@ create_exception!(haltere._core, InputError, HaltereError, "The experiment is wr
 
 /// The Python error of a refused scenario.
 pub(crate) fn input(error: ScenarioError) -> PyErr {
-    match error {
-        ScenarioError::Bug(fault) => HaltereError::new_err(fault.to_string()),
-        error => InputError::new_err(error.to_string()),
+    match error.kind() {
+        ErrorKind::Bug => HaltereError::new_err(error.to_string()),
+        _ => InputError::new_err(error.to_string()),
     }
 }
 

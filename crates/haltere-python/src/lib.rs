@@ -26,7 +26,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::capture::{capture_classify, capture_correlate, capture_defaults};
+    use super::capture::{capture_classify, capture_correlate, capture_defaults, capture_flows};
     #[pymodule_export]
     use super::catalogue::{describe, kinds, limits, names, schema};
     #[pymodule_export]

@@ -7,13 +7,16 @@ use crate::engine::event::Kind;
 use crate::net::fabric::Fabric;
 use crate::net::link::Link;
 use haltere_plan::Plan;
-use haltere_plan::record::{FlowRecord, FlowSample, LinkRecord, QueueSample, Record};
+use haltere_plan::record::{
+    Depths, FlowRecord, FlowSample, LinkCounters, LinkRecord, QueueSample, Record, SenderCounts,
+};
 use haltere_queue::Qdisc;
 use haltere_units::{Dur, Probe, Time};
 
 const WARMUP: usize = 0;
 const QUEUES: usize = 1;
 const FLOWS: usize = 2;
+const COOLDOWN: usize = 3;
 
 /// Records the samples and counters of the plan.
 #[derive(Debug)]
@@ -21,15 +24,37 @@ pub(crate) struct Recorder {
     queues: Option<Dur>,
     flows: Option<Dur>,
     warmup: Time,
+    /// When the cool-down begins, if there is one.
+    cooldown: Option<Time>,
+    /// What was so then.
+    cooled: Option<Cooled>,
     watched: Vec<u32>,
+}
+
+/// What was so when the cool-down began.
+#[derive(Debug)]
+struct Cooled {
+    links: Vec<(LinkCounters, Depths)>,
+    /// Of each flow, bytes received and what its sender had counted.
+    flows: Vec<(u64, Option<SenderCounts>)>,
 }
 
 impl Recorder {
     pub fn new(plan: &Plan, fabric: &mut Fabric) -> Recorder {
         let watched = (0..plan.links.len()).filter(|i| plan.links[*i].watched).map(|i| i as u32).collect();
-        let recorder =
-            Recorder { queues: plan.measure.queues, flows: plan.measure.flows, warmup: plan.warmup, watched };
+        let cooldown = (!plan.cooldown.is_zero()).then(|| plan.measured_to());
+        let recorder = Recorder {
+            queues: plan.measure.queues,
+            flows: plan.measure.flows,
+            warmup: plan.warmup,
+            cooldown,
+            cooled: None,
+            watched,
+        };
         fabric.schedule(plan.warmup, Kind::Record, WARMUP);
+        if let Some(at) = cooldown {
+            fabric.schedule(at, Kind::Record, COOLDOWN);
+        }
         for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
             if let Some(interval) = interval {
                 fabric.schedule(Time::ZERO + interval, Kind::Record, what);
@@ -43,7 +68,13 @@ impl Recorder {
             WARMUP => {
                 self.end_warmup(fabric, flows);
                 fabric.links.iter_mut().for_each(Link::count_later);
-                fabric.warmup = Time::NEVER; // counters are next read when the run is over, and nothing arrives after that
+                // Without a cool-down, counters are next read when the run is over, and nothing arrives after that.
+                fabric.warmup = self.cooldown.unwrap_or(Time::NEVER);
+                None
+            }
+            COOLDOWN => {
+                self.cooled = Some(begin_cooldown(fabric, flows));
+                fabric.warmup = Time::NEVER;
                 None
             }
             QUEUES => {
@@ -100,20 +131,44 @@ impl Recorder {
         let mut all = core::mem::take(&mut fabric.record);
         // Who joined after the warm-up had received nothing when it ended.
         all.flows.resize_with(flows.len(), FlowRecord::default);
-        for (record, flow) in all.flows.iter_mut().zip(&*flows) {
+        let cooled = self.cooled.as_ref();
+        for (i, (record, flow)) in all.flows.iter_mut().zip(&*flows).enumerate() {
             let sender_at_warmup = record.sender_at_warmup.take();
-            let received_after_warmup = flow.received() - record.received_after_warmup;
-            *record = FlowRecord { received_after_warmup, sender_at_warmup, ..flow.line() };
+            let at_cooldown = cooled.map(|cooled| cooled.flows.get(i).copied().unwrap_or_default());
+            let (received, sender_at_cooldown) = at_cooldown.unwrap_or((flow.received(), None));
+            let received_after_warmup = received.saturating_sub(record.received_after_warmup);
+            *record = FlowRecord { received_after_warmup, sender_at_warmup, sender_at_cooldown, ..flow.line() };
         }
+        all.measured = (self.warmup, self.cooldown.unwrap_or(end));
         flows.iter_mut().for_each(|flow| flow.finish(end, &mut all));
         all.tasks.sort_by_key(|task| (task.start, task.flow));
-        for (record, link) in all.links.iter_mut().zip(&mut fabric.links) {
+        for (i, (record, link)) in all.links.iter_mut().zip(&mut fabric.links).enumerate() {
             let counters = link.record(end, &mut fabric.pool);
-            *record = LinkRecord { depths: link.depths(), ..LinkRecord::new(&record.total, &counters) };
+            let warmup = record.total;
+            *record = match cooled.and_then(|cooled| cooled.links.get(i)) {
+                None => LinkRecord { depths: link.depths(), ..LinkRecord::new(&warmup, &counters) },
+                Some((cooled, depths)) => {
+                    let measured = LinkRecord::new(&warmup, cooled);
+                    let total = LinkRecord::new(&measured.total, &counters).total;
+                    LinkRecord { total, depths: depths.clone(), ..measured }
+                }
+            };
         }
         all.peak_events = fabric.events.peak() as u64;
         all
     }
+}
+
+/// The cool-down begins: what is measured ends here.
+fn begin_cooldown(fabric: &mut Fabric, flows: &[Flow]) -> Cooled {
+    let Fabric { links, pool, now, .. } = fabric;
+    let link = |link: &mut Link| {
+        link.catch_up(*now, pool);
+        let depths = link.depths();
+        (link.end_warmup(*now, pool), depths)
+    };
+    let flow = |flow: &Flow| (flow.received(), flow.sender().as_ref().map(Into::into));
+    Cooled { links: links.iter_mut().map(link).collect(), flows: flows.iter().map(flow).collect() }
 }
 
 /// A sample of every flow that has samples in this series.

@@ -124,14 +124,18 @@ impl<'a> Network<'a> {
     /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
         let Network { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
-        let warmup = plan.warmup;
-        let mut record = Record { events, completions: spawned.finish(), ..recorder.finish(&mut fabric, &mut flows) };
-        for flow in record.completions.iter().filter(|flow| flow.end != Time::NEVER) {
+        let (warmup, measured_to) = (plan.warmup, plan.measured_to());
+        let mut record = Record { events, ..recorder.finish(&mut fabric, &mut flows) };
+        arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
+        let spawned = spawned.finish();
+        for flow in spawned.iter().filter(|flow| flow.end != Time::NEVER) {
             // A traffic entry delivered what its completed flows delivered.
             let source = &mut record.flows[flow.flow as usize];
             source.received += flow.bytes;
-            source.received_after_warmup += if flow.end > warmup { flow.bytes } else { 0 };
+            let is_measured = flow.end > warmup && flow.end <= measured_to;
+            source.received_after_warmup += if is_measured { flow.bytes } else { 0 };
         }
+        record.completions.splice(0..0, spawned);
         record
     }
     fn poll_cancellation(&self, control: &RunControl) -> Result<(), RunError> {
@@ -254,7 +258,7 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
             dst_port,
             id: 0,
             protocol: protocol.number(),
-            dscp: 0,
+            dscp: flow.dscp,
             marks: Marks::default(),
             flags: 0,
         };

@@ -31,6 +31,9 @@ fn every_traffic_kind_runs_its_example() {
         let own = match about.table {
             Some("pings") => record.pings.len(),
             Some("tasks") => record.tasks.len(),
+            Some("pages") => record.pages.len(),
+            Some("segments") => record.segments.len(),
+            Some("voices") => record.voices.len(),
             Some("completions") => record.completions.len(),
             Some("paths") => record.path_series.len(),
             _ => 1,

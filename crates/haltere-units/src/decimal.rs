@@ -8,10 +8,24 @@ use core::fmt;
 /// A unit: its name and how many base units it is.
 pub(crate) type Unit = (&'static str, u64);
 
-/// Reads `text` as a decimal number followed by one of `units`, as a count of base units.
+/// How a quantity is written.
+pub(crate) struct Notation {
+    /// What a text must be, for errors.
+    pub rule: &'static str,
+    /// The units that are read.
+    pub units: &'static [Unit],
+    /// The units that are printed, in ascending order.
+    pub printed: &'static [Unit],
+    /// Units that other tools use: they are refused, and the hint has the value in ours. Before a unit come those of the same letters
+    /// that are likelier.
+    pub foreign: &'static [Unit],
+}
+
+/// Reads `text` as a decimal number followed by one of the units, as a count of base units.
 ///
 /// The value must be a whole number of base units and fit in a `u64`.
-pub(crate) fn parse(text: &str, units: &[Unit], rule: &'static str) -> Result<u64, UnitError> {
+pub(crate) fn parse(text: &str, notation: &Notation) -> Result<u64, UnitError> {
+    let Notation { rule, units, .. } = *notation;
     let error = |hint: String| Err(UnitError::new(rule, text, hint));
     let trimmed = text.trim();
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
@@ -30,26 +44,42 @@ pub(crate) fn parse(text: &str, units: &[Unit], rule: &'static str) -> Result<u6
             }
             return error(format!("add a unit: {}", names(units)));
         }
-        return match units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
-            Some((name, _)) => error(format!("write the unit as `{name}`")),
-            None => error(format!("the units are {}", names(units))),
-        };
+        return error(match meant(number, unit, notation) {
+            Some(value) => format!("did you mean `{}`?", Printed(value, notation.printed)),
+            None => format!("the units are {}", names(units)),
+        });
     };
-    let overflow = || UnitError::new(rule, text, "it is too large");
+    value_of(number, scale).map_err(|hint| UnitError::new(rule, text, hint))
+}
+
+/// What `number` of a unit that is not ours comes to: one of other tools, or one of ours in other letters.
+fn meant(number: &str, unit: &str, notation: &Notation) -> Option<u64> {
+    let exact = |(name, _): &&Unit| *name == unit;
+    let loose = |(name, _): &&Unit| name.eq_ignore_ascii_case(unit);
+    let foreign = notation.foreign;
+    let found = foreign.iter().find(exact).or_else(|| notation.units.iter().find(loose));
+    let &(_, scale) = found.or_else(|| foreign.iter().find(loose))?;
+    value_of(number, scale).ok()
+}
+
+/// `number` times `scale`, or what is wrong with it.
+fn value_of(number: &str, scale: u64) -> Result<u64, &'static str> {
+    const TOO_LARGE: &str = "it is too large";
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let mut value: u128 = 0;
     for digit in whole.bytes() {
-        value = value.checked_mul(10).and_then(|v| v.checked_add(u128::from(digit - b'0'))).ok_or_else(overflow)?;
+        value = value.checked_mul(10).and_then(|v| v.checked_add(u128::from(digit - b'0'))).ok_or(TOO_LARGE)?;
     }
-    value = value.checked_mul(u128::from(scale)).ok_or_else(overflow)?;
+    value = value.checked_mul(u128::from(scale)).ok_or(TOO_LARGE)?;
     let mut place = u128::from(scale);
     for digit in fraction.trim_end_matches('0').bytes() {
         if place % 10 != 0 {
-            return error("it has more decimals than the unit can hold".into());
+            return Err("it has more decimals than the unit can hold");
         }
         place /= 10;
-        value = value.checked_add(u128::from(digit - b'0') * place).ok_or_else(overflow)?;
+        value = value.checked_add(u128::from(digit - b'0') * place).ok_or(TOO_LARGE)?;
     }
-    u64::try_from(value).map_err(|_| overflow())
+    u64::try_from(value).map_err(|_| TOO_LARGE)
 }
 
 fn names(units: &[Unit]) -> String {
@@ -74,4 +104,13 @@ pub(crate) fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> f
     let mut digits = format!("{rest:0width$}", width = scale.ilog10() as usize);
     digits.truncate(digits.trim_end_matches('0').len());
     f.pad(&format!("{whole}.{digits}{name}"))
+}
+
+/// A value as [`print`] writes it.
+struct Printed(u64, &'static [Unit]);
+
+impl fmt::Display for Printed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(f, self.0, self.1)
+    }
 }

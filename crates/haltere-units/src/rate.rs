@@ -7,6 +7,39 @@ use core::str::FromStr;
 const UNITS: [decimal::Unit; 5] =
     [("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000), ("Tbit", 1_000_000_000_000)];
 
+const NOTATION: decimal::Notation = decimal::Notation {
+    rule: "a rate in bit/s such as `10Mbit`",
+    units: &UNITS,
+    printed: &UNITS,
+    foreign: &[
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+        ("b", 1),
+        ("kb", 1_000),
+        ("Mb", 1_000_000),
+        ("Gb", 1_000_000_000),
+        ("bits", 1),
+        ("kbits", 1_000),
+        ("Mbits", 1_000_000),
+        ("Gbits", 1_000_000_000),
+        ("k", 1_000),
+        ("M", 1_000_000),
+        ("G", 1_000_000_000),
+        // Bytes per second.
+        ("Bps", 8),
+        ("kBps", 8_000),
+        ("MBps", 8_000_000),
+        ("GBps", 8_000_000_000),
+        ("B", 8),
+        ("kB", 8_000),
+        ("MB", 8_000_000),
+        ("GB", 8_000_000_000),
+    ],
+};
+
 /// A rate in bit/s. Written `10Mbit`, `1.5Gbit`, `64kbit` (always bits per second).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
@@ -61,9 +94,8 @@ impl Rate {
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Rate, UnitError> {
-        const RULE: &str = "a rate in bit/s such as `10Mbit`";
         let bare = text.trim_end().trim_end_matches("/s");
-        decimal::parse(bare, &UNITS, RULE).map(Rate).map_err(|e| UnitError { got: text.into(), ..e })
+        decimal::parse(bare, &NOTATION).map(Rate).map_err(|e| UnitError { got: text.into(), ..e })
     }
 }
 impl fmt::Display for Rate {

@@ -18,6 +18,24 @@ const READ: [decimal::Unit; 7] = [
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
 ];
+/// Units of bytes that other tools use.
+const FOREIGN: [decimal::Unit; 6] =
+    [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("byte", 1), ("bytes", 1), ("Bytes", 1)];
+
+const BYTES: decimal::Notation =
+    decimal::Notation { rule: "a number of bytes such as `90kB`", units: &READ, printed: &PRINTED, foreign: &FOREIGN };
+
+/// What a size must be.
+const SIZE: &str = "a size such as `100p` (packets), `90kB` or `1bdp`";
+const SIZE_IN_BYTES: decimal::Notation = decimal::Notation { rule: SIZE, ..BYTES };
+const SIZE_IN_PACKETS: decimal::Notation = decimal::Notation {
+    rule: SIZE,
+    units: &[("p", 1)],
+    printed: &[("p", 1)],
+    foreign: &[("packet", 1), ("packets", 1), ("pkt", 1), ("pkts", 1)],
+};
+const SIZE_IN_BDP: decimal::Notation =
+    decimal::Notation { rule: SIZE, units: &[("bdp", 1000)], printed: &[("bdp", 1000)], foreign: &[] };
 
 /// A number of bytes. Written `90kB`, `1MB`, `1500B`; `KiB`, `MiB`, `GiB` are powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -105,7 +123,7 @@ impl Sum for Bytes {
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        decimal::parse(text, &READ, "a number of bytes such as `90kB`").map(Bytes)
+        decimal::parse(text, &BYTES).map(Bytes)
     }
 }
 impl fmt::Display for Bytes {
@@ -149,17 +167,17 @@ impl Size {
 impl FromStr for Size {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Size, UnitError> {
-        const RULE: &str = "a size such as `100p` (packets), `90kB` or `1bdp`";
-        let wrong = |e: UnitError| UnitError { rule: RULE, ..e };
         let trimmed = text.trim();
-        if trimmed.ends_with("bdp") {
-            decimal::parse(trimmed, &[("bdp", 1000)], RULE).map(Size::MilliBdp)
-        } else if trimmed.ends_with('p') {
-            decimal::parse(trimmed, &[("p", 1)], RULE).map(Size::Packets)
-        } else if trimmed.ends_with('B') {
-            decimal::parse(trimmed, &READ, RULE).map(Size::Bytes)
+        let unit = trimmed.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
+        if unit.eq_ignore_ascii_case("bdp") {
+            decimal::parse(trimmed, &SIZE_IN_BDP).map(Size::MilliBdp)
+        } else if unit.starts_with('p') {
+            decimal::parse(trimmed, &SIZE_IN_PACKETS).map(Size::Packets)
+        } else if unit.is_empty() {
+            let hint = format!("add a unit: `{trimmed}p`, `{trimmed}B` or `1bdp`");
+            Err(UnitError::new(SIZE, text, hint))
         } else {
-            Err(wrong(UnitError::new(RULE, text, format!("add a unit: `{trimmed}p`, `{trimmed}B` or `1bdp`"))))
+            decimal::parse(trimmed, &SIZE_IN_BYTES).map(Size::Bytes)
         }
     }
 }

@@ -8,6 +8,30 @@ use core::str::FromStr;
 
 const UNITS: [decimal::Unit; 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
+const NOTATION: decimal::Notation = decimal::Notation {
+    rule: "a duration such as `5ms`",
+    units: &UNITS,
+    printed: &UNITS,
+    foreign: &[
+        ("nsec", 1),
+        ("µs", 1_000),
+        ("μs", 1_000),
+        ("usec", 1_000),
+        ("msec", 1_000_000),
+        ("sec", 1_000_000_000),
+        ("secs", 1_000_000_000),
+        ("second", 1_000_000_000),
+        ("seconds", 1_000_000_000),
+        ("m", 60_000_000_000),
+        ("min", 60_000_000_000),
+        ("minute", 60_000_000_000),
+        ("minutes", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("hour", 3_600_000_000_000),
+        ("hours", 3_600_000_000_000),
+    ],
+};
+
 /// A point in time: nanoseconds since the start of the run (0 to 584 years).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
@@ -218,7 +242,7 @@ impl Sum for Dur {
 impl FromStr for Dur {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Dur, UnitError> {
-        decimal::parse(text, &UNITS, "a duration such as `5ms`").map(Dur)
+        decimal::parse(text, &NOTATION).map(Dur)
     }
 }
 impl fmt::Display for Dur {

@@ -72,11 +72,11 @@ fn errors_say_what_to_write() {
     );
     assert_eq!(
         text("10MB".parse::<Rate>().unwrap_err()),
-        "must be a rate in bit/s such as `10Mbit`, got `10MB`; the units are `bit`, `kbit`, `Mbit`, `Gbit`, `Tbit`"
+        "must be a rate in bit/s such as `10Mbit`, got `10MB`; did you mean `80Mbit`?"
     );
     assert_eq!(
         text("10mbit".parse::<Rate>().unwrap_err()),
-        "must be a rate in bit/s such as `10Mbit`, got `10mbit`; write the unit as `Mbit`"
+        "must be a rate in bit/s such as `10Mbit`, got `10mbit`; did you mean `10Mbit`?"
     );
     assert_eq!(
         text("-3ms".parse::<Dur>().unwrap_err()),
@@ -98,6 +98,22 @@ fn errors_say_what_to_write() {
         text("150%".parse::<Prob>().unwrap_err()),
         "must be a probability from 0 to 1 such as 0.02 or `2%`, got `150%`"
     );
+}
+
+#[test]
+fn units_of_other_tools_are_refused_with_the_value_in_ours() {
+    let hint = |e: haltere_units::UnitError| e.hint;
+    for (text, ours) in
+        [("20Mbps", "20Mbit"), ("20mbps", "20Mbit"), ("1.5 Gb/s", "1.5Gbit"), ("20MBps", "160Mbit"), ("64k", "64kbit")]
+    {
+        assert_eq!(hint(text.parse::<Rate>().unwrap_err()), format!("did you mean `{ours}`?"), "{text}");
+    }
+    assert_eq!(hint("5 minutes".parse::<Dur>().unwrap_err()), "did you mean `300s`?");
+    assert_eq!(hint("10msec".parse::<Dur>().unwrap_err()), "did you mean `10ms`?");
+    assert_eq!(hint("64KB".parse::<Bytes>().unwrap_err()), "did you mean `64kB`?");
+    assert_eq!(hint("100 packets".parse::<Size>().unwrap_err()), "did you mean `100p`?");
+    assert_eq!(hint("0.5 BDP".parse::<Size>().unwrap_err()), "did you mean `0.5bdp`?");
+    assert_eq!(hint("1000pkts".parse::<Size>().unwrap_err()), "did you mean `1000p`?");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 pub mod offload;
 
+use haltere_queue::pfifo_fast::priority_of_dscp;
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use std::cell::RefCell;
 
@@ -21,9 +22,6 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// TTLs with which hosts start (RFC 1700's 64, Windows' 128, the maximum).
 const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
-/// Linux's `ip_tos2prio`: four bits of the TOS byte to `TC_PRIO_*` (best effort 0, bulk 2, interactive bulk 4,
-/// interactive 6); as `rt_tos2priority` gives it to forwarded packets.
-const TOS_PRIORITY: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 
 thread_local! {
     static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
@@ -240,7 +238,7 @@ impl Pkt for Frame {
         self.flow_key().unwrap_or_default()
     }
     fn priority(&self) -> u8 {
-        self.traffic_class().map_or(0, |tos| TOS_PRIORITY[usize::from(tos >> 1) & 15])
+        self.traffic_class().map_or(0, |tos| priority_of_dscp(tos >> 2))
     }
     fn dscp(&self) -> u8 {
         self.traffic_class().map_or(0, |tos| tos >> 2)

@@ -69,6 +69,7 @@ pub fn settings(place: &str, tcp: &TcpParams, ecn: bool) -> Result<HostSettings,
 fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireError> {
     let default = TcpParams::default();
     let fixed = [
+        ("l4s", !tcp.l4s),
         ("max_rto", tcp.max_rto == default.max_rto),
         ("initial_rto", tcp.initial_rto == default.initial_rto),
         ("rto_rule", tcp.rto_rule == default.rto_rule),

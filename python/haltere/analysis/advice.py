@@ -86,9 +86,18 @@ def _bloated(links: Sequence[Mapping[str, Any]]) -> list[str]:
         if held is not None and held >= MOST_BDP * rate / 8 * rtt:
             out.append(
                 f"The buffer of {one['name']} ({queue['limit']}) holds {held * 8 / rate / rtt:.0f} bandwidth-delay products: "
-                f"a packet may wait {held * 8e3 / rate:.3g} ms in it."
+                f"a packet may wait {_time(held * 8 / rate)} in it."
             )
     return out
+
+
+def _time(seconds: float) -> str:
+    """A time with three digits.
+
+    >>> _time(0.0123), _time(2.4224)
+    ('12.3 ms', '2.42 s')
+    """
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
 def _bytes(limit: Any) -> float | None:

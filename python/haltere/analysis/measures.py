@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .. import _core, kinds
 from ..runs.records import Done, Point
+from . import workloads
 from .facts import Facts
 
 __all__ = ["QueueSeries", "Run", "Tables", "arrived_bytes", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
@@ -55,9 +56,14 @@ def warmup_s(scenario: Mapping[str, Any]) -> float:
     return seconds_of(scenario["warmup"])
 
 
+def cooldown_s(scenario: Mapping[str, Any]) -> float:
+    """How long the cool-down of this scenario lasts, in seconds."""
+    return seconds_of(scenario.get("cooldown", "0s"))
+
+
 def span_s(scenario: Mapping[str, Any]) -> float:
-    """The seconds over which rates are taken: the run less its warm-up."""
-    return seconds(scenario) - warmup_s(scenario)
+    """The seconds over which rates are taken: the run less its warm-up and its cool-down."""
+    return seconds(scenario) - warmup_s(scenario) - cooldown_s(scenario)
 
 
 def traffic_name(place: int, entry: Mapping[str, Any]) -> str:
@@ -212,11 +218,27 @@ class Run:
 
     @cached_property
     def completions(self) -> pa.Table | None:
-        """The table `completions`, one row a flow that came and went, of those that started after the warm-up; ``None`` without such traffic."""
-        if not any(kinds.traffic(kind).arrivals for kind in self.kinds):
+        """The table `completions`, one row a flow or a response, of those that started after the warm-up; ``None`` without such traffic."""
+        if not any(kinds.traffic(kind).completions for kind in self.kinds):
             return None
         table = self._table("completions")
-        return table.filter(pc.greater_equal(table["start_ns"], int(self.warmup_s * 1e9)))
+        return table.filter(pa.array(self.is_measured(table["start_ns"].to_numpy() * 1e-9)))
+
+    def is_measured(self, at_s: Array) -> NDArray[np.bool_]:
+        """Which of these times are in the measured part of the run: neither in the warm-up nor in the cool-down."""
+        inside: NDArray[np.bool_] = (at_s >= self.warmup_s) & (at_s <= self.measured_to_s)
+        return inside
+
+    @cached_property
+    def measured_to_s(self) -> float:
+        """When the cool-down begins, in seconds: infinity without one."""
+        cooldown = cooldown_s(self.scenario)
+        return seconds(self.scenario) - cooldown if cooldown > 0 else math.inf
+
+    def completing(self) -> list[str]:
+        """The traffic entries of which flows or responses are rows of the table `completions`."""
+        rows = self.flows.select(["group", "kind"]).group_by(["group", "kind"], use_threads=False).aggregate([])
+        return [str(row["group"]) for row in rows.to_pylist() if kinds.traffic(str(row["kind"])).completions]
 
     def completion(self, group: str | None, column: str, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
         """A column of `completions`, NaN if the flow did not end: of one traffic entry or of all.
@@ -227,7 +249,8 @@ class Run:
             return np.empty(0)
         rows = self.completions
         if group is not None:
-            rows = rows.filter(pc.equal(rows["flow"].cast(pa.string()), group))
+            own = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
+            rows = rows.filter(pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string())))
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
@@ -245,7 +268,7 @@ class Run:
             (row["end_ns"] - row["start_ns"]) * 1e-9
             for row in rows
             if row["end_ns"] is not None
-            and row["start_ns"] >= self.warmup_s * 1e9
+            and self.warmup_s <= row["start_ns"] * 1e-9 <= self.measured_to_s
             and sizes[0] < row["file_bytes"] <= sizes[1]
         ]
         return np.array(took)
@@ -258,7 +281,7 @@ class Run:
     def ping_ms(self) -> Array:
         """The round-trip times of pings sent after the warm-up, ms."""
         at, rtt = self.ping_series()
-        return rtt[at >= self.warmup_s]
+        return rtt[self.is_measured(at)]
 
     def link(self, link: str) -> dict[str, Any]:
         """The row of the table `links` of one direction of a link."""
@@ -284,7 +307,7 @@ class Run:
     def mean_queue_packets(self, link: str) -> float:
         """Packets that wait at this link on average, discipline and ring together; NaN if queues were not sampled."""
         series = self.queue(link)
-        after = series.at_s >= self.warmup_s
+        after = self.is_measured(series.at_s)
         return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
     def depth_percentile(self, link: str, q: float) -> float:
@@ -387,7 +410,7 @@ class Run:
         """Whether the flows that carry data, of one traffic entry or of all, do the same over the same watched links."""
         rows = self.data_flows if group is None else self.data_flows.filter(pc.equal(self.data_flows["group"], group))
         does = [str(kind) for kind in pc.unique(rows["kind"]).to_pylist()]
-        if len(does) != 1 or kinds.traffic(does[0]).arrivals:
+        if len(does) != 1 or workloads.is_workload(does[0]):
             return False
         ends = rows.select(["from", "to"]).group_by(["from", "to"], use_threads=False).aggregate([]).to_pylist()
         return len({self.watched_on(one["from"], one["to"]) for one in ends}) <= 1
@@ -420,7 +443,7 @@ class Run:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
         series = self._table("queue_series").select(["at_ns", "link", "bytes"])
         series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
-        after = series["at_ns"].to_numpy() * 1e-9 >= self.warmup_s
+        after = self.is_measured(series["at_ns"].to_numpy() * 1e-9)
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
 
@@ -491,5 +514,5 @@ class Run:
         if series is None:
             return None
         at, rate = series
-        kept = rate[at > self.warmup_s]
+        kept = rate[(at > self.warmup_s) & (at <= self.measured_to_s)]
         return kept if len(kept) > 1 else None

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import InputError
-from . import stats
+from . import stats, workloads
 from .measures import Array, Run
 from .stats import Mean
 
@@ -202,7 +202,7 @@ def _upload(sizes: tuple[float, float]) -> Measure:
 def _completion_parts(run: Run) -> list[str]:
     if run.completions is None:
         return []
-    return [f"{group}/{size}" for group in run.groups() for size in SIZES]
+    return [f"{group}/{size}" for group in run.completing() for size in SIZES]
 
 
 #: What may follow the dot of a metric, and which there are in a run.
@@ -264,6 +264,40 @@ _ALL = (
            table="completions", column="slowdown p50", shown=_ONLY_ASKED),
     Metric("slowdown_p99", "99th percentile of the slowdowns", "", _completion("slowdown", 99), "lower", 2, "completion",
            table="completions", column="p99", shown=_ONLY_ASKED),
+    Metric("pages", "web pages that were loaded", "", workloads.of("web", workloads.pages), "higher", 0, "traffic",
+           label="pages", table="pages", shown=("variants",)),
+    Metric("page_load_p50", "median page load time", "s", workloads.of("web", workloads.percentile(workloads.load_s, 50)), "lower", 3,
+           "traffic", table="pages", column="load time p50 (s)", shown=("variants",), over=True),
+    Metric("page_load_p95", "95th percentile of the page load times", "s",
+           workloads.of("web", workloads.percentile(workloads.load_s, 95)), "lower", 3, "traffic", table="pages", column="p95 (s)",
+           shown=("variants",), over=True),
+    Metric("calls", "calls that were answered", "", workloads.of("rpc", workloads.responses), "higher", 0, "traffic",
+           label="calls", table="calls", shown=("variants",)),
+    Metric("rpc_p50", "median time of a call", "ms", workloads.of("rpc", workloads.percentile(workloads.response_ms, 50)), "lower", 3,
+           "traffic", table="calls", column="time of a call p50 (ms)", shown=("variants",)),
+    Metric("rpc_p95", "95th percentile of the times of calls", "ms",
+           workloads.of("rpc", workloads.percentile(workloads.response_ms, 95)), "lower", 3, "traffic", table="calls", column="p95 (ms)",
+           shown=("variants",), over=True),
+    Metric("rpc_p99", "99th percentile of the times of calls", "ms",
+           workloads.of("rpc", workloads.percentile(workloads.response_ms, 99)), "lower", 3, "traffic", table="calls", column="p99 (ms)",
+           shown=("variants",), over=True),
+    Metric("video_bitrate", "mean bitrate of the video", "Mbit/s", workloads.of("video", workloads.bitrate_mbit), "higher", 2, "traffic",
+           table="video", column="mean bitrate (Mbit/s)", shown=("variants",), over=True),
+    Metric("rebuffer_ratio", "part of the time that players stalled", "", workloads.of("video", workloads.rebuffer_ratio), "lower", 4,
+           "traffic", table="video", column="rebuffer ratio", shown=("variants",), percent=True, over=True),
+    Metric("video_switches", "changes of the bitrate in a minute of video", "", workloads.of("video", workloads.switches), "lower", 2,
+           "traffic", table="video", column="switches a minute", shown=("variants",)),
+    Metric("video_startup", "mean time until a player starts", "s", workloads.of("video", workloads.startup_s), "lower", 3, "traffic",
+           table="video", column="start-up (s)", shown=("variants",)),
+    Metric("mos", "mean opinion score of the calls", "", workloads.of("voip", workloads.voice("mos")), "higher", 2, "traffic",
+           table="voice", column="MOS", shown=("variants",), over=True),
+    Metric("voip_loss", "part of the voice packets that was lost or late", "", workloads.of("voip", workloads.voice_loss), "lower", 4,
+           "traffic", table="voice", column="lost or late", shown=("variants",), percent=True),
+    Metric("voip_delay", "mean delay of the voice from mouth to ear", "ms", workloads.of("voip", workloads.voice("mouth_to_ear_ns", 1e-6)),
+           "lower", 1, "traffic", table="voice", column="mouth to ear (ms)", shown=("variants",)),
+    Metric("voip_jitter", "interarrival jitter of the voice packets (RFC 3550)", "ms",
+           workloads.of("voip", workloads.voice("jitter_ns", 1e-6)), "lower", 3, "traffic", table="voice", column="jitter (ms)",
+           shown=("variants",)),
     Metric("uploads", "uploads done", "", _uploads, "higher", 0, shown=("worlds",)),
     Metric("upload_small", "mean time of an upload of up to 16 kB", "s", _upload((0.0, 16e3)), "lower", 2,
            label="upload, up to 16 kB: mean time", shown=("worlds",)),
@@ -282,10 +316,10 @@ def check(names: Sequence[str], where: str) -> None:
     for name in names:
         head, dot, _ = name.partition(".")
         if head not in METRICS:
-            near = difflib.get_close_matches(head, METRICS, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            known = ", ".join(f"`{one}`" for one in METRICS)
-            raise InputError(f"{where}: metric must be one of {known}, got `{head}`{hint}")
+            near = difflib.get_close_matches(head, METRICS, 3)
+            hint = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
+            rule = f"one of the {len(METRICS)} that `haltere compare --help` lists"
+            raise InputError(f"{where}: metric must be {rule}, got `{head}`{hint}")
         if dot and not METRICS[head].part:
             raise InputError(f"{where}: metric must be `{head}` without a part, got `{name}`")
 

@@ -12,8 +12,10 @@ from . import (
     hash,
     kernel,
     mechanisms,
+    new,
     play,
     plot,
+    replay,
     report,
     reproduce,
     results,
@@ -27,6 +29,7 @@ __all__ = ["ALL"]
 
 #: In the order in which `haltere --help` names them. Each has ``add(to)``, which adds it to the command line.
 ALL = (
+    new,
     run,
     sweep,
     reproduce,
@@ -37,6 +40,7 @@ ALL = (
     mechanisms,  # `list`, `explain` and `schema`
     classify,
     correlate,
+    replay,
     plot,
     report,
     hash,

@@ -24,11 +24,12 @@ def add(to: Commands) -> None:
         "  haltere plot results/sweep --x rate --y ping_p95 --by queue --facet delay --log-x\n"
         "  haltere plot results/sweep --kind heat --x rate --by limit --y goodput\n"
         "  haltere plot results/a results/b --kind cdf --y pings                  lines: results\n"
+        "  haltere plot results/sweep --y goodput_flow --x limit --by traffic          a line for each traffic entry\n"
         "  haltere plot results/web --kind size --y slowdown --by queue\n"
         "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n\n"
         "--y takes a metric (`haltere compare --help` names them), one of pings, fct, slowdown and flow (every single value), or\n"
-        "TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word. What is not named is\n"
-        "taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
+        "TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word, and `traffic`,\n"
+        "`class` and `link` are axes, too. What is not named is taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
     )
     plot.add_argument(
         "results", nargs="+", metavar="RESULTS", help="results directories or URLs; several in one figure need --y"

@@ -154,13 +154,14 @@ def _flow_panels(run: Run, flows: Flows, link: str | None, end: float, most: int
 
 
 def _completion_panels(run: Run, end: float, most: int) -> list[Panel]:
-    """Of flows that come and go: how long each took, at the time of its start."""
-    entries = list(run.arrivals())
+    """Of flows that come and go and of responses: how long each took, at the time of its start."""
+    entries = run.completing()
     if not entries:
         return []
     table, series = run.table("completions"), []
     for name, colour in plot.colours(entries).items():
-        rows = table.filter(pc.equal(table["flow"].cast(pa.string()), name))
+        own = run.flows.filter(pc.equal(run.flows["group"], name))["flow"].combine_chunks().cast(pa.string())
+        rows = table.filter(pc.is_in(table["flow"].cast(pa.string()), value_set=own))
         at = rows["start_ns"].to_numpy() * 1e-9
         took = pc.cast(rows["fct_ns"], pa.float64()).to_numpy(zero_copy_only=False) * 1e-6
         known = np.isfinite(took)

@@ -191,7 +191,7 @@ def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save)
 
 def _completion_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
     """Distributions of flow completion times: a panel an entry, a line a point."""
-    entries = list(dict.fromkeys(group for _, runs in points for group in runs[0].arrivals()))
+    entries = list(dict.fromkeys(group for _, runs in points for group in runs[0].completing()))
     every, shown = [point for point, _ in points], points[:MOST_LINES]
     completed = [(name, _completed(shown, name)) for name in entries]
     drawn = [(name, values) for name, values in completed if any(len(one) for _, one in values)]

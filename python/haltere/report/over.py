@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +58,8 @@ class _Case:
 
     labels: Mapping[str, Any]
     runs: Sequence[Run]
+    part: str | None = None
+    """The traffic entry, class or link of which the value is taken; ``None``: the whole run."""
 
 
 class Data:
@@ -69,8 +73,28 @@ class Data:
             self.cases += [_Case({**point.labels, **own}, runs) for point, runs in by_point(results)]
         if not self.cases:
             raise InputError(f"{many[0].where}: runs must be at least 1, got none")
+        self._name_axes()
+
+    def _name_axes(self) -> None:
         self.axes = list(dict.fromkeys(key for case in self.cases for key in case.labels))
         self.short = short_keys(self.axes)
+
+    def split(self, ask: Ask) -> Data:
+        """With the traffic entries, classes or links as an axis, if ``ask`` names them as one and none of the sweep is called so."""
+        named = [name for name in (ask.x, ask.by, ask.facet) if name in _SPLIT and name not in self.short.values()]
+        if not named:
+            return self
+        name, of = named[0], _part_of(ask.y)
+        if of not in _SPLIT[name]:
+            raise InputError(f"plot: --y must be a metric of each {name} with `{name}` as an axis, got `{ask.y}`")
+        out = copy.copy(self)
+        out.cases = [
+            _Case({**case.labels, name: part}, case.runs, part)
+            for case in self.cases
+            for part in metrics.parts(case.runs[0], of)
+        ]
+        out._name_axes()
+        return out
 
     def axis(self, name: str, where: str) -> str:
         """The axis of that name: a whole key, or the end of one."""
@@ -117,8 +141,10 @@ def axis_number(value: Any) -> tuple[float, str] | None:
         return None
     if not isinstance(value, str):
         return float(value), ""
-    if value.endswith("p") and value[:-1].isdigit():
-        return float(value[:-1]), "packets"
+    for suffix, unit in (("bdp", "bandwidth-delay products"), ("p", "packets"), ("%", "%")):
+        number = value.removesuffix(suffix)
+        if number != value and number.replace(".", "", 1).isdecimal():
+            return float(number), unit
     for kind, factor, unit in _UNITS:
         try:
             return _core.parse_quantity(kind, value) * factor, unit
@@ -135,34 +161,48 @@ class _Value:
     """A value of a run, and what an axis says of it."""
 
     label: str
-    of: Callable[[Run], float]
-    each: Callable[[Run], Array]
+    of: Callable[[Run, str | None], float]
+    """The value of a run, or of a part of it."""
+    each: Callable[[Run, str | None], Array]
     """Every single value: of a distribution."""
+
+
+#: Parts of a run that may be an axis, each with the kinds of parts that metrics have.
+_SPLIT = {"traffic": ("traffic", "class"), "class": ("class", "traffic"), "link": ("link",)}
+
+
+def _part_of(y: str) -> str:
+    """What a value may be taken of."""
+    if y in ("fct", "slowdown", "flow"):
+        return "traffic"
+    return metrics.METRICS[y].part if y in metrics.METRICS else ""
 
 
 def _value(name: str, run: Run) -> _Value:
     head = name.partition(".")[0]
     if name in _SINGLE:
         label, each = _SINGLE[name]
-        return _Value(label, lambda one: float(np.mean(each(one))) if len(each(one)) else math.nan, each)
+        return _Value(label, lambda one, part: float(np.mean(v)) if len(v := each(one, part)) else math.nan, each)
     if head in metrics.METRICS:
         one = metrics.METRICS[head]
         factor, unit = one.printed
-        label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit else ''}"
-        return _Value(
-            label, lambda r: factor * metrics.named(r, name), lambda r: np.array([factor * metrics.named(r, name)])
-        )
+        label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit and unit not in one.row else ''}"
+
+        def of(run: Run, part: str | None) -> float:
+            return factor * metrics.named(run, name if part is None else f"{head}.{part}")
+
+        return _Value(label, of, lambda run, part: np.array([of(run, part)]))
     table, dot, column = name.partition(".")
     if not dot:
         metrics.check([name], "plot: --y")
     return _column(table, column, run)
 
 
-_SINGLE: dict[str, tuple[str, Callable[[Run], Array]]] = {
-    "pings": ("ping round-trip time (ms)", lambda run: run.ping_ms()),
-    "fct": ("flow completion time (ms)", lambda run: _known(run.completion(None, "fct_ns") * 1e-6)),
-    "slowdown": ("slowdown", lambda run: _known(run.completion(None, "slowdown"))),
-    "flow": ("goodput of a flow (Mbit/s)", lambda run: run.goodput_mbit()),
+_SINGLE: dict[str, tuple[str, Callable[[Run, str | None], Array]]] = {
+    "pings": ("ping round-trip time (ms)", lambda run, _: run.ping_ms()),
+    "fct": ("flow completion time (ms)", lambda run, group: _known(run.completion(group, "fct_ns") * 1e-6)),
+    "slowdown": ("slowdown", lambda run, group: _known(run.completion(group, "slowdown"))),
+    "flow": ("goodput of a flow (Mbit/s)", lambda run, group: run.goodput_mbit(group)),
 }
 
 
@@ -181,7 +221,7 @@ def _column(table: str, column: str, run: Run) -> _Value:
         hint = f"; did you mean `{near[0]}`?" if near else ""
         raise InputError(f"plot: --y must name a column of `{table}` ({', '.join(names)}), got `{column}`{hint}")
 
-    def each(one: Run) -> Array:
+    def each(one: Run, _: str | None) -> Array:
         data = one.table(table)[column]
         try:
             values = np.asarray(data.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -189,7 +229,9 @@ def _column(table: str, column: str, run: Run) -> _Value:
             raise InputError(f"plot: --y must name a column of numbers, got `{table}.{column}`") from None
         return _known(values)
 
-    return _Value(f"{table}.{column}", lambda one: float(each(one).mean()) if len(each(one)) else math.nan, each)
+    return _Value(
+        f"{table}.{column}", lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each
+    )
 
 
 # -- figures --------------------------------------------------------------------------------------------------------------
@@ -199,6 +241,7 @@ def draw(
     data: Data, ask: Ask, stem: Path, *, svg: bool = True, pdf: bool = True, png: bool = True
 ) -> tuple[str, list[Path]]:
     """Draws the figure at ``stem`` (PNG, PDF, SVG); returns its caption and files."""
+    data = data.split(ask)
     value = _value(ask.y, data.cases[0].runs[0])
     kind: Kind = ask.kind or ("cdf" if ask.x is None and ask.y in _SINGLE else "line")
     axes = _axes(data, ask, kind)
@@ -220,6 +263,8 @@ def draw(
         drawn(panel, data, cases, value, axes, ask)
         if facet is not None:
             plot.title(panel, f"{data.short[axes['facet'] or '']} = {swept(facet)}")
+    if not any(panel.has_data() for panel in panels):
+        raise InputError(f"plot: --y must be a value that the runs have, got `{ask.y}`, of which there is none")
     if kind in ("line", "bar", "box") and not ask.log_y:
         panels[0].set_ylim(bottom=min(0.0, panels[0].get_ylim()[0]))  # shared: set once, when all is drawn
     for i, panel in enumerate(panels[: len(facets)]):
@@ -263,16 +308,22 @@ def _caption(data: Data, value: _Value, axes: Mapping[str, str | None], kind: Ki
     return text + (f", and over {', '.join(rest)}" if rest else "") + "."
 
 
-def _split(data: Data, cases: Sequence[_Case], key: str | None) -> list[tuple[str, list[_Case]]]:
-    """The cases by the values of an axis; all as one without it."""
+def _split(data: Data, cases: Sequence[_Case], key: str | None, named: bool = False) -> list[tuple[str, list[_Case]]]:
+    """The cases by the values of an axis; all as one without it. ``named``: a value that is a number comes with the axis's name."""
     if key is None:
         return [("", list(cases))]
-    out = [(swept(value), [c for c in cases if swept(c.labels.get(key)) == swept(value)]) for value in data.values(key)]
+    # A number, true or false alone does not say of what.
+    bare = all(isinstance(value, bool) or axis_number(value) for value in data.values(key))
+    name = f"{data.short[key]} = {{}}" if bare and named else "{}"
+    out = [
+        (name.format(swept(value)), [c for c in cases if swept(c.labels.get(key)) == swept(value)])
+        for value in data.values(key)
+    ]
     return [(name, some) for name, some in out if some]
 
 
 def _mean(cases: Iterable[_Case], value: _Value) -> stats.Mean | None:
-    known = [one for case in cases for run in case.runs if not math.isnan(one := value.of(run))]
+    known = [one for case in cases for run in case.runs if not math.isnan(one := value.of(run, case.part))]
     return stats.mean(known) if known else None
 
 
@@ -300,7 +351,7 @@ def _lines(
 ) -> None:
     key = axes["x"] or ""
     places = dict(zip(map(swept, data.values(key)), _scale(panel, data, key, ask), strict=True))
-    groups = _split(data, cases, axes["by"])
+    groups = _split(data, cases, axes["by"], named=True)
     shades = plot.colours([name for name, _ in groups])
     for name, some in groups:
         found = [(places[x], mean) for x, own in _split(data, some, key) if (mean := _mean(own, value)) is not None]
@@ -318,7 +369,7 @@ def _bars(
     key = axes["x"] or ""
     names = [swept(one) for one in data.values(key)]
     series = {}
-    for name, some in _split(data, cases, axes["by"]):
+    for name, some in _split(data, cases, axes["by"], named=True):
         by_x = dict(_split(data, some, key))
         series[name] = [_mean(by_x.get(x, ()), value) for x in names]
     plot.bars(panel, names, series)
@@ -327,7 +378,7 @@ def _bars(
 
 
 def _tall(panel: Any, value: _Value, ask: Ask) -> None:
-    panel.set_ylabel(value.label)
+    panel.set_ylabel(textwrap.fill(value.label, 36))
     if ask.log_y:
         panel.set_yscale("log")
         plot.log_axis(panel.yaxis)
@@ -351,14 +402,14 @@ def _heat(
 
 
 def _each(cases: Iterable[_Case], value: _Value) -> Array:
-    parts = [value.each(run) for case in cases for run in case.runs]
+    parts = [value.each(run, case.part) for case in cases for run in case.runs]
     return _known(np.concatenate(parts)) if parts else np.empty(0)
 
 
 def _groups(
     data: Data, cases: Sequence[_Case], axes: Mapping[str, str | None], ask: Ask
 ) -> list[tuple[str, list[_Case]]]:
-    groups = _split(data, cases, axes["by"] or axes["x"])
+    groups = _split(data, cases, axes["by"] or axes["x"], named=True)
     if len(groups) > MOST_LINES * 2:
         raise InputError(f"plot: --by must have at most {MOST_LINES * 2} values, got {len(groups)}")
     return groups

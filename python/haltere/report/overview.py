@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..analysis import metrics
+from ..analysis import metrics, workloads
 from ..analysis.measures import Run, by_point
 from ..analysis.stats import Mean
 from ..analysis.summary import record, summary
@@ -55,6 +55,11 @@ def _completions(point: Record) -> Iterable[tuple[list[str], Record]]:
             yield [group, size, str(of["flows"]), str(of["unfinished"])], of
 
 
+def _entries(key: str) -> Parts:
+    """Of tables with one row a traffic entry."""
+    return lambda point: (([group], of) for group, of in point.get(key, {}).items())
+
+
 def _whole(key: str) -> Parts:
     """Of tables with one row a point."""
     return lambda point: [([], point.get(key, {}))]
@@ -87,6 +92,8 @@ def _tables(results: Results) -> list[Table]:
             _completions,
         ),
     ]
+    for name, (title, _) in workloads.TABLES.items():
+        made.append(table(name, title, ["traffic"], 1, _entries(name)))
     for key, name, title in (("ping_ms", "ping", "Ping round-trip time (ms)"), ("run", "run", "Whole runs")):
         if any(key in one for one in points):
             made.append(table(name, title, [], 0, _whole(key), always_named=True))

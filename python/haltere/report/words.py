@@ -20,6 +20,7 @@ from ..analysis.metrics import METRICS, Metric
 from ..analysis.stats import Mean
 from ..runs.records import Point, short_keys
 from ..runs.results import Results
+from . import workloads
 from .picture import spelled
 
 __all__ = ["cautions", "number", "sentences", "short"]
@@ -74,6 +75,9 @@ def sentences(results: Results, points: Pairs) -> list[str]:
     out += _delay(results, points)
     out += _fairness(results, points)
     out += _shares(results, points)
+    for point, runs in points[:MOST_TOLD]:
+        where = f"With {short(point, results.points)}, " if len(results.points) > 1 else ""
+        out += [where + one for one in workloads.sentence(runs)]
     return out
 
 
@@ -90,12 +94,15 @@ def _what_was_run(results: Results, points: Pairs) -> str:
         swept = (
             f", for {len(results.points)} combinations of {_listed(each)}" if len(axes) > 1 else f", for each {each[0]}"
         )
-        who += " in the first" if len(results.points) > 1 and _changing(points) else ""
-    many = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
+        who += " in the first case" if len(results.points) > 1 and _changing(points) else ""
+    fewest, most = min(len(runs) for _, runs in points), max(len(runs) for _, runs in points)
+    many = f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
     warmup = measures.warmup_s(scenario) > 0
-    left = f" of which the first {spelled(scenario['warmup'])} are left out" if warmup else ""
+    parts = [f"the first {spelled(scenario['warmup'])}"] if warmup else []
+    parts += [f"the last {spelled(scenario['cooldown'])}"] if measures.cooldown_s(scenario) > 0 else []
+    left = f" of which {_listed(parts)} are left out" if parts else ""
     return (
-        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if left else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
+        f"{who} ran for {spelled(scenario['duration'])},{left + ',' if parts else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
         + ("Figures are means over the seeds with 95 % Student-t intervals." if len(results.seeds) > 1 else "")
     ).rstrip()
 
@@ -125,7 +132,8 @@ def _changing(points: Pairs) -> bool:
     """The flows of one point are others than those of another."""
 
     def names(run: Run) -> str:
-        text = " ".join(map(str, run.flows["flow"].to_pylist()))
+        columns = (run.flows[name].to_pylist() for name in ("flow", "congestion"))
+        text = " ".join(map(str, [*zip(*columns, strict=True), *sorted(run.arrivals().items())]))
         return hashlib.sha256(text.encode()).hexdigest()
 
     return len({runs[0].fact("names of flows", partial(names, runs[0])) for _, runs in points}) > 1

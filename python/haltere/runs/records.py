@@ -55,7 +55,7 @@ def short_keys(keys: Iterable[str]) -> dict[str, str]:
 def _short(value: Any) -> str:
     if isinstance(value, Mapping) and "kind" in value:
         return str(value["kind"])
-    return str(value) if not isinstance(value, Mapping | list) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def swept(value: Any) -> str:

@@ -22,6 +22,7 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
         seed,
         end: at(experiment.duration),
         warmup: at(experiment.warmup),
+        cooldown: experiment.cooldown,
         framing,
         nodes: network.nodes,
         links: network.links,

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 /// The run's times beside each other.
 pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
-    let Experiment { duration, warmup, .. } = experiment;
+    let Experiment { duration, warmup, cooldown, .. } = experiment;
     let fault = |name: &str, rule: String, got: String| Fault::new("", name, rule, got);
     // A century in nanoseconds fits in 64 bits with room for every sum.
     if duration.is_zero() || *duration > Dur::from_secs(86_400 * 36_525) {
@@ -21,6 +21,10 @@ pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
     if warmup >= duration {
         let fault = fault("warmup", format!("shorter than the duration of {duration}"), warmup.to_string());
         return Err(fault.hint("the statistics begin after it").out_of_range());
+    }
+    if *cooldown >= *duration - *warmup {
+        let rule = format!("shorter than the {} from the warm-up to the end", *duration - *warmup);
+        return Err(fault("cooldown", rule, cooldown.to_string()).out_of_range());
     }
     if experiment.framing > Bytes::new(1000) {
         return Err(fault("framing", "at most 1kB".into(), experiment.framing.to_string()).out_of_range());

@@ -26,6 +26,10 @@ pub struct Experiment {
     /// The first part of a run, which statistics leave out.
     #[serde(default)]
     pub warmup: Dur,
+    /// The last part of a run, which statistics leave out, as they do the warm-up: flows that began before have time to end. Statistics of
+    /// flows, pages and calls count those that began in between. The simulator alone has it.
+    #[serde(default)]
+    pub cooldown: Dur,
     /// How many times the experiment is repeated, each time with another random seed.
     #[serde(default = "ten")]
     #[schemars(range(min = 1, max = crate::limits::SEEDS))]

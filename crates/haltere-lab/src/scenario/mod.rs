@@ -2,14 +2,16 @@
 
 pub(crate) mod experiment;
 pub(crate) mod overrides;
+mod path;
 mod points;
 mod precision;
 mod renamed;
+mod spacing;
 mod sweep;
 mod text;
 
 use crate::error::FaultKind;
-pub use crate::error::ScenarioError;
+pub use crate::error::{ErrorKind, ScenarioError};
 pub use experiment::{Every, Experiment, MeasureSpec};
 use haltere_plan::Fault;
 pub use overrides::Overrides;

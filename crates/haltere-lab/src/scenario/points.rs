@@ -1,9 +1,11 @@
 //! Sweeps: a grid of points, each a scenario of its own.
 
+use super::path::{self, Step};
 use super::sweep::{Grid, Settings};
 use super::{Scenario, build, renamed};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::POINTS;
+use crate::names::listed;
 use crate::schema;
 use serde_json::{Map, Value};
 
@@ -25,6 +27,7 @@ impl Scenario {
         let Some(total) = grid.size(POINTS) else {
             return refused(format!("a grid of at most {POINTS} points"), "more");
         };
+        self.check_axes(&grid)?;
         let kept: Vec<Settings> = (0..total).filter_map(|i| grid.settings(i)).collect();
         if kept.is_empty() {
             return refused("a grid of which `skip` leaves at least one point".into(), "none");
@@ -32,14 +35,32 @@ impl Scenario {
         kept.into_iter().map(|settings| self.point(settings)).collect()
     }
 
+    /// Refuses two axes of one key, however they are written.
+    fn check_axes(&self, grid: &Grid) -> Result<(), ScenarioError> {
+        let mut seen: Vec<(&str, Vec<Step>)> = Vec::new();
+        for axis in grid.keys() {
+            for steps in self.keys(&self.written, axis, "sweep")? {
+                if let Some((other, _)) = seen.iter().find(|(_, known)| *known == steps) {
+                    let fault =
+                        Fault::new("sweep", format!("`{axis}`"), "in one axis only", format!("the key of `{other}`"));
+                    return Err(self.source.place(fault.out_of_range()));
+                }
+                seen.push((axis, steps));
+            }
+        }
+        Ok(())
+    }
+
     fn point(&self, settings: Settings) -> Result<Point, ScenarioError> {
         let mut value = self.written.clone();
         if let Value::Object(keys) = &mut value {
             keys.remove("sweep");
         }
-        for (path, setting) in &settings {
-            let setting = swept(get(&value, path), setting.clone());
-            set(&mut value, path, setting).map_err(|e| self.source.place(e))?;
+        for (key, setting) in &settings {
+            for steps in self.keys(&value, key, "sweep")? {
+                let setting = swept(path::at(&value, &steps), setting.clone());
+                path::set(&mut value, &steps, setting, key).map_err(|e| self.source.place(e))?;
+            }
         }
         let in_point = |mut error: ScenarioError| {
             if !settings.is_empty() {
@@ -67,35 +88,42 @@ impl Scenario {
     pub fn with_all(&self, changes: Vec<(String, Value)>) -> Result<Scenario, ScenarioError> {
         let mut value = self.written.clone();
         let mut named = Vec::new();
-        for (path, setting) in changes {
-            let current = renamed::current(&path).unwrap_or(path);
-            set(&mut value, &current, setting).map_err(|e| self.source.place(e))?;
-            named.push(current);
+        for (key, setting) in changes {
+            let key = renamed::current(&key).unwrap_or(key);
+            for steps in self.keys(&value, &key, "")? {
+                path::set(&mut value, &steps, setting.clone(), &key).map_err(|e| self.source.place(e))?;
+                named.push((key.clone(), steps));
+            }
         }
         let scenario = Scenario::read(value, self.source.clone())?;
         let grid = Grid::read(&scenario.sweep).map_err(|e| self.source.place(e))?;
-        for path in named {
-            if let Some(axis) = grid.keys().find(|axis| is_at_or_below(&path, axis)) {
-                let fault = Fault::new(
-                    "",
-                    "key",
-                    "one that `[sweep]` does not set",
-                    format!("`{path}`, but the sweep sets `{axis}`"),
-                );
-                return Err(self
-                    .source
-                    .place(fault.hint("to run without the sweep, set `sweep={}` too").out_of_range()));
+        for axis in grid.keys() {
+            let swept = scenario.keys(&scenario.written, axis, "sweep")?;
+            if let Some((key, _)) = named.iter().find(|(_, steps)| swept.iter().any(|axis| steps.starts_with(axis))) {
+                let got = format!("`{key}`, but the sweep sets `{axis}`");
+                let fault = Fault::new("", "key", "one that `[sweep]` does not set", got);
+                let hint = "to run without the sweep, set `sweep={}` too";
+                return Err(self.source.place(fault.hint(hint).out_of_range()));
             }
         }
         Ok(scenario)
     }
-}
 
-/// Whether `path` is the key `axis` or one below it, however their list indices are written.
-fn is_at_or_below(path: &str, axis: &str) -> bool {
-    match (steps(path), steps(axis)) {
-        (Some(path), Some(axis)) => path.starts_with(&axis),
-        _ => false,
+    /// The keys of `value` that the path `key` means. It is in the table `table`, if in any.
+    fn keys(&self, value: &Value, key: &str, table: &str) -> Result<Vec<Vec<Step>>, ScenarioError> {
+        let in_table = |mut error: ScenarioError| {
+            error.fault_mut().path = table.into();
+            self.source.place(error)
+        };
+        let first = |steps: &Vec<Step>| matches!(steps.first(), Some(Step::Key(name)) if !schema::is_top(name));
+        let found = path::resolve(value, key).map_err(in_table)?;
+        let meant = if found.iter().any(first) { path::endings(&self.filled(), key) } else { Vec::new() };
+        if meant.is_empty() {
+            return Ok(found);
+        }
+        let fault =
+            Fault::new("", format!("`{key}`"), "the whole path of a key", format!("the end of {}", listed(&meant)));
+        Err(in_table(fault.hint(format!("did you mean `{}`?", meant[0])).unknown_key()))
     }
 }
 
@@ -108,67 +136,4 @@ fn swept(current: Option<&Value>, setting: Value) -> Value {
         table.iter().filter(|(key, _)| both.contains(&key.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect();
     out.insert("kind".into(), setting);
     Value::Object(out)
-}
-
-/// Sets the key at `path`, and makes the tables of the path that are missing.
-fn set(root: &mut Value, path: &str, setting: Value) -> Result<(), ScenarioError> {
-    let fault = |rule: &str, got: String| Fault::new("sweep", format!("`{path}`"), rule, got);
-    let shape = "the dotted path of a key such as `traffic[0].count`";
-    let steps = steps(path).ok_or_else(|| fault(shape, format!("`{path}`")).out_of_range())?;
-    let mut here = root;
-    for step in steps {
-        // A name alone stands for a table of that kind, here as in the file.
-        if let (Step::Key(_), Value::String(name)) = (&step, &*here) {
-            *here = serde_json::json!({ "kind": name });
-        }
-        here = match (step, here) {
-            (Step::Key(key), Value::Object(table)) => table.entry(key).or_insert_with(|| Value::Object(Map::new())),
-            (Step::Index(i), Value::Array(items)) => {
-                let length = items.len();
-                let error = fault("the path of an entry that is there", format!("[{i}] in a list of {length}"));
-                items.get_mut(i).ok_or_else(|| error.out_of_range())?
-            }
-            (Step::Key(key), _) => {
-                return Err(fault("the path of a key in a table", format!("`{key}` below a value")).out_of_range());
-            }
-            (Step::Index(i), _) => {
-                return Err(fault("the path of an entry in a list", format!("[{i}] of no list")).out_of_range());
-            }
-        };
-    }
-    *here = setting;
-    Ok(())
-}
-
-/// The value at `path`, if there is one.
-fn get<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
-    steps(path)?.into_iter().try_fold(root, |here, step| match step {
-        Step::Key(key) => here.get(key),
-        Step::Index(i) => here.get(i),
-    })
-}
-
-#[derive(PartialEq)]
-enum Step {
-    Key(String),
-    Index(usize),
-}
-
-/// `traffic[0].count` or `traffic.0.count`, taken apart. `None` if it is no such path.
-fn steps(path: &str) -> Option<Vec<Step>> {
-    let mut steps = Vec::new();
-    for part in path.split('.') {
-        let (key, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
-        match (key.is_empty(), key.parse()) {
-            (true, _) => return None,
-            (_, Ok(index)) => steps.push(Step::Index(index)),
-            (_, Err(_)) => steps.push(Step::Key(key.into())),
-        }
-        while !rest.is_empty() {
-            let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(Step::Index(index.parse().ok()?));
-            rest = after;
-        }
-    }
-    Some(steps)
 }

@@ -1,13 +1,16 @@
 //! The table `sweep`: axes of a grid, axes that change together, axes of some combinations only, and combinations that are left out.
 
-use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use super::spacing::{self, Range, Spacing};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::names::{did_you_mean, listed};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// What is varied. Every key but `zip` and `skip` is an axis: the dotted path of a key, and the values that it takes. The points are all
-/// combinations. The last axis changes fastest.
+/// combinations. The last axis changes fastest. An entry of a list goes by its number or its name, and `*` stands for every entry that has the key:
+/// `traffic.0.count`, `traffic.video.start`, `traffic.*.congestion`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct Sweep {
@@ -27,22 +30,41 @@ pub(super) struct Sweep {
 #[schemars(transparent)]
 struct Values(#[schemars(length(min = 1))] Vec<Value>);
 
-/// The values of an axis. With `when` they are for some combinations only.
+/// The values of an axis: a list, or a table that says more.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Axis {
-    Always(Values),
-    Sometimes(Sometimes),
+    Listed(Values),
+    Table(AxisTable),
 }
 
-/// An axis of some combinations only. In the others its key stays as the file says.
+/// An axis as a table: values one by one or between two ends, and for which combinations they are. Give `values`, `linspace` or `logspace`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Sometimes {
+struct AxisTable {
     /// The values.
-    values: Values,
-    /// Which combinations: keys of other axes, or the end of a key's path, each with a value or a list of values.
-    when: Map<String, Value>,
+    values: Option<Values>,
+    /// Values in equal steps, such as `{ from = "10ms", to = "100ms", count = 10 }`. They have at most six digits.
+    linspace: Option<Range>,
+    /// Values in equal ratios, such as `{ from = "1Mbit", to = "1Gbit", count = 7 }`. They have at most three digits.
+    logspace: Option<Range>,
+    /// Which combinations: keys of other axes, or the end of a key's path, each with a value or a list of values. In the others the key
+    /// of this axis stays as the file says.
+    when: Option<Map<String, Value>>,
+}
+
+impl AxisTable {
+    fn values(self, place: &str) -> Result<Values, ScenarioError> {
+        match (self.values, self.linspace, self.logspace) {
+            (Some(values), None, None) => Ok(values),
+            (None, Some(range), None) => spacing::values(&range, Spacing::Linear, place).map(Values),
+            (None, None, Some(range)) => spacing::values(&range, Spacing::Logarithmic, place).map(Values),
+            (None, None, None) => {
+                Err(Fault::new(place, "values", "given, or `linspace` or `logspace`", "nothing").missing())
+            }
+            _ => Err(Fault::new(place, "axis", "one of `values`, `linspace` and `logspace`", "several").out_of_range()),
+        }
+    }
 }
 
 /// Combinations that are left out.
@@ -105,11 +127,15 @@ impl Grid {
         let mut grid = Grid::default();
         let mut conditions = Vec::new();
         for (key, axis) in sweep.axes {
+            let place = format!("sweep.{key}");
             let (values, when) = match typed(&axis)? {
-                Axis::Always(values) => (values, None),
-                Axis::Sometimes(axis) => (axis.values, Some(axis.when)),
+                Axis::Listed(values) => (values, None),
+                Axis::Table(mut axis) => {
+                    let when = axis.when.take();
+                    (axis.values(&place)?, when)
+                }
             };
-            conditions.push((format!("sweep.{key}"), when));
+            conditions.push((place, when));
             grid.tracks.push(Track {
                 keys: vec![key],
                 steps: values.0.into_iter().map(|v| vec![v]).collect(),
@@ -279,7 +305,7 @@ fn means(wish: &Value, value: &Value) -> bool {
 }
 
 /// A value without the quotes of a text.
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

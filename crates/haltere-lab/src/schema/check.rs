@@ -4,7 +4,9 @@
 //! `kind`, a bare zero becomes text, a table without `kind` takes the default's. After the check the typed
 //! structures read the value without failing.
 
-use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use super::kinds;
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::names::{did_you_mean, listed, rule};
 use haltere_queue::threshold::Level;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
 use serde_json::{Map, Value};
@@ -45,6 +47,11 @@ impl<'a> Node<'a> {
     }
     fn properties(&self) -> Option<&'a Map<String, Value>> {
         self.get("properties")?.as_object()
+    }
+    /// What `haltere explain` is asked for this table: its kind, or the name of its definition.
+    fn explained(&self) -> Option<&'a str> {
+        let definition = || self.text("$ref")?.rsplit('/').next().map(|name| name.trim_end_matches("Overrides"));
+        self.kind().or_else(definition)
     }
     fn kind(&self) -> Option<&'a str> {
         self.properties()?.get("kind")?.get("const")?.as_str()
@@ -147,7 +154,14 @@ impl<'a> Checker<'a> {
     ) -> Result<(), ScenarioError> {
         let kinds: Vec<&str> = options.iter().filter_map(Node::kind).collect();
         let keys: Vec<&str> = options.iter().filter_map(Node::only_key).collect();
-        if !kinds.is_empty() && (value.is_string() || value.is_object()) {
+        let other = options.iter().find(|o| o.kind().is_none() && constants(o).is_empty() && takes(o, value));
+        let is_kind = match (&*value, other) {
+            (Value::String(_) | Value::Object(_), None) => true,
+            (Value::String(name), Some(_)) => kinds.contains(&name.as_str()),
+            (Value::Object(table), Some(_)) => table.contains_key("kind"),
+            _ => false,
+        };
+        if !kinds.is_empty() && is_kind {
             return self.by_kind(value, options, &kinds, whole, place);
         }
         if !keys.is_empty() && value.is_object() {
@@ -158,6 +172,10 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         match options.iter().rev().find(|o| constants(o).is_empty() && takes(o, value)) {
+            Some(option) if !names.is_empty() && reads_no_quantity(option, value) => {
+                let hint = value.as_str().map(|text| did_you_mean(text, &names)).unwrap_or_default();
+                Err(place.fault(self.rule(options), shown(value)).hint(hint).wrong_unit())
+            }
             Some(option) => self.visit(value, option, place),
             None if names.len() == options.len() || (value.is_string() && !names.is_empty()) => {
                 one_of(value, &names, place)
@@ -184,7 +202,7 @@ impl<'a> Checker<'a> {
         let Value::Object(table) = value else { return Ok(()) };
         if !table.contains_key("kind") {
             let Some(kind) = whole.get("default").and_then(|d| d.get("kind")) else {
-                return Err(place.below("kind").fault(format!("one of {}", listed(kinds)), "nothing").missing());
+                return Err(place.below("kind").fault(rule_of_names(kinds), "nothing").missing());
             };
             table.insert("kind".into(), kind.clone());
         }
@@ -207,7 +225,7 @@ impl<'a> Checker<'a> {
     ) -> Result<(), ScenarioError> {
         let Value::Object(table) = &*value else { return Ok(()) };
         if let Some(unknown) = table.keys().find(|k| !keys.contains(&k.as_str())) {
-            return Err(unknown_key(unknown, keys, place));
+            return Err(unknown_key(unknown, keys, None, place));
         }
         let given: Vec<&String> = table.keys().collect();
         let [key] = given.as_slice() else {
@@ -232,7 +250,8 @@ impl<'a> Checker<'a> {
             match (node.properties().and_then(|p| p.get(name)), others) {
                 (Some(schema), _) => self.visit(value, &self.node(schema), &below)?,
                 (None, Some(Value::Bool(false))) => {
-                    return Err(unknown_key(name, &properties.keys().collect::<Vec<_>>(), place));
+                    let known: Vec<&String> = properties.keys().collect();
+                    return Err(unknown_key(name, &known, node.explained(), place));
                 }
                 (None, Some(schema @ Value::Object(_))) => self.visit(value, &self.node(schema), &below)?,
                 (None, _) => {}
@@ -284,7 +303,7 @@ impl<'a> Checker<'a> {
             }
         });
         if !unique.is_empty() {
-            words.push(if unique.len() == 1 { listed(&unique) } else { format!("one of {}", listed(&unique)) });
+            words.push(rule_of_names(&unique));
         }
         for option in options.iter().filter(|o| constants(o).is_empty()) {
             let word = match (option.text("format").and_then(rule_of), self.options(option), option.text("type")) {
@@ -334,15 +353,41 @@ fn takes(option: &Node<'_>, value: &Value) -> bool {
     }
 }
 
-fn unknown_key<S: AsRef<str>>(key: &str, known: &[S], place: &Place) -> ScenarioError {
-    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
-    let path = place.key();
-    let fault = Fault::new(path, "key", format!("one of {}", listed(&known)), format!("`{key}`"));
-    fault.hint(did_you_mean(key, &known)).unknown_key()
+/// True if this alternative is a quantity that the text, which begins with no digit, cannot be: a name is meant.
+fn reads_no_quantity(option: &Node<'_>, value: &Value) -> bool {
+    let quantity = option.text("format").and_then(rule_of).is_some();
+    quantity
+        && value.as_str().is_some_and(|text| !text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.'))
+}
+
+/// `key` is none of the keys `known`, which `haltere explain TABLE` prints, too.
+fn unknown_key<S: AsRef<str>>(key: &str, known: &[S], table: Option<&str>, place: &Place) -> ScenarioError {
+    let where_all = table.map(|table| format!("haltere explain {}", snake_case(table)));
+    let rule = rule(known, "keys", where_all.as_deref());
+    Fault::new(place.key(), "key", rule, format!("`{key}`")).hint(did_you_mean(key, known)).unknown_key()
+}
+
+/// The name of a definition as the reference writes it: `GraphLink` becomes `graph_link`.
+fn snake_case(definition: &str) -> String {
+    let mut out = String::new();
+    for letter in definition.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(letter.to_lowercase());
+    }
+    out
+}
+
+/// What a name of these must be. If they are those of a registry, `haltere list` prints them, too.
+fn rule_of_names(names: &[&str]) -> String {
+    let registry = kinds::ALL.iter().find(|kind| kind.names == names);
+    let where_all = registry.map(|kind| format!("haltere list {}", kind.name));
+    rule(names, "names", where_all.as_deref())
 }
 
 fn one_of(value: &Value, names: &[&str], place: &Place) -> Result<(), ScenarioError> {
-    let rule = || if names.len() == 1 { listed(names) } else { format!("one of {}", listed(names)) };
+    let rule = || rule_of_names(names);
     match value {
         Value::String(text) if names.contains(&text.as_str()) => Ok(()),
         Value::String(text) => Err(place.fault(rule(), shown(value)).hint(did_you_mean(text, names)).unknown_name()),

@@ -2,7 +2,8 @@
 
 use super::kinds::{ALL, Kind};
 use super::schema;
-use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::names::{did_you_mean, rule};
 use serde_json::{Value, json};
 
 /// The kinds of names that [`names`] lists.
@@ -24,6 +25,13 @@ pub(crate) fn shared_keys(one: &str, other: &str) -> Option<Vec<&'static str>> {
     Some(ones.keys().filter(|key| others.contains_key(*key)).map(String::as_str).collect())
 }
 
+/// Whether a table of that name, such as a queue discipline or a kind of traffic, has that key. True of a name that is none.
+pub(crate) fn has_key(name: &str, key: &str) -> bool {
+    let root = schema();
+    let mut tables = ALL.iter().filter_map(|kind| find(root, &root["$defs"][kind.union], name)).peekable();
+    tables.peek().is_none() || tables.any(|table| table["properties"].get(key).is_some())
+}
+
 /// The part of the schema under a name, such as that of a queue discipline. Of several kinds that have the name, the first counts.
 ///
 /// `{ "name", "kind", "summary", "parameters": [{ "name", "meaning", "format", "default", "required" }] }`
@@ -32,7 +40,7 @@ pub fn describe(name: &str) -> Result<Value, ScenarioError> {
         return Ok(told(kind, name));
     }
     let all: Vec<&str> = ALL.iter().flat_map(|kind| kind.names).copied().collect();
-    let fault = Fault::new("", "name", format!("one of {}", listed(&all)), format!("`{name}`"));
+    let fault = Fault::new("", "name", rule(&all, "names", Some("haltere list")), format!("`{name}`"));
     Err(fault.hint(did_you_mean(name, &all)).unknown_name())
 }
 
@@ -45,7 +53,7 @@ fn told(kind: &Kind, name: &str) -> Value {
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(key, _)| key.as_str() != "kind")
+        .filter(|(key, schema)| key.as_str() != "kind" && schema["x-left-out"] != true)
         .map(|(key, schema)| parameter(root, key, schema, required.contains(&key.as_str())))
         .collect();
     let summary = table["description"].as_str().unwrap_or_default();

@@ -27,8 +27,6 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("traffic/ping", "[[traffic]]\nkind = \"ping\"\ninterval = \"100ms\"\n"),
     ("traffic/ftp", "[[traffic]]\nkind = \"ftp\"\nfiles = [\"10kB\", \"1MB\"]\ntasks = 4\n"),
     ("traffic/multipath", include_str!("examples/multipath.toml")),
-    ("traffic/poisson", "[[traffic]]\nkind = \"poisson\"\nsizes = \"web_search\"\nper_second = 5\n"),
-    ("traffic/incast", "[[traffic]]\nkind = \"incast\"\nsenders = 4\nbytes = \"64kB\"\ninterval = \"500ms\"\n"),
     ("traffic/permutation", include_str!("examples/permutation.toml")),
     (
         "Link",
@@ -69,9 +67,10 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Values", "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4, 8]\n"),
     ("Axis", "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4, 8]\n"),
     (
-        "Sometimes",
+        "AxisTable",
         "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4]\n\"traffic[0].congestion\" = { values = [\"cubic\", \"bbr\"], when = { pairs = 4 } }\n",
     ),
+    ("Range", "[sweep]\n\"topology.dumbbell.pairs\" = { logspace = { from = 2, to = 32, count = 5 } }\n"),
     (
         "Skip",
         "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4]\n\"traffic[0].congestion\" = [\"cubic\", \"bbr\"]\nskip = [{ when = { pairs = 4, congestion = \"bbr\" } }]\n",

@@ -76,8 +76,13 @@ pub(super) const ALL: &[Kind] = &[
     Kind { name: "traffic", one: "kind of traffic", union: "Traffic", names: Traffic::NAMES, example: "" },
 ];
 
-/// Writes into the schema which union is which kind (`x-kind`).
+/// Writes into the schema which union is which kind (`x-kind`), and which keys a traffic kind must leave out (`x-left-out`).
 pub(super) fn mark(schema: &mut Value) {
+    variants(&mut schema["$defs"]["Traffic"], &mut |name, table| {
+        for key in Traffic::about(name).map_or(&[][..], |about| about.without) {
+            table["properties"][key]["x-left-out"] = json!(true);
+        }
+    });
     for kind in ALL {
         schema["$defs"][kind.union]["x-kind"] = json!({ "name": kind.name, "one": kind.one });
     }

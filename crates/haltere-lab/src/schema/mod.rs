@@ -5,8 +5,8 @@ mod describe;
 mod examples;
 mod kinds;
 
-pub(crate) use describe::shared_keys;
 pub use describe::{describe, kinds, names};
+pub(crate) use describe::{has_key, shared_keys};
 
 use crate::scenario::experiment::Experiment;
 use serde_json::{Value, json};
@@ -75,6 +75,11 @@ fn drop_null(keys: &mut serde_json::Map<String, Value>) {
             }
         }
     }
+}
+
+/// Whether an experiment has that key at its top.
+pub(crate) fn is_top(key: &str) -> bool {
+    schema()["properties"].get(key).is_some()
 }
 
 /// The names of a union of tables distinguished by `kind`, or `None` if it is no such union.

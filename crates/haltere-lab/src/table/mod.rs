@@ -11,11 +11,14 @@
 //! | `coefficients` | pair of paths and verdict of a correlator | at_ns, flow, correlator, path_a, path_b, coefficient, shares |
 //! | `delays` | write of a multipath application with a rate | at_ns, flow, delay_ns |
 //! | `tasks` | FTP task | flow, group, file_bytes, start_ns, data_ns, end_ns, failures |
-//! | `completions` | flow of `poisson` or `incast` | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, retransmissions |
-//!
+//! | `completions` | flow of `poisson` or `incast`, response of `web` or `rpc` | flow, from, to, bytes, start_ns, fct_ns, ideal_ns, slowdown, retransmissions |
+//! | `pages` | page of `web` | flow, group, start_ns, load_ns, objects, bytes |
+//! | `segments` | segment of `video` | flow, group, bitrate, bytes, start_ns, fetch_ns, buffer_ns, stall_ns |
+//! | `voices` | flow of `voip` | flow, group, packets, lost, late, delay_ns, jitter_ns, mouth_to_ear_ns, rating, mos |
 //! | `depths` | watched queue and depth at dequeue | link, depth, packets that left so many behind after the warm-up |
 //!
-//! `depths` is there only with `[measure] depths = true`. `completions` is there only if flows arrive during the run. The tables of multipath connections are there only if there is one.
+//! `depths` is there only with `[measure] depths = true`. `completions` is there only if flows arrive during the run
+//! or requests are answered, and `pages`, `segments` and `voices` only with `web`, `video` and `voip`. The tables of multipath connections are there only if there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
@@ -25,8 +28,10 @@ mod columns;
 mod multipath;
 mod runs;
 mod series;
+mod workloads;
 
 pub use arrow_array::RecordBatch;
+use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 
 use arrow_array::Array;
@@ -42,8 +47,17 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
         ("pings", series::pings(plan, record)),
         ("tasks", runs::tasks(plan, record)),
     ];
-    if plan.flows.iter().any(|f| f.app.arrivals().is_some()) {
+    if plan.flows.iter().any(|f| f.app.has_completions()) {
         tables.push(("completions", runs::completions(plan, record)));
+    }
+    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Web(_))) {
+        tables.push(("pages", workloads::pages(plan, record)));
+    }
+    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Video(_))) {
+        tables.push(("segments", workloads::segments(plan, record)));
+    }
+    if plan.flows.iter().any(|f| matches!(f.app, AppPlan::Voip(_))) {
+        tables.push(("voices", workloads::voices(plan, record)));
     }
     if plan.links.iter().any(|link| link.count_depths) {
         tables.push(("depths", runs::depths(plan, record)));

@@ -46,6 +46,7 @@ fn direction(link: Link, path: &str, place: String) -> Result<Direction, Scenari
         }
     };
     check_impairments(&link, path)?;
+    link.loss.check(path)?;
     let varying = varying::of(&link, path)?;
     Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
 }

@@ -248,10 +248,15 @@ fn direction(link: &LinkPlan) -> DrawnDirection {
             .filter(|_| link.mpu > Bytes::ZERO)
             .map(|rate| rate.as_bps_f64() / 8.0 / link.mpu.as_f64()),
         trace: varying.is_some_and(|varying| matches!(varying.capacity, Capacity::Trace(_))),
-        schedule: varying.is_some_and(|v| matches!(v.capacity, Capacity::Schedule(_)) || v.delay.is_some()),
+        schedule: varying
+            .is_some_and(|v| matches!(v.capacity, Capacity::Schedule(_)) || v.delay.is_some() || v.loss.is_some()),
         delay: [link.delay; 2],
         jitter: link.jitter,
-        loss: link.loss.as_f64(),
+        loss: link
+            .impairments
+            .as_ref()
+            .and_then(|all| all.gilbert_elliott)
+            .map_or(link.loss.as_f64(), |bursts| bursts.loss()),
         queue: link.queue.clone(),
         ring: link.ring,
         watched: link.watched,

@@ -1,6 +1,6 @@
 //! A link, as written in an experiment file.
 
-use super::TraceSpec;
+use super::{Loss, TraceSpec};
 use crate::scenario::overrides::Overrides;
 use haltere_plan::plan::Impairments;
 use haltere_queue::QueueParams;
@@ -19,8 +19,8 @@ pub struct Link {
     /// with it. It models a wireless link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
-    /// Steps of rate and delay: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms" }]`. `rate` and
-    /// `delay` hold until a step changes them.
+    /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms" }]`. `rate`,
+    /// `delay` and `loss` hold until a step changes them.
     #[schemars(length(max = 100_000))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Step>,
@@ -33,8 +33,8 @@ pub struct Link {
     /// any, flows of equal rates stay in phase, and the phase decides which flow finds room in a full drop-tail queue (Floyd and Jacobson
     /// 1992). Jitter of about the time of a full packet at the bottleneck avoids that.
     pub jitter: Dur,
-    /// Probability that a packet is lost on the line.
-    pub loss: Prob,
+    /// Loss on the line: the probability that a packet is lost, or `{ kind = "gilbert_elliott", p = "1%", r = "25%" }` for loss in bursts.
+    pub loss: Loss,
     /// Numbers of packets that are lost on the line, in ascending order: the first one that the line takes is 1. For tests of a
     /// protocol.
     #[schemars(length(max = 100_000))]
@@ -78,7 +78,7 @@ impl Default for Link {
             schedule_repeat: None,
             delay: Dur::ZERO,
             jitter: Dur::ZERO,
-            loss: Prob::ZERO,
+            loss: Prob::ZERO.into(),
             lose: Vec::new(),
             reorder: Prob::ZERO,
             reorder_by: Dur::ZERO,
@@ -94,11 +94,12 @@ impl Default for Link {
 }
 
 impl Link {
-    /// What the line does to some packets besides random loss.
+    /// What the line does to some packets besides independent loss.
     pub(crate) fn impairments(&self) -> Option<Box<Impairments>> {
-        let any = !self.lose.is_empty() || self.reorder > Prob::ZERO || self.duplicate > Prob::ZERO;
         let Link { reorder, reorder_by, duplicate, .. } = *self;
-        any.then(|| Box::new(Impairments { reorder, reorder_by, duplicate, lose: self.lose.clone() }))
+        let (lose, gilbert_elliott) = (self.lose.clone(), self.loss.bursts());
+        let all = Impairments { reorder, reorder_by, duplicate, lose, gilbert_elliott, failures: Vec::new() };
+        (all != Impairments { reorder_by, ..Impairments::default() }).then(|| Box::new(all))
     }
 }
 
@@ -110,7 +111,7 @@ fn is_no_time(span: &Dur) -> bool {
     span.is_zero()
 }
 
-/// A change of a link's rate or delay.
+/// A change of a link's rate, delay or loss.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// When it begins, from the start of the run or of the repetition.
@@ -121,6 +122,9 @@ pub struct Step {
     /// The propagation time of packets that leave from then on. No packet overtakes another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Dur>,
+    /// The probability of loss of packets that leave from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Prob>,
 }
 
 /// The queue of a link that names none.

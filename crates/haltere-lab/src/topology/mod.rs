@@ -7,6 +7,7 @@
 mod direction;
 mod drawing;
 mod link;
+mod loss;
 mod network;
 mod trace;
 mod varying;
@@ -15,6 +16,7 @@ pub use drawing::Drawing;
 
 pub(crate) use direction::{Direction, both, slowest, watched};
 pub(crate) use link::{Handover, Link, Step, default_queue};
+pub(crate) use loss::Loss;
 pub(crate) use network::{Hint, Network};
 pub(crate) use trace::{TraceSpec, exercise_trace, read_files};
 

@@ -53,7 +53,7 @@ const LINKS: [(&str, &str, &str); 15] = [
 const NODES: [&str; 14] = ["s1", "s2", "d1", "d2", "r1", "r2", "r3", "r4", "r5", "r6", "x1", "x2", "y1", "y2"];
 
 fn row(mbps: u64, ms: u64, loss: f64) -> Link {
-    Link { rate: Some(Rate::from_mbps(mbps)), delay: Dur::from_ms(ms), loss: Prob::of(loss), ..Link::default() }
+    Link { rate: Some(Rate::from_mbps(mbps)), delay: Dur::from_ms(ms), loss: Prob::of(loss).into(), ..Link::default() }
 }
 
 /// A row of table 1 with what is written in its place. A trace or a schedule that is written puts the row's rate aside.

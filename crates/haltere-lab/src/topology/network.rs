@@ -1,7 +1,8 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
 use super::{Context, Direction, Handover, Link};
-use crate::error::{Fault, FaultKind, ScenarioError, did_you_mean, listed};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::names::{did_you_mean, rule};
 use crate::scenario::experiment::Experiment;
 use crate::traffic::FlowDraft;
 use haltere_plan::plan::LinkPlan;
@@ -74,7 +75,7 @@ impl Network {
     /// Index of the node of that name, which is at `key` in the table `path`.
     pub(crate) fn node(&self, name: &str, path: &str, key: &str) -> Result<usize, ScenarioError> {
         self.by_name.get(name).copied().ok_or_else(|| {
-            let rule = format!("one of the nodes {}", listed(&self.nodes));
+            let rule = rule(&self.nodes, "nodes", None);
             Fault::new(path, key, rule, format!("`{name}`")).hint(did_you_mean(name, &self.nodes)).unknown_name()
         })
     }
@@ -137,7 +138,7 @@ impl Network {
             delay: link.delay,
             varying: direction.varying.clone(),
             jitter: link.jitter,
-            loss: link.loss,
+            loss: link.loss.probability(),
             queue: link.queue.clone(),
             ring: direction.ring,
             handover_at_start: link.handover == Handover::Start,

@@ -45,6 +45,7 @@ pub(super) fn of(link: &Link, path: &str) -> Result<Option<Box<Varying>>, Scenar
     check_schedule(link, path)?;
     let rates = values(link, link.rate, |step| step.rate);
     let delay = values(link, Some(link.delay), |step| step.delay);
+    let loss = values(link, Some(link.loss.probability()), |step| step.loss);
     let capacity = match (&link.trace, rates) {
         (None, None) => Capacity::Constant(link.rate),
         (Some(_), Some(_)) => {
@@ -54,14 +55,14 @@ pub(super) fn of(link: &Link, path: &str) -> Result<Option<Box<Varying>>, Scenar
         (Some(trace), None) => trace_of(link, trace, path)?,
         (None, Some(rates)) => Capacity::Schedule(rates),
     };
-    if matches!(capacity, Capacity::Constant(_)) && delay.is_none() {
+    if matches!(capacity, Capacity::Constant(_)) && delay.is_none() && loss.is_none() {
         return Ok(None);
     }
     if matches!(capacity, Capacity::Trace(_)) && link.burst > Bytes::ZERO {
         let fault = Fault::new(path, "burst", "left out beside `trace`", link.burst);
         return Err(fault.hint("what an instant of a trace does not use is lost").out_of_range());
     }
-    Ok(Some(Box::new(Varying { capacity, delay })))
+    Ok(Some(Box::new(Varying { capacity, delay, loss, limit: None })))
 }
 
 fn trace_of(link: &Link, trace: &TraceSpec, path: &str) -> Result<Capacity, ScenarioError> {
@@ -97,9 +98,9 @@ fn check_schedule(link: &Link, path: &str) -> Result<(), ScenarioError> {
     };
     let mut last = None;
     for (i, step) in link.schedule.iter().enumerate() {
-        if step.rate.is_none() && step.delay.is_none() {
+        if step.rate.is_none() && step.delay.is_none() && step.loss.is_none() {
             let hint = "a step says what changes";
-            return Err(fault(i, "rate", "given, or `delay`".into(), "nothing".into()).hint(hint).missing());
+            return Err(fault(i, "rate", "given, or `delay` or `loss`".into(), "nothing".into()).hint(hint).missing());
         }
         if let Some(last) = last.filter(|last| step.at <= *last) {
             let rule = format!("after the step before it at {last}");

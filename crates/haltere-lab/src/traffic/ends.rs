@@ -27,13 +27,20 @@ pub struct Ends {
     pub count: u32,
     /// Direction of the data: from `c` to `s` (`from` to `to`), back, or one flow in each direction.
     pub direction: Direction,
-    /// When the flows start.
-    pub start: Dur,
+    /// When the flows start. A list is assigned round-robin to the pairs and their `count`; both directions of one pair start together.
+    pub start: Starts,
+    /// Staggered starts: by how much later than the pair before each pair starts, `count` included. The first starts at `start`.
+    pub stagger: Dur,
     /// Each flow starts later by a time drawn uniformly from zero to this, with the random seed and the flow's name.
     pub jitter: Dur,
     /// When the flows stop. If it is not given, they stop at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Dur>,
+    /// The DSCP of all packets, from 0 to 63: 46 is EF (expedited forwarding), 8 is CS1, 34 is AF41. If it is not given, it is 0. `ftp`
+    /// marks its packets itself.
+    #[schemars(range(max = 63))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
 }
 
 impl Default for Ends {
@@ -45,10 +52,35 @@ impl Default for Ends {
             to: None,
             count: 1,
             direction: Direction::Forward,
-            start: Dur::ZERO,
+            start: Starts::One(Dur::ZERO),
+            stagger: Dur::ZERO,
             jitter: Dur::from_ms(100),
             stop: None,
+            dscp: None,
         }
+    }
+}
+
+/// One start, or several that are assigned round-robin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Starts {
+    /// One for all.
+    One(Dur),
+    /// In turn.
+    RoundRobin(#[schemars(length(min = 1, max = 1_000_000))] Vec<Dur>),
+}
+
+impl Ends {
+    /// When the pair at `turn` starts, from 0, before jitter.
+    pub(crate) fn start_of(&self, turn: u64) -> Dur {
+        let starts = match &self.start {
+            Starts::One(start) => std::slice::from_ref(start),
+            Starts::RoundRobin(starts) => starts,
+        };
+        let start = starts.get(turn as usize % starts.len().max(1)).copied().unwrap_or(Dur::ZERO);
+        start.saturating_add(Dur::from_ns(self.stagger.as_ns().saturating_mul(turn)))
     }
 }
 

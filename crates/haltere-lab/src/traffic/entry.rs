@@ -1,5 +1,6 @@
 //! A traffic entry and its flows: names, ends, directions, starts and stops, the same for every kind.
 
+use super::ends::Starts;
 use super::{Direction, Ends, Pairs, Traffic};
 use crate::build::at;
 use crate::error::{Fault, FaultKind, ScenarioError};
@@ -68,7 +69,7 @@ impl Entry<'_> {
 
     fn flows(&self) -> Result<Vec<FlowDraft>, ScenarioError> {
         let (kind, ends) = (self.traffic.as_kind(), self.ends());
-        self.check_times()?;
+        self.left_out(Traffic::about(self.traffic.kind()).map_or(&[], |about| about.without))?;
         let pairs = kind.pairs(self)?;
         let count = ends.count.saturating_mul(kind.flows_of_a_pair());
         let total = pairs.len() as u64 * u64::from(count);
@@ -76,16 +77,20 @@ impl Entry<'_> {
             let rule = format!("such that there are at most {FLOWS} flows");
             return Err(self.fault("count", rule, total).out_of_range());
         }
+        self.check_times(total)?;
         let apps = kind.plan(self)?;
-        let single = total == 1 && ends.direction != Direction::Both;
+        let single = total == 1 && (ends.direction != Direction::Both || self.traffic.arrives());
+        // Flows that arrive take their direction from their own plan.
+        let direction = if self.traffic.arrives() { Direction::Forward } else { ends.direction };
         let mut flows = Vec::new();
         for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..count).map(move |_| *p)).enumerate() {
             let copy = turn as u64 % u64::from(count) + 1;
-            for (from, to) in ends.direction.of(a, b) {
+            for (from, to) in direction.of(a, b) {
                 let name = if single { self.label.clone() } else { self.name_of(from, to, copy) };
-                let start = at(ends.start.saturating_add(self.delay_of_start(&name)));
+                let start = at(ends.start_of(turn as u64).saturating_add(self.delay_of_start(&name)));
                 let app = apps[turn % apps.len()].clone();
-                let plan = FlowPlan { name, group: self.group, from, to, start, stop: ends.stop.map(at), app };
+                let (group, stop, dscp) = (self.group, ends.stop.map(at), ends.dscp.unwrap_or(0));
+                let plan = FlowPlan { name, group, from, to, start, stop, dscp, app };
                 flows.push(FlowDraft { plan, place: self.place.clone(), from_written: a, to_written: b });
             }
         }
@@ -120,23 +125,53 @@ impl Entry<'_> {
         Fault::new(&self.place, name, rule, got)
     }
 
-    fn check_times(&self) -> Result<(), ScenarioError> {
+    /// Every one of so many pairs starts before the end, and before the stop.
+    fn check_times(&self, pairs: u64) -> Result<(), ScenarioError> {
         let (ends, end) = (self.ends(), self.experiment.duration);
-        if ends.start >= end {
-            return Err(self.fault("start", format!("before the end of the run at {end}"), ends.start).out_of_range());
-        }
-        let room = end - ends.start;
         let drawn = self.traffic.arrives();
+        if drawn {
+            self.one_start()?;
+        }
+        let lists = match &ends.start {
+            Starts::RoundRobin(starts) => starts.len() as u64,
+            Starts::One(_) => 1,
+        };
+        // With a stagger the last of each place in the list is the latest.
+        let last = (0..lists.min(pairs)).map(|turn| ends.start_of(pairs - 1 - turn)).max().unwrap_or_default();
+        if last >= end {
+            let staggered = !ends.stagger.is_zero() && ends.start_of(0) < end;
+            let (name, got) = if staggered { ("stagger", ends.stagger) } else { ("start", last) };
+            let rule = match staggered {
+                true => format!("such that the last of {pairs} pairs starts before the end of the run at {end}"),
+                false => format!("before the end of the run at {end}"),
+            };
+            return Err(self.fault(name, rule, got).out_of_range());
+        }
+        let room = end - last;
         if ends.jitter >= room && !drawn {
-            let fault =
-                self.fault("jitter", format!("less than the {room} from `start` to the end of the run"), ends.jitter);
+            let rule = format!("less than the {room} from `start` to the end of the run");
+            let fault = self.fault("jitter", rule, ends.jitter);
             return Err(fault.hint("write for example `jitter = \"0s\"`").out_of_range());
         }
         if let Some(stop) = ends.stop
-            && stop <= ends.start.saturating_add(if drawn { Dur::ZERO } else { ends.jitter })
+            && stop <= last.saturating_add(if drawn { Dur::ZERO } else { ends.jitter })
         {
-            let latest = ends.start.saturating_add(ends.jitter);
+            let latest = last.saturating_add(ends.jitter);
             return Err(self.fault("stop", format!("after the latest start at {latest}"), stop).out_of_range());
+        }
+        Ok(())
+    }
+
+    /// Flows that arrive start when their own process says: the entry has one start and no stagger.
+    fn one_start(&self) -> Result<(), ScenarioError> {
+        let ends = self.ends();
+        if let Starts::RoundRobin(starts) = &ends.start {
+            let got = format!("a list of {}", starts.len());
+            return Err(self.fault("start", "one time, as flows arrive by their own process", got).out_of_range());
+        }
+        if !ends.stagger.is_zero() {
+            let rule = "left out, as flows arrive by their own process";
+            return Err(self.fault("stagger", rule, ends.stagger).out_of_range());
         }
         Ok(())
     }
@@ -145,7 +180,7 @@ impl Entry<'_> {
     pub(crate) fn pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
         let ends = self.ends();
         match (&ends.from, &ends.to) {
-            (None, None) if !self.network.pairs.is_empty() => self.numbered(ends),
+            (None, None) if !self.network.pairs.is_empty() => self.numbered_pairs(),
             (Some(from), Some(to)) => {
                 if ends.pairs.is_some() {
                     let fault = self.fault("pairs", "left out beside `from` and `to`", "both");
@@ -169,11 +204,11 @@ impl Entry<'_> {
         }
     }
 
-    /// The pairs with these numbers, from 1.
-    fn numbered(&self, ends: &Ends) -> Result<Vec<(usize, usize)>, ScenarioError> {
+    /// The pairs that `pairs` numbers, from 1.
+    pub(crate) fn numbered_pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
         let pairs = &self.network.pairs;
         let all = pairs.len() as u64;
-        let Some(Pairs::These(numbers)) = &ends.pairs else { return Ok(pairs.clone()) };
+        let Some(Pairs::These(numbers)) = &self.ends().pairs else { return Ok(pairs.clone()) };
         if let Some((i, wrong)) = numbers.iter().enumerate().find(|(_, n)| !(1..=all).contains(&u64::from(**n))) {
             return Err(self.fault(&format!("pairs[{i}]"), format!("from 1 to {all}"), wrong).out_of_range());
         }

@@ -1,30 +1,46 @@
 //! Many hosts send to one at a time, in rounds.
 
-use super::{About, Ends, Entry, TcpSide, TrafficKind, a_second};
+use super::{About, Arriving, Ends, Entry, SizesSpec, TcpSide, TrafficKind, a_second};
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, ArrivalsPlan, Pattern};
+use haltere_plan::plan::{AppPlan, Between, Pattern};
 use haltere_plan::sizes::SizeDistribution;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// TCP flows from several hosts to one at a time, in rounds. Hosts are the nodes with one link.
+/// TCP flows that start together, in rounds.
+///
+/// With `pairs`, or `from` and `to`, each flow of a round runs between the hosts of another pair, and `direction` says which way. With
+/// `pairs` and `to`, the pairs' senders all send to that host. Without `pairs` and `from`, hosts drawn at random send to `to`, or to
+/// another host each round. Hosts are the nodes with one link.
+///
+/// ```toml
+/// [[traffic]]
+/// kind = "incast"
+/// senders = 4
+/// sizes = "64kB"
+/// pairs = "all"
+/// interval = "500ms"
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Incast {
-    /// Name and times. `to` is the host that receives; if it is not given, one is drawn for each round. `pairs`, `from`, `count`,
-    /// `direction` and `jitter` have no place here.
+    /// Between whom and when.
     #[serde(flatten)]
     pub ends: Ends,
     /// The TCP of these flows, with one congestion control.
     #[serde(flatten)]
     pub side: TcpSide,
-    /// Flows of a round. Each comes from another host, as long as there are so many.
+    /// Flows of a round. Each comes from another host or pair, as long as there are so many.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub senders: u32,
-    /// Bytes of each flow.
-    pub bytes: Bytes,
+    /// Bytes of each flow, if all have the same size. Give `bytes` or `sizes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<SizesSpec>,
     /// From one round to the next.
     #[serde(default = "a_second")]
     pub interval: Dur,
@@ -39,19 +55,16 @@ pub struct Incast {
 impl TrafficKind for Incast {
     fn about() -> About {
         let example = "senders = 3\nbytes = \"64kB\"\ninterval = \"500ms\"";
-        About { arrivals: true, table: Some("completions"), example, ..About::TCP }
+        About { arrivals: true, completions: true, without: &["count", "jitter"], table: Some("completions"), example, ..About::TCP }
     }
     fn ends(&self) -> &Ends {
         &self.ends
     }
-    /// Two hosts that stand for all.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
-        entry.two_hosts()
+        Ok(Entry::stand_in(&self.between(entry)?))
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        entry.left_out(&["pairs", "from", "count", "direction", "jitter"])?;
-        let hosts = entry.hosts()?;
-        entry.some_bytes(Some(self.bytes))?;
+        let (between, sizes) = (self.between(entry)?, self.sizes(entry)?);
         if self.interval.is_zero() {
             return Err(entry.fault("interval", "above zero", self.interval).out_of_range());
         }
@@ -59,18 +72,51 @@ impl TrafficKind for Incast {
             let rule = format!("less than the {} from one round to the next", self.interval);
             return Err(entry.fault("spread", rule, self.spread).out_of_range());
         }
-        let to = self.ends.to.as_deref().map(|to| entry.network.node(to, &entry.place, "to")).transpose()?;
-        let max_flows = self.rounds.map(|rounds| u64::from(rounds) * u64::from(self.senders));
-        entry.some_flows(max_flows)?;
+        let to = match between {
+            Between::Hosts(_) => self.to(entry)?,
+            Between::Pairs(_) => None,
+        };
         let (senders, interval, jitter) = (self.senders, self.interval, self.spread);
         let pattern = Pattern::Incast { to, senders, interval, jitter };
-        let sizes = SizeDistribution::constant(self.bytes);
-        entry.arrivals(&self.side, |tcp| ArrivalsPlan {
-            tcp,
-            hosts: hosts.clone().into(),
-            pattern,
-            sizes: sizes.clone(),
-            max_flows,
-        })
+        let max_flows = self.rounds.map(|rounds| u64::from(rounds) * u64::from(senders));
+        entry.arrivals(&self.side, Arriving { between, pattern, sizes, max_flows })
+    }
+}
+
+impl Incast {
+    /// The node that `to` names.
+    fn to(&self, entry: &Entry<'_>) -> Result<Option<usize>, ScenarioError> {
+        self.ends.to.as_deref().map(|to| entry.network.node(to, &entry.place, "to")).transpose()
+    }
+
+    fn between(&self, entry: &Entry<'_>) -> Result<Between, ScenarioError> {
+        let has_pairs = !entry.network.pairs.is_empty() || self.ends.pairs.is_none();
+        let (Some(to), None, true) = (self.to(entry)?, &self.ends.from, has_pairs) else { return entry.between() };
+        if self.ends.pairs.is_none() {
+            entry.left_out(&["direction"])?;
+            return Ok(Between::Hosts(entry.hosts()?.into()));
+        }
+        let senders = entry.numbered_pairs()?.into_iter().flat_map(|(a, b)| self.ends.direction.of(a, b));
+        let pairs: Vec<(usize, usize)> = senders.map(|(from, _)| (from, to)).filter(|(from, to)| from != to).collect();
+        if pairs.is_empty() {
+            let got = format!("`{}`, the only sender", entry.network.nodes[to]);
+            return Err(entry.fault("to", "another node than the pairs' senders", got).out_of_range());
+        }
+        Ok(Between::Pairs(pairs.into()))
+    }
+
+    fn sizes(&self, entry: &Entry<'_>) -> Result<SizeDistribution, ScenarioError> {
+        match (self.bytes, &self.sizes) {
+            (Some(bytes), None) => {
+                entry.some_bytes(Some(bytes))?;
+                Ok(SizeDistribution::constant(bytes))
+            }
+            (None, Some(sizes)) => entry.sizes("sizes", sizes),
+            (Some(_), Some(_)) => Err(entry.fault("bytes", "left out beside `sizes`", "both").out_of_range()),
+            (None, None) => {
+                let hint = "write for example `bytes = \"64kB\"`";
+                Err(entry.fault("bytes", "given, or `sizes`", "nothing").hint(hint).missing())
+            }
+        }
     }
 }

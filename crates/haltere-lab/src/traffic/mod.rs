@@ -3,6 +3,9 @@
 //! `kinds!` below is the registry: one line and one file a kind. The file holds the kind's keys with their defaults (the schema and
 //! `haltere explain` are made from them), its checks, and how it becomes the explicit plan of its flows. What all kinds share is done
 //! once: names, starts, stops, directions and counts in [`entry`], the TCP of the flows in [`tcp`].
+//!
+//! A kind need not run in every world: one without a line in a world's own registry is refused there with the kinds that the world has.
+//! So programs of one's own can be a kind of the worlds that have sockets.
 
 mod duration;
 mod ends;
@@ -11,10 +14,11 @@ mod hosts;
 mod sizes;
 mod tcp;
 
-pub(crate) use duration::{DurationSpec, a_second};
+pub(crate) use duration::{DurationSpec, Pareto, RandomDuration, a_second};
 pub(crate) use ends::{Direction, Ends, Pairs};
 pub(crate) use entry::{Entry, FlowDraft, flows};
-pub(crate) use sizes::{SizesSpec, read_files};
+pub(crate) use hosts::Arriving;
+pub(crate) use sizes::{SizeLaw, SizesSpec, read_files};
 pub(crate) use tcp::TcpSide;
 
 use crate::error::ScenarioError;
@@ -53,8 +57,12 @@ pub struct About {
     pub request_response: bool,
     /// Its flows arrive and end during the run: they are counted by completion, not one by one.
     pub arrivals: bool,
+    /// Each of its flows, or each response, is a row of the table `completions`.
+    pub completions: bool,
     /// The table that holds its own results beside `flows`.
     pub table: Option<&'static str>,
+    /// Keys of [`Ends`] that have no place in its entries.
+    pub without: &'static [&'static str],
     /// Its flows always have something to send, unless the entry gives one of these keys. `None`: they never do.
     pub endless_without: Option<&'static [&'static str]>,
     /// An entry, as keys of TOML, for a dumbbell.
@@ -68,7 +76,9 @@ impl About {
         goodput: true,
         request_response: false,
         arrivals: false,
+        completions: false,
         table: None,
+        without: &[],
         endless_without: None,
         example: "",
     };
@@ -118,6 +128,11 @@ kinds! {
     Poisson, poisson;
     Incast, incast;
     Permutation, permutation;
+    Web, web;
+    Rpc, rpc;
+    Replay, replay;
+    Video, video;
+    Voip, voip;
 }
 
 impl Traffic {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Permutation {
-    /// Name and times. The hosts are drawn: `pairs`, `from` and `to` have no place here.
+    /// Name and times. The hosts are drawn.
     #[serde(flatten)]
     pub ends: Ends,
     /// The TCP of these flows.
@@ -26,14 +26,13 @@ pub struct Permutation {
 
 impl TrafficKind for Permutation {
     fn about() -> About {
-        About { endless_without: Some(&["bytes"]), example: "bytes = \"1MB\"", ..About::TCP }
+        About { endless_without: Some(&["bytes"]), without: &["pairs", "from", "to"], example: "bytes = \"1MB\"", ..About::TCP }
     }
     fn ends(&self) -> &Ends {
         &self.ends
     }
     /// One cycle through all hosts in a random order: each sends to the next.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
-        entry.left_out(&["pairs", "from", "to"])?;
         let mut hosts = entry.hosts()?;
         Rng::new(entry.seed, &format!("{}/permutation", entry.label)).shuffle(&mut hosts);
         let next = hosts.iter().cycle().skip(1);

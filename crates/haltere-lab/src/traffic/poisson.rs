@@ -1,28 +1,40 @@
 //! TCP flows that arrive as a Poisson process.
 
-use super::{About, Ends, Entry, SizesSpec, TcpSide, TrafficKind};
+use super::{About, Arriving, Ends, Entry, SizesSpec, TcpSide, TrafficKind};
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
 use crate::limits::ARRIVALS_PER_SECOND;
-use haltere_plan::plan::{AppPlan, ArrivalsPlan, Pattern};
+use haltere_plan::plan::{AppPlan, Pattern};
 use haltere_units::{Dur, Prob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// TCP flows that arrive as a Poisson process, each between two hosts drawn at random. A flow ends when all is delivered. Hosts are
-/// the nodes with one link. Give `load` or `per_second`.
+/// TCP flows that arrive as a Poisson process. A flow ends when all is delivered.
+///
+/// With `pairs`, or `from` and `to`, each flow runs between the hosts of one pair, drawn at random: `direction` says which way.
+/// Without them, each flow runs between two hosts drawn at random. Hosts are the nodes with one link. Give `load` or `per_second`.
+///
+/// ```toml
+/// [[traffic]]
+/// kind = "poisson"
+/// sizes = "10kB"
+/// pairs = "all"
+/// load = 0.5
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Poisson {
-    /// Name and times. The hosts are drawn: `pairs`, `from`, `to`, `count`, `direction` and `jitter` have no place here.
+    /// Between whom and when.
     #[serde(flatten)]
     pub ends: Ends,
     /// The TCP of these flows, with one congestion control.
     #[serde(flatten)]
     pub side: TcpSide,
-    /// How large the flows are: a published distribution (`web_search`, `data_mining`, `cache`) or a table.
+    /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a table.
     pub sizes: SizesSpec,
-    /// The part of all hosts' links that the flows' payload fills on average.
+    /// The part of the bottleneck that the flows' payload fills on average. The bottleneck is the link that fills first, of all links on
+    /// the pairs' paths. With `direction = "both"` the load holds in each direction of a bottleneck that is alike in both. If hosts are
+    /// drawn, `load` is the part of all hosts' links together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Prob>,
     /// Flows that arrive in a second, on average.
@@ -36,25 +48,23 @@ pub struct Poisson {
 impl TrafficKind for Poisson {
     fn about() -> About {
         let example = "sizes = \"web_search\"\nload = 0.3";
-        About { arrivals: true, table: Some("completions"), example, ..About::TCP }
+        About { arrivals: true, completions: true, without: &["count", "jitter"], table: Some("completions"), example, ..About::TCP }
     }
     fn ends(&self) -> &Ends {
         &self.ends
     }
-    /// Two hosts that stand for all.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
-        entry.two_hosts()
+        Ok(Entry::stand_in(&entry.between()?))
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        entry.left_out(&["pairs", "from", "to", "count", "direction", "jitter"])?;
-        let hosts = entry.hosts()?;
-        let sizes = self.sizes.distribution(&entry.place)?;
+        let between = entry.between()?;
+        let sizes = entry.sizes("sizes", &self.sizes)?;
         let (name, per_second) = match (self.load, self.per_second) {
             (Some(_), Some(per_second)) => {
                 return Err(entry.fault("per_second", "left out beside `load`", per_second).out_of_range());
             }
             (Some(load), None) => {
-                ("load", load.as_f64() * entry.hosts_rate(&hosts)?.as_bps_f64() / (8.0 * sizes.mean()))
+                ("load", load.as_f64() * entry.full_load(&between)?.as_bps_f64() / (8.0 * sizes.mean()))
             }
             (None, Some(per_second)) => ("per_second", per_second),
             (None, None) => {
@@ -66,14 +76,7 @@ impl TrafficKind for Poisson {
             let rule = format!("above 0 and at most {ARRIVALS_PER_SECOND} flows a second");
             return Err(entry.fault(name, rule, format!("{per_second} flows a second")).out_of_range());
         }
-        entry.some_flows(self.flows)?;
         let pattern = Pattern::Poisson { gap: Dur::from_secs_f64(1.0 / per_second) };
-        entry.arrivals(&self.side, |tcp| ArrivalsPlan {
-            tcp,
-            hosts: hosts.clone().into(),
-            pattern,
-            sizes: sizes.clone(),
-            max_flows: self.flows,
-        })
+        entry.arrivals(&self.side, Arriving { between, pattern, sizes, max_flows: self.flows })
     }
 }

@@ -1,23 +1,69 @@
-//! Distributions of flow sizes: published ones, and tables of the user's own.
+//! Distributions of sizes: one size, published ones, laws with parameters, and tables of the user's own.
 
+use super::Entry;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
 use crate::limits::SIZE_POINTS;
 use haltere_plan::sizes::{self, SizeDistribution, TableFault};
+use haltere_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// A distribution of flow sizes: the name of a published one, or a table.
+/// A distribution of sizes: one size for all, the name of a published distribution, a law with its parameters, or a table.
+///
+/// ```toml
+/// [[traffic]]
+/// kind = "poisson"
+/// sizes = "10kB"
+/// pairs = "all"
+/// load = 0.5
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(inline)]
 pub enum SizesSpec {
     /// A published distribution.
     Published(Published),
-    /// The user's own.
+    /// Always this size.
+    Fixed(Bytes),
+    /// A law with its parameters.
+    Law(SizeLaw),
+    /// The user's own table.
     Table(SizeTable),
+}
+
+/// A size distribution with parameters.
+///
+/// ```toml
+/// [[traffic]]
+/// kind = "poisson"
+/// sizes = { kind = "lognormal", mean = "30kB", sigma = 1.5 }
+/// pairs = "all"
+/// load = 0.5
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SizeLaw {
+    /// Exponential.
+    Exponential {
+        /// The mean.
+        mean: Bytes,
+    },
+    /// Lognormal: the logarithm of the size is normal.
+    Lognormal {
+        /// The mean of the sizes. Their median is the mean times exp(-sigma^2 / 2).
+        mean: Bytes,
+        /// The standard deviation of the natural logarithm, above 0 and at most 10.
+        sigma: f64,
+    },
+    /// Pareto: many small sizes and few very large ones.
+    Pareto {
+        /// The mean.
+        mean: Bytes,
+        /// The shape, above 1 so that the mean exists. Up to 2 the variance is infinite: a run's own mean may be far from `mean`.
+        shape: f64,
+    },
 }
 
 /// A published distribution of flow sizes.
@@ -44,47 +90,93 @@ pub struct SizeTable {
     pub points: Vec<[f64; 2]>,
 }
 
-impl SizesSpec {
-    /// The distribution; `path` is the traffic entry, for errors.
-    pub(crate) fn distribution(&self, path: &str) -> Result<SizeDistribution, ScenarioError> {
-        let points = match self {
-            SizesSpec::Published(name) => {
-                let text = match name {
+impl Entry<'_> {
+    /// The distribution at the key `name`.
+    pub(crate) fn sizes(&self, name: &str, written: &SizesSpec) -> Result<SizeDistribution, ScenarioError> {
+        match written {
+            SizesSpec::Published(published) => {
+                let text = match published {
                     Published::WebSearch => sizes::WEB_SEARCH,
                     Published::DataMining => sizes::DATA_MINING,
                     Published::Cache => sizes::CACHE,
                 };
-                SizeDistribution::read(text).map_err(|fault| refused(path, fault))?
+                let points = SizeDistribution::read(text);
+                points
+                    .and_then(|points| SizeDistribution::new(&points))
+                    .map_err(|fault| refused(&self.place, name, fault))
             }
-            SizesSpec::Table(table) => table.points.clone(),
+            SizesSpec::Fixed(bytes) => {
+                self.payload(name, *bytes, LARGEST_SIZE)?;
+                Ok(SizeDistribution::constant(*bytes))
+            }
+            SizesSpec::Law(law) => self.law(name, law),
+            SizesSpec::Table(table) => {
+                SizeDistribution::new(&table.points).map_err(|fault| refused(&self.place, name, fault))
+            }
+        }
+    }
+
+    fn law(&self, name: &str, law: &SizeLaw) -> Result<SizeDistribution, ScenarioError> {
+        let fault = |key: &str, rule: &str, got: f64| {
+            Err(Fault::new(format!("{}.{name}", self.place), key, rule, got).out_of_range())
         };
-        SizeDistribution::new(&points).map_err(|fault| refused(path, fault))
+        let (SizeLaw::Exponential { mean } | SizeLaw::Lognormal { mean, .. } | SizeLaw::Pareto { mean, .. }) = law;
+        if !(1..=LARGEST_SIZE).contains(&mean.as_u64()) {
+            let rule = format!("from 1B to {LARGEST_SIZE}B");
+            return Err(Fault::new(format!("{}.{name}", self.place), "mean", rule, mean).out_of_range());
+        }
+        match *law {
+            SizeLaw::Exponential { mean } => Ok(SizeDistribution::Exponential(mean.as_f64())),
+            SizeLaw::Lognormal { sigma, .. } if !(sigma > 0.0 && sigma <= 10.0) => {
+                fault("sigma", "above 0 and at most 10", sigma)
+            }
+            SizeLaw::Lognormal { mean, sigma } => Ok(SizeDistribution::lognormal(mean.as_f64(), sigma)),
+            SizeLaw::Pareto { shape, .. } if !(shape > 1.0 && shape.is_finite()) => {
+                fault("shape", "above 1, so that the mean exists", shape)
+            }
+            SizeLaw::Pareto { mean, shape } => Ok(SizeDistribution::pareto(mean.as_f64(), shape)),
+        }
     }
 }
 
-fn refused(path: &str, (rule, got): TableFault) -> ScenarioError {
-    Fault::new(path, "sizes", rule, got).out_of_range()
+/// The largest size that may be written.
+const LARGEST_SIZE: u64 = 1_000_000_000_000_000;
+
+fn refused(path: &str, name: &str, (rule, got): TableFault) -> ScenarioError {
+    Fault::new(path, name, rule, got).out_of_range()
 }
 
-/// Replaces the name of each file of sizes by its points, so that a run depends on the experiment and the seed only.
+/// Keys of traffic entries that take a distribution of sizes.
+const KEYS: [&str; 3] = ["sizes", "request", "response"];
+
+/// Replaces the name of each file of sizes by its points, and of each file of flows by its flows, so that a run depends on the experiment and the seed only.
 pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
     let Some(Value::Array(entries)) = experiment.get_mut("traffic") else { return Ok(()) };
     for (i, entry) in entries.iter_mut().enumerate() {
-        if let Some(Value::Object(table)) = entry.get_mut("sizes") {
-            read_file(table, &format!("traffic[{i}]"), folder)?;
+        if let Some(entry) = entry.as_object_mut().filter(|entry| entry.get("kind") == Some(&"replay".into())) {
+            super::replay::read_file(entry, &format!("traffic[{i}]"), folder)?;
+        }
+        for name in KEYS {
+            if let Some(Value::Object(table)) = entry.get_mut(name) {
+                read_file(
+                    table,
+                    &Key { path: &format!("traffic[{i}]"), name, rule: "a file of sizes in bytes and parts" },
+                    folder,
+                )?;
+            }
         }
     }
     Ok(())
 }
 
-fn read_file(table: &mut Map<String, Value>, path: &str, folder: &Path) -> Result<(), ScenarioError> {
+fn read_file(table: &mut Map<String, Value>, key: &Key<'_>, folder: &Path) -> Result<(), ScenarioError> {
     let (Some(Value::String(file)), None) = (table.get("file"), table.get("points")) else { return Ok(()) };
-    let text = read_text(&Key { path, name: "sizes", rule: "a file of sizes in bytes and parts" }, folder, file)?;
-    let points =
-        SizeDistribution::read(&text).map_err(|(rule, got)| refused(path, (rule, format!("{got} of `{file}`"))))?;
+    let refused = |rule, got| refused(key.path, key.name, (rule, got));
+    let text = read_text(key, folder, file)?;
+    let points = SizeDistribution::read(&text).map_err(|(rule, got)| refused(rule, format!("{got} of `{file}`")))?;
     if points.len() > SIZE_POINTS {
         let rule = format!("a table of at most {SIZE_POINTS} points");
-        return Err(refused(path, (rule, format!("{} in `{file}`", points.len()))));
+        return Err(refused(rule, format!("{} in `{file}`", points.len())));
     }
     let points: Vec<Value> = points.iter().map(|point| Value::from(point.to_vec())).collect();
     table.insert("points".into(), Value::Array(points));

@@ -85,6 +85,24 @@ impl Entry<'_> {
         Ok(controls.iter().map(|c| app(plan(c))).collect())
     }
 
+    /// The same of an application that turns Nagle's algorithm off, as those do that ask and answer, unless the entry's `tcp` says
+    /// otherwise.
+    pub(crate) fn tcp_without_nagle<T>(
+        &self,
+        side: &TcpSide,
+        app: impl Fn(TcpPlan) -> T,
+    ) -> Result<Vec<T>, ScenarioError> {
+        let mut plans = self.tcp(side, |tcp| tcp)?;
+        for TcpPlan { sender, receiver, .. } in &mut plans {
+            for (end, written) in [(sender, &side.tcp), (receiver, &side.receiver)] {
+                if !side.tcp.has("nagle") && !written.has("nagle") {
+                    Arc::make_mut(end).nagle = false;
+                }
+            }
+        }
+        Ok(plans.into_iter().map(app).collect())
+    }
+
     /// Whether the control and the endpoint take these parameters.
     fn check_tcp(
         &self,

@@ -1,6 +1,7 @@
 //! TCP flows of limited size between several hosts, which start and end during the run.
 
 use super::{App, Protocol, TcpPlan};
+use crate::arrivals::FlowArrival;
 use crate::sizes::SizeDistribution;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,9 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct ArrivalsPlan {
     /// Both endpoints of each flow.
     pub tcp: TcpPlan,
-    /// Indices of the nodes between which they run, two at least.
-    pub hosts: Arc<[usize]>,
-    /// When they start and between whom.
+    /// The nodes between which they run.
+    pub between: Between,
+    /// When they start.
     pub pattern: Pattern,
     /// How large they are.
     pub sizes: SizeDistribution,
@@ -22,25 +23,36 @@ pub struct ArrivalsPlan {
     pub max_flows: Option<u64>,
 }
 
-/// When flows start, and between whom.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The nodes between which flows run, as indices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Between {
+    /// Two different ones of these hosts, drawn for each flow. There are two at least.
+    Hosts(Arc<[usize]>),
+    /// One of these pairs of a sender and a receiver, drawn for each flow. There is one at least.
+    Pairs(Arc<[(usize, usize)]>),
+}
+
+/// When flows start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Pattern {
-    /// After exponentially distributed times with this mean, each between two hosts drawn anew.
+    /// After exponentially distributed times with this mean.
     Poisson {
         /// The mean time from one to the next.
         gap: Dur,
     },
-    /// In rounds: several hosts send to one at a time.
+    /// In rounds: several hosts send at a time. Of hosts that are drawn, all send to one.
     Incast {
-        /// Index of the node to which they send; `None`: drawn for each round.
+        /// Index of the node to which drawn hosts send; `None`: drawn for each round.
         to: Option<usize>,
-        /// How many send. If they are more than the other hosts, some send several times.
+        /// Flows of a round. If they are more than the other hosts, or than the pairs, some send several times.
         senders: u32,
         /// From one round to the next.
         interval: Dur,
         /// Each flow starts later by a time drawn uniformly from zero to this.
         jitter: Dur,
     },
+    /// These flows, in order of time. Their times count from the entry's start; they have their own nodes and sizes.
+    Replay(Arc<[FlowArrival]>),
 }
 
 impl Pattern {
@@ -49,6 +61,7 @@ impl Pattern {
         match self {
             Pattern::Poisson { .. } => "poisson",
             Pattern::Incast { .. } => "incast",
+            Pattern::Replay(_) => "replay",
         }
     }
 }
@@ -63,10 +76,15 @@ impl App for ArrivalsPlan {
     fn arrivals(&self) -> Option<&ArrivalsPlan> {
         Some(self)
     }
-    /// Every host sends to another halfway round the list: this stands for all pairs.
+    /// The pairs. Of drawn hosts, each sends to another halfway round the list: this stands for all pairs.
     fn ends(&self, _from: usize, _to: usize) -> Vec<(usize, usize)> {
-        let (hosts, n) = (&self.hosts, self.hosts.len());
-        (0..n).map(|i| (hosts[i], hosts[(i + n / 2) % n])).collect()
+        match &self.between {
+            Between::Hosts(hosts) => {
+                let n = hosts.len();
+                (0..n).map(|i| (hosts[i], hosts[(i + n / 2) % n])).collect()
+            }
+            Between::Pairs(pairs) => pairs.to_vec(),
+        }
     }
     fn kind_of_entry(&self) -> Option<&'static str> {
         Some(self.pattern.kind())

@@ -44,6 +44,10 @@ pub trait App: fmt::Debug {
     fn has_goodput(&self) -> bool {
         true
     }
+    /// Its flows, or the responses to its requests, are rows of [`Record::completions`](crate::Record::completions).
+    fn has_completions(&self) -> bool {
+        self.arrivals().is_some()
+    }
     /// The name of its traffic kind, if it differs from the name in the registry.
     fn kind_of_entry(&self) -> Option<&'static str> {
         None
@@ -130,6 +134,10 @@ apps! {
     Ftp, ftp, ftp::FtpPlan;
     Multipath, multipath, Box<multipath::MultipathPlan>;
     Arrivals, arrivals, Box<arrivals::ArrivalsPlan>;
+    Web, web, Box<web::WebPlan>;
+    Rpc, rpc, Box<rpc::RpcPlan>;
+    Video, video, Box<video::VideoPlan>;
+    Voip, voip, voip::VoipPlan;
 }
 
 /// Refuses a traffic entry at `place`: a world, such as `on the wire`, has the `known` kinds and no other.

@@ -15,7 +15,7 @@
 //!   propagation time, to which jitter is added. Jitter does not reorder packets.
 //! - An idle line saves up a burst: so many bytes of the next busy period take no time. If the rate changes in steps, it saves up
 //!   what it could have carried, at most the burst.
-//! - A line may lose packets of given numbers, deliver packets twice, and hold packets back so that later ones overtake them
+//! - A line may lose packets ([`Losses`]), deliver packets twice, and hold packets back so that later ones overtake them
 //!   ([`Impairments`](crate::plan::Impairments)).
 //! - A packet shorter than `mpu` takes as long as one of that length.
 //!
@@ -30,8 +30,10 @@
 //! Units: time ns. Cost: O(1) a packet.
 
 mod flight;
+mod losses;
 mod streams;
 
+pub use losses::Losses;
 pub use streams::{Stream, Streams};
 
 use crate::headers::FULL_PACKET;
@@ -40,7 +42,6 @@ use crate::record::{Depths, LinkCounters};
 use crate::rng::Rng;
 use crate::varying::{Burst, Line};
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use flight::Flight;
 use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
@@ -79,29 +80,6 @@ struct Ring<P> {
     capacity: usize,
 }
 
-/// The packets that a line loses by their number.
-#[derive(Debug, Clone, Default)]
-pub struct Losses {
-    numbers: Vec<u64>,
-    taken: u64,
-    next: usize,
-}
-
-impl Losses {
-    /// The packets of these numbers, in ascending order from 1 on.
-    pub fn new(numbers: Vec<u64>) -> Losses {
-        Losses { numbers, taken: 0, next: 0 }
-    }
-    /// The line takes the next packet. True if it loses that.
-    #[inline]
-    pub fn take(&mut self) -> bool {
-        self.taken += 1;
-        let loses = self.numbers.get(self.next) == Some(&self.taken);
-        self.next += usize::from(loses);
-        loses
-    }
-}
-
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link<P> {
@@ -121,7 +99,6 @@ pub struct Link<P> {
     mpu: Bytes,
     handover_at_start: bool,
     jitter: Dur,
-    loss: Prob,
     impairments: Impairments,
     losses: Losses,
     /// The delay of packets differs, and none may overtake the one before it.
@@ -153,8 +130,7 @@ impl<P: Pkt> Link<P> {
             mpu: plan.mpu,
             handover_at_start: plan.handover_at_start,
             jitter: plan.jitter,
-            loss: plan.loss,
-            losses: Losses::new(impairments.lose.clone()),
+            losses: Losses::new(plan),
             impairments,
             ordered: plan.delay_differs(),
             last_due: Time::ZERO,
@@ -175,8 +151,13 @@ impl<P: Pkt> Link<P> {
     pub fn arrive(&mut self, now: Time, packet: P, sink: &mut impl Sink<P>) {
         self.catch_up(now, sink);
         self.counters.arrived += 1;
+        let is_full = self.line.is_full(now, self.queue.backlog().packets);
         let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
-        self.queue.enqueue(now, packet, &mut fate);
+        if is_full {
+            fate.dropped(packet, DropReason::Overlimit);
+        } else {
+            self.queue.enqueue(now, packet, &mut fate);
+        }
         self.fill_ring(now, sink);
         if self.busy_until.is_none() {
             let since = self.line.saved_since(now, self.free_at, self.burst);
@@ -291,13 +272,12 @@ impl<P: Pkt> Link<P> {
         let end = self.line.send(self.free_at, len.max(self.mpu));
         self.free_at = self.line.ready(end);
         let delay = self.line.delay(if self.handover_at_start { start } else { end });
-        let by_number = self.losses.take();
-        if self.streams.loss.chance(self.loss.as_f64()) || by_number {
+        let leaves = if self.handover_at_start { start } else { end.max(start) };
+        let mut due = later(leaves, delay);
+        if self.losses.take([start, leaves, due], &mut self.streams.loss) {
             self.counters.lost += 1;
             return sink.lost(packet);
         }
-        let leaves = if self.handover_at_start { start } else { end.max(start) };
-        let mut due = later(leaves, delay);
         if self.ordered {
             due = self.last_due.max(later(due, self.jitter.mul_f64(self.streams.jitter.uniform())));
             self.last_due = due;

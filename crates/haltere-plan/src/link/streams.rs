@@ -10,7 +10,7 @@ pub enum Stream {
     Hash,
     /// What the discipline draws.
     Queue,
-    /// Loss on the line: one draw a packet if the probability is above zero.
+    /// Loss on the line: one draw a packet if the probability is above zero. The Gilbert-Elliott process draws two.
     Loss,
     /// Jitter: one draw a packet that was not lost, if the link has jitter or a delay that changes.
     Jitter,

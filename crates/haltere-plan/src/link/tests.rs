@@ -196,7 +196,7 @@ fn the_copy_of_a_packet_that_is_held_back_keeps_its_place() {
 fn a_burst_beside_a_schedule_is_what_the_line_could_have_carried() {
     // Nothing until 10 ms, then 10 Mbit/s: an idle line has 1 ms saved up at 11 ms, and both packets' worth at 20 ms.
     let rates = Steps { first: Rate::ZERO, steps: [(Dur::from_ms(10), Rate::from_mbps(10))].into(), repeat: None };
-    let varying = Some(Box::new(Varying { capacity: Capacity::Schedule(rates), delay: None }));
+    let varying = Some(Box::new(Varying::of(Capacity::Schedule(rates))));
     let plan = LinkPlan { varying, burst: Bytes::new(2500), ..plan() };
     assert_eq!(delivered(&plan, &[(11, 1250), (11, 1250)]), [(13_000, 0), (14_000, 1)]);
     assert_eq!(delivered(&plan, &[(20, 1250), (20, 1250), (20, 1250)]), [(22_000, 0), (22_000, 1), (23_000, 2)]);
@@ -204,7 +204,7 @@ fn a_burst_beside_a_schedule_is_what_the_line_could_have_carried() {
 #[test]
 fn a_packet_that_the_line_never_carries_is_never_delivered() {
     let rates = Steps { first: Rate::from_mbps(10), steps: [(Dur::from_ms(1), Rate::ZERO)].into(), repeat: None };
-    let varying = Some(Box::new(Varying { capacity: Capacity::Schedule(rates), delay: None }));
+    let varying = Some(Box::new(Varying::of(Capacity::Schedule(rates))));
     let mut link = Link::new(&LinkPlan { varying, jitter: Dur::from_ms(1), ..plan() }, 14, 1).expect("parameters");
     let mut seen = Seen::default();
     (0..3).for_each(|number| link.arrive(ms(0), Packet(number, 1250), &mut seen));

@@ -10,7 +10,7 @@ use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Marks, Packet};
-use haltere_plan::Plan;
+use haltere_plan::{Plan, Routes};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::Completion;
@@ -76,7 +76,6 @@ pub(crate) struct SpawnedFlows {
     /// The index among the fabric's paths of each path that was ever taken.
     known: HashMap<Vec<usize>, u32>,
     spawned: u64,
-    framing: u32,
     seed: u64,
     ecmp: bool,
     /// Flows that are gone.
@@ -91,7 +90,6 @@ impl SpawnedFlows {
             free: Vec::new(),
             known: HashMap::new(),
             spawned: 0,
-            framing: plan.framing,
             seed: plan.seed,
             ecmp: plan.ecmp,
             completions: Vec::new(),
@@ -157,8 +155,10 @@ impl SpawnedFlows {
         let (there, near) = self.path(ends, ports, fabric);
         let (back, far) = self.path((arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
-        let near = Port { header: header(ends, ports, near, endpoint + 1) };
-        let far = Port { header: header((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint) };
+        let dscp = plan.flows[self.sources[at].index].dscp;
+        let near = Port { header: Header { dscp, ..header(ends, ports, near, endpoint + 1) } };
+        let far = header((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint);
+        let far = Port { header: Header { dscp, ..far } };
         let source = &mut self.sources[at];
         source.spawned += 1;
         let mut chance = Rng::new(self.seed, &format!("{}/{}", source.name, source.spawned));
@@ -172,7 +172,7 @@ impl SpawnedFlows {
             bytes: arrival.bytes.as_u64(),
             start: fabric.now,
             end: Time::NEVER,
-            ideal: ideal(plan, (&there, &back), arrival.bytes, mss, self.framing),
+            ideal: ideal(plan, (&there, &back), arrival.bytes, mss) + delay(plan, &there),
         };
         let seeds = [chance.bits(), chance.bits()];
         let tcp = Tcp::limited(FIRST + slot, tcp, arrival.bytes, [near, far], seeds);
@@ -264,18 +264,38 @@ fn header((src, dst): (usize, usize), (src_port, dst_port): (u16, u16), cursor: 
     }
 }
 
-/// What a flow takes at least, see [`Completion::ideal`].
-fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss: Bytes, framing: u32) -> Dur {
+/// What the responses to requests take at least: they have no handshake of their own.
+pub(crate) fn set_ideals(plan: &Plan, routes: &mut Routes, completions: &mut [Completion]) {
+    let mut known: HashMap<(u32, u32), [Vec<usize>; 2]> = HashMap::new();
+    for completion in completions {
+        let Completion { flow, from, to, .. } = *completion;
+        let Some(tcp) = plan.flows[flow as usize].app.tcp() else { continue };
+        let [there, back] = known.entry((from, to)).or_insert_with(|| {
+            let (from, to) = (from as usize, to as usize);
+            [routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()]
+        });
+        let mss = tcp.sender.mss.min(tcp.receiver.mss);
+        completion.ideal = ideal(plan, (there, back), Bytes::new(completion.bytes), mss);
+    }
+}
+
+/// The propagation time of these links together.
+fn delay(plan: &Plan, path: &[usize]) -> Dur {
+    path.iter().fold(Dur::ZERO, |sum, &link| sum + plan.links[link].delay)
+}
+
+/// What so many bytes take at least after something came from the other end, see [`Completion::ideal`].
+fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss: Bytes) -> Dur {
     /// IPv4 and TCP with timestamps.
     const HEADERS: u64 = 20 + 32;
-    let delay = |way: &[usize]| way.iter().fold(Dur::ZERO, |sum, &link| sum + plan.links[link].delay);
+    let framing = u64::from(plan.framing);
     let packets = bytes.as_u64().div_ceil(mss.as_u64().max(1));
-    let first = bytes.min(mss).as_u64() + HEADERS + u64::from(framing);
-    let whole = bytes.as_u64() + packets * (HEADERS + u64::from(framing));
+    let first = bytes.min(mss).as_u64() + HEADERS + framing;
+    let whole = bytes.as_u64() + packets * (HEADERS + framing);
     let rates = || there.iter().filter_map(|&link| plan.links[link].rate);
     let slowest = rates().min();
     let time = |bytes: u64, rate: haltere_units::Rate| rate.time_for(Bytes::new(bytes));
     let hops = rates().fold(Dur::ZERO, |sum, rate| sum + time(first, rate));
     let line = slowest.map_or(Dur::ZERO, |rate| time(whole, rate).saturating_sub(time(first, rate)));
-    delay(there) + delay(back) + delay(there) + hops + line
+    delay(plan, there) + delay(plan, back) + hops + line
 }

@@ -1,9 +1,10 @@
 //! What runs on the hosts: one flow each, both of its ends.
 //!
 //! `apps!` below is the registry: one line and one file a traffic kind. Kinds whose flow is one TCP connection are [`Source`]s of the
-//! application [`tcp`]; the others are an [`App`] of their own. From the line follow the enums [`Flow`] and [`AnySource`], through
+//! application [`tcp`]; the others are an [`App`] of their own, and those of requests and responses a client of [`exchange`]. From the line follow the enums [`Flow`] and [`AnySource`], through
 //! which the simulator calls a flow without a virtual call, and the one place that makes a flow of its plan.
 
+pub(crate) mod exchange;
 pub(crate) mod tcp;
 
 use crate::error::RunError;
@@ -224,6 +225,10 @@ apps! {
         Ftp, ftp, Box<ftp::Ftp>;
         Multipath, multipath, Box<multipath::Multipath>;
         Arrivals, arrivals, arrivals::Arrivals;
+        Web, web, Box<web::Web>;
+        Rpc, rpc, Box<rpc::Rpc>;
+        Video, video, Box<video::Video>;
+        Voip, voip, Box<voip::Voip>;
     }
 }
 

@@ -7,6 +7,7 @@ use crate::capture::wire_format::ecn_bits;
 use crate::engine::prefetch::fetch;
 use crate::net::flight::{Ahead, Flights};
 pub(crate) use haltere_plan::headers::UDP_HEADER;
+use haltere_queue::pfifo_fast::priority_of_dscp;
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
@@ -201,6 +202,10 @@ impl Pkt for Packet {
     }
     fn flow(&self) -> FlowKey {
         self.header.flow()
+    }
+    /// As a Linux router gives it by the DSCP.
+    fn priority(&self) -> u8 {
+        priority_of_dscp(self.header.dscp)
     }
     fn dscp(&self) -> u8 {
         self.header.dscp

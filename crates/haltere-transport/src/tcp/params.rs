@@ -27,6 +27,9 @@ pub struct TcpParams {
     /// ECN: negotiate it and use it (RFC 3168). Default false: no host asks for it, as in Linux (`tcp_ecn` = 2), and a queue that marks
     /// drops instead. A control that counts marks (DCTCP) negotiates it in any case.
     pub ecn: bool,
+    /// ECN-capable packets carry ECT(1) instead of ECT(0) (RFC 9331). It selects the L4S queue of `dualpi2`, and is for scalable controls
+    /// such as DCTCP alone. Default false.
+    pub l4s: bool,
 
     /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At least one MSS.
     pub recv_buffer: Option<Bytes>,
@@ -105,6 +108,7 @@ impl Default for TcpParams {
             mss: Bytes::new(1448),
             initial_window: 10,
             ecn: false,
+            l4s: false,
             recv_buffer: None,
             recv_buffer_initial: Bytes::new(65_536),
             recv_buffer_max: Bytes::new(3_145_728),

@@ -16,11 +16,11 @@ use crate::error::WireError;
 use crate::mptcp::Role;
 use crate::namespace::{Namespace, Topology};
 use crate::world::{Control, place};
-use haltere_plan::Plan;
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::plan::{AppPlan, FlowPlan};
 use haltere_plan::record::{FlowRecord, FlowSample, PathSample, PingSample, TaskRecord};
 use haltere_plan::rng::Rng;
+use haltere_plan::{Fault, Plan};
 use haltere_transport::Info;
 use haltere_units::{Dur, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -143,6 +143,10 @@ macro_rules! kinds {
 
         /// Whether the wire has the kind of this flow, and can do what its plan asks.
         pub(crate) fn check(flow: &FlowPlan) -> Result<(), WireError> {
+            if flow.dscp != 0 {
+                let fault = Fault::new(place(flow), "dscp", "left out on the wire", flow.dscp);
+                return Err(WireError::Refused(Box::new(fault)));
+            }
             match &flow.app {
                 $(AppPlan::$variant(plan) => $module::$variant::check(plan, &place(flow)),)+
                 #[allow(unreachable_patterns, reason = "the wire need not have every kind")]

@@ -382,7 +382,7 @@ fn a_kind_that_the_wire_does_not_have_is_refused_with_those_it_has() {
     let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("cubic", None) else { unreachable!() };
     let arrivals = haltere_plan::plan::ArrivalsPlan {
         tcp,
-        hosts: [0, 1, 4].into(),
+        between: haltere_plan::plan::Between::Hosts([0, 1, 4].into()),
         pattern: haltere_plan::plan::Pattern::Poisson { gap: Dur::from_ms(10) },
         sizes: haltere_plan::sizes::SizeDistribution::constant(Bytes::new(1000)),
         max_flows: None,

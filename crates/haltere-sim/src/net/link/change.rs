@@ -31,8 +31,8 @@ impl Link {
         let changed = Extras::new(plan, seed);
         let extras = match &mut self.extras {
             Some(extras) => {
-                (extras.burst, extras.jitter, extras.loss, extras.varying) =
-                    (changed.burst, changed.jitter, changed.loss, changed.varying);
+                (extras.burst, extras.jitter, extras.losses.probability, extras.varying) =
+                    (changed.burst, changed.jitter, changed.losses.probability, changed.varying);
                 extras
             }
             none => none.insert(Box::new(changed)),

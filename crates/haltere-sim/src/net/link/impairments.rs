@@ -1,4 +1,4 @@
-//! What a line does to some packets: it loses those of given numbers, delivers some twice, and holds some back.
+//! What a line does to some packets besides losing them: it delivers some twice and holds some back.
 //!
 //! Packets that are held back have a flight of their own, in order of delivery. At one instant those in
 //! order that are in flight already come first.
@@ -6,7 +6,7 @@
 use super::Link;
 use crate::net::flight::Flight;
 use crate::net::packet::{Packet, Pool};
-use haltere_plan::link::{Losses, Stream};
+use haltere_plan::link::Stream;
 use haltere_plan::plan::{Impairments, LinkPlan};
 use haltere_plan::rng::Rng;
 use haltere_units::{Dur, Time};
@@ -14,7 +14,6 @@ use haltere_units::{Dur, Time};
 /// State of a line that does such things.
 #[derive(Debug)]
 pub(super) struct ImpairedLine {
-    pub losses: Losses,
     duplicate: f64,
     pub duplicate_rng: Rng,
     pub duplicated: u64,
@@ -28,7 +27,6 @@ pub(super) struct ImpairedLine {
 impl ImpairedLine {
     pub fn new(impairments: &Impairments, plan: &LinkPlan, seed: u64) -> ImpairedLine {
         ImpairedLine {
-            losses: Losses::new(impairments.lose.clone()),
             duplicate: impairments.duplicate.as_f64(),
             duplicate_rng: Stream::Duplicate.rng(seed, &plan.name),
             duplicated: 0,

@@ -23,13 +23,13 @@
 use crate::capture::pcap::Tap;
 use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
-use haltere_plan::link::{Stream, context};
+use haltere_plan::link::{Losses, Stream, context};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::{Depths, LinkCounters};
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
 use haltere_queue::{DropReason, Fate, MarkReason, Qdisc, Queue, Returns};
-use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
+use haltere_units::{Bytes, Dur, ParamError, Prob, Serialisation, Time};
 use impairments::ImpairedLine;
 use std::collections::VecDeque;
 
@@ -174,8 +174,7 @@ struct Extras {
     jitter_rng: Rng,
     /// When the last packet is delivered.
     last_due: Time,
-    /// Probability that the line loses a packet.
-    loss: f64,
+    losses: Losses,
     loss_rng: Rng,
     lost: u64,
     /// What else the line does to packets.
@@ -196,7 +195,7 @@ impl Extras {
             ordered: plan.delay_differs(),
             jitter_rng: Stream::Jitter.rng(seed, &plan.name),
             last_due: Time::ZERO,
-            loss: plan.loss.as_f64(),
+            losses: Losses::new(plan),
             loss_rng: Stream::Loss.rng(seed, &plan.name),
             lost: 0,
             impairments: plan
@@ -210,7 +209,7 @@ impl Extras {
     /// True if the link needs them.
     fn matters(&self) -> bool {
         let line = self.handover_at_start || self.burst != Burst::default() || self.mpu > 0 || self.varying.is_some();
-        line || self.impairments.is_some() || self.ordered || self.loss > 0.0 || self.tap.is_some()
+        line || self.impairments.is_some() || self.ordered || self.losses.probability > Prob::ZERO || self.tap.is_some()
     }
 }
 
@@ -339,7 +338,12 @@ impl Link {
         self.arrived += 1;
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         fate.count_arrival();
-        self.queue.enqueue(now, packet, &mut fate);
+        let varying = self.extras.as_ref().and_then(|extras| extras.varying.as_ref());
+        if varying.is_some_and(|line| line.is_full(now, *fate.waiting - 1)) {
+            fate.dropped(packet, DropReason::Overlimit);
+        } else {
+            self.queue.enqueue(now, packet, &mut fate);
+        }
         if self.device.is_some() {
             self.fill_device(now, pool);
         }
@@ -540,14 +544,13 @@ impl Link {
         if let Some(tap) = &mut extras.tap {
             tap.write(start, &packet, pool);
         }
-        let by_number = extras.impairments.as_mut().is_some_and(|impairments| impairments.losses.take());
-        if extras.loss > 0.0 && extras.loss_rng.uniform() < extras.loss || by_number {
+        let leaves = if extras.handover_at_start { start } else { end.max(start) };
+        let mut due = leaves + delay;
+        if extras.losses.take([start, leaves, due], &mut extras.loss_rng) {
             extras.lost += 1;
             pool.give(&packet);
             return;
         }
-        let leaves = if extras.handover_at_start { start } else { end.max(start) };
-        let mut due = leaves + delay;
         if extras.ordered {
             let jitter = extras.jitter.mul_f64(extras.jitter_rng.uniform());
             extras.last_due = extras.last_due.max(due.checked_add(jitter).unwrap_or(Time::NEVER));

@@ -213,6 +213,6 @@ impl Connection {
             sack_permitted: offer(tcp.sack, self.rx.sack_ok()),
             ..Segment::default()
         };
-        Some((segment, if self.per_packet { Ecn::Ect0 } else { Ecn::NotEct }))
+        Some((segment, if self.per_packet { self.ect } else { Ecn::NotEct }))
     }
 }

@@ -74,6 +74,8 @@ pub struct Connection {
     state: State,
     /// The control counts marks (DCTCP).
     per_packet: bool,
+    /// What ECN-capable packets carry.
+    ect: Ecn,
     ecn_ok: bool,
     ts_ok: bool,
     rst_due: bool,
@@ -122,6 +124,7 @@ impl Connection {
             ts_recent: 0,
             state: if role == Role::Server { State::Listen } else { State::Closed },
             per_packet,
+            ect: if tcp.l4s { Ecn::Ect1 } else { Ecn::Ect0 },
             ecn_ok: false,
             ts_ok: false,
             rst_due: false,

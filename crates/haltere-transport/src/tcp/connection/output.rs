@@ -49,9 +49,9 @@ impl Connection {
         if self.ecn_ok && self.rx.echo().is_set() {
             flags = flags.with(Flags::ECE);
         }
-        let mut ecn = if self.ecn_ok && self.per_packet { Ecn::Ect0 } else { Ecn::NotEct };
+        let mut ecn = if self.ecn_ok && self.per_packet { self.ect } else { Ecn::NotEct };
         if self.ecn_ok && what.new && what.len > 0 {
-            ecn = Ecn::Ect0;
+            ecn = self.ect;
             if self.tx.as_mut().is_some_and(|tx| tx.take_cwr()) {
                 flags = flags.with(Flags::CWR);
             }

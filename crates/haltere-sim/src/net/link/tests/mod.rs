@@ -215,13 +215,13 @@ fn trace() -> Varying {
     let trace = varying::Trace { instants, opportunity: Bytes::new(1514), offset: Dur::from_us(700) };
     let delay = (0..20u64).map(|i| (Dur::from_ms(40 * i), Dur::from_us(100 + 7919 * i % 20_000))).collect();
     let delay = varying::Steps { first: Dur::ZERO, steps: delay, repeat: Some(Dur::from_ms(900)) };
-    Varying { capacity: Capacity::Trace(trace), delay: Some(delay) }
+    Varying { delay: Some(delay), ..Varying::of(Capacity::Trace(trace)) }
 }
 /// From nothing to twice the rate.
 fn schedule() -> Varying {
     let rates = (0..40u64).map(|i| (Dur::from_us(1 + 5003 * i), Rate::from_bps((i * 7 % 5) * 5_000_011))).collect();
     let rates = varying::Steps { first: Rate::from_bps(1_000_003), steps: rates, repeat: Some(Dur::from_ms(211)) };
-    Varying { capacity: Capacity::Schedule(rates), delay: None }
+    Varying::of(Capacity::Schedule(rates))
 }
 
 fn compare(plan: &LinkPlan, what: &str) {

@@ -3,7 +3,7 @@
 //! `HALTERE_LINK_CASES=100000 cargo test -p haltere-sim --lib random` runs so many cases.
 
 use super::*;
-use haltere_plan::plan::Impairments;
+use haltere_plan::plan::{Failure, GilbertElliott, Impairments};
 use haltere_plan::varying::{Steps, Trace};
 use serde_json::{Value, json};
 
@@ -137,7 +137,18 @@ impl Draw {
                 self.span(Dur::from_us(1), Dur::from_ms(20))
             },
             duplicate: Prob::of(self.pick(&[0.0, 0.01, 0.3, 1.0])),
+            gilbert_elliott: self.one_in(3).then(|| GilbertElliott {
+                p: Prob::of(self.pick(&[0.01, 0.3])),
+                r: Prob::of(self.pick(&[0.1, 0.5, 1.0])),
+                loss_good: Prob::of(self.pick(&[0.0, 0.05])),
+                loss_bad: Prob::of(self.pick(&[0.5, 1.0])),
+            }),
+            failures: if self.one_in(4) { self.failures() } else { Vec::new() },
         }
+    }
+    fn failures(&mut self) -> Vec<Failure> {
+        let at = Time::ZERO + self.span(Dur::from_us(10), Dur::from_secs(1));
+        vec![Failure { at, until: at + self.span(Dur::from_us(10), Dur::from_secs(1)) }]
     }
     fn varying(&mut self, rate: Option<Rate>) -> Varying {
         let capacity = match self.below(3) {
@@ -163,7 +174,9 @@ impl Draw {
         };
         let delays = |draw: &mut Draw| draw.span(Dur::from_us(1), Dur::from_ms(30));
         let delay = self.one_in(2).then(|| self.steps(delays));
-        Varying { capacity, delay }
+        let loss = self.one_in(3).then(|| self.steps(|draw| Prob::of(draw.pick(&[0.0, 0.01, 0.3]))));
+        let limit = self.one_in(3).then(|| self.steps(|draw| draw.pick(&[0, 1, 10, 100])));
+        Varying { capacity, delay, loss, limit }
     }
     fn steps<T>(&mut self, value: impl Fn(&mut Draw) -> T) -> Steps<T> {
         let (first, mut at) = (value(self), Dur::ZERO);

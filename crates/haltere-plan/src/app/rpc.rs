@@ -1,0 +1,33 @@
+//! TCP: requests and their responses, a fixed number at a time.
+
+use super::{App, Protocol, TcpPlan};
+use crate::plan::DurationDistribution;
+use crate::sizes::SizeDistribution;
+use serde::{Deserialize, Serialize};
+
+/// A caller and a server. The server is the flow's sender.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RpcPlan {
+    /// Both endpoints: the sender is the server.
+    pub tcp: TcpPlan,
+    /// How large requests are.
+    pub request: SizeDistribution,
+    /// How large responses are.
+    pub response: SizeDistribution,
+    /// Calls at a time.
+    pub outstanding: u32,
+    /// The time from a response to the next call in its place.
+    pub think: DurationDistribution,
+}
+
+impl App for RpcPlan {
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
+    }
+    fn tcp(&self) -> Option<&TcpPlan> {
+        Some(&self.tcp)
+    }
+    fn has_completions(&self) -> bool {
+        true
+    }
+}

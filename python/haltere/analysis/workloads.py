@@ -1,0 +1,175 @@
+"""What is read off the tables of workloads: web pages, calls, video and voice. One function for each metric of :mod:`.metrics`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from .. import kinds
+from . import stats
+
+if TYPE_CHECKING:
+    from .measures import Run
+
+__all__ = ["TABLES", "entries", "load_s", "of", "pages", "response_ms", "responses"]
+
+Array = NDArray[np.float64]
+#: The table of the report for each kind of workload: its name, its title, and the kind.
+TABLES = {
+    "pages": ("Web pages", "web"),
+    "calls": ("Calls", "rpc"),
+    "video": ("Video", "video"),
+    "voice": ("Voice", "voip"),
+}
+
+
+def entries(run: Run, kind: str) -> list[str]:
+    """The traffic entries of that kind."""
+    rows = run.flows.filter(pc.equal(run.flows["kind"].cast(pa.string()), kind))
+    return [str(group) for group in pc.unique(rows["group"]).to_pylist()]
+
+
+def of(kind: str, measure: Callable[[Run, str], float]) -> Callable[[Run, str | None], float]:
+    """A metric of the traffic entries of a kind: of the one that is named, or of the only one."""
+
+    def metric(run: Run, group: str | None) -> float:
+        known = entries(run, kind)
+        if group is None and len(known) == 1:
+            group = known[0]
+        return measure(run, group) if group in known else math.nan
+
+    return metric
+
+
+def _of_group(run: Run, table: str, group: str) -> pa.Table:
+    """The rows of a traffic entry that began in the measured part of the run."""
+    rows = run.table(table)
+    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    return rows.filter(pa.array(run.is_measured(rows["start_ns"].to_numpy() * 1e-9)))
+
+
+def _numbers(column: pa.ChunkedArray) -> Array:
+    """The values that are there."""
+    values: Array = pc.cast(column.drop_null(), pa.float64()).to_numpy()
+    return values
+
+
+def load_s(run: Run, group: str) -> Array:
+    """The load times of the pages that are there, in seconds."""
+    return _numbers(_of_group(run, "pages", group)["load_ns"]) * 1e-9
+
+
+def pages(run: Run, group: str) -> float:
+    """How many pages were loaded."""
+    return float(len(load_s(run, group)))
+
+
+def response_ms(run: Run, group: str) -> Array:
+    """The times from requests to the ends of their responses, in ms."""
+    took = run.completion(group, "fct_ns") * 1e-6
+    answered: Array = took[~np.isnan(took)]
+    return answered
+
+
+def responses(run: Run, group: str) -> float:
+    """How many requests were answered."""
+    return float(len(response_ms(run, group)))
+
+
+def bitrate_mbit(run: Run, group: str) -> float:
+    """The mean bitrate of the segments that came, in Mbit/s."""
+    rates = _numbers(_segments(run, group)["bitrate_bps"]) * 1e-6
+    return float(rates.mean()) if len(rates) else math.nan
+
+
+def rebuffer_ratio(run: Run, group: str) -> float:
+    """Stall time over stall time and playing time of the segments that came."""
+    every = _of_group(run, "segments", group)
+    if not len(every):
+        return math.nan
+    stalled = float(_numbers(every["stall_ns"]).sum()) * 1e-9
+    played = len(_segments(run, group)) * _segment_s(run, group)
+    return stalled / (stalled + played) if stalled + played > 0 else math.nan
+
+
+def switches(run: Run, group: str) -> float:
+    """Changes of the bitrate in a minute of video."""
+    rows = _segments(run, group)
+    if not len(rows):
+        return math.nan
+    flow, rate = (
+        pc.dictionary_encode(rows["flow"].cast(pa.string())).combine_chunks().indices.to_numpy(),
+        rows["bitrate_bps"].to_numpy(),
+    )
+    changes = int(((np.diff(flow) == 0) & (np.diff(rate.astype(np.int64)) != 0)).sum())
+    return changes * 60.0 / (len(rows) * _segment_s(run, group))
+
+
+def startup_s(run: Run, group: str) -> float:
+    """The mean time from the start of a player to its first segment, in seconds; warm-up included."""
+    rows = run.table("segments")
+    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    starts = dict(zip(run.flows["flow"].to_pylist(), run.flows["start_ns"].to_pylist(), strict=True))
+    first: dict[str, int] = {}
+    for row in rows.select(["flow", "start_ns", "fetch_ns"]).to_pylist():
+        if row["fetch_ns"] is not None:
+            first.setdefault(row["flow"], row["start_ns"] + row["fetch_ns"])
+    waits = [(at - starts[flow]) * 1e-9 for flow, at in first.items()]
+    return float(np.mean(waits)) if waits else math.nan
+
+
+def _segments(run: Run, group: str) -> pa.Table:
+    """The segments that came."""
+    rows = _of_group(run, "segments", group)
+    return rows.filter(pc.is_valid(rows["fetch_ns"]))
+
+
+def _segment_s(run: Run, group: str) -> float:
+    """The playing time of a segment: its bytes at its bitrate."""
+    rows = run.table("segments")
+    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    return float(rows["bytes"][0].as_py()) * 8 / float(rows["bitrate_bps"][0].as_py())
+
+
+def voice(column: str, scale: float = 1.0) -> Callable[[Run, str], float]:
+    """The mean of a column of the table `voices` over the flows of an entry that sent something."""
+
+    def measure(run: Run, group: str) -> float:
+        rows = _voices(run, group)
+        values = _numbers(rows[column]) * scale
+        return float(values.mean()) if len(values) else math.nan
+
+    return measure
+
+
+def voice_loss(run: Run, group: str) -> float:
+    """The part of the packets that was lost or late."""
+    rows = _voices(run, group)
+    sent, gone = (_numbers(rows["packets"]).sum(), (_numbers(rows["lost"]) + _numbers(rows["late"])).sum())
+    return float(gone / sent) if sent > 0 else math.nan
+
+
+def _voices(run: Run, group: str) -> pa.Table:
+    rows = run.table("voices")
+    return rows.filter(pc.and_(pc.equal(rows["group"].cast(pa.string()), group), pc.greater(rows["packets"], 0)))
+
+
+def percentile(values: Callable[[Run, str], Array], q: float) -> Callable[[Run, str], float]:
+    """A percentile of what ``values`` gives; NaN of nothing."""
+
+    def measure(run: Run, group: str) -> float:
+        got = values(run, group)
+        return stats.percentile(got, q) if len(got) else math.nan
+
+    return measure
+
+
+def is_workload(kind: str) -> bool:
+    """Whether what users see of this traffic kind is more than a rate: its flows have no fair share."""
+    return any(kind == one for _, one in TABLES.values()) or kinds.traffic(kind).arrivals
