@@ -81,6 +81,7 @@ _QUEUES = {
     "drop_tail": Queue(law=False, tail=True),
     "pfifo_fast": Queue(law=False, tail=True),
     "threshold": Queue(law=False),
+    "tbf": Queue(law=False),
 }
 _CLASSIFIERS = {
     # The memories of the RAFLE study's table 1.

@@ -61,6 +61,7 @@ fn row(discipline: &str) -> FabricPlan {
     FabricPlan {
         nodes: 3,
         links,
+        reroutes: Vec::new(),
         framing: 14,
         seed: 1,
         sample: Some(Dur::from_ms(1)),

@@ -6,6 +6,7 @@
 
 mod direction;
 mod drawing;
+mod failure;
 mod link;
 mod loss;
 mod network;
@@ -15,10 +16,11 @@ mod varying;
 pub use drawing::Drawing;
 
 pub(crate) use direction::{Direction, both, slowest, watched};
+pub(crate) use failure::Failures;
 pub(crate) use link::{Handover, Link, Step, default_queue};
 pub(crate) use loss::Loss;
 pub(crate) use network::{Hint, Network};
-pub(crate) use trace::{TraceSpec, exercise_trace, read_files};
+pub(crate) use trace::{Leo, Rows, TraceSpec, exercise_trace, read_files};
 
 use crate::error::ScenarioError;
 use haltere_units::Bytes;

@@ -11,8 +11,8 @@
 //! A packet is delivered at or after the end of its transmission, so the flight is not empty while a packet waits. Exceptions: a
 //! packet that is lost on the line or held back, alone on it, or sent [ahead of time](crate::net::ahead), and `handover_at_start`. For these the
 //! pending event is the next dequeue: the end of the transmission, or later if that is allowed.
-//! If a discipline returns packets at a dequeue, or the line holds packets back, the link is eager: it has an event at the end of
-//! each transmission, too.
+//! If a discipline returns packets at a dequeue or withholds packets, or the line holds packets back, the link is eager: it has an event at
+//! the end of each transmission, too, and when a packet that was withheld is ready.
 //!
 //! Tests compare departures, drops, marks, counters and random draws with those of [`haltere_plan::link`].
 //!
@@ -36,6 +36,7 @@ use std::collections::VecDeque;
 mod ahead;
 mod change;
 mod impairments;
+mod withheld;
 
 /// The longest possible packet, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
@@ -174,6 +175,8 @@ struct Extras {
     jitter_rng: Rng,
     /// When the last packet is delivered.
     last_due: Time,
+    /// When a discipline that withholds packets has the next one, as far as it was asked. `None`: it withholds none.
+    ready_at: Option<Time>,
     losses: Losses,
     loss_rng: Rng,
     lost: u64,
@@ -195,6 +198,7 @@ impl Extras {
             ordered: plan.delay_differs(),
             jitter_rng: Stream::Jitter.rng(seed, &plan.name),
             last_due: Time::ZERO,
+            ready_at: None,
             losses: Losses::new(plan),
             loss_rng: Stream::Loss.rng(seed, &plan.name),
             lost: 0,
@@ -232,7 +236,7 @@ pub(crate) struct Link {
     idle: bool,
     /// The discipline has timers of its own.
     timed: bool,
-    /// The discipline returns packets at a dequeue, or later packets overtake earlier ones, so no dequeue may be late.
+    /// The discipline returns packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no dequeue may be late.
     eager: bool,
     /// There is a device ring under the discipline. Stored here so that a delivery need not read another cache line.
     ringed: bool,
@@ -261,6 +265,8 @@ impl Link {
     /// The link of that plan, with its random streams.
     pub fn new(plan: &LinkPlan, framing: u32, seed: u64) -> Result<Link, ParamError> {
         let extras = Extras::new(plan, seed);
+        let queue = Queue::new(&plan.queue, &context(plan, framing, seed))?;
+        let is_extra = extras.matters() || queue.ready_at().is_some();
         let mut link = Link {
             scheduled: Time::NEVER,
             free_at: Time::ZERO,
@@ -278,9 +284,9 @@ impl Link {
             sent_bytes: 0,
             index_ahead: NOT_AHEAD,
             bunched: false,
-            extras: extras.matters().then(|| Box::new(extras)),
+            extras: is_extra.then(|| Box::new(extras)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
-            queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
+            queue,
             counters: Counters {
                 signals: LazySignals { seed: Stream::Queue.seed(seed, &plan.name), made: None },
                 ..Counters::default()
@@ -295,8 +301,12 @@ impl Link {
     /// Stores what does not change while the link has this discipline, which is new and empty.
     fn cache_queue_properties(&mut self) {
         self.timed = self.queue.next_timer().is_some();
+        let withholds = self.queue.ready_at().is_some();
+        if let Some(extras) = &mut self.extras {
+            extras.ready_at = withholds.then_some(Time::NEVER);
+        }
         let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
-        self.eager = reorders || self.queue.returns() == Returns::AtDequeue;
+        self.eager = reorders || withholds || self.queue.returns() == Returns::AtDequeue;
         let counts = self.counters.signals.depths().is_some(); // depths are counted at each dequeue
         let simple = self.device.is_none() && self.varying().is_none() && !counts;
         let passes = |len: &u32| simple && self.queue.passes(*len);
@@ -469,6 +479,14 @@ impl Link {
         }
     }
     fn drain_until(&mut self, now: Time, pool: &mut Pool) {
+        if self.eager {
+            self.release_until(now, pool);
+        }
+        self.transmit_until(now, pool);
+    }
+    /// The line takes packets up to `now`.
+    #[inline(always)]
+    fn transmit_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
             let start = self.extras.as_ref().map_or(self.free_at, |extras| self.free_at.max(extras.busy_since));
             self.run_timers(start);
@@ -489,7 +507,12 @@ impl Link {
     #[inline]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
-        let packet = self.queue.dequeue(now, &mut fate)?;
+        let Some(packet) = self.queue.dequeue(now, &mut fate) else {
+            if self.eager {
+                self.note_ready();
+            }
+            return None;
+        };
         fate.count_departure();
         if let Some(depths) = self.counters.signals.depths() {
             depths.count(self.waiting);
