@@ -117,8 +117,8 @@ impl<P: Pkt> Qdisc<P> for Policer<P> {
         self.queue.keeps_flow_order()
     }
     fn probe(&self, row: &mut Probe) {
+        self.tokens.probe(row);
         self.queue.probe(row);
-        row.push("tokens", "B", self.tokens.bytes());
     }
 }
 

@@ -37,8 +37,8 @@ pub struct Params {
     pub burst: Bytes,
     /// Packet or byte limit of the queue, above 0. Left out: `1000p`, unless `latency` or `queue` is given.
     pub limit: Option<Size>,
-    /// The longest time that a packet may wait, instead of `limit`, which then is `rate` times `latency` plus `burst`. Left out:
-    /// `limit` counts.
+    /// The longest time that a packet may wait. `limit` is then `rate` times `latency` plus `burst`.
+    /// Left out: `limit` counts.
     pub latency: Option<Dur>,
     /// The fastest rate at which a burst leaves, above `rate`. Left out: that of the link.
     pub peakrate: Option<Rate>,
@@ -159,8 +159,8 @@ impl<P: Pkt> Qdisc<P> for Tbf<P> {
         self.queue.keeps_flow_order()
     }
     fn probe(&self, row: &mut Probe) {
+        self.tokens.probe(row);
         self.queue.probe(row);
-        row.push("tokens", "B", self.tokens.bytes());
     }
 }
 

@@ -3,7 +3,7 @@
 //! Model: the level rises with the rate up to the depth, and falls by each packet's length. It is counted in bits times 10^9, which is
 //! rate in bit/s times ns, so nothing is rounded.
 
-use haltere_units::{Bytes, ParamError, Rate, Time};
+use haltere_units::{Bytes, ParamError, Probe, Rate, Time};
 
 /// Bits times 10^9 of a byte.
 const BYTE: u128 = 8_000_000_000;
@@ -50,9 +50,11 @@ impl TokenBucket {
         let ns = missing.div_ceil(self.rate);
         u64::try_from(ns + u128::from(self.at.as_ns())).map_or(Time::NEVER, Time::from_ns)
     }
-    /// The tokens that were there at the last look, in bytes.
-    pub fn bytes(&self) -> f64 {
-        self.level as f64 / BYTE as f64
+    /// Shows the tokens that were there at the last look, in bytes. Of several buckets, one in another, the outermost is shown.
+    pub fn probe(&self, row: &mut Probe) {
+        if row.values().iter().all(|(name, ..)| *name != "tokens") {
+            row.push("tokens", "B", self.level as f64 / BYTE as f64);
+        }
     }
 }
 
@@ -72,6 +74,8 @@ mod tests {
         bucket.take(1);
         assert_eq!(bucket.ready_at(1), Time::from_ns(5_333_333_334), "nothing is lost by rounding: 16 bits at 3 bit/s");
         assert!(bucket.has(Time::ZERO + Dur::from_secs(1000), 2));
-        assert_eq!(bucket.bytes(), 2.0);
+        let mut row = Probe::new();
+        bucket.probe(&mut row);
+        assert_eq!(row.values(), [("tokens", "B", 2.0)]);
     }
 }

@@ -202,3 +202,18 @@ fn frames_take_another_path_after_a_change_of_the_routes() {
         fabric.link_records(Time::ZERO + Dur::from_secs(1)).iter().map(|link| link.total.sent).collect();
     assert_eq!(sent, [2, 0, 1, 0, 2, 0, 1, 0]);
 }
+
+#[test]
+fn a_shaper_withholds_frames_and_a_policer_drops_them() {
+    // Tokens of a byte in 2 us, and room for one frame: one in 2 ms. On the line it takes 1 ms, the delay is 1 ms.
+    let shaped: QueueParams =
+        serde_json::from_str(r#"{ "kind": "tbf", "rate": "5Mbit", "burst": "1250B" }"#).expect("parameters");
+    let script = || vec![(0..3).map(|i| (Time::ZERO, frame(i, 1250))).collect(), vec![]];
+    let router = run_script(cable(link(0, 1, shaped), link(1, 0, fifo())), script(), Time::ZERO + Dur::from_ms(20));
+    let at: Vec<u64> = router.ports[1].sent.iter().map(|(at, _)| at.as_ns() / 1000).collect();
+    assert_eq!(at, [2000, 4000, 6000]);
+    let policed: QueueParams =
+        serde_json::from_str(r#"{ "kind": "policer", "rate": "5Mbit", "burst": "2500B" }"#).expect("parameters");
+    let router = run_script(cable(link(0, 1, policed), link(1, 0, fifo())), script(), Time::ZERO + Dur::from_ms(20));
+    assert_eq!(ids(&router.ports[1].sent), [0, 1]);
+}
