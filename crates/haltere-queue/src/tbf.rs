@@ -69,13 +69,20 @@ impl Params {
         match (self.limit, self.latency, &self.queue) {
             (None, None, None) => Ok(QueueParams::DropTail(Default::default())),
             (Some(limit), None, None) => Ok(tail(limit)),
-            (None, Some(latency), None) => {
-                Ok(tail(Size::Bytes((self.rate.bytes_in(latency) + self.burst).as_u64())))
-            }
+            (None, Some(latency), None) => Ok(tail(Size::Bytes((self.rate.bytes_in(latency) + self.burst).as_u64()))),
             (None, None, Some(queue)) => Ok(QueueParams::clone(queue)),
             _ => {
-                let got = [("limit", self.limit.is_some()), ("latency", self.latency.is_some()), ("queue", self.queue.is_some())];
-                let got: String = got.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect::<alloc::vec::Vec<_>>().join(" and ");
+                let got = [
+                    ("limit", self.limit.is_some()),
+                    ("latency", self.latency.is_some()),
+                    ("queue", self.queue.is_some()),
+                ];
+                let got: String = got
+                    .iter()
+                    .filter(|(_, given)| *given)
+                    .map(|(name, _)| *name)
+                    .collect::<alloc::vec::Vec<_>>()
+                    .join(" and ");
                 Err(ParamError::new("limit", "the only one given of `limit`, `latency` and `queue`", got))
             }
         }
