@@ -44,6 +44,8 @@ def _marks(queue: Any) -> bool:
     """Whether this discipline, or one inside it, can mark packets."""
     if not isinstance(queue, Mapping):
         return False
+    if queue.get("exceed") == "mark":
+        return True
     inner = [_marks(one) for one in queue.values() if isinstance(one, Mapping) and "kind" in one]
     if inner:
         return any(inner)
