@@ -21,6 +21,22 @@ pub struct Failures {
 }
 
 /// A failure of the links between two nodes, in both directions.
+///
+/// ```toml
+/// [topology.leaf_spine]
+/// leaves = 2
+/// spines = 2
+/// hosts = 2
+/// access = { rate = "1Gbit", delay = "5us" }
+/// fabric = { rate = "1Gbit", delay = "5us" }
+/// fail = [{ from = "leaf1", to = "spine1", at = "2s", until = "5s" }]
+/// reroute = "200ms"
+///
+/// [[traffic]]
+/// kind = "bulk"
+/// from = "h1"
+/// to = "h3"
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkFailure {
     /// Name of the node at one end.

@@ -27,6 +27,22 @@ use haltere_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Makes the type of the key `kind` of one table, such as a trace.
+macro_rules! kind {
+    ($(#[$doc:meta])* $name:ident, $variant:ident, $text:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        #[schemars(inline, extend("const" = $text))]
+        pub enum $name {
+            #[default]
+            /// The only one.
+            $variant,
+        }
+    };
+}
+use kind;
+
 /// What a topology must say of itself.
 pub(crate) trait TopologyKind {
     /// Adds its nodes and links to an empty network. Everything that can be wrong is found here.

@@ -1,7 +1,7 @@
 //! A path over satellites in a low orbit, with a hand-over at fixed intervals. The default of each number has its source in [`Leo`].
 
-use super::kind;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::topology::kind;
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Dur, Prob, Rate};
@@ -18,8 +18,13 @@ kind! {
 /// of a link have their hand-overs together, and the same delay. The defaults describe Starlink.
 ///
 /// ```toml
-/// [topology.dumbbell]
-/// bottleneck = { queue = "fq_codel", trace = { kind = "leo" }, reverse = { trace = { kind = "leo", rate = ["10Mbit", "20Mbit"] } } }
+/// [topology.chain]
+/// links = [{ queue = "fq_codel", trace = { kind = "leo" }, reverse = { trace = { kind = "leo", rate = ["10Mbit", "20Mbit"] } } }]
+///
+/// [[traffic]]
+/// kind = "bulk"
+/// from = "n1"
+/// to = "n2"
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Leo {

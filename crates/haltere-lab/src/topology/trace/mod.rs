@@ -43,22 +43,6 @@ pub enum TraceSpec {
     Mahimahi(Trace),
 }
 
-/// Makes the type of the key `kind` of one kind of trace.
-macro_rules! kind {
-    ($(#[$doc:meta])* $name:ident, $variant:ident, $text:literal) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "snake_case")]
-        #[schemars(inline, extend("const" = $text))]
-        pub enum $name {
-            #[default]
-            #[allow(missing_docs, reason = "the only one")]
-            $variant,
-        }
-    };
-}
-use kind;
-
 /// What is wrong with a trace: the rule, and what was found.
 type Wrong = (&'static str, String);
 

@@ -1,8 +1,9 @@
 //! Traces of delivery opportunities: Mahimahi's format.
 
-use super::{Wrong, kind, lines, shown};
+use super::{Wrong, lines, shown};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::OPPORTUNITIES;
+use crate::topology::kind;
 use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;

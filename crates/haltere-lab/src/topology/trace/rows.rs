@@ -1,8 +1,9 @@
 //! Traces of rate, delay and loss: plain CSV and TheaterQ's format, which is converted to that.
 
-use super::{Wrong, kind, lines, shown};
+use super::{Wrong, lines, shown};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::OPPORTUNITIES;
+use crate::topology::kind;
 use haltere_plan::varying::Steps;
 use haltere_units::{Dur, Prob, Rate};
 use schemars::JsonSchema;
