@@ -546,11 +546,11 @@ fn loss_is_a_probability_or_a_process() {
     assert_eq!([bursts.p, bursts.r, bursts.loss_good, bursts.loss_bad].map(|x| x.as_f64()), [0.01, 0.25, 0.0, 1.0]);
     assert_eq!((links[0].loss.as_f64(), links[1].loss.as_f64(), links[1].impairments.is_none()), (0.0, 0.02, true));
     for (loss, error) in [
-        (r#"{ kind = "gilbert_elliott", p = 0, r = 0.5 }"#, "links[0].loss.p must be above zero, got 0"),
-        (r#"{ kind = "gilbert_elliott", p = 0.5 }"#, "links[0].loss.r must be"),
-        (r#"{ kind = "gilbert", p = 0.5, r = 0.5 }"#, "links[0].loss.kind must be `gilbert_elliott`, got `gilbert`"),
-        (r#""a lot""#, "links[0].loss must be a probability from 0 to 1"),
-        (r#"{ p = 0.5, r = 0.5 }"#, "links[0].loss.kind must be"),
+        (r#"{ kind = "gilbert_elliott", p = 0, r = 0.5 }"#, "links[0].loss: p must be above zero, got 0"),
+        (r#"{ kind = "gilbert_elliott", p = 0.5 }"#, "links[0].loss: r must be"),
+        (r#"{ kind = "gilbert", p = 0.5, r = 0.5 }"#, "links[0].loss: kind must be `gilbert_elliott`, got `gilbert`"),
+        (r#""a lot""#, "links[0]: loss must be a probability from 0 to 1"),
+        (r#"{ p = 0.5, r = 0.5 }"#, "links[0].loss: kind must be"),
     ] {
         let got = chain_of(&format!("{{ rate = \"10Mbit\", loss = {loss} }}")).expect_err(loss);
         assert!(got.contains(error), "{got}");
@@ -580,19 +580,19 @@ fn a_trace_of_rows_says_rate_delay_and_loss() {
     for (link, error) in [
         (
             format!("{{ rate = \"1Mbit\", trace = {{ kind = \"csv\", {rows} }} }}"),
-            "links[0].rate must be left out beside `trace`",
+            "links[0]: rate must be left out beside `trace`",
         ),
         (
             format!("{{ delay = \"1ms\", trace = {{ kind = \"csv\", {rows} }} }}"),
-            "links[0].delay must be left out beside `trace`",
+            "links[0]: delay must be left out beside `trace`",
         ),
         (
             format!("{{ loss = \"1%\", trace = {{ kind = \"csv\", {rows} }} }}"),
-            "links[0].loss must be left out beside `trace`",
+            "links[0]: loss must be left out beside `trace`",
         ),
-        (format!("{{ trace = {{ kind = \"cvs\", {rows} }} }}"), "links[0].trace.kind must be one of"),
-        ("{ trace = { kind = \"csv\", rows = \"time\" } }".into(), "links[0].trace.rows must be CSV with the columns"),
-        ("{ trace = { kind = \"csv\" } }".into(), "links[0].trace must be the name of a file"),
+        (format!("{{ trace = {{ kind = \"cvs\", {rows} }} }}"), "links[0].trace: kind must be one of"),
+        ("{ trace = { kind = \"csv\", rows = \"time\" } }".into(), "links[0].trace: rows must be CSV with the columns"),
+        ("{ trace = { kind = \"csv\" } }".into(), "links[0]: trace must be the name of a file"),
     ] {
         let got = chain_of(&link).expect_err(&link);
         assert!(got.contains(error), "{got}");
@@ -602,7 +602,7 @@ fn a_trace_of_rows_says_rate_delay_and_loss() {
 #[test]
 fn a_link_over_satellites_is_drawn_with_the_seed() {
     let text = r#"
-        duration = "1min"
+        duration = "60s"
         topology.chain.links = [{ trace = { kind = "leo" }, reverse = { trace = { kind = "leo", rate = ["10Mbit", "20Mbit"] } } }]
         traffic = [{ kind = "ping", from = "n1", to = "n2" }]
     "#;
@@ -642,15 +642,15 @@ fn links_fail_and_routes_change_after_them() {
         ("reroute = \"1s\"", "reroute must be left out without `fail`, got 1s"),
         (
             r#"fail = [{ from = "leaf1", to = "leaf2", at = "1s", until = "2s" }]"#,
-            "fail[0].to must be a node that a link joins to `leaf1`, got `leaf2`",
+            "fail[0]: to must be a node that a link joins to `leaf1`, got `leaf2`",
         ),
         (
             r#"fail = [{ from = "leaf1", to = "spine1", at = "2s", until = "2s" }]"#,
-            "fail[0].until must be after `at`, which is 2s, got 2s",
+            "fail[0]: until must be after `at`, which is 2s, got 2s",
         ),
         (
             r#"fail = [{ from = "leaf9", to = "spine1", at = "1s", until = "2s" }]"#,
-            "fail[0].from must be one of the nodes",
+            "fail[0]: from must be one of the nodes",
         ),
     ] {
         let got = plan(more).expect_err(more);

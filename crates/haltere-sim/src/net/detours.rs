@@ -178,14 +178,14 @@ mod tests {
             hosts = 2
             access = { rate = "1Gbit", delay = "5us" }
             fabric = { rate = "1Gbit", delay = "5us" }
-            fail = [{ from = "spine1", to = "leaf1", at = "1s", until = "1h" }]
+            fail = [{ from = "spine1", to = "leaf1", at = "1s", until = "3600s" }]
             reroute = "1ms"
             [[traffic]]
             kind = "poisson"
             sizes = "web_search"
             load = 0.1
         "#;
-        let [failing, whole] = [run(text), run(&text.replace("1h", "1000001us"))].map(|record| {
+        let [failing, whole] = [run(text), run(&text.replace("3600s", "1000001us"))].map(|record| {
             // The links of leaf1 to both spines come first, both directions of each.
             [&record.links[0].total, &record.links[2].total].map(|link| (link.sent, link.lost))
         });
