@@ -58,6 +58,6 @@ pub const ALL: &[Limit] = &[
         unit: "",
     },
     Limit { input: NAMED, what: "size", most: FILE_BYTES, unit: "bytes" },
-    Limit { input: NAMED, what: "delivery opportunities of a trace", most: OPPORTUNITIES as u64, unit: "" },
+    Limit { input: NAMED, what: "delivery opportunities or rows of a trace", most: OPPORTUNITIES as u64, unit: "" },
     Limit { input: NAMED, what: "points of a table of flow sizes", most: SIZE_POINTS as u64, unit: "" },
 ];

@@ -49,7 +49,7 @@ pub struct Plan {
     pub measure: Measure,
 }
 
-/// A change of the routes. Where the links that are left do not join two nodes, packets between them keep the path that they had.
+/// A change of the routes. If the links that are left do not join two nodes, packets between them keep the path that they had.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reroute {
     /// Packets that are sent from then on take these routes.

@@ -232,7 +232,7 @@ pub struct NextHops {
 }
 
 impl NextHops {
-    /// Paths of the fewest links over these, each given by its two nodes; of equals, the one given first. The routes change as told.
+    /// Paths of the fewest links over these, each given by its two nodes; of equals, the one given first. The routes change as given.
     pub fn new(nodes: usize, ends: &[(usize, usize)], reroutes: &[Reroute]) -> NextHops {
         let mut tables = vec![(Time::ZERO, next_hops(nodes, ends, &[]))];
         for reroute in reroutes {

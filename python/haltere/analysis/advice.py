@@ -116,7 +116,9 @@ def _static_routes(scenario: Mapping[str, Any], core: _core.Scenario) -> list[st
     if links < nodes or all(kinds.traffic(str(one["kind"])).paths for one in scenario["traffic"]):
         return []
     if not silent:
-        return ["A link fails, and there is another path: without `reroute` routes are static, so packets are lost and take no other path."]
+        return [
+            "A link fails, and there is another path: without `reroute` routes are static, so packets are lost and take no other path."
+        ]
     return [
         "A link falls to 0 bit/s, and there is another path: routes are static, so packets wait for that link and take no other path."
     ]
