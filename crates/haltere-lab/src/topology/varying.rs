@@ -17,7 +17,7 @@ impl Network {
             let link = &mut self.links[index];
             let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
             let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
-            link.varying = Some(Box::new(leo.draw(&mut rng, experiment.duration)));
+            link.varying = Some(Box::new(leo.draw(&mut rng, experiment.duration, link.loss)));
         }
     }
     /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.
@@ -53,19 +53,19 @@ pub(super) fn one_capacity(reverse: &mut Link, given: &Overrides<Link>) {
 
 /// What changes on that link, which is in the table `path`; `None`: nothing, or it is drawn later. A delay that the trace says is the link's.
 pub(super) fn of(link: &mut Link, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
+    check_schedule(link, path)?;
     match link.trace.clone() {
         Some(TraceSpec::Csv(CsvTrace { rows, .. }) | TraceSpec::Theaterq(TheaterqTrace { rows, .. })) => {
             return of_rows(link, &rows, path).map(Some);
         }
         Some(TraceSpec::Leo(leo)) => {
-            only_the_trace(link, path, ["rate", "delay", "loss"])?;
+            only_the_trace(link, path, ["rate", "delay", ""])?;
             leo.check(&format!("{path}.trace"))?;
             link.delay = leo.mean_delay();
             return Ok(None);
         }
         _ => {}
     }
-    check_schedule(link, path)?;
     let rates = values(link, link.rate, |step| step.rate);
     let delay = values(link, Some(link.delay), |step| step.delay);
     let loss = values(link, Some(link.loss.probability()), |step| step.loss);

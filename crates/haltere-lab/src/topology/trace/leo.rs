@@ -15,7 +15,8 @@ kind! {
 
 /// A path over satellites in a low orbit, drawn with the random seed: rate and delay are constant between hand-overs. At each hand-over
 /// nothing leaves for a short time, packets may be lost for a longer one, and the path then has another rate and delay. The two directions
-/// of a link have their hand-overs together, and the same delay. The defaults describe Starlink.
+/// of a link have their hand-overs together, and the same delay. Between hand-overs the link's `loss` holds; Huston saw 1 to 2 %. The defaults
+/// describe Starlink.
 ///
 /// ```toml
 /// [topology.chain]
@@ -52,7 +53,7 @@ pub struct Leo {
     /// 2601.08439, 2026).
     #[serde(default = "handover")]
     pub handover: Dur,
-    /// The greatest probability of loss during that time, drawn uniformly from zero. Kassem et al. saw losses of up to 50 % with hand-overs
+    /// The greatest probability of loss during that time, drawn uniformly from zero, but not less than the link's `loss`. Kassem et al. saw losses of up to 50 % with hand-overs
     /// (IMC 2022).
     #[serde(default = "loss")]
     pub loss: Prob,
@@ -113,8 +114,8 @@ impl Leo {
     pub(in crate::topology) fn mean_delay(&self) -> Dur {
         (self.delay[0] + self.delay[1]) / 2
     }
-    /// A run of that length, drawn from the link's stream.
-    pub(in crate::topology) fn draw(&self, rng: &mut Rng, run: Dur) -> Varying {
+    /// A run of that length, drawn from the link's stream. Between hand-overs packets are lost with the probability `loss`.
+    pub(in crate::topology) fn draw(&self, rng: &mut Rng, run: Dur, loss: Prob) -> Varying {
         let mut draw = || Interval {
             rate: self.rate[0]
                 .mul_f64(1.0 + rng.uniform() * (self.rate[1].as_bps_f64() / self.rate[0].as_bps_f64() - 1.0)),
@@ -132,13 +133,13 @@ impl Leo {
             }
             rates.push((at + next.outage, next.rate));
             delays.push((at, next.delay));
-            losses.extend([(at, next.loss), (at + self.handover, Prob::ZERO)]);
+            losses.extend([(at, if next.loss > loss { next.loss } else { loss }), (at + self.handover, loss)]);
             at += self.interval;
         }
         let lossy = self.loss > Prob::ZERO && !self.handover.is_zero();
         Varying {
             delay: Some(Steps { first: start.delay, steps: delays.into(), repeat: None }),
-            loss: lossy.then(|| Steps { first: Prob::ZERO, steps: losses.into(), repeat: None }),
+            loss: lossy.then(|| Steps { first: loss, steps: losses.into(), repeat: None }),
             ..Varying::of(Capacity::Schedule(Steps { first: start.rate, steps: rates.into(), repeat: None }))
         }
     }
@@ -167,7 +168,7 @@ mod tests {
         serde_json::from_value(table).expect("a trace")
     }
     fn drawn(leo: &Leo, seed: u64) -> (Steps<Rate>, Steps<Dur>, Option<Steps<Prob>>) {
-        let varying = leo.draw(&mut Rng::new(seed, "x"), Dur::from_secs(60));
+        let varying = leo.draw(&mut Rng::new(seed, "x"), Dur::from_secs(60), Prob::of(0.01));
         let Capacity::Schedule(rates) = varying.capacity else { panic!("a schedule") };
         (rates, varying.delay.expect("delays"), varying.loss)
     }
@@ -186,7 +187,8 @@ mod tests {
         assert!(delays.steps.iter().all(|(_, delay)| (Dur::from_ms(20)..=Dur::from_ms(30)).contains(delay)));
         let losses = losses.expect("losses").steps;
         assert_eq!(losses.len(), 8);
-        assert!(losses.chunks(2).all(|pair| pair[1].0 == pair[0].0 + Dur::from_ms(140) && pair[1].1 == Prob::ZERO));
+        assert!(losses.chunks(2).all(|pair| pair[1].0 == pair[0].0 + Dur::from_ms(140) && pair[1].1 == Prob::of(0.01)));
+        assert!(losses.iter().all(|(_, loss)| (Prob::of(0.01)..=Prob::of(0.5)).contains(loss)));
     }
     #[test]
     fn the_seed_decides_and_both_directions_share_what_is_drawn() {

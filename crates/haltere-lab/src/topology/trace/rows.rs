@@ -238,6 +238,7 @@ pub(super) fn of_theaterq(text: &str) -> Result<String, Wrong> {
     }
     let last = last.ok_or((RULE, "no such line".to_owned()))?;
     let _ = write!(out, "\n{now},{last}"); // the end of the last line, for `loop`
+    parse(&out)?;
     Ok(out)
 }
 
