@@ -108,6 +108,7 @@ impl Live {
         if joined.is_err() {
             fabric.paths.truncate(paths);
             fabric.routes = routes;
+            fabric.detours.renew(&self.network.plan);
             fabric.detours.forget_from(paths as u32);
         }
         joined
