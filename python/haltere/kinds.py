@@ -83,6 +83,8 @@ _QUEUES = {
     "drop_tail": Queue(law=False, tail=True),
     "pfifo_fast": Queue(law=False, tail=True),
     "threshold": Queue(law=False),
+    "tbf": Queue(law=False, tail=True),
+    "policer": Queue(tail=True),
 }
 _CLASSIFIERS = {
     # The memories of the RAFLE study's table 1.

@@ -196,13 +196,17 @@ def test_a_link_at_0_bit_with_a_second_path_says_that_routes_are_static() -> Non
     ]
     traffic = '\n[[traffic]]\nkind = "bulk"\nfrom = "x"\nto = "y"\n'
 
-    def warned(some: list[str]) -> str:
-        text = f'duration = "2s"\n[topology.graph]\nnodes = ["a", "b", "c", "x", "y"]\nlinks = [{", ".join(some)}]\n{traffic}'
+    def warned(some: list[str], more: str = "") -> str:
+        text = f'duration = "2s"\n[topology.graph]\nnodes = ["a", "b", "c", "x", "y"]\nlinks = [{", ".join(some)}]\n{more}\n{traffic}'
         return " ".join(Scenario.from_toml(text).warnings)
 
     assert "routes are static" in warned(links)
     assert "routes are static" not in warned([one.replace("0bit", "1Mbit") for one in links])
     assert "routes are static" not in warned([links[0], links[1], *links[3:]]), "no second path"
+    up = [one.replace("0bit", "1Mbit") for one in links]
+    fail = 'fail = [{ from = "a", to = "b", at = "1s", until = "2s" }]\n'
+    assert "without `reroute` routes are static" in warned(up, fail)
+    assert "routes are static" not in warned(up, fail + 'reroute = "100ms"')
 
 
 def test_the_report_of_an_incast_says_what_it_counts_and_draws_what_there_is(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use haltere_plan::NextHops;
 use haltere_plan::link::{Link, Sink};
-use haltere_plan::plan::LinkPlan;
+use haltere_plan::plan::{LinkPlan, Reroute};
 use haltere_plan::record::{LinkCounters, LinkRecord, QueueSample};
 use haltere_queue::{DropReason, Pkt, Qdisc};
 use haltere_units::{Dur, Prob, Probe, Time};
@@ -26,6 +27,8 @@ pub struct FabricPlan {
     pub nodes: usize,
     /// The links.
     pub links: Vec<LinkPlan>,
+    /// Changes of the routes, in order of time.
+    pub reroutes: Vec<Reroute>,
     /// Bytes below IP that packets carry on links.
     pub framing: u32,
     /// Seed of all random draws.
@@ -92,8 +95,7 @@ pub trait Ports<P> {
 pub struct Fabric<P> {
     plan: FabricPlan,
     links: Vec<Link<P>>,
-    /// `next[node][destination]`: the link to take.
-    next: Vec<Vec<Option<u32>>>,
+    next: NextHops,
     /// (when, link); an entry that is not the link's `scheduled` is stale.
     events: BinaryHeap<Reverse<(Time, u32)>>,
     scheduled: Vec<Option<Time>>,
@@ -145,7 +147,11 @@ impl<P: Routed> Fabric<P> {
             links.push(Link::new(link, plan.framing, plan.seed).map_err(|e| e.to_string())?);
         }
         Ok(Box::new(Fabric {
-            next: routes(plan.nodes, &plan.links),
+            next: NextHops::new(
+                plan.nodes,
+                &plan.links.iter().map(|link| (link.from, link.to)).collect::<Vec<_>>(),
+                &plan.reroutes,
+            ),
             scheduled: vec![None; links.len()],
             next_sample: plan.sample.map(|_| Time::ZERO),
             links,
@@ -222,9 +228,8 @@ impl<P: Routed> Fabric<P> {
                 ports.deliver(node, packet);
                 continue;
             }
-            match self.next.get(node).and_then(|row| *row.get(to)?) {
+            match self.next.link(at, node, to) {
                 Some(link) => {
-                    let link = link as usize;
                     self.links[link].arrive(at, packet, &mut self.given);
                     self.collect(link);
                     self.schedule(at, link);
@@ -291,26 +296,6 @@ impl<P: Routed> Fabric<P> {
         self.counted.inside = self.links.iter().map(Link::packets).sum();
         self.ended = true;
     }
-}
-
-/// `routes[node][destination]`: the first link of a path with the fewest links; of equals, the one named first.
-fn routes(nodes: usize, links: &[LinkPlan]) -> Vec<Vec<Option<u32>>> {
-    let mut next = vec![vec![None; nodes]; nodes];
-    for destination in 0..nodes {
-        let mut reached = vec![false; nodes];
-        reached[destination] = true;
-        let mut frontier = VecDeque::from([destination]);
-        while let Some(node) = frontier.pop_front() {
-            for (index, link) in links.iter().enumerate().filter(|(_, l)| l.to == node) {
-                if !reached[link.from] {
-                    reached[link.from] = true;
-                    next[link.from][destination] = Some(index as u32);
-                    frontier.push_back(link.from);
-                }
-            }
-        }
-    }
-    next
 }
 
 #[cfg(test)]

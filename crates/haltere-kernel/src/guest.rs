@@ -201,8 +201,8 @@ impl Device<'_> {
 impl Network for Device<'_> {
     fn prepare(&self, nodes: &[usize]) -> Result<(), WireError> {
         let Plan { seed, end, warmup, framing, .. } = *self.plan;
-        let (links, sample) = (self.plan.links.clone(), self.plan.measure.queues);
-        let fabric = FabricPlan { nodes: self.plan.nodes.len(), links, framing, seed, sample, warmup, end };
+        let (links, reroutes, sample) = (self.plan.links.clone(), self.plan.reroutes.clone(), self.plan.measure.queues);
+        let fabric = FabricPlan { nodes: self.plan.nodes.len(), links, reroutes, framing, seed, sample, warmup, end };
         let ports = nodes.iter().map(|node| format!(" {node}")).collect::<String>();
         let mut text = format!("{} {framing}{ports}\n", fabric.nodes).into_bytes();
         text.extend(serde_json::to_vec(&fabric).map_err(|e| WireError::os("writing the fabric's plan", e))?);

@@ -60,7 +60,7 @@ pub const ALL: &[Limit] = &[
         unit: "",
     },
     Limit { input: NAMED, what: "size", most: FILE_BYTES, unit: "bytes" },
-    Limit { input: NAMED, what: "delivery opportunities of a trace", most: OPPORTUNITIES as u64, unit: "" },
+    Limit { input: NAMED, what: "delivery opportunities or rows of a trace", most: OPPORTUNITIES as u64, unit: "" },
     Limit { input: NAMED, what: "flows of a `replay` entry", most: REPLAYED_FLOWS as u64, unit: "" },
     Limit { input: NAMED, what: "points of a table of flow sizes", most: SIZE_POINTS as u64, unit: "" },
 ];

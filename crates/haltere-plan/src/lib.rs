@@ -33,7 +33,7 @@ mod written;
 pub use fault::Fault;
 pub use plan::Plan;
 pub use record::Record;
-pub use routes::Routes;
+pub use routes::{NextHops, Routes};
 
 /// Bytes of a full IP packet over Ethernet.
 pub const FULL_PACKET: u64 = 1500;

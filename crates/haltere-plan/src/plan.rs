@@ -49,8 +49,20 @@ pub struct Plan {
     /// If several paths have the fewest links, each flow takes one of them, by a hash of its ends and ports with the seed (see
     /// [`Routes::spread`](crate::Routes::spread)). Else all flows take the same.
     pub ecmp: bool,
+    /// Changes of the routes during the run, in order of time. Until the first one packets take the routes over all links.
+    #[serde(default)]
+    pub reroutes: Vec<Reroute>,
     /// What is sampled, and how often.
     pub measure: Measure,
+}
+
+/// A change of the routes. If the links that are left do not join two nodes, packets between them keep the path that they had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reroute {
+    /// Packets that are sent from then on take these routes.
+    pub at: Time,
+    /// Indices of the links that the routes leave out.
+    pub without: Vec<usize>,
 }
 
 impl Plan {
@@ -67,6 +79,7 @@ impl Plan {
             links,
             flows,
             ecmp: false,
+            reroutes: Vec::new(),
             measure: Measure::default(),
         }
     }

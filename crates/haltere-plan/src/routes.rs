@@ -5,11 +5,12 @@
 //! one search.
 
 use crate::Plan;
-use alloc::collections::BTreeMap;
+use crate::plan::Reroute;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use haltere_units::Dur;
+use haltere_units::{Dur, Time};
 
 /// Shortest paths over the links of a plan.
 #[derive(Debug, Clone)]
@@ -52,6 +53,19 @@ impl Ends {
     fn nodes(&self) -> usize {
         self.starts.len() - 1
     }
+    /// Without these links. The others keep their indices.
+    fn remove(&mut self, left_out: &[usize]) {
+        let mut kept = Vec::with_capacity(self.links.len());
+        for node in 0..self.nodes() {
+            let own = self.starts[node] as usize..self.starts[node + 1] as usize;
+            self.starts[node] = kept.len() as u32;
+            kept.extend(self.links[own].iter().filter(|(link, _)| !left_out.contains(&(*link as usize))));
+        }
+        if let Some(end) = self.starts.last_mut() {
+            *end = kept.len() as u32;
+        }
+        self.links = kept;
+    }
     fn of(&self, node: usize) -> impl ExactSizeIterator<Item = (usize, usize)> {
         let own = self.starts[node] as usize..self.starts[node + 1] as usize;
         self.links[own].iter().map(|&(link, other)| (link as usize, other as usize))
@@ -76,6 +90,14 @@ impl Routes {
     /// Over the links of a plan.
     pub fn of(plan: &Plan) -> Routes {
         Routes::new(plan.nodes.len(), plan.links.iter().map(|l| (l.from, l.to, l.delay)))
+    }
+    /// Over the links of a plan without these.
+    pub fn without(plan: &Plan, left_out: &[usize]) -> Routes {
+        let mut routes = Routes::of(plan);
+        for ends in [&mut routes.out, &mut routes.into] {
+            ends.remove(left_out);
+        }
+        routes
     }
 
     /// The links from one node to another, in order; `None` where there is no way. From a node to itself: no links.
@@ -202,6 +224,56 @@ impl Routes {
     }
 }
 
+/// The next link from each node to each other one, for worlds that forward packets from node to node.
+#[derive(Debug, Clone)]
+pub struct NextHops {
+    /// From when on which table, in order of time: `table[node][destination]`.
+    tables: Vec<(Time, Vec<Vec<Option<u32>>>)>,
+}
+
+impl NextHops {
+    /// Paths of the fewest links over these, each given by its two nodes; of equals, the one given first. The routes change as given.
+    pub fn new(nodes: usize, ends: &[(usize, usize)], reroutes: &[Reroute]) -> NextHops {
+        let mut tables = vec![(Time::ZERO, next_hops(nodes, ends, &[]))];
+        for reroute in reroutes {
+            let mut table = next_hops(nodes, ends, &reroute.without);
+            let (_, before) = tables.last().expect("the first table");
+            for (row, before) in table.iter_mut().zip(before) {
+                row.iter_mut().zip(before).for_each(|(next, before)| *next = next.or(*before));
+            }
+            tables.push((reroute.at, table));
+        }
+        NextHops { tables }
+    }
+    /// The link that a packet at `node` takes to `to` at `now`. `None`: no link leads there.
+    #[inline]
+    pub fn link(&self, now: Time, node: usize, to: usize) -> Option<usize> {
+        let (_, table) = self.tables.iter().rev().find(|(at, _)| *at <= now)?;
+        Some((*table.get(node)?.get(to)?)? as usize)
+    }
+}
+
+/// `table[node][destination]`: the first link of a path of the fewest links, without those left out.
+fn next_hops(nodes: usize, ends: &[(usize, usize)], left_out: &[usize]) -> Vec<Vec<Option<u32>>> {
+    let mut next = vec![vec![None; nodes]; nodes];
+    for destination in 0..nodes {
+        let mut reached = vec![false; nodes];
+        reached[destination] = true;
+        let mut frontier = VecDeque::from([destination]);
+        while let Some(node) = frontier.pop_front() {
+            let into = ends.iter().enumerate().filter(|(index, link)| link.1 == node && !left_out.contains(index));
+            for (index, &(from, _)) in into {
+                if !reached[from] {
+                    reached[from] = true;
+                    next[from][destination] = Some(index as u32);
+                    frontier.push_back(from);
+                }
+            }
+        }
+    }
+    next
+}
+
 /// The output step of SplitMix64: every bit of the result depends on every bit of `z`.
 fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -212,6 +284,8 @@ fn mix(z: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::LinkPlan;
+    use haltere_queue::QueueParams;
 
     #[test]
     fn flows_are_spread_over_all_paths_of_the_fewest_links() {
@@ -282,6 +356,41 @@ mod tests {
         let mut routes = Routes::new(3, street);
         assert_eq!(routes.path(0, 2), Some(vec![0, 1]));
         assert_eq!(routes.path(2, 0), None);
+    }
+
+    /// A square with both directions of each side: 0-1 (links 0, 1), 0-2 (2, 3), 1-3 (4, 5), 2-3 (6, 7).
+    const SQUARE: [(usize, usize, u64); 4] = [(0, 1, 1), (0, 2, 5), (1, 3, 1), (2, 3, 5)];
+
+    #[test]
+    fn routes_leave_out_links_that_failed() {
+        let queue = QueueParams::default_of("drop_tail").expect("a name of the registry");
+        let all =
+            links(&SQUARE).map(|(from, to, delay)| LinkPlan::plain(from, to, None, delay, queue.clone())).collect();
+        let plan = Plan::new(Plan::node_names(4), all, Vec::new(), Time::ZERO);
+        assert_eq!(Routes::of(&plan).path(0, 3), Some(vec![0, 4]));
+        assert_eq!(Routes::without(&plan, &[4, 5]).path(0, 3), Some(vec![2, 6]));
+        assert_eq!(Routes::without(&plan, &[4, 5]).path(1, 3), Some(vec![1, 2, 6]));
+        assert_eq!(Routes::without(&plan, &[4, 6]).path(0, 3), None);
+        assert_eq!(Routes::without(&plan, &[0]).spread(0, 3, 9), Some(vec![2, 6]));
+    }
+
+    #[test]
+    fn next_hops_change_with_the_routes_and_stay_where_there_is_none() {
+        let ends: Vec<(usize, usize)> = links(&SQUARE).map(|(from, to, _)| (from, to)).collect();
+        let ms = |ms| Time::ZERO + Dur::from_ms(ms);
+        let reroute = |at, without: &[usize]| Reroute { at: ms(at), without: without.to_vec() };
+        let next = NextHops::new(4, &ends, &[reroute(10, &[4, 5]), reroute(20, &[4, 6]), reroute(30, &[])]);
+        let way = |at| {
+            let (mut node, mut path) = (0, Vec::new());
+            while node != 3 {
+                let link = next.link(ms(at), node, 3).expect("a link");
+                path.push(link);
+                node = ends[link].1;
+            }
+            path
+        };
+        assert_eq!([way(0), way(10), way(29), way(30)], [[0, 4], [2, 6], [2, 6], [0, 4]]);
+        assert_eq!((next.link(ms(0), 3, 3), next.link(ms(0), 9, 1), next.link(ms(0), 0, 9)), (None, None, None));
     }
 
     #[test]

@@ -81,11 +81,11 @@ pub struct Classed<P> {
 impl<P: Pkt> Classed<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let queue = |params| Queue::new(params, link).map(Box::new);
+        let queue = |name, params| Queue::inside(name, params, link).map(Box::new);
         Ok(Classed {
             classifier: Classifier::new(&params.classifier, link)?,
             service: Service::new(&params.service, link)?,
-            queues: [queue(&params.short)?, queue(&params.long)?],
+            queues: [queue("short", &params.short)?, queue("long", &params.long)?],
             told_idle: [false; CLASSES],
             limit: params.limit.map_or(Ok(Bound::NONE), |limit| Bound::new(link.resolve(limit)))?,
             remark: params.remark,

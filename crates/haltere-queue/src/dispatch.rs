@@ -16,6 +16,9 @@ impl<P: Pkt> Qdisc<P> for Queue<P> {
     fn backlog(&self) -> Backlog {
         each_discipline!(self, q => q.backlog())
     }
+    fn ready_at(&self) -> Option<Time> {
+        each_discipline!(self, q => q.ready_at())
+    }
     fn next_timer(&self) -> Option<Time> {
         each_discipline!(self, q => q.next_timer())
     }

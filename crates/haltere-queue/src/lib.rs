@@ -19,6 +19,8 @@
 //! | [`dualpi2`] | the same controller over two queues, one for scalable (L4S) traffic |
 //! | [`threshold`] | the instantaneous queue (DCTCP), with hysteresis and returned packets |
 //! | [`input_buffer`] | a full buffer that blocks the sockets before it (BMv2) |
+//! | [`tbf`] | that of its inner discipline; it shapes to a rate |
+//! | [`policer`] | packets beyond a rate, at arrival |
 //! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
 //! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
 //!
@@ -83,6 +85,8 @@ haltere_units::registry! {
     sfb => Sfb<P>, boxed;
     threshold => Threshold<P>, boxed;
     input_buffer => InputBuffer<P>, boxed;
+    tbf => Tbf<P>, boxed;
+    policer => Policer<P>, boxed;
     classed => Classed<P>, boxed;
     rafle => Rafle<P>, boxed;
 }
@@ -92,11 +96,20 @@ impl<P: Pkt> Queue<P> {
     pub fn new(params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
         Ok(each_discipline!(new p in params => (p, link)?))
     }
+    /// The same for a discipline inside another, which has it under that name and does not ask it when its packets may leave.
+    fn inside(name: &'static str, params: &QueueParams, link: &LinkContext) -> Result<Queue<P>, ParamError> {
+        let queue = Queue::new(params, link)?;
+        match Qdisc::<P>::ready_at(&queue) {
+            None => Ok(queue),
+            Some(_) => Err(ParamError::new(name, "a discipline that withholds no packets", params.kind())),
+        }
+    }
 }
 
 mod dispatch;
 mod hashed;
 mod store;
+mod token_bucket;
 
 pub mod classify;
 pub mod service;
@@ -305,10 +318,16 @@ impl LinkContext {
 pub trait Qdisc<P: Pkt> {
     /// A packet arrives: it is kept, or given to `fate`.
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>);
-    /// The link can send: the next packet, or `None` if none is left after drops.
+    /// The link can send: the next packet, or `None` if none is left after drops, or none may leave [yet](Qdisc::ready_at).
     fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P>;
     /// Packets and bytes that wait now.
     fn backlog(&self) -> Backlog;
+    /// When the next packet may leave, of a discipline that withholds packets, such as a shaper. `None`: this one never does, and that does
+    /// not change. Else a time, from the start: [`Time::NEVER`] if no packet waits, and a later time than that of a dequeue
+    /// that found none although some wait. The world then calls [`dequeue`](Qdisc::dequeue) again at that time.
+    fn ready_at(&self) -> Option<Time> {
+        None
+    }
     /// When [`on_timer`](Qdisc::on_timer) is to be called next, if ever. A discipline with a timer gives a time from the
     /// start.
     fn next_timer(&self) -> Option<Time> {

@@ -54,6 +54,12 @@ const SETS: &[(&str, &str)] = &[
     ("threshold", r#"{"upper": "3ms", "lower_fraction": 0.5, "return_to_sender": true, "drop": true, "mark": true}"#),
     ("threshold", r#"{"limit": "20p", "upper": "10p", "lower_fraction": 0.15, "per_destination": true}"#),
     ("input_buffer", r#"{"limit": "10p", "socket": "20p"}"#),
+    ("tbf", r#"{"rate": "20Mbit", "burst": "3kB", "latency": "20ms", "peakrate": "30Mbit"}"#),
+    ("tbf", r#"{"rate": "30Mbit", "burst": "1515B", "queue": {"kind": "fq_codel", "flows": 4, "limit": "20p"}}"#),
+    ("tbf", r#"{"queue": {"kind": "pie", "limit": "30p", "tupdate": "1ms", "max_burst": "1ms", "ecn": true}}"#),
+    ("policer", r#"{"rate": "20Mbit", "burst": "9kB", "exceed": "mark", "queue": {"kind": "codel", "ecn": true}}"#),
+    ("policer", r#"{"burst": "2kB", "limit": "9p"}"#),
+    ("policer", r#"{"queue": {"kind": "tbf", "rate": "5Mbit"}}"#),
     ("classed", r#"{"classifier": {"kind": "ideal"}, "service": {"kind": "priority"}, "limit": "20p"}"#),
     (
         "classed",

@@ -123,6 +123,7 @@ impl Live {
     fn join(&mut self, plan: &Plan) -> Result<Vec<Flow>, RunError> {
         let fabric = &mut self.network.fabric;
         let (paths, routes) = (fabric.paths.len(), core::mem::replace(&mut fabric.routes, Routes::of(plan)));
+        fabric.detours.renew(plan);
         let more = plan.flows.iter().enumerate().skip(self.network.flows.len());
         let joined: Result<Vec<Flow>, RunError> = more
             .map(|(index, flow)| {
@@ -134,6 +135,8 @@ impl Live {
         if joined.is_err() {
             fabric.paths.truncate(paths);
             fabric.routes = routes;
+            fabric.detours.renew(&self.network.plan);
+            fabric.detours.forget_from(paths as u32);
         }
         joined
     }
@@ -180,8 +183,14 @@ fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
             return refuse("stop", format!("{rule} for `{}`", flow.name), got);
         }
     }
-    if (old.seed, old.warmup, old.framing, old.measure) != (new.seed, new.warmup, new.framing, new.measure) {
-        return refuse("seed, warmup, framing and measure", "those of the run".into(), "others".into());
+    if (old.seed, old.warmup, old.framing, old.measure, &old.reroutes)
+        != (new.seed, new.warmup, new.framing, new.measure, &new.reroutes)
+    {
+        return refuse(
+            "seed, warmup, framing, measure and changes of the routes",
+            "those of the run".into(),
+            "others".into(),
+        );
     }
     if new.end < now {
         return refuse("duration", format!("at least the {now} that have passed"), new.end.to_string());

@@ -8,6 +8,7 @@ use crate::engine::event::{Kind, Target};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::large_pages;
 use crate::error::RunError;
+use crate::net::detours::Detours;
 use crate::net::fabric::{DELIVER, Fabric, Port};
 use crate::net::link::Link;
 use crate::net::packet::{Header, Marks, Packet, Pool};
@@ -79,6 +80,7 @@ impl<'a> Network<'a> {
             pool: Pool::default(),
             paths: Vec::new(),
             routes: Routes::of(plan),
+            detours: Detours::new(plan),
             framing: plan.framing,
             last_port: 0,
             record: Record::default(),
@@ -214,12 +216,13 @@ impl<'a> Network<'a> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
         let node = self.plan.links[link as usize].return_node() as u32;
-        let Fabric { paths, routes, .. } = &mut self.fabric;
-        *self.return_paths.entry((node, h.dst)).or_insert_with(|| {
-            let start = paths.len() as u32;
-            let found = add_path(routes.path(node as usize, h.dst as usize), paths);
-            found.then_some(start)
-        })
+        let fabric = &mut self.fabric;
+        let cursor = *self.return_paths.entry((node, h.dst)).or_insert_with(|| {
+            let start = fabric.paths.len() as u32;
+            let found = add_path(fabric.routes.path(node as usize, h.dst as usize), &mut fabric.paths);
+            found.then(|| fabric.with_detours((node, h.dst), None, start))
+        });
+        cursor.map(|cursor| self.fabric.resolve(cursor))
     }
 }
 
@@ -242,13 +245,12 @@ fn add_path(path: Option<Vec<usize>>, paths: &mut Vec<u32>) -> bool {
 
 /// The ports of both ends of a flow. Adds their paths to the fabric.
 pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fabric) -> Result<[Port; 2], RunError> {
-    let Fabric { paths, routes, .. } = fabric;
     let (client, server) = of_flow(index);
     let protocol = flow.app.protocol();
     let (near_port, far_port) = if protocol.has_ports() { (client, server) } else { (0, 0) };
     let mut port = |side: usize, from: usize, to: usize, src_port, dst_port| {
-        let cursor = paths.len() as u32;
-        let header = Header {
+        let cursor = fabric.paths.len() as u32;
+        let mut header = Header {
             len: 0,
             cursor,
             endpoint: (2 * index + 1 - side) as u32,
@@ -262,11 +264,14 @@ pub(crate) fn ports(plan: &Plan, flow: &FlowPlan, index: usize, fabric: &mut Fab
             marks: Marks::default(),
             flags: 0,
         };
-        let path = match plan.ecmp {
-            true => routes.spread(from, to, header.flow().hash(plan.seed)),
-            false => routes.path(from, to),
+        let key = plan.ecmp.then(|| header.flow().hash(plan.seed));
+        let path = match key {
+            Some(key) => fabric.routes.spread(from, to, key),
+            None => fabric.routes.path(from, to),
         };
-        if !add_path(path, paths) && (side == 0 || flow.app.has_replies()) {
+        if add_path(path, &mut fabric.paths) {
+            header.cursor = fabric.with_detours((header.src, header.dst), key, cursor);
+        } else if side == 0 || flow.app.has_replies() {
             let name = |node: usize| plan.nodes[node].clone();
             return Err(RunError::Unreachable { flow: flow.name.clone(), from: name(from), to: name(to) });
         }

@@ -7,9 +7,11 @@
 use crate::error::WireError;
 use crate::namespace::Topology;
 use crate::world::{Control, Outcome, run_in};
+use haltere_plan::NextHops;
 use haltere_plan::Plan;
 use haltere_plan::headers;
 use haltere_plan::plan::{AppPlan, CbrPlan, FlowPlan, LinkPlan, Measure, PingPlan};
+use haltere_plan::varying::Varying;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde_json::{Value, json};
@@ -162,10 +164,10 @@ fn offloaded(outcome: &Outcome) -> u64 {
 
 /// The links from one node to another, as the fabric routes.
 fn path(plan: &Plan, from: usize, to: usize) -> Vec<usize> {
-    let routes =
-        crate::fabric::routes_of(plan.nodes.len(), &plan.links.iter().map(|l| (l.from, l.to)).collect::<Vec<_>>());
+    let ends: Vec<_> = plan.links.iter().map(|link| (link.from, link.to)).collect();
+    let routes = NextHops::new(plan.nodes.len(), &ends, &[]);
     let (mut at, mut path) = (from, Vec::new());
-    while let Some(link) = routes.get(at).and_then(|r| r.get(to)).copied().flatten() {
+    while let Some(link) = routes.link(Time::ZERO, at, to) {
         path.push(link);
         at = plan.links[link].to;
     }
@@ -186,14 +188,22 @@ fn planned_rtt(plan: &Plan, path: &[usize]) -> Dur {
 fn plain(plan: &Plan, flow: FlowPlan, warmup: Dur, window: Dur) -> Plan {
     // The discipline that every registry has; its defaults fit any link.
     let queue = QueueParams::default_of("drop_tail").unwrap_or_else(|| plan.links[0].queue.clone());
-    let links =
-        plan.links.iter().map(|l| LinkPlan { loss: Prob::ZERO, queue: queue.clone(), watched: false, ..l.clone() });
+    let lossless = |varying: &Varying| Box::new(Varying { loss: None, limit: None, ..varying.clone() });
+    let links = plan.links.iter().map(|link| LinkPlan {
+        loss: Prob::ZERO,
+        impairments: None,
+        varying: link.varying.as_deref().map(lossless),
+        queue: queue.clone(),
+        watched: false,
+        ..link.clone()
+    });
     Plan {
         warmup: Time::ZERO + warmup,
         end: Time::ZERO + warmup + window,
         links: links.collect(),
         flows: vec![flow],
         ecmp: false,
+        reroutes: Vec::new(),
         measure: Measure::default(),
         ..plan.clone()
     }

@@ -15,6 +15,8 @@
 use crate::WireError;
 use crate::frame::Frame;
 use crate::link::{Link, LinkParams};
+use haltere_plan::NextHops;
+use haltere_plan::plan::Reroute;
 use haltere_plan::record::{LinkCounters, LinkRecord, QueueSample};
 use haltere_units::{Dur, Probe, Time};
 use std::cmp::Reverse;
@@ -48,6 +50,8 @@ pub struct FabricParams {
     pub ports: Vec<usize>,
     /// The links.
     pub links: Vec<LinkParams>,
+    /// Changes of the routes, in order of time.
+    pub reroutes: Vec<Reroute>,
     /// How destinations are found.
     pub steering: Steering,
     /// Bytes below IP that packets carry on links.
@@ -86,8 +90,7 @@ pub struct FabricCounters {
 pub struct Fabric {
     params: FabricParams,
     links: Vec<Link>,
-    /// `next[node][destination]`: the link to take.
-    next: Vec<Vec<Option<usize>>>,
+    next: NextHops,
     port_of_node: Vec<Option<usize>>,
     outbox: Vec<VecDeque<(Time, Frame)>>,
     /// (when, link); an entry that is not the link's `scheduled` is stale.
@@ -121,7 +124,11 @@ impl Fabric {
             port_of_node[node] = Some(port);
         }
         Ok(Fabric {
-            next: routes_of(params.nodes, &params.links.iter().map(|l| (l.plan.from, l.plan.to)).collect::<Vec<_>>()),
+            next: NextHops::new(
+                params.nodes,
+                &params.links.iter().map(|l| (l.plan.from, l.plan.to)).collect::<Vec<_>>(),
+                &params.reroutes,
+            ),
             outbox: params.ports.iter().map(|_| VecDeque::new()).collect(),
             scheduled: vec![None; links.len()],
             next_sample: params.sample.map(|_| Time::ZERO),
@@ -277,7 +284,7 @@ impl Fabric {
             }
             return;
         }
-        let link = to.and_then(|to| self.next[node].get(to).copied().flatten());
+        let link = to.and_then(|to| self.next.link(now, node, to));
         match link {
             Some(link) => {
                 self.links[link].arrive(now, frame);
@@ -306,27 +313,6 @@ impl Fabric {
             self.at_node(now, node, to, copy);
         }
     }
-}
-
-/// `routes[node][destination]`: the first link (given as from, to) of a path with the fewest links; of equals, the one
-/// named first.
-pub(crate) fn routes_of(nodes: usize, links: &[(usize, usize)]) -> Vec<Vec<Option<usize>>> {
-    let mut next = vec![vec![None; nodes]; nodes];
-    for destination in 0..nodes {
-        let mut reached = vec![false; nodes];
-        reached[destination] = true;
-        let mut frontier = VecDeque::from([destination]);
-        while let Some(node) = frontier.pop_front() {
-            for (index, &(from, _)) in links.iter().enumerate().filter(|(_, l)| l.1 == node) {
-                if !reached[from] {
-                    reached[from] = true;
-                    next[from][destination] = Some(index);
-                    frontier.push_back(from);
-                }
-            }
-        }
-    }
-    next
 }
 
 #[cfg(test)]

@@ -71,6 +71,7 @@ fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireErr
         nodes: 2,
         ports: vec![0, 1],
         links: vec![link(there, "right", (0, 1)), link(back, "left", (1, 0))],
+        reroutes: Vec::new(),
         steering: Steering::Across,
         framing: plan.framing,
         isn_bits: options.isn_bits,

@@ -128,6 +128,7 @@ pub fn cable(there: LinkParams, back: LinkParams) -> FabricParams {
         nodes: 2,
         ports: vec![0, 1],
         links: vec![there, back],
+        reroutes: Vec::new(),
         steering: Steering::Across,
         framing: 14,
         isn_bits: 0,

@@ -288,6 +288,7 @@ pub fn fabric_params(plan: &Plan, ports: Vec<usize>) -> FabricParams {
         nodes: plan.nodes.len(),
         ports,
         links: plan.links.iter().cloned().map(Into::into).collect(),
+        reroutes: plan.reroutes.clone(),
         steering: Steering::ByAddress,
         framing: plan.framing,
         isn_bits: crate::endpoint::ISN_BITS,

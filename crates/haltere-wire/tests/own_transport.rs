@@ -143,6 +143,7 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
         nodes: 2,
         ports: vec![0, 1],
         links: vec![direction(0, 1), direction(1, 0)],
+        reroutes: Vec::new(),
         steering: Steering::ByAddress,
         framing: 14,
         isn_bits: 0,

@@ -44,6 +44,8 @@ def _marks(queue: Any) -> bool:
     """Whether this discipline, or one inside it, can mark packets."""
     if not isinstance(queue, Mapping):
         return False
+    if queue.get("exceed") == "mark":
+        return True
     inner = [_marks(one) for one in queue.values() if isinstance(one, Mapping) and "kind" in one]
     if inner:
         return any(inner)
@@ -113,13 +115,19 @@ def _bytes(limit: Any) -> float | None:
 
 
 def _static_routes(scenario: Mapping[str, Any], core: _core.Scenario) -> list[str]:
-    """A link that falls to 0 bit/s although there is another path."""
-    if not any(_is_silent(one) for one in _tables(scenario["topology"])):
+    """A link that falls to 0 bit/s or fails although there is another path, and no change of the routes."""
+    tables = list(_tables(scenario["topology"]))
+    silent = any(_is_silent(one) for one in tables)
+    if not silent and not any("fail" in one and "reroute" not in one for one in tables):
         return []
     drawing = json.loads(core.drawing())
     links, nodes = (sum(one["count"] for one in drawing[what]) for what in ("links", "nodes"))
     if links < nodes or all(kinds.traffic(str(one["kind"])).paths for one in scenario["traffic"]):
         return []
+    if not silent:
+        return [
+            "A link fails, and there is another path: without `reroute` routes are static, so packets are lost and take no other path."
+        ]
     return [
         "A link falls to 0 bit/s, and there is another path: routes are static, so packets wait for that link and take no other path."
     ]

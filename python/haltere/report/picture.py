@@ -36,7 +36,9 @@ def _lasts(span: object) -> bool:
 
 def _queue(queue: Mapping[str, Any]) -> str:
     words = [str(queue.get("kind", ""))]
-    if "limit" in queue:
+    if queue.get("rate") is not None:
+        words.append(spelled(queue["rate"]))
+    if queue.get("limit") is not None:
         words.append(spelled(queue["limit"]))
     if queue.get("ecn") is True:
         words.append("ECN")

@@ -61,6 +61,7 @@ fn row(discipline: &str) -> FabricPlan {
     FabricPlan {
         nodes: 3,
         links,
+        reroutes: Vec::new(),
         framing: 14,
         seed: 1,
         sample: Some(Dur::from_ms(1)),
@@ -158,4 +159,49 @@ fn a_fabric_is_the_same_when_its_timer_is_late() {
     };
     assert_eq!(totals(1), totals(4));
     let _ = Bytes::ZERO;
+}
+
+#[test]
+fn a_shaper_withholds_packets_until_there_are_tokens() {
+    let mut plan = row(r#"{ "kind": "drop_tail" }"#);
+    plan.links[2].queue = queue(r#"{ "kind": "tbf", "rate": "5Mbit", "burst": "1250B" }"#);
+    let mut fabric = Fabric::new(plan).unwrap();
+    let mut ports = Delivered::default();
+    for _ in 0..3 {
+        fabric.arrive(Time::ZERO, 0, packet(0, 2), &mut ports);
+    }
+    run(&mut fabric, &mut ports, Time::ZERO + Dur::from_ms(30));
+    // They come every ms, and there are tokens for one in 2 ms.
+    let ms = |n| Time::ZERO + Dur::from_ms(n);
+    assert_eq!(ports.seen, [(ms(4), 2), (ms(6), 2), (ms(8), 2)]);
+    assert_eq!(fabric.counted().unaccounted(), 0);
+}
+
+#[test]
+fn packets_on_a_failed_link_are_lost_until_the_routes_change() {
+    // A second path from 0 to 2, over 3.
+    let mut plan = row(r#"{ "kind": "drop_tail" }"#);
+    let more = [(0, 3), (3, 0), (3, 2), (2, 3)];
+    plan.links.extend(more.map(|(from, to)| {
+        LinkPlan::plain(from, to, Some(Rate::from_mbps(10)), Dur::from_ms(1), queue(r#"{ "kind": "drop_tail" }"#))
+    }));
+    plan.nodes = 4;
+    let ms = |n| Time::ZERO + Dur::from_ms(n);
+    let failures = vec![haltere_plan::plan::Failure { at: ms(5), until: ms(15) }];
+    plan.links[2].impairments = Some(Box::new(haltere_plan::plan::Impairments { failures, ..Default::default() }));
+    plan.reroutes = vec![
+        haltere_plan::plan::Reroute { at: ms(8), without: vec![2, 3] },
+        haltere_plan::plan::Reroute { at: ms(16), without: vec![] },
+    ];
+    let mut fabric = Fabric::new(plan).unwrap();
+    let mut ports = Delivered::default();
+    for at in [0, 2, 8, 15, 16] {
+        run(&mut fabric, &mut ports, ms(at));
+        fabric.arrive(ms(at), 0, packet(0, 2), &mut ports);
+    }
+    run(&mut fabric, &mut ports, ms(30));
+    // The second is at node 1 at 4 ms and would arrive at 6 ms.
+    assert_eq!(ports.seen, [(ms(4), 2), (ms(12), 2), (ms(19), 2), (ms(20), 2)]);
+    let counted = fabric.counted();
+    assert_eq!((counted.links[2].total.lost, counted.unaccounted()), (1, 0));
 }

@@ -28,6 +28,7 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
         links: network.links,
         flows: flows.into_iter().map(|f| f.plan).collect(),
         ecmp: network.ecmp,
+        reroutes: network.reroutes,
         measure: Measure { queues: experiment.measure.queues.0, flows: experiment.measure.flows.0 },
     };
     verify::queues(&plan, &network.places)?;

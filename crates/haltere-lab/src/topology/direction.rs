@@ -32,7 +32,7 @@ fn reverse_path(link: &Link, place: &str) -> String {
     if link.reverse.is_empty() { place.into() } else { format!("{place}.reverse") }
 }
 
-fn direction(link: Link, path: &str, place: String) -> Result<Direction, ScenarioError> {
+fn direction(mut link: Link, path: &str, place: String) -> Result<Direction, ScenarioError> {
     if link.rate == Some(Rate::ZERO) {
         let hint = "leave it out for a link on which packets take no time";
         return Err(Fault::new(path, "rate", "above zero", Rate::ZERO).hint(hint).out_of_range());
@@ -47,7 +47,7 @@ fn direction(link: Link, path: &str, place: String) -> Result<Direction, Scenari
     };
     check_impairments(&link, path)?;
     link.loss.check(path)?;
-    let varying = varying::of(&link, path)?;
+    let varying = varying::of(&mut link, path)?;
     Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
 }
 

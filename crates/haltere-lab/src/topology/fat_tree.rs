@@ -1,6 +1,6 @@
 //! Hosts under three tiers of equal switches.
 
-use super::{Context, Hint, Link, Network, TopologyKind, both};
+use super::{Context, Failures, Hint, Link, Network, TopologyKind, both};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ pub struct FatTree {
     pub access: Link,
     /// Each link between switches. `reverse` is the direction towards the hosts.
     pub fabric: Link,
+    /// Links that fail.
+    #[serde(flatten)]
+    pub failures: Failures,
 }
 
 impl TopologyKind for FatTree {
@@ -66,6 +69,6 @@ kind = "permutation"
                 }
             }
         }
-        Ok(())
+        self.failures.apply(network, context)
     }
 }

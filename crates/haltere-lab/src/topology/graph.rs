@@ -1,6 +1,6 @@
 //! Any nodes and links.
 
-use super::{Context, Link, Network, TopologyKind, both, slowest, watched};
+use super::{Context, Failures, Link, Network, TopologyKind, both, slowest, watched};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,9 @@ pub struct Graph {
     /// The links.
     #[schemars(length(min = 1))]
     pub links: Vec<GraphLink>,
+    /// Links that fail.
+    #[serde(flatten)]
+    pub failures: Failures,
 }
 
 /// A link of a graph.
@@ -61,6 +64,6 @@ to = "z"
             }
             network.join(from, to, link, |direction| watched(direction, slowest));
         }
-        Ok(())
+        self.failures.apply(network, context)
     }
 }

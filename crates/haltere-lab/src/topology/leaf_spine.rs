@@ -1,6 +1,6 @@
 //! Hosts at leaf switches, each of which is joined to every spine switch.
 
-use super::{Context, Hint, Link, Network, TopologyKind, both};
+use super::{Context, Failures, Hint, Link, Network, TopologyKind, both};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::LINKS;
 use schemars::JsonSchema;
@@ -23,6 +23,9 @@ pub struct LeafSpine {
     pub access: Link,
     /// The link of each leaf to each spine. `reverse` is the direction to the leaf.
     pub fabric: Link,
+    /// Links that fail.
+    #[serde(flatten)]
+    pub failures: Failures,
 }
 
 impl TopologyKind for LeafSpine {
@@ -65,6 +68,6 @@ load = 0.3
                 network.join(host, leaf, &access, |link| link.watch.unwrap_or(false));
             }
         }
-        Ok(())
+        self.failures.apply(network, context)
     }
 }

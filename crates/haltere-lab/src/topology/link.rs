@@ -15,8 +15,8 @@ pub struct Link {
     /// Rate of each direction. If it is not given, packets take no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// A trace instead of a rate: the name of a file with the times at which a packet can be delivered (Mahimahi's format), or a table
-    /// with it. It models a wireless link.
+    /// A trace instead of a rate: the name of a file, or a table with `kind`. `mahimahi`: times at which a packet can be delivered, as on
+    /// a wireless link. `csv` and `theaterq`: rate, delay and loss over time. `leo`: a path over satellites with hand-overs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
     /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms" }]`. `rate`,

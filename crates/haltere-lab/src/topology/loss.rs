@@ -1,5 +1,6 @@
 //! Loss on the line, as written in an experiment file.
 
+use super::kind;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::plan;
 use haltere_units::Prob;
@@ -13,24 +14,28 @@ use serde::{Deserialize, Serialize};
 pub enum Loss {
     /// Each packet is lost with that probability, whatever became of the others.
     Independent(Prob),
-    /// A process in which losses depend on each other.
-    Process(LossProcess),
+    /// Loss in bursts.
+    Bursts(GilbertElliott),
 }
 
-/// A process of losses.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[schemars(inline)]
-pub enum LossProcess {
-    /// Loss in bursts.
-    GilbertElliott(GilbertElliott),
+kind! {
+    /// The kind `gilbert_elliott`.
+    GilbertElliottKind, GilbertElliott, "gilbert_elliott"
 }
 
 /// Loss in bursts: a chain of two states, good and bad (Gilbert 1960, Elliott 1963). For each packet the state may change. Of all packets
 /// `(r * loss_good + p * loss_bad) / (p + r)` are lost. The mean burst has `1 / r` packets, if the bad state alone loses packets, and all.
 /// Linux's `netem` has it as `loss gemodel p r 1-h 1-k`: `loss_bad` is 1-h, and `loss_good` is 1-k.
+///
+/// ```toml
+/// [topology.dumbbell.bottleneck]
+/// rate = "10Mbit"
+/// loss = { kind = "gilbert_elliott", p = "1%", r = "25%" }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GilbertElliott {
+    /// The kind.
+    pub kind: GilbertElliottKind,
     /// Probability that the state changes from good to bad.
     pub p: Prob,
     /// Probability that the state changes from bad to good.
@@ -54,9 +59,7 @@ impl Loss {
     }
     /// The process, if losses depend on each other.
     pub(crate) fn bursts(&self) -> Option<plan::GilbertElliott> {
-        let Loss::Process(LossProcess::GilbertElliott(GilbertElliott { p, r, loss_good, loss_bad })) = *self else {
-            return None;
-        };
+        let Loss::Bursts(GilbertElliott { p, r, loss_good, loss_bad, .. }) = *self else { return None };
         Some(plan::GilbertElliott { p, r, loss_good, loss_bad })
     }
     /// Refuses a process that never leaves a state. The link is in the table `path`.

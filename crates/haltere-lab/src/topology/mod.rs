@@ -6,6 +6,7 @@
 
 mod direction;
 mod drawing;
+mod failure;
 mod link;
 mod loss;
 mod network;
@@ -15,15 +16,32 @@ mod varying;
 pub use drawing::Drawing;
 
 pub(crate) use direction::{Direction, both, slowest, watched};
+pub(crate) use failure::Failures;
 pub(crate) use link::{Handover, Link, Step, default_queue};
 pub(crate) use loss::Loss;
 pub(crate) use network::{Hint, Network};
-pub(crate) use trace::{TraceSpec, exercise_trace, read_files};
+pub(crate) use trace::{Leo, Rows, TraceSpec, exercise_trace, read_files};
 
 use crate::error::ScenarioError;
 use haltere_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Makes the type of the key `kind` of one table, such as a trace.
+macro_rules! kind {
+    ($(#[$doc:meta])* $name:ident, $variant:ident, $text:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        #[schemars(inline, extend("const" = $text))]
+        pub enum $name {
+            #[default]
+            /// The only one.
+            $variant,
+        }
+    };
+}
+use kind;
 
 /// What a topology must say of itself.
 pub(crate) trait TopologyKind {

@@ -1,11 +1,11 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
-use super::{Context, Direction, Handover, Link};
+use super::{Context, Direction, Handover, Leo, Link, TraceSpec};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, rule};
 use crate::scenario::experiment::Experiment;
 use crate::traffic::FlowDraft;
-use haltere_plan::plan::LinkPlan;
+use haltere_plan::plan::{LinkPlan, Reroute};
 use haltere_plan::routes::Routes;
 use haltere_units::Dur;
 use std::collections::HashMap;
@@ -21,6 +21,10 @@ pub(crate) struct Network {
     pub(crate) pairs: Vec<(usize, usize)>,
     /// Flows are spread over equal paths.
     pub(crate) ecmp: bool,
+    /// Links over satellites, by their index.
+    pub(super) leo: Vec<(usize, Leo)>,
+    /// Changes of the routes during the run.
+    pub(crate) reroutes: Vec<Reroute>,
     /// Where nodes are in a drawing, if the topology says so.
     pub(crate) hints: HashMap<usize, Hint>,
     by_name: HashMap<String, usize>,
@@ -68,6 +72,7 @@ impl Network {
         let place = format!("topology.{}", experiment.topology.kind());
         let context = Context { place: &place, framing: experiment.framing, seed };
         experiment.topology.as_kind().build(&mut network, &context)?;
+        network.draw_leo(experiment, seed);
         network.set_means(experiment);
         Ok(network)
     }
@@ -130,6 +135,9 @@ impl Network {
         *count += 1;
         let name = if *count == 1 { base } else { format!("{base}#{count}") };
         let link = &direction.link;
+        if let Some(TraceSpec::Leo(leo)) = &link.trace {
+            self.leo.push((self.links.len(), leo.clone()));
+        }
         self.links.push(LinkPlan {
             name,
             from,

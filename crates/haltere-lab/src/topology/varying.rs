@@ -1,14 +1,25 @@
 //! Links whose rate or delay changes: from what is written to what the plan says.
 
-use super::{Handover, Link, Network, Step, TraceSpec};
+use super::trace::{Columns, CsvTrace, TheaterqTrace};
+use super::{Handover, Link, Network, Rows, Step, TraceSpec};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::experiment::Experiment;
 use crate::scenario::overrides::Overrides;
 use haltere_plan::FULL_PACKET;
+use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Capacity, Steps, Varying};
-use haltere_units::{Bytes, Dur, Rate};
+use haltere_units::{Bytes, Dur, Prob, Rate};
 
 impl Network {
+    /// Draws what changes on the links over satellites. Both directions draw from one stream.
+    pub(super) fn draw_leo(&mut self, experiment: &Experiment, seed: u64) {
+        for (index, leo) in std::mem::take(&mut self.leo) {
+            let link = &mut self.links[index];
+            let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
+            let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
+            link.varying = Some(Box::new(leo.draw(&mut rng, experiment.duration, link.loss)));
+        }
+    }
     /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.
     pub(super) fn set_means(&mut self, experiment: &Experiment) {
         for link in &mut self.links {
@@ -40,9 +51,21 @@ pub(super) fn one_capacity(reverse: &mut Link, given: &Overrides<Link>) {
     }
 }
 
-/// What changes on that link, which is in the table `path`; `None`: nothing.
-pub(super) fn of(link: &Link, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
+/// What changes on that link, which is in the table `path`; `None`: nothing, or it is drawn later. A delay that the trace says is the link's.
+pub(super) fn of(link: &mut Link, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
     check_schedule(link, path)?;
+    match link.trace.clone() {
+        Some(TraceSpec::Csv(CsvTrace { rows, .. }) | TraceSpec::Theaterq(TheaterqTrace { rows, .. })) => {
+            return of_rows(link, &rows, path).map(Some);
+        }
+        Some(TraceSpec::Leo(leo)) => {
+            only_the_trace(link, path, ["rate", "delay", ""])?;
+            leo.check(&format!("{path}.trace"))?;
+            link.delay = leo.mean_delay();
+            return Ok(None);
+        }
+        _ => {}
+    }
     let rates = values(link, link.rate, |step| step.rate);
     let delay = values(link, Some(link.delay), |step| step.delay);
     let loss = values(link, Some(link.loss.probability()), |step| step.loss);
@@ -75,12 +98,45 @@ fn trace_of(link: &Link, trace: &TraceSpec, path: &str) -> Result<Capacity, Scen
         return Err(fault.hint("a packet is delivered at one instant of the trace").out_of_range());
     }
     match trace {
-        TraceSpec::Table(trace) => trace.instants(&format!("{path}.trace")).map(Capacity::Trace),
-        TraceSpec::File(name) => {
-            let fault = Fault::new(path, "trace", "read where the experiment is", format!("`{name}`"));
+        TraceSpec::Mahimahi(trace) => trace.instants(&format!("{path}.trace")).map(Capacity::Trace),
+        _ => {
+            let fault = Fault::new(path, "trace", "read where the experiment is", "the name of a file");
             Err(fault.hint("this is a bug of Haltere").bug())
         }
     }
+}
+
+/// What changes on a link with a trace of rows.
+fn of_rows(link: &mut Link, rows: &Rows, path: &str) -> Result<Box<Varying>, ScenarioError> {
+    let Columns { rate, delay, loss, limit } = rows.columns(&format!("{path}.trace"))?;
+    let given = |is_given: bool, name: &'static str| if is_given { name } else { "" };
+    only_the_trace(
+        link,
+        path,
+        [given(rate.is_some(), "rate"), given(delay.is_some(), "delay"), given(loss.is_some(), "loss")],
+    )?;
+    if let Some(delay) = &delay {
+        link.delay = delay.first;
+    }
+    let capacity = rate.map_or(Capacity::Constant(link.rate), Capacity::Schedule);
+    Ok(Box::new(Varying { capacity, delay, loss, limit }))
+}
+
+/// Refuses keys that say what the trace says, and steps beside it.
+fn only_the_trace(link: &Link, path: &str, says: [&str; 3]) -> Result<(), ScenarioError> {
+    let given = [
+        ("rate", link.rate.map(|rate| rate.to_string())),
+        ("delay", (!link.delay.is_zero()).then(|| link.delay.to_string())),
+        ("loss", (link.loss != Prob::ZERO.into()).then(|| "a loss".into())),
+        ("schedule", (!link.schedule.is_empty()).then(|| "steps".into())),
+    ];
+    for (name, got) in given {
+        if let Some(got) = got.filter(|_| name == "schedule" || says.contains(&name)) {
+            let fault = Fault::new(path, name, "left out beside `trace`", got);
+            return Err(fault.hint("the trace says it").out_of_range());
+        }
+    }
+    Ok(())
 }
 
 /// One value of the schedule, with that of the link at first; `None` if no step gives it.

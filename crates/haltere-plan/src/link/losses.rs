@@ -1,7 +1,7 @@
 //! The packets that a line loses.
 //!
-//! Source of bursts: E. N. Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39(5), 1960; E. O. Elliott,
-//! "Estimates of error rates for codes on burst-noise channels", Bell System Technical Journal 42(5), 1963. Order of the two draws: Linux's
+//! Source of bursts: E. N. Gilbert, "Capacity of a burst-noise channel", BSTJ 39(5), 1960; E. O. Elliott,
+//! "Estimates of error rates for codes on burst-noise channels", BSTJ 42(5), 1963. Order of the two draws: Linux's
 //! `netem` (`gemodel`). Deviations: none.
 //! Model: a line loses a packet if one of these says so:
 //! - its probability of independent loss, which may change in steps;

@@ -18,8 +18,9 @@
 //! - A line may lose packets ([`Losses`]), deliver packets twice, and hold packets back so that later ones overtake them
 //!   ([`Impairments`](crate::plan::Impairments)).
 //! - A packet shorter than `mpu` takes as long as one of that length.
+//! - A discipline that withholds packets, such as a shaper, says when the next one is ready. The link asks it again then.
 //!
-//! Order at one instant: the discipline's timer, the end of a transmission, an arrival. Deliveries change nothing in the link, and
+//! Order at one instant: the discipline's timer, a packet that was withheld, the end of a transmission, an arrival. Deliveries change nothing in the link, and
 //! [`Link::advance`] makes them last.
 //!
 //! Random draws of a packet that the line takes: loss, then jitter, duplication and reordering, each from its own [`Stream`] and only
@@ -91,6 +92,8 @@ pub struct Link<P> {
     counters: LinkCounters,
     /// The line is busy until then. `None`: it is free, and nothing waits.
     busy_until: Option<Time>,
+    /// The discipline withholds a packet until then. `None`: it withholds none, or something else comes first.
+    ready_at: Option<Time>,
     /// When the line became free, or becomes free. It lies in the past by at most the burst when a busy period begins.
     free_at: Time,
     /// What an idle line saves up.
@@ -125,6 +128,7 @@ impl<P: Pkt> Link<P> {
             streams: Streams::new(seed, &plan.name),
             counters: LinkCounters::default(),
             busy_until: None,
+            ready_at: None,
             free_at: Time::ZERO,
             burst: plan.saved_up(),
             mpu: plan.mpu,
@@ -158,12 +162,7 @@ impl<P: Pkt> Link<P> {
         } else {
             self.queue.enqueue(now, packet, &mut fate);
         }
-        self.fill_ring(now, sink);
-        if self.busy_until.is_none() {
-            let since = self.line.saved_since(now, self.free_at, self.burst);
-            self.free_at = self.line.ready(since);
-            self.transmit(now, sink);
-        }
+        self.serve(now, sink);
         self.count_backlog(now);
         self.counters.peak_packets = self.counters.peak_packets.max(self.waiting);
     }
@@ -178,7 +177,7 @@ impl<P: Pkt> Link<P> {
     /// When something is due next.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        [self.busy_until, self.flight.next(), self.queue.next_timer()].into_iter().flatten().min()
+        [self.busy_until, self.ready_at, self.flight.next(), self.queue.next_timer()].into_iter().flatten().min()
     }
 
     /// Its counters at `now`. What is due by then and was not carried out is not counted.
@@ -218,14 +217,28 @@ impl<P: Pkt> Link<P> {
         &self.streams
     }
 
-    /// The discipline's timers and the ends of transmissions up to `now`.
+    /// The discipline's timers, the ends of transmissions and the packets that a discipline withheld, up to `now`.
     fn catch_up(&mut self, now: Time, sink: &mut impl Sink<P>) {
-        while let Some(at) = self.busy_until.filter(|at| *at <= now) {
+        while let Some(at) = [self.busy_until, self.ready_at].into_iter().flatten().min().filter(|at| *at <= now) {
             self.run_timers(at);
-            self.transmit(at, sink);
+            if self.ready_at == Some(at) {
+                self.ready_at = None;
+                self.serve(at, sink);
+            } else {
+                self.transmit(at, sink);
+            }
             self.count_backlog(at);
         }
         self.run_timers(now);
+    }
+    /// The discipline may have a packet for the ring or for a free line.
+    fn serve(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        self.fill_ring(now, sink);
+        if self.busy_until.is_none() {
+            let since = self.line.saved_since(now, self.free_at, self.burst);
+            self.free_at = self.line.ready(since);
+            self.transmit(now, sink);
+        }
     }
     fn run_timers(&mut self, now: Time) {
         while let Some(at) = self.queue.next_timer().filter(|at| *at <= now) {
@@ -254,6 +267,8 @@ impl<P: Pkt> Link<P> {
         if let (Some(depths), Some(_)) = (&mut self.depths, &packet) {
             depths.count(self.queue.backlog().packets);
         }
+        self.ready_at = if packet.is_none() { self.queue.ready_at().filter(|at| *at != Time::NEVER) } else { None };
+        debug_assert!(self.ready_at.is_none_or(|at| at > now), "a packet that is ready at {now} does not leave");
         packet
     }
     fn fill_ring(&mut self, now: Time, sink: &mut impl Sink<P>) {

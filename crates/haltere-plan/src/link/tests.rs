@@ -219,3 +219,30 @@ fn the_peak_after_the_warm_up_is_counted_anew() {
     link.advance(ms(3), &mut seen);
     assert_eq!((link.end_warmup(ms(3)).peak_packets, link.counters(ms(3)).peak_packets), (4, 1));
 }
+
+/// A packet takes 1 ms on the line, and 2 ms of tokens.
+fn shaped(ring: Option<u32>) -> LinkPlan {
+    let queue = haltere_queue::tbf::Params { rate: Rate::from_mbps(5), burst: Bytes::new(1250), ..Default::default() };
+    LinkPlan { queue: QueueParams::Tbf(queue), ring, ..plan() }
+}
+#[test]
+fn a_shaper_withholds_packets_from_a_free_line() {
+    for ring in [None, Some(2)] {
+        assert_eq!(delivered(&shaped(ring), &[(0, 1250); 3]), [(3000, 0), (5000, 1), (7000, 2)]);
+        let later = [(0, 1250), (1, 1250), (9, 1250), (9, 1250)];
+        assert_eq!(delivered(&shaped(ring), &later), [(3000, 0), (5000, 1), (12_000, 2), (14_000, 3)]);
+    }
+}
+#[test]
+fn a_shaper_that_is_as_fast_as_the_line_hands_over_at_the_same_instant() {
+    let queue = haltere_queue::tbf::Params { rate: Rate::from_mbps(10), burst: Bytes::new(1250), ..Default::default() };
+    for ring in [None, Some(2)] {
+        let plan = LinkPlan { queue: QueueParams::Tbf(queue.clone()), ring, ..plan() };
+        assert_eq!(delivered(&plan, &[(0, 1250); 3]), [(3000, 0), (4000, 1), (5000, 2)]);
+    }
+}
+#[test]
+fn what_a_shaper_withholds_is_counted_as_waiting() {
+    let (_, mut link) = run(Link::new(&shaped(None), 14, 1).expect("parameters"), &[(0, 1250); 3]);
+    assert_eq!(link.counters(ms(9)).packet_ns, 6_000_000, "2 ms and 4 ms");
+}

@@ -36,7 +36,7 @@ struct World<'a, Q> {
     q: &'a mut Q,
     rate: Rate,
     arrived: usize,
-    /// When the packet on the line is out; `None` while the line is free.
+    /// When the packet on the line is out, or the discipline has one ready; `None` while the line is free and nothing waits.
     free_at: Option<Time>,
     out: Outcome,
 }
@@ -61,7 +61,14 @@ impl<Q: Qdisc<TestPkt>> World<'_, Q> {
 
     fn send(&mut self, now: Time) {
         let next = self.q.dequeue(now, &mut self.out.fate);
-        self.free_at = next.as_ref().map(|pkt| now + self.rate.time_for(Bytes::new(u64::from(pkt.len))));
+        self.free_at = match &next {
+            Some(pkt) => Some(now + self.rate.time_for(Bytes::new(u64::from(pkt.len)))),
+            None => self.q.ready_at().filter(|at| *at != Time::NEVER),
+        };
+        assert!(
+            next.is_some() || self.free_at.is_none_or(|at| at > now),
+            "a packet that is ready at {now} does not leave"
+        );
         self.out.sent.extend(next.map(|pkt| (now, pkt)));
         self.check();
     }

@@ -184,12 +184,11 @@ impl SpawnedFlows {
         let routes = &mut fabric.routes;
         let way = if self.ecmp { routes.spread(from, to, key) } else { routes.path(from, to) };
         let way = way.unwrap_or_else(|| panic!("no way from node {from} to {to}: looked for when the run was built"));
-        if let Some(&start) = self.known.get(&way) {
-            return (way, start);
-        }
-        let start = fabric.add_path(&way);
-        self.known.insert(way.clone(), start);
-        (way, start)
+        let start = match self.known.get(&way) {
+            Some(&start) => start,
+            None => *self.known.entry(way.clone()).or_insert(fabric.add_path(&way)),
+        };
+        (way, fabric.with_detours((from as u32, to as u32), self.ecmp.then_some(key), start))
     }
     /// Lets the flow in a slot act, and frees the slot if the flow is over.
     #[inline]

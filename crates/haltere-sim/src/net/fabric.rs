@@ -3,6 +3,7 @@
 use crate::engine::event::{Kind, Target};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::prefetch::{LINE, fetch};
+use crate::net::detours::Detours;
 use crate::net::link::{Link, Next};
 use crate::net::packet::{Body, Header, Packet, Pool, is_aligned};
 use haltere_plan::headers::IPV4_HEADER;
@@ -30,6 +31,8 @@ pub(crate) struct Fabric {
     pub after_end: Time,
     /// Finds paths.
     pub routes: Routes,
+    /// Paths that change during the run.
+    pub detours: Detours,
     /// Bytes of every packet below IP.
     pub framing: u32,
     /// Offset in the ephemeral range of the client port that was assigned last during the run.
@@ -65,10 +68,18 @@ impl Fabric {
     /// The same, inlined for the path that every packet takes.
     #[inline(always)]
     pub fn pass_on(&mut self, mut packet: Packet) {
-        let id = self.paths[packet.header.cursor as usize];
+        let Some(&id) = self.paths.get(packet.header.cursor as usize) else { return self.take_detour(packet) };
         packet.header.cursor += 1;
         let next = self.links[id as usize].arrive(self.now, packet, &mut self.pool);
         self.schedule_next(id, next);
+    }
+    /// The same for the first hop of a packet whose path changes.
+    #[cold]
+    #[inline(never)]
+    fn take_detour(&mut self, mut packet: Packet) {
+        packet.header.cursor = self.resolve(packet.header.cursor);
+        assert!((packet.header.cursor as usize) < self.paths.len(), "no path begins at {}", packet.header.cursor);
+        self.pass_on(packet);
     }
     /// Schedules what link `id` needs next.
     #[inline(always)]

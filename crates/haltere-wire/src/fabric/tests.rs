@@ -180,3 +180,40 @@ fn the_peak_after_the_warm_up_is_counted_anew() {
     assert_eq!((record.total.peak_packets, record.after_warmup.peak_packets), (99, 2));
     assert_eq!((record.total.sent, record.after_warmup.sent), (103, 3));
 }
+
+#[test]
+fn frames_take_another_path_after_a_change_of_the_routes() {
+    // A square: 0 at the left, 3 at the right, over 1 (links 0 and 4) or over 2 (links 2 and 6).
+    let pairs = [(0, 1), (0, 2), (1, 3), (2, 3)];
+    let links = pairs.iter().flat_map(|&(a, b)| [link(a, b, fifo()), link(b, a, fifo())]).collect();
+    let mut params = cable(link(0, 1, fifo()), link(1, 0, fifo()));
+    let reroutes = vec![haltere_plan::plan::Reroute { at: Time::ZERO + Dur::from_ms(10), without: vec![4, 5] }];
+    params = FabricParams { nodes: 4, ports: vec![0, 3], links, steering: Steering::ByAddress, reroutes, ..params };
+    let mut fabric = Fabric::new(params).unwrap();
+    for ms in [0, 9, 10] {
+        let mut bytes = frame(ms as u32, 100);
+        bytes[..6].copy_from_slice(&node_mac(3));
+        let now = Time::ZERO + Dur::from_ms(ms);
+        fabric.advance(now);
+        fabric.arrive(now, 0, Frame::parse(&bytes));
+    }
+    fabric.advance(Time::ZERO + Dur::from_secs(1));
+    let sent: Vec<u64> =
+        fabric.link_records(Time::ZERO + Dur::from_secs(1)).iter().map(|link| link.total.sent).collect();
+    assert_eq!(sent, [2, 0, 1, 0, 2, 0, 1, 0]);
+}
+
+#[test]
+fn a_shaper_withholds_frames_and_a_policer_drops_them() {
+    // Tokens of a byte in 2 us, and room for one frame: one in 2 ms. On the line it takes 1 ms, the delay is 1 ms.
+    let shaped: QueueParams =
+        serde_json::from_str(r#"{ "kind": "tbf", "rate": "5Mbit", "burst": "1250B" }"#).expect("parameters");
+    let script = || vec![(0..3).map(|i| (Time::ZERO, frame(i, 1250))).collect(), vec![]];
+    let router = run_script(cable(link(0, 1, shaped), link(1, 0, fifo())), script(), Time::ZERO + Dur::from_ms(20));
+    let at: Vec<u64> = router.ports[1].sent.iter().map(|(at, _)| at.as_ns() / 1000).collect();
+    assert_eq!(at, [2000, 4000, 6000]);
+    let policed: QueueParams =
+        serde_json::from_str(r#"{ "kind": "policer", "rate": "5Mbit", "burst": "2500B" }"#).expect("parameters");
+    let router = run_script(cable(link(0, 1, policed), link(1, 0, fifo())), script(), Time::ZERO + Dur::from_ms(20));
+    assert_eq!(ids(&router.ports[1].sent), [0, 1]);
+}

@@ -85,6 +85,9 @@ impl Link {
     /// adds the delay, because no packet that it sends afterwards reaches the next link earlier.
     #[inline]
     pub(super) fn next_dequeue(&self) -> Time {
+        if self.eager {
+            return self.next_dequeue_eager();
+        }
         if self.sends_ahead() { self.free_at + self.delay } else { self.free_at }
     }
 }

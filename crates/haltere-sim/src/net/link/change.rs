@@ -48,7 +48,14 @@ impl Link {
     }
     fn replace_queue(&mut self, queue: Queue<Packet>, now: Time, pool: &mut Pool) {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
-        let moved: Vec<_> = std::iter::from_fn(|| self.queue.dequeue(now, &mut fate)).collect();
+        // A discipline that withholds packets is asked for each when it is ready.
+        let ready =
+            |queue: &Queue<Packet>| queue.ready_at().filter(|at| *at != Time::NEVER).map_or(now, |at| at.max(now));
+        let next = || {
+            let first = self.queue.dequeue(ready(&self.queue), &mut fate);
+            first.or_else(|| self.queue.dequeue(ready(&self.queue), &mut fate))
+        };
+        let moved: Vec<_> = std::iter::from_fn(next).collect();
         assert_eq!(self.queue.backlog().packets, 0, "a discipline gave out no packet although it has some");
         self.queue = queue;
         self.cache_queue_properties();

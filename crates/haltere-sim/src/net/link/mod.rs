@@ -11,8 +11,8 @@
 //! A packet is delivered at or after the end of its transmission, so the flight is not empty while a packet waits. Exceptions: a
 //! packet that is lost on the line or held back, alone on it, or sent [ahead of time](crate::net::ahead), and `handover_at_start`. For these the
 //! pending event is the next dequeue: the end of the transmission, or later if that is allowed.
-//! If a discipline returns packets at a dequeue, or the line holds packets back, the link is eager: it has an event at the end of
-//! each transmission, too.
+//! If a discipline returns packets at a dequeue or withholds packets, or the line holds packets back, the link is eager: it has an event at
+//! the end of each transmission, too, and when a packet that was withheld is ready.
 //!
 //! Tests compare departures, drops, marks, counters and random draws with those of [`haltere_plan::link`].
 //!
@@ -25,7 +25,7 @@ use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::link::{Losses, Stream, context};
 use haltere_plan::plan::LinkPlan;
-use haltere_plan::record::{Depths, LinkCounters};
+use haltere_plan::record::Depths;
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
 use haltere_queue::{DropReason, Fate, MarkReason, Qdisc, Queue, Returns};
@@ -36,6 +36,8 @@ use std::collections::VecDeque;
 mod ahead;
 mod change;
 mod impairments;
+mod reading;
+mod withheld;
 
 /// The longest possible packet, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
@@ -137,14 +139,6 @@ impl Fate<Packet> for QueueFate<'_> {
     }
 }
 
-/// Counters and backlog of a link at one instant.
-pub(crate) struct LinkView {
-    pub counters: LinkCounters,
-    pub waiting: u32,
-    pub waiting_bytes: u64,
-    pub ring_packets: u32,
-}
-
 /// What a link needs next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use]
@@ -174,6 +168,8 @@ struct Extras {
     jitter_rng: Rng,
     /// When the last packet is delivered.
     last_due: Time,
+    /// When a discipline that withholds packets has the next one, as far as it was asked. `None`: it withholds none.
+    ready_at: Option<Time>,
     losses: Losses,
     loss_rng: Rng,
     lost: u64,
@@ -195,6 +191,7 @@ impl Extras {
             ordered: plan.delay_differs(),
             jitter_rng: Stream::Jitter.rng(seed, &plan.name),
             last_due: Time::ZERO,
+            ready_at: None,
             losses: Losses::new(plan),
             loss_rng: Stream::Loss.rng(seed, &plan.name),
             lost: 0,
@@ -232,7 +229,7 @@ pub(crate) struct Link {
     idle: bool,
     /// The discipline has timers of its own.
     timed: bool,
-    /// The discipline returns packets at a dequeue, or later packets overtake earlier ones, so no dequeue may be late.
+    /// The discipline returns packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no dequeue may be late.
     eager: bool,
     /// There is a device ring under the discipline. Stored here so that a delivery need not read another cache line.
     ringed: bool,
@@ -261,6 +258,8 @@ impl Link {
     /// The link of that plan, with its random streams.
     pub fn new(plan: &LinkPlan, framing: u32, seed: u64) -> Result<Link, ParamError> {
         let extras = Extras::new(plan, seed);
+        let queue = Queue::new(&plan.queue, &context(plan, framing, seed))?;
+        let is_extra = extras.matters() || queue.ready_at().is_some();
         let mut link = Link {
             scheduled: Time::NEVER,
             free_at: Time::ZERO,
@@ -278,9 +277,9 @@ impl Link {
             sent_bytes: 0,
             index_ahead: NOT_AHEAD,
             bunched: false,
-            extras: extras.matters().then(|| Box::new(extras)),
+            extras: is_extra.then(|| Box::new(extras)),
             device: plan.ring.map(|n| Box::new(Device { fifo: VecDeque::new(), capacity: n as usize })),
-            queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
+            queue,
             counters: Counters {
                 signals: LazySignals { seed: Stream::Queue.seed(seed, &plan.name), made: None },
                 ..Counters::default()
@@ -295,8 +294,12 @@ impl Link {
     /// Stores what does not change while the link has this discipline, which is new and empty.
     fn cache_queue_properties(&mut self) {
         self.timed = self.queue.next_timer().is_some();
+        let withholds = self.queue.ready_at().is_some();
+        if let Some(extras) = &mut self.extras {
+            extras.ready_at = withholds.then_some(Time::NEVER);
+        }
         let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
-        self.eager = reorders || self.queue.returns() == Returns::AtDequeue;
+        self.eager = reorders || withholds || self.queue.returns() == Returns::AtDequeue;
         let counts = self.counters.signals.depths().is_some(); // depths are counted at each dequeue
         let simple = self.device.is_none() && self.varying().is_none() && !counts;
         let passes = |len: &u32| simple && self.queue.passes(*len);
@@ -469,6 +472,14 @@ impl Link {
         }
     }
     fn drain_until(&mut self, now: Time, pool: &mut Pool) {
+        if self.eager {
+            self.release_until(now, pool);
+        }
+        self.transmit_until(now, pool);
+    }
+    /// The line takes packets up to `now`.
+    #[inline(always)]
+    fn transmit_until(&mut self, now: Time, pool: &mut Pool) {
         while !self.idle && self.free_at <= now {
             let start = self.extras.as_ref().map_or(self.free_at, |extras| self.free_at.max(extras.busy_since));
             self.run_timers(start);
@@ -489,7 +500,12 @@ impl Link {
     #[inline]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
-        let packet = self.queue.dequeue(now, &mut fate)?;
+        let Some(packet) = self.queue.dequeue(now, &mut fate) else {
+            if self.eager {
+                self.note_ready();
+            }
+            return None;
+        };
         fate.count_departure();
         if let Some(depths) = self.counters.signals.depths() {
             depths.count(self.waiting);
@@ -559,56 +575,6 @@ impl Link {
         match &mut extras.impairments {
             None => pool.flights.push(&mut self.flight, due, packet),
             Some(impairments) => impairments.launch(&mut self.flight, due, packet, pool),
-        }
-    }
-
-    /// The counters up to now.
-    fn counters(&self, now: Time) -> LinkCounters {
-        let (counters, signals) = (&self.counters, self.counters.signals.made.as_ref());
-        let dropped = counters.dropped_overlimit + counters.dropped_congestion;
-        let held = self.waiting + self.device.as_ref().map_or(0, |d| d.fifo.len() as u32);
-        let packet_ns = counters.balance_ns + i128::from(self.waiting) * i128::from(now.as_ns());
-        LinkCounters {
-            arrived: self.arrived,
-            sent: self.arrived - dropped - u64::from(held),
-            sent_bytes: self.sent_bytes,
-            dropped_overlimit: counters.dropped_overlimit,
-            dropped_congestion: counters.dropped_congestion,
-            marked: signals.map_or(0, |signals| signals.marked),
-            returned: signals.map_or(0, |signals| signals.returned),
-            lost: self.extras.as_ref().map_or(0, |extras| extras.lost),
-            duplicated: self.impairments().map_or(0, |impairments| impairments.duplicated),
-            packet_ns: u128::try_from(packet_ns)
-                .unwrap_or_else(|_| panic!("negative waiting time: {packet_ns} ns for {} packets", self.waiting)),
-            peak_packets: counters.peak_packets,
-        }
-    }
-    /// The warm-up ends: the counters until now. The peak is counted anew.
-    pub fn end_warmup(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
-        let counters = self.record(now, pool);
-        self.counters.peak_packets = self.waiting;
-        self.counters.signals.depths().map(std::mem::take);
-        counters
-    }
-    /// The depths at dequeue since the warm-up, if the plan asks for them.
-    pub fn depths(&mut self) -> Depths {
-        self.counters.signals.depths().cloned().unwrap_or_default()
-    }
-    /// The counters until now.
-    pub fn record(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
-        self.catch_up(now, pool);
-        self.counters(now)
-    }
-    /// Counters and backlog now.
-    pub fn view(&mut self, now: Time, pool: &mut Pool) -> LinkView {
-        self.catch_up(now, pool);
-        let backlog = self.queue.backlog();
-        assert_eq!(backlog.packets, self.waiting, "the discipline's backlog and the packets in it differ");
-        LinkView {
-            counters: self.counters(now),
-            waiting: backlog.packets,
-            waiting_bytes: backlog.bytes,
-            ring_packets: self.device.as_ref().map_or(0, |d| d.fifo.len() as u32),
         }
     }
     /// The discipline.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::net::packet::{Body, Header, Marks};
 use haltere_plan::link::{self as eager, Sink, Streams};
+use haltere_plan::record::LinkCounters;
 use haltere_plan::varying::{self, Capacity, Varying};
 use haltere_queue::{Backlog, Ecn, QueueParams};
 use haltere_units::{Prob, Probe, Rate};

@@ -69,6 +69,7 @@ impl Draw {
                 1 => json!(self.0.uniform()),
                 2 => json!(self.below(20)),
                 3 | 4 => json!(format!("{}p", 1 + self.below(60))),
+                5 if self.one_in(2) => json!(self.rate().to_string()),
                 5 => json!(format!("{}B", 1 + self.below(40_000))),
                 _ => json!(self.span(Dur::from_us(20), Dur::from_ms(200)).to_string()),
             },

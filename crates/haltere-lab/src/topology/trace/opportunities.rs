@@ -1,34 +1,27 @@
-//! Traces of delivery opportunities, as written in an experiment file, and the files that they name.
-//!
-//! An experiment holds its traces: when it is read, the name of a file is replaced by its times. So a run depends on nothing but the
-//! experiment and the random seed, on any machine.
+//! Traces of delivery opportunities: Mahimahi's format.
 
+use super::{Wrong, lines, shown};
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::files::{Key, read_text};
 use crate::limits::OPPORTUNITIES;
+use crate::topology::kind;
 use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::fmt::Write;
-use std::path::Path;
 
-/// A trace: the name of its file, or a table.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-pub enum TraceSpec {
-    /// The file. Its name counts from the folder of the experiment file.
-    File(String),
-    /// The file and how it is read.
-    Table(Trace),
+kind! {
+    /// The kind `mahimahi`.
+    MahimahiKind, Mahimahi, "mahimahi"
 }
 
 /// A trace of delivery opportunities.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Trace {
+    /// The kind. A table without it is of this one.
+    #[serde(skip_serializing)]
+    pub kind: MahimahiKind,
     /// The file. Its name counts from the folder of the experiment file. Each line has the time of one delivery opportunity in whole
     /// milliseconds from the start, in order (Mahimahi's format). The last time is the period after which the trace begins again.
     pub file: String,
@@ -44,7 +37,7 @@ pub struct Trace {
 
 impl Trace {
     /// The instants of the trace. Bytes that are not given are those of a full packet, which the caller knows.
-    pub(crate) fn instants(&self, path: &str) -> Result<varying::Trace, ScenarioError> {
+    pub(in crate::topology) fn instants(&self, path: &str) -> Result<varying::Trace, ScenarioError> {
         let fault = |rule: &str, got: String| Fault::new(path, "gaps", rule, got).out_of_range();
         let mut instants = Vec::new();
         let mut now = 0u64;
@@ -82,54 +75,8 @@ impl Trace {
     }
 }
 
-/// Puts the times of each `trace` file below `topology` in the place of the file's name.
-pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
-    match experiment.get_mut("topology") {
-        Some(topology) => walk(topology, "topology", folder),
-        None => Ok(()),
-    }
-}
-
-fn walk(value: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
-    match value {
-        Value::Object(keys) => {
-            if let Some(trace) = keys.get_mut("trace") {
-                read_file(trace, path, folder)?;
-            }
-            keys.iter_mut().try_for_each(|(key, inner)| walk(inner, &format!("{path}.{key}"), folder))
-        }
-        Value::Array(items) => {
-            items.iter_mut().enumerate().try_for_each(|(i, inner)| walk(inner, &format!("{path}[{i}]"), folder))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
-    if let Value::String(name) = trace {
-        let mut table = Map::new();
-        table.insert("file".into(), Value::String(std::mem::take(name)));
-        *trace = Value::Object(table);
-    }
-    let Value::Object(table) = trace else { return Ok(()) };
-    let file = match (table.get("file"), table.get("gaps")) {
-        (Some(Value::String(file)), None) => file.clone(),
-        (None, None) => {
-            let fault = Fault::new(path, "trace", "the name of a file", "a table without `file`");
-            return Err(fault.hint("write `trace = \"FILE\"`").missing());
-        }
-        _ => return Ok(()),
-    };
-    let fault = |rule: &str, got: String| Fault::new(path, "trace", rule, got);
-    let rule = "a file of delivery times in ms, one a line";
-    let text = read_text(&Key { path, name: "trace", rule }, folder, &file)?;
-    let gaps = gaps(&text).map_err(|(rule, got)| fault(rule, format!("{got} in `{file}`")).out_of_range())?;
-    table.insert("gaps".into(), Value::String(gaps));
-    Ok(())
-}
-
 /// The times of a file as gaps, runs of equal ones together; blank lines and those that begin with `#` count for nothing.
-fn gaps(text: &str) -> Result<String, (&'static str, String)> {
+pub(super) fn gaps(text: &str) -> Result<String, Wrong> {
     let mut out = String::new();
     let (mut last, mut run) = (0u64, (0u64, 0usize));
     let flush = |(gap, count): (u64, usize), out: &mut String| {
@@ -140,17 +87,12 @@ fn gaps(text: &str) -> Result<String, (&'static str, String)> {
             _ => write!(out, "{blank}{gap}x{count}"),
         };
     };
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    for (number, line) in lines(text) {
         let time: u32 = line.parse().map_err(|_| {
-            let shown: String = line.chars().filter(|c| !c.is_control()).take(40).collect();
-            ("a file of delivery times in whole ms, one a line", format!("`{shown}` on line {}", number + 1))
+            ("a file of delivery times in whole ms, one a line", format!("`{}` on line {number}", shown(line)))
         })?;
         let gap = u64::from(time).checked_sub(last).ok_or_else(|| {
-            let got = format!("{time} after {last} on line {}", number + 1);
+            let got = format!("{time} after {last} on line {number}");
             ("a file of delivery times in order", got)
         })?;
         last = u64::from(time);
@@ -169,12 +111,11 @@ fn gaps(text: &str) -> Result<String, (&'static str, String)> {
     }
 }
 
-/// A text as a trace file and as gaps, for [`crate::testing`].
-pub(crate) fn exercise_trace(text: &str) {
+/// A text as a trace file and as gaps.
+pub(super) fn exercise(text: &str) {
     let _ = Trace { gaps: text.into(), ..Trace::default() }.instants("x");
     let Ok(gaps) = gaps(text) else { return };
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let times: Vec<Dur> = lines.map(|line| Dur::from_ms(line.parse().expect("a number"))).collect();
+    let times: Vec<Dur> = lines(text).map(|(_, line)| Dur::from_ms(line.parse().expect("a number"))).collect();
     let trace = Trace { gaps, ..Trace::default() }.instants("x").expect("the gaps of a trace that was read");
     assert_eq!(trace.instants.as_ref(), times.as_slice());
 }

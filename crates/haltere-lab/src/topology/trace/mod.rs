@@ -1,0 +1,124 @@
+//! Traces of links, as written in an experiment file, and the files that they name.
+//!
+//! | file | kind | a line says |
+//! |---|---|---|
+//! | [`opportunities`] | `mahimahi` | when a packet can be delivered |
+//! | [`rows`] | `csv`, `theaterq` | rate, delay, loss and limit from a time on |
+//! | [`leo`] | `leo` | nothing: the values are drawn |
+//!
+//! An experiment holds its traces: when it is read, the name of a file is replaced by its contents. So a run depends on nothing but the
+//! experiment and the random seed, on any machine.
+
+mod leo;
+mod opportunities;
+mod rows;
+
+pub(crate) use leo::Leo;
+pub(crate) use opportunities::Trace;
+pub(super) use rows::Columns;
+pub(crate) use rows::{CsvTrace, Rows, TheaterqTrace};
+
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::files::{Key, read_text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// A trace: the name of its file, or a table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum TraceSpec {
+    /// The file. Its name counts from the folder of the experiment file. A name that ends in `.csv` is of the kind `csv`, any other of
+    /// the kind `mahimahi`.
+    File(String),
+    /// Rate, delay and loss over time in a CSV file.
+    Csv(CsvTrace),
+    /// A trace file of TheaterQ.
+    Theaterq(TheaterqTrace),
+    /// A drawn path over satellites.
+    Leo(Leo),
+    /// Delivery opportunities in a file of Mahimahi.
+    Mahimahi(Trace),
+}
+
+/// What is wrong with a trace: the rule, and what was found.
+type Wrong = (&'static str, String);
+
+/// A line of a file as an error shows it.
+fn shown(line: &str) -> String {
+    line.chars().filter(|c| !c.is_control()).take(40).collect()
+}
+
+/// The lines of a file with their numbers, without blank lines and those that begin with `#`.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let numbered = text.lines().map(str::trim).enumerate().map(|(i, line)| (i + 1, line));
+    numbered.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Puts the contents of each `trace` file below `topology` in the place of the file's name.
+pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
+    match experiment.get_mut("topology") {
+        Some(topology) => walk(topology, "topology", folder),
+        None => Ok(()),
+    }
+}
+
+fn walk(value: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
+    match value {
+        Value::Object(keys) => {
+            if let Some(trace) = keys.get_mut("trace") {
+                read_file(trace, path, folder)?;
+            }
+            keys.iter_mut().try_for_each(|(key, inner)| walk(inner, &format!("{path}.{key}"), folder))
+        }
+        Value::Array(items) => {
+            items.iter_mut().enumerate().try_for_each(|(i, inner)| walk(inner, &format!("{path}[{i}]"), folder))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How a file of that kind becomes the value of a key. `None`: it has no file, or there is no such kind.
+fn reader(kind: &str) -> Option<(&'static str, &'static str, fn(&str) -> Result<String, Wrong>)> {
+    match kind {
+        "mahimahi" => Some(("gaps", "a file of delivery times in ms, one a line", opportunities::gaps)),
+        "csv" => Some(("rows", "a CSV file of times, rates, delays and losses", rows::of_csv)),
+        "theaterq" => Some(("rows", "a trace file of TheaterQ", rows::of_theaterq)),
+        _ => None,
+    }
+}
+
+fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
+    if let Value::String(name) = trace {
+        let mut table = Map::new();
+        if name.to_ascii_lowercase().ends_with(".csv") {
+            table.insert("kind".into(), "csv".into());
+        }
+        table.insert("file".into(), Value::String(std::mem::take(name)));
+        *trace = Value::Object(table);
+    }
+    let Value::Object(table) = trace else { return Ok(()) };
+    let kind = table.entry("kind").or_insert("mahimahi".into()).as_str().unwrap_or_default();
+    let Some((key, rule, read)) = reader(kind) else { return Ok(()) };
+    let file = match (table.get("file"), table.get(key)) {
+        (Some(Value::String(file)), None) => file.clone(),
+        (None, None) => {
+            let fault = Fault::new(path, "trace", "the name of a file", "a table without `file`");
+            return Err(fault.hint("write `trace = \"FILE\"`").missing());
+        }
+        _ => return Ok(()),
+    };
+    let text = read_text(&Key { path, name: "trace", rule }, folder, &file)?;
+    let contents = read(&text)
+        .map_err(|(rule, got)| Fault::new(path, "trace", rule, format!("{got} in `{file}`")).out_of_range())?;
+    table.insert(key.into(), Value::String(contents));
+    Ok(())
+}
+
+/// A text as a file of every kind and as the contents of a trace, for [`crate::testing`].
+pub(crate) fn exercise_trace(text: &str) {
+    opportunities::exercise(text);
+    rows::exercise(text);
+}

@@ -1,0 +1,254 @@
+//! TBF: token bucket filter, a shaper.
+//! Source, deviations and known problems: see [`Params`].
+//! Model: the head of the inner queue leaves when the bucket has tokens for its length, and takes them. Tokens come at `rate`, at most
+//! `burst`. With a peak rate a second bucket of depth `mtu` must have tokens, too.
+//!
+//! ```text
+//!   arrival -> inner queue -> head -> [tokens for its length?] -> link
+//!                                       ^ rate, up to burst
+//! ```
+//!
+//! Units: bytes and bit/s. Cost: that of the inner queue, and O(1) a packet.
+
+use crate::token_bucket::TokenBucket;
+use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, Returns, drop_tail};
+use alloc::boxed::Box;
+use alloc::string::String;
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Token bucket filter: a shaper that sends at no more than a rate, beyond an initial burst.
+///
+/// It holds packets back until there are tokens for them. The link behind it is faster than `rate`.
+///
+/// Source: Linux `sch_tbf` and its manual page `tc-tbf(8)`, whose names the parameters have.
+///
+/// Deviations: tokens are counted exactly, where Linux counts in steps of 64 ns. `queue` is a parameter; in Linux the
+/// inner discipline is attached.
+///
+/// Known problems: a packet longer than `burst` (or `mtu` with a peak rate) can never pass, and is dropped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Rate at which tokens come, above 0: the rate of the output in the long run.
+    pub rate: Rate,
+    /// Depth of the bucket, at least a full packet: so many bytes may leave at once after an idle time.
+    pub burst: Bytes,
+    /// Packet or byte limit of the queue, above 0. Left out: `1000p`, unless `latency` or `queue` is given.
+    pub limit: Option<Size>,
+    /// The longest time that a packet may wait. `limit` is then `rate` times `latency` plus `burst`.
+    /// Left out: `limit` counts.
+    pub latency: Option<Dur>,
+    /// The fastest rate at which a burst leaves, above `rate`. Left out: that of the link.
+    pub peakrate: Option<Rate>,
+    /// Depth of the peak rate's bucket, at least a full packet. Without `peakrate` it has no meaning. The default is that of `tc`.
+    pub mtu: Bytes,
+    /// Discipline of the packets that wait, with its own limit, such as `fq_codel`. Left out: first in, first out with `limit`.
+    pub queue: Option<Box<QueueParams>>,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            rate: Rate::from_mbps(10),
+            burst: Bytes::new(10_000),
+            limit: None,
+            latency: None,
+            peakrate: None,
+            mtu: Bytes::new(2047),
+            queue: None,
+        }
+    }
+}
+
+impl Params {
+    /// The inner queue, of which one key says something at most.
+    fn inner(&self) -> Result<QueueParams, ParamError> {
+        let tail = |limit| QueueParams::DropTail(drop_tail::Params { limit });
+        match (self.limit, self.latency, &self.queue) {
+            (None, None, None) => Ok(QueueParams::DropTail(Default::default())),
+            (Some(limit), None, None) => Ok(tail(limit)),
+            (None, Some(latency), None) => Ok(tail(Size::Bytes((self.rate.bytes_in(latency) + self.burst).as_u64()))),
+            (None, None, Some(queue)) => Ok(QueueParams::clone(queue)),
+            _ => {
+                let got = [
+                    ("limit", self.limit.is_some()),
+                    ("latency", self.latency.is_some()),
+                    ("queue", self.queue.is_some()),
+                ];
+                let got: String = got
+                    .iter()
+                    .filter(|(_, given)| *given)
+                    .map(|(name, _)| *name)
+                    .collect::<alloc::vec::Vec<_>>()
+                    .join(" and ");
+                Err(ParamError::new("limit", "the only one given of `limit`, `latency` and `queue`", got))
+            }
+        }
+    }
+}
+
+/// The discipline.
+#[derive(Debug, Clone)]
+pub struct Tbf<P> {
+    queue: Queue<P>,
+    /// The packet that leaves next. The inner queue gave it out already.
+    head: Option<P>,
+    tokens: TokenBucket,
+    peak: Option<TokenBucket>,
+}
+
+impl<P: Pkt> Tbf<P> {
+    /// A shaper of these parameters on that link.
+    pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
+        if let Some(peak) = params.peakrate.filter(|peak| *peak <= params.rate) {
+            return Err(ParamError::new("peakrate", alloc::format!("above `rate`, which is {}", params.rate), peak));
+        }
+        // The inner queue's bandwidth-delay product is that of the shaped rate.
+        let inside = LinkContext { rate: Some(link.rate.map_or(params.rate, |rate| rate.min(params.rate))), ..*link };
+        Ok(Tbf {
+            tokens: TokenBucket::new(("rate", params.rate), ("burst", params.burst))?,
+            peak: params.peakrate.map(|peak| TokenBucket::new(("peakrate", peak), ("mtu", params.mtu))).transpose()?,
+            queue: Queue::inside("queue", &params.inner()?, &inside)?,
+            head: None,
+        })
+    }
+    fn buckets(&mut self) -> impl Iterator<Item = &mut TokenBucket> {
+        core::iter::once(&mut self.tokens).chain(&mut self.peak)
+    }
+}
+
+impl<P: Pkt> Qdisc<P> for Tbf<P> {
+    fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
+        if self.buckets().all(|bucket| bucket.holds(pkt.len())) {
+            self.queue.enqueue(now, pkt, fate);
+        } else {
+            fate.dropped(pkt, DropReason::Overlimit);
+        }
+    }
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<P>) -> Option<P> {
+        if self.head.is_none() {
+            self.head = self.queue.dequeue(now, fate);
+        }
+        let len = self.head.as_ref()?.len();
+        if !self.buckets().all(|bucket| bucket.has(now, len)) {
+            return None;
+        }
+        self.buckets().for_each(|bucket| bucket.take(len));
+        self.head.take()
+    }
+    fn backlog(&self) -> Backlog {
+        let mut backlog = self.queue.backlog();
+        if let Some(head) = &self.head {
+            backlog.add(head.len());
+        }
+        backlog
+    }
+    fn ready_at(&self) -> Option<Time> {
+        let Some(head) = &self.head else {
+            // What the inner queue gives next is not known before it is asked.
+            return Some(if self.queue.backlog().packets == 0 { Time::NEVER } else { Time::ZERO });
+        };
+        let ready = self.tokens.ready_at(head.len());
+        Some(self.peak.as_ref().map_or(ready, |peak| ready.max(peak.ready_at(head.len()))))
+    }
+    fn next_timer(&self) -> Option<Time> {
+        self.queue.next_timer()
+    }
+    fn on_timer(&mut self, now: Time) {
+        self.queue.on_timer(now);
+    }
+    fn returns(&self) -> Returns {
+        self.queue.returns()
+    }
+    fn keeps_flow_order(&self) -> bool {
+        self.queue.keeps_flow_order()
+    }
+    fn probe(&self, row: &mut Probe) {
+        self.tokens.probe(row);
+        self.queue.probe(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Recorder, TestPkt, link};
+    use alloc::vec::Vec;
+
+    /// Tokens of a byte a microsecond, and room for two packets of 1500 bytes.
+    fn params() -> Params {
+        Params { rate: Rate::from_mbps(8), burst: Bytes::new(3000), ..Params::default() }
+    }
+    /// When so many packets of 1500 bytes leave that come at `at` (us), if each is asked for when it is ready.
+    fn departures(q: &mut Tbf<TestPkt>, at: u64, count: u64) -> Vec<u64> {
+        let (mut fate, mut now) = (Recorder::new(1), Time::from_ns(1000 * at));
+        (0..count).for_each(|id| q.enqueue(now, TestPkt::new(id, 1500), &mut fate));
+        let mut out = Vec::new();
+        loop {
+            match q.dequeue(now, &mut fate) {
+                Some(_) => out.push(now.as_ns() / 1000),
+                None if q.ready_at() == Some(Time::NEVER) => return out,
+                None => {
+                    let ready = q.ready_at().expect("it withholds");
+                    assert!(ready > now, "{ready} after {now}");
+                    now = ready;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
+        let mut q = Tbf::new(&params(), &link()).unwrap();
+        assert_eq!(departures(&mut q, 0, 4), [0, 0, 1500, 3000]);
+        // At 5 ms there are tokens for 2000 bytes again.
+        assert_eq!(departures(&mut q, 5000, 2), [5000, 6000]);
+    }
+    #[test]
+    fn a_peak_rate_spreads_the_burst() {
+        // Two bytes a microsecond, a packet deep: the second leaves after 0.75 ms, the third when the first bucket has 1500 bytes.
+        let peak = Params { peakrate: Some(Rate::from_mbps(16)), mtu: Bytes::new(1500), ..params() };
+        assert_eq!(departures(&mut Tbf::new(&peak, &link()).unwrap(), 0, 4), [0, 750, 1500, 3000]);
+    }
+    #[test]
+    fn a_latency_is_a_limit_of_so_many_bytes() {
+        // 8 Mbit/s for 3 ms are 3000 bytes, and a burst of 3000: four packets fit.
+        let mut q = Tbf::new(&Params { latency: Some(Dur::from_ms(3)), ..params() }, &link()).unwrap();
+        let mut fate = Recorder::new(1);
+        (0..6).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate));
+        assert_eq!(fate.dropped_ids(), [4, 5]);
+    }
+    #[test]
+    fn the_head_is_part_of_the_backlog() {
+        let mut q = Tbf::new(&params(), &link()).unwrap();
+        let mut fate = Recorder::new(1);
+        (0..4).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate));
+        (0..3).for_each(|_| drop(q.dequeue(Time::ZERO, &mut fate)));
+        assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 3000 });
+    }
+    #[test]
+    fn a_packet_longer_than_the_burst_is_dropped() {
+        let mut q = Tbf::new(&params(), &link()).unwrap();
+        let mut fate = Recorder::new(1);
+        q.enqueue(Time::ZERO, TestPkt::new(0, 3001), &mut fate);
+        assert_eq!(fate.dropped_ids(), [0]);
+    }
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let error = |params: Params| alloc::format!("{}", Tbf::<TestPkt>::new(&params, &link()).unwrap_err());
+        let both = Params { limit: Some(Size::Packets(9)), latency: Some(Dur::from_ms(1)), ..params() };
+        assert_eq!(
+            error(both),
+            "limit must be the only one given of `limit`, `latency` and `queue`, got limit and latency"
+        );
+        assert_eq!(error(Params { rate: Rate::ZERO, ..params() }), "rate must be above zero, got 0bit");
+        assert_eq!(
+            error(Params { peakrate: Some(Rate::from_mbps(8)), ..params() }),
+            "peakrate must be above `rate`, which is 8Mbit, got 8Mbit"
+        );
+        let twice = Params { queue: Some(Box::new(QueueParams::Tbf(params()))), ..params() };
+        assert_eq!(error(twice), "queue must be a discipline that withholds no packets, got tbf");
+    }
+}

@@ -1,0 +1,81 @@
+//! A token bucket, exact to the nanosecond: for the shaper and the policer.
+//!
+//! Model: the level rises with the rate up to the depth, and falls by each packet's length. It is counted in bits times 10^9, which is
+//! rate in bit/s times ns, so nothing is rounded.
+
+use haltere_units::{Bytes, ParamError, Probe, Rate, Time};
+
+/// Bits times 10^9 of a byte.
+const BYTE: u128 = 8_000_000_000;
+
+/// Tokens that come at a rate. A new bucket is full.
+#[derive(Debug, Clone)]
+pub(crate) struct TokenBucket {
+    rate: u128,
+    depth: u128,
+    level: u128,
+    /// When the level was that.
+    at: Time,
+}
+
+impl TokenBucket {
+    /// A bucket of that rate and depth. The names are those of the parameters.
+    pub fn new(rate: (&'static str, Rate), depth: (&'static str, Bytes)) -> Result<TokenBucket, ParamError> {
+        if rate.1 == Rate::ZERO {
+            return Err(ParamError::new(rate.0, "above zero", rate.1));
+        }
+        if depth.1 == Bytes::ZERO {
+            return Err(ParamError::new(depth.0, "at least the length of a full packet", depth.1));
+        }
+        let depth = u128::from(depth.1.as_u64()) * BYTE;
+        Ok(TokenBucket { rate: u128::from(rate.1.as_bps()), depth, level: depth, at: Time::ZERO })
+    }
+    /// True if a packet of `len` bytes can ever pass.
+    pub fn holds(&self, len: u32) -> bool {
+        u128::from(len) * BYTE <= self.depth
+    }
+    /// True if there are tokens for a packet of `len` bytes at `now`.
+    pub fn has(&mut self, now: Time, len: u32) -> bool {
+        self.level = (self.level + self.rate * u128::from(now.since(self.at).as_ns())).min(self.depth);
+        self.at = now;
+        self.level >= u128::from(len) * BYTE
+    }
+    /// A packet of `len` bytes, for which there [are](TokenBucket::has) tokens, takes them.
+    pub fn take(&mut self, len: u32) {
+        self.level -= u128::from(len) * BYTE;
+    }
+    /// When there will be tokens for a packet of `len` bytes.
+    pub fn ready_at(&self, len: u32) -> Time {
+        let missing = (u128::from(len) * BYTE).saturating_sub(self.level);
+        let ns = missing.div_ceil(self.rate);
+        u64::try_from(ns + u128::from(self.at.as_ns())).map_or(Time::NEVER, Time::from_ns)
+    }
+    /// Shows the tokens that were there at the last look, in bytes. Of several buckets, one in another, the outermost is shown.
+    pub fn probe(&self, row: &mut Probe) {
+        if row.values().iter().all(|(name, ..)| *name != "tokens") {
+            row.push("tokens", "B", self.level as f64 / BYTE as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haltere_units::Dur;
+
+    #[test]
+    fn tokens_come_at_the_rate_up_to_the_depth() {
+        // 3 bit/s: a byte takes 2.666... s.
+        let mut bucket = TokenBucket::new(("rate", Rate::from_bps(3)), ("burst", Bytes::new(2))).expect("parameters");
+        assert!(bucket.has(Time::ZERO, 2) && bucket.holds(2) && !bucket.holds(3));
+        bucket.take(2);
+        assert_eq!(bucket.ready_at(1), Time::from_ns(2_666_666_667));
+        assert!(!bucket.has(Time::from_ns(2_666_666_666), 1) && bucket.has(Time::from_ns(2_666_666_667), 1));
+        bucket.take(1);
+        assert_eq!(bucket.ready_at(1), Time::from_ns(5_333_333_334), "nothing is lost by rounding: 16 bits at 3 bit/s");
+        assert!(bucket.has(Time::ZERO + Dur::from_secs(1000), 2));
+        let mut row = Probe::new();
+        bucket.probe(&mut row);
+        assert_eq!(row.values(), [("tokens", "B", 2.0)]);
+    }
+}
