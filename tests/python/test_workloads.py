@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def test_video_and_voice_follow_from_their_tables(run: Run) -> None:
     assert metrics.named(run, "video_bitrate") == pytest.approx(float(np.mean(rates)))
     stalled = sum(row["stall_ns"] for row in rows(run, "segments")) * 1e-9
     assert metrics.named(run, "rebuffer_ratio") == pytest.approx(stalled / (stalled + len(came)))
-    changes = sum(a != b for a, b in zip(rates, rates[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(rates))
     assert metrics.named(run, "video_switches") == pytest.approx(changes * 60 / len(came))
     assert 0 < metrics.named(run, "video_startup") < 2
     voices = run.table("voices").to_pylist()
