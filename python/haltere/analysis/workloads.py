@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from .. import kinds
 from . import stats
 
 if TYPE_CHECKING:
     from .measures import Run
 
-__all__ = ["TABLES", "entries", "load_s", "of", "pages", "response_ms", "responses"]
+__all__ = [
+    "TABLES", "bitrate_mbit", "entries", "load_s", "of", "pages", "percentile", "rebuffer_ratio", "response_ms", "responses",
+    "startup_s", "switches", "voice", "voice_loss",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 #: The table of the report for each kind of workload: its name, its title, and the kind.
@@ -168,8 +170,3 @@ def percentile(values: Callable[[Run, str], Array], q: float) -> Callable[[Run, 
         return stats.percentile(got, q) if len(got) else math.nan
 
     return measure
-
-
-def is_workload(kind: str) -> bool:
-    """Whether what users see of this traffic kind is more than a rate: its flows have no fair share."""
-    return any(kind == one for _, one in TABLES.values()) or kinds.traffic(kind).arrivals
