@@ -249,7 +249,9 @@ class Run:
         rows = self.completions
         if group is not None:
             own = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
-            rows = rows.filter(pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string())))
+            rows = rows.filter(
+                pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string()))
+            )
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]

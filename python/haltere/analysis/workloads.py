@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from . import stats
-
-if TYPE_CHECKING:
-    from .measures import Run
+from .measures import Array, Run
 
 __all__ = [
     "TABLES", "bitrate_mbit", "entries", "load_s", "of", "pages", "percentile", "rebuffer_ratio", "response_ms", "responses",
     "startup_s", "switches", "voice", "voice_loss",
 ]  # fmt: skip
 
-Array = NDArray[np.float64]
 #: The table of the report for each kind of workload: its name, its title, and the kind.
 TABLES = {
     "pages": ("Web pages", "web"),
