@@ -337,10 +337,7 @@ fn what_an_entry_cannot_have_is_said() {
         ".sizes: sigma must be above 0 and at most 10, got 0"
     );
     assert_eq!(poisson("sizes = \"10kB\"\ncount = 2"), "count must be left out of this entry, got a value");
-    assert_eq!(
-        poisson("sizes = \"10kB\"\nstagger = \"1s\""),
-        "stagger must be left out, as flows arrive by their own process, got 1s"
-    );
+    assert_eq!(poisson("sizes = \"10kB\"\nstagger = \"1s\""), "stagger must be left out of this entry, got a value");
     assert_eq!(
         error("kind = \"bulk\"\nstagger = \"2s\""),
         "stagger must be such that the last of 4 pairs starts before the end of the run at 5s, got 2s"

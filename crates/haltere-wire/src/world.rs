@@ -193,8 +193,8 @@ pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
         return Err(WireError::refused("the experiment", "topology", "one path between two hosts", "several", hint));
     }
     if !plan.cooldown.is_zero() {
-        let (rule, hint) = ("left out in this world", "the simulator alone has a cool-down");
-        return Err(WireError::refused("the experiment", "cooldown", rule, &plan.cooldown.to_string(), hint));
+        let (rule, hint) = ("left out", "the simulator alone has a cool-down");
+        return Err(WireError::refused("the experiment", "cooldown", rule, plan.cooldown, hint));
     }
     hosts(plan)?;
     for flow in &plan.flows {

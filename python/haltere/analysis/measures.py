@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from .. import _core, kinds
 from ..runs.records import Done, Point
-from . import workloads
 from .facts import Facts
 
 __all__ = ["QueueSeries", "Run", "Tables", "arrived_bytes", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
@@ -250,7 +249,9 @@ class Run:
         rows = self.completions
         if group is not None:
             own = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
-            rows = rows.filter(pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string())))
+            rows = rows.filter(
+                pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string()))
+            )
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
@@ -410,8 +411,8 @@ class Run:
         """Whether the flows that carry data, of one traffic entry or of all, do the same over the same watched links."""
         rows = self.data_flows if group is None else self.data_flows.filter(pc.equal(self.data_flows["group"], group))
         does = [str(kind) for kind in pc.unique(rows["kind"]).to_pylist()]
-        if len(does) != 1 or workloads.is_workload(does[0]):
-            return False
+        if len(does) != 1 or kinds.traffic(does[0]).arrivals or kinds.traffic(does[0]).request_response:
+            return False  # what such flows carry follows from what is asked for, and is no share of a link
         ends = rows.select(["from", "to"]).group_by(["from", "to"], use_threads=False).aggregate([]).to_pylist()
         return len({self.watched_on(one["from"], one["to"]) for one in ends}) <= 1
 

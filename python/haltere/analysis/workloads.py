@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from .. import kinds
 from . import stats
+from .measures import Array, Run
 
-if TYPE_CHECKING:
-    from .measures import Run
+__all__ = [
+    "TABLES", "bitrate_mbit", "entries", "load_s", "of", "pages", "percentile", "rebuffer_ratio", "response_ms", "responses",
+    "startup_s", "switches", "voice", "voice_loss",
+]  # fmt: skip
 
-__all__ = ["TABLES", "entries", "load_s", "of", "pages", "response_ms", "responses"]
-
-Array = NDArray[np.float64]
 #: The table of the report for each kind of workload: its name, its title, and the kind.
 TABLES = {
     "pages": ("Web pages", "web"),
@@ -168,8 +165,3 @@ def percentile(values: Callable[[Run, str], Array], q: float) -> Callable[[Run, 
         return stats.percentile(got, q) if len(got) else math.nan
 
     return measure
-
-
-def is_workload(kind: str) -> bool:
-    """Whether what users see of this traffic kind is more than a rate: its flows have no fair share."""
-    return any(kind == one for _, one in TABLES.values()) or kinds.traffic(kind).arrivals

@@ -129,10 +129,12 @@ impl Entry<'_> {
     fn check_times(&self, pairs: u64) -> Result<(), ScenarioError> {
         let (ends, end) = (self.ends(), self.experiment.duration);
         let drawn = self.traffic.arrives();
-        if drawn {
-            self.one_start()?;
-        }
         let lists = match &ends.start {
+            Starts::RoundRobin(starts) if drawn => {
+                let got = format!("a list of {}", starts.len());
+                let rule = "one time, as flows arrive by their own process";
+                return Err(self.fault("start", rule, got).out_of_range());
+            }
             Starts::RoundRobin(starts) => starts.len() as u64,
             Starts::One(_) => 1,
         };
@@ -158,20 +160,6 @@ impl Entry<'_> {
         {
             let latest = last.saturating_add(ends.jitter);
             return Err(self.fault("stop", format!("after the latest start at {latest}"), stop).out_of_range());
-        }
-        Ok(())
-    }
-
-    /// Flows that arrive start when their own process says: the entry has one start and no stagger.
-    fn one_start(&self) -> Result<(), ScenarioError> {
-        let ends = self.ends();
-        if let Starts::RoundRobin(starts) = &ends.start {
-            let got = format!("a list of {}", starts.len());
-            return Err(self.fault("start", "one time, as flows arrive by their own process", got).out_of_range());
-        }
-        if !ends.stagger.is_zero() {
-            let rule = "left out, as flows arrive by their own process";
-            return Err(self.fault("stagger", rule, ends.stagger).out_of_range());
         }
         Ok(())
     }

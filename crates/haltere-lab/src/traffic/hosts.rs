@@ -55,6 +55,7 @@ impl Entry<'_> {
             "count" => ends.count != default.count,
             "direction" => ends.direction != default.direction,
             "dscp" => ends.dscp.is_some(),
+            "stagger" => ends.stagger != default.stagger,
             _ => ends.jitter != default.jitter,
         };
         match keys.iter().find(|key| given(key)) {
