@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from conftest import ROOT
 from haltere.limits import limits, most
+from test_router import needs_ip
+from test_wire import privileged
 
 TOOLS = ROOT / "tools" / "reliability"
 
@@ -46,6 +49,42 @@ def test_the_parts_of_the_attack_that_take_seconds(part: str) -> None:
     done = tool("attack.py", "--part", part, "--seed", "7")
     score = json.loads(done.stdout.splitlines()[-1])
     assert score["tried"] > 40 and score["fallen"] == [], score
+
+
+@pytest.mark.skipif(os.name != "posix", reason="alarms")
+def test_the_attack_keeps_to_its_clock_and_a_try_that_hangs_has_fallen() -> None:
+    code = """
+import attack, random, sys, time, trial
+trial.PARTS.clear()
+trial.ALARM_S = 2
+@trial.part("slow", share=1)
+def slow(score, draw, folder):
+    for i in score.tries(1000):
+        with score.one("try"):
+            time.sleep(0.2)
+@trial.part("hangs", share=1)
+def hangs(score, draw, folder):
+    with score.one("try"):
+        time.sleep(600)
+@trial.part("wrong", share=1)
+def wrong(score, draw, folder):
+    with score.one("five", count=5):
+        assert False
+sys.exit(attack.main(sys.argv[1:]))
+"""
+    score = json.loads(tool("-c", code, "--part", "slow", "--seconds", "1").stdout)
+    assert 1 <= score["tried"] < 10 and score["fallen"] == [], score
+    assert tool("-c", code, "--part", "hangs").returncode == -signal.SIGALRM
+    score = json.loads(tool("-c", code, "--part", "wrong").stdout)
+    assert score["tried"] == 5 and len(score["fallen"]) == 5, score
+
+
+@privileged
+@needs_ip
+def test_thousands_of_frames_do_not_stop_the_router() -> None:
+    done = tool("attack.py", "--part", "frames", "--seed", "7")
+    score = json.loads(done.stdout.splitlines()[-1])
+    assert score["tried"] >= 17_000 and score["fallen"] == [], score
 
 
 CHANGED = """
