@@ -101,6 +101,24 @@ def test_the_mutator_changes_one_expression_at_a_time() -> None:
         assert done.stdout.count(part) == 1, (part, done.stdout)
 
 
+DECLARED = """
+import json, rust_mutants
+crates = rust_mutants.ROOT / "crates"
+print(json.dumps({crate: rust_mutants.declared((crates / f"haltere-{crate}" / "src/lib.rs").read_text()) for crate in rust_mutants.CRATES}))
+"""
+
+
+def test_cargo_mutants_is_told_of_each_module_that_a_registry_declares() -> None:
+    from haltere import catalogue
+
+    texts = json.loads(tool("-c", DECLARED).stdout)
+    names = {entry.name for entry in catalogue.entries()}
+    for crate, least in (("queue", 15), ("congestion", 20)):
+        sources = {path.stem for path in (ROOT / "crates" / f"haltere-{crate}" / "src").glob("*.rs")}
+        mechanisms = sources & names
+        assert len(mechanisms) >= least and all(f"mod {name};" in texts[crate] for name in mechanisms), mechanisms
+
+
 def test_a_short_long_run_conserves_packets() -> None:
     done = tool("long.py", "--hours", "0.05", "--packets", "2e5")
     assert done.returncode == 0 and done.stdout.count("conservation holds on all 34 links") == 2, (
