@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "fuzz" / "corpus"
 HALTERE = [sys.executable, "-m", "haltere"]
-#: A try that takes longer has fallen: the alarm ends its process.
+#: A try that takes longer has fallen: its process says where it is, and ends. That needs neither the interpreter nor its lock.
 ALARM_S = 60
 
 
@@ -38,7 +38,7 @@ class Score:
     def one(self, name: str, *fine: type[BaseException], count: int = 1) -> Iterator[None]:
         """One try, or several that stand and fall together: it may end well, or with one of these errors."""
         self.tried += count
-        signal.alarm(ALARM_S)
+        faulthandler.dump_traceback_later(ALARM_S, exit=True, file=sys.__stderr__)
         try:
             yield
         except fine:
@@ -46,7 +46,7 @@ class Score:
         except BaseException as error:
             self.fallen += [f"{name}: {type(error).__name__}: {str(error)[:200]}"] * count
         finally:
-            signal.alarm(0)
+            faulthandler.cancel_dump_traceback_later()
 
 
 Part = Callable[[Score, random.Random, Path], None]
