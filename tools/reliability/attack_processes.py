@@ -8,7 +8,6 @@ import os
 import random
 import re
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -78,7 +77,7 @@ def playground(score: Score, draw: random.Random, folder: Path) -> None:
             with score.one(f"its own page after probe {i}"):
                 assert b" 200 " in get(f"/?token={token}", own)[:20]
         with score.one("the end of the playground"):
-            server.send_signal(signal.SIGINT)
+            server.terminate()  # as Ctrl-C, which a process in the background may ignore
             told = server.communicate(timeout=60)[0]
             assert "Traceback" not in told, told
     finally:
