@@ -426,23 +426,32 @@ class Workers(Executor):
             work(*arguments)
 
 
+class WorkersHistory(History):
+    """One seed: a directory that workers elsewhere write to, and what happens to it."""
+
+    def on_workers(self) -> None:
+        """One call."""
+        workers = Workers(self, self.draw.choice([0.1, 0.3, 0.6]))
+        self.report.calls += 1
+        try:
+            assert self.run(executor=workers).digest() == self.digest
+            self.report.ended["done"] += 1
+        except package.RunsFailed:
+            self.report.ended["reported: RunsFailed"] += 1
+        while workers.late:  # after the call was over
+            workers.comes_back()
+        self.check(torn=False, doubted=False)
+
+
 def workers_history(seed: int, report: Report) -> None:
     """One history of a directory that workers elsewhere write to."""
     folder = _folder()
     try:
-        history = History(seed, folder, report)
-        for _ in range(history.draw.randint(1, 2)):
-            workers = Workers(history, history.draw.choice([0.1, 0.3, 0.6]))
-            report.calls += 1
-            try:
-                assert history.run(executor=workers).digest() == history.digest
-                report.ended["done"] += 1
-            except package.RunsFailed:
-                report.ended["reported: RunsFailed"] += 1
-            while workers.late:  # after the call was over
-                workers.comes_back()
-            history.check(torn=False, doubted=False)
-        history.end()
+        history = WorkersHistory(seed, folder, report)
+        with without_threads(history.draw):
+            for _ in range(history.draw.randint(1, 2)):
+                history.on_workers()
+            history.end()
         report.histories += 1
     except BaseException as error:
         raise AssertionError(f"seed {seed}: {error!r}") from error

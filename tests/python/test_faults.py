@@ -465,6 +465,20 @@ def test_ctrl_c_is_heard_while_a_long_experiment_is_read(small: Path) -> None:
     assert "KeyboardInterrupt" in told and time.monotonic() - began < 2.0, "far less than it takes to read it"
 
 
+def test_a_long_chain_is_read_in_time_that_grows_with_its_length(tmp_path: Path) -> None:
+    def seconds(links: int) -> float:
+        link = '{ rate = "100Mbit", delay = "1ms" },\n' * links
+        ends = f'from = "n1"\nto = "n{links + 1}"'
+        text = f'duration = "1s"\n[topology.chain]\nlinks = [\n{link}]\n[[traffic]]\nkind = "bulk"\n{ends}\n'
+        (tmp_path / "chain.toml").write_text(text)
+        began = time.process_time()
+        package.load(tmp_path / "chain.toml")
+        return time.process_time() - began
+
+    # Eight times the links took 64 times as long. The processor's time, which other processes change little.
+    assert seconds(64_000) < 25 * max(seconds(8_000), 0.02)
+
+
 def test_a_manifest_of_random_bytes_is_told_in_one_short_line(small: Path) -> None:
     (small.parent / "out" / "runs").mkdir(parents=True)
     (small.parent / "out" / "manifest.json").write_bytes(random.Random(19).randbytes(5000))

@@ -12,6 +12,8 @@ import pytest
 
 from conftest import ROOT
 from haltere.limits import limits, most
+from test_router import needs_ip
+from test_wire import privileged
 
 TOOLS = ROOT / "tools" / "reliability"
 
@@ -48,6 +50,43 @@ def test_the_parts_of_the_attack_that_take_seconds(part: str) -> None:
     assert score["tried"] > 40 and score["fallen"] == [], score
 
 
+@pytest.mark.skipif(os.name != "posix", reason="alarms")
+def test_the_attack_keeps_to_its_clock_and_a_try_that_hangs_has_fallen() -> None:
+    code = """
+import attack, random, sys, time, trial
+trial.PARTS.clear()
+trial.ALARM_S = 2
+@trial.part("slow", share=1)
+def slow(score, draw, folder):
+    for i in score.tries(1000):
+        with score.one("try"):
+            time.sleep(0.2)
+@trial.part("hangs", share=1)
+def hangs(score, draw, folder):
+    with score.one("try"):
+        time.sleep(600)
+@trial.part("wrong", share=1)
+def wrong(score, draw, folder):
+    with score.one("five", count=5):
+        assert False
+sys.exit(attack.main(sys.argv[1:]))
+"""
+    score = json.loads(tool("-c", code, "--part", "slow", "--seconds", "1").stdout)
+    assert 1 <= score["tried"] < 10 and score["fallen"] == [], score
+    late = tool("-c", code, "--part", "hangs")
+    assert late.returncode == 1 and "Timeout" in late.stderr and "in hangs" in late.stderr, "it says where"
+    score = json.loads(tool("-c", code, "--part", "wrong").stdout)
+    assert score["tried"] == 5 and len(score["fallen"]) == 5, score
+
+
+@privileged
+@needs_ip
+def test_thousands_of_frames_do_not_stop_the_router() -> None:
+    done = tool("attack.py", "--part", "frames", "--seed", "7")
+    score = json.loads(done.stdout.splitlines()[-1])
+    assert score["tried"] >= 17_000 and score["fallen"] == [], score
+
+
 CHANGED = """
 import mutants
 text = "def f(a, b):\\n    if a < b and not a:\\n        return a + 1\\n"
@@ -60,6 +99,24 @@ def test_the_mutator_changes_one_expression_at_a_time() -> None:
     assert done.returncode == 0, done.stderr
     for part in ("if False", "a <= b", "a < b or", "and a:", "a - 1", "a + 2", "return None"):
         assert done.stdout.count(part) == 1, (part, done.stdout)
+
+
+DECLARED = """
+import json, rust_mutants
+crates = rust_mutants.ROOT / "crates"
+print(json.dumps({crate: rust_mutants.declared((crates / f"haltere-{crate}" / "src/lib.rs").read_text()) for crate in rust_mutants.CRATES}))
+"""
+
+
+def test_cargo_mutants_is_told_of_each_module_that_a_registry_declares() -> None:
+    from haltere import catalogue
+
+    texts = json.loads(tool("-c", DECLARED).stdout)
+    names = {entry.name for entry in catalogue.entries()}
+    for crate, least in (("queue", 15), ("congestion", 15)):
+        sources = {path.stem for path in (ROOT / "crates" / f"haltere-{crate}" / "src").glob("*.rs")}
+        mechanisms = sources & names
+        assert len(mechanisms) >= least and all(f"mod {name};" in texts[crate] for name in mechanisms), mechanisms
 
 
 def test_a_short_long_run_conserves_packets() -> None:

@@ -182,6 +182,9 @@ def test_an_s3_bucket_holds_results_like_a_directory(small: Path, bucket: str) -
     assert listing(small.parent) & {"results", "s3:"} == set(), "nothing may be written here"
     report = haltere("report", bucket, cwd=small.parent)
     assert report.returncode == 0 and (small.parent / "results" / "results" / "report.html").exists(), report.stderr
+    # All went well, so nothing is said of connections, not even as the processes end.
+    told = first.stderr + more.stderr + rows.stderr + report.stderr
+    assert not [word for word in ("rror", "xception", "nclosed", "onnect") if word in told], told
 
 
 def test_damage_in_a_bucket_is_found_by_length_and_with_verify_by_checksum(small: Path, bucket: str) -> None:

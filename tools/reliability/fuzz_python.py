@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from attack import Score, corpus, mutated
+from trial import Score, corpus, mutated
 
 
 def main(arguments: Sequence[str]) -> int:

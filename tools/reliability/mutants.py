@@ -30,6 +30,7 @@ STORE = [
 MODULES = {
     "analysis/stats.py": [
         "tests/python/test_stats.py",
+        "tests/python/test_stats_by_hand.py",
         "tests/python/test_precision.py",
         "python/haltere/analysis/stats.py",
     ],

@@ -14,11 +14,11 @@ coverage: setup ## Lines that the tests reach: Rust of the five lower crates (ca
 	$(RELIABILITY)/coverage.sh $(BIN)/python
 
 mutants: setup ## Changed code that no test notices: SHARD (1/24) of queue and congestion (cargo-mutants), stats and store
-	cargo mutants -p haltere-queue -p haltere-congestion --shard $(or $(SHARD),1/24) --no-shuffle -o target/mutants
+	$(BIN)/python $(RELIABILITY)/rust_mutants.py --shard $(or $(SHARD),1/24)
 	$(BIN)/python $(RELIABILITY)/mutants.py
 
 miri: ## Tests of the crates without I/O in Miri: needs a nightly with miri and rust-src
-	for crate in units queue congestion plan; do PROPTEST_CASES=4 cargo +nightly miri test -p haltere-$$crate --lib || exit 1; done
+	$(RELIABILITY)/miri.sh
 
 supply: setup ## Licences, advisories and duplicates (cargo-deny), locked Python packages, bill of materials in target/sbom
 	$(RELIABILITY)/supply.sh $(BIN)/python
