@@ -43,7 +43,8 @@ pub struct TcpParams {
     pub min_rto: Dur,
     /// Largest retransmission timeout. Default 120s (Linux). At least `initial_rto`.
     pub max_rto: Dur,
-    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298; Linux since 3.1, before it 3s).
+    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298; Linux since 3.1, before it 3s). If the
+    /// handshake gave no sample, because a SYN was repeated and there are no timestamps, data begins with at least 3 s (RFC 6298 section 5.7).
     pub initial_rto: Dur,
     /// How the timeout follows from the estimates: `linux` or `rfc6298`. Default linux.
     pub rto_rule: RtoRule,

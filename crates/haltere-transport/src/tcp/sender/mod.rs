@@ -111,6 +111,8 @@ impl Sender {
             self.rtt.sample_min(rtt, e.at, false);
             self.rtt.sample(rtt, Offset::FIRST, Offset::FIRST);
             self.control.on_established(e.at, rtt);
+        } else {
+            self.rtt.begin_without_sample();
         }
         self.refresh_cwnd();
     }
