@@ -16,6 +16,20 @@ pub enum RtoRule {
     Rfc6298,
 }
 
+/// What a host hands to its link at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Offload {
+    /// Single segments.
+    #[default]
+    Off,
+    /// Packets of up to 64 kB. Queues count each as one packet, lose it and mark it as one. So it is between Linux hosts joined by virtual
+    /// links (Mininet, containers), where nothing divides them.
+    Packet,
+    /// As many segments at once. So it is behind a network card that divides what it is handed.
+    Burst,
+}
+
 /// Parameters of a TCP endpoint. The defaults are Linux's (6.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -83,6 +97,9 @@ pub struct TcpParams {
     pub slow_start_after_idle: bool,
     /// Hold small segments back while one is in flight (RFC 896, in Minshall's variant). Default true.
     pub nagle: bool,
+    /// Segmentation offload. The size of a unit follows from the pacing rate and the least round-trip time, as in Linux, and small units are
+    /// deferred. A subflow of Multipath TCP sends single segments in any case. Default off, as in the measurements that this TCP is held against.
+    pub offload: Offload,
 
     /// Longest delay of an acknowledgement. Default 200ms (Linux; the delay adapts between `delayed_ack_min` and this). 0: none is delayed.
     pub delayed_ack: Dur,
@@ -131,6 +148,7 @@ impl Default for TcpParams {
             ignore_returned: false,
             slow_start_after_idle: true,
             nagle: true,
+            offload: Offload::Off,
             delayed_ack: Dur::from_ms(200),
             delayed_ack_min: Dur::from_ms(40),
             ack_every: 2,
