@@ -86,7 +86,13 @@ impl Multipath {
         params.check(tcp.mss)?;
         // The option takes its place in each full segment.
         let mss = tcp.mss.saturating_sub(Bytes::new(DSS_LEN)).max(Bytes::new(64));
-        let own = TcpParams { mss, nagle: false, offload: Offload::Off, recv_buffer: Some(params.recv_buffer), ..tcp.clone() };
+        let own = TcpParams {
+            mss,
+            nagle: false,
+            offload: Offload::Off,
+            recv_buffer: Some(params.recv_buffer),
+            ..tcp.clone()
+        };
         let (tcp, control) = (Arc::new(own), Arc::new(control.clone()));
         Connection::new(role, tcp.clone(), control.clone(), seed)?;
         Ok(Multipath {

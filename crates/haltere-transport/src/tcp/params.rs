@@ -30,6 +30,19 @@ pub enum Offload {
     Burst,
 }
 
+/// What a host remembers of a destination when a connection ends, for later ones (Linux's `tcp_metrics`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CachedMetrics {
+    /// Nothing: `tcp_no_metrics_save` = 1.
+    #[default]
+    Off,
+    /// Round-trip time, its variation, window and reordering; not the threshold. Linux's default since 5.6 (`tcp_no_ssthresh_metrics_save` = 1).
+    WithoutSsthresh,
+    /// The slow-start threshold, too: Linux before 5.6, or `tcp_no_ssthresh_metrics_save` = 0.
+    WithSsthresh,
+}
+
 /// Parameters of a TCP endpoint. The defaults are Linux's (6.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -100,6 +113,9 @@ pub struct TcpParams {
     /// Segmentation offload. The size of a unit follows from the pacing rate and the least round-trip time, as in Linux, and small units are
     /// deferred. A subflow of Multipath TCP sends single segments in any case. Default off, as in the measurements that this TCP is held against.
     pub offload: Offload,
+    /// What this host remembers of the other one for later connections between them. Default off, as in the measurements that this TCP
+    /// is held against, although Linux remembers. A flow over several paths neither remembers nor is told.
+    pub tcp_metrics: CachedMetrics,
 
     /// Longest delay of an acknowledgement. Default 200ms (Linux; the delay adapts between `delayed_ack_min` and this). 0: none is delayed.
     pub delayed_ack: Dur,
@@ -149,6 +165,7 @@ impl Default for TcpParams {
             slow_start_after_idle: true,
             nagle: true,
             offload: Offload::Off,
+            tcp_metrics: CachedMetrics::Off,
             delayed_ack: Dur::from_ms(200),
             delayed_ack_min: Dur::from_ms(40),
             ack_every: 2,

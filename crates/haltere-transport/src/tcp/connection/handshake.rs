@@ -9,7 +9,7 @@ use super::{Connection, State};
 use crate::tcp::established::{Established, SynLoss};
 use crate::tcp::seq::{InitialSeq, Offset};
 use crate::tcp::time::{Deadline, Ms, PosDur};
-use crate::{Flags, Segment, TcpParams, Timestamps};
+use crate::{CachedMetrics, Flags, Metrics, Segment, TcpParams, Timestamps};
 use alloc::boxed::Box;
 use haltere_units::{Dur, Ecn, Time};
 
@@ -36,6 +36,8 @@ pub(crate) struct Handshake {
     again_at: Time,
     /// What a segment of another connection acknowledges: the sequence number of the reset that answers it.
     foreign: Option<u32>,
+    /// What the host remembers of the peer.
+    metrics: Option<Metrics>,
 }
 
 impl Handshake {
@@ -47,6 +49,7 @@ impl Handshake {
             first_at: Time::ZERO,
             again_at: Time::ZERO,
             foreign: None,
+            metrics: None,
         }
     }
     pub(crate) fn next_timeout(&self) -> Deadline {
@@ -151,6 +154,13 @@ impl Connection {
         self.handshake.get_or_insert_with(|| Box::new(Handshake::new())).foreign = Some(ack);
     }
 
+    /// What the host remembers of the peer counts once the handshake is over.
+    pub(crate) fn recall_at_handshake(&mut self, metrics: Metrics) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.metrics = Some(metrics);
+        }
+    }
+
     /// The peer's SYN or SYN-ACK.
     fn take_options(&mut self, now: Time, segment: &Segment, ecn: bool) {
         let tcp = &self.spec.tcp;
@@ -202,6 +212,10 @@ impl Connection {
             None => self.lazy.on_established(&self.spec.tcp, rtt),
         }
         self.spec.established = Some(established);
+        if let Some(metrics) = handshake.metrics {
+            let with_ssthresh = self.spec.tcp.tcp_metrics == CachedMetrics::WithSsthresh;
+            self.sender().recall(&metrics, with_ssthresh);
+        }
     }
 
     /// The SYN, SYN-ACK or RST that is to be sent, if any.

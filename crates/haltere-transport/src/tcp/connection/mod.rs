@@ -305,6 +305,10 @@ impl Connection {
     pub(crate) fn is_reset(&self) -> bool {
         self.state == State::Reset
     }
+    /// The parameters of this end.
+    pub(crate) fn params(&self) -> &TcpParams {
+        &self.spec.tcp
+    }
     /// True if ECN was negotiated.
     pub(crate) fn uses_ecn(&self) -> bool {
         self.ecn_ok

@@ -32,7 +32,7 @@ use crate::tcp::time::{Deadline, PosDur};
 use buffer::SendBuffer;
 use frto::Frto;
 use haltere_congestion::{CongestionControl, Control, LossEvent, LossKind, RtoEvent};
-use haltere_units::{Bytes, Time};
+use haltere_units::{Bytes, Dur, Time};
 use loss_detection::LossDetection;
 use offload::Units;
 use output::{Forced, Output};
@@ -119,6 +119,14 @@ impl Sender {
             self.rtt.begin_without_sample();
         }
         self.refresh_cwnd();
+    }
+    /// The host remembers this round-trip time.
+    pub(crate) fn recall_rtt(&mut self, rtt: Dur) {
+        self.rtt.recall(rtt);
+    }
+    /// The host remembers this degree of reordering.
+    pub(crate) fn recall_reordering(&mut self, degree: u32) {
+        self.detection.recall(degree);
     }
     /// Linux: a timeout for the control, after which the initial window returns if it was the only one. A control that
     /// owns its recovery begins anew.

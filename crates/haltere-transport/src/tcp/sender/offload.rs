@@ -12,7 +12,7 @@ use super::recovery::CaState;
 use crate::Offload;
 use crate::tcp::time::or_zero;
 use haltere_congestion::CongestionControl;
-use haltere_units::{Dur, Rate, Time};
+use haltere_units::{Bytes, Dur, Rate, Time};
 
 /// The most that a host hands over (Linux's `gso_max_size`), and what headers leave of it.
 const MAX_UNIT: u64 = 65_536;
@@ -66,9 +66,9 @@ impl Units {
 /// Payload of a unit in segments of `mss` bytes.
 fn unit_segments(rate: Option<Rate>, min_rtt: Dur, mss: u64, least: u64) -> u64 {
     let bytes = rate.map_or(MAX_PAYLOAD, |rate| rate.as_bps() / 8 / 1024);
-    let doublings = min_rtt.as_ns() / 1000 >> 9;
+    let doublings = (min_rtt.as_ns() / 1000) >> 9;
     let more = if min_rtt.is_zero() || doublings >= 32 { 0 } else { MAX_UNIT >> doublings };
-    ((bytes.saturating_add(more)).min(MAX_PAYLOAD) / mss).max(least)
+    (bytes.saturating_add(more).min(MAX_PAYLOAD) / mss).max(least)
 }
 
 impl Sender {
@@ -84,10 +84,10 @@ impl Sender {
         let srtt = self.rtt.srtt()?.dur();
         let out = self.board.len() as u64 * self.buffer.mss();
         let percent = if self.cwnd < self.control.ssthresh().as_u64() / 2 { 200 } else { 120 };
-        Some(Rate::of(haltere_units::Bytes::new(self.cwnd.max(out) / 100 * percent), srtt))
+        Some(Rate::of(Bytes::new(self.cwnd.max(out) / 100 * percent), srtt))
     }
 
-    /// A unit may begin: how many segments more may follow its first. False if more is awaited first.
+    /// A unit begins, unless it is to wait for more: then false.
     #[cold]
     pub(crate) fn begin_unit(&mut self, room: u64, now: Time) -> bool {
         let unit = self.unit();
@@ -117,7 +117,7 @@ impl Sender {
             return first;
         }
         let mss = self.buffer.mss();
-        while u64::from(first.len) % mss == 0 && self.units.left > 0 {
+        while u64::from(first.len).is_multiple_of(mss) && self.units.left > 0 {
             let room = self.cwnd.saturating_sub(self.in_flight());
             let next = if first.new { self.next_of_unit(room, now) } else { self.next_repair(&first, room, now) };
             let Some(next) = next else { break };

@@ -179,6 +179,20 @@ impl Rtt {
     pub(crate) fn var(&self) -> Dur {
         Dur::from_ns(self.var4 >> 2)
     }
+    /// Its smoothed deviation, which the variation follows slowly.
+    pub(crate) fn deviation(&self) -> Dur {
+        Dur::from_ns(self.mdev4 >> 2)
+    }
+    /// A retransmission timeout has doubled, and no sample came since.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+    /// A longer round-trip time is remembered than the handshake took: the timeout until the first sample follows from it.
+    pub(crate) fn recall(&mut self, rtt: Dur) {
+        if rtt > self.srtt().map_or(Dur::ZERO, PosDur::dur) {
+            self.base_rto = (rtt + (rtt * 2).max(self.min_rto)).min(self.max_rto);
+        }
+    }
     /// Least round-trip time, after the first sample.
     #[inline]
     pub(crate) fn min(&self) -> Option<PosDur> {
