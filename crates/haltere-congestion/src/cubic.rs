@@ -291,6 +291,9 @@ impl CongestionControl for Cubic {
             self.exclude(ev.idle, ev.now);
         }
     }
+    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
+        self.window.recall_ssthresh(ssthresh);
+    }
     fn cwnd(&self) -> Bytes {
         self.window.cwnd_bytes()
     }

@@ -25,6 +25,9 @@ impl CongestionControl for Control {
     fn on_established(&mut self, now: Time, rtt: Dur) {
         each_control!(self, c => c.on_established(now, rtt))
     }
+    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
+        each_control!(self, c => c.on_cached_ssthresh(ssthresh))
+    }
     fn on_returned(&mut self, now: Time, bytes: Bytes) -> bool {
         each_control!(self, c => c.on_returned(now, bytes))
     }

@@ -105,6 +105,8 @@ pub trait CongestionControl {
     fn on_recovered(&mut self, _now: Time) {}
     /// The connection is established; the handshake measured this round-trip time.
     fn on_established(&mut self, _now: Time, _rtt: Dur) {}
+    /// Before anything is sent: the host remembers this slow-start threshold of an earlier connection.
+    fn on_cached_ssthresh(&mut self, _ssthresh: Bytes) {}
     /// A switch returned a marked packet that carried so many payload bytes: they count as marked now. The
     /// transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports such
     /// packets, and the transport answers as to an echo, with one reduction a window.

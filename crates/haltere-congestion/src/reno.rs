@@ -131,6 +131,9 @@ impl CongestionControl for Reno {
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.window.restart(ev);
     }
+    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
+        self.window.recall_ssthresh(ssthresh);
+    }
     fn cwnd(&self) -> Bytes {
         self.window.cwnd_bytes()
     }

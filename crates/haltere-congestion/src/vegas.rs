@@ -162,6 +162,9 @@ impl CongestionControl for Vegas {
         self.base_rtt = None;
         self.round_end = None;
     }
+    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
+        self.window.recall_ssthresh(ssthresh);
+    }
     fn cwnd(&self) -> Bytes {
         self.window.cwnd_bytes()
     }

@@ -51,6 +51,11 @@ impl Window {
         if self.ssthresh == u64::MAX { Bytes::MAX } else { self.bytes(self.ssthresh) }
     }
 
+    /// The threshold of an earlier connection, at least two segments.
+    pub fn recall_ssthresh(&mut self, ssthresh: Bytes) {
+        self.ssthresh = (ssthresh.as_u64() / self.mss.as_u64()).max(2);
+    }
+
     /// The whole segments by which this acknowledgement may let the window grow, before asking whether the window
     /// was the limit.
     ///

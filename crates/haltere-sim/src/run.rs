@@ -19,7 +19,7 @@ use haltere_plan::ports::of_flow;
 use haltere_plan::{Plan, Record, Routes};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 
 /// Events between two looks at the cancel flag.
@@ -83,6 +83,7 @@ impl<'a> Network<'a> {
             detours: Detours::new(plan),
             framing: plan.framing,
             last_port: 0,
+            metrics: HashMap::new(),
             record: Record::default(),
         };
         let recorder = Recorder::new(plan, &mut fabric);

@@ -80,6 +80,8 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
         ("delayed_ack_min", tcp.delayed_ack_min == default.delayed_ack_min),
         ("ack_every", tcp.ack_every == default.ack_every),
         ("quick_acks", tcp.quick_acks == default.quick_acks),
+        ("offload", tcp.offload == default.offload),
+        ("tcp_metrics", tcp.tcp_metrics == default.tcp_metrics),
     ];
     let hint = "the kernel's TCP has it built in; the simulator takes others";
     match fixed.into_iter().find(|(_, same)| !same) {

@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice, takewhile
+from itertools import islice
 from pathlib import Path
 
 from ..errors import InputError
@@ -55,7 +55,7 @@ def validate(
         done = 0
         try:
             for case, runs in futures:
-                _take(outcome, case, runs, _paired(case, seeds))
+                _take(outcome, case, runs)
                 done += len(runs)
                 bar.update(done)
         except BaseException:
@@ -67,7 +67,7 @@ def validate(
 def _seeds(case: Case, seeds: int | None) -> list[int]:
     """The seeds of a case: 1 to `seeds`, or those of its repetitions and the next ones up to ten.
 
-    With a repetition's seed the flows start when they did there. Ten, so that our own interval is narrow.
+    In each the flows start when they did in one of the repetitions. Ten, so that our own interval is narrow.
     """
     if case.error or not case.repetitions:
         return []
@@ -78,13 +78,7 @@ def _seeds(case: Case, seeds: int | None) -> list[int]:
     return known + list(islice(further, max(0, SEEDS - len(known))))
 
 
-def _paired(case: Case, seeds: int | None) -> int:
-    """How many of the first seeds are those of Linux's repetitions."""
-    known = {repetition.seed for repetition in case.repetitions}
-    return sum(1 for _ in takewhile(known.__contains__, _seeds(case, seeds)))
-
-
-def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]], paired: int) -> None:
+def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
     if not runs:
         outcome.skipped.append((case.name, case.error or "no results"))
         return
@@ -95,7 +89,7 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]], paired: in
         return
     outcome.differing += [(case.name, reason) for reason in differences(case.scenario)]
     outcome.rows += compare_case(
-        case.group, case.name, [repetition.measures for repetition in case.repetitions], ours_each, paired
+        case.group, case.name, [repetition.measures for repetition in case.repetitions], ours_each
     )
 
 

@@ -8,9 +8,6 @@
     text = "What happens, in a sentence or two."
 
 The first entry that fits a row is its cause. A row that none fits is not explained.
-
-One cause is found without the file: a row that is inside over the seeds of Linux's repetitions is outside because our further
-seeds draw other start times.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from typing import Any
 from ..errors import InputError
 from .compare import Row
 
-__all__ = ["CAUSES", "NOT_EXPLAINED", "OTHER_STARTS", "Cause", "cause_of", "load", "markdown"]
+__all__ = ["CAUSES", "NOT_EXPLAINED", "Cause", "cause_of", "load", "markdown"]
 
 CAUSES = "causes.toml"
 """The file in the directory of results."""
@@ -52,16 +49,6 @@ class Cause:
     def label(self) -> str:
         """What stands beside a row."""
         return self.name if self.explained else f"{NOT_EXPLAINED}: {self.name}"
-
-
-OTHER_STARTS = Cause(
-    "Other start times",
-    ".*",
-    "With the seeds of Linux's repetitions our flows start at the same times as Linux's, and over these seeds the row is inside. "
-    "Our further seeds draw other start times, which Linux was not measured with. They decide which flow finds the path empty, "
-    "who shares a queue, or which state a run settles in.",
-)
-"""The cause of rows that are inside if the flows start when Linux's did."""
 
 
 def load(directory: Path) -> list[Cause]:
@@ -98,15 +85,13 @@ def _cause(path: Path, number: int, entry: dict[str, Any]) -> Cause:
 
 def cause_of(row: Row, causes: Iterable[Cause]) -> str:
     """What stands beside that row."""
-    if row.inside_with_same_starts:
-        return OTHER_STARTS.label
     return next((cause.label for cause in causes if cause.fits(row)), NOT_EXPLAINED)
 
 
 def markdown(outside: Sequence[Row], causes: Sequence[Cause]) -> list[str]:
     """The causes of the rows outside as a Markdown list, with their numbers of rows; at the end the rows without one."""
     left, lines = list(outside), []
-    for cause in (OTHER_STARTS, *causes):
+    for cause in causes:
         mine = [row for row in left if cause_of(row, causes) == cause.label]
         left = [row for row in left if row not in mine]
         if mine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -57,7 +57,7 @@ KINDS: dict[str, Kind] = {
 _ROUNDING = 1e-9
 
 
-FRACTIONS = ("linux", "spread", "ours", "interval", "difference", "tolerance", "same_starts")
+FRACTIONS = ("linux", "spread", "ours", "interval", "difference", "tolerance")
 COUNTS = ("decimals", "linux_runs", "our_runs")
 
 
@@ -79,15 +79,6 @@ class Row:
     difference: float | None
     tolerance: float
     inside: bool
-    same_starts: float | None = None
-    """Our mean over the seeds of Linux's repetitions alone: its flows start at the same times there."""
-
-    @property
-    def inside_with_same_starts(self) -> bool:
-        """True if ours is inside over the seeds of Linux's repetitions."""
-        if self.linux is None or self.same_starts is None:
-            return False
-        return abs(self.same_starts - self.linux) <= self.tolerance + _ROUNDING
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON and tables: what is infinite or not a number is null."""
@@ -128,19 +119,15 @@ def _value(name: str, text: str) -> Any:
 
 
 def compare_case(
-    group: str, case: str, linux: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]], paired: int = 0
+    group: str, case: str, linux: Sequence[dict[str, Any]], ours: Sequence[dict[str, Any]]
 ) -> list[Row]:  # fmt: skip
-    """All rows of a case. A measure that only one side has is a row, too, and outside.
-
-    The first `paired` of our runs have the seeds of Linux's repetitions.
-    """
+    """All rows of a case. A measure that only one side has is a row, too, and outside."""
     keys = list(dict.fromkeys(key for measures in (*linux, *ours) for key in measures))
     rows = []
     for key in keys:
         row = _row(group, case, key, _values(linux, key), _values(ours, key), _told_by_estimate(keys))
         if row is not None:
-            same = _values(ours[:paired], key)
-            rows.append(replace(row, same_starts=fmean(same) if same else None))
+            rows.append(row)
     return rows
 
 

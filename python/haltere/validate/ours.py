@@ -68,7 +68,7 @@ def of_tables(case: Case, seed: int, tables: dict[str, Any]) -> Measures:
             measures |= _queue(way, s, tables)
     if s.get("paths"):
         measures |= _paths(s, tables)
-    measures |= _transfers(s | {"seed": seed}, tables["flows"])
+    measures |= _transfers(s | {"seed": case.setup_seed(seed)}, tables["flows"])
     measures |= _udp(s, tables["flow_series"])
     if s.get("ping"):
         at, rtt = _column(tables["pings"], "at_ns") * 1e-9, _column(tables["pings"], "rtt_ns") * 1e-6

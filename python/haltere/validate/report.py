@@ -132,8 +132,12 @@ shares and of transfers done, 0.03 of Jain's index, 15 % of queue, ping and comp
 For single flows it is 15 % of each time and window, 3 % of BBR's bandwidth estimate, 25 % of its queue. If Linux's own
 spread is larger than the tolerance, it takes its place.
 
-A cell says how many rows are inside, of how many. *Same start times* counts the rows inside over the seeds of Linux's repetitions
-alone (one to three): there our flows start when Linux's did. Tables before November 2026 had only these seeds.
+Start times and short flows are part of the set-up. In each of our runs they are those of one of Linux's repetitions, in turn. The seeds
+vary what is random beside them: port numbers, sequence numbers, hashes, the draws of queues, losses and controls. If nothing is, the
+interval shows how much the start times of the one to three repetitions matter. The table before 23 November 2026 had other start times
+in seven of ten runs.
+
+A cell says how many rows are inside, of how many.
 """
 
 AGREES_NOT = """\
@@ -160,14 +164,12 @@ COLUMNS = {
 def by_measure(outcome: Outcome) -> list[str]:
     """Rows inside by set and measure as a Markdown table, with a last line for all sets."""
     names = [name for name, words in COLUMNS.items() if _counted(outcome.rows, words)]
-    head = "| set | rows | inside | | same start times | "
-    lines = [head + " | ".join(names) + " |", "|---|--:|--:|--:|--:|" + "--:|" * len(names)]
+    head = "| set | rows | inside | | "
+    lines = [head + " | ".join(names) + " |", "|---|--:|--:|--:|" + "--:|" * len(names)]
     for group, of in [*((group, outcome.of(group)) for group in outcome.groups()), ("all", outcome)]:
         share = 100 * of.inside / len(of.rows) if of.rows else 0
         counts = " | ".join(_counted(of.rows, COLUMNS[name]) for name in names)
-        known = any(row.same_starts is not None for row in of.rows)
-        same = str(sum(row.inside_with_same_starts for row in of.rows)) if known else ""
-        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {same} | {counts} |")
+        lines.append(f"| {group} | {len(of.rows)} | {of.inside} | {share:.0f} % | {counts} |")
     return lines
 
 

@@ -61,7 +61,7 @@ def translate(case: Case, seed: int) -> dict[str, Any]:
         "framing": nbytes(ETHERNET),
         "topology": {"graph": _graph(s)},
         "tcp": tcp,
-        "traffic": flows + _transfers(s | {"seed": seed}) + _udp(s) + _ping(s),
+        "traffic": flows + _transfers(s | {"seed": case.setup_seed(seed)}) + _udp(s) + _ping(s),
         "measure": {"queues": _ms(s["sample"]["qdisc_ms"]), "flows": _ms(s["sample"]["tcp_ms"])},
     }
 

@@ -46,7 +46,9 @@ use startup::FullPipe;
 /// Deviations: a cautious probe ends when the flight before an acknowledgement reaches inflight_longterm (the draft:
 /// C.inflight, section 5.3.3.9). After it the flight is always below a window that inflight_longterm bounds. What an
 /// undo puts back is saved once an episode of loss, at its first loss. The draft saves again on entering recovery, when
-/// that loss may have lowered the bounds (section 5.6.4.4). A connection without SACK is judged by the same 2 %; the
+/// that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a cycle of the bandwidth filter one round
+/// trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9 it does not, and if round trips are so long that ProbeRTT ends
+/// every probe, the estimate never falls. A connection without SACK is judged by the same 2 %; the
 /// draft takes any loss of it as too much (section 5.5.10.2).
 ///
 /// Known problems: it is a draft, and its constants still change.

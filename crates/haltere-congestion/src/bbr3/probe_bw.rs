@@ -39,6 +39,8 @@ pub(super) struct Cycle {
     pub prev_probe_too_high: bool,
     /// The last probe stopped there (prev_probe_precautionary).
     pub prev_probe_precautionary: bool,
+    /// ProbeRTT ended the probe, whose last samples come in the next round.
+    cut: bool,
     up_rounds: u32,
     /// Bytes acknowledged towards the next increase (bw_probe_up_acked), and bytes that make one (probe_up_acked_per_inc).
     up_acked: u64,
@@ -49,6 +51,11 @@ impl Cycle {
     /// The time of the event by which the wait began.
     pub fn stamp(&mut self, now: Time) {
         self.since.get_or_insert(now);
+    }
+    /// ProbeRTT begins, perhaps amid a probe.
+    pub fn cut(&mut self) {
+        self.cut = !matches!(self.acks, AckPhase::Init | AckPhase::Refilling);
+        self.acks = AckPhase::ProbeStopping;
     }
 }
 
@@ -134,7 +141,9 @@ impl Bbr3 {
             AckPhase::ProbeStopping => {
                 self.cycle.probing = false;
                 self.cycle.acks = AckPhase::Init;
-                if self.in_probe_bw() {
+                if core::mem::take(&mut self.cycle.cut) {
+                    self.cycle_count += 1; // draft §5.5.6: one round trip after UP ended
+                } else if self.in_probe_bw() {
                     self.cycle_count += u64::from(!rate.app_limited);
                     let safe = self.cycle.prev_probe_precautionary && !self.cycle.prev_probe_too_high;
                     if safe {

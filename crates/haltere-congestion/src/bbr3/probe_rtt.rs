@@ -20,7 +20,7 @@ impl Bbr3 {
             self.core.save_cwnd(false);
             self.state = State::ProbeRtt;
             self.core.start_probe_rtt();
-            self.cycle.acks = super::probe_bw::AckPhase::ProbeStopping;
+            self.cycle.cut();
             self.start_round();
         }
         let (target, duration) = (self.probe_rtt_cwnd(), self.params.probe_rtt_duration);

@@ -252,6 +252,33 @@ fn a9_probe_rtt_comes_after_five_seconds_and_ends_in_cruise() {
 }
 
 #[test]
+fn a_probe_that_probe_rtt_ends_is_a_cycle_of_the_bandwidth_filter() {
+    // Draft section 5.5.6: one round trip after UP ended. Once, although ProbeRTT ends by DOWN.
+    let mut p = Path::at(State::Up);
+    let before = p.bbr.cycle_count;
+    p.rtt = Dur::from_ms(41);
+    p.now += Dur::from_secs(6);
+    p.until(State::ProbeRtt, 1);
+    assert_eq!(p.bbr.cycle_count, before);
+    p.in_flight = 10;
+    p.until(State::Cruise, 20);
+    p.rounds(2);
+    assert_eq!(p.bbr.cycle_count, before + 1);
+}
+
+#[test]
+fn probe_rtt_between_probes_is_no_cycle() {
+    let mut p = Path::at(State::Cruise);
+    let before = p.bbr.cycle_count;
+    p.rtt = Dur::from_ms(41);
+    p.now += Dur::from_secs(6);
+    p.until(State::ProbeRtt, 130);
+    p.in_flight = 10;
+    p.until(State::Cruise, 20);
+    assert_eq!(p.bbr.cycle_count, before);
+}
+
+#[test]
 fn a10_a_pause_spares_probe_rtt() {
     let mut p = Path::at(State::Cruise);
     p.rtt = Dur::from_ms(41);

@@ -8,10 +8,11 @@ use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Packet};
 use haltere_plan::Record;
+use haltere_plan::headers::IPV4_HEADER;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::rng::Rng;
-use haltere_transport::{Connection, Info, PrefetchStage, Role, Segment, TcpParams};
+use haltere_transport::{CachedMetrics, Connection, Info, Offload, PrefetchStage, Role, Segment, TcpParams};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use std::sync::Arc;
 
@@ -41,6 +42,10 @@ pub(crate) struct Tcp {
     received: u64,
     /// The server has closed its side.
     closed: bool,
+    /// A segment may stand for several packets.
+    offload: bool,
+    /// Ends that have yet to leave their host what it is to remember of the other.
+    remembers: [bool; 2],
     /// When the last byte of a limited flow was delivered.
     pub completed: Option<Time>,
 }
@@ -54,13 +59,27 @@ fn ends(tcp: &TcpPlan, [near, far]: [Port; 2], seeds: [u64; 2]) -> Result<[End; 
     Ok([end(Role::Client, &tcp.sender, near, seeds[0])?, end(Role::Server, &tcp.receiver, far, seeds[1])?])
 }
 
+/// An end of it sends packets that stand for several.
+fn offloads(tcp: &TcpPlan) -> bool {
+    [&tcp.sender, &tcp.receiver].iter().any(|end| end.offload == Offload::Packet)
+}
+
+/// Whether each end's host remembers the other.
+fn remembers(tcp: &TcpPlan) -> [bool; 2] {
+    [&tcp.sender, &tcp.receiver].map(|end| end.tcp_metrics != CachedMetrics::Off)
+}
+
+/// Headers, framing included, of the packets that a segment stands for, but for one: the line carries them all.
+fn headers_of_unit(socket: &Connection, segment: &Segment, framing: u32) -> u32 {
+    (socket.packets_in(segment) - 1) * (framing + IPV4_HEADER + segment.header_len())
+}
+
 impl Tcp {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: AnySource, place: Place) -> Result<Tcp, ParamError> {
         let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
         let limit = source.limit();
         let ends = ends(tcp, place.ports, [seed("client"), seed("server")])?;
-        let (stop, index) = (plan.stop, place.index);
-        Ok(Tcp { index, ends, source, stop, limit, received: 0, closed: false, completed: None })
+        Ok(Tcp { stop: plan.stop, limit, ..Tcp::with_source(place.index, tcp, ends, source) })
     }
     /// A flow of so many bytes that is no entry of the plan.
     pub fn limited(
@@ -72,7 +91,12 @@ impl Tcp {
     ) -> Result<Tcp, ParamError> {
         let ends = ends(tcp, ports, seeds)?;
         let (source, limit) = (AnySource::Bulk(Bulk::of(Some(bytes))), Some(bytes.as_u64()));
-        Ok(Tcp { index, ends, source, stop: None, limit, received: 0, closed: false, completed: None })
+        Ok(Tcp { limit, ..Tcp::with_source(index, tcp, ends, source) })
+    }
+    fn with_source(index: usize, tcp: &TcpPlan, ends: [End; 2], source: AnySource) -> Tcp {
+        let (offload, remembers) = (offloads(tcp), remembers(tcp));
+        let (stop, limit, completed) = (None, None, None);
+        Tcp { index, ends, source, stop, limit, received: 0, closed: false, offload, remembers, completed }
     }
     /// True once both ends have closed and every byte is acknowledged.
     pub fn is_over(&self) -> bool {
@@ -123,13 +147,39 @@ impl Tcp {
         let End { socket, alarms, port } = &mut self.ends[side];
         let mut segment = Segment::default();
         while let Some(ecn) = socket.poll_into(fabric.now, &mut segment) {
-            port.send_segment(&segment, 0, ecn, fabric);
+            let more = if self.offload { headers_of_unit(socket, &segment, fabric.framing) } else { 0 };
+            port.send_segment(&segment, more, ecn, fabric);
         }
         if let Some(at) = socket.next_timeout() {
             let at = at.max(fabric.now);
             if alarms.wants(at) {
                 fabric.schedule(at, Kind::Timer, 2 * self.index + side);
             }
+        }
+        if self.remembers[side] {
+            self.remember(side, fabric);
+        }
+    }
+    /// Hosts tell their ends what they remember of each other.
+    fn recall(&mut self, fabric: &Fabric) {
+        for end in &mut self.ends {
+            let header = &end.port.header;
+            if let Some(metrics) = fabric.metrics.get(&(header.src, header.dst)) {
+                end.socket.recall(metrics);
+            }
+        }
+    }
+    /// An end that is closed leaves its host what it is to remember.
+    #[cold]
+    fn remember(&mut self, side: usize, fabric: &mut Fabric) {
+        let end = &self.ends[side];
+        if !end.socket.is_closed() {
+            return;
+        }
+        self.remembers[side] = false;
+        let key = (end.port.header.src, end.port.header.dst);
+        if let Some(metrics) = end.socket.remember(fabric.metrics.get(&key)) {
+            fabric.metrics.insert(key, metrics);
         }
     }
     /// The client's endpoint.
@@ -140,6 +190,9 @@ impl Tcp {
 
 impl App for Tcp {
     fn start(&mut self, fabric: &mut Fabric) {
+        if self.remembers != [false; 2] {
+            self.recall(fabric);
+        }
         let socket = &mut self.ends[CLIENT].socket;
         socket.open(fabric.now);
         self.source.start(socket);

@@ -9,8 +9,9 @@ use crate::net::packet::{Body, Header, Packet, Pool, is_aligned};
 use haltere_plan::headers::IPV4_HEADER;
 use haltere_plan::{Record, Routes, ports};
 use haltere_queue::Ecn;
-use haltere_transport::{Flags, Segment};
+use haltere_transport::{Flags, Metrics, Segment};
 use haltere_units::Time;
+use std::collections::HashMap;
 
 /// The end of a path.
 pub(crate) const DELIVER: u32 = u32::MAX;
@@ -37,6 +38,8 @@ pub(crate) struct Fabric {
     pub framing: u32,
     /// Offset in the ephemeral range of the client port that was assigned last during the run.
     pub last_port: u16,
+    /// What the hosts remember of each other: by host and destination.
+    pub metrics: HashMap<(u32, u32), Metrics>,
     /// What has been written down so far: rows of flows as they come, samples of the recorder.
     pub record: Record,
 }

@@ -16,7 +16,7 @@ use super::view::{MAX_PATHS, PathView, Paths};
 use crate::tcp::receiver::reassembly::Reassembly;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Deadline, or_zero};
-use crate::{Connection, Role, Segment, TcpParams};
+use crate::{Connection, Offload, Role, Segment, TcpParams};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use haltere_congestion::{CongestionControl, CongestionParams, CouplingView, Sibling};
@@ -86,7 +86,13 @@ impl Multipath {
         params.check(tcp.mss)?;
         // The option takes its place in each full segment.
         let mss = tcp.mss.saturating_sub(Bytes::new(DSS_LEN)).max(Bytes::new(64));
-        let own = TcpParams { mss, nagle: false, recv_buffer: Some(params.recv_buffer), ..tcp.clone() };
+        let own = TcpParams {
+            mss,
+            nagle: false,
+            offload: Offload::Off,
+            recv_buffer: Some(params.recv_buffer),
+            ..tcp.clone()
+        };
         let (tcp, control) = (Arc::new(own), Arc::new(control.clone()));
         Connection::new(role, tcp.clone(), control.clone(), seed)?;
         Ok(Multipath {

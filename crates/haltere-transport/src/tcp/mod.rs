@@ -5,6 +5,7 @@ mod claims;
 pub(crate) mod connection;
 mod established;
 pub(crate) mod info;
+pub(crate) mod metrics;
 pub(crate) mod params;
 pub(crate) mod receiver;
 pub(crate) mod segment;

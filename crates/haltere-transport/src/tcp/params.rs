@@ -16,6 +16,33 @@ pub enum RtoRule {
     Rfc6298,
 }
 
+/// What a host hands to its link at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Offload {
+    /// Single segments.
+    #[default]
+    Off,
+    /// Packets of up to 64 kB. Queues count each as one packet, lose it and mark it as one. So it is between Linux hosts joined by virtual
+    /// links (Mininet, containers), where nothing divides them.
+    Packet,
+    /// As many segments at once. So it is behind a network card that divides what it is handed.
+    Burst,
+}
+
+/// What a host remembers of a destination when a connection ends, for later ones (Linux's `tcp_metrics`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CachedMetrics {
+    /// Nothing: `tcp_no_metrics_save` = 1.
+    #[default]
+    Off,
+    /// Round-trip time, its variation, window and reordering; not the threshold. Linux's default since 5.6 (`tcp_no_ssthresh_metrics_save` = 1).
+    WithoutSsthresh,
+    /// The slow-start threshold, too: Linux before 5.6, or `tcp_no_ssthresh_metrics_save` = 0.
+    WithSsthresh,
+}
+
 /// Parameters of a TCP endpoint. The defaults are Linux's (6.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -46,7 +73,8 @@ pub struct TcpParams {
     pub min_rto: Dur,
     /// Largest retransmission timeout. Default 120s (Linux). At least `initial_rto`.
     pub max_rto: Dur,
-    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298; Linux since 3.1, before it 3s).
+    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298; Linux since 3.1, before it 3s). If the
+    /// handshake gave no sample, because a SYN was repeated and there are no timestamps, data begins with at least 3 s (RFC 6298 section 5.7).
     pub initial_rto: Dur,
     /// How the timeout follows from the estimates: `linux` or `rfc6298`. Default linux.
     pub rto_rule: RtoRule,
@@ -85,6 +113,12 @@ pub struct TcpParams {
     pub slow_start_after_idle: bool,
     /// Hold small segments back while one is in flight (RFC 896, in Minshall's variant). Default true.
     pub nagle: bool,
+    /// Segmentation offload. The size of a unit follows from the pacing rate and the least round-trip time, as in Linux, and small units are
+    /// deferred. A subflow of Multipath TCP sends single segments in any case. Default off, as in the measurements that this TCP is held against.
+    pub offload: Offload,
+    /// What this host remembers of the other one for later connections between them. Default off, as in the measurements that this TCP
+    /// is held against, although Linux remembers. A flow over several paths neither remembers nor is told.
+    pub tcp_metrics: CachedMetrics,
 
     /// Longest delay of an acknowledgement. Default 200ms (Linux; the delay adapts between `delayed_ack_min` and this). 0: none is delayed.
     pub delayed_ack: Dur,
@@ -134,6 +168,8 @@ impl Default for TcpParams {
             ignore_returned: false,
             slow_start_after_idle: true,
             nagle: true,
+            offload: Offload::Off,
+            tcp_metrics: CachedMetrics::Off,
             delayed_ack: Dur::from_ms(200),
             delayed_ack_min: Dur::from_ms(40),
             ack_every: 2,

@@ -7,6 +7,9 @@ use haltere_transport::{Connection, Role, Segment, TcpParams};
 use haltere_units::{Bytes, Dur, Ecn, Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
 
+/// A frame of Ethernet, as shapers count it.
+const FRAME: i64 = 1514;
+
 /// What happens to the `n`-th packet in one direction (counted from 0, all packets).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mishap {
@@ -37,6 +40,8 @@ pub struct Setup {
     pub overhead: u64,
     /// The packet is handed on when its transmission starts (Linux's htb), instead of when it ends.
     pub early: bool,
+    /// An idle line saves up a frame (htb's bucket of one frame): it may be empty, but not in debt. With `early`.
+    pub bucket: bool,
     pub scripts: [Option<Script>; 2],
     pub seed: u64,
 }
@@ -52,6 +57,7 @@ impl Setup {
             delay: Dur::from_ms(10),
             overhead: 34,
             early: false,
+            bucket: false,
             scripts: [None, None],
             seed: 1,
         }
@@ -67,6 +73,8 @@ pub struct Pipe {
     counts: [u64; 2],
     fifo: VecDeque<(Segment, Ecn)>,
     busy: bool,
+    /// Bytes in the bucket, and when.
+    tokens: (i64, Time),
     wakes: [Option<Time>; 2],
     pub drops: u64,
     pub marks: u64,
@@ -95,6 +103,7 @@ impl Pipe {
             counts: [0; 2],
             fifo: VecDeque::new(),
             busy: false,
+            tokens: (FRAME, Time::ZERO),
             wakes: [None; 2],
             drops: 0,
             marks: 0,
@@ -193,7 +202,31 @@ impl Pipe {
         }
     }
 
+    /// Passes on what the bucket has tokens for.
+    fn serve_bucket(&mut self) {
+        let rate = self.setup.rate;
+        let (tokens, since) = self.tokens;
+        let mut tokens = FRAME.min(tokens + rate.bytes_in(self.now.since(since)).as_u64() as i64);
+        while tokens >= 0
+            && let Some((segment, ecn)) = self.fifo.pop_front()
+        {
+            let size = u64::from(segment.len + segment.header_len()) + self.setup.overhead;
+            self.bytes_carried += size;
+            tokens -= size as i64;
+            self.schedule(self.now + self.setup.delay, Event::Arrive(1, segment, ecn));
+        }
+        self.tokens = (tokens, self.now);
+        self.busy = tokens < 0;
+        if self.busy {
+            let debt = rate.time_for(Bytes::new(tokens.unsigned_abs()));
+            self.schedule(self.now + debt + Dur::from_ns(1), Event::LinkFree);
+        }
+    }
+
     fn serve(&mut self) {
+        if self.setup.bucket {
+            return self.serve_bucket();
+        }
         let Some((segment, ecn)) = self.fifo.pop_front() else {
             self.busy = false;
             return;

@@ -156,13 +156,27 @@ fn a_reset_outside_the_window_is_ignored() {
 }
 
 #[test]
-#[ignore = "open: any reset inside the window closes"]
 fn a_reset_inside_the_window_but_not_at_its_start_is_challenged() {
     // RFC 9293 section 3.10.7.4, RFC 5961 section 3.2.
     Script::client("reno").established().run(
         "0    <  R  1001:1001
          0    >  .  1:1 ack 1
          0    is reset false",
+    );
+}
+
+#[test]
+fn a_closed_endpoint_answers_with_a_reset() {
+    // RFC 9293 section 3.10.7.1, and so RFC 5961 section 3.2: a reset that came out of order is challenged, and comes again.
+    Script::client("reno").established().run(
+        "0    app write 1000
+         0    >  P. 1:1001
+         10   app abort
+         10   >  R. 1001:1001
+         60   <  .  1:1 ack 1
+         60   >  R  1:1
+         70   <  R  1:1
+         9000 quiet",
     );
 }
 

@@ -197,7 +197,6 @@ fn a_timeout_forgets_nothing_that_is_sacked() {
 }
 
 #[test]
-#[ignore = "open: growth after an undo is judged by the window of the timeout, 1, not by the restored 10"]
 fn a_lone_repaired_segment_does_not_fill_the_window() {
     // Linux: a window of one with its retransmission in flight was not the limit of the application: ten remain.
     Script::new(Role::Client, "reno", |tcp| tcp.tlp = false).with_timestamps().established().run(

@@ -85,6 +85,10 @@ impl Connection {
         self.rst_due = matches!(self.state, State::Established | State::SynReceived);
         self.state = State::Reset;
     }
+    /// Packets of one MSS that a segment stands for: more than one only with [`Offload::Packet`](crate::Offload::Packet).
+    pub fn packets_in(&self, segment: &Segment) -> u32 {
+        (u64::from(segment.len).div_ceil(self.rx.mss()) as u32).max(1)
+    }
     /// True once the handshake is done.
     pub fn is_established(&self) -> bool {
         self.state == State::Established

@@ -9,7 +9,8 @@ use super::{Connection, State};
 use crate::tcp::established::{Established, SynLoss};
 use crate::tcp::seq::{InitialSeq, Offset};
 use crate::tcp::time::{Deadline, Ms, PosDur};
-use crate::{Flags, Segment, TcpParams, Timestamps};
+use crate::{CachedMetrics, Flags, Metrics, Segment, TcpParams, Timestamps};
+use alloc::boxed::Box;
 use haltere_units::{Dur, Ecn, Time};
 
 /// The MSS of a peer that names none (RFC 9293 section 3.7.1).
@@ -33,14 +34,30 @@ pub(crate) struct Handshake {
     first_at: Time,
     /// When it was sent the second time.
     again_at: Time,
+    /// What a segment of another connection acknowledges: the sequence number of the reset that answers it.
+    foreign: Option<u32>,
+    /// What the host remembers of the peer.
+    metrics: Option<Metrics>,
 }
 
 impl Handshake {
     pub(crate) fn new() -> Handshake {
-        Handshake { due: false, tries: 0, timer: Deadline::NONE, first_at: Time::ZERO, again_at: Time::ZERO }
+        Handshake {
+            due: false,
+            tries: 0,
+            timer: Deadline::NONE,
+            first_at: Time::ZERO,
+            again_at: Time::ZERO,
+            foreign: None,
+            metrics: None,
+        }
     }
     pub(crate) fn next_timeout(&self) -> Deadline {
         self.timer
+    }
+    /// The sequence number of a reset that answers another connection, once.
+    pub(super) fn take_foreign(&mut self) -> Option<u32> {
+        self.foreign.take()
     }
     /// A SYN or SYN-ACK is to be sent for the first time.
     fn begin(&mut self, now: Time) {
@@ -112,6 +129,15 @@ impl Connection {
                 self.on_established(now, segment, ecn);
             }
             State::SynSent if acks_syn && flags.contains(Flags::RST) => self.state = State::Reset,
+            // RFC 9293 sections 3.10.7.1 to 3.10.7.4: what acknowledges anything else belongs to another connection.
+            State::SynSent | State::SynReceived
+                if flags.contains(Flags::ACK) && !flags.contains(Flags::RST) && !acks_syn =>
+            {
+                self.answer_foreign(segment.ack);
+            }
+            State::Listen | State::Reset if flags.contains(Flags::ACK) && !flags.contains(Flags::RST) => {
+                self.answer_foreign(segment.ack);
+            }
             State::SynSent if acks_syn && flags.contains(Flags::SYN) => {
                 let agrees = flags.contains(Flags::ECE) && !flags.contains(Flags::CWR);
                 self.take_options(now, segment, agrees);
@@ -119,6 +145,19 @@ impl Connection {
                 self.rx.acks_mut().demand_before_data();
             }
             _ => {}
+        }
+    }
+
+    /// A reset answers a segment that belongs to no connection of ours.
+    fn answer_foreign(&mut self, ack: u32) {
+        self.rst_due = true;
+        self.handshake.get_or_insert_with(|| Box::new(Handshake::new())).foreign = Some(ack);
+    }
+
+    /// What the host remembers of the peer counts once the handshake is over.
+    pub(crate) fn recall_at_handshake(&mut self, metrics: Metrics) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.metrics = Some(metrics);
         }
     }
 
@@ -168,12 +207,15 @@ impl Connection {
             (echo.map(|echo| echo.elapsed(now)), lost)
         };
         let established = Established { at: now, rtt: rtt.map(PosDur::at_least_1ns), lost };
-        match (&mut self.tx, rtt) {
-            (Some(tx), _) => tx.on_established(&established),
-            (None, Some(rtt)) => self.lazy.on_established(&self.spec.tcp, rtt),
-            (None, None) => {}
+        match &mut self.tx {
+            Some(tx) => tx.on_established(&established),
+            None => self.lazy.on_established(&self.spec.tcp, rtt),
         }
         self.spec.established = Some(established);
+        if let Some(metrics) = handshake.metrics {
+            let with_ssthresh = self.spec.tcp.tcp_metrics == CachedMetrics::WithSsthresh;
+            self.sender().recall(&metrics, with_ssthresh);
+        }
     }
 
     /// The SYN, SYN-ACK or RST that is to be sent, if any.

@@ -41,10 +41,13 @@ impl LazySender {
         self.window_end = window_end;
     }
 
-    /// The handshake took `rtt`.
-    pub(crate) fn on_established(&mut self, p: &TcpParams, rtt: Dur) {
+    /// The handshake took `rtt`, if that could be measured.
+    pub(crate) fn on_established(&mut self, p: &TcpParams, rtt: Option<Dur>) {
         let mut estimator = Rtt::new(p);
-        estimator.sample(rtt, Offset::FIRST, Offset::FIRST);
+        match rtt {
+            Some(rtt) => estimator.sample(rtt, Offset::FIRST, Offset::FIRST),
+            None => estimator.begin_without_sample(),
+        }
         (self.srtt, self.rto) = (estimator.srtt(), estimator.rto());
     }
 

@@ -225,11 +225,13 @@ impl Connection {
     fn on_syn_or_rst(&mut self, start: u64, flags: Flags) {
         if flags.contains(Flags::RST) {
             let next = self.rx.next().get();
-            if start >= next && start <= next + self.rx.room() {
+            if start == next {
                 self.state = State::Reset;
                 if let Some(tx) = &mut self.tx {
                     tx.stop();
                 }
+            } else if start > next && start <= next + self.rx.room() {
+                self.rx.acks_mut().demand(); // RFC 5961 section 3.2: a peer that means it answers with the right number
             }
         } else if flags.contains(Flags::SYN) {
             self.rx.acks_mut().demand(); // our last acknowledgement of the handshake was lost
@@ -305,6 +307,10 @@ impl Connection {
     /// True after a reset by either side, or once the connection was given up.
     pub(crate) fn is_reset(&self) -> bool {
         self.state == State::Reset
+    }
+    /// The parameters of this end.
+    pub(crate) fn params(&self) -> &TcpParams {
+        &self.spec.tcp
     }
     /// True if ECN was negotiated.
     pub(crate) fn uses_ecn(&self) -> bool {

@@ -92,7 +92,11 @@ impl Connection {
         }
     }
 
+    /// The reset that is due: of our connection, or of one that is not ours.
     pub(super) fn reset_segment(&mut self, now: Time) -> Segment {
+        if let Some(seq) = self.handshake.as_mut().and_then(|h| h.take_foreign()) {
+            return Segment { seq, flags: Flags::RST, ..Segment::default() };
+        }
         let mut segment = Segment::default();
         self.fill_segment(now, &Transmit::ack(self.nxt()), &mut segment);
         (segment.flags, segment.window) = (Flags::RST.with(Flags::ACK), 0);

@@ -27,6 +27,10 @@ impl LossDetection {
     pub(crate) fn new(p: &TcpParams) -> LossDetection {
         LossDetection { rack: Rack::default(), reordering: p.reordering, use_rack: p.rack }
     }
+    /// The host remembers this degree of reordering.
+    pub(crate) fn recall(&mut self, reordering: u32) {
+        self.reordering = reordering;
+    }
     /// Degree of reordering in segments.
     pub(crate) fn reordering(&self) -> u32 {
         self.reordering

@@ -1,7 +1,7 @@
 //! The sending half of an endpoint.
 //!
 //! [`Sender`] is made of parts, each in its file with private fields and the transitions that it goes through: `buffer.rs`
-//! and `send_window.rs` (what may be sent), `pacing.rs`, `window_usage.rs`, `scoreboard.rs`, `rtt.rs`, `rate_sample.rs`
+//! and `send_window.rs` (what may be sent), `pacing.rs`, `offload.rs`, `window_usage.rs`, `scoreboard.rs`, `rtt.rs`, `rate_sample.rs`
 //! (what was measured), `loss_detection.rs` with `rack.rs`, `sack.rs`, `recovery.rs` with `prr.rs`, `undo.rs`, `frto.rs` and
 //! `tail_loss_probe.rs`, `timers.rs`. An acknowledgement comes in by `ack.rs`, segments go out by `output.rs`.
 
@@ -9,6 +9,7 @@ pub(crate) mod ack;
 mod buffer;
 mod frto;
 mod loss_detection;
+mod offload;
 pub(crate) mod output;
 mod pacing;
 pub(crate) mod prr;
@@ -31,8 +32,9 @@ use crate::tcp::time::{Deadline, PosDur};
 use buffer::SendBuffer;
 use frto::Frto;
 use haltere_congestion::{CongestionControl, Control, LossEvent, LossKind, RtoEvent};
-use haltere_units::{Bytes, Time};
+use haltere_units::{Bytes, Dur, Time};
 use loss_detection::LossDetection;
+use offload::Units;
 use output::{Forced, Output};
 use pacing::Pacing;
 use prr::{Reduction, ReductionAck};
@@ -67,6 +69,7 @@ pub(crate) struct Sender {
     /// The control reduces the window in recovery by itself.
     owns_recovery: bool,
     restarts_after_idle: bool,
+    units: Units,
     frto: Frto,
     usage: WindowUsage,
     delivery: Delivery,
@@ -92,6 +95,7 @@ impl Sender {
             cwnd: control.cwnd().as_u64(),
             owns_recovery: control.owns_recovery(),
             restarts_after_idle: p.slow_start_after_idle,
+            units: Units::new(p.offload),
             usage: WindowUsage::new(),
             delivery: Delivery::default(),
             control,
@@ -111,8 +115,18 @@ impl Sender {
             self.rtt.sample_min(rtt, e.at, false);
             self.rtt.sample(rtt, Offset::FIRST, Offset::FIRST);
             self.control.on_established(e.at, rtt);
+        } else {
+            self.rtt.begin_without_sample();
         }
         self.refresh_cwnd();
+    }
+    /// The host remembers this round-trip time.
+    pub(crate) fn recall_rtt(&mut self, rtt: Dur) {
+        self.rtt.recall(rtt);
+    }
+    /// The host remembers this degree of reordering.
+    pub(crate) fn recall_reordering(&mut self, degree: u32) {
+        self.detection.recall(degree);
     }
     /// Linux: a timeout for the control, after which the initial window returns if it was the only one. A control that
     /// owns its recovery begins anew.

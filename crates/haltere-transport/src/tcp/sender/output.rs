@@ -100,6 +100,14 @@ impl Output {
         self.forced = Some(forced);
     }
     #[inline]
+    pub(crate) fn turn(&self) -> Turn {
+        self.turn
+    }
+    /// When the last segment left.
+    pub(crate) fn last_sent(&self) -> Time {
+        self.last_sent
+    }
+    #[inline]
     pub(crate) fn set_turn(&mut self, turn: Turn) {
         self.turn = turn;
     }
@@ -145,21 +153,36 @@ impl Sender {
             && let Some(index) = self.board.next_lost()
             && self.may_repeat(index)
         {
-            if !self.pacing.may_send(now) {
+            if !self.may_leave(room, now) {
                 return self.end_burst(now);
             }
-            return Some(self.retransmit(index, now));
+            let sent = self.retransmit(index, now);
+            return Some(self.complete(sent, now));
         }
         match self.next_new(room) {
             Some((len, fin)) => {
-                if !self.pacing.may_send(now) {
+                if !self.may_leave(room, now) {
                     return self.end_burst(now);
                 }
-                Some(self.send_new(len, fin, now))
+                let sent = self.send_new(len, fin, now);
+                Some(self.complete(sent, now))
             }
             None if self.output.turn == Turn::New => self.poll_without_new(now),
             None => self.end_burst(now),
         }
+    }
+
+    /// True if pacing lets a segment leave now, and it is not awaited that more can leave with it.
+    #[inline]
+    fn may_leave(&mut self, room: u64, now: Time) -> bool {
+        if self.units.are_off() {
+            return self.pacing.may_send(now);
+        }
+        self.units.take() || (self.pacing.may_send(now) && self.begin_unit(room, now))
+    }
+    #[inline]
+    fn complete(&mut self, sent: Transmit, now: Time) -> Transmit {
+        if self.units.are_off() { sent } else { self.complete_unit(sent, now) }
     }
 
     #[cold]
@@ -293,7 +316,8 @@ impl Sender {
     /// Nothing more goes out now: remember whether the window was the limit, and start the timers.
     #[inline]
     fn end_burst(&mut self, now: Time) -> Option<Transmit> {
-        let limited = self.in_flight() + self.buffer.mss() > self.cwnd;
+        let limited = self.in_flight() + self.buffer.mss() > self.cwnd || self.units.take_deferred();
+        self.units.end();
         let (burst, new) = self.output.take_burst();
         // Repairs do not show what limits the sender (Linux).
         if new || (limited && self.buffer.has_new()) {

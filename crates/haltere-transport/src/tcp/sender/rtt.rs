@@ -18,6 +18,9 @@ use haltere_units::{Dur, Time};
 /// The window of the minimum filter: Linux's `tcp_min_rtt_wlen`.
 const MIN_RTT_WINDOW: Dur = Dur::from_secs(300);
 
+/// The least timeout if the SYN was repeated and nothing was measured.
+const RTO_WITHOUT_SAMPLE: Dur = Dur::from_secs(3);
+
 /// Estimator of the round-trip time.
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
@@ -64,6 +67,11 @@ impl Rtt {
             backoff: 0,
             min: None,
         }
+    }
+
+    /// The handshake is over and gave no sample (RFC 6298 section 5.7).
+    pub(crate) fn begin_without_sample(&mut self) {
+        self.base_rto = self.base_rto.max(RTO_WITHOUT_SAMPLE).min(self.max_rto);
     }
 
     /// A sample for the timeout. `una` and `nxt` show when a round trip is over.
@@ -170,6 +178,20 @@ impl Rtt {
     /// Its variation.
     pub(crate) fn var(&self) -> Dur {
         Dur::from_ns(self.var4 >> 2)
+    }
+    /// Its smoothed deviation, which the variation follows slowly.
+    pub(crate) fn deviation(&self) -> Dur {
+        Dur::from_ns(self.mdev4 >> 2)
+    }
+    /// A retransmission timeout has doubled, and no sample came since.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.backoff > 0
+    }
+    /// A longer round-trip time is remembered than the handshake took: the timeout until the first sample follows from it.
+    pub(crate) fn recall(&mut self, rtt: Dur) {
+        if rtt > self.srtt().map_or(Dur::ZERO, PosDur::dur) {
+            self.base_rto = (rtt + (rtt * 2).max(self.min_rto)).min(self.max_rto);
+        }
     }
     /// Least round-trip time, after the first sample.
     #[inline]

@@ -109,6 +109,7 @@ impl Sender {
             self.recovery.cancel_cwr();
             self.reduction.undo(self.control.cwnd().as_u64());
             self.undo.undone += 1;
+            self.refresh_cwnd(); // whether the window may grow is judged by the one that is back
         }
         self.undo.end();
         self.detection.rack.look_again();
