@@ -53,6 +53,6 @@ mod tcp;
 
 pub use tcp::connection::{Connection, PrefetchStage, Role};
 pub use tcp::info::Info;
-pub use tcp::params::{RtoRule, TcpParams};
-pub use tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
+pub use tcp::params::{AccurateEcn, RtoRule, TcpParams};
+pub use tcp::segment::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 pub use tcp::sender::recovery::CaState;

@@ -16,6 +16,19 @@ pub enum RtoRule {
     Rfc6298,
 }
 
+/// Whether the receiver counts marks (RFC 9768).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccurateEcn {
+    /// One bit (RFC 3168).
+    #[default]
+    Off,
+    /// Packets, in the ACE field of the header.
+    Ace,
+    /// Packets, and bytes in the AccECN option.
+    Option,
+}
+
 /// Parameters of a TCP endpoint. The defaults are Linux's (6.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -27,6 +40,10 @@ pub struct TcpParams {
     /// ECN: negotiate it and use it (RFC 3168). Default false: no host asks for it, as in Linux (`tcp_ecn` = 2), and a queue that marks
     /// drops instead. A control that counts marks (DCTCP) negotiates it in any case.
     pub ecn: bool,
+    /// Accurate ECN feedback (RFC 9768): negotiate it, which implies `ecn`: `off`, `ace` (packets with CE, in the header) or
+    /// `option` (bytes too). Default off, as in Linux. A control for L4S (Prague) negotiates it in any case, with the option if this is off. A
+    /// peer that does not know it is asked for RFC 3168's feedback by the same SYN.
+    pub accurate_ecn: AccurateEcn,
 
     /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At least one MSS.
     pub recv_buffer: Option<Bytes>,
@@ -105,6 +122,7 @@ impl Default for TcpParams {
             mss: Bytes::new(1448),
             initial_window: 10,
             ecn: false,
+            accurate_ecn: AccurateEcn::Off,
             recv_buffer: None,
             recv_buffer_initial: Bytes::new(65_536),
             recv_buffer_max: Bytes::new(3_145_728),
