@@ -59,16 +59,28 @@ pub struct Prague {
     alpha: f64,
     /// The smoothed round-trip time.
     srtt: Dur,
+    /// The first byte not acknowledged.
+    una: u64,
     /// The share of marks is measured since then, over so many bytes.
     since: Time,
     delivered: u64,
     marked: u64,
     /// Round trips since slow start.
     rounds: u64,
-    /// The last reduction by marks: when, and the window before it.
-    reduced: Option<(Time, f64)>,
+    /// The last reduction by marks.
+    reduced: Option<Reduced>,
     /// The receiver counts marks.
     accurate: bool,
+}
+
+/// A reduction by marks.
+#[derive(Debug, Clone, Copy)]
+struct Reduced {
+    at: Time,
+    /// What was sent so far is acknowledged at this byte: a round trip has passed.
+    until: u64,
+    /// The window before it.
+    before: f64,
 }
 
 /// The rate in slow start as a multiple of cwnd / RTT, so that the window can double.
@@ -98,6 +110,7 @@ impl Prague {
             window,
             alpha: 1.0,
             srtt: Dur::ZERO,
+            una: 0,
             since: Time::ZERO,
             delivered: 0,
             marked: 0,
@@ -111,9 +124,10 @@ impl Prague {
     fn virtual_rtt(&self) -> Dur {
         if self.rounds > self.rtt_delay { self.srtt.max(self.rtt_min) } else { self.srtt }
     }
-    /// A reduction by marks was less than V ago.
-    fn is_recent(&self, now: Time) -> bool {
-        self.reduced.is_some_and(|(at, _)| now.since(at) < self.virtual_rtt())
+    /// The last reduction by marks, if it was less than V ago.
+    fn recent(&self, now: Time, una: u64) -> Option<&Reduced> {
+        let v = self.virtual_rtt();
+        self.reduced.as_ref().filter(|last| una <= last.until || v > self.srtt && now.since(last.at) < v)
     }
     fn set_cwnd(&mut self, cwnd: f64) {
         self.cwnd = cwnd.max(LEAST);
@@ -154,12 +168,12 @@ impl Prague {
 impl CongestionControl for Prague {
     fn on_ack(&mut self, ev: &AckEvent) {
         self.accurate = ev.accurate;
-        self.srtt = ev.srtt;
+        (self.srtt, self.una) = (ev.srtt, ev.snd_una);
         self.rounds += u64::from(ev.round_start && !self.window.in_slow_start());
         if self.accurate {
             self.measure(ev);
-            if ev.ce > Bytes::ZERO && !ev.in_rto_recovery && !self.is_recent(ev.now) {
-                self.reduced = Some((ev.now, self.cwnd));
+            if ev.ce > Bytes::ZERO && !ev.in_rto_recovery && self.recent(ev.now, ev.snd_una).is_none() {
+                self.reduced = Some(Reduced { at: ev.now, until: ev.snd_nxt, before: self.cwnd });
                 self.reduce(self.cwnd * (1.0 - self.alpha / 2.0), LossKind::Ecn);
             }
         }
@@ -170,7 +184,7 @@ impl CongestionControl for Prague {
             return; // marks are answered as they are counted
         }
         // What the marks have taken in this round trip counts towards the half.
-        let before = self.reduced.filter(|_| self.is_recent(ev.now)).map_or(self.cwnd, |(_, before)| before);
+        let before = self.recent(ev.now, self.una).map_or(self.cwnd, |last| last.before);
         self.reduced = None;
         self.reduce((before / 2.0).min(self.cwnd), ev.kind);
     }
@@ -211,5 +225,95 @@ impl CongestionControl for Prague {
     }
     fn probe(&self, row: &mut Probe) {
         row.push("alpha", "", self.alpha);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::testing::{MSS, ack, at, loss, sender};
+
+    /// A sender with a window of so many segments, out of slow start.
+    fn prague(segments: u64, rtt_min_ms: u64) -> Prague {
+        let params = Params { rtt_min: Dur::from_ms(rtt_min_ms), rtt_delay: 0, ..Params::default() };
+        let mut c = Prague::new(&params, &sender(segments)).unwrap();
+        c.window.ssthresh = segments;
+        c
+    }
+    /// One segment acknowledged, marked or not; `seq` segments were before it.
+    fn arrive(c: &mut Prague, now_ms: u64, seq: u64, marked: bool) {
+        let mut ev = ack(now_ms, 1, 50, 50);
+        (ev.accurate, ev.snd_una, ev.snd_nxt) = (true, seq * MSS, (seq + 10) * MSS);
+        (ev.ece, ev.ce) = (marked, Bytes::new(if marked { MSS } else { 0 }));
+        c.on_ack(&ev);
+    }
+
+    /// By hand, g = 1/16: alpha is 1 at first; a round with one mark in ten: 1 + (0.1 - 1) / 16 = 0.94375.
+    #[test]
+    fn alpha_moves_by_a_sixteenth_of_the_difference_each_round_trip() {
+        let mut c = prague(100, 0);
+        c.since = at(0);
+        (1..=10).for_each(|n| arrive(&mut c, n * 5, n, n == 3));
+        assert!((c.alpha - 0.94375).abs() < 1e-12, "{}", c.alpha);
+    }
+
+    #[test]
+    fn the_first_mark_reduces_and_others_in_the_round_trip_do_not() {
+        let mut c = prague(100, 0);
+        c.alpha = 0.5;
+        c.since = at(1);
+        arrive(&mut c, 10, 1, true);
+        assert_eq!(c.cwnd(), Bytes::new(75 * MSS), "100 (1 - 0.5 / 2)");
+        arrive(&mut c, 20, 5, true);
+        assert_eq!(c.cwnd(), Bytes::new(75 * MSS));
+        arrive(&mut c, 40, 12, true);
+        assert!(c.cwnd() < Bytes::new(75 * MSS), "what was sent before the reduction is acknowledged");
+    }
+
+    #[test]
+    fn only_unmarked_segments_let_the_window_grow() {
+        let mut c = prague(10, 0);
+        c.reduced = Some(Reduced { at: at(0), until: u64::MAX, before: 10.0 });
+        (1..=10).for_each(|n| arrive(&mut c, n, n, n % 2 == 0));
+        assert!((c.cwnd - 10.5).abs() < 0.02, "{}: five of ten, a tenth each", c.cwnd);
+    }
+
+    /// V = 100 ms at R = 50 ms: a quarter of the growth a round trip, half of it in a V.
+    #[test]
+    fn a_short_path_grows_as_one_of_the_virtual_round_trip_time() {
+        let mut c = prague(10, 100);
+        c.rounds = 1;
+        (1..=10).for_each(|n| arrive(&mut c, n, n, false));
+        assert!((c.cwnd - 10.25).abs() < 0.01, "{}", c.cwnd);
+    }
+
+    #[test]
+    fn a_loss_halves_what_was_there_before_the_marks() {
+        let mut c = prague(100, 0);
+        c.alpha = 0.5;
+        c.since = at(1);
+        arrive(&mut c, 10, 1, true);
+        c.on_loss(&loss(20));
+        assert_eq!(c.cwnd(), Bytes::new(50 * MSS), "half of 100, not of 75");
+        c.on_loss(&loss(30));
+        assert_eq!(c.cwnd(), Bytes::new(25 * MSS));
+    }
+
+    #[test]
+    fn without_counted_marks_it_is_reno() {
+        let mut c = prague(100, 0);
+        c.on_ack(&ack(10, 1, 50, 50));
+        c.on_loss(&LossEvent::at(at(10), LossKind::Ecn));
+        assert_eq!(c.cwnd(), Bytes::new(50 * MSS));
+    }
+
+    #[test]
+    fn slow_start_is_paced_at_twice_the_window_until_its_last_doubling() {
+        let mut c = prague(10, 0);
+        c.window.ssthresh = 40;
+        c.on_ack(&AckEvent { delivered: Bytes::ZERO, ..ack(10, 0, 50, 50) });
+        assert_eq!(c.pacing_rate(), Some(Rate::from_bps(2 * 10 * 8 * MSS * 20)));
+        c.set_cwnd(20.0);
+        assert_eq!(c.pacing_rate(), Some(Rate::from_bps(20 * 8 * MSS * 20)));
     }
 }

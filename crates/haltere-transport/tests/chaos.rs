@@ -1,7 +1,7 @@
 //! Under random loss, reordering, duplication and marks the stream arrives complete, in order, once, and both sides close.
 
 mod pipe;
-use haltere_transport::{RtoRule, TcpParams};
+use haltere_transport::{AccurateEcn, RtoRule, TcpParams};
 use haltere_units::{Bytes, Dur, Rate, Time};
 use pipe::{Mishap, Pipe, Setup};
 
@@ -52,6 +52,7 @@ fn random_tcp(rng: &mut Rng) -> TcpParams {
     if rng.chance(300) {
         p.send_buffer = Some(Bytes::new(1448 + rng.below(200_000)));
     }
+    p.accurate_ecn = [AccurateEcn::Off, AccurateEcn::Ace, AccurateEcn::Option][rng.below(3) as usize];
     p.mss = Bytes::new([1448, 1448, 536, 9000][rng.below(4) as usize]);
     p.recv_buffer = p.recv_buffer.map(|b| b.max(p.mss));
     p.send_buffer = p.send_buffer.map(|b| b.max(p.mss));

@@ -220,7 +220,7 @@ impl Decoder {
         });
         let packets = if new.packets < ACE { least } else { unwrapped(least, bytes, new) };
         self.cep = self.cep.wrapping_add(packets);
-        let bytes = bytes.unwrap_or(u64::from(packets) * new.mss).min(new.bytes);
+        let bytes = bytes.unwrap_or_else(|| (u64::from(packets) * new.mss).min(new.bytes));
         Marked { packets, bytes }
     }
 }

@@ -290,6 +290,15 @@ fn echoes(marks: &[bool]) -> Vec<(u32, bool)> {
 }
 
 #[test]
+fn the_packets_of_an_l4s_sender_carry_ect1() {
+    let p = TcpParams { l4s: true, ..TcpParams::default() };
+    let mut c = Connection::new(Role::Client, p, CongestionParams::default_of("dctcp").unwrap(), 7).unwrap();
+    c.open(Time::ZERO);
+    let (_, ecn) = c.poll_transmit(Time::ZERO).expect("a SYN");
+    assert_eq!(ecn, Ecn::Ect1, "all packets of such a control are ECT");
+}
+
+#[test]
 fn a_receiver_for_dctcp_acknowledges_at_once_when_the_mark_changes() {
     // RFC 8257 section 3.2, delayed acknowledgements of two.
     assert_eq!(echoes(&[false, false, false, false]), [(2, false), (4, false)]);

@@ -40,6 +40,9 @@ pub struct TcpParams {
     /// ECN: negotiate it and use it (RFC 3168). Default false: no host asks for it, as in Linux (`tcp_ecn` = 2), and a queue that marks
     /// drops instead. A control that counts marks (DCTCP) negotiates it in any case.
     pub ecn: bool,
+    /// ECN-capable packets carry ECT(1) instead of ECT(0) (RFC 9331). It selects the L4S queue of `dualpi2`, and is for scalable controls
+    /// such as DCTCP alone. A control for L4S (Prague) does it in any case. Default false.
+    pub l4s: bool,
     /// Accurate ECN feedback (RFC 9768): negotiate it, which implies `ecn`: `off`, `ace` (packets with CE, in the header) or
     /// `option` (bytes too). Default off, as in Linux. A control for L4S (Prague) negotiates it in any case, with the option if this is off. A
     /// peer that does not know it is asked for RFC 3168's feedback by the same SYN.
@@ -122,6 +125,7 @@ impl Default for TcpParams {
             mss: Bytes::new(1448),
             initial_window: 10,
             ecn: false,
+            l4s: false,
             accurate_ecn: AccurateEcn::Off,
             recv_buffer: None,
             recv_buffer_initial: Bytes::new(65_536),

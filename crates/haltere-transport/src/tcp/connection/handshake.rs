@@ -8,9 +8,9 @@
 use super::{Connection, State};
 use crate::tcp::accurate_ecn::{AccurateEcn, Feedback, first_count};
 use crate::tcp::established::{Established, SynLoss};
+use crate::tcp::params::AccurateEcn as AccurateEcnUse;
 use crate::tcp::seq::{InitialSeq, Offset};
 use crate::tcp::time::{Deadline, Ms, PosDur};
-use crate::tcp::params::AccurateEcn as AccurateEcnUse;
 use crate::{Flags, Segment, TcpParams, Timestamps};
 use alloc::boxed::Box;
 use haltere_congestion::EcnUse;
@@ -88,6 +88,11 @@ impl Connection {
         }
     }
 
+    /// It asks for counts of marks, or agrees to them.
+    pub(crate) fn asks_accurate_ecn(&self) -> bool {
+        self.asks_ecn() == Feedback::Accurate
+    }
+
     fn begin_handshake(&mut self, now: Time) {
         if let Some(handshake) = &mut self.handshake {
             handshake.begin(now);
@@ -143,6 +148,9 @@ impl Connection {
         if feedback == Feedback::Accurate {
             let option = tcp.accurate_ecn != AccurateEcnUse::Ace;
             self.accurate = Some(Box::new(AccurateEcn::new(ecn, option)));
+            if self.ecn_use == EcnUse::L4s {
+                self.ect = Ecn::Ect1;
+            }
         }
         self.ts_ok = tcp.timestamps && segment.timestamps.is_some();
         if let Some(ts) = segment.timestamps {
@@ -252,6 +260,6 @@ impl Connection {
             sack_permitted: offer(tcp.sack, self.rx.sack_ok()),
             ..Segment::default()
         };
-        Some((segment, if self.ecn_use == EcnUse::PerPacket { Ecn::Ect0 } else { Ecn::NotEct }))
+        Some((segment, if self.ecn_use == EcnUse::PerPacket { self.ect } else { Ecn::NotEct }))
     }
 }

@@ -75,6 +75,8 @@ pub struct Connection {
     state: State,
     /// What the control makes of ECN.
     ecn_use: EcnUse,
+    /// What ECN-capable packets carry.
+    ect: Ecn,
     /// What the handshake agreed on.
     feedback: Feedback,
     ts_ok: bool,
@@ -126,6 +128,7 @@ impl Connection {
             ts_recent: 0,
             state: if role == Role::Server { State::Listen } else { State::Closed },
             ecn_use,
+            ect: if tcp.l4s { Ecn::Ect1 } else { Ecn::Ect0 },
             feedback: Feedback::None,
             ts_ok: false,
             rst_due: false,

@@ -92,9 +92,8 @@ impl Connection {
         let accurate = self.feedback == Feedback::Accurate;
         let data = what.len > 0 && (what.new || accurate);
         match self.ecn_use {
-            EcnUse::L4s if data && accurate => Ecn::Ect1,
-            EcnUse::PerPacket => Ecn::Ect0,
-            _ if data => Ecn::Ect0,
+            EcnUse::PerPacket => self.ect,
+            _ if data => self.ect,
             _ => Ecn::NotEct,
         }
     }

@@ -361,7 +361,8 @@ impl Sender {
         ev.lost = Bytes::new(lost);
         ev.ece = ack.has_ece();
         if ev.ece {
-            ev.ce = Bytes::new(ack.marked.unwrap_or(ack.delivered).saturating_sub(ack.returned));
+            let marked = ack.marked.unwrap_or(ack.delivered).min(ack.delivered);
+            ev.ce = Bytes::new(marked.saturating_sub(ack.returned));
         }
         ev.accurate = ack.marked.is_some();
         ev.rtt = rtt;
