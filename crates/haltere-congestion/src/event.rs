@@ -19,10 +19,12 @@ pub struct AckEvent {
     /// Bytes newly marked lost.
     pub lost: Bytes,
     /// Bytes of `delivered` that the receiver says arrived with CE (per-packet echo; with the classic echo, all of
-    /// `delivered` while the echo lasts).
+    /// `delivered` while the echo lasts; if the receiver counts marks, what it counted).
     pub ce: Bytes,
-    /// The ECN echo was set on this acknowledgement.
+    /// The ECN echo was set on this acknowledgement; or, if marks are counted, it reports new ones.
     pub ece: bool,
+    /// The receiver counts marks (RFC 9768): `ce` is exact.
+    pub accurate: bool,
     /// A round-trip time measured by this acknowledgement (Karn's rule kept): that of the segment sent last among those
     /// newly delivered, so that a delayed acknowledgement adds nothing (the smoothed one takes the first).
     pub rtt: Option<Dur>,

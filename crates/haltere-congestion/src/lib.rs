@@ -35,6 +35,7 @@ haltere_units::registry! {
     yeah => Yeah;
     ledbat => Ledbat;
     copa => Copa;
+    prague => Prague;
     lia => Lia;
     olia => Olia;
     balia => Balia;
@@ -83,6 +84,8 @@ pub enum EcnUse {
     Classic,
     /// RFC 8257: the receiver echoes each packet's mark; the sender counts; every packet is ECT.
     PerPacket,
+    /// RFC 9331: data is ECT(1), and the receiver counts marks (RFC 9768). Without such a receiver it is as `Classic`.
+    L4s,
 }
 
 /// A congestion control.

@@ -54,6 +54,6 @@ mod tcp;
 pub use tcp::connection::{Connection, PrefetchStage, Role};
 pub use tcp::info::Info;
 pub use tcp::metrics::Metrics;
-pub use tcp::params::{CachedMetrics, Offload, RtoRule, TcpParams};
-pub use tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
+pub use tcp::params::{AccurateEcn, CachedMetrics, Offload, RtoRule, TcpParams};
+pub use tcp::segment::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 pub use tcp::sender::recovery::CaState;

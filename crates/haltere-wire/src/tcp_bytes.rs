@@ -1,9 +1,9 @@
 //! Segments of our transport as bytes, and back.
-//! Source: RFC 9293 section 3.1 (header), 7323 (timestamps, scaling), 2018 (SACK), 791 (IPv4), 3168 (ECN field).
+//! Source: RFC 9293 section 3.1 (header), 7323 (timestamps, scaling), 2018 (SACK), 9768 (AccECN), 791 (IPv4), 3168 (ECN field).
 //! Deviations: none. Options are laid out as Linux lays them out, so that header lengths are the simulator's.
 
 use crate::frame::{Frame, checksum};
-use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
+use haltere_transport::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Ecn;
 use std::net::Ipv4Addr;
 
@@ -80,6 +80,10 @@ fn put_header(bytes: &mut Vec<u8>, from: u16, to: u16, segment: &Segment) {
             bytes.extend(start.to_be_bytes());
             bytes.extend(end.to_be_bytes());
         }
+    }
+    if let Some(counts) = &segment.ecn_counts {
+        bytes.push(1);
+        bytes.extend(counts.to_bytes());
     }
 }
 
@@ -160,6 +164,7 @@ fn read_options(mut options: &[u8], segment: &mut Segment) {
                     }
                 }
             }
+            (172 | 174, _) => segment.ecn_counts = EcnCounts::from_option(*kind, value),
             (8, _) => {
                 if let (Some(val), Some(ecr)) = (number(0), number(4)) {
                     segment.timestamps = Some(Timestamps { val, ecr });

@@ -119,6 +119,10 @@ fn encode_options(segment: &Segment, out: &mut Vec<u8>) {
             out.extend(right.to_be_bytes());
         }
     }
+    if let Some(counts) = &segment.ecn_counts {
+        out.push(NOP);
+        out.extend(counts.to_bytes());
+    }
 }
 
 /// Appends a UDP header; the checksum is that of a payload of zeros.

@@ -9,7 +9,7 @@ use crate::net::flight::{Ahead, Flights};
 pub(crate) use haltere_plan::headers::UDP_HEADER;
 use haltere_queue::pfifo_fast::priority_of_dscp;
 use haltere_queue::{Ecn, FlowKey, Pkt};
-use haltere_transport::{Flags, SackBlocks, Segment, Timestamps};
+use haltere_transport::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
 
 /// Low bits of the sequence number that RuN2C's senders start at zero (`isn_zero_bits` of TCP): offsets to 4 MiB.
@@ -42,13 +42,13 @@ pub(crate) struct Header {
     pub protocol: u8,
     /// DSCP.
     pub dscp: u8,
-    /// The ECN field and two flags.
+    /// The ECN field and three flags.
     pub marks: Marks,
     /// TCP flags. Of an echo: 1 if it is the reply.
     pub flags: u8,
 }
 
-/// The ECN field and two flags in one byte, of which every value is valid. If a field of the packet had invalid values,
+/// The ECN field and three flags in one byte, of which every value is valid. If a field of the packet had invalid values,
 /// `Option<Packet>` would store its `None` there, in the middle of the packet, and the compiler would copy it in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Marks(u8);
@@ -57,6 +57,7 @@ impl Marks {
     const ECN: u8 = 3;
     const RETURNED: u8 = 4;
     const ALIGNED: u8 = 8;
+    const AE: u8 = 16;
 
     /// The ECN field.
     #[inline]
@@ -82,6 +83,11 @@ impl Marks {
     #[inline]
     pub fn is_aligned(self) -> bool {
         self.0 & Marks::ALIGNED != 0
+    }
+    /// TCP: the flag AE, which the byte of the other flags has no room for.
+    #[inline]
+    fn has_ae(self) -> bool {
+        self.0 & Marks::AE != 0
     }
     /// The same with that flag.
     pub fn with_aligned(self, aligned: bool) -> Marks {
@@ -156,6 +162,7 @@ struct Rare {
     mss: Option<u16>,
     window_scale: Option<u8>,
     sack_permitted: bool,
+    ecn_counts: Option<EcnCounts>,
 }
 
 impl Packet {
@@ -266,9 +273,12 @@ impl Pool {
     #[inline(always)]
     pub fn carry(&mut self, mut header: Header, segment: &Segment) -> Packet {
         header.flags = segment.flags.0 as u8;
+        if segment.flags.contains(Flags::AE) {
+            header.marks.0 |= Marks::AE;
+        }
         let (val, ecr) = segment.timestamps.map_or((0, 0), |t| (t.val, t.ecr));
         let mut more = if segment.timestamps.is_some() { TIMESTAMPS } else { 0 };
-        if !segment.sack.is_empty() || segment.flags.contains(Flags::SYN) {
+        if !segment.sack.is_empty() || segment.flags.contains(Flags::SYN) || segment.ecn_counts.is_some() {
             more |= self.keep(segment);
         }
         let (seq, ack, window) = (segment.seq, segment.ack, segment.window);
@@ -276,8 +286,8 @@ impl Pool {
     }
     #[cold]
     fn keep(&mut self, segment: &Segment) -> u32 {
-        let Segment { sack, mss, window_scale, sack_permitted, .. } = *segment;
-        let rare = Rare { sack, mss, window_scale, sack_permitted };
+        let Segment { sack, mss, window_scale, sack_permitted, ecn_counts, .. } = *segment;
+        let rare = Rare { sack, mss, window_scale, sack_permitted, ecn_counts };
         match self.free.pop() {
             Some(at) => {
                 self.rare[at as usize] = rare;
@@ -319,7 +329,7 @@ impl Pool {
             ack: content.ack,
             len: u32::from(content.payload),
             window: content.window,
-            flags: Flags(u16::from(header.flags)),
+            flags: Flags(u16::from(header.flags) | if header.marks.has_ae() { Flags::AE.0 } else { 0 }),
             ..Segment::default()
         };
         if content.more & TIMESTAMPS != 0 {
@@ -329,6 +339,7 @@ impl Pool {
             let rare = &self.rare[at as usize];
             (segment.sack, segment.mss) = (rare.sack, rare.mss);
             (segment.window_scale, segment.sack_permitted) = (rare.window_scale, rare.sack_permitted);
+            segment.ecn_counts = rare.ecn_counts;
         }
         segment
     }

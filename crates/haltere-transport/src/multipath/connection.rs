@@ -16,7 +16,7 @@ use super::view::{MAX_PATHS, PathView, Paths};
 use crate::tcp::receiver::reassembly::Reassembly;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Deadline, or_zero};
-use crate::{Connection, Offload, Role, Segment, TcpParams};
+use crate::{AccurateEcn, Connection, Offload, Role, Segment, TcpParams};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use haltere_congestion::{CongestionControl, CongestionParams, CouplingView, Sibling};
@@ -86,15 +86,18 @@ impl Multipath {
         params.check(tcp.mss)?;
         // The option takes its place in each full segment.
         let mss = tcp.mss.saturating_sub(Bytes::new(DSS_LEN)).max(Bytes::new(64));
-        let own = TcpParams {
+        let mut own = TcpParams {
             mss,
             nagle: false,
             offload: Offload::Off,
             recv_buffer: Some(params.recv_buffer),
             ..tcp.clone()
         };
-        let (tcp, control) = (Arc::new(own), Arc::new(control.clone()));
-        Connection::new(role, tcp.clone(), control.clone(), seed)?;
+        let control = Arc::new(control.clone());
+        if Connection::new(role, own.clone(), control.clone(), seed)?.asks_accurate_ecn() {
+            own.accurate_ecn = AccurateEcn::Ace; // beside the option of MPTCP there is no room for another
+        }
+        let tcp = Arc::new(own);
         Ok(Multipath {
             role,
             tcp,

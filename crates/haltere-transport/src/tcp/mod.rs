@@ -1,5 +1,6 @@
 //! One TCP endpoint without I/O.
 
+mod accurate_ecn;
 #[cfg(test)]
 mod claims;
 pub(crate) mod connection;

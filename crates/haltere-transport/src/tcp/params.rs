@@ -43,6 +43,19 @@ pub enum CachedMetrics {
     WithSsthresh,
 }
 
+/// Whether the receiver counts marks (RFC 9768).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AccurateEcn {
+    /// One bit (RFC 3168).
+    #[default]
+    Off,
+    /// Packets, in the ACE field of the header.
+    Ace,
+    /// Packets, and bytes in the AccECN option.
+    Option,
+}
+
 /// Parameters of a TCP endpoint. The defaults are Linux's (6.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -55,8 +68,12 @@ pub struct TcpParams {
     /// drops instead. A control that counts marks (DCTCP) negotiates it in any case.
     pub ecn: bool,
     /// ECN-capable packets carry ECT(1) instead of ECT(0) (RFC 9331). It selects the L4S queue of `dualpi2`, and is for scalable controls
-    /// such as DCTCP alone. Default false.
+    /// such as DCTCP alone. A control for L4S (Prague) does it in any case. Default false.
     pub l4s: bool,
+    /// Accurate ECN feedback (RFC 9768): negotiate it, which implies `ecn`: `off`, `ace` (packets with CE, in the header) or
+    /// `option` (bytes too). Default off, as in Linux. A control for L4S (Prague) negotiates it in any case, with the option if this is off. A
+    /// peer that does not know it is asked for RFC 3168's feedback by the same SYN.
+    pub accurate_ecn: AccurateEcn,
 
     /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At least one MSS.
     pub recv_buffer: Option<Bytes>,
@@ -143,6 +160,7 @@ impl Default for TcpParams {
             initial_window: 10,
             ecn: false,
             l4s: false,
+            accurate_ecn: AccurateEcn::Off,
             recv_buffer: None,
             recv_buffer_initial: Bytes::new(65_536),
             recv_buffer_max: Bytes::new(3_145_728),

@@ -19,6 +19,8 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced.
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768): with CWR and ECE the ACE field.
+    pub const AE: Flags = Flags(0x100);
 
     /// True if all of `other` are set.
     pub const fn contains(self, other: Flags) -> bool {
@@ -27,6 +29,14 @@ impl Flags {
     /// Both sets together.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+    /// The ACE field: AE, CWR and ECE as a number from 0 to 7 (RFC 9768 section 3.2).
+    pub const fn ace(self) -> u8 {
+        (self.0 >> 6 & 7) as u8
+    }
+    /// The same with that ACE field.
+    pub const fn with_ace(self, ace: u8) -> Flags {
+        Flags(self.0 & !(7 << 6) | (ace as u16 & 7) << 6)
     }
 }
 
@@ -37,6 +47,42 @@ pub struct Timestamps {
     pub val: u32,
     /// The peer's clock, echoed.
     pub ecr: u32,
+}
+
+/// Bytes of payload received by codepoint, modulo 2^24: the fields of the AccECN option (RFC 9768 section 3.2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct EcnCounts {
+    /// With ECT(0), from 1.
+    pub ect0: u32,
+    /// With CE, from 0.
+    pub ce: u32,
+    /// With ECT(1), from 1.
+    pub ect1: u32,
+}
+
+/// Kinds of the AccECN option: with ECT(0) first, and with ECT(1) first.
+const ECT0_FIRST: u8 = 172;
+const ECT1_FIRST: u8 = 174;
+
+impl EcnCounts {
+    /// The whole option, with ECT(1) first: kind, length and three fields of 24 bits.
+    pub fn to_bytes(&self) -> [u8; 11] {
+        let mut bytes = [ECT1_FIRST, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (field, count) in bytes[2..].chunks_exact_mut(3).zip([self.ect1, self.ce, self.ect0]) {
+            field.copy_from_slice(&count.to_be_bytes()[1..]);
+        }
+        bytes
+    }
+    /// The fields of an option of that kind. `None`: it is of another kind, or not whole (senders may leave fields out).
+    pub fn from_option(kind: u8, value: &[u8]) -> Option<EcnCounts> {
+        let &[a, b, c, d, e, f, g, h, i] = value else { return None };
+        let [first, ce, last] = [[0, a, b, c], [0, d, e, f], [0, g, h, i]].map(u32::from_be_bytes);
+        match kind {
+            ECT0_FIRST => Some(EcnCounts { ect0: first, ce, ect1: last }),
+            ECT1_FIRST => Some(EcnCounts { ect0: last, ce, ect1: first }),
+            _ => None,
+        }
+    }
 }
 
 /// Up to four SACK blocks (RFC 2018), newest first: sequence numbers of the first byte and the one after the last.
@@ -92,9 +138,23 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// SACK-permitted option (on SYN).
     pub sack_permitted: bool,
+    /// AccECN option.
+    pub ecn_counts: Option<EcnCounts>,
 }
 
+/// The AccECN option with three fields, and a byte of padding.
+const ECN_COUNTS_LEN: u32 = 12;
+/// The longest TCP header.
+const MAX_HEADER: u32 = 60;
+
 impl Segment {
+    /// Adds the AccECN option if the header has room for it. True if it has.
+    pub(crate) fn put_ecn_counts(&mut self, counts: EcnCounts) -> bool {
+        let fits = self.header_len() + ECN_COUNTS_LEN <= MAX_HEADER;
+        self.ecn_counts = fits.then_some(counts);
+        fits
+    }
+
     /// Length of the TCP header with its options, in bytes (a multiple of four, laid out as Linux does).
     pub fn header_len(&self) -> u32 {
         let mut options = 0;
@@ -111,6 +171,9 @@ impl Segment {
         }
         if !self.sack.is_empty() {
             options += 4 + 8 * u32::from(self.sack.count);
+        }
+        if self.ecn_counts.is_some() {
+            options += ECN_COUNTS_LEN;
         }
         20 + options
     }

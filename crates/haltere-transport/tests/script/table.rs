@@ -12,13 +12,14 @@
 //! Times are in ms since the end of the handshake (see [`Script::established`]), which took 100 ms. Sequence numbers count
 //! from the SYN, which is 0: the first byte of data is 1, in both directions.
 //!
-//! A segment is: flags (`S F R P . E W`, `.` for ACK), payload `start:end`, then `ack N`, `win BYTES`, `sack a:b,c:d`,
-//! `mss N`, `wscale N`, `sackOK`, `ts`, `ecr MS` (our clock at that time), `val MS`, `[ect0]` or `[ce]`.
+//! A segment is: flags (`S F R P . E W A`, `.` for ACK), payload `start:end`, then `ack N`, `win BYTES`, `sack a:b,c:d`,
+//! `mss N`, `wscale N`, `sackOK`, `ts`, `ecr MS` (our clock at that time), `val MS`, `[ect0]` or `[ce]`,
+//! `counts ECT0,CE,ECT1` or `counts none` (the AccECN option).
 //! Of a segment that is expected, flags (but for P), payload and what the line names are compared. Every segment that we send
 //! must be expected, at its time.
 
 use haltere_congestion::CongestionParams;
-use haltere_transport::{Connection, Flags, Info, Role, SackBlocks, Segment, TcpParams, Timestamps};
+use haltere_transport::{Connection, EcnCounts, Flags, Info, Role, SackBlocks, Segment, TcpParams, Timestamps};
 use haltere_units::{Bytes, Dur, Ecn, Time};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -77,9 +78,19 @@ fn flags(text: &str) -> Flags {
             '.' => Flags::ACK,
             'E' => Flags::ECE,
             'W' => Flags::CWR,
-            _ => panic!("`{text}`: flags are S F R P . E W"),
+            'A' => Flags::AE,
+            _ => panic!("`{text}`: flags are S F R P . E W A"),
         })
     })
+}
+
+fn counts(text: &str) -> Option<EcnCounts> {
+    if text == "none" {
+        return None;
+    }
+    let mut fields = text.split(',').map(|n| n.parse().unwrap_or_else(|_| panic!("`{text}` is no three counts")));
+    let mut next = || fields.next().expect("three counts");
+    Some(EcnCounts { ect0: next(), ce: next(), ect1: next() })
 }
 
 /// A segment as a line has it: what it does not name is `None`.
@@ -99,6 +110,8 @@ struct Line<'a> {
     ecr: Option<&'a str>,
     val: Option<&'a str>,
     ecn: Option<Ecn>,
+    /// Of the AccECN option; `Some(None)`: there is none.
+    counts: Option<Option<EcnCounts>>,
 }
 
 impl<'a> Line<'a> {
@@ -122,6 +135,7 @@ impl<'a> Line<'a> {
                 "no-wscale" => line.no_wscale = true,
                 "ecr" => line.ecr = Some(value()),
                 "val" => line.val = Some(value()),
+                "counts" => line.counts = Some(counts(value())),
                 "[ect0]" => line.ecn = Some(Ecn::Ect0),
                 "[ect1]" => line.ecn = Some(Ecn::Ect1),
                 "[ce]" => line.ecn = Some(Ecn::Ce),
@@ -330,6 +344,7 @@ impl Script {
             mss: line.mss,
             window_scale: line.wscale,
             sack_permitted: line.sack_ok,
+            ecn_counts: line.counts.flatten(),
         };
         (segment, line.ecn.unwrap_or(Ecn::NotEct))
     }
@@ -397,6 +412,7 @@ impl Script {
         want("no-ts", !line.no_ts || segment.timestamps.is_none());
         let echo = |at: &str| (self.origin + ms(at)).as_ns() as u32 / 1_000_000 + 1000;
         want("ecr", line.ecr.is_none_or(|ecr| segment.timestamps.is_some_and(|ts| ts.ecr == echo(ecr))));
+        want("counts", line.counts.is_none_or(|wanted| wanted == segment.ecn_counts));
         want("ecn", line.ecn.is_none_or(|wanted| wanted == ecn));
         if !wrong.is_empty() {
             self.fail(&format!("{wrong:?} differ: sent {}", self.show(sent, &segment, ecn)));
@@ -416,11 +432,14 @@ impl Script {
     /// A segment as a line has it.
     fn show(&self, at: Time, s: &Segment, ecn: Ecn) -> String {
         let mut text = format!("{} > ", (at.as_ns() as f64 - self.origin.as_ns() as f64) / 1e6);
-        text.extend("SFRP.EW".chars().filter(|&c| s.flags.contains(flags(&c.to_string()))));
+        text.extend("SFRP.EWA".chars().filter(|&c| s.flags.contains(flags(&c.to_string()))));
         let seq = s.seq.wrapping_sub(self.iss);
         let _ = write!(text, " {seq}:{} ack {} win {}", seq.wrapping_add(s.len), s.ack.wrapping_sub(IRS), s.window);
         for (a, b) in s.sack.as_slice() {
             let _ = write!(text, " sack {}:{}", a.wrapping_sub(IRS), b.wrapping_sub(IRS));
+        }
+        if let Some(counts) = s.ecn_counts {
+            let _ = write!(text, " counts {},{},{}", counts.ect0, counts.ce, counts.ect1);
         }
         let _ = write!(text, " {:?} {:?} {:?} {ecn:?}", s.mss, s.window_scale, s.timestamps.map(|ts| ts.ecr));
         text

@@ -1,16 +1,19 @@
 //! The handshake.
-//! Source: RFC 9293 section 3.5, RFC 3168 section 6.1.1 (negotiation of ECN), RFC 6298 section 5.7 (SYN), RFC 7323, RFC 2018.
+//! Source: RFC 9293 section 3.5, RFC 3168 section 6.1.1 and RFC 9768 section 3.1 (negotiation of ECN), RFC 6298 section 5.7 (SYN), RFC 7323, RFC 2018.
 //! Deviations: no simultaneous open. Linux: the third segment is an acknowledgement of its own, before any data. A listener
 //! takes no SYN with RST or FIN. A retransmitted SYN does not ask for ECN; with a control that counts marks every
 //! packet is ECT, else only new data is.
 //! Units: ns. Cost: O(1). Known problems: none.
 
 use super::{Connection, State};
+use crate::tcp::accurate_ecn::{AccurateEcn, Feedback, first_count};
 use crate::tcp::established::{Established, SynLoss};
+use crate::tcp::params::AccurateEcn as AccurateEcnUse;
 use crate::tcp::seq::{InitialSeq, Offset};
 use crate::tcp::time::{Deadline, Ms, PosDur};
 use crate::{CachedMetrics, Flags, Metrics, Segment, TcpParams, Timestamps};
 use alloc::boxed::Box;
+use haltere_congestion::EcnUse;
 use haltere_units::{Dur, Ecn, Time};
 
 /// The MSS of a peer that names none (RFC 9293 section 3.7.1).
@@ -90,8 +93,20 @@ impl Connection {
     }
 
     /// It asks for ECN, or agrees to it.
-    fn asks_ecn(&self) -> bool {
-        self.spec.tcp.ecn || self.per_packet
+    fn asks_ecn(&self) -> Feedback {
+        let tcp = &self.spec.tcp;
+        if tcp.accurate_ecn != AccurateEcnUse::Off || self.ecn_use == EcnUse::L4s {
+            Feedback::Accurate
+        } else if tcp.ecn || self.ecn_use == EcnUse::PerPacket {
+            Feedback::Classic
+        } else {
+            Feedback::None
+        }
+    }
+
+    /// It asks for counts of marks, or agrees to them.
+    pub(crate) fn asks_accurate_ecn(&self) -> bool {
+        self.asks_ecn() == Feedback::Accurate
     }
 
     fn begin_handshake(&mut self, now: Time) {
@@ -113,8 +128,8 @@ impl Connection {
         let acks_syn = flags.contains(Flags::ACK) && segment.ack == self.iss.number_of(Offset::FIRST);
         match self.state {
             State::Listen if flags.0 & (Flags::SYN.0 | Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0) == Flags::SYN.0 => {
-                let asks = flags.contains(Flags::ECE) && flags.contains(Flags::CWR);
-                self.take_options(now, segment, asks);
+                let agreed = self.asks_ecn().min(Feedback::asked(flags));
+                self.take_options(now, segment, agreed, ecn);
                 self.state = State::SynReceived;
                 self.begin_handshake(now);
             }
@@ -126,6 +141,7 @@ impl Connection {
             }
             State::SynReceived if acks_syn => {
                 self.establish(now, segment);
+                let segment = &self.take_third_ace(segment);
                 self.on_established(now, segment, ecn);
             }
             State::SynSent if acks_syn && flags.contains(Flags::RST) => self.state = State::Reset,
@@ -139,8 +155,9 @@ impl Connection {
                 self.answer_foreign(segment.ack);
             }
             State::SynSent if acks_syn && flags.contains(Flags::SYN) => {
-                let agrees = flags.contains(Flags::ECE) && !flags.contains(Flags::CWR);
-                self.take_options(now, segment, agrees);
+                let agreed = Feedback::agreed(flags, self.asks_ecn());
+                self.take_options(now, segment, agreed, ecn);
+                self.expect_marks(flags.ace());
                 self.establish(now, segment);
                 self.rx.acks_mut().demand_before_data();
             }
@@ -162,10 +179,17 @@ impl Connection {
     }
 
     /// The peer's SYN or SYN-ACK.
-    fn take_options(&mut self, now: Time, segment: &Segment, ecn: bool) {
+    fn take_options(&mut self, now: Time, segment: &Segment, feedback: Feedback, ecn: Ecn) {
         let tcp = &self.spec.tcp;
         self.irs = InitialSeq::new(segment.seq);
-        self.ecn_ok = self.asks_ecn() && ecn;
+        self.feedback = feedback;
+        if feedback == Feedback::Accurate {
+            let option = tcp.accurate_ecn != AccurateEcnUse::Ace;
+            self.accurate = Some(Box::new(AccurateEcn::new(ecn, option)));
+            if self.ecn_use == EcnUse::L4s {
+                self.ect = Ecn::Ect1;
+            }
+        }
         self.ts_ok = tcp.timestamps && segment.timestamps.is_some();
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.val;
@@ -179,7 +203,7 @@ impl Connection {
         let spare = if tcp.timestamps && !self.ts_ok { TIMESTAMPS_LEN } else { 0 }; // of no use to this peer
         let before = self.rx.mss();
         let mss = peer.min(before + spare);
-        self.rx.established(now, mss, scaled, sack, self.ecn_ok);
+        self.rx.established(now, mss, scaled, sack, feedback == Feedback::Classic);
         let window_end = Offset::FIRST + u64::from(segment.window);
         self.lazy.open(window_end);
         if let Some(tx) = &mut self.tx {
@@ -188,6 +212,26 @@ impl Connection {
                 tx.on_agreed_mss(mss, self.spec.control(mss));
             }
         }
+    }
+
+    /// The peer reports the mark of our SYN or SYN-ACK: so its count begins. None: the field was cleared on the way.
+    fn expect_marks(&mut self, ace: u8) -> Option<u32> {
+        let accurate = self.accurate.as_mut()?;
+        let first = first_count(ace);
+        match first {
+            Some(cep) => accurate.expect(cep),
+            None => (self.feedback, self.accurate) = (Feedback::None, None),
+        }
+        first
+    }
+
+    /// The third segment, with the ACE field as later segments have it (RFC 9768 table 3).
+    fn take_third_ace(&mut self, segment: &Segment) -> Segment {
+        let mut segment = *segment;
+        if let Some(cep) = self.expect_marks(segment.flags.ace()) {
+            segment.flags = segment.flags.with_ace(cep as u8);
+        }
+        segment
     }
 
     fn establish(&mut self, now: Time, segment: &Segment) {
@@ -233,10 +277,12 @@ impl Connection {
         handshake.sent(now, tcp);
         let answer = self.state == State::SynReceived;
         let mut flags = if answer { Flags::SYN.with(Flags::ACK) } else { Flags::SYN };
-        if answer && self.ecn_ok {
+        if let Some(accurate) = self.accurate.as_ref().filter(|_| answer) {
+            flags = flags.with_ace(accurate.handshake_ace());
+        } else if answer && self.feedback == Feedback::Classic {
             flags = flags.with(Flags::ECE);
-        } else if !answer && asks_ecn && handshake.tries == 1 {
-            flags = flags.with(Flags::ECE).with(Flags::CWR);
+        } else if !answer && handshake.tries == 1 {
+            flags = flags.with(asks_ecn.ask());
         }
         let val = Ms::of(now).low_bits().wrapping_add(self.ts_offset);
         let offer = |ours: bool, agreed: bool| if answer { agreed } else { ours };
@@ -255,6 +301,6 @@ impl Connection {
             sack_permitted: offer(tcp.sack, self.rx.sack_ok()),
             ..Segment::default()
         };
-        Some((segment, if self.per_packet { self.ect } else { Ecn::NotEct }))
+        Some((segment, if self.ecn_use == EcnUse::PerPacket { self.ect } else { Ecn::NotEct }))
     }
 }

@@ -10,6 +10,7 @@ mod output;
 mod payload;
 mod prefetch;
 
+use crate::tcp::accurate_ecn::{AccurateEcn, Feedback};
 use crate::tcp::receiver::{Arrival, Receiver};
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::ack::IncomingAck;
@@ -72,11 +73,12 @@ pub struct Connection {
     ts_offset: u32,
     ts_recent: u32,
     state: State,
-    /// The control counts marks (DCTCP).
-    per_packet: bool,
+    /// What the control makes of ECN.
+    ecn_use: EcnUse,
     /// What ECN-capable packets carry.
     ect: Ecn,
-    ecn_ok: bool,
+    /// What the handshake agreed on.
+    feedback: Feedback,
     ts_ok: bool,
     rst_due: bool,
     /// Shift of the peer's window field.
@@ -85,6 +87,8 @@ pub struct Connection {
     tx: Option<Box<Sender>>,
     lazy: LazySender,
     rx: Receiver,
+    /// With accurate feedback, the counters.
+    accurate: Option<Box<AccurateEcn>>,
     /// Until the connection is established.
     handshake: Option<Box<Handshake>>,
     returned: u64,
@@ -94,7 +98,7 @@ pub struct Connection {
     spec: SenderSpec,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 416, "thousands of them only receive");
+const _: () = assert!(size_of::<Connection>() <= 424, "thousands of them only receive");
 
 fn mix(seed: u64) -> u64 {
     // SplitMix64 (Steele, Lea, Flood 2014).
@@ -114,7 +118,7 @@ impl Connection {
     ) -> Result<Connection, ParamError> {
         let (spec, control) = SenderSpec::new(tcp.into(), control.into(), seed)?;
         let tcp = &spec.tcp;
-        let per_packet = control.ecn() == EcnUse::PerPacket;
+        let ecn_use = control.ecn();
         let random = mix(seed);
         Ok(Connection {
             clock: Time::ZERO,
@@ -123,15 +127,16 @@ impl Connection {
             ts_offset: (random >> 32) as u32,
             ts_recent: 0,
             state: if role == Role::Server { State::Listen } else { State::Closed },
-            per_packet,
+            ecn_use,
             ect: if tcp.l4s { Ecn::Ect1 } else { Ecn::Ect0 },
-            ecn_ok: false,
+            feedback: Feedback::None,
             ts_ok: false,
             rst_due: false,
             peer_scale: 0,
             tx: None,
             lazy: LazySender::new(tcp),
-            rx: Receiver::new(tcp, per_packet),
+            rx: Receiver::new(tcp, ecn_use == EcnUse::PerPacket),
+            accurate: None,
             handshake: Some(Box::new(Handshake::new())),
             returned: 0,
             returned_late: 0,
@@ -192,25 +197,49 @@ impl Connection {
             ack: self.iss.offset_of(segment.ack, self.una()),
             window: u64::from(segment.window) << self.peer_scale,
             has_data,
-            ece: self.ecn_ok && flags.contains(Flags::ECE),
+            ece: self.feedback == Feedback::Classic && flags.contains(Flags::ECE),
             echo,
             sack: segment.sack.as_slice(),
             iss: self.iss,
         };
         let valid = match &mut self.tx {
             None if self.lazy.on_ack(&ack) => true,
-            _ => self.sender().on_ack(&ack),
+            _ if self.accurate.is_some() => self.on_accurate_ack(&ack, segment),
+            _ => self.sender().on_ack(&ack, None),
         };
         if !valid {
             self.rx.acks_mut().demand(); // it acknowledges what was not sent
             return;
         }
         self.ts_recent = ts_recent.unwrap_or(self.ts_recent);
+        if self.accurate.is_some() {
+            self.count_mark(ecn, segment.len);
+        }
         if has_data {
-            let (cwr, push) = (flags.contains(Flags::CWR), flags.contains(Flags::PSH));
+            let (cwr, push) = (self.accurate.is_none() && flags.contains(Flags::CWR), flags.contains(Flags::PSH));
             let (srtt, rto) = self.srtt_and_rto();
             let closing = fin && self.tx.as_ref().is_some_and(|tx| tx.buffer().fin().is_known());
             self.rx.on_data(&Arrival { now, span, fin, closing, ecn, cwr, push, echo }, srtt, rto);
+        }
+    }
+
+    /// An acknowledgement of a receiver that counts marks.
+    #[cold]
+    fn on_accurate_ack(&mut self, ack: &IncomingAck<'_>, segment: &Segment) -> bool {
+        let mut accurate = self.accurate.take();
+        let mut report = accurate.as_mut().map(|accurate| accurate.report(segment));
+        let valid = self.sender().on_ack(ack, report.as_mut());
+        self.accurate = accurate;
+        valid
+    }
+
+    /// A packet arrived whose mark counts.
+    #[cold]
+    fn count_mark(&mut self, ecn: Ecn, payload: u32) {
+        let at_once = self.accurate.as_mut().is_some_and(|accurate| accurate.count(ecn, payload));
+        self.rx.acks_mut().demand_if(at_once);
+        if ecn == Ecn::Ce && payload > 0 {
+            self.rx.echo_mut().note_ce();
         }
     }
 
@@ -314,7 +343,7 @@ impl Connection {
     }
     /// True if ECN was negotiated.
     pub(crate) fn uses_ecn(&self) -> bool {
-        self.ecn_ok
+        self.feedback > Feedback::None
     }
     /// Segments of ours returned by the network: counted, and too late.
     pub(crate) fn returned(&self) -> (u64, u64) {

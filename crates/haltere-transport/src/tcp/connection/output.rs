@@ -3,9 +3,11 @@
 //! Deviations: none beyond those of the parts. Cost: O(1) a segment. Known problems: none.
 
 use super::{Connection, State};
+use crate::tcp::accurate_ecn::Feedback;
 use crate::tcp::sender::output::Transmit;
 use crate::tcp::time::Ms;
 use crate::{Flags, Segment, Timestamps};
+use haltere_congestion::EcnUse;
 use haltere_units::{Ecn, Time};
 
 impl Connection {
@@ -46,14 +48,11 @@ impl Connection {
         if what.fin {
             flags = flags.with(Flags::FIN);
         }
-        if self.ecn_ok && self.rx.echo().is_set() {
-            flags = flags.with(Flags::ECE);
-        }
-        let mut ecn = if self.ecn_ok && self.per_packet { self.ect } else { Ecn::NotEct };
-        if self.ecn_ok && what.new && what.len > 0 {
-            ecn = self.ect;
-            if self.tx.as_mut().is_some_and(|tx| tx.take_cwr()) {
-                flags = flags.with(Flags::CWR);
+        let mut ecn = Ecn::NotEct;
+        if self.feedback > Feedback::None {
+            ecn = self.codepoint(what);
+            if self.feedback == Feedback::Classic {
+                flags = self.with_echo(what, flags);
             }
         }
         segment.seq = self.iss.number_of(what.seq);
@@ -71,6 +70,10 @@ impl Connection {
         if self.rx.has_blocks() {
             self.rx.fill_blocks(&mut segment.sack, self.irs, if self.ts_ok { 3 } else { 4 });
         }
+        segment.ecn_counts = None;
+        if self.accurate.is_some() {
+            self.put_counters(segment);
+        }
         if self.rx.echo().has_old_ack() {
             self.make_old(segment);
             return ecn;
@@ -80,6 +83,43 @@ impl Connection {
         }
         self.rx.ack_sent();
         ecn
+    }
+
+    /// The ECN field: new data is ECT. With accurate feedback data that is sent again is too; with a control that is told of each
+    /// mark every packet is.
+    #[inline]
+    fn codepoint(&self, what: &Transmit) -> Ecn {
+        let accurate = self.feedback == Feedback::Accurate;
+        let data = what.len > 0 && (what.new || accurate);
+        match self.ecn_use {
+            EcnUse::PerPacket => self.ect,
+            _ if data => self.ect,
+            _ => Ecn::NotEct,
+        }
+    }
+
+    /// RFC 3168 section 6.1: the echo, and CWR on new data after a reduction.
+    #[inline]
+    fn with_echo(&mut self, what: &Transmit, mut flags: Flags) -> Flags {
+        if self.rx.echo().is_set() {
+            flags = flags.with(Flags::ECE);
+        }
+        if what.new && what.len > 0 && self.tx.as_mut().is_some_and(|tx| tx.take_cwr()) {
+            flags = flags.with(Flags::CWR);
+        }
+        flags
+    }
+
+    /// RFC 9768: the ACE field and, if there is room, the option. The third segment of the handshake has a code of its own.
+    #[cold]
+    fn put_counters(&mut self, segment: &mut Segment) {
+        let third = self.rx.acks().goes_before_data();
+        let Some(accurate) = &mut self.accurate else { return };
+        if third {
+            segment.flags = segment.flags.with_ace(accurate.handshake_ace());
+        } else {
+            accurate.fill(segment);
+        }
     }
 
     /// RFC 8257 section 3.2: the acknowledgement says what was so before the mark changed.

@@ -39,6 +39,10 @@ impl Echo {
     pub(crate) fn enable(&mut self, enabled: bool) {
         self.enabled = enabled;
     }
+    /// A segment with CE arrived whose mark is counted elsewhere.
+    pub(crate) fn note_ce(&mut self) {
+        self.ce_segments += 1;
+    }
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled

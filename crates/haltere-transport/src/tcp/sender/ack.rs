@@ -9,6 +9,7 @@ use super::rate_sample::Newest;
 use super::recovery::CaState;
 use super::scoreboard::{CE_COUNTED, EVER_RETRANS, RETRANS, SACKED, Sent};
 use super::timers::Timer;
+use crate::tcp::accurate_ecn::{Delivered, Report};
 use crate::tcp::seq::{InitialSeq, Offset};
 use crate::tcp::time::{Ms, or_zero};
 use haltere_congestion::{AckEvent, CongestionControl};
@@ -63,6 +64,9 @@ pub(crate) struct AckSummary {
     prior_fack: Offset,
     duplicate: bool,
     delivered: u64,
+    delivered_segments: u32,
+    /// Bytes reported as marked, by a receiver that counts marks.
+    marked: Option<u64>,
     /// Of these, bytes whose mark was counted when they were returned.
     returned: u64,
     /// Send times of the first and last segment acknowledged, and SACKed, that were never retransmitted.
@@ -106,7 +110,7 @@ impl AckSummary {
 
 impl Sender {
     /// An acknowledgement arrived. False if it acknowledges what was never sent.
-    pub(crate) fn on_ack(&mut self, a: &IncomingAck<'_>) -> bool {
+    pub(crate) fn on_ack(&mut self, a: &IncomingAck<'_>, marks: Option<&mut Report<'_>>) -> bool {
         let (una, nxt) = (self.buffer.una(), self.buffer.nxt());
         if a.ack > nxt {
             return false;
@@ -127,6 +131,9 @@ impl Sender {
         }
         if !old {
             self.take_acked(&mut ack);
+        }
+        if let Some(report) = marks {
+            self.take_marks(report, &mut ack);
         }
         let rtt = self.take_rtt(&ack);
         if let Some(newest) = &ack.newest {
@@ -160,6 +167,8 @@ impl Sender {
             prior_fack: if self.board.sacked().segments == 0 { una } else { self.sack.highest() },
             duplicate: false,
             delivered: 0,
+            delivered_segments: 0,
+            marked: None,
             returned: 0,
             acked_sent: None,
             sacked_sent: None,
@@ -234,7 +243,24 @@ impl Sender {
     #[inline]
     pub(crate) fn count_delivered(&mut self, ack: &mut AckSummary, bytes: u64, segments: u32) {
         ack.delivered += bytes;
+        ack.delivered_segments += segments;
         self.delivery.count(bytes, segments, ack.has_ece());
+    }
+
+    /// The counts of a receiver that counts marks. An acknowledgement that delivers nothing may be older than the last.
+    #[cold]
+    fn take_marks(&mut self, report: &mut Report<'_>, ack: &mut AckSummary) {
+        ack.marked = Some(0);
+        if ack.delivered == 0 {
+            return;
+        }
+        let new = Delivered { packets: ack.delivered_segments, bytes: ack.delivered, mss: self.buffer.mss() };
+        let marked = report.read(&new);
+        if marked.packets > 0 {
+            ack.set(ECE);
+            ack.marked = Some(marked.bytes);
+            self.delivery.count_marked(marked);
+        }
     }
 
     /// Takes the segments that are acknowledged in order out of the scoreboard.
@@ -335,8 +361,10 @@ impl Sender {
         ev.lost = Bytes::new(lost);
         ev.ece = ack.has_ece();
         if ev.ece {
-            ev.ce = Bytes::new(ack.delivered.saturating_sub(ack.returned));
+            let marked = ack.marked.unwrap_or(ack.delivered).min(ack.delivered);
+            ev.ce = Bytes::new(marked.saturating_sub(ack.returned));
         }
+        ev.accurate = ack.marked.is_some();
         ev.rtt = rtt;
         ev.srtt = or_zero(self.rtt.srtt());
         ev.min_rtt = min_rtt;

@@ -6,6 +6,7 @@
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: none.
 
 use super::scoreboard::{APP_LIMITED, SAMPLED, Sent, SentOrder};
+use crate::tcp::accurate_ecn::Marked;
 use crate::tcp::seq::Offset;
 use core::num::NonZeroU64;
 use haltere_congestion::{LostSegment, RateSample};
@@ -112,6 +113,12 @@ impl Delivery {
             self.delivered_ce += bytes;
             self.segments_ce += u64::from(segments);
         }
+    }
+
+    /// The receiver has counted marks.
+    pub(crate) fn count_marked(&mut self, marked: Marked) {
+        self.delivered_ce += marked.bytes;
+        self.segments_ce += u64::from(marked.packets);
     }
 
     /// A segment is sent, with `in_flight` bytes in flight then.
