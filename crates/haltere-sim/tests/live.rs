@@ -251,7 +251,7 @@ fn an_outage_is_put_into_a_run_and_taken_out_of_it() {
     let mut other = plan.clone();
     let steps = [(Dur::from_ms(4_000), Rate::ZERO), (Dur::from_ms(6_000), Rate::from_mbps(20))];
     let rates = Steps { first: Rate::from_mbps(20), steps: steps.into(), repeat: None };
-    let varying = Varying { capacity: Capacity::Schedule(rates), delay: None };
+    let varying = Varying { capacity: Capacity::Schedule(rates), delay: None, loss: None, limit: None };
     other.links[BOTTLENECK].varying = Some(Box::new(varying));
     live.change(other).expect("the course of a rate may change");
     go(&mut live, 9_000);

@@ -36,6 +36,8 @@ pub(crate) trait Client: Debug {
     fn wake(&mut self, lines: &mut Lines, fabric: &mut Fabric);
     /// The last byte of a response was read.
     fn answered(&mut self, answer: Answer, lines: &mut Lines, fabric: &mut Fabric);
+    /// It asks for nothing more from `at` on.
+    fn set_stop(&mut self, at: Time);
     /// The run is over at `at`: writes down rows of its own. `flow` is the flow's index.
     fn finish(&mut self, _at: Time, _flow: u32, _record: &mut Record) {}
 }
@@ -311,6 +313,9 @@ impl<C: Client> App for Exchange<C> {
     fn step(&mut self, fabric: &mut Fabric) {
         self.client.wake(&mut self.lines, fabric);
         self.go_on(fabric);
+    }
+    fn set_stop(&mut self, at: Time, _fabric: &mut Fabric) {
+        self.client.set_stop(at);
     }
     fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
         if !self.alarms[side].fired(fabric.now) {

@@ -51,6 +51,9 @@ impl Client for Caller {
         let (request, response) = (self.plan.request.draw(&mut self.sizes), self.plan.response.draw(&mut self.sizes));
         lines.ask(self.line, request, response, fabric.now);
     }
+    fn set_stop(&mut self, at: Time) {
+        self.stop = Some(at);
+    }
     fn answered(&mut self, _answer: Answer, lines: &mut Lines, fabric: &mut Fabric) {
         let think = self.thinks.span(self.plan.think);
         if think.is_zero() {

@@ -135,6 +135,9 @@ impl Client for Player {
         self.play(fabric.now);
         self.next(lines, fabric);
     }
+    fn set_stop(&mut self, at: Time) {
+        self.stop = Some(at);
+    }
     fn answered(&mut self, _answer: Answer, lines: &mut Lines, fabric: &mut Fabric) {
         self.play(fabric.now);
         self.playing = true;

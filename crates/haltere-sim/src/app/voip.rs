@@ -119,6 +119,9 @@ impl App for Voip {
         self.start = fabric.now;
         self.step(fabric);
     }
+    fn set_stop(&mut self, at: Time, _fabric: &mut Fabric) {
+        self.stop = Some(at);
+    }
     /// Sends one packet and sets the time of the next.
     fn step(&mut self, fabric: &mut Fabric) {
         if is_over(self.stop, fabric.now) {

@@ -91,6 +91,9 @@ impl Client for User {
     fn wake(&mut self, lines: &mut Lines, fabric: &mut Fabric) {
         self.start(lines, fabric);
     }
+    fn set_stop(&mut self, at: Time) {
+        self.stop = Some(at);
+    }
     fn answered(&mut self, answer: Answer, lines: &mut Lines, fabric: &mut Fabric) {
         let Some(page) = &mut self.page else { return };
         page.awaited -= 1;
