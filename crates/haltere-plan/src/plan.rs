@@ -29,7 +29,7 @@ pub struct Plan {
     pub seed: u64,
     /// The run ends here.
     pub end: Time,
-    /// Counters that say "after warm-up" begin here.
+    /// Counters that say "after warm-up" begin here. They end with the run, or with [`Measure::until`].
     pub warmup: Time,
     /// Bytes that every packet carries on a link below IP (14 for Ethernet).
     pub framing: u32,
@@ -61,6 +61,10 @@ impl Plan {
             ecmp: false,
             measure: Measure::default(),
         }
+    }
+    /// When counters that say "after warm-up" end.
+    pub fn measured_until(&self) -> Time {
+        self.measure.until.map_or(self.end, |until| until.min(self.end))
     }
     /// The names `n0`, `n1`, ... of so many nodes, as [`LinkPlan::plain`] uses them.
     pub fn node_names(count: usize) -> Vec<String> {
@@ -215,11 +219,41 @@ pub enum DurationDistribution {
     Normal(Dur, Dur),
 }
 
-/// What is sampled, and how often; `None`: not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// What is measured. The default is nothing but counters.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Measure {
-    /// Interval of the watched queues' time series.
+    /// Interval of the watched queues' time series. `None`: not at all.
     pub queues: Option<Dur>,
-    /// Interval of the flows' time series.
+    /// Interval of the flows' time series. `None`: not at all.
     pub flows: Option<Dur>,
+    /// Counters that say "after warm-up" end here. `None`: with the run.
+    pub until: Option<Time>,
+    /// Delays: of packets in watched queues, of round trips, and one-way of UDP.
+    pub delays: bool,
+    /// Inner variables of disciplines and controls with their units, at the intervals of the time series.
+    pub state: bool,
+    /// What senders do, for qlog.
+    pub senders: bool,
+    /// Links whose packets are written to a capture file, as indices in ascending order.
+    pub captured: Vec<usize>,
+    /// Bytes of each packet that a capture file keeps. `None`: all.
+    pub snaplen: Option<u32>,
+    /// Links whose packets are logged, as indices in ascending order.
+    pub logged: Vec<usize>,
+}
+
+impl Measure {
+    /// The key of the experiment file of the first measure that only the simulator has, if one is asked for.
+    pub fn of_simulator(&self) -> Option<&'static str> {
+        let asked = [
+            (self.until.is_some(), "window"),
+            (self.delays, "delays"),
+            (self.state, "state"),
+            (self.senders, "qlog"),
+            (!self.captured.is_empty(), "pcap"),
+            (!self.logged.is_empty(), "packets"),
+        ];
+        asked.into_iter().find(|(asked, _)| *asked).map(|(_, key)| key)
+    }
 }

@@ -154,6 +154,8 @@ fn columns_of_flows<'py>(py: Python<'py>, rows: &[FlowSample]) -> PyResult<Bound
     out.set_item("in_flight", column(py, rows, |s| s.sender.in_flight.as_u64())?)?;
     out.set_item("srtt_s", column(py, rows, |s| s.sender.srtt.as_secs_f64())?)?;
     out.set_item("retransmissions", column(py, rows, |s| s.sender.retransmissions)?)?;
+    let inner = rows.iter().map(|s| vars(py, &s.control)).collect::<PyResult<Vec<_>>>()?;
+    out.set_item("vars", inner)?;
     Ok(out)
 }
 

@@ -4,7 +4,7 @@
 //! differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add paths. A run that is changed is
 //! a function of its plans and of the instants at which they were given.
 
-use crate::app::{Flow, Place};
+use crate::app::{Asked, Flow, Place};
 use crate::control::RunControl;
 use crate::engine::event::Kind;
 use crate::error::RunError;
@@ -101,7 +101,7 @@ impl Live {
             .map(|(index, flow)| {
                 let both = ports(plan, flow, index, fabric)?;
                 let more = path_ports(plan, flow, index, fabric)?;
-                Flow::new(flow, Place { index, ports: both, paths: more, seed: plan.seed })
+                Flow::new(flow, Place { index, ports: both, paths: more, seed: plan.seed, asked: Asked::of(plan) })
             })
             .collect();
         if joined.is_err() {
@@ -148,7 +148,7 @@ fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
             return refuse("flows", format!("those of the run, `{}` as it was, and any after them", flow.name), got);
         }
     }
-    if (old.seed, old.warmup, old.framing, old.measure) != (new.seed, new.warmup, new.framing, new.measure) {
+    if (old.seed, old.warmup, old.framing, &old.measure) != (new.seed, new.warmup, new.framing, &new.measure) {
         return refuse("seed, warmup, framing and measure", "those of the run".into(), "others".into());
     }
     if new.end < now {

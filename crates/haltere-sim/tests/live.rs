@@ -28,7 +28,7 @@ fn network(params: QueueParams, seconds: u64) -> Plan {
     }
     links[BOTTLENECK].queue = params;
     let flows = vec![flow(0, 3, bulk("cubic")), flow(1, 3, bulk("bbr")), flow(0, 3, ping(50)), flow(1, 3, cbr(1, 500))];
-    let measure = Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(70)) };
+    let measure = Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(70)), ..Measure::default() };
     let mut plan = Plan { measure, ..plan(4, links, flows, Dur::from_secs(seconds)) };
     plan.warmup = Time::ZERO + Dur::from_secs(1);
     plan

@@ -56,3 +56,4 @@ pub use tcp::info::Info;
 pub use tcp::params::{RtoRule, TcpParams};
 pub use tcp::segment::{Flags, SackBlocks, Segment, Timestamps};
 pub use tcp::sender::recovery::CaState;
+pub use tcp::sender::rtt::RttReading;

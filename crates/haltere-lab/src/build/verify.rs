@@ -28,13 +28,7 @@ pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
     if experiment.seeds < 1 {
         return Err(fault("seeds", "at least 1".into(), experiment.seeds.to_string()).out_of_range());
     }
-    for (name, every) in [("queues", experiment.measure.queues), ("flows", experiment.measure.flows)] {
-        if let Some(interval) = every.0.filter(|interval| *interval < Dur::from_us(1)) {
-            let fault = Fault::new("measure", name, "at least 1us", interval).hint("`off` samples nothing");
-            return Err(fault.out_of_range());
-        }
-    }
-    Ok(())
+    experiment.measure.check(*duration, *warmup)
 }
 
 /// Whether the endpoint takes its parameters.
