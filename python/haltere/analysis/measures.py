@@ -21,7 +21,9 @@ from .. import _core, kinds
 from ..runs.records import Done, Point
 from .facts import Facts
 
-__all__ = ["QueueSeries", "Run", "Tables", "arrived_bytes", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
+__all__ = [
+    "QueueSeries", "Run", "Tables", "arrived_bytes", "asked", "by_point", "seconds", "span_s", "texts", "traffic_name", "until_s", "warmup_s",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 
@@ -51,18 +53,37 @@ def seconds(scenario: Mapping[str, Any]) -> float:
 
 
 def warmup_s(scenario: Mapping[str, Any]) -> float:
-    """How long the warm-up of this scenario lasts, in seconds."""
-    return seconds_of(scenario["warmup"])
+    """How long the warm-up of this scenario lasts, in seconds: until the measured window begins."""
+    window = asked(scenario, "window")
+    return seconds_of(window[0] if window else scenario["warmup"])
+
+
+def until_s(scenario: Mapping[str, Any]) -> float:
+    """When the measured window of this scenario ends, in seconds; without one, the run."""
+    window = asked(scenario, "window")
+    return seconds_of(window[1]) if window else seconds(scenario)
 
 
 def span_s(scenario: Mapping[str, Any]) -> float:
-    """The seconds over which rates are taken: the run less its warm-up."""
-    return seconds(scenario) - warmup_s(scenario)
+    """The seconds over which rates are taken: the measured window, or the run less its warm-up."""
+    return until_s(scenario) - warmup_s(scenario)
+
+
+def asked(scenario: Mapping[str, Any], key: str) -> Any:
+    """What this scenario says under that key of `[measure]`; ``None`` if nothing."""
+    return scenario.get("measure", {}).get(key)
 
 
 def traffic_name(place: int, entry: Mapping[str, Any]) -> str:
     """What the results call a traffic entry, from its place in the file (from 0)."""
     return str(entry.get("name") or _core.traffic_name(str(entry["kind"]), place))
+
+
+def texts(values: Sequence[str]) -> pa.Array:
+    """The texts as an Arrow array. `pyarrow.array` would load pandas, if that is installed: a third of a second for a few names."""
+    data = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(data)))
 
 
 def by_point(results: Tables) -> list[tuple[Point, list[Run]]]:
@@ -166,6 +187,21 @@ class Run:
         return warmup_s(self.scenario)
 
     @cached_property
+    def until_s(self) -> float:
+        """When the measured window ends, in seconds."""
+        return until_s(self.scenario)
+
+    def measured(self, at_s: Array) -> NDArray[np.bool_]:
+        """Which of these times statistics take: from the end of the warm-up to the end of the run, or those of the measured window."""
+        after: NDArray[np.bool_] = at_s >= self.warmup_s
+        return after & (at_s < self.until_s) if asked(self.scenario, "window") else after
+
+    def measured_ns(self, at_ns: NDArray[Any]) -> NDArray[np.bool_]:
+        """The same of times in nanoseconds."""
+        after: NDArray[np.bool_] = at_ns >= int(self.warmup_s * 1e9)
+        return after & (at_ns < int(self.until_s * 1e9)) if asked(self.scenario, "window") else after
+
+    @cached_property
     def data_flows(self) -> pa.Table:
         """The rows of the table `flows` whose flows carry data (TCP, UDP)."""
         return self.flows.filter(self._carries_data)
@@ -178,7 +214,7 @@ class Run:
     @cached_property
     def _carries_data(self) -> pa.ChunkedArray:
         data = [kind for kind in self.kinds if kinds.traffic(kind).goodput]
-        return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=pa.array(data, pa.string()))
+        return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=texts(data))
 
     def _table(self, name: str) -> pa.Table:
         return self.results.run_table(name, self.done)
@@ -212,11 +248,11 @@ class Run:
 
     @cached_property
     def completions(self) -> pa.Table | None:
-        """The table `completions`, one row a flow that came and went, of those that started after the warm-up; ``None`` without such traffic."""
+        """The table `completions`, one row a flow that came and went, of those that started in the measured part of the run; ``None`` without such traffic."""
         if not any(kinds.traffic(kind).arrivals for kind in self.kinds):
             return None
         table = self._table("completions")
-        return table.filter(pc.greater_equal(table["start_ns"], int(self.warmup_s * 1e9)))
+        return table.filter(self.measured_ns(table["start_ns"].to_numpy()))
 
     def completion(self, group: str | None, column: str, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
         """A column of `completions`, NaN if the flow did not end: of one traffic entry or of all.
@@ -245,7 +281,7 @@ class Run:
             (row["end_ns"] - row["start_ns"]) * 1e-9
             for row in rows
             if row["end_ns"] is not None
-            and row["start_ns"] >= self.warmup_s * 1e9
+            and bool(self.measured_ns(np.array([row["start_ns"]]))[0])
             and sizes[0] < row["file_bytes"] <= sizes[1]
         ]
         return np.array(took)
@@ -258,14 +294,15 @@ class Run:
     def ping_ms(self) -> Array:
         """The round-trip times of pings sent after the warm-up, ms."""
         at, rtt = self.ping_series()
-        return rtt[at >= self.warmup_s]
+        return rtt[self.measured(at)]
 
     def link(self, link: str) -> dict[str, Any]:
         """The row of the table `links` of one direction of a link."""
-        rows: list[dict[str, Any]] = self.links.filter(pc.equal(self.links["link"], link)).to_pylist()
-        if not rows:
-            raise KeyError(f"link must be one of {', '.join(self.links['link'].to_pylist())}, got `{link}`")
-        return rows[0]
+        names = self.links["link"].to_pylist()
+        if link not in names:
+            raise KeyError(f"link must be one of {', '.join(names)}, got `{link}`")
+        row: dict[str, Any] = self.links.slice(names.index(link), 1).to_pylist()[0]
+        return row
 
     def drops(self, link: str) -> int:
         """Packets that the queue of this link dropped after the warm-up, because it was full or as a congestion signal."""
@@ -284,7 +321,7 @@ class Run:
     def mean_queue_packets(self, link: str) -> float:
         """Packets that wait at this link on average, discipline and ring together; NaN if queues were not sampled."""
         series = self.queue(link)
-        after = series.at_s >= self.warmup_s
+        after = self.measured(series.at_s)
         return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
     def depth_percentile(self, link: str, q: float) -> float:
@@ -377,9 +414,7 @@ class Run:
         rows = (
             self.data_flows
             if flows is None
-            else self.flows.filter(
-                pc.is_in(self.flows["flow"].cast(pa.string()), value_set=pa.array(flows, pa.string()))
-            )
+            else self.flows.filter(pc.is_in(self.flows["flow"].cast(pa.string()), value_set=texts(flows)))
         )
         return any(kinds.traffic(str(kind)).arrivals for kind in pc.unique(rows["kind"]).to_pylist())
 
@@ -420,7 +455,7 @@ class Run:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
         series = self._table("queue_series").select(["at_ns", "link", "bytes"])
         series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
-        after = series["at_ns"].to_numpy() * 1e-9 >= self.warmup_s
+        after = self.measured(series["at_ns"].to_numpy() * 1e-9)
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
 
@@ -450,7 +485,7 @@ class Run:
         """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
         series = self._table("flow_series")
         if flows is not None:
-            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=pa.array(flows, pa.string())))
+            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=texts(flows)))
         if len(series) == 0:
             return None
         times, place = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
@@ -491,5 +526,5 @@ class Run:
         if series is None:
             return None
         at, rate = series
-        kept = rate[at > self.warmup_s]
+        kept = rate[(at > self.warmup_s) & (at <= self.until_s)]
         return kept if len(kept) > 1 else None
