@@ -145,8 +145,9 @@ def _value(name: str, run: Run) -> _Value:
     if name in _SINGLE:
         label, each = _SINGLE[name]
         return _Value(label, lambda one: float(np.mean(each(one))) if len(each(one)) else math.nan, each)
-    if head in metrics.METRICS:
-        one = metrics.METRICS[head]
+    known = metrics.known(run.scenario)
+    if head in known:
+        one = known[head]
         factor, unit = one.printed
         label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit else ''}"
         return _Value(
@@ -154,7 +155,7 @@ def _value(name: str, run: Run) -> _Value:
         )
     table, dot, column = name.partition(".")
     if not dot:
-        metrics.check([name], "plot: --y")
+        metrics.check([name], "plot: --y", run.scenario)
     return _column(table, column, run)
 
 
