@@ -37,8 +37,6 @@ pub struct SenderView {
     pub state: CaState,
     /// Bytes marked lost so far.
     pub bytes_lost: u64,
-    /// Segments retransmitted so far.
-    pub retransmissions: u64,
     /// Retransmission timeouts so far.
     pub timeouts: u64,
 }
@@ -57,7 +55,6 @@ impl SenderView {
             pacing_bps: info.pacing_rate.map(|rate| rate.as_bps()),
             state: info.state,
             bytes_lost: info.bytes_lost,
-            retransmissions: info.retransmissions,
             timeouts: info.timeouts,
         }
     }
