@@ -113,6 +113,9 @@ class Run:
     def tables(self) -> dict[str, Table]:
         """``flows``, ``links``, ``flow_series``, ``queue_series`` and ``pings``."""
 
+    def files(self) -> dict[str, bytes]:
+        """Files beside the tables that the experiment asked for, by name: captures and qlog."""
+
     def digest(self) -> str:
         """SHA-256 over all tables: equal results, equal digests."""
 

@@ -25,6 +25,12 @@ ROWS = {
     "paths": "a path of a multipath connection and a sample",
     "coefficients": "a pair of paths and a verdict of a correlator",
     "delays": "a write of a multipath application with a rate",
+    "depths": "a watched queue and a depth at dequeue that occurred (`[measure] depths`)",
+    "delay_summary": "a link or flow whose delays were measured (`[measure] delays`)",
+    "delay_bins": "a bin of such a histogram that is not empty",
+    "queue_state": "an inner variable of a watched queue and a sample (`[measure] state`)",
+    "flow_state": "an inner variable of a sender and a sample (`[measure] state`)",
+    "packets": "a packet at a logged link (`[measure] packets`)",
     "points": "a point of the sweep",
     "runs": "a run",
 }
@@ -64,8 +70,28 @@ MEANINGS = {
     "coefficient": "correlation of the two", "shares": "whether they share a bottleneck, by this verdict",
     "received_after_warmup": "payload delivered in order after the warm-up", "segments": "segments sent on this path",
     "given_bytes": "bytes that the scheduler gave to this path", "reinjected": "bytes given to another path again",
-    "replicas": "segments sent redundantly", "dup_acks": "duplicate ACKs",
+    "replicas": "segments sent redundantly", "dup_acks": "duplicate ACKs", "depth": "packets that a packet left behind",
+    "measure": "`sojourn` (of a link), `rtt` (of a TCP flow) or `one_way` (of a UDP flow)", "samples": "number of values",
+    "mean_ns": "mean", "min_ns": "least value", "max_ns": "largest value", "p50_ns": "median", "p90_ns": "90th percentile",
+    "p95_ns": "95th percentile", "p99_ns": "99th percentile", "p999_ns": "99.9th percentile",
+    "jitter_ns": "interarrival jitter, mean over the packets (RFC 3550 section 6.4.1)",
+    "expected": "packets from the first to the last that arrived (RFC 3550 appendix A.3)",
+    "low_ns": "least value that the bin holds", "high_ns": "first value beyond it", "variable": "name of the inner variable",
+    "unit": "its unit; of a state the names of its values from 0 on, separated by a bar", "value": "its value",
+    "source_port": "source port", "destination_port": "destination port", "ip_id": "IP identification",
+    "sojourn_ns": "time until the line took it or it was dropped", "fate": "`sent`, `marked`, `dropped_overlimit` or `dropped_congestion`",
 }  # fmt: skip
+
+#: The same of columns that mean something else in one table.
+_ELSEWHERE = {
+    ("depths", "packets"): "packets that left so many behind",
+    ("packets", "at_ns"): "when it came to the queue",
+    ("packets", "bytes"): "bytes on the link, framing included",
+    ("packets", "flow"): "name of the flow; null if it is not known",
+    ("delay_summary", "name"): "name of the link or flow",
+    ("delay_bins", "name"): "name of the link or flow",
+    ("delay_summary", "lost"): "of the expected packets, those that did not arrive",
+}
 
 
 class Column:
@@ -82,6 +108,8 @@ class Column:
     def meaning(self) -> str:
         """What it holds; of an inner variable, whose."""
         base = self.name.removesuffix("_after_warmup")
+        if (self.table, self.name) in _ELSEWHERE:
+            return _ELSEWHERE[self.table, self.name]
         if self.name in MEANINGS:
             return MEANINGS[self.name]
         if base in MEANINGS:
@@ -91,6 +119,7 @@ class Column:
 
 _LINKS = 'access = { rate = "100Mbit" }\nbottleneck = { rate = "5Mbit", delay = "2ms", queue = { kind = "QUEUE" } }\n'
 _BASE = 'duration = "300ms"\n[measure]\nqueues = "10ms"\nflows = "10ms"\n[topology.dumbbell]\npairs = 2\n' + _LINKS
+_ASKED = _BASE.replace("[topology", 'depths = true\ndelays = true\nstate = true\npackets = ["left>right"]\n[topology')
 _PLAIN = '[[traffic]]\nkind = "bulk"\npairs = "all"\ncongestion = "CONTROL"\njitter = "0s"\n'
 _MORE = (
     '[[traffic]]\nkind = "ping"\npairs = [1]\n[[traffic]]\nkind = "ftp"\npairs = [1]\nfiles = ["5kB"]\n'
@@ -110,7 +139,7 @@ def _runs() -> Iterator[tuple[str, str, str]]:
         yield queue, "queue_series", (_BASE + _PLAIN).replace("QUEUE", queue).replace("CONTROL", "reno")
     for control in _core.names("congestion"):
         yield control, "flow_series", (_BASE + _PLAIN).replace("QUEUE", "codel").replace("CONTROL", control)
-    yield "", "", (_BASE + _PLAIN + _MORE).replace("QUEUE", "codel").replace("CONTROL", "cubic")
+    yield "", "", (_ASKED + _PLAIN + _MORE).replace("QUEUE", "codel").replace("CONTROL", "cubic")
     yield "multipath", "paths", _PATHS
 
 

@@ -67,4 +67,7 @@ impl CongestionControl for Control {
     fn probe(&self, row: &mut Probe) {
         each_control!(self, c => c.probe(row))
     }
+    fn state(&self, row: &mut Probe) {
+        each_control!(self, c => c.state(row))
+    }
 }

@@ -150,4 +150,8 @@ pub trait CongestionControl {
     }
     /// Shows the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
+    /// Shows the inner variables for `[measure] state`: those of [`probe`](CongestionControl::probe), and any that time series do not have.
+    fn state(&self, row: &mut Probe) {
+        self.probe(row);
+    }
 }

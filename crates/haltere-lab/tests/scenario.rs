@@ -221,7 +221,11 @@ fn defaults_are_those_of_the_brief_kind() {
     assert_eq!(told("/seeds"), json!(10));
     assert_eq!(told("/warmup"), json!("0ns"));
     assert_eq!(told("/framing"), json!("14B"));
-    assert_eq!(told("/measure"), json!({ "queues": "10ms", "flows": "100ms", "depths": false }));
+    assert_eq!((told("/measure/queues"), told("/measure/flows")), (json!("10ms"), json!("100ms")));
+    for key in ["depths", "delays", "state", "qlog"] {
+        assert_eq!(told(&format!("/measure/{key}")), json!(false), "{key}");
+    }
+    assert_eq!((told("/measure/pcap"), told("/measure/window")), (json!([]), Value::Null));
     assert_eq!(told("/traffic/0/congestion/kind"), json!("cubic"));
     assert_eq!(told("/topology/chain/links/0/rate"), Value::Null, "packets take no time");
     assert_eq!(told("/tcp/min_rto"), json!("200ms"));
@@ -730,4 +734,28 @@ fn links_fail_and_routes_change_after_them() {
         let got = plan(more).expect_err(more);
         assert!(got.contains(error), "{got}");
     }
+}
+
+#[test]
+fn a_window_lies_within_the_run_and_begins_with_the_warmup() {
+    let text = |more: &str| {
+        format!(
+            "duration = \"10s\"\n{more}\n[topology.chain]\nlinks = [{{}}]\n[[traffic]]\nkind = \"bulk\"\nfrom = \"n1\"\nto = \"n2\""
+        )
+    };
+    let plan = read(&text("measure.window = [\"2s\", \"8s\"]")).plan(1).expect("a plan");
+    assert_eq!((plan.warmup, plan.measured_until()), (Time::from_ns(2_000_000_000), Time::from_ns(8_000_000_000)));
+    for more in [
+        "measure.window = [\"8s\", \"2s\"]",
+        "measure.window = [\"2s\", \"11s\"]",
+        "warmup = \"1s\"\nmeasure.window = [\"2s\", \"8s\"]",
+        "measure.size_bins = [\"2kB\", \"1kB\"]",
+        "measure.metrics = { Deep = \"SELECT 1\" }",
+        "measure.convergence = { within = \"100%\" }",
+        "measure.snaplen = \"10B\"",
+    ] {
+        assert!(matches!(Scenario::parse(&text(more), "x.toml"), Err(e) if e.kind() == ErrorKind::OutOfRange), "{more}");
+    }
+    let wrong = Scenario::parse(&text("measure.packets = [\"n1>n3\"]"), "x.toml");
+    assert!(matches!(wrong, Err(e) if e.kind() == ErrorKind::UnknownName));
 }

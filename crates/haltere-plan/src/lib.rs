@@ -20,6 +20,7 @@ pub mod app;
 pub mod arrivals;
 mod fault;
 pub mod headers;
+mod histogram;
 pub mod link;
 pub mod plan;
 pub mod ports;
@@ -31,6 +32,7 @@ pub mod varying;
 mod written;
 
 pub use fault::Fault;
+pub use histogram::Histogram;
 pub use plan::Plan;
 pub use record::Record;
 pub use routes::{NextHops, Routes};

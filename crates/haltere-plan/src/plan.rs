@@ -33,11 +33,8 @@ pub struct Plan {
     pub seed: u64,
     /// The run ends here.
     pub end: Time,
-    /// Counters that say "after warm-up" begin here.
+    /// Counters that say "after warm-up" begin here. They end with the run, or with [`Measure::until`].
     pub warmup: Time,
-    /// Counters that say "after warm-up" end so long before the run does. Zero: they end with it.
-    #[serde(default)]
-    pub cooldown: Dur,
     /// Bytes that every packet carries on a link below IP (14 for Ethernet).
     pub framing: u32,
     /// The nodes by name; a node's index is its place here.
@@ -73,7 +70,6 @@ impl Plan {
             seed: 1,
             end,
             warmup: Time::ZERO,
-            cooldown: Dur::ZERO,
             framing: ETHERNET_FRAMING,
             nodes,
             links,
@@ -83,9 +79,9 @@ impl Plan {
             measure: Measure::default(),
         }
     }
-    /// The end of what is measured: the cool-down, if there is one, begins here.
-    pub fn measured_to(&self) -> Time {
-        Time::ZERO + self.end.since(Time::ZERO).saturating_sub(self.cooldown)
+    /// When counters that say "after warm-up" end.
+    pub fn measured_until(&self) -> Time {
+        self.measure.until.map_or(self.end, |until| until.min(self.end))
     }
     /// The names `n0`, `n1`, ... of so many nodes, as [`LinkPlan::plain`] uses them.
     pub fn node_names(count: usize) -> Vec<String> {
@@ -283,11 +279,41 @@ pub enum DurationDistribution {
     Normal(Dur, Dur),
 }
 
-/// What is sampled, and how often; `None`: not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// What is measured. The default is nothing but counters.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Measure {
-    /// Interval of the watched queues' time series.
+    /// Interval of the watched queues' time series. `None`: not at all.
     pub queues: Option<Dur>,
-    /// Interval of the flows' time series.
+    /// Interval of the flows' time series. `None`: not at all.
     pub flows: Option<Dur>,
+    /// Counters that say "after warm-up" end here. `None`: with the run.
+    pub until: Option<Time>,
+    /// Delays: of packets in watched queues, of round trips, and one-way of UDP.
+    pub delays: bool,
+    /// Inner variables of disciplines and controls with their units, at the intervals of the time series.
+    pub state: bool,
+    /// What senders do, for qlog.
+    pub senders: bool,
+    /// Links whose packets are written to a capture file, as indices in ascending order.
+    pub captured: Vec<usize>,
+    /// Bytes of each packet that a capture file keeps. `None`: all.
+    pub snaplen: Option<u32>,
+    /// Links whose packets are logged, as indices in ascending order.
+    pub logged: Vec<usize>,
+}
+
+impl Measure {
+    /// The key of the experiment file of the first measure that only the simulator has, if one is asked for.
+    pub fn of_simulator(&self) -> Option<&'static str> {
+        let asked = [
+            (self.until.is_some(), "window (or cooldown)"),
+            (self.delays, "delays"),
+            (self.state, "state"),
+            (self.senders, "qlog"),
+            (!self.captured.is_empty(), "pcap"),
+            (!self.logged.is_empty(), "packets"),
+        ];
+        asked.into_iter().find(|(asked, _)| *asked).map(|(_, key)| key)
+    }
 }

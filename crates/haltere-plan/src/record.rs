@@ -2,6 +2,12 @@
 //!
 //! Plain columns of numbers, filled in order of time; [`crate::table`] turns them into Arrow tables.
 
+mod delay;
+mod sender;
+
+pub use delay::{DelayOf, DelayRecord, PacketFate, PacketRecord, StateOf, StateSample};
+pub use sender::{SenderEvent, SenderView};
+
 use alloc::vec::Vec;
 use haltere_transport::Info;
 use haltere_transport::multipath::{Coefficient, PathInfo};
@@ -45,6 +51,19 @@ pub struct Record {
     pub coefficients: Vec<(u32, Coefficient)>,
     /// Writes of multipath applications with a rate: when written, and how long until read at the other end.
     pub delays: Vec<PingSample>,
+    // What follows is measured by the simulator alone, which runs in the caller's process: it is not written.
+    /// Delays, if the plan asks for them: of links, then of flows, each in the plan's order.
+    #[serde(skip)]
+    pub delay_records: Vec<DelayRecord>,
+    /// Inner variables, if the plan asks for them, in order of time.
+    #[serde(skip)]
+    pub state: Vec<StateSample>,
+    /// Packets of logged links, each link in order of the time at which they left.
+    #[serde(skip)]
+    pub packets: Vec<PacketRecord>,
+    /// What senders did, if the plan asks for it, in order of time.
+    #[serde(skip)]
+    pub sender_events: Vec<SenderEvent>,
     /// Events that the world handled.
     pub events: u64,
     /// The most entries that the event queue held.
@@ -57,7 +76,7 @@ pub struct Record {
 pub struct FlowRecord {
     /// Payload bytes delivered to the receiving application, in order.
     pub received: u64,
-    /// Of these, after warm-up.
+    /// Of these, after warm-up and in the measured window.
     pub received_after_warmup: u64,
     /// Packets sent and received (UDP, ping).
     pub packets_sent: u64,
@@ -69,9 +88,9 @@ pub struct FlowRecord {
     pub sender: Option<Info>,
     /// What the sender's endpoint had counted at the end of the warm-up (TCP).
     pub sender_at_warmup: Option<SenderCounts>,
-    /// What it had counted when the cool-down began, if there is one (TCP).
+    /// What it had counted at the end of the measured window, if that is before the end of the run (TCP).
     #[cfg_attr(feature = "std", serde(default))]
-    pub sender_at_cooldown: Option<SenderCounts>,
+    pub sender_at_until: Option<SenderCounts>,
 }
 
 /// What an endpoint counts of what it sends.
@@ -216,7 +235,7 @@ pub struct Completion {
 pub struct LinkRecord {
     /// The whole run.
     pub total: LinkCounters,
-    /// After warm-up only.
+    /// After warm-up and in the measured window only.
     pub after_warmup: LinkCounters,
     /// The depths at dequeue after the warm-up, if the plan asks for them.
     pub depths: Depths,

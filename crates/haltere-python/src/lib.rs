@@ -3,6 +3,7 @@
 mod capture;
 mod catalogue;
 mod error;
+mod files;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(not(target_os = "linux"))]

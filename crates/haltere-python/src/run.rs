@@ -1,13 +1,14 @@
 //! Runs.
 
 use crate::error::{self, guard};
+use crate::files;
 use crate::scenario::Scenario;
 use crate::tables::Table;
 use haltere_lab::table;
 use haltere_plan::{Plan, Record};
 use haltere_sim::RunControl;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -61,13 +62,21 @@ pub(crate) struct Run {
     peak_events: u64,
     digest: OnceLock<String>,
     wire: Option<String>,
+    files: Vec<(String, Vec<u8>)>,
 }
 
 impl Run {
     /// The result of that plan; `wire` is what the wire adds, as JSON.
     pub(crate) fn of(plan: &Plan, record: &Record, wire: Option<String>) -> PyResult<Run> {
         let tables = guard(|| table::tables(plan, record))?;
-        Ok(Run { tables, events: record.events, peak_events: record.peak_events, digest: OnceLock::new(), wire })
+        Ok(Run {
+            tables,
+            events: record.events,
+            peak_events: record.peak_events,
+            digest: OnceLock::new(),
+            wire,
+            files: Vec::new(),
+        })
     }
 }
 
@@ -79,6 +88,12 @@ impl Run {
         for (name, batch) in &self.tables {
             out.set_item(name, Table::new(batch.clone()).into_pyobject(py)?)?;
         }
+        Ok(out)
+    }
+    /// Files beside the tables that the experiment asked for, by name: captures and qlog.
+    fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        self.files.iter().try_for_each(|(name, bytes)| out.set_item(name, PyBytes::new(py, bytes)))?;
         Ok(out)
     }
     /// SHA-256 over all tables: equal results, equal digests.
@@ -119,8 +134,11 @@ pub(crate) fn run(
             progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
         }
         let control = progress.map_or_else(RunControl::default, Progress::control);
-        let record = guard(|| haltere_sim::run(&plan, &control))?.map_err(error::run)?;
-        let run = Run::of(&plan, &record, None)?;
+        let buffers = files::captures(&plan);
+        let captures = buffers.iter().map(|(link, buffer)| files::capture(&plan, *link, buffer)).collect();
+        let record = guard(|| haltere_sim::run_with_captures(&plan, &control, captures))?.map_err(error::run)?;
+        let mut run = Run::of(&plan, &record, None)?;
+        run.files = files::of(&plan, &record, buffers);
         if let Some(progress) = progress {
             progress.at_ns.store(plan.end.as_ns(), Ordering::Relaxed);
         }

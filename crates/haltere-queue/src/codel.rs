@@ -316,6 +316,14 @@ impl Vars {
         row.push("count", "", f64::from(self.count));
         row.push("dropping", "", f64::from(u8::from(self.dropping)));
     }
+    /// Shows the state, and in the dropping state when the next packet is due to be dropped or marked (time from the start of the run).
+    fn state(&self, row: &mut Probe) {
+        self.probe(row);
+        row.push("lastcount", "", f64::from(self.lastcount));
+        if self.dropping {
+            row.push("drop_next", "s", self.drop_next.as_ns() as f64 / 1e9);
+        }
+    }
 }
 
 /// `2^32 / sqrt(1)`, kept in its upper 16 bits.
@@ -364,6 +372,9 @@ impl<P: Pkt> Qdisc<P> for Codel<P> {
     }
     fn probe(&self, row: &mut Probe) {
         self.vars.probe(row);
+    }
+    fn state(&self, row: &mut Probe) {
+        self.vars.state(row);
     }
 }
 

@@ -42,4 +42,7 @@ impl<P: Pkt> Qdisc<P> for Queue<P> {
     fn probe(&self, row: &mut Probe) {
         each_discipline!(self, q => q.probe(row))
     }
+    fn state(&self, row: &mut Probe) {
+        each_discipline!(self, q => q.state(row))
+    }
 }

@@ -355,4 +355,8 @@ pub trait Qdisc<P: Pkt> {
     }
     /// Shows the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
+    /// Shows the inner variables for `[measure] state`: those of [`probe`](Qdisc::probe), and any that time series do not have.
+    fn state(&self, row: &mut Probe) {
+        self.probe(row);
+    }
 }

@@ -4,7 +4,7 @@
 //! differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add paths. A run that is changed is
 //! a function of its plans and of the instants at which they were given.
 
-use crate::app::{App, Flow, Place};
+use crate::app::{App, Asked, Flow, Place};
 use crate::control::RunControl;
 use crate::engine::event::Kind;
 use crate::error::RunError;
@@ -129,7 +129,7 @@ impl Live {
             .map(|(index, flow)| {
                 let both = ports(plan, flow, index, fabric)?;
                 let more = path_ports(plan, flow, index, fabric)?;
-                Flow::new(flow, Place { index, ports: both, paths: more, seed: plan.seed })
+                Flow::new(flow, Place { index, ports: both, paths: more, seed: plan.seed, asked: Asked::of(plan) })
             })
             .collect();
         if joined.is_err() {
@@ -183,8 +183,8 @@ fn fits(old: &Plan, new: &Plan, now: Time) -> Result<(), RunError> {
             return refuse("stop", format!("{rule} for `{}`", flow.name), got);
         }
     }
-    if (old.seed, old.warmup, old.framing, old.measure, &old.reroutes)
-        != (new.seed, new.warmup, new.framing, new.measure, &new.reroutes)
+    if (old.seed, old.warmup, old.framing, &old.measure, &old.reroutes)
+        != (new.seed, new.warmup, new.framing, &new.measure, &new.reroutes)
     {
         return refuse(
             "seed, warmup, framing, measure and changes of the routes",

@@ -8,7 +8,8 @@ use crate::net::fabric::Fabric;
 use crate::net::link::Link;
 use haltere_plan::Plan;
 use haltere_plan::record::{
-    Depths, FlowRecord, FlowSample, LinkCounters, LinkRecord, QueueSample, Record, SenderCounts,
+    DelayOf, DelayRecord, Depths, FlowRecord, FlowSample, LinkCounters, LinkRecord, QueueSample, Record, SenderCounts,
+    StateOf, StateSample,
 };
 use haltere_queue::Qdisc;
 use haltere_units::{Dur, Probe, Time};
@@ -16,7 +17,10 @@ use haltere_units::{Dur, Probe, Time};
 const WARMUP: usize = 0;
 const QUEUES: usize = 1;
 const FLOWS: usize = 2;
-const COOLDOWN: usize = 3;
+const UNTIL: usize = 3;
+
+/// What was counted of each link, and received and sent by each flow.
+type Counted = (Vec<(LinkCounters, Depths)>, Vec<(u64, Option<SenderCounts>)>);
 
 /// Records the samples and counters of the plan.
 #[derive(Debug)]
@@ -24,36 +28,31 @@ pub(crate) struct Recorder {
     queues: Option<Dur>,
     flows: Option<Dur>,
     warmup: Time,
-    /// When the cool-down begins, if there is one.
-    cooldown: Option<Time>,
-    /// What was so then.
-    cooled: Option<Cooled>,
     watched: Vec<u32>,
-}
-
-/// What was so when the cool-down began.
-#[derive(Debug)]
-struct Cooled {
-    links: Vec<(LinkCounters, Depths)>,
-    /// Of each flow, bytes received and what its sender had counted.
-    flows: Vec<(u64, Option<SenderCounts>)>,
+    /// The end of the measured window, if that is before the end of the run.
+    until: Option<Time>,
+    /// What was counted until then.
+    counted: Option<Counted>,
+    /// Inner variables are recorded.
+    state: bool,
 }
 
 impl Recorder {
     pub fn new(plan: &Plan, fabric: &mut Fabric) -> Recorder {
         let watched = (0..plan.links.len()).filter(|i| plan.links[*i].watched).map(|i| i as u32).collect();
-        let cooldown = (!plan.cooldown.is_zero()).then(|| plan.measured_to());
+        let asked = &plan.measure;
         let recorder = Recorder {
-            queues: plan.measure.queues,
-            flows: plan.measure.flows,
+            queues: asked.queues,
+            flows: asked.flows,
             warmup: plan.warmup,
-            cooldown,
-            cooled: None,
             watched,
+            until: asked.until.filter(|until| *until < plan.end),
+            counted: None,
+            state: asked.state,
         };
         fabric.schedule(plan.warmup, Kind::Record, WARMUP);
-        if let Some(at) = cooldown {
-            fabric.schedule(at, Kind::Record, COOLDOWN);
+        if let Some(until) = recorder.until {
+            fabric.schedule(until, Kind::Record, UNTIL);
         }
         for (interval, what) in [(plan.measure.queues, QUEUES), (plan.measure.flows, FLOWS)] {
             if let Some(interval) = interval {
@@ -68,12 +67,13 @@ impl Recorder {
             WARMUP => {
                 self.end_warmup(fabric, flows);
                 fabric.links.iter_mut().for_each(Link::count_later);
-                // Without a cool-down, counters are next read when the run is over, and nothing arrives after that.
-                fabric.warmup = self.cooldown.unwrap_or(Time::NEVER);
+                // If there is no window, they are next read when the run is over, and nothing arrives after that.
+                fabric.warmup = self.until.unwrap_or(Time::NEVER);
                 None
             }
-            COOLDOWN => {
-                self.cooled = Some(begin_cooldown(fabric, flows));
+            UNTIL => {
+                self.end_window(fabric, flows);
+                fabric.links.iter_mut().for_each(Link::count_later);
                 fabric.warmup = Time::NEVER;
                 None
             }
@@ -82,7 +82,7 @@ impl Recorder {
                 self.queues
             }
             _ => {
-                sample_flows(fabric, flows);
+                sample_flows(fabric, flows, self.state);
                 self.flows
             }
         };
@@ -102,6 +102,13 @@ impl Recorder {
         };
         record.flows = flows.iter().map(flow).collect();
     }
+    /// The measured window ends before the run does.
+    fn end_window(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
+        let Fabric { links, pool, now, .. } = fabric;
+        let links = links.iter_mut().map(|link| (link.record(*now, pool), link.depths())).collect();
+        let flows = flows.iter().map(|flow| (flow.received(), flow.sender().as_ref().map(Into::into))).collect();
+        self.counted = Some((links, flows));
+    }
     fn sample_queues(&mut self, fabric: &mut Fabric) {
         let mut probe = Probe::new();
         for &id in &self.watched {
@@ -120,10 +127,15 @@ impl Recorder {
                 sent_bytes: view.counters.sent_bytes,
                 vars: probe.values().iter().map(|&(name, _, value)| (name, value)).collect(),
             });
+            if self.state {
+                probe.clear();
+                fabric.links[id as usize].queue().state(&mut probe);
+                write_state(fabric, StateOf::Queue(id), &probe);
+            }
         }
     }
     /// The run is over. Returns its record.
-    pub fn finish(self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
+    pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
         let end = fabric.now;
         if self.warmup > end {
             self.end_warmup(fabric, flows); // nothing is after a warm-up that outlasts the run
@@ -131,48 +143,57 @@ impl Recorder {
         let mut all = core::mem::take(&mut fabric.record);
         // Who joined after the warm-up had received nothing when it ended.
         all.flows.resize_with(flows.len(), FlowRecord::default);
-        let cooled = self.cooled.as_ref();
+        let counted = self.counted.take();
         for (i, (record, flow)) in all.flows.iter_mut().zip(&*flows).enumerate() {
-            let sender_at_warmup = record.sender_at_warmup.take();
-            let at_cooldown = cooled.map(|cooled| cooled.flows.get(i).copied().unwrap_or_default());
-            let (received, sender_at_cooldown) = at_cooldown.unwrap_or((flow.received(), None));
-            let received_after_warmup = received.saturating_sub(record.received_after_warmup);
-            *record = FlowRecord { received_after_warmup, sender_at_warmup, sender_at_cooldown, ..flow.line() };
+            // Who joined after the window has received nothing in it.
+            let until = counted.as_ref().map(|(_, flows)| flows.get(i).copied().unwrap_or_default());
+            finish_flow(record, flow, until);
         }
-        all.measured = (self.warmup, self.cooldown.unwrap_or(end));
-        flows.iter_mut().for_each(|flow| flow.finish(end, &mut all));
-        all.tasks.sort_by_key(|task| (task.start, task.flow));
-        for (i, (record, link)) in all.links.iter_mut().zip(&mut fabric.links).enumerate() {
+        for (i, link) in fabric.links.iter_mut().enumerate().take(all.links.len()) {
+            let until = counted.as_ref().and_then(|(links, _)| links.get(i));
             let counters = link.record(end, &mut fabric.pool);
-            let warmup = record.total;
-            *record = match cooled.and_then(|cooled| cooled.links.get(i)) {
-                None => LinkRecord { depths: link.depths(), ..LinkRecord::new(&warmup, &counters) },
-                Some((cooled, depths)) => {
-                    let measured = LinkRecord::new(&warmup, cooled);
-                    let total = LinkRecord::new(&measured.total, &counters).total;
-                    LinkRecord { total, depths: depths.clone(), ..measured }
-                }
-            };
+            all.links[i] = finish_link(&all.links[i].total, &counters, link.depths(), until);
+            if let Some(mut watch) = link.take_watch() {
+                let sojourns = watch.sojourns.take();
+                all.delay_records.extend(sojourns.map(|some| DelayRecord::new(DelayOf::Sojourn(i as u32), some)));
+                all.packets.extend(watch.log.take().into_iter().flatten());
+            }
         }
+        all.measured = (self.warmup, self.until.unwrap_or(end));
+        flows.iter_mut().for_each(|flow| flow.finish(end, &mut all));
+        all.sender_events.sort_by_key(|event| (event.at, event.flow));
+        all.tasks.sort_by_key(|task| (task.start, task.flow));
         all.peak_events = fabric.events.peak() as u64;
         all
     }
 }
 
-/// The cool-down begins: what is measured ends here.
-fn begin_cooldown(fabric: &mut Fabric, flows: &[Flow]) -> Cooled {
-    let Fabric { links, pool, now, .. } = fabric;
-    let link = |link: &mut Link| {
-        link.catch_up(*now, pool);
-        let depths = link.depths();
-        (link.end_warmup(*now, pool), depths)
-    };
-    let flow = |flow: &Flow| (flow.received(), flow.sender().as_ref().map(Into::into));
-    Cooled { links: links.iter_mut().map(link).collect(), flows: flows.iter().map(flow).collect() }
+/// The line of a flow, which held what was so at the end of the warm-up. `until`: what was so at the end of the window, if there is one.
+fn finish_flow(record: &mut FlowRecord, flow: &Flow, until: Option<(u64, Option<SenderCounts>)>) {
+    let sender_at_warmup = record.sender_at_warmup.take();
+    let (received, sender_at_until) = until.unwrap_or_else(|| (flow.received(), None));
+    let received_after_warmup = received - record.received_after_warmup;
+    *record = FlowRecord { received_after_warmup, sender_at_warmup, sender_at_until, ..flow.line() };
+}
+
+/// The line of a link from its counters at the end of the warm-up, at the end of the run, and at that of the window, if there is one.
+fn finish_link(
+    warmup: &LinkCounters,
+    end: &LinkCounters,
+    depths: Depths,
+    until: Option<&(LinkCounters, Depths)>,
+) -> LinkRecord {
+    let whole = LinkRecord { depths, ..LinkRecord::new(warmup, end) };
+    match until {
+        None => whole,
+        Some((counters, depths)) => {
+            LinkRecord { after_warmup: LinkRecord::new(warmup, counters).after_warmup, depths: depths.clone(), ..whole }
+        }
+    }
 }
 
 /// A sample of every flow that has samples in this series.
-fn sample_flows(fabric: &mut Fabric, flows: &[Flow]) {
+fn sample_flows(fabric: &mut Fabric, flows: &[Flow], state: bool) {
     let (at, mut probe) = (fabric.now, Probe::new());
     for (i, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.is_sampled()) {
         probe.clear();
@@ -184,5 +205,17 @@ fn sample_flows(fabric: &mut Fabric, flows: &[Flow]) {
             sender: flow.sender().unwrap_or_default(),
             control: probe.values().iter().map(|&(name, _, value)| (name, value)).collect(),
         });
+        if state {
+            probe.clear();
+            flow.state(&mut probe);
+            write_state(fabric, StateOf::Flow(i as u32), &probe);
+        }
+    }
+}
+
+/// Inner variables now; nothing of a mechanism that has none.
+fn write_state(fabric: &mut Fabric, of: StateOf, probe: &Probe) {
+    if !probe.values().is_empty() {
+        fabric.record.state.push(StateSample { at: fabric.now, of, values: probe.values().to_vec() });
     }
 }

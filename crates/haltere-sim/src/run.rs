@@ -1,7 +1,7 @@
 //! A run: builds the network of a plan and carries out its events until the end.
 
 use crate::app::arrivals::{self, FIRST, SpawnedFlows};
-use crate::app::{App, Flow, Place};
+use crate::app::{App, Asked, Flow, Place};
 use crate::capture::pcap::Tap;
 use crate::control::{Capture, RunControl};
 use crate::engine::event::{Kind, Target};
@@ -16,7 +16,7 @@ use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
 use haltere_plan::ports::of_flow;
-use haltere_plan::{Plan, Record, Routes};
+use haltere_plan::{Histogram, Plan, Record, Routes};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -52,8 +52,8 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
             let rule = format!("a link's index below {}", plan.links.len());
             RunError::Param { place: "capture".into(), error: ParamError::new("link", rule, capture.link) }
         })?;
-        let at = capture.link;
-        link.set_tap(Tap::new(capture, &plan.links, plan.framing), &plan.links[at], plan.seed);
+        let tap = Tap::new(capture, &plan.links, plan.framing);
+        link.watch_with(|watch| watch.tap = Some(Box::new(tap)));
     }
     network.fabric.enable_ahead(plan);
     network.run_until(plan.end, control)?;
@@ -86,12 +86,13 @@ impl<'a> Network<'a> {
             metrics: HashMap::new(),
             record: Record::default(),
         };
+        watch(plan, &mut fabric.links);
         let recorder = Recorder::new(plan, &mut fabric);
         let mut flows = large_pages::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
             let ports = ports(plan, flow, index, &mut fabric)?;
             let more = path_ports(plan, flow, index, &mut fabric)?;
-            flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed })?);
+            flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed, asked: Asked::of(plan) })?);
             fabric.schedule(flow.start, Kind::Start, index);
         }
         let spawned = SpawnedFlows::new(plan);
@@ -127,16 +128,17 @@ impl<'a> Network<'a> {
     /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
         let Network { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
-        let (warmup, measured_to) = (plan.warmup, plan.measured_to());
-        let mut record = Record { events, ..recorder.finish(&mut fabric, &mut flows) };
+        let (warmup, until) = (plan.warmup, plan.measured_until());
+        let mut record = recorder.finish(&mut fabric, &mut flows);
+        record.packets.iter_mut().for_each(|packet| packet.flow = spawned.flow_of(packet));
+        record.events = events;
         arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
         let spawned = spawned.finish();
         for flow in spawned.iter().filter(|flow| flow.end != Time::NEVER) {
             // A traffic entry delivered what its completed flows delivered.
             let source = &mut record.flows[flow.flow as usize];
             source.received += flow.bytes;
-            let is_measured = flow.end > warmup && flow.end <= measured_to;
-            source.received_after_warmup += if is_measured { flow.bytes } else { 0 };
+            source.received_after_warmup += if flow.end > warmup && flow.end <= until { flow.bytes } else { 0 };
         }
         record.completions.splice(0..0, spawned);
         record
@@ -235,6 +237,22 @@ pub(crate) fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
         links.push(link(plan).map_err(|error| RunError::Param { place: format!("link {}", plan.name), error })?);
     }
     Ok(links)
+}
+
+/// Sets up what the plan asks of single links beyond their counters.
+fn watch(plan: &Plan, links: &mut [Link]) {
+    let asked = &plan.measure;
+    let window = (plan.warmup, asked.until.unwrap_or(Time::NEVER));
+    for (index, (link, of)) in links.iter_mut().zip(&plan.links).enumerate() {
+        let (delays, log) = (asked.delays && of.watched, asked.logged.contains(&index));
+        if delays || log {
+            link.watch_with(|watch| {
+                (watch.link, watch.window) = (index as u32, window);
+                watch.sojourns = delays.then(Histogram::default);
+                watch.log = log.then(Vec::new);
+            });
+        }
+    }
 }
 
 /// Adds a path to `paths`, and its end. False if there is none.

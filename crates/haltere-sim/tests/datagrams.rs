@@ -52,7 +52,7 @@ fn a_full_queue_under_a_device_ring_adds_both_delays() {
     // Overloaded: 1000 packets in the discipline, 100 in the ring, one on the line.
     let mut links = wire(0, 1, 10);
     links[0].ring = Some(100);
-    let measure = Measure { queues: Some(Dur::from_ms(100)), flows: None };
+    let measure = Measure { queues: Some(Dur::from_ms(100)), ..Measure::default() };
     let mut plan = plan(2, links, vec![flow(0, 1, cbr(20, 1000)), flow(0, 1, ping(10))], Dur::from_secs(10));
     plan.measure = measure;
     let record = go(&plan);

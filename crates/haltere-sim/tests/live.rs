@@ -29,7 +29,7 @@ fn network(params: QueueParams, seconds: u64) -> Plan {
     }
     links[BOTTLENECK].queue = params;
     let flows = vec![flow(0, 3, bulk("cubic")), flow(1, 3, bulk("bbr")), flow(0, 3, ping(50)), flow(1, 3, cbr(1, 500))];
-    let measure = Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(70)) };
+    let measure = Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(70)), ..Measure::default() };
     let mut plan = Plan { measure, ..plan(4, links, flows, Dur::from_secs(seconds)) };
     plan.warmup = Time::ZERO + Dur::from_secs(1);
     plan
@@ -251,7 +251,7 @@ fn an_outage_is_put_into_a_run_and_taken_out_of_it() {
     let mut other = plan.clone();
     let steps = [(Dur::from_ms(4_000), Rate::ZERO), (Dur::from_ms(6_000), Rate::from_mbps(20))];
     let rates = Steps { first: Rate::from_mbps(20), steps: steps.into(), repeat: None };
-    let varying = Varying { capacity: Capacity::Schedule(rates), delay: None, loss: None, limit: None };
+    let varying = Varying::of(Capacity::Schedule(rates));
     other.links[BOTTLENECK].varying = Some(Box::new(varying));
     live.change(other).expect("the course of a rate may change");
     go(&mut live, 9_000);

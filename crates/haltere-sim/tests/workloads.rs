@@ -304,7 +304,7 @@ fn what_is_measured_ends_with_the_cool_down() {
     assert_eq!(all.total, some.total);
     assert!((some.after_warmup.sent_bytes as f64 / all.after_warmup.sent_bytes as f64 - 0.5).abs() < 0.01);
     assert!(measured(&cooled, 1) < measured(&whole, 1) && measured(&cooled, 1) > 0);
-    let sender = cooled.flows[1].sender_at_cooldown.as_ref().expect("a sender");
+    let sender = cooled.flows[1].sender_at_until.as_ref().expect("a sender");
     assert!(sender.segments_sent < cooled.flows[1].sender.as_ref().expect("a sender").segments_sent);
     let wrong = Scenario::parse(&text("cooldown = \"4s\""), "x.toml").expect_err("too long").to_string();
     assert_eq!(wrong, "x.toml:3: cooldown must be shorter than the 4s from the warm-up to the end, got 4s");

@@ -57,3 +57,4 @@ pub use tcp::metrics::Metrics;
 pub use tcp::params::{AccurateEcn, CachedMetrics, Offload, RtoRule, TcpParams};
 pub use tcp::segment::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 pub use tcp::sender::recovery::CaState;
+pub use tcp::sender::rtt::RttReading;

@@ -192,9 +192,9 @@ pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
         let hint = "the simulator spreads flows over equal paths";
         return Err(WireError::refused("the experiment", "topology", "one path between two hosts", "several", hint));
     }
-    if !plan.cooldown.is_zero() {
-        let (rule, hint) = ("left out", "the simulator alone has a cool-down");
-        return Err(WireError::refused("the experiment", "cooldown", rule, plan.cooldown, hint));
+    if let Some(key) = plan.measure.of_simulator() {
+        let hint = "only the simulator measures it";
+        return Err(WireError::refused("measure", key, "left out", "a value", hint));
     }
     hosts(plan)?;
     for flow in &plan.flows {

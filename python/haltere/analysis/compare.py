@@ -151,7 +151,7 @@ def compare(
     swept values. Points make a pair when the swept values that are not named agree.
     """
     first, second = (one if isinstance(one, Side) else Side.of(one) for one in (a, b))
-    metrics.check(list(names), "compare")
+    metrics.check(list(names), "compare", first.points[0].scenario)
     out = []
     for name, left, right in _pairs(first, second):
         one, two = _runs(first, left), _runs(second, right)
@@ -205,7 +205,7 @@ def _differences(
     out = []
     for name in shared:
         a, b = ([run[name] for run in side] for side in values)
-        unit = metrics.metric(name).unit
+        unit = metrics.metric(name, one[0].scenario).unit
         pair = (stats.mean(a, confidence), stats.mean(b, confidence), stats.paired_difference(b, a, confidence))
         out.append(Difference(point, name, unit, *pair))
     return out

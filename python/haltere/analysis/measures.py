@@ -21,7 +21,9 @@ from .. import _core, kinds
 from ..runs.records import Done, Point
 from .facts import Facts
 
-__all__ = ["QueueSeries", "Run", "Tables", "arrived_bytes", "by_point", "seconds", "span_s", "traffic_name", "warmup_s"]
+__all__ = [
+    "QueueSeries", "Run", "Tables", "arrived_bytes", "asked", "by_point", "seconds", "span_s", "texts", "traffic_name", "until_s", "warmup_s",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 
@@ -51,8 +53,15 @@ def seconds(scenario: Mapping[str, Any]) -> float:
 
 
 def warmup_s(scenario: Mapping[str, Any]) -> float:
-    """How long the warm-up of this scenario lasts, in seconds."""
-    return seconds_of(scenario["warmup"])
+    """How long the warm-up of this scenario lasts, in seconds: until the measured window begins."""
+    window = asked(scenario, "window")
+    return seconds_of(window[0] if window else scenario["warmup"])
+
+
+def until_s(scenario: Mapping[str, Any]) -> float:
+    """When the measured part of this scenario ends, in seconds: with its window, before the cool-down, or with the run."""
+    window = asked(scenario, "window")
+    return seconds_of(window[1]) if window else seconds(scenario) - cooldown_s(scenario)
 
 
 def cooldown_s(scenario: Mapping[str, Any]) -> float:
@@ -61,13 +70,25 @@ def cooldown_s(scenario: Mapping[str, Any]) -> float:
 
 
 def span_s(scenario: Mapping[str, Any]) -> float:
-    """The seconds over which rates are taken: the run less its warm-up and its cool-down."""
-    return seconds(scenario) - warmup_s(scenario) - cooldown_s(scenario)
+    """The seconds over which rates are taken: the measured window, or the run less its warm-up and its cool-down."""
+    return until_s(scenario) - warmup_s(scenario)
+
+
+def asked(scenario: Mapping[str, Any], key: str) -> Any:
+    """What this scenario says under that key of `[measure]`; ``None`` if nothing."""
+    return scenario.get("measure", {}).get(key)
 
 
 def traffic_name(place: int, entry: Mapping[str, Any]) -> str:
     """What the results call a traffic entry, from its place in the file (from 0)."""
     return str(entry.get("name") or _core.traffic_name(str(entry["kind"]), place))
+
+
+def texts(values: Sequence[str]) -> pa.Array:
+    """The texts as an Arrow array. `pyarrow.array` would load pandas, if that is installed: a third of a second for a few names."""
+    data = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(data)))
 
 
 def by_point(results: Tables) -> list[tuple[Point, list[Run]]]:
@@ -171,6 +192,25 @@ class Run:
         return warmup_s(self.scenario)
 
     @cached_property
+    def until_s(self) -> float:
+        """When the measured part of the run ends, in seconds."""
+        return until_s(self.scenario)
+
+    def measured(self, at_s: Array) -> NDArray[np.bool_]:
+        """Which of these times statistics take: from the end of the warm-up to the cool-down or the end, or those of the measured window."""
+        after: NDArray[np.bool_] = at_s >= self.warmup_s
+        return after & (at_s < self.until_s) if self._ends_early else after
+
+    def measured_ns(self, at_ns: NDArray[Any]) -> NDArray[np.bool_]:
+        """The same of times in nanoseconds."""
+        after: NDArray[np.bool_] = at_ns >= int(self.warmup_s * 1e9)
+        return after & (at_ns < int(self.until_s * 1e9)) if self._ends_early else after
+
+    @property
+    def _ends_early(self) -> bool:
+        return self.until_s < seconds(self.scenario)
+
+    @cached_property
     def data_flows(self) -> pa.Table:
         """The rows of the table `flows` whose flows carry data (TCP, UDP)."""
         return self.flows.filter(self._carries_data)
@@ -183,7 +223,7 @@ class Run:
     @cached_property
     def _carries_data(self) -> pa.ChunkedArray:
         data = [kind for kind in self.kinds if kinds.traffic(kind).goodput]
-        return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=pa.array(data, pa.string()))
+        return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=texts(data))
 
     def _table(self, name: str) -> pa.Table:
         return self.results.run_table(name, self.done)
@@ -217,22 +257,11 @@ class Run:
 
     @cached_property
     def completions(self) -> pa.Table | None:
-        """The table `completions`, one row a flow or a response, of those that started after the warm-up; ``None`` without such traffic."""
+        """The table `completions`, one row a flow or a response, of those that started in the measured part of the run; ``None`` without such traffic."""
         if not any(kinds.traffic(kind).completions for kind in self.kinds):
             return None
         table = self._table("completions")
-        return table.filter(pa.array(self.is_measured(table["start_ns"].to_numpy() * 1e-9)))
-
-    def is_measured(self, at_s: Array) -> NDArray[np.bool_]:
-        """Which of these times are in the measured part of the run: neither in the warm-up nor in the cool-down."""
-        inside: NDArray[np.bool_] = (at_s >= self.warmup_s) & (at_s <= self.measured_to_s)
-        return inside
-
-    @cached_property
-    def measured_to_s(self) -> float:
-        """When the cool-down begins, in seconds: infinity without one."""
-        cooldown = cooldown_s(self.scenario)
-        return seconds(self.scenario) - cooldown if cooldown > 0 else math.inf
+        return table.filter(self.measured_ns(table["start_ns"].to_numpy()))
 
     def completing(self) -> list[str]:
         """The traffic entries of which flows or responses are rows of the table `completions`."""
@@ -269,7 +298,7 @@ class Run:
             (row["end_ns"] - row["start_ns"]) * 1e-9
             for row in rows
             if row["end_ns"] is not None
-            and self.warmup_s <= row["start_ns"] * 1e-9 <= self.measured_to_s
+            and bool(self.measured_ns(np.array([row["start_ns"]]))[0])
             and sizes[0] < row["file_bytes"] <= sizes[1]
         ]
         return np.array(took)
@@ -282,14 +311,15 @@ class Run:
     def ping_ms(self) -> Array:
         """The round-trip times of pings sent after the warm-up, ms."""
         at, rtt = self.ping_series()
-        return rtt[self.is_measured(at)]
+        return rtt[self.measured(at)]
 
     def link(self, link: str) -> dict[str, Any]:
         """The row of the table `links` of one direction of a link."""
-        rows: list[dict[str, Any]] = self.links.filter(pc.equal(self.links["link"], link)).to_pylist()
-        if not rows:
-            raise KeyError(f"link must be one of {', '.join(self.links['link'].to_pylist())}, got `{link}`")
-        return rows[0]
+        names = self.links["link"].to_pylist()
+        if link not in names:
+            raise KeyError(f"link must be one of {', '.join(names)}, got `{link}`")
+        row: dict[str, Any] = self.links.slice(names.index(link), 1).to_pylist()[0]
+        return row
 
     def drops(self, link: str) -> int:
         """Packets that the queue of this link dropped after the warm-up, because it was full or as a congestion signal."""
@@ -308,7 +338,7 @@ class Run:
     def mean_queue_packets(self, link: str) -> float:
         """Packets that wait at this link on average, discipline and ring together; NaN if queues were not sampled."""
         series = self.queue(link)
-        after = self.is_measured(series.at_s)
+        after = self.measured(series.at_s)
         return float((series.packets + series.ring_packets)[after].mean()) if after.any() else float("nan")
 
     def depth_percentile(self, link: str, q: float) -> float:
@@ -401,9 +431,7 @@ class Run:
         rows = (
             self.data_flows
             if flows is None
-            else self.flows.filter(
-                pc.is_in(self.flows["flow"].cast(pa.string()), value_set=pa.array(flows, pa.string()))
-            )
+            else self.flows.filter(pc.is_in(self.flows["flow"].cast(pa.string()), value_set=texts(flows)))
         )
         return any(kinds.traffic(str(kind)).arrivals for kind in pc.unique(rows["kind"]).to_pylist())
 
@@ -444,7 +472,7 @@ class Run:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
         series = self._table("queue_series").select(["at_ns", "link", "bytes"])
         series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
-        after = self.is_measured(series["at_ns"].to_numpy() * 1e-9)
+        after = self.measured(series["at_ns"].to_numpy() * 1e-9)
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
 
@@ -474,7 +502,7 @@ class Run:
         """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
         series = self._table("flow_series")
         if flows is not None:
-            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=pa.array(flows, pa.string())))
+            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=texts(flows)))
         if len(series) == 0:
             return None
         times, place = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
@@ -515,5 +543,5 @@ class Run:
         if series is None:
             return None
         at, rate = series
-        kept = rate[(at > self.warmup_s) & (at <= self.measured_to_s)]
+        kept = rate[(at > self.warmup_s) & (at <= self.until_s)]
         return kept if len(kept) > 1 else None

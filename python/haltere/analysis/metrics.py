@@ -1,4 +1,5 @@
-"""Metrics: one number that is read off a run. This is the only list of them; one entry of ``METRICS`` adds one.
+"""Metrics: one number that is read off a run. This is the only list of them; one entry of ``METRICS`` adds one, and an
+experiment file may add its own.
 
 The report, the sentences, comparisons of variants and of worlds, the stopping rule and the command line read this list.
 A name alone means the whole run. A part after a dot means one traffic entry, one watched link, or another part that the metric
@@ -9,21 +10,22 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from .. import _core
 from ..errors import InputError
-from . import stats, workloads
-from .measures import Array, Run
+from . import delays, own, stats, workloads
+from .measures import Array, Run, asked
 from .stats import Mean
 
 __all__ = [
-    "METRICS", "PARTS", "SIZES", "Measure", "Metric", "check", "default", "every", "in_table", "mean_of", "metric", "named",
-    "parts", "worlds",
+    "METRICS", "PARTS", "Measure", "Metric", "check", "default", "every", "in_table", "known", "mean_of", "metric", "named", "parts",
+    "sizes", "worlds",
 ]  # fmt: skip
 
 NAN = math.nan
@@ -63,6 +65,10 @@ class Metric:
     """The stopping rule takes it if none is named."""
     over: bool = False
     """The report draws it over the axes of a large sweep."""
+    asked: str = ""
+    """The key of `[measure]` without which tables leave it out."""
+    version: str = ""
+    """What else than the code decides its value, so that what was measured before is not taken for another."""
     applies: Callable[[Run, str | None], bool] | None = None
     """Whether it says anything of this run; if not, only a summary has it. Default: always."""
 
@@ -81,7 +87,7 @@ class Metric:
             value = self.of(run, part)
             return value if math.isfinite(value) else None
 
-        known = run.fact(f"{self.name} {part or ''}", measured)
+        known = run.fact(f"{self.name} {part or ''}{self.version}", measured)
         return NAN if known is None else float(known)
 
     @property
@@ -167,21 +173,27 @@ def _wait(run: Run, link: str) -> float:
     return float(waits.mean()) if len(waits) else NAN
 
 
-#: Sizes of flows, in bytes: over the first and up to the second.
-SIZES = {
-    "all": (0.0, math.inf),
-    "up to 100 kB": (0.0, 1e5),
-    "100 kB to 10 MB": (1e5, 1e7),
-    "over 10 MB": (1e7, math.inf),
-}
+def sizes(run: Run) -> dict[str, tuple[float, float]]:
+    """Sizes of flows, in bytes: over the first and up to the second. `[measure] size_bins` says where they part."""
+    edges = [_core.parse_quantity("bytes", one) for one in asked(run.scenario, "size_bins") or ("100kB", "10MB")]
+    named = [_spelt(edge) for edge in edges]
+    out = {"all": (0.0, math.inf), f"up to {named[0]}": (0.0, edges[0])}
+    for i in range(1, len(edges)):
+        out[f"{named[i - 1]} to {named[i]}"] = (edges[i - 1], edges[i])
+    return {**out, f"over {named[-1]}": (edges[-1], math.inf)}
+
+
+def _spelt(size: float) -> str:
+    factor, unit = next(((f, u) for f, u in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if size >= f), (1.0, "B"))
+    return f"{size / factor:g} {unit}"
 
 
 def _completion(column: str, q: float, scale: float = 1.0) -> Measure:
-    """A percentile over the flows that ended; the part is a traffic entry and one of ``SIZES``: ``web/up to 100 kB``."""
+    """A percentile over the flows that ended; the part is a traffic entry and one of its ``sizes``: ``web/up to 100 kB``."""
 
     def of(run: Run, part: str | None) -> float:
         group, _, size = (part or "").rpartition("/")
-        values = run.completion(group or None, column, SIZES[size or "all"])
+        values = run.completion(group or None, column, sizes(run)[size or "all"])
         return _percentile(values[~np.isnan(values)] * scale, q)
 
     return of
@@ -202,7 +214,24 @@ def _upload(sizes: tuple[float, float]) -> Measure:
 def _completion_parts(run: Run) -> list[str]:
     if run.completions is None:
         return []
-    return [f"{group}/{size}" for group in run.completing() for size in SIZES]
+    return [f"{group}/{size}" for group in run.completing() for size in sizes(run)]
+
+
+def _flows_of(run: Run, group: str | None, kind: str | None = None) -> list[str]:
+    rows = run.flows.select(["flow", "group", "kind"]).to_pylist()
+    return [str(row["flow"]) for row in rows if group in (None, row["group"]) and kind in (None, str(row["kind"]))]
+
+
+def _sojourn(q: float) -> Measure:
+    return _link(lambda run, link: delays.percentile_ms(run, "sojourn", [link], q))
+
+
+def _rtt(q: float) -> Measure:
+    return lambda run, group: delays.percentile_ms(run, "rtt", _flows_of(run, group), q)
+
+
+def _one_way(q: float) -> Measure:
+    return lambda run, group: delays.percentile_ms(run, "one_way", _flows_of(run, group), q)
 
 
 #: What may follow the dot of a metric, and which there are in a run.
@@ -298,6 +327,30 @@ _ALL = (
     Metric("voip_jitter", "interarrival jitter of the voice packets (RFC 3550)", "ms",
            workloads.of("voip", workloads.voice("jitter_ns", 1e-6)), "lower", 3, "traffic", table="voice", column="jitter (ms)",
            shown=("variants",)),
+    Metric("sojourn_p50", "median sojourn time in a watched queue", "ms", _sojourn(50), "lower", 3, "link",
+           table="sojourn", column="p50", key="p50", shown=("variants",), asked="delays"),
+    Metric("sojourn_p95", "95th percentile of the sojourn times", "ms", _sojourn(95), "lower", 3, "link",
+           table="sojourn", column="p95", key="p95", shown=("variants",), over=True, asked="delays"),
+    Metric("sojourn_p99", "99th percentile of the sojourn times", "ms", _sojourn(99), "lower", 3, "link",
+           table="sojourn", column="p99", key="p99", shown=("variants",), asked="delays"),
+    Metric("rtt_p50", "median of the round-trip times that TCP senders sampled", "ms", _rtt(50), "lower", 3, "traffic",
+           table="rtt", column="p50", key="p50", shown=("variants",), asked="delays"),
+    Metric("rtt_p95", "95th percentile of the same", "ms", _rtt(95), "lower", 3, "traffic",
+           table="rtt", column="p95", key="p95", shown=("variants",), over=True, asked="delays"),
+    Metric("rtt_p99", "99th percentile of the same", "ms", _rtt(99), "lower", 3, "traffic",
+           table="rtt", column="p99", key="p99", shown=("variants",), asked="delays"),
+    Metric("one_way_p50", "median one-way delay of UDP packets", "ms", _one_way(50), "lower", 3, "traffic",
+           table="one_way", column="p50", key="p50", shown=("variants",), asked="delays"),
+    Metric("one_way_p95", "95th percentile of the same", "ms", _one_way(95), "lower", 3, "traffic",
+           table="one_way", column="p95", key="p95", shown=("variants",), over=True, asked="delays"),
+    Metric("one_way_p99", "99th percentile of the same", "ms", _one_way(99), "lower", 3, "traffic",
+           table="one_way", column="p99", key="p99", shown=("variants",), asked="delays"),
+    Metric("one_way_jitter", "mean interarrival jitter of UDP packets (RFC 3550)", "ms", lambda run, group: delays.jitter_ms(run, _flows_of(run, group)),
+           "lower", 3, "traffic", table="one_way", column="jitter", key="jitter", shown=("variants",), asked="delays"),
+    Metric("one_way_loss", "part of the UDP packets that did not arrive (RFC 3550)", "", lambda run, group: delays.loss(run, _flows_of(run, group)),
+           "lower", 4, "traffic", table="one_way", column="lost (part)", key="loss", shown=("variants",), percent=True, asked="delays"),
+    Metric("convergence", "time until all flows stay near their fair share", "s", delays.convergence_s, "lower", 2, "traffic",
+           shown=_ONLY_ASKED),
     Metric("uploads", "uploads done", "", _uploads, "higher", 0, shown=("worlds",)),
     Metric("upload_small", "mean time of an upload of up to 16 kB", "s", _upload((0.0, 16e3)), "lower", 2,
            label="upload, up to 16 kB: mean time", shown=("worlds",)),
@@ -308,25 +361,43 @@ _ALL = (
 METRICS: dict[str, Metric] = {one.name: one for one in _ALL}
 
 
+def known(scenario: Mapping[str, Any]) -> dict[str, Metric]:
+    """The metrics of a scenario by name: those of the list, and its own."""
+    mine = asked(scenario, "metrics") or {}
+    for name in mine:
+        if name in METRICS:
+            raise InputError(f"measure.metrics: metric must have a name that is not taken, got `{name}`")
+    return {**METRICS, **{name: _own(name, one) for name, one in mine.items()}} if mine else METRICS
+
+
+def _own(name: str, told: Mapping[str, Any]) -> Metric:
+    sql = str(told["sql"])
+    return Metric(
+        name, str(told.get("about") or name), str(told.get("unit", "")), lambda run, _: own.answer(run, name, sql),
+        told.get("better", "neither"), 3, table="own", shown=("variants",), over=True, version=f" {own.version(sql)}",
+    )  # fmt: skip
+
+
 # -- questions to the list ------------------------------------------------------------------------------------------------
 
 
-def check(names: Sequence[str], where: str) -> None:
-    """Refuses names that no run has; what follows a dot is checked against the first run."""
+def check(names: Sequence[str], where: str, scenario: Mapping[str, Any] | None = None) -> None:
+    """Refuses names that no run of the scenario has; what follows a dot is checked against the first run."""
+    some = known(scenario or {})
     for name in names:
         head, dot, _ = name.partition(".")
-        if head not in METRICS:
-            near = difflib.get_close_matches(head, METRICS, 3)
+        if head not in some:
+            near = difflib.get_close_matches(head, some, 3)
             hint = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
-            rule = f"one of the {len(METRICS)} that `haltere compare --help` lists"
+            rule = f"one of the {len(some)} that `haltere compare --help` lists"
             raise InputError(f"{where}: metric must be {rule}, got `{head}`{hint}")
-        if dot and not METRICS[head].part:
+        if dot and not some[head].part:
             raise InputError(f"{where}: metric must be `{head}` without a part, got `{name}`")
 
 
-def metric(name: str) -> Metric:
+def metric(name: str, scenario: Mapping[str, Any] | None = None) -> Metric:
     """The metric of that name, which may have a part."""
-    return METRICS[name.partition(".")[0]]
+    return known(scenario or {})[name.partition(".")[0]]
 
 
 def parts(run: Run, kind: str) -> list[str]:
@@ -337,10 +408,10 @@ def parts(run: Run, kind: str) -> list[str]:
 def named(run: Run, name: str) -> float:
     """The metric of that name; NaN if the run has none, such as a ping time without pings."""
     head, dot, part = name.partition(".")
-    one = METRICS[head]
+    one = metric(head, run.scenario)
     if dot and part not in parts(run, one.part):
-        known = ", ".join(f"`{head}.{other}`" for other in parts(run, one.part)) or "none"
-        raise InputError(f"metric must be `{head}` or one of {known}, got `{name}`")
+        there = ", ".join(f"`{head}.{other}`" for other in parts(run, one.part)) or "none"
+        raise InputError(f"metric must be `{head}` or one of {there}, got `{name}`")
     return one.value(run, part if dot else None)
 
 
@@ -356,16 +427,17 @@ def default(run: Run) -> list[str]:
     return [name for name, one in METRICS.items() if one.judged and not math.isnan(one.value(run))]
 
 
-def in_table(table: str) -> list[Metric]:
-    """The columns of a table of the report."""
-    return [one for one in METRICS.values() if one.table == table]
+def in_table(table: str, scenario: Mapping[str, Any] | None = None) -> list[Metric]:
+    """The columns of a table of the report: of the list, and those that this scenario asks for."""
+    told = scenario or {}
+    return [one for one in known(told).values() if one.table == table and (not one.asked or asked(told, one.asked))]
 
 
 def every(run: Run) -> dict[str, float]:
     """All metrics that comparisons of variants show and that the run has. Parts only if there are several."""
     names = []
-    for head, one in METRICS.items():
-        if "variants" not in one.shown:
+    for head, one in known(run.scenario).items():
+        if "variants" not in one.shown or (one.asked and not asked(run.scenario, one.asked)):
             continue
         some = parts(run, one.part)
         if one.part != "link" or len(some) == 1:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..runs.records import Done, Point
 from . import metrics, workloads
 from .facts import Facts
-from .measures import Run, Tables, by_point
+from .measures import Run, Tables, asked, by_point
 from .stats import Mean
 
 __all__ = ["facts_of", "record", "summary"]
@@ -71,6 +71,13 @@ def _point(runs: Sequence[Run]) -> dict[str, Any]:
     completed = {group: _completions(runs, group) for group in groups}
     if any(completed.values()):
         out["completions"] = {group: of for group, of in completed.items() if of}
+    if asked(first.scenario, "delays"):
+        out["sojourn_ms"] = {link: _means(runs, "sojourn", link) for link in first.watched()}
+        for table in ("rtt", "one_way"):
+            means = {one: _means(runs, table, one) for one in groups}
+            out[f"{table}_ms"] = {one: some for one, some in means.items() if some["p50"] is not None}
+    if asked(first.scenario, "metrics"):
+        out["own"] = _means(runs, "own", None)
     whole = _means(runs, "run", None)
     if whole:
         out["run"] = whole
@@ -79,7 +86,8 @@ def _point(runs: Sequence[Run]) -> dict[str, Any]:
 
 def _means(runs: Sequence[Run], table: str, part: str | None) -> dict[str, Any]:
     """The means of the metrics that are columns of that table."""
-    return {one.key or one.name: record(metrics.mean_of(runs, one, part)) for one in metrics.in_table(table)}
+    columns = metrics.in_table(table, runs[0].scenario)
+    return {one.key or one.name: record(metrics.mean_of(runs, one, part)) for one in columns}
 
 
 def _flows(runs: Sequence[Run], group: str, count: int) -> int:
@@ -92,7 +100,7 @@ def _flows(runs: Sequence[Run], group: str, count: int) -> int:
 def _completions(runs: Sequence[Run], group: str) -> dict[str, dict[str, Any]]:
     """By size of the flows: their number in a run on average, those of all runs that did not end, times in ms and slowdown as percentiles."""
     out: dict[str, dict[str, Any]] = {}
-    for name in metrics.SIZES:
+    for name in metrics.sizes(runs[0]):
         counts = [_ended(run, group, name) for run in runs]
         if any(flows for flows, _ in counts):
             out[name] = {
@@ -107,7 +115,7 @@ def _ended(run: Run, group: str, size: str) -> tuple[int, int]:
     """How many flows of that size came, and how many of them did not end."""
 
     def count() -> list[int]:
-        slow = run.completion(group, "slowdown", metrics.SIZES[size])
+        slow = run.completion(group, "slowdown", metrics.sizes(run)[size])
         return [len(slow), int(np.isnan(slow).sum())]
 
     flows, unfinished = run.fact(f"ended {group}/{size}", count)

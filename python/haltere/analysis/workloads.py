@@ -48,7 +48,7 @@ def _of_group(run: Run, table: str, group: str) -> pa.Table:
     """The rows of a traffic entry that began in the measured part of the run."""
     rows = run.table(table)
     rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
-    return rows.filter(pa.array(run.is_measured(rows["start_ns"].to_numpy() * 1e-9)))
+    return rows.filter(run.measured_ns(rows["start_ns"].to_numpy()))
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from ..errors import InputError
 from ._common import Commands, checked, print_json
@@ -26,6 +27,9 @@ def add(to: Commands) -> None:
     results.add_argument(
         "--check", action="store_true", help="compare every file with its checksum, and fail if one differs"
     )
+    results.add_argument(
+        "--files", action="store_true", help="list the captures and qlog files of the runs, with their places"
+    )
     form = results.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print rows as JSON")
     form.add_argument("--csv", action="store_true", help="print rows as CSV")
@@ -43,6 +47,8 @@ def _results(args: argparse.Namespace) -> int:
         if args.query is None:
             print(f"{results.where}: {len(results.runs)} runs, {files} files, all as they were written")
             return 0
+    if args.files:
+        return _files(results.files(), args.json)
     if args.query is None:
         tables = columns(results)
         if args.json:
@@ -63,6 +69,14 @@ def _results(args: argparse.Namespace) -> int:
         cells = [[_cell(value) for value in row.values()] for row in rows]
         shown = Table("query", f"{len(rows)} row{'' if len(rows) == 1 else 's'}", table.column_names, cells)
         print(Document("", [shown]).text().strip())
+    return 0
+
+
+def _files(files: list[dict[str, Any]], as_json: bool) -> int:
+    if as_json:
+        print_json(files)
+    for one in [] if as_json else files:
+        print(f"point {one['point']}, seed {one['seed']}: {one['path']} ({one['bytes']} bytes)")
     return 0
 
 

@@ -36,6 +36,8 @@ class Table:
     note: str = ""
     left: int = 1
     """How many of the first columns are left-aligned."""
+    every: Sequence[Sequence[str]] = ()
+    """The rows of the CSV file, if ``rows`` sum them up."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class Document:
         base = Path(directory)
         written = {base / "report.html": self.html(), base / "report.md": self.markdown(base)}
         for table in self.tables():
-            written[base / "tables" / f"{table.name}.csv"] = csv([table.columns, *table.rows])
+            written[base / "tables" / f"{table.name}.csv"] = csv([table.columns, *(table.every or table.rows)])
         for block in self.blocks:
             if isinstance(block, Picture):
                 written[base / "figures" / f"{block.name}.svg"] = block.svg + "\n"

@@ -14,7 +14,7 @@ from ..analysis import measures
 from ..analysis.measures import Run
 from ..errors import InputError
 from ..runs.results import Results
-from . import plot
+from . import inner, plot
 from .charts import numbers, thin
 from .document import Choice
 from .timeline import MOST_LINES, Flows, main_link, spread_of
@@ -59,7 +59,6 @@ def runs(results: Results) -> Choice | None:
 
 def _panels(run: Run, most: int) -> list[Panel]:
     end = measures.seconds(run.scenario)
-    warmup = run.warmup_s
     panels: list[Panel] = []
     try:
         flows: Flows | None = Flows(run)
@@ -71,9 +70,41 @@ def _panels(run: Run, most: int) -> list[Panel]:
     links = run.watched()
     if links:
         panels += _queue_panels(run, links, end, most, len(flows.lines()) if flows is not None else 0)
-    for panel in panels if warmup > 0 else []:
-        panel["rules"].append({"axis": "x", "at": warmup, "name": "", "colour": "#8a929c"})
+    panels += _inner_panels(run, flows, end, most)
+    for panel in panels:
+        panel["x"]["label"] = "time (s)" if panel is panels[-1] else ""
+    ends = [at for at in (run.warmup_s, run.until_s) if 0 < at < end]
+    for panel in panels:
+        panel["rules"] += [{"axis": "x", "at": at, "name": "", "colour": "#8a929c"} for at in ends]
     return panels
+
+
+def _inner_panels(run: Run, flows: Flows | None, end: float, most: int) -> list[Panel]:
+    """Inner variables of the queue of the main link and of the senders, if they were recorded."""
+    link, out = main_link(run), []
+    for one in inner.of_queue(run, link) if link else []:
+        factor, (title, label) = inner.scale(one)[0], _titled(one, f"the queue of {link}")
+        series = [_line("", plot.PALETTE[0], one.at_s, one.values[:, 0] * factor, most)]
+        out.append(_panel(title, label, end, series))
+    lines = flows.lines() if flows is not None else []
+    shades = plot.colours([name for name, _ in lines])
+    for one in inner.of_flows(run, flows.names) if flows is not None else []:
+        factor, (title, label) = inner.scale(one)[0], _titled(one, "the senders")
+        drawn = [(name, one.values[:, own] * factor) for name, own in lines]
+        series = [
+            part
+            for name, some in drawn
+            if np.isfinite(some).any()
+            for part in _band(name, shades[name], one.at_s, some, most)
+        ]
+        out.append(_panel(title, label, end, series))
+    return [panel for panel in out if panel]
+
+
+def _titled(one: inner.Inner, of: str) -> tuple[str, str]:
+    """The title of a panel, of a state with what its numbers mean, and the label of its axis."""
+    states = ", ".join(f"{i} {name}" for i, name in enumerate(one.states))
+    return f"{one.name} of {of}{': ' if states else ''}{states}", inner.scale(one)[1].replace("\n", " ")
 
 
 def _panel(title: str, label: str, end: float, series: Sequence[Mapping[str, Any]], last: bool = False) -> Panel | None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..analysis import metrics
 from ..analysis.measures import Run, by_point
-from ..analysis.metrics import METRICS
 from ..analysis.stats import Mean
 from ..runs.records import Point, short_keys, swept
 from ..runs.results import Results
@@ -71,8 +70,9 @@ def _over_axes(
     facet = axes[2] if len(axes) > 2 and len(data.values(axes[2])) <= over.MOST_PANELS else None
     many = len(lines) > 1 and len(data.values(lines[1])) > over.MOST_LINES
     out = []
-    for name in [name for name, one in METRICS.items() if one.over]:
-        if math.isnan(METRICS[name].value(first, None)):
+    known = metrics.known(first.scenario)
+    for name in [name for name, one in known.items() if one.over]:
+        if math.isnan(known[name].value(first, None)):
             continue
         ask = over.Ask(
             name, x=lines[0], by=lines[1] if len(lines) > 1 else None, facet=facet, kind="heat" if many else "line"

@@ -183,8 +183,9 @@ def _value(name: str, run: Run) -> _Value:
     if name in _SINGLE:
         label, each = _SINGLE[name]
         return _Value(label, lambda one, part: float(np.mean(v)) if len(v := each(one, part)) else math.nan, each)
-    if head in metrics.METRICS:
-        one = metrics.METRICS[head]
+    known = metrics.known(run.scenario)
+    if head in known:
+        one = known[head]
         factor, unit = one.printed
         label = f"{one.row}{' of ' + name.partition('.')[2] if '.' in name else ''}{f' ({unit})' if unit and unit not in one.row else ''}"
 
@@ -194,7 +195,7 @@ def _value(name: str, run: Run) -> _Value:
         return _Value(label, of, lambda run, part: np.array([of(run, part)]))
     table, dot, column = name.partition(".")
     if not dot:
-        metrics.check([name], "plot: --y")
+        metrics.check([name], "plot: --y", run.scenario)
     return _column(table, column, run)
 
 

@@ -13,6 +13,7 @@ from ..analysis.summary import record, summary
 from ..runs.results import Results
 from . import picture, words
 from .document import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
+from .many import MOST_POINTS, over_axes
 
 __all__ = ["document"]
 
@@ -30,13 +31,14 @@ def _cell(value: Record | None, digits: int) -> str:
     return Mean(value["mean"], half, math.nan, value["n"]).format(digits)
 
 
-def _cells(table: str, values: Record) -> list[str]:
-    """The cells of the metrics that are columns of this table."""
-    return [_cell(values.get(one.key or one.name), one.digits) for one in metrics.in_table(table)]
+def _cells(columns: Sequence[metrics.Metric], values: Record) -> list[str]:
+    """The cells of the metrics that are columns of a table."""
+    return [_cell(values.get(one.key or one.name), one.digits) for one in columns]
 
 
-def _headings(table: str) -> list[str]:
-    return [one.heading for one in metrics.in_table(table)]
+def _columns(scenarios: Iterable[Record], table: str) -> list[metrics.Metric]:
+    """The columns of a table, of all these scenarios."""
+    return list({one.name: one for scenario in scenarios for one in metrics.in_table(table, scenario)}.values())
 
 
 def _traffic(point: Record) -> Iterable[tuple[list[str], Record]]:
@@ -65,20 +67,43 @@ def _whole(key: str) -> Parts:
     return lambda point: [([], point.get(key, {}))]
 
 
+def _each(key: str) -> Parts:
+    """Of tables with one row a point and link or traffic entry."""
+    return lambda point: (([name], values) for name, values in point.get(key, {}).items())
+
+
+#: Tables of delays: the key of the summary, the table, and its title.
+_DELAYS = (
+    ("sojourn_ms", "sojourn", "Sojourn times (ms)"),
+    ("rtt_ms", "rtt", "Round-trip times of TCP (ms)"),
+    ("one_way_ms", "one_way", "One-way delays of UDP (ms)"),
+)
+
+
 def _tables(results: Results) -> list[Table]:
     """What the summary holds, table by table; metrics of the list are the columns, behind those named here."""
-    points = summary(results)
+    points = [{**one, "name": results.points[one["point"]].name} for one in summary(results)]
     named = len(results.points) > 1
+    over, left_out = over_axes(points) if len(points) > MOST_POINTS else ([], 0)
+    many, shown_points = bool(over), over or points
+    # Columns differ with what is measured, which is mostly the same at all points.
+    scenarios = list({repr(point.scenario.get("measure")): point.scenario for point in results.points}.values())
 
     def table(name: str, title: str, first: list[str], left: int, parts: Parts, always_named: bool = False) -> Table:
-        naming = named or always_named
-        rows = [
-            [*([results.points[one["point"]].name] if naming else []), *cells, *_cells(name, values)]
-            for one in points
-            for cells, values in parts(one)
-        ]
-        columns = [*(["point"] if naming else []), *first, *_headings(name)]
-        return Table(name, title, columns, rows, left=left + naming)
+        naming, shown = named or always_named, _columns(scenarios, name)
+
+        def rows_of(some: Sequence[Record]) -> list[list[str]]:
+            return [
+                [*([one["name"]] if naming else []), *cells, *_cells(shown, values)]
+                for one in some
+                for cells, values in parts(one)
+            ]
+
+        rows = rows_of(shown_points)
+        columns = [*(["point"] if naming else []), *first, *(one.heading for one in shown)]
+        if not many:
+            return Table(name, title, columns, rows, left=left + naming)
+        return Table(name, title, columns, rows, _note(results, left_out), left + naming, rows_of(points))
 
     made = [
         table("traffic", "Traffic", ["traffic", "flows"], 1, _traffic),
@@ -94,10 +119,25 @@ def _tables(results: Results) -> list[Table]:
     ]
     for name, (title, _) in workloads.TABLES.items():
         made.append(table(name, title, ["traffic"], 1, _entries(name)))
-    for key, name, title in (("ping_ms", "ping", "Ping round-trip time (ms)"), ("run", "run", "Whole runs")):
+    for key, name, title in _DELAYS:
+        made.append(table(name, title, ["link" if name == "sojourn" else "traffic"], 1, _each(key)))
+    for key, name, title in (
+        ("ping_ms", "ping", "Ping round-trip time (ms)"),
+        ("own", "own", "Metrics of one's own"),
+        ("run", "run", "Whole runs"),
+    ):
         if any(key in one for one in points):
             made.append(table(name, title, [], 0, _whole(key), always_named=True))
     return [one for one in made if one.rows]
+
+
+def _note(results: Results, left_out: int) -> str:
+    """What a table over the axes leaves out, and where it is."""
+    more = f"{left_out} more values of axes and all" if left_out else "All"
+    return (
+        f"Means over the points with that value. {more} {len(results.points)} points: `haltere report {results.where}` writes tables/*.csv, and "
+        f'`haltere results {results.where} --query "SELECT * FROM points JOIN flows USING (point)"` asks them.'
+    )
 
 
 def _classes(results: Results, named: bool) -> Table:
@@ -113,7 +153,10 @@ def _classes(results: Results, named: bool) -> Table:
                 [*([point.name] if named else []), name, str(len(flows)), *(_class(runs, one, name) for one in columns)]
             )
     first = [*(["point"] if named else []), "flows of", "flows"]
-    return Table("classes", "Traffic by control", [*first, *_headings("classes")], rows, left=named + 1)
+    headings = [one.heading for one in columns]
+    more = len(rows) - MOST_POINTS
+    note = f"{more} more rows: tables/classes.csv, which `haltere report {results.where}` writes." if more > 0 else ""
+    return Table("classes", "Traffic by control", [*first, *headings], rows[:MOST_POINTS], note, named + 1, rows)
 
 
 def _class(runs: Sequence[Run], one: metrics.Metric, name: str) -> str:

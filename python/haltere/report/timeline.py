@@ -17,7 +17,7 @@ from ..analysis import measures
 from ..errors import InputError
 from ..runs.records import Done
 from ..runs.results import Results
-from . import plot
+from . import inner, plot
 
 __all__ = ["Flows", "draw", "main_link", "pick", "spread_of"]
 
@@ -147,7 +147,9 @@ def draw(
     flows, chosen = Flows(run), main_link(run, link)
     lines = flows.lines()
     shades = _shades([name for name, _ in lines])
-    fig, panels = plot.figure(5 if chosen else 3, 1, width=7.6, height=9.6 if chosen else 6.0)
+    of_queue, of_flows = inner.of_queue(run, chosen) if chosen else [], inner.of_flows(run, flows.names)
+    usual, more = 5 if chosen else 3, len(of_queue) + len(of_flows)
+    fig, panels = plot.figure(usual + more, 1, width=7.6, height=(9.6 if chosen else 6.0) + 1.5 * more)
     for axes in panels[1:]:
         axes.sharex(panels[0])
     _throughput(panels[0], run, flows, lines, shades, chosen)
@@ -156,13 +158,16 @@ def draw(
     _pings(panels[2], run)
     if chosen:
         _queue(panels[3], panels[4], run, chosen)
+    _inner(panels[usual:], of_queue, of_flows, lines, shades, chosen)
     for axes in panels[:-1]:
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("time (s)")
     panels[0].set_xlim(0, measures.seconds(run.scenario))
     warmup = run.warmup_s
-    for axes in panels if warmup > 0 else []:
-        axes.axvspan(0, warmup, color="#000000", alpha=0.05, linewidth=0)
+    for axes in panels:
+        for start, end in ((0.0, warmup), (run.until_s, measures.seconds(run.scenario))):
+            if end > start:
+                axes.axvspan(start, end, color="#000000", alpha=0.05, linewidth=0)
     fig.align_ylabels(panels)
     _legend(fig, [name for name, _ in lines], shades)
     suffix = "" if link is None else "-" + "".join(c if c.isalnum() else "-" for c in link)
@@ -221,6 +226,30 @@ def _lines(axes: Axes, at: Array, values: Array, lines: Lines, shades: Sequence[
     else:
         axes.set_ylim(bottom=0)
     axes.set_ylabel(label if "\n" in label else label.replace(" (", "\n("))
+
+
+def _inner(
+    panels: Sequence[Axes],
+    of_queue: Sequence[inner.Inner],
+    of_flows: Sequence[inner.Inner],
+    lines: Lines,
+    shades: Sequence[str],
+    link: str | None,
+) -> None:
+    """Inner variables, a panel each: those of the queue, then those of the senders."""
+    for axes, one in zip(panels, [*of_queue, *of_flows], strict=True):
+        values, is_queue = one.values * inner.scale(one)[0], any(one is other for other in of_queue)
+        if is_queue:
+            axes.plot(one.at_s, values[:, 0], color=plot.PALETTE[0], linewidth=0.7)
+        else:
+            _draw_lines(axes, one.at_s, values, lines, shades)
+        for line in axes.lines if one.states else []:
+            line.set_drawstyle("steps-post")
+        inner.label(axes, one)
+        if any(one is first for first in (*of_queue[:1], *of_flows[:1])):
+            plot.title(
+                axes, f"inner variables of the queue of {link}" if is_queue else "inner variables of the senders"
+            )
 
 
 def _pings(axes: Axes, run: measures.Run) -> None:

@@ -186,7 +186,7 @@ def _utilisation(results: Results, points: Pairs) -> list[str]:
 
 def _delay(results: Results, points: Pairs) -> list[str]:
     link = None
-    if all(len(run.ping_ms()) for _, runs in points for run in runs[:1]):
+    if all(runs[0].has_pings() for _, runs in points):
         one, what = METRICS["ping_p95"], "95 % of the pings came back within"
     else:
         one = METRICS["wait"]
@@ -381,7 +381,11 @@ def _window_limit(tcp: Mapping[str, Any], receiver: Mapping[str, Any]) -> float:
 def _buffer_limited(run: Run) -> bool:
     """The median window after the warm-up of a bulk flow fills nine tenths of what a buffer allows."""
     series = run.table("flow_series").select(["at_ns", "flow", "in_flight_bytes"])
-    series = series.filter(pc.greater(series["at_ns"], int(run.warmup_s * 1e9)))
+    series = series.filter(
+        pc.and_(
+            pc.greater(series["at_ns"], int(run.warmup_s * 1e9)), pc.less_equal(series["at_ns"], int(run.until_s * 1e9))
+        )
+    )
     if len(series) == 0:
         return False
     middle = series.group_by("flow", use_threads=False).aggregate([("in_flight_bytes", "approximate_median")])

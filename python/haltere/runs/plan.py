@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .. import _core
+from ..analysis import metrics
 from ..analysis.measures import Run
 from ..errors import HaltereError, InputError
 from ..limits import most
@@ -76,6 +77,8 @@ class Plan:
             for swept, core in scenario.points():
                 self.points.append(Point(len(self.points), {**label, **swept}, json.loads(core.to_json())))
                 self.cores.append(core)
+        for point in self.points:
+            metrics.known(point.scenario)  # refuses names of its own that are taken
         self.tasks: list[Task] = []
         self.over: dict[tuple[int, int], Done | Failed] = {}
         self.reached: dict[int, Reached] = {}

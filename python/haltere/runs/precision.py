@@ -35,7 +35,7 @@ class Precision:
         rule = scenario.get("precision")
         if rule is None:
             return None
-        metrics.check(rule["of"], "precision.of")
+        metrics.check(rule["of"], "precision.of", scenario)
         # `most_seeds` was its name one version ago.
         max_seeds = rule["max_seeds"] if "max_seeds" in rule else rule["most_seeds"]
         return cls(float(rule["within"]), tuple(rule["of"]), int(max_seeds))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from .results import Results
-from .store import AGAIN, Damaged, need
+from .store import AGAIN, Damaged, need, tables_of
 
 __all__ = ["columns", "query"]
 
@@ -57,8 +57,7 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
     connection = duckdb.connect()
     connection.register("points_", results.points_table())
     connection.execute("CREATE TABLE points AS SELECT * FROM points_")
-    files = sorted({file for run in results.runs for file in results.seal(run)["files"]})
-    tables = [file.removesuffix(".parquet") for file in files]
+    tables = tables_of(map(results.seal, results.runs))
     # If the text names none, it may ask which there are.
     named = [name for name in tables if name in (wanted or "").casefold()] or tables
     for number, name in enumerate(tables):

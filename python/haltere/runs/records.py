@@ -120,7 +120,9 @@ class Failed:
         return dict(vars(self))
 
 
-_DIGEST, _TABLE = re.compile(r"[0-9a-f]{64}"), re.compile(r"[a-z][a-z0-9_]*\.parquet")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+#: Tables, captures and qlog.
+_FILE = re.compile(r"[a-z][a-z0-9_]*\.parquet|[A-Za-z0-9_][A-Za-z0-9_.-]*\.(pcapng|qlog)")
 
 
 def sealed(seal: Seal) -> Seal:
@@ -147,7 +149,7 @@ def seal_of(data: bytes | None, key: str) -> Seal | None:
 def _is_file(named: tuple[str, Any]) -> bool:
     name, one = named
     return bool(
-        _TABLE.fullmatch(name)
+        _FILE.fullmatch(name)
         and isinstance(one, dict)
         and _is_count(one.get("bytes"))
         and _is_digest(one.get("sha256"))

@@ -21,7 +21,7 @@ from ..analysis.facts import Facts
 from ..analysis.summary import summary
 from ..errors import HaltereError, InputError
 from .records import Done, Failed, Point, Seal, wrong_in_manifest
-from .store import AGAIN, Damaged, Store
+from .store import AGAIN, Damaged, Store, tables_of
 
 if TYPE_CHECKING:
     import pandas
@@ -142,8 +142,22 @@ class Results:
 
     def tables(self) -> list[str]:
         """The names that :meth:`pandas` takes: the tables of the runs, and ``points`` and ``runs``."""
-        files = sorted({file for run in self.runs for file in self.seal(run)["files"]})
-        return [*(file.removesuffix(".parquet") for file in files), "points", "runs"]
+        return [*tables_of(map(self.seal, self.runs)), "points", "runs"]
+
+    def files(self) -> list[dict[str, Any]]:
+        """Captures and qlog files: ``point``, ``seed``, ``name``, ``bytes`` and ``path`` (a path or URL) of each."""
+        return [
+            {
+                "point": run.point,
+                "seed": run.seed,
+                "name": name,
+                "bytes": one["bytes"],
+                "path": self.store.file(run.key, name),
+            }
+            for run in self.runs
+            for name, one in self.seal(run)["files"].items()
+            if not name.endswith(".parquet")
+        ]
 
     def points_table(self) -> pa.Table:
         """One row a point: ``point``, ``name``, and what was swept, each axis under its last word (or more, if two end alike)."""

@@ -70,7 +70,7 @@ def _run_one(task: Task, store: Store, progress: _core.Progress) -> Done:
         done = Done(task.key, task.point, task.seed, digest, wall_s, task.world.notes(made))
         seal = {**done.to_dict(), "build": build_id()}
         del seal["key"], seal["point"]  # the store's and the manifest's
-        store.put(draft, task.key, tables, seal)
+        store.put(draft, task.key, tables, seal, made.files() if isinstance(made, _core.Run) else None)
     return replace(done, facts=_facts(task, done, tables))
 
 

@@ -2,6 +2,7 @@
 
 manifest.json            what was asked for: scenarios, seeds, versions
 runs/KEY/TABLE.parquet   the tables of one run
+runs/KEY/*.pcapng, *.qlog  captures and what senders did, if the experiment asks for them
 runs/KEY/run.json        its checksum file: the run's digest, and size and SHA-256 of every file beside it
 
 A run is there when its checksum file is. In a directory a run is written to a hidden folder, which is renamed: that is atomic, and who
@@ -27,7 +28,7 @@ from .records import Seal, seal_of, sealed, wrong_in_manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["AGAIN", "Damaged", "Draft", "Seal", "Store", "is_url", "need"]
+__all__ = ["AGAIN", "Damaged", "Draft", "Seal", "Store", "is_url", "need", "tables_of"]
 
 _SEAL = "run.json"
 _OTHER_BYTES = "its bytes are not those that were written"
@@ -381,9 +382,16 @@ class Store:
         finally:
             draft.close()
 
-    def put(self, draft: Draft, key: str, tables: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-        """Keeps a run: its tables (whatever ``pyarrow.table`` reads), and in its checksum file what is said ``about`` it."""
-        files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
+    def put(
+        self,
+        draft: Draft,
+        key: str,
+        tables: Mapping[str, Any],
+        about: Mapping[str, Any],
+        others: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Keeps a run: its tables (whatever ``pyarrow.table`` reads) and ``others`` of its files, and in its checksum file what is said ``about`` it."""
+        files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()} | dict(others or {})
         listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
         seal = {"key": key, **about, "files": listed}
         files[_SEAL] = (json.dumps(sealed(seal), indent=1) + "\n").encode()
@@ -393,7 +401,7 @@ class Store:
         """A table of a run, or some columns of it. Raises :class:`Damaged` if the file does not fit the seal."""
         listed = seal["files"].get(f"{name}.parquet")
         if listed is None:
-            have = sorted(file.removesuffix(".parquet") for file in seal["files"])
+            have = tables_of([seal])
             raise InputError(f"{self.where}: table must be one of {', '.join(have)}, got `{name}`")
         path = f"runs/{seal['key']}/{name}.parquet"
         data = self._ahead.get(path) or self._files.read([path]).get(path)
@@ -421,7 +429,17 @@ class Store:
 
     def path(self, key: str, name: str) -> str:
         """The place of the file of a table: a path, or a URL."""
-        return f"{self.where}/runs/{key}/{name}.parquet"
+        return self.file(key, f"{name}.parquet")
+
+    def file(self, key: str, name: str) -> str:
+        """The place of a file of a run: a path, or a URL."""
+        return f"{self.where}/runs/{key}/{name}"
+
+
+def tables_of(seals: Iterable[Seal]) -> list[str]:
+    """The names of the tables of these runs, in order."""
+    files = {file for seal in seals for file in seal["files"]}
+    return sorted(file.removesuffix(".parquet") for file in files if file.endswith(".parquet"))
 
 
 def _lines(value: Any) -> str:

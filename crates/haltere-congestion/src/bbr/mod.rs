@@ -205,7 +205,7 @@ impl CongestionControl for Bbr {
         true
     }
     fn probe(&self, row: &mut Probe) {
-        row.push("state", "", f64::from(self.mode as u8));
+        row.push("state", "startup|drain|probe_bw|probe_rtt", f64::from(self.mode as u8));
         row.push("bw", "bit/s", self.bw().as_bps_f64());
         row.push("min_rtt", "s", self.core.min_rtt.value.unwrap_or(Dur::ZERO).as_secs_f64());
         row.push("pacing_gain", "", self.pacing_gain.as_f64());

@@ -280,7 +280,7 @@ impl CongestionControl for Bbr3 {
     }
     fn probe(&self, row: &mut Probe) {
         let bytes = |segments: Option<u64>| segments.map_or(f64::INFINITY, |s| (s * self.core.mss) as f64);
-        row.push("state", "", f64::from(self.state as u8));
+        row.push("state", "startup|drain|down|cruise|refill|up|probe_rtt", f64::from(self.state as u8));
         row.push("bw", "bit/s", self.bw().as_bps_f64());
         row.push("max_bw", "bit/s", self.core.max_bw.get().as_bps_f64());
         row.push("min_rtt", "s", self.core.min_rtt.value.unwrap_or(Dur::ZERO).as_secs_f64());

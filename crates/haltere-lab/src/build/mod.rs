@@ -6,7 +6,7 @@ use crate::error::ScenarioError;
 use crate::scenario::experiment::Experiment;
 use crate::topology::{Drawing, Network};
 use crate::traffic;
-use haltere_plan::plan::{Measure, Plan};
+use haltere_plan::plan::Plan;
 use haltere_units::{Dur, Time};
 
 /// The run of `experiment` with that seed.
@@ -17,19 +17,22 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
     let paths = network.route(&flows)?;
     network.set_round_trips(&paths);
     network.links.iter_mut().for_each(|link| link.count_depths = link.watched && experiment.measure.depths);
+    let mut measure = experiment.measure.plan(&network.links)?;
+    if !experiment.cooldown.is_zero() {
+        measure.until = Some(at(experiment.duration - experiment.cooldown));
+    }
     let framing = u32::try_from(experiment.framing.as_u64()).unwrap_or(u32::MAX);
     let plan = Plan {
         seed,
         end: at(experiment.duration),
-        warmup: at(experiment.warmup),
-        cooldown: experiment.cooldown,
+        warmup: at(experiment.measure.window.map_or(experiment.warmup, |[from, _]| from)),
         framing,
         nodes: network.nodes,
         links: network.links,
         flows: flows.into_iter().map(|f| f.plan).collect(),
         ecmp: network.ecmp,
         reroutes: network.reroutes,
-        measure: Measure { queues: experiment.measure.queues.0, flows: experiment.measure.flows.0 },
+        measure,
     };
     verify::queues(&plan, &network.places)?;
     Ok(plan)

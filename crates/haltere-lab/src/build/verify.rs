@@ -22,6 +22,10 @@ pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
         let fault = fault("warmup", format!("shorter than the duration of {duration}"), warmup.to_string());
         return Err(fault.hint("the statistics begin after it").out_of_range());
     }
+    if !cooldown.is_zero() && experiment.measure.window.is_some() {
+        let rule = "left out beside `measure.window`".into();
+        return Err(fault("cooldown", rule, cooldown.to_string()).out_of_range());
+    }
     if *cooldown >= *duration - *warmup {
         let rule = format!("shorter than the {} from the warm-up to the end", *duration - *warmup);
         return Err(fault("cooldown", rule, cooldown.to_string()).out_of_range());
@@ -32,13 +36,7 @@ pub(crate) fn times(experiment: &Experiment) -> Result<(), ScenarioError> {
     if experiment.seeds < 1 {
         return Err(fault("seeds", "at least 1".into(), experiment.seeds.to_string()).out_of_range());
     }
-    for (name, every) in [("queues", experiment.measure.queues), ("flows", experiment.measure.flows)] {
-        if let Some(interval) = every.0.filter(|interval| *interval < Dur::from_us(1)) {
-            let fault = Fault::new("measure", name, "at least 1us", interval).hint("`off` samples nothing");
-            return Err(fault.out_of_range());
-        }
-    }
-    Ok(())
+    experiment.measure.check(*duration, *warmup)
 }
 
 /// Whether the endpoint takes its parameters.

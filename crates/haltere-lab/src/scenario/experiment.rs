@@ -3,6 +3,7 @@
 //! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these doc comments and defaults. They
 //! are written nowhere else.
 
+use super::measure::MeasureSpec;
 use super::precision::Precision;
 use super::sweep::Sweep;
 use crate::error::{Fault, FaultKind, ScenarioError};
@@ -10,9 +11,8 @@ use crate::{Topology, Traffic};
 use haltere_transport::TcpParams;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 
 /// An experiment: a topology, the traffic on it, and what is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub struct Experiment {
     /// What is sent: one entry for each sort of flow.
     #[schemars(length(min = 1))]
     pub traffic: Vec<Traffic>,
-    /// What is sampled while it runs, and how often.
+    /// What is measured while it runs, and how it is summed up.
     #[serde(default)]
     pub measure: MeasureSpec,
     /// Axes of a grid: the dotted path of a key, and its values. See `haltere explain sweep`.
@@ -62,59 +62,6 @@ fn ten() -> u32 {
 }
 fn ethernet() -> Bytes {
     Bytes::new(14)
-}
-
-/// What is sampled while it runs, and how often.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct MeasureSpec {
-    /// Interval of the watched queues' time series, or `off`.
-    pub queues: Every,
-    /// Interval of the flows' time series, or `off`.
-    pub flows: Every,
-    /// True: count how many packets each packet leaves behind when it leaves a watched queue (the depth at dequeue). The table `depths`
-    /// and the metrics `depth`, `depth_p50` and `depth_p95` show it.
-    pub depths: bool,
-}
-
-impl Default for MeasureSpec {
-    fn default() -> MeasureSpec {
-        MeasureSpec { queues: Every(Some(Dur::from_ms(10))), flows: Every(Some(Dur::from_ms(100))), depths: false }
-    }
-}
-
-/// An interval, or `off`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Every(pub Option<Dur>);
-
-impl Serialize for Every {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Some(interval) => interval.serialize(s),
-            None => s.serialize_str("off"),
-        }
-    }
-}
-impl<'de> Deserialize<'de> for Every {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Every, D::Error> {
-        let text = Cow::<str>::deserialize(d)?;
-        if text == "off" {
-            return Ok(Every(None));
-        }
-        text.parse().map(|interval| Every(Some(interval))).map_err(serde::de::Error::custom)
-    }
-}
-impl JsonSchema for Every {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "Every".into()
-    }
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let interval = generator.subschema_for::<Dur>();
-        schemars::json_schema!({ "anyOf": [{ "const": "off" }, interval] })
-    }
 }
 
 impl Experiment {

@@ -1,6 +1,7 @@
 //! The experiment file: reading, checking, filling in, and the points of its sweep.
 
 pub(crate) mod experiment;
+pub(crate) mod measure;
 pub(crate) mod overrides;
 mod path;
 mod points;
@@ -12,8 +13,9 @@ mod text;
 
 use crate::error::FaultKind;
 pub use crate::error::{ErrorKind, ScenarioError};
-pub use experiment::{Every, Experiment, MeasureSpec};
+pub use experiment::Experiment;
 use haltere_plan::Fault;
+pub use measure::{Convergence, Every, MeasureSpec, OwnMetric};
 pub use overrides::Overrides;
 pub use points::Point;
 pub use precision::Precision;
@@ -134,13 +136,16 @@ impl Scenario {
 
     /// The name under which a run is stored: SHA-256 over what decides its result, in hexadecimal.
     ///
-    /// That is the filled scenario but for its title, its number of seeds or their precision, and its sweep (a point stores its own values),
+    /// That is the filled scenario but for its title, its number of seeds or their precision, what is read off afterwards, and its sweep (a point stores its own values),
     /// the seed, and Haltere's version. So more seeds or another title do not run again what is there.
     pub fn hash(&self, seed: u64, version: &str) -> String {
         let mut value = self.filled();
         if let Value::Object(keys) = &mut value {
             for key in ["title", "seeds", "precision", "sweep"] {
                 keys.remove(key);
+            }
+            if let Some(Value::Object(measure)) = keys.get_mut("measure") {
+                measure::AFTERWARDS.iter().for_each(|key| drop(measure.remove(*key)));
             }
         }
         value.sort_all_objects();

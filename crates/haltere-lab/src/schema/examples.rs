@@ -61,7 +61,12 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("PathEnds", include_str!("examples/multipath.toml")),
     ("MultipathParams", include_str!("examples/multipath.toml")),
     ("SizeTable", "[[traffic]]\nkind = \"poisson\"\nsizes = { points = [[1000, 0.5], [50000, 1]] }\nper_second = 20\n"),
-    ("MeasureSpec", "[measure]\nqueues = \"1ms\"\nflows = \"off\"\n"),
+    ("MeasureSpec", "[measure]\nqueues = \"1ms\"\nflows = \"off\"\ndelays = true\nwindow = [\"2s\", \"8s\"]\n"),
+    ("Convergence", "[measure]\nconvergence = { within = \"10%\", hold = \"5s\" }\n"),
+    (
+        "MetricTable",
+        "[measure.metrics]\ndeep = { sql = \"SELECT max(packets) FROM queue_series\", unit = \"packets\", better = \"lower\" }\n",
+    ),
     ("PrecisionTable", "[precision]\nwithin = \"5%\"\nof = [\"goodput\"]\n"),
     ("Sweep", "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4]\n\"traffic[0].congestion\" = [\"cubic\", \"bbr\"]\n"),
     ("Values", "[sweep]\n\"topology.dumbbell.pairs\" = [2, 4, 8]\n"),

@@ -58,6 +58,17 @@ impl Columns {
         let array = DictionaryArray::<Int32Type>::new(keys, Arc::new(names));
         self.push(name, "", false, Arc::new(array));
     }
+    /// Texts that repeat, if there are any: the places of each row's text in `names`.
+    pub(super) fn name_opt<'a>(
+        &mut self,
+        name: &str,
+        names: impl Iterator<Item = &'a str>,
+        rows: impl Iterator<Item = Option<u32>>,
+    ) {
+        let (names, keys) =
+            (StringArray::from_iter_values(names), Int32Array::from_iter(rows.map(|i| Some(i? as i32))));
+        self.push(name, "", true, Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(names))));
+    }
     /// Inner variables of mechanisms, one column a name, in the order in which they first appear. A name that a column
     /// has already is put after `prefix`.
     pub(super) fn variables<'a>(

@@ -15,17 +15,24 @@
 //! | `pages` | page of `web` | flow, group, start_ns, load_ns, objects, bytes |
 //! | `segments` | segment of `video` | flow, group, bitrate, bytes, start_ns, fetch_ns, buffer_ns, stall_ns |
 //! | `voices` | flow of `voip` | flow, group, packets, lost, late, delay_ns, jitter_ns, mouth_to_ear_ns, rating, mos |
+//! | `delay_summary` | link or flow | measure (`sojourn`, `rtt`, `one_way`), name, samples, mean, percentiles, jitter, lost |
+//! | `delay_bins` | link or flow and bin | measure, name, low_ns, high_ns, samples |
+//! | `queue_state`, `flow_state` | inner variable and sample | at_ns, link or flow, variable, unit, value |
+//! | `packets` | packet and logged link | at_ns, link, flow, bytes, sojourn_ns, fate |
 //! | `depths` | watched queue and depth at dequeue | link, depth, packets that left so many behind after the warm-up |
 //!
-//! `depths` is there only with `[measure] depths = true`. `completions` is there only if flows arrive during the run
-//! or requests are answered, and `pages`, `segments` and `voices` only with `web`, `video` and `voip`. The tables of multipath connections are there only if there is one.
+//! `depths` is there only with `[measure] depths = true`, and the four lines above it only with `delays`, `state` and `packets`.
+//! `completions` is there only if flows arrive during the run or requests are answered, and `pages`, `segments` and `voices` only
+//! with `web`, `video` and `voip`. The tables of multipath connections are there only if there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other
 //! mechanisms.
 
+mod asked;
 mod columns;
 mod multipath;
+mod qlog;
 mod runs;
 mod series;
 mod workloads;
@@ -33,6 +40,7 @@ mod workloads;
 pub use arrow_array::RecordBatch;
 use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
+pub use qlog::qlog;
 
 use arrow_array::Array;
 use sha2::{Digest, Sha256};
@@ -61,6 +69,18 @@ pub fn tables(plan: &Plan, record: &Record) -> Vec<(&'static str, RecordBatch)> 
     }
     if plan.links.iter().any(|link| link.count_depths) {
         tables.push(("depths", runs::depths(plan, record)));
+    }
+    let asked = &plan.measure;
+    if asked.delays {
+        tables.push(("delay_summary", asked::delay_summary(plan, record)));
+        tables.push(("delay_bins", asked::delay_bins(plan, record)));
+    }
+    if asked.state {
+        tables.push(("queue_state", asked::queue_state(plan, record)));
+        tables.push(("flow_state", asked::flow_state(plan, record)));
+    }
+    if !asked.logged.is_empty() {
+        tables.push(("packets", asked::packets(plan, record)));
     }
     if !multipath::is_absent(record) {
         tables.push(("paths", multipath::paths(plan, record)));

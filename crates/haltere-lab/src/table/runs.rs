@@ -45,8 +45,8 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
     for (name, unit, figure) in counts {
         let since = |(end, r): (&Option<SenderCounts>, &FlowRecord)| {
             let before = r.sender_at_warmup.as_ref().map_or(0, figure);
-            let end = r.sender_at_cooldown.as_ref().or(end.as_ref())?;
-            Some(figure(end).saturating_sub(before))
+            let until = r.sender_at_until.as_ref().or(end.as_ref())?;
+            Some(figure(until).saturating_sub(before))
         };
         table.count_opt(&format!("{name}_after_warmup"), unit, ends.iter().zip(&record.flows).map(since));
     }
@@ -57,13 +57,13 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
 type Figure = fn(&SenderCounts) -> u64;
 
 /// Payload delivered after the warm-up, over the time from the later of warm-up and start to the earliest of completion,
-/// stop, cool-down and end; `None` if it means nothing for the kind, as for pings.
+/// stop and end (of the measured window); `None` if it means nothing for the kind, as for pings.
 fn goodput(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Option<f64> {
     if !flow.app.has_goodput() {
         return None;
     }
     let from = plan.warmup.max(flow.start);
-    let to = [flow.stop, record.completed].into_iter().flatten().fold(plan.measured_to(), Time::min);
+    let to = [flow.stop, record.completed].into_iter().flatten().fold(plan.measured_until(), Time::min);
     let span = to.since(from);
     if span.is_zero() {
         return None;
@@ -137,10 +137,10 @@ pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
     }
     let figures: [(&str, &str, Ratio); 4] = [
         ("mean_queue_packets", "packets", |_, r, plan| {
-            ratio(r.after_warmup.packet_ns as f64, plan.measured_to().since(plan.warmup).as_ns() as f64)
+            ratio(r.after_warmup.packet_ns as f64, plan.measured_until().since(plan.warmup).as_ns() as f64)
         }),
         ("utilisation", "", |l, r, plan| {
-            ratio(r.after_warmup.sent_bytes as f64 * 8.0, l.capacity(plan.warmup, plan.measured_to())?)
+            ratio(r.after_warmup.sent_bytes as f64 * 8.0, l.capacity(plan.warmup, plan.measured_until())?)
         }),
         ("drop_rate", "", |_, r, _| {
             let c = &r.after_warmup;

@@ -13,7 +13,7 @@ use crate::net::packet::{Header, Marks, Packet};
 use haltere_plan::{Plan, Routes};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
-use haltere_plan::record::Completion;
+use haltere_plan::record::{Completion, PacketRecord};
 use haltere_plan::rng::Rng;
 use haltere_units::{Bytes, Dur, ParamError, Time};
 use std::collections::HashMap;
@@ -80,6 +80,8 @@ pub(crate) struct SpawnedFlows {
     ecmp: bool,
     /// Flows that are gone.
     pub completions: Vec<Completion>,
+    /// The entry of each flow by slot and client port, if packets are logged.
+    entries: Option<HashMap<(usize, u16), u32>>,
 }
 
 impl SpawnedFlows {
@@ -93,6 +95,7 @@ impl SpawnedFlows {
             seed: plan.seed,
             ecmp: plan.ecmp,
             completions: Vec::new(),
+            entries: (!plan.measure.logged.is_empty()).then(HashMap::new),
         }
     }
     /// From now on `plan` holds, which has more flows than the first `known`, and perhaps more links.
@@ -160,6 +163,9 @@ impl SpawnedFlows {
         let far = header((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint);
         let far = Port { header: Header { dscp, ..far } };
         let source = &mut self.sources[at];
+        if let Some(entries) = &mut self.entries {
+            entries.insert((slot, ports.0), source.index as u32);
+        }
         source.spawned += 1;
         let mut chance = Rng::new(self.seed, &format!("{}/{}", source.name, source.spawned));
         let tcp = &source.plan.tcp;
@@ -214,6 +220,14 @@ impl SpawnedFlows {
             }
             _ => fabric.pool.give(&packet),
         }
+    }
+    /// The flow in the plan of a logged packet, in which the endpoint to which it goes is in place of the flow.
+    pub fn flow_of(&self, packet: &PacketRecord) -> Option<u32> {
+        let endpoint = packet.flow? as usize;
+        let Some(slot) = slot(endpoint) else { return Some(endpoint as u32 / 2) };
+        let (source, destination) = packet.ports;
+        let client = if endpoint % 2 == 1 { source } else { destination };
+        self.entries.as_ref()?.get(&(slot, client)).copied()
     }
     /// The run is over: all flows, those last that did not end.
     pub fn finish(mut self) -> Vec<Completion> {

@@ -1,10 +1,12 @@
 //! UDP at a constant rate.
 //! Model: a packet at the start and then one every `packet / rate`, exactly and without drift, until `stop`.
 
+use super::one_way::OneWay;
 use super::{App, Place, is_over, payload, positive_rate};
 use crate::engine::event::Kind;
 use crate::net::fabric::{Fabric, Port};
-use crate::net::packet::{Body, Packet, UDP_HEADER};
+use crate::net::packet::{Body, Datagram, Packet, UDP_HEADER};
+use haltere_plan::Record;
 use haltere_plan::plan::{CbrPlan, FlowPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_queue::Ecn;
@@ -25,6 +27,7 @@ pub(crate) struct Cbr {
     packets_received: u64,
     /// Payload bytes that reached the sink.
     received: u64,
+    one_way: Option<Box<OneWay>>,
 }
 
 impl Cbr {
@@ -40,6 +43,7 @@ impl Cbr {
             packets_sent: 0,
             packets_received: 0,
             received: 0,
+            one_way: OneWay::asked(place.asked),
         })
     }
 }
@@ -57,14 +61,18 @@ impl App for Cbr {
             return;
         }
         self.packets_sent += 1;
-        self.port.send(UDP_HEADER + self.payload, self.ecn, Body::Udp(self.payload), fabric);
+        let datagram = Datagram { sent: fabric.now, seq: self.packets_sent as u32, payload: self.payload };
+        self.port.send(UDP_HEADER + self.payload, self.ecn, Body::Udp(datagram), fabric);
         let next = fabric.now + self.clock.next(Bytes::new(u64::from(self.payload)));
         fabric.schedule(next, Kind::App, self.index);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        if let (1, Body::Udp(bytes)) = (side, fabric.pool.open(&packet)) {
+        if let (1, Body::Udp(datagram)) = (side, fabric.pool.open(&packet)) {
             self.packets_received += 1;
-            self.received += u64::from(bytes);
+            self.received += u64::from(datagram.payload);
+            if let Some(one_way) = &mut self.one_way {
+                one_way.arrived(fabric.now, &datagram);
+            }
         }
     }
     fn received(&self) -> u64 {
@@ -72,5 +80,8 @@ impl App for Cbr {
     }
     fn record(&self, record: &mut FlowRecord) {
         (record.packets_sent, record.packets_received) = (self.packets_sent, self.packets_received);
+    }
+    fn finish(&mut self, _at: Time, record: &mut Record) {
+        record.delay_records.extend(self.one_way.as_ref().map(|one_way| one_way.record(self.index as u32)));
     }
 }

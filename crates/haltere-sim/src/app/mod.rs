@@ -5,15 +5,17 @@
 //! which the simulator calls a flow without a virtual call, and the one place that makes a flow of its plan.
 
 pub(crate) mod exchange;
+mod observed;
+mod one_way;
 pub(crate) mod tcp;
 
 use crate::error::RunError;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
-use haltere_plan::Record;
 use haltere_plan::app::{MAX_DATAGRAM, unknown_to_world};
 use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan};
 use haltere_plan::record::FlowRecord;
+use haltere_plan::{Plan, Record};
 use haltere_transport::{Connection, Info};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
@@ -45,6 +47,8 @@ pub(crate) trait App {
     fn is_sampled(&self) -> bool {
         true
     }
+    /// Inner variables for `[measure] state`.
+    fn state(&self, _probe: &mut Probe) {}
     /// A sample is due: adds inner variables to `probe`, and rows of its own to `record`.
     fn sample(&self, _at: Time, _probe: &mut Probe, _record: &mut Record) {}
     /// The run is over at `at`: writes down the rest.
@@ -93,6 +97,28 @@ pub(crate) struct Place {
     /// Of a flow over several paths: both ends of each.
     pub paths: Vec<[Port; 2]>,
     pub seed: u64,
+    pub asked: Asked,
+}
+
+/// What the plan asks of its flows beyond their counters.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Asked {
+    /// Delays are measured from the first instant until the second.
+    pub window: Option<(Time, Time)>,
+    /// What senders do is recorded.
+    pub senders: bool,
+}
+
+impl Asked {
+    /// What that plan asks.
+    pub fn of(plan: &Plan) -> Asked {
+        let window = (plan.warmup, plan.measure.until.unwrap_or(Time::NEVER));
+        Asked { window: plan.measure.delays.then_some(window), senders: plan.measure.senders }
+    }
+    /// Delays are measured at that time.
+    pub fn measures_at(&self, now: Time) -> bool {
+        self.window.is_some_and(|(from, until)| from <= now && now < until)
+    }
 }
 
 macro_rules! apps {
@@ -111,6 +137,7 @@ macro_rules! apps {
         #[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
         pub(crate) enum Flow {
             Tcp(tcp::Tcp),
+            Observed(Box<observed::Observed>),
             $($app($app_type)),+
         }
 
@@ -121,10 +148,11 @@ macro_rules! apps {
         impl Flow {
             /// The flow of that plan.
             pub fn new(flow: &FlowPlan, place: Place) -> Result<Flow, RunError> {
+                let Place { index, asked, .. } = place;
                 let made = match &flow.app {
                     $(AppPlan::$source(plan) => $source_module::$source::new(flow, plan, place.seed)
                         .and_then(|source| tcp::Tcp::new(flow, &plan.tcp, AnySource::$source(source.into()), place))
-                        .map(Flow::Tcp),)+
+                        .map(|tcp| observe(tcp, index, asked)),)+
                     $(AppPlan::$app(plan) => $app_module::$app::new(flow, plan, place).map(|app| Flow::$app(app.into())),)+
                     #[allow(unreachable_patterns, reason = "the registry may hold fewer kinds than the plan's")]
                     other => return Err(unknown(flow, other)),
@@ -135,51 +163,56 @@ macro_rules! apps {
 
         impl App for Flow {
             fn start(&mut self, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.start(fabric), $(Flow::$app(app) => app.start(fabric)),+ }
+                match self { Flow::Tcp(app) => app.start(fabric), Flow::Observed(app) => app.start(fabric), $(Flow::$app(app) => app.start(fabric)),+ }
             }
             fn step(&mut self, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.step(fabric), $(Flow::$app(app) => app.step(fabric)),+ }
+                match self { Flow::Tcp(app) => app.step(fabric), Flow::Observed(app) => app.step(fabric), $(Flow::$app(app) => app.step(fabric)),+ }
             }
             fn stop(&mut self, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.stop(fabric), $(Flow::$app(app) => app.stop(fabric)),+ }
+                match self { Flow::Tcp(app) => app.stop(fabric), Flow::Observed(app) => app.stop(fabric), $(Flow::$app(app) => app.stop(fabric)),+ }
             }
             fn set_stop(&mut self, at: Time, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.set_stop(at, fabric), $(Flow::$app(app) => app.set_stop(at, fabric)),+ }
+                match self { Flow::Tcp(app) => app.set_stop(at, fabric), Flow::Observed(app) => app.set_stop(at, fabric), $(Flow::$app(app) => app.set_stop(at, fabric)),+ }
             }
             #[inline]
             fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.on_timer(side, fabric), $(Flow::$app(app) => app.on_timer(side, fabric)),+ }
+                match self { Flow::Tcp(app) => app.on_timer(side, fabric), Flow::Observed(app) => app.on_timer(side, fabric), $(Flow::$app(app) => app.on_timer(side, fabric)),+ }
             }
             #[inline]
             fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
                 match self {
                     Flow::Tcp(app) => app.receive(side, packet, fabric),
+                    Flow::Observed(app) => app.receive(side, packet, fabric),
                     $(Flow::$app(app) => app.receive(side, packet, fabric)),+
                 }
             }
             fn received(&self) -> u64 {
-                match self { Flow::Tcp(app) => app.received(), $(Flow::$app(app) => app.received()),+ }
+                match self { Flow::Tcp(app) => app.received(), Flow::Observed(app) => app.received(), $(Flow::$app(app) => app.received()),+ }
             }
             fn sender(&self) -> Option<Info> {
-                match self { Flow::Tcp(app) => app.sender(), $(Flow::$app(app) => app.sender()),+ }
+                match self { Flow::Tcp(app) => app.sender(), Flow::Observed(app) => app.sender(), $(Flow::$app(app) => app.sender()),+ }
             }
             fn record(&self, record: &mut FlowRecord) {
-                match self { Flow::Tcp(app) => app.record(record), $(Flow::$app(app) => app.record(record)),+ }
+                match self { Flow::Tcp(app) => app.record(record), Flow::Observed(app) => app.record(record), $(Flow::$app(app) => app.record(record)),+ }
             }
             fn is_sampled(&self) -> bool {
-                match self { Flow::Tcp(app) => app.is_sampled(), $(Flow::$app(app) => app.is_sampled()),+ }
+                match self { Flow::Tcp(app) => app.is_sampled(), Flow::Observed(app) => app.is_sampled(), $(Flow::$app(app) => app.is_sampled()),+ }
+            }
+            fn state(&self, probe: &mut Probe) {
+                match self { Flow::Tcp(app) => app.state(probe), Flow::Observed(app) => app.state(probe), $(Flow::$app(app) => app.state(probe)),+ }
             }
             fn sample(&self, at: Time, probe: &mut Probe, record: &mut Record) {
                 match self {
                     Flow::Tcp(app) => app.sample(at, probe, record),
+                    Flow::Observed(app) => app.sample(at, probe, record),
                     $(Flow::$app(app) => app.sample(at, probe, record)),+
                 }
             }
             fn finish(&mut self, at: Time, record: &mut Record) {
-                match self { Flow::Tcp(app) => app.finish(at, record), $(Flow::$app(app) => app.finish(at, record)),+ }
+                match self { Flow::Tcp(app) => app.finish(at, record), Flow::Observed(app) => app.finish(at, record), $(Flow::$app(app) => app.finish(at, record)),+ }
             }
             fn spawns(&self) -> bool {
-                match self { Flow::Tcp(app) => app.spawns(), $(Flow::$app(app) => app.spawns()),+ }
+                match self { Flow::Tcp(app) => app.spawns(), Flow::Observed(app) => app.spawns(), $(Flow::$app(app) => app.spawns()),+ }
             }
         }
 
@@ -244,6 +277,14 @@ impl Flow {
         self.record(&mut record);
         record
     }
+}
+
+/// The flow of that connection, with an observer if the plan asks for one.
+fn observe(tcp: tcp::Tcp, index: usize, asked: Asked) -> Flow {
+    if asked.window.is_some() || asked.senders {
+        return Flow::Observed(Box::new(observed::Observed::new(tcp, index, asked)));
+    }
+    Flow::Tcp(tcp)
 }
 
 /// Refuses a kind that has no line in the registry.

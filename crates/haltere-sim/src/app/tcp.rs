@@ -12,7 +12,9 @@ use haltere_plan::headers::IPV4_HEADER;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::rng::Rng;
-use haltere_transport::{CachedMetrics, Connection, Info, Offload, PrefetchStage, Role, Segment, TcpParams};
+use haltere_transport::{
+    CachedMetrics, Connection, Info, Offload, PrefetchStage, Role, RttReading, Segment, TcpParams,
+};
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use std::sync::Arc;
 
@@ -182,6 +184,10 @@ impl Tcp {
             fabric.metrics.insert(key, metrics);
         }
     }
+    /// How far the samples of the sender's round-trip time are.
+    pub fn rtt_reading(&self) -> RttReading {
+        self.ends[CLIENT].socket.rtt_reading()
+    }
     /// The client's endpoint.
     pub fn info(&self) -> Info {
         self.ends[CLIENT].socket.info()
@@ -255,6 +261,14 @@ impl App for Tcp {
     }
     fn sample(&self, _at: Time, probe: &mut Probe, _record: &mut Record) {
         self.ends[CLIENT].socket.probe(probe);
+    }
+    fn state(&self, probe: &mut Probe) {
+        let info = self.info();
+        probe.push("ca_state", "open|disorder|cwr|recovery|loss", f64::from(info.state as u8));
+        if info.ssthresh != Bytes::MAX {
+            probe.push("ssthresh", "B", info.ssthresh.as_f64());
+        }
+        self.ends[CLIENT].socket.state(probe);
     }
     fn finish(&mut self, at: Time, record: &mut Record) {
         self.source.finish(at, self.index as u32, record);

@@ -10,7 +10,7 @@
 use super::{App, Place, is_over, payload, positive_span};
 use crate::engine::event::Kind;
 use crate::net::fabric::{Fabric, Port};
-use crate::net::packet::{Body, Packet, UDP_HEADER};
+use crate::net::packet::{Body, Datagram, Packet, UDP_HEADER};
 use haltere_plan::Record;
 use haltere_plan::plan::{FlowPlan, VoipPlan};
 use haltere_plan::record::{FlowRecord, VoiceRecord};
@@ -129,17 +129,15 @@ impl App for Voip {
         }
         self.sent += 1;
         self.delays.push(LOST);
-        self.port.send(UDP_HEADER + self.payload, Ecn::NotEct, Body::Udp(self.payload), fabric);
+        let datagram = Datagram { sent: fabric.now, seq: self.sent as u32, payload: self.payload };
+        self.port.send(UDP_HEADER + self.payload, Ecn::NotEct, Body::Udp(datagram), fabric);
         fabric.schedule(self.left(self.sent), Kind::App, self.index);
     }
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-        // The identification counts the packets, from 1 and modulo 2^16: the last packet with that number is meant.
-        let id = u64::from(packet.header.id);
-        if let (1, Body::Udp(bytes)) = (side, fabric.pool.open(&packet)) {
-            let number = self.sent - 1 - (self.sent.wrapping_sub(id) & 0xffff);
-            let delay = fabric.now.since(self.left(number));
-            let known = &mut self.delays[number as usize];
-            self.received += if *known == LOST { u64::from(bytes) } else { 0 };
+        if let (1, Body::Udp(datagram)) = (side, fabric.pool.open(&packet)) {
+            let delay = fabric.now.since(datagram.sent);
+            let known = &mut self.delays[datagram.seq as usize - 1];
+            self.received += if *known == LOST { u64::from(datagram.payload) } else { 0 };
             *known = (*known).min(delay);
         }
     }

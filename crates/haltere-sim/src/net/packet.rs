@@ -105,10 +105,21 @@ pub(crate) fn is_aligned(isn: u32) -> bool {
 pub(crate) enum Body {
     /// A TCP segment.
     Tcp(Segment),
-    /// A UDP datagram with that many bytes of payload.
-    Udp(u32),
+    /// A UDP datagram.
+    Udp(Datagram),
     /// An ICMP echo request or reply.
     Echo(Echo),
+}
+
+/// A UDP datagram.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Datagram {
+    /// When it left.
+    pub sent: Time,
+    /// Its number at its sender.
+    pub seq: u32,
+    /// Payload bytes.
+    pub payload: u32,
 }
 
 /// An ICMP echo.
@@ -127,11 +138,11 @@ pub(crate) struct Echo {
 /// The part of a packet that only its receiver reads.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Content {
-    /// TCP: sequence number; an echo: high half of the time at which the request left.
+    /// TCP: sequence number; an echo or a datagram: high half of the time at which it left.
     seq: u32,
-    /// TCP: acknowledgement number; an echo: the low half.
+    /// TCP: acknowledgement number; an echo or a datagram: the low half.
     ack: u32,
-    /// TCP: timestamps.
+    /// TCP: timestamps. A datagram: its number.
     val: u32,
     ecr: u32,
     /// TCP: [`TIMESTAMPS`], and one more than the place of its rare options in the pool.
@@ -140,6 +151,18 @@ struct Content {
     window: u16,
     /// Bytes of payload.
     payload: u16,
+}
+
+impl Content {
+    /// When an echo or a datagram left.
+    fn sent(&self) -> Time {
+        Time::from_ns(u64::from(self.seq) << 32 | u64::from(self.ack))
+    }
+}
+
+/// The high and the low half of a time.
+fn halves(time: Time) -> (u32, u32) {
+    ((time.as_ns() >> 32) as u32, time.as_ns() as u32)
 }
 
 /// The segment has timestamps.
@@ -259,12 +282,14 @@ impl Pool {
     pub fn take(&mut self, mut header: Header, body: &Body) -> Packet {
         let content = match body {
             Body::Tcp(segment) => return self.carry(header, segment),
-            Body::Udp(payload) => Content { payload: *payload as u16, ..Content::default() },
+            Body::Udp(datagram) => {
+                let (seq, ack) = halves(datagram.sent);
+                Content { seq, ack, val: datagram.seq, payload: datagram.payload as u16, ..Content::default() }
+            }
             Body::Echo(echo) => {
                 header.flags = u8::from(echo.reply);
-                let sent = echo.sent.as_ns();
-                let (seq, ack, window) = ((sent >> 32) as u32, sent as u32, echo.seq);
-                Content { seq, ack, window, payload: echo.payload as u16, ..Content::default() }
+                let (seq, ack) = halves(echo.sent);
+                Content { seq, ack, window: echo.seq, payload: echo.payload as u16, ..Content::default() }
             }
         };
         Packet { header, content }
@@ -312,11 +337,13 @@ impl Pool {
         let (header, content) = (&packet.header, &packet.content);
         match header.protocol {
             TCP => Body::Tcp(self.segment(packet)),
-            UDP => Body::Udp(u32::from(content.payload)),
+            UDP => {
+                let payload = u32::from(content.payload);
+                Body::Udp(Datagram { sent: content.sent(), seq: content.val, payload })
+            }
             _ => {
-                let sent = Time::from_ns(u64::from(content.seq) << 32 | u64::from(content.ack));
                 let (seq, payload) = (content.window, u32::from(content.payload));
-                Body::Echo(Echo { sent, seq, payload, reply: header.flags != 0 })
+                Body::Echo(Echo { sent: content.sent(), seq, payload, reply: header.flags != 0 })
             }
         }
     }

@@ -30,7 +30,7 @@ fn dumbbell(queue: &str, flows: Vec<(usize, usize, AppPlan)>, seconds: u64) -> P
     let flows = flows.into_iter().enumerate().map(flow).collect();
     Plan {
         warmup: Time::ZERO + Dur::from_secs(1),
-        measure: Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(100)) },
+        measure: Measure { queues: Some(Dur::from_ms(10)), flows: Some(Dur::from_ms(100)), ..Measure::default() },
         ..Plan::new(Plan::node_names(6), links, flows, Time::ZERO + Dur::from_secs(seconds))
     }
 }

@@ -20,7 +20,6 @@
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> deliver
 //! ```
 
-use crate::capture::pcap::Tap;
 use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::link::{Losses, Stream, context};
@@ -37,7 +36,10 @@ mod ahead;
 mod change;
 mod impairments;
 mod reading;
+mod watch;
 mod withheld;
+
+pub(crate) use watch::Watch;
 
 /// The longest possible packet, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
@@ -80,20 +82,18 @@ struct Signals {
     rng: Rng,
     marked: u64,
     returned: u64,
-    /// Depths at dequeue, if the plan asks for them.
-    depths: Option<Depths>,
+    /// What the plan asks of this link beyond its counters.
+    watch: Option<Box<Watch>>,
 }
 
 impl LazySignals {
     fn get(&mut self) -> &mut Signals {
         let seed = self.seed;
-        self.made.get_or_insert_with(|| {
-            Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0, depths: None })
-        })
+        self.made
+            .get_or_insert_with(|| Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0, watch: None }))
     }
-    #[inline]
-    fn depths(&mut self) -> Option<&mut Depths> {
-        self.made.as_mut()?.depths.as_mut()
+    fn watch(&mut self) -> Option<&mut Watch> {
+        self.made.as_mut()?.watch.as_deref_mut()
     }
 }
 
@@ -124,11 +124,18 @@ impl Fate<Packet> for QueueFate<'_> {
             DropReason::Overlimit => self.counters.dropped_overlimit += 1,
             _ => self.counters.dropped_congestion += 1,
         }
+        if let Some(watch) = self.counters.signals.watch() {
+            watch.dropped(self.now, &packet, reason);
+        }
         self.count_departure();
         self.pool.give(&packet);
     }
-    fn marked(&mut self, _packet: &Packet, _reason: MarkReason) {
-        self.counters.signals.get().marked += 1;
+    fn marked(&mut self, packet: &Packet, _reason: MarkReason) {
+        let signals = self.counters.signals.get();
+        signals.marked += 1;
+        if let Some(watch) = &mut signals.watch {
+            watch.marked(packet);
+        }
     }
     fn returned(&mut self, packet: &Packet) {
         self.counters.signals.get().returned += 1;
@@ -177,7 +184,6 @@ struct Extras {
     impairments: Option<Box<ImpairedLine>>,
     /// The line, if its rate or delay changes. It replaces the plain one.
     varying: Option<Line>,
-    tap: Option<Box<Tap>>,
 }
 
 impl Extras {
@@ -200,13 +206,12 @@ impl Extras {
                 .as_deref()
                 .map(|impairments| Box::new(ImpairedLine::new(impairments, plan, seed))),
             varying: plan.varying.as_deref().map(|varying| Line::new(varying, plan.delay)),
-            tap: None,
         }
     }
     /// True if the link needs them.
     fn matters(&self) -> bool {
         let line = self.handover_at_start || self.burst != Burst::default() || self.mpu > 0 || self.varying.is_some();
-        line || self.impairments.is_some() || self.ordered || self.losses.probability > Prob::ZERO || self.tap.is_some()
+        line || self.impairments.is_some() || self.ordered || self.losses.probability > Prob::ZERO
     }
 }
 
@@ -231,8 +236,9 @@ pub(crate) struct Link {
     timed: bool,
     /// The discipline returns packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no dequeue may be late.
     eager: bool,
-    /// There is a device ring under the discipline. Stored here so that a delivery need not read another cache line.
-    ringed: bool,
+    /// There is a device ring under the discipline, or the link is [watched](Watch). Stored here so that no other link need read another
+    /// cache line for it.
+    special: bool,
     /// Packets that arrived.
     arrived: u64,
     /// After this time the one link before this one may put packets on it ahead of time (see `ahead`). Never: it may not.
@@ -270,7 +276,7 @@ impl Link {
             idle: true,
             timed: false,
             eager: false,
-            ringed: plan.ring.is_some(),
+            special: plan.ring.is_some(),
             arrived: 0,
             ahead_from: Time::NEVER,
             line: Serialisation::new(plan.rate),
@@ -286,7 +292,7 @@ impl Link {
             },
         };
         if plan.count_depths {
-            link.counters.signals.get().depths = Some(Depths::default());
+            link.watch().depths = Some(Depths::default());
         }
         link.cache_queue_properties();
         Ok(link)
@@ -300,8 +306,7 @@ impl Link {
         }
         let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
         self.eager = reorders || withholds || self.queue.returns() == Returns::AtDequeue;
-        let counts = self.counters.signals.depths().is_some(); // depths are counted at each dequeue
-        let simple = self.device.is_none() && self.varying().is_none() && !counts;
+        let simple = !self.special && self.varying().is_none();
         let passes = |len: &u32| simple && self.queue.passes(*len);
         // Mostly all packets pass, or none. Else the limit is found by bisection.
         self.passing = if passes(&LARGEST_PACKET) || !passes(&1) {
@@ -318,14 +323,6 @@ impl Link {
     fn varying(&self) -> Option<&Line> {
         self.extras.as_ref().and_then(|extras| extras.varying.as_ref())
     }
-    /// Writes every packet that the line takes to `tap`. Plan and seed are the link's.
-    pub fn set_tap(&mut self, tap: Tap, plan: &LinkPlan, seed: u64) {
-        self.extras.get_or_insert_with(|| Box::new(Extras::new(plan, seed))).tap = Some(Box::new(tap));
-    }
-    /// Removes the tap, which the caller closes.
-    pub fn take_tap(&mut self) -> Option<Box<Tap>> {
-        self.extras.as_mut().and_then(|extras| extras.tap.take())
-    }
 
     /// A packet arrives at the queue.
     #[inline(always)]
@@ -339,16 +336,10 @@ impl Link {
     fn enqueue(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
         self.catch_up(now, pool);
         self.arrived += 1;
-        let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
-        fate.count_arrival();
-        let varying = self.extras.as_ref().and_then(|extras| extras.varying.as_ref());
-        if varying.is_some_and(|line| line.is_full(now, *fate.waiting - 1)) {
-            fate.dropped(packet, DropReason::Overlimit);
+        if self.special {
+            self.enqueue_special(now, packet, pool);
         } else {
-            self.queue.enqueue(now, packet, &mut fate);
-        }
-        if self.device.is_some() {
-            self.fill_device(now, pool);
+            self.put(now, packet, pool);
         }
         if self.idle {
             self.occupy(now);
@@ -357,6 +348,18 @@ impl Link {
         self.counters.peak_packets = self.counters.peak_packets.max(self.waiting);
         self.bunched |= self.waiting > 0;
         if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
+    }
+    /// The discipline takes the packet.
+    #[inline(always)]
+    fn put(&mut self, now: Time, packet: Packet, pool: &mut Pool) {
+        let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
+        fate.count_arrival();
+        let varying = self.extras.as_ref().and_then(|extras| extras.varying.as_ref());
+        if varying.is_some_and(|line| line.is_full(now, *fate.waiting - 1)) {
+            fate.dropped(packet, DropReason::Overlimit);
+        } else {
+            self.queue.enqueue(now, packet, &mut fate);
+        }
     }
     /// True if a packet of `len` bytes finds the line free and nothing waiting at `time`, and passes the discipline.
     #[inline(always)]
@@ -441,7 +444,7 @@ impl Link {
     }
     #[inline(always)]
     fn is_backlogged(&self) -> bool {
-        self.waiting > 0 || (self.ringed && self.device.as_ref().is_some_and(|d| !d.fifo.is_empty()))
+        self.waiting > 0 || (self.special && self.device.as_ref().is_some_and(|d| !d.fifo.is_empty()))
     }
 
     /// Carries out what is due in the queue by `now`: dequeues and the discipline's timers.
@@ -492,10 +495,7 @@ impl Link {
     /// Removes the packet that the line takes at `start`.
     #[inline]
     fn next_packet(&mut self, start: Time, pool: &mut Pool) -> Option<Packet> {
-        let Some(device) = &mut self.device else { return self.dequeue(start, pool) };
-        let packet = device.fifo.pop_front();
-        self.fill_device(start, pool);
-        packet
+        if self.special { self.next_packet_special(start, pool) } else { self.dequeue(start, pool) }
     }
     #[inline]
     fn dequeue(&mut self, now: Time, pool: &mut Pool) -> Option<Packet> {
@@ -507,19 +507,7 @@ impl Link {
             return None;
         };
         fate.count_departure();
-        if let Some(depths) = self.counters.signals.depths() {
-            depths.count(self.waiting);
-        }
         Some(packet)
-    }
-    /// The device takes packets from the discipline while it has room.
-    fn fill_device(&mut self, now: Time, pool: &mut Pool) {
-        while self.device.as_ref().is_some_and(|d| d.fifo.len() < d.capacity) {
-            let Some(packet) = self.dequeue(now, pool) else { return };
-            if let Some(device) = &mut self.device {
-                device.fifo.push_back(packet);
-            }
-        }
     }
     #[inline(always)]
     fn transmit(&mut self, start: Time, packet: Packet, pool: &mut Pool) {
@@ -557,9 +545,6 @@ impl Link {
                 (end, line.delay(leaves).min(Time::NEVER.since(leaves)))
             }
         };
-        if let Some(tap) = &mut extras.tap {
-            tap.write(start, &packet, pool);
-        }
         let leaves = if extras.handover_at_start { start } else { end.max(start) };
         let mut due = leaves + delay;
         if extras.losses.take([start, leaves, due], &mut extras.loss_rng) {

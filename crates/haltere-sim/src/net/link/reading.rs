@@ -2,7 +2,7 @@
 
 use super::Link;
 use crate::net::packet::Pool;
-use haltere_plan::record::{Depths, LinkCounters};
+use haltere_plan::record::LinkCounters;
 use haltere_queue::Qdisc;
 use haltere_units::Time;
 
@@ -40,12 +40,8 @@ impl Link {
     pub fn end_warmup(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {
         let counters = self.record(now, pool);
         self.counters.peak_packets = self.waiting;
-        self.counters.signals.depths().map(std::mem::take);
+        self.restart_depths();
         counters
-    }
-    /// The depths at dequeue since the warm-up, if the plan asks for them.
-    pub fn depths(&mut self) -> Depths {
-        self.counters.signals.depths().cloned().unwrap_or_default()
     }
     /// The counters until now.
     pub fn record(&mut self, now: Time, pool: &mut Pool) -> LinkCounters {

@@ -14,6 +14,7 @@ use crate::tcp::accurate_ecn::{AccurateEcn, Feedback};
 use crate::tcp::receiver::{Arrival, Receiver};
 use crate::tcp::sender::Sender;
 use crate::tcp::sender::ack::IncomingAck;
+use crate::tcp::sender::rtt::RttReading;
 use crate::tcp::seq::{InitialSeq, Span};
 use crate::tcp::time::{Deadline, Ms};
 use crate::{Flags, Segment, TcpParams};
@@ -322,6 +323,16 @@ impl Connection {
     /// Shows the control's inner variables.
     pub fn probe(&self, row: &mut Probe) {
         self.with_sender(|tx| tx.control().probe(row));
+    }
+
+    /// Shows the control's inner variables for `[measure] state`: see [`CongestionControl::state`].
+    pub fn state(&self, row: &mut Probe) {
+        self.with_sender(|tx| tx.control().state(row));
+    }
+
+    /// How far the samples of the round-trip time are.
+    pub fn rtt_reading(&self) -> RttReading {
+        self.tx.as_ref().map_or_else(RttReading::default, |tx| tx.rtt().reading())
     }
 
     /// Bytes of memory that this endpoint takes, with its heap.

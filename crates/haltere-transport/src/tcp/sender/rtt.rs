@@ -41,8 +41,31 @@ pub(crate) struct Rtt {
     rule: RtoRule,
     /// Doublings since the last sample.
     backoff: u8,
+    /// Samples so far, modulo 2^32.
+    samples: u32,
     /// The least sample of the window, and the least of its second half.
     min: Option<[MinSample; 2]>,
+}
+
+/// How far the samples of the round-trip time are. The sender does not store its last sample: two readings tell it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RttReading {
+    /// Samples so far, modulo 2^32.
+    samples: u32,
+    /// Smoothed round-trip time times 8, in ns; zero before the first sample.
+    srtt8: u64,
+}
+
+impl RttReading {
+    /// The sample that was taken since `before`. `None`: none, or more than one.
+    pub fn sample_since(self, before: RttReading) -> Option<Dur> {
+        if self.samples.wrapping_sub(before.samples) != 1 {
+            return None;
+        }
+        // `Rtt::sample`, solved for the sample. The first sets srtt8 to 8 times itself.
+        let ns = if before.srtt8 == 0 { self.srtt8 / 8 } else { self.srtt8 + (before.srtt8 >> 3) - before.srtt8 };
+        Some(Dur::from_ns(ns))
+    }
 }
 
 /// A sample of the minimum filter.
@@ -65,6 +88,7 @@ impl Rtt {
             max_rto: p.max_rto,
             rule: p.rto_rule,
             backoff: 0,
+            samples: 0,
             min: None,
         }
     }
@@ -78,6 +102,7 @@ impl Rtt {
     #[inline]
     pub(crate) fn sample(&mut self, sample: Dur, una: Offset, nxt: Offset) {
         let sample = PosDur::at_least_1ns(sample).dur().as_ns();
+        self.samples = self.samples.wrapping_add(1);
         let srtt8 = match self.srtt8 {
             None => {
                 self.first_sample(sample, nxt);
@@ -170,6 +195,10 @@ impl Rtt {
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(31);
     }
+    /// How far the samples are.
+    pub(crate) fn reading(&self) -> RttReading {
+        RttReading { samples: self.samples, srtt8: self.srtt8.map_or(0, NonZeroU64::get) }
+    }
     /// Smoothed round-trip time, after the first sample.
     #[inline]
     pub(crate) fn srtt(&self) -> Option<PosDur> {
@@ -225,6 +254,20 @@ mod tests {
         assert_eq!(r.rto(), ms(1000));
         r.sample(ms(100), Offset::new(0), Offset::new(10));
         assert_eq!((known(r.srtt()), r.var(), r.rto()), (ms(100), ms(50), ms(300)));
+    }
+
+    #[test]
+    fn two_readings_tell_the_sample_between_them() {
+        for rule in [RtoRule::Linux, RtoRule::Rfc6298] {
+            let mut r = rtt(rule, 200);
+            let mut before = r.reading();
+            assert_eq!(r.reading().sample_since(before), None);
+            for ns in [100_000_007, 100_000_007, 93, 5_000_000_001, 100_000_007, 99] {
+                r.sample(Dur::from_ns(ns), Offset::new(0), Offset::new(10));
+                assert_eq!(r.reading().sample_since(before), Some(Dur::from_ns(ns)), "{rule:?}");
+                before = r.reading();
+            }
+        }
     }
 
     #[test]

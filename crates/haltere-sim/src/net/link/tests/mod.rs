@@ -1,7 +1,7 @@
 //! The simulator's lazy link does the same as the link of `haltere_plan`, which acts on every instant.
 
 use super::*;
-use crate::net::packet::{Body, Header, Marks};
+use crate::net::packet::{Body, Datagram, Header, Marks};
 use haltere_plan::link::{self as eager, Sink, Streams};
 use haltere_plan::record::LinkCounters;
 use haltere_plan::varying::{self, Capacity, Varying};
@@ -74,7 +74,11 @@ fn eager(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time, by_event
             link.advance(event, &mut sink);
         }
         match step {
-            Step::Arrive(header) => link.arrive(at, Pool::default().take(header, &Body::Udp(1)), &mut sink),
+            Step::Arrive(header) => link.arrive(
+                at,
+                Pool::default().take(header, &Body::Udp(Datagram { sent: Time::ZERO, seq: 0, payload: 1 })),
+                &mut sink,
+            ),
             Step::Read | Step::EndWarmup => {
                 link.advance(at, &mut sink);
                 let counters = if let Step::Read = step { link.counters(at) } else { link.end_warmup(at) };
@@ -132,7 +136,7 @@ fn lazy(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time) -> Outcom
         } else {
             match steps.next() {
                 Some(&(at, Step::Arrive(header))) => {
-                    let packet = pool.take(header, &Body::Udp(1));
+                    let packet = pool.take(header, &Body::Udp(Datagram { sent: Time::ZERO, seq: 0, payload: 1 }));
                     link.arrive(at, packet, &mut pool)
                 }
                 Some(&(at, Step::Read)) => {

@@ -1,0 +1,130 @@
+"""Delays and convergence of one run: percentiles of sojourn times, round-trip times and one-way delays, jitter, loss; when rates are fair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import _core
+from .measures import Array, Run, asked, seconds_of, texts
+
+__all__ = ["Kind", "convergence_s", "jitter_ms", "loss", "percentile_ms", "rates_over", "settled"]
+
+Kind = Literal["sojourn", "rtt", "one_way"]
+
+
+def percentile_ms(run: Run, kind: Kind, names: Sequence[str], q: float) -> float:
+    """A percentile over all samples of these links or flows, ms; NaN without any. It is within 0.4 % of the nearest rank: bins are that narrow."""
+    if not names or not asked(run.scenario, "delays"):
+        return math.nan
+    bins = run.table("delay_bins")
+    chosen = pc.and_(
+        pc.equal(bins["measure"].cast(pa.string()), kind),
+        pc.is_in(bins["name"].cast(pa.string()), value_set=texts(names)),
+    )
+    bins = bins.filter(chosen)
+    if len(bins) == 0:
+        return math.nan
+    low, high = bins["low_ns"].to_numpy().astype(np.float64), bins["high_ns"].to_numpy().astype(np.float64)
+    samples = bins["samples"].to_numpy()
+    order = np.argsort(low, kind="stable")
+    ranks = np.cumsum(samples[order])
+    at = order[int(np.searchsorted(ranks, max(1, math.ceil(q / 100 * ranks[-1]))))]
+    # A bin holds whole nanoseconds from `low` up to `high`, that one excluded.
+    return float(low[at] + (high[at] - low[at]) // 2) * 1e-6
+
+
+def _streams(run: Run, flows: Sequence[str]) -> pa.Table:
+    table = run.table("delay_summary")
+    return table.filter(pc.and_(pc.equal(table["measure"], "one_way"), pc.is_in(table["name"], value_set=texts(flows))))
+
+
+def jitter_ms(run: Run, flows: Sequence[str]) -> float:
+    """The mean over these flows of their interarrival jitter (RFC 3550 section 6.4.1), ms; NaN without any."""
+    if not asked(run.scenario, "delays"):
+        return math.nan
+    known = [value for value in _streams(run, flows)["jitter_ns"].to_pylist() if value is not None]
+    return float(np.mean(known)) * 1e-6 if known else math.nan
+
+
+def loss(run: Run, flows: Sequence[str]) -> float:
+    """The part of the packets of these flows that did not arrive (RFC 3550 appendix A.3); NaN without any."""
+    if not asked(run.scenario, "delays"):
+        return math.nan
+    rows = _streams(run, flows)
+    expected = pc.sum(rows["expected"]).as_py() or 0
+    return (pc.sum(rows["lost"]).as_py() or 0) / expected if expected else math.nan
+
+
+def rates_over(run: Run, flows: Sequence[str]) -> tuple[Array, Array] | None:
+    """Times (s) and Mbit/s of these flows from sample to sample: shape (times, flows). ``None`` if they were not sampled."""
+    series = run.table("flow_series").select(["at_ns", "flow", "received_bytes"])
+    place = {flow: i for i, flow in enumerate(flows)}
+    times, row = np.unique(series["at_ns"].to_numpy(), return_inverse=True)
+    column = np.array([place.get(str(flow), -1) for flow in series["flow"].to_pylist()])
+    if len(times) < 2 or not (column >= 0).any():
+        return None
+    got = np.zeros((len(times), len(flows)))
+    kept = column >= 0
+    got[row[kept], column[kept]] = series["received_bytes"].to_numpy()[kept]
+    at = times * 1e-9
+    return at[1:], np.diff(got, axis=0) * 8e-6 / np.diff(at)[:, None]
+
+
+def settled(at: Array, rates: Array, within: float, hold: float, average: float) -> float:
+    """The first time from which each rate stays within that part of the mean of all, for ``hold`` seconds at least; NaN if there is none.
+
+    ``at``: the ends of the intervals; ``rates``: shape (intervals, flows), averaged here over ``average`` seconds.
+
+    >>> at, one = np.arange(1.0, 9.0), np.array([9.0, 9, 9, 5, 5, 5, 5, 5])
+    >>> settled(at, np.stack([one, 10 - one], axis=1), 0.2, 2.0, 1.0)
+    3.0
+    """
+    step = float(np.median(np.diff(at))) if len(at) > 1 else average
+    width = max(1, round(average / step))
+    if len(at) < width:
+        return math.nan
+    total = np.cumsum(np.vstack([np.zeros(rates.shape[1]), rates]), axis=0)
+    smooth = (total[width:] - total[:-width]) / width
+    ends, begins = at[width - 1 :], at[: len(at) - width + 1] - step
+    fair = smooth.mean(axis=1, keepdims=True)
+    good = ((np.abs(smooth - fair) <= within * fair) & (fair > 0)).all(axis=1)
+    start = None
+    for i, is_good in enumerate(good):
+        start = (i if start is None else start) if is_good else None
+        if start is not None and ends[i] - begins[start] >= hold - 1e-9:
+            return float(begins[start])
+    return math.nan
+
+
+#: What `[measure] convergence` says if a scenario of an earlier build has none.
+_USUAL = {"within": 0.2, "hold": "2s", "average": "500ms"}
+
+
+def convergence_s(run: Run, group: str | None) -> float:
+    """Seconds from the start of the last of the flows until their rates are fair and stay so; NaN if they never are, or are no equals."""
+    rows = run.data_flows
+    if group is not None:
+        rows = rows.filter(pc.equal(rows["group"], group))
+    flows = [str(name) for name in rows["flow"].to_pylist()]
+    if len(flows) < 2 or not run.is_alike(group):
+        return math.nan
+    found = rates_over(run, flows)
+    if found is None:
+        return math.nan
+    told = {**_USUAL, **(asked(run.scenario, "convergence") or {})}
+    start = max(rows["start_ns"].to_pylist()) * 1e-9
+    at, rates = found
+    after = at > start
+    within = (
+        _core.parse_quantity("probability", told["within"])
+        if isinstance(told["within"], str)
+        else float(told["within"])
+    )
+    when = settled(at[after], rates[after], within, seconds_of(told["hold"]), seconds_of(told["average"]))
+    return max(0.0, when - start) if math.isfinite(when) else math.nan

@@ -1,0 +1,89 @@
+"""Inner variables of queues and senders over time: panels of the timeline, if the experiment asked for `[measure] state`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from ..analysis.measures import Run, asked
+
+__all__ = ["Inner", "label", "of_flows", "of_queue", "scale"]
+
+Array = NDArray[np.float64]
+#: Variables that are instants, which grow with time: no panel shows them.
+_INSTANTS = ("drop_next",)
+#: Panels of a queue, and of senders.
+OF_QUEUE, OF_SENDERS = 5, 8
+
+
+@dataclass(frozen=True)
+class Inner:
+    """An inner variable: its name and unit, the times, and a value for each time and series; NaN if there is none."""
+
+    name: str
+    unit: str
+    at_s: Array
+    values: Array
+    """Shape (times, series)."""
+
+    @property
+    def states(self) -> list[str]:
+        """The names of its values from 0 on, if it is a state."""
+        return self.unit.split("|") if "|" in self.unit else []
+
+
+def of_queue(run: Run, link: str) -> list[Inner]:
+    """The variables of the queue of a link, those that change first."""
+    return _variables(run, "queue_state", "link", {link: 0})[:OF_QUEUE]
+
+
+def of_flows(run: Run, flows: Sequence[str]) -> list[Inner]:
+    """The variables of the senders of these flows, one series a flow, those that change first."""
+    return _variables(run, "flow_state", "flow", {flow: i for i, flow in enumerate(flows)})[:OF_SENDERS]
+
+
+def _variables(run: Run, table: str, column: str, series: Mapping[str, int]) -> list[Inner]:
+    if not asked(run.scenario, "state"):
+        return []
+    rows = run.table(table)
+    rows = rows.filter(pc.is_in(rows[column].cast(pa.string()), value_set=pa.array(list(series), pa.string())))
+    text = {name: rows[name].cast(pa.string()) for name in (column, "variable", "unit")}
+    kinds = dict.fromkeys(zip(text["variable"].to_pylist(), text["unit"].to_pylist(), strict=True))
+    out = []
+    for name, unit in (kind for kind in kinds if kind[0] not in _INSTANTS):
+        some = rows.filter(pc.and_(pc.equal(text["variable"], name), pc.equal(text["unit"], unit)))
+        times, place = np.unique(some["at_ns"].to_numpy(), return_inverse=True)
+        values = np.full((len(times), len(series)), np.nan)
+        values[place, [series[one] for one in some[column].cast(pa.string()).to_pylist()]] = some["value"].to_numpy()
+        out.append(Inner(str(name), str(unit), times * 1e-9, values))
+    return sorted(out, key=lambda one: not _changes(one.values))
+
+
+def _changes(values: Array) -> bool:
+    known = values[np.isfinite(values)]
+    return bool(known.size) and float(known.max()) > float(known.min())
+
+
+#: Units that are printed in another: the factor and the unit.
+_PRINTED = {"s": (1e3, "ms"), "B": (1e-3, "kB"), "bit/s": (1e-6, "Mbit/s")}
+
+
+def scale(inner: Inner) -> tuple[float, str]:
+    """The factor and the label with which a variable is drawn."""
+    factor, unit = _PRINTED.get(inner.unit, (1.0, inner.unit))
+    shown = "" if inner.states or not unit else f"\n({unit})"
+    return factor, f"{inner.name}{shown}"
+
+
+def label(axes: Axes, inner: Inner) -> None:
+    """Names the axis, and the values of a state."""
+    axes.set_ylabel(scale(inner)[1])
+    if inner.states:
+        axes.set_yticks(range(len(inner.states)), inner.states, fontsize=7)
+        axes.set_ylim(-0.5, len(inner.states) - 0.5)
