@@ -53,7 +53,10 @@ def pages(to: Path) -> None:
 def crates(to: Path) -> None:
     """The documents of the crates."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    subprocess.run(["cargo", "doc", "--workspace", "--no-deps", "--lib", "--quiet"], cwd=ROOT, check=True)
+    # Links to private items become text, which is meant.
+    flags = "-A rustdoc::private_intra_doc_links -A rustdoc::redundant_explicit_links"
+    command = ["cargo", "doc", "--workspace", "--no-deps", "--lib", "--quiet"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "RUSTDOCFLAGS": flags}, check=True)
     shutil.copytree(target / "doc", to / "rust", dirs_exist_ok=True)
     (to / "rust" / "index.html").write_text(_FORWARD.format(to="haltere_queue/index.html"))
 
