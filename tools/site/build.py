@@ -59,6 +59,17 @@ def crates(to: Path) -> None:
     subprocess.run(command, cwd=ROOT, env={**os.environ, "RUSTDOCFLAGS": flags}, check=True)
     shutil.copytree(target / "doc", to / "rust", dirs_exist_ok=True)
     (to / "rust" / "index.html").write_text(_FORWARD.format(to="haltere_queue/index.html"))
+    linked(to / "docs" / "index.html")
+
+
+def linked(page: Path) -> None:
+    """Makes the name of the folder `rust` a link. In the Markdown it would lead nowhere."""
+    text, found = re.subn(
+        r"(<code[^>]*><span[^>]*>rust</span></code>)", r'<a href="../rust/index.html">\1</a>', page.read_text()
+    )
+    if found != 1:
+        raise SystemExit(f"{page}: the folder `rust` must be named once, got {found}")
+    page.write_text(text)
 
 
 def foreign(to: Path) -> Iterator[str]:
