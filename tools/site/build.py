@@ -53,9 +53,23 @@ def pages(to: Path) -> None:
 def crates(to: Path) -> None:
     """The documents of the crates."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    subprocess.run(["cargo", "doc", "--workspace", "--no-deps", "--lib", "--quiet"], cwd=ROOT, check=True)
+    # Links to private items become text, which is meant.
+    flags = "-A rustdoc::private_intra_doc_links -A rustdoc::redundant_explicit_links"
+    command = ["cargo", "doc", "--workspace", "--no-deps", "--lib", "--quiet"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "RUSTDOCFLAGS": flags}, check=True)
     shutil.copytree(target / "doc", to / "rust", dirs_exist_ok=True)
     (to / "rust" / "index.html").write_text(_FORWARD.format(to="haltere_queue/index.html"))
+    linked(to / "docs" / "index.html")
+
+
+def linked(page: Path) -> None:
+    """Makes the name of the folder `rust` a link. In the Markdown it would lead nowhere."""
+    text, found = re.subn(
+        r"(<code[^>]*><span[^>]*>rust</span></code>)", r'<a href="../rust/index.html">\1</a>', page.read_text()
+    )
+    if found != 1:
+        raise SystemExit(f"{page}: the folder `rust` must be named once, got {found}")
+    page.write_text(text)
 
 
 def foreign(to: Path) -> Iterator[str]:
