@@ -121,7 +121,7 @@ def _asymmetric(told: Told) -> bool:
 
 
 def _multipath(told: Told) -> bool:
-    return told("goodput", "lowest_rtt") > told("goodput", "redundant") > 10
+    return min(told("goodput", one) for one in ("lowest_rtt", "round_robin")) > 1.3 * told("goodput", "redundant") > 26
 
 
 def _incast(told: Told) -> bool:

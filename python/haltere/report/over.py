@@ -221,16 +221,19 @@ def _column(table: str, column: str, run: Run) -> _Value:
         hint = f"; did you mean `{near[0]}`?" if near else ""
         raise InputError(f"plot: --y must name a column of `{table}` ({', '.join(names)}), got `{column}`{hint}")
 
+    # Times are read in milliseconds.
+    scale, label = (1e-6, f"{table}.{column.removesuffix('_ns')} (ms)") if column.endswith("_ns") else (1.0, f"{table}.{column}")
+
     def each(one: Run, _: str | None) -> Array:
         data = one.table(table)[column]
         try:
             values = np.asarray(data.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
         except (ValueError, TypeError, NotImplementedError):
             raise InputError(f"plot: --y must name a column of numbers, got `{table}.{column}`") from None
-        return _known(values)
+        return _known(values) * scale
 
     return _Value(
-        f"{table}.{column}", lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each
+        label, lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each
     )
 
 
