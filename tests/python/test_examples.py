@@ -157,7 +157,7 @@ CLAIMS: dict[str, tuple[dict[str, Any], Callable[[Told], bool]]] = {
     "l4s": ({"duration": "15s"}, _l4s),
     "rafle": ({"duration": "15s"}, _rafle),
     "web": ({"duration": "30s", "warmup": "5s"}, _faster_behind_fair_queues),
-    "video": ({"duration": "60s"}, _video),
+    "video": ({}, _video),
     "short-flows": ({"duration": "20s"}, _faster_behind_fair_queues),
     "cellular": ({"duration": "22s"}, _cellular),
     "rate-change": ({}, _rate_change),
