@@ -222,17 +222,20 @@ def _column(table: str, column: str, run: Run) -> _Value:
         hint = f"; did you mean `{near[0]}`?" if near else ""
         raise InputError(f"plot: --y must name a column of `{table}` ({', '.join(names)}), got `{column}`{hint}")
 
+    # Times are read in milliseconds.
+    scale, label = (
+        (1e-6, f"{table}.{column.removesuffix('_ns')} (ms)") if column.endswith("_ns") else (1.0, f"{table}.{column}")
+    )
+
     def each(one: Run, _: str | None) -> Array:
         data = one.table(table)[column]
         try:
             values = np.asarray(data.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
         except (ValueError, TypeError, NotImplementedError):
             raise InputError(f"plot: --y must name a column of numbers, got `{table}.{column}`") from None
-        return _known(values)
+        return _known(values) * scale
 
-    return _Value(
-        f"{table}.{column}", lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each
-    )
+    return _Value(label, lambda one, part: float(v.mean()) if len(v := each(one, part)) else math.nan, each)
 
 
 # -- figures --------------------------------------------------------------------------------------------------------------
@@ -271,8 +274,8 @@ def draw(
     for i, panel in enumerate(panels[: len(facets)]):
         if kind != "heat" and i + columns < len(facets):
             panel.set_xlabel("")
-    if kind != "heat" and panels[0].get_legend_handles_labels()[1]:
-        plot.legend(fig, panels[0], 4)
+    if kind != "heat" and (names := panels[0].get_legend_handles_labels()[1]):
+        plot.legend(fig, panels[0], 5 if len(names) == 5 else 4)
     return _caption(data, value, axes, kind), plot.save(fig, stem, svg=svg, pdf=pdf, png=png)
 
 
