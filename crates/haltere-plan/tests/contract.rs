@@ -22,7 +22,7 @@ fn tcp() -> TcpPlan {
 
 fn arrivals(hosts: &[usize], pattern: Pattern, max_flows: Option<u64>) -> ArrivalsPlan {
     let sizes = SizeDistribution::new(&[[100.0, 0.5], [900.0, 1.0]]).expect("a table");
-    ArrivalsPlan { tcp: tcp(), hosts: hosts.into(), pattern, sizes, max_flows }
+    ArrivalsPlan { tcp: tcp(), between: Between::Hosts(hosts.into()), pattern, sizes, max_flows }
 }
 
 fn incast(to: Option<usize>, senders: u32, jitter: Dur) -> Pattern {
@@ -68,7 +68,7 @@ proptest! {
     #[test]
     fn arrivals_are_a_function_of_the_seed_and_end_with_their_number_or_time(seed: u64, most in 0..40u64) {
         for pattern in [Pattern::Poisson { gap: Dur::from_us(100) }, incast(None, 3, Dur::from_ms(1))] {
-            let plan = arrivals(&[0, 1, 2, 3], pattern, Some(most));
+            let plan = arrivals(&[0, 1, 2, 3], pattern.clone(), Some(most));
             prop_assert_eq!(first(&plan, seed, 100), first(&plan, seed, 100));
             prop_assert_eq!(first(&plan, seed, 100).len() as u64, most);
             if most > 20 {

@@ -190,7 +190,7 @@ fn frames_take_another_path_after_a_change_of_the_routes() {
     let reroutes = vec![haltere_plan::plan::Reroute { at: Time::ZERO + Dur::from_ms(10), without: vec![4, 5] }];
     params = FabricParams { nodes: 4, ports: vec![0, 3], links, steering: Steering::ByAddress, reroutes, ..params };
     let mut fabric = Fabric::new(params).unwrap();
-    for ms in [0, 9, 10] {
+    for ms in [0, 5, 10] {
         let mut bytes = frame(ms as u32, 100);
         bytes[..6].copy_from_slice(&node_mac(3));
         let now = Time::ZERO + Dur::from_ms(ms);
