@@ -606,12 +606,6 @@ fn a_burst_may_stand_beside_a_schedule() {
     assert!(plan.links[0].varying.is_some());
 }
 
-/// The plan of a chain of one link, and the error of one that is refused.
-#[test]
-#[test]
-#[test]
-#[test]
-#[test]
 #[test]
 fn a_window_lies_within_the_run_and_begins_with_the_warmup() {
     let text = |more: &str| {
@@ -630,7 +624,10 @@ fn a_window_lies_within_the_run_and_begins_with_the_warmup() {
         "measure.convergence = { within = \"100%\" }",
         "measure.snaplen = \"10B\"",
     ] {
-        assert!(matches!(Scenario::parse(&text(more), "x.toml"), Err(e) if e.kind() == ErrorKind::OutOfRange), "{more}");
+        assert!(
+            matches!(Scenario::parse(&text(more), "x.toml"), Err(e) if e.kind() == ErrorKind::OutOfRange),
+            "{more}"
+        );
     }
     let wrong = Scenario::parse(&text("measure.packets = [\"n1>n3\"]"), "x.toml");
     assert!(matches!(wrong, Err(e) if e.kind() == ErrorKind::UnknownName));

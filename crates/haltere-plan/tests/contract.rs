@@ -5,7 +5,7 @@ use haltere_plan::app::{Protocol, TcpPlan};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::link::{Link, Sink};
 use haltere_plan::plan::{
-    AppPlan, ArrivalsPlan, BulkPlan, CbrPlan, DurationDistribution, FlowPlan, FtpPlan, LinkPlan, MultipathPlan,
+    AppPlan, ArrivalsPlan, Between, BulkPlan, CbrPlan, DurationDistribution, FlowPlan, FtpPlan, LinkPlan, MultipathPlan,
     OnOffPlan, PathPlan, Pattern, PingPlan, Plan, Work,
 };
 use haltere_plan::record::{LinkCounters, LinkRecord, Record, SenderCounts};

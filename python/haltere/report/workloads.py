@@ -36,7 +36,11 @@ def _mean(runs: Sequence[Run], group: str, metric: str) -> float:
 def _reader(runs: Sequence[Run], group: str) -> Read:
     def read(metric: str) -> str:
         value, (factor, unit) = _mean(runs, group, metric) * METRICS[metric].printed[0], METRICS[metric].printed
-        digits = 0 if METRICS[metric].digits == 0 else max(0, 2 - math.floor(math.log10(max(abs(value), 1e-9))) - 1)
+        digits = (
+            0
+            if METRICS[metric].digits == 0 or value == 0
+            else max(0, 2 - math.floor(math.log10(max(abs(value), 1e-9))) - 1)
+        )
         return f"{value:.{min(digits, 4)}f} {unit}".rstrip() if factor else ""
 
     return read

@@ -33,7 +33,10 @@ pub enum SizesSpec {
     Table(SizeTable),
 }
 
-/// A size distribution with parameters.
+/// A size distribution with parameters: `{ kind = "exponential", mean }`, `{ kind = "lognormal", mean, sigma }` or
+/// `{ kind = "pareto", mean, shape }`. `mean` is the mean in bytes. `sigma` is the standard deviation of the natural logarithm, above 0 and
+/// at most 10; the median is the mean times exp(-sigma^2 / 2). `shape` is above 1, so that the mean exists; up to 2 the variance is
+/// infinite, and a run's own mean may be far from `mean`.
 ///
 /// ```toml
 /// [[traffic]]
