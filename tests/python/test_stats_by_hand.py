@@ -49,3 +49,16 @@ def test_a_drift_whose_interval_holds_the_tolerance_cannot_be_told() -> None:
 @pytest.mark.parametrize(("confidence", "df", "quantile"), [(0.9, 1, 6.3138), (0.95, 2, 4.30265), (0.99, 30, 2.7500), (0.999, 5, 6.8688)])  # fmt: skip
 def test_quantiles_are_those_of_the_tables(confidence: float, df: float, quantile: float) -> None:
     assert stats.student_t(confidence, df) == pytest.approx(quantile, abs=2e-3)
+
+
+@pytest.mark.parametrize("confidence", [0.02, 0.1, 0.5, 0.9, 0.999])
+def test_quantiles_of_one_and_two_degrees_of_freedom_have_closed_forms(confidence: float) -> None:
+    # Small quantiles take the other expansion of the beta function.
+    assert stats.student_t(confidence, 1) == pytest.approx(math.tan(math.pi * confidence / 2), rel=1e-6)
+    assert stats.student_t(confidence, 2) == pytest.approx(confidence * math.sqrt(2 / (1 - confidence**2)), rel=1e-6)
+
+
+def test_series_of_another_length_than_the_times_are_refused() -> None:
+    for series in ([[1.0, 2.0, 3.0]], [[1.0]], [[[1.0, 2.0]]]):
+        with pytest.raises(ValueError, match="by_time: each series must have 2 values, got shape"):
+            stats.by_time([0.0, 1.0], series)

@@ -85,7 +85,7 @@ def playground(score: Score, draw: random.Random, folder: Path) -> None:
 
 
 @part(
-    "frames, changed and random, half of them with work left to the interface, into a running router; then a datagram must pass",
+    "changed frames, half of them with work left to the interface, into a running router; then a datagram must pass",
     share=2,
 )
 def frames(score: Score, draw: random.Random, folder: Path) -> None:

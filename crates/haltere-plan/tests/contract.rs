@@ -201,7 +201,7 @@ fn counters(base: u64, peak_packets: u32) -> LinkCounters {
         lost: base * 8,
         duplicated: base * 9,
         packet_ns: u128::from(base) << 64,
-        peak_packets: peak_packets.into(),
+        peak_packets,
     }
 }
 
