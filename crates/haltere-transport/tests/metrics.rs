@@ -1,4 +1,4 @@
-//! What a host remembers of a destination, told to a later connection.
+//! What a host remembers of a destination, and what a later connection does with it.
 
 mod pipe;
 use haltere_transport::{CachedMetrics, Metrics};

@@ -1,4 +1,4 @@
-//! Segmentation offload: what leaves at a time, and what becomes of it.
+//! Segmentation offload: what leaves at a time, what is lost and what is repeated.
 
 mod pipe;
 use haltere_transport::{Offload, Segment};
