@@ -672,6 +672,8 @@ def test_further_seeds_have_the_start_times_and_transfers_of_linux_in_turn() -> 
     assert [case.setup_seed(seed) for seed in range(1, 11)] == [1, 2, 3, 1, 2, 3, 1, 2, 3, 1]
     assert case.starts(5) == case.starts(2) != case.starts(4) == case.repetitions[0].starts
     (case,) = (case for case in load.read_directory(LINUX / "F") if case.name == "F_20M80_pfifo1bdp_cubic2")
+    (alone,) = (case for case in load.read_directory(LINUX / "A100") if case.name == "A100_codel_F5")
+    assert [alone.setup_seed(seed) for seed in (1, 2, 3)] == [1, 2, 3], "one repetition: further seeds draw their own"
     traffic = {seed: json.dumps(translate.translate(case, seed)["traffic"]) for seed in (1, 2, 4)}
     assert traffic[4] == traffic[1] != traffic[2]
 

@@ -32,9 +32,9 @@ fn transfers(tcp: &TcpParams, count: usize, queue: u64) -> Record {
 
 #[test]
 fn a_queue_counts_a_unit_as_one_packet_and_the_line_carries_all_headers() {
-    let of = |offload| transfers(&TcpParams { offload, ..TcpParams::default() }, 1, 1000);
+    let of = |offload| transfers(&TcpParams { offload, ..TcpParams::default() }, 1, 5000);
     let (off, packet, burst) = (of(Offload::Off), of(Offload::Packet), of(Offload::Burst));
-    let forward = |record: &Record| record.links[2].total.clone();
+    let forward = |record: &Record| record.links[2].total;
     assert_eq!(forward(&off).sent, forward(&burst).sent, "a burst is as many packets");
     assert!(3 * forward(&packet).sent < forward(&off).sent, "{:?}", forward(&packet));
     let (packet_bytes, off_bytes) = (forward(&packet).sent_bytes, forward(&off).sent_bytes);

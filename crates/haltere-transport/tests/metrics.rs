@@ -1,4 +1,4 @@
-//! What a host remembers of a destination, told to a later connection.
+//! What a host remembers of a destination, and what a later connection does with it.
 
 mod pipe;
 use haltere_transport::{CachedMetrics, Metrics};
@@ -6,7 +6,7 @@ use haltere_units::{Bytes, Dur, Rate, Time};
 use pipe::{Pipe, Setup};
 
 fn setup(kept: CachedMetrics) -> Setup {
-    let mut s = Setup::new("cubic");
+    let mut s = Setup::new("reno");
     (s.rate, s.queue) = (Rate::from_mbps(20), 30);
     s.tcp[0].tcp_metrics = kept;
     s
@@ -41,7 +41,7 @@ fn nothing_is_remembered_by_default() {
 fn the_threshold_is_kept_only_if_asked_for() {
     let without = transfer(CachedMetrics::WithoutSsthresh, None).ends[0].remember(None).unwrap();
     assert_eq!(without.ssthresh, None);
-    assert!(without.rtt > Dur::from_ms(20) && !without.cwnd.is_zero(), "{without:?}");
+    assert!(without.rtt > Dur::from_ms(20) && without.cwnd > Bytes::ZERO, "{without:?}");
     let with = transfer(CachedMetrics::WithSsthresh, None).ends[0].remember(None).unwrap();
     assert!(with.ssthresh.is_some(), "{with:?}");
 }

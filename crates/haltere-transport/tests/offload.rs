@@ -1,4 +1,4 @@
-//! Segmentation offload: what leaves at a time, and what becomes of it.
+//! Segmentation offload: what leaves at a time, what is lost and what is repeated.
 
 mod pipe;
 use haltere_transport::{Offload, Segment};
@@ -35,8 +35,8 @@ fn without_it_no_segment_exceeds_the_mss() {
 }
 
 #[test]
-fn an_initial_window_leaves_as_one_packet() {
-    // Nothing is known but the handshake's 20 ms: 20 segments a round trip in slow start, 1/1024 s of it is a segment; at least two.
+fn an_initial_window_leaves_by_twos() {
+    // Nothing is known but the handshake's 20 ms: 20 segments a round trip in slow start, 1/1024 s of which is less than one.
     let p = bulk(setup("cubic", Offload::Packet), 1000, 41);
     let first: Vec<u32> = data(&p).iter().take(5).map(|(_, g)| g.len / MSS).collect();
     assert_eq!(first, [2; 5], "ten segments by twos");
@@ -71,7 +71,7 @@ fn a_receiver_acknowledges_each_unit_at_once_and_gets_every_byte() {
 }
 
 #[test]
-fn a_lost_unit_is_repeated_as_one_packet() {
+fn what_a_lost_unit_held_is_repeated_in_units() {
     let mut lost = 0;
     let mut s = setup("cubic", Offload::Packet);
     s.rate = Rate::from_mbps(400);
@@ -84,7 +84,7 @@ fn a_lost_unit_is_repeated_as_one_packet() {
     let sent = data(&p);
     let repeated: Vec<_> =
         sent.iter().enumerate().filter(|(i, (_, g))| sent[..*i].iter().any(|(_, h)| h.seq == g.seq)).collect();
-    assert!(repeated.iter().any(|(_, (_, g))| g.len > 4 * MSS), "{repeated:?}");
+    assert!(repeated.iter().any(|(_, (_, g))| g.len > MSS), "{repeated:?}");
     assert_eq!(p.ends[0].info().timeouts, 0);
 }
 
@@ -100,6 +100,6 @@ fn a_paced_sender_sends_a_unit_and_then_waits_as_long_as_it_takes() {
         let unit = bytes as f64 / instants.len() as f64 / f64::from(MSS);
         assert!((6.0..10.0).contains(&unit), "{offload:?}: {unit} segments at a time");
         let received = p.ends[1].info().received as f64 * 8.0 / 3e6;
-        assert!(received > 88.0, "{offload:?}: {received} Mbit/s");
+        assert!(received > 80.0, "{offload:?}: {received} Mbit/s");
     }
 }

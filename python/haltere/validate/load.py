@@ -38,10 +38,11 @@ class Case:
     def setup_seed(self, seed: int) -> int:
         """The seed of the repetition whose start times and transfers our run with that seed has.
 
-        Linux was measured with these and no others, so our further seeds have those of its repetitions in turn.
+        Linux was measured with these and no others, so our further seeds have those of its repetitions in turn. If there is one
+        repetition, they draw their own: a case without other randomness would be the same run ten times.
         """
         known = [repetition.seed for repetition in self.repetitions]
-        return seed if seed in known or not known else known[(seed - 1) % len(known)]
+        return seed if seed in known or len(known) < 2 else known[(seed - 1) % len(known)]
 
     def starts(self, seed: int) -> list[float]:
         """When the flows start in our run with that seed: as on Linux, or drawn as the harness draws it."""

@@ -134,8 +134,8 @@ spread is larger than the tolerance, it takes its place.
 
 Start times and short flows are part of the set-up. In each of our runs they are those of one of Linux's repetitions, in turn. The seeds
 vary what is random beside them: port numbers, sequence numbers, hashes, the draws of queues, losses and controls. If nothing is, the
-interval shows how much the start times of the one to three repetitions matter. The table before 23 November 2026 had other start times
-in seven of ten runs.
+interval shows how much the start times of the repetitions matter. If Linux has one repetition (A100), nine of our ten runs draw their own
+start times. The table before 23 November 2026 had other start times in seven of ten runs.
 
 A cell says how many rows are inside, of how many.
 """
