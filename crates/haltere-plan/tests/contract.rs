@@ -5,8 +5,8 @@ use haltere_plan::app::{Protocol, TcpPlan};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::link::{Link, Sink};
 use haltere_plan::plan::{
-    AppPlan, ArrivalsPlan, Between, BulkPlan, CbrPlan, DurationDistribution, FlowPlan, FtpPlan, LinkPlan, MultipathPlan,
-    OnOffPlan, PathPlan, Pattern, PingPlan, Plan, Work,
+    AppPlan, ArrivalsPlan, Between, BulkPlan, CbrPlan, DurationDistribution, FlowPlan, FtpPlan, LinkPlan,
+    MultipathPlan, OnOffPlan, PathPlan, Pattern, PingPlan, Plan, Work,
 };
 use haltere_plan::record::{LinkCounters, LinkRecord, Record, SenderCounts};
 use haltere_plan::sizes::SizeDistribution;
