@@ -24,11 +24,15 @@ def sentence(runs: Sequence[Run]) -> list[str]:
     out = []
     for one in kinds.WORKLOADS:
         for group in entries(runs[0], one.kind):
-            read = _reader(runs, group)
-            says = re.sub(r"{(\w+)}", lambda found, read=read: read(found[1]), one.says)
+            says = _filled(one.says, _reader(runs, group))
             told = says if _mean(runs, group, one.first) > 0 else one.nothing
             out.append(f"{group}: {told}.")
     return out
+
+
+def _filled(text: str, read: Read) -> str:
+    """The text with a value for each metric in braces."""
+    return re.sub(r"{(\w+)}", lambda found: read(found[1]), text)
 
 
 def _mean(runs: Sequence[Run], group: str, metric: str) -> float:
