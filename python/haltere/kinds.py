@@ -14,7 +14,18 @@ from typing import Any
 
 from . import _core
 
-__all__ = ["Classifier", "Queue", "Traffic", "classifier", "parameters", "queue", "traffic", "usual_queue"]
+__all__ = [
+    "WORKLOADS",
+    "Classifier",
+    "Queue",
+    "Traffic",
+    "Workload",
+    "classifier",
+    "parameters",
+    "queue",
+    "traffic",
+    "usual_queue",
+]
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,23 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class Workload:
+    """A traffic kind of which users see more than a rate: its table in the report and its sentence."""
+
+    kind: str
+    table: str
+    """The table of the report."""
+    title: str
+    """The title of that table."""
+    first: str
+    """The metric that it has if there is anything to say."""
+    says: str
+    """The sentence, with metrics in braces."""
+    nothing: str
+    """The sentence if there is nothing to say."""
+
+
+@dataclass(frozen=True)
 class Queue:
     """How a queue discipline behaves."""
 
@@ -79,6 +107,21 @@ class Classifier:
     """It goes by what the sender marked."""
 
 
+#: The workloads, in the order of their tables.
+WORKLOADS = (
+    Workload("web", "web", "Web pages", "pages",
+             "{pages} pages a run, median load time {page_load_p50}, 95th percentile {page_load_p95}",
+             "no page was loaded after the warm-up"),
+    Workload("rpc", "rpc", "Calls", "calls",
+             "{calls} calls a run, median time {rpc_p50}, 99th percentile {rpc_p99}",
+             "no call was answered after the warm-up"),
+    Workload("video", "video", "Video", "video_bitrate",
+             "mean bitrate {video_bitrate}, stalled {rebuffer_ratio} of the time, {video_switches} changes of the bitrate a minute",
+             "no segment came after the warm-up"),
+    Workload("voip", "voice", "Voice", "mos",
+             "mean opinion score {mos}, {voip_loss} of the packets lost or late, {voip_delay} from mouth to ear",
+             "no packet was sent after the warm-up"),
+)  # fmt: skip
 _QUEUES = {
     "drop_tail": Queue(law=False, tail=True),
     "pfifo_fast": Queue(law=False, tail=True),

@@ -103,7 +103,7 @@ def test_video_and_voice_follow_from_their_tables(run: Run) -> None:
 
 def test_the_summary_and_the_report_have_them(results: haltere.Results) -> None:
     (point,) = results.summary()
-    assert point["pages"]["web1"]["pages"]["n"] == 2
+    assert point["web"]["web1"]["pages"]["n"] == 2
     assert point["voice"]["voip4"]["mos"]["mean"] > 1
     text = overview.document(results, figures=False).text()
     for title in ("Web pages", "Calls", "Video", "Voice", "the first 5 s and the last 5 s are left out"):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from .. import kinds
 from ..runs.records import Done, Point
 from . import metrics, workloads
 from .facts import Facts
@@ -65,9 +66,9 @@ def _point(runs: Sequence[Run]) -> dict[str, Any]:
     out: dict[str, Any] = {"traffic": groups, "links": {one: _means(runs, "links", one) for one in first.watched()}}
     if first.has_pings():
         out["ping_ms"] = _means(runs, "ping", None)
-    for table, (_, kind) in workloads.TABLES.items():
-        if own := workloads.entries(first, kind):
-            out[table] = {group: _means(runs, table, group) for group in own}
+    for one in kinds.WORKLOADS:
+        if own := workloads.entries(first, one.kind):
+            out[one.table] = {group: _means(runs, one.table, group) for group in own}
     completed = {group: _completions(runs, group) for group in groups}
     if any(completed.values()):
         out["completions"] = {group: of for group, of in completed.items() if of}

@@ -13,17 +13,9 @@ from . import stats
 from .measures import Array, Run
 
 __all__ = [
-    "TABLES", "bitrate_mbit", "entries", "load_s", "of", "pages", "percentile", "rebuffer_ratio", "response_ms", "responses",
-    "startup_s", "switches", "voice", "voice_loss",
+    "bitrate_mbit", "entries", "load_s", "of", "page_count", "percentile", "response_ms", "responses", "stall_share", "startup_s",
+    "switches", "voice", "voice_loss",
 ]  # fmt: skip
-
-#: The table of the report for each kind of workload: its name, its title, and the kind.
-TABLES = {
-    "pages": ("Web pages", "web"),
-    "calls": ("Calls", "rpc"),
-    "video": ("Video", "video"),
-    "voice": ("Voice", "voip"),
-}
 
 
 def entries(run: Run, kind: str) -> list[str]:
@@ -62,7 +54,7 @@ def load_s(run: Run, group: str) -> Array:
     return _numbers(_of_group(run, "pages", group)["load_ns"]) * 1e-9
 
 
-def pages(run: Run, group: str) -> float:
+def page_count(run: Run, group: str) -> float:
     """How many pages were loaded."""
     return float(len(load_s(run, group)))
 
@@ -85,7 +77,7 @@ def bitrate_mbit(run: Run, group: str) -> float:
     return float(rates.mean()) if len(rates) else math.nan
 
 
-def rebuffer_ratio(run: Run, group: str) -> float:
+def stall_share(run: Run, group: str) -> float:
     """Stall time over stall time and playing time of the segments that came."""
     every = _of_group(run, "segments", group)
     if not len(every):

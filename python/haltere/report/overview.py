@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..analysis import metrics, workloads
+from .. import kinds
+from ..analysis import metrics
 from ..analysis.measures import Run, by_point
 from ..analysis.stats import Mean
 from ..analysis.summary import record, summary
@@ -117,8 +118,8 @@ def _tables(results: Results) -> list[Table]:
             _completions,
         ),
     ]
-    for name, (title, _) in workloads.TABLES.items():
-        made.append(table(name, title, ["traffic"], 1, _entries(name)))
+    for one in kinds.WORKLOADS:
+        made.append(table(one.table, one.title, ["traffic"], 1, _entries(one.table)))
     for key, name, title in _DELAYS:
         made.append(table(name, title, ["link" if name == "sojourn" else "traffic"], 1, _each(key)))
     for key, name, title in (
