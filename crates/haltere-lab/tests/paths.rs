@@ -126,7 +126,7 @@ fn links_fail_and_routes_change_after_them() {
         ),
         (
             r#"fail = [{ from = "leaf9", to = "spine1", at = "1s", until = "2s" }]"#,
-            "fail[0]: from must be one of the nodes",
+            "fail[0]: from must be one of `spine1`, `spine2`, `leaf1`, `h1`, `leaf2`, `h2`, got `leaf9`",
         ),
     ] {
         let got = plan(more).expect_err(more);

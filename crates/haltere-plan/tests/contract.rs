@@ -6,7 +6,7 @@ use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::link::{Link, Sink};
 use haltere_plan::plan::{
     AppPlan, ArrivalsPlan, Between, BulkPlan, CbrPlan, DurationDistribution, FlowPlan, FtpPlan, LinkPlan,
-    MultipathPlan, OnOffPlan, PathPlan, Pattern, PingPlan, Plan, Work,
+    MultipathPlan, OnOffPlan, PathPlan, Pattern, PingPlan, Plan, RpcPlan, VideoPlan, VoipPlan, WebPlan, Work,
 };
 use haltere_plan::record::{LinkCounters, LinkRecord, Record, SenderCounts};
 use haltere_plan::sizes::SizeDistribution;
@@ -21,8 +21,11 @@ fn tcp() -> TcpPlan {
 }
 
 fn arrivals(hosts: &[usize], pattern: Pattern, max_flows: Option<u64>) -> ArrivalsPlan {
-    let sizes = SizeDistribution::new(&[[100.0, 0.5], [900.0, 1.0]]).expect("a table");
-    ArrivalsPlan { tcp: tcp(), between: Between::Hosts(hosts.into()), pattern, sizes, max_flows }
+    ArrivalsPlan { tcp: tcp(), between: Between::Hosts(hosts.into()), pattern, sizes: sizes(), max_flows }
+}
+
+fn sizes() -> SizeDistribution {
+    SizeDistribution::new(&[[100.0, 0.5], [900.0, 1.0]]).expect("a table")
 }
 
 fn incast(to: Option<usize>, senders: u32, jitter: Dur) -> Pattern {
@@ -129,6 +132,34 @@ fn kinds() -> Vec<AppPlan> {
         .into(),
         Box::new(arrivals(&[0, 1, 2, 3], Pattern::Poisson { gap: Dur::from_ms(1) }, None)).into(),
         Box::new(arrivals(&[0, 1, 2, 3], incast(None, 1, Dur::ZERO), None)).into(),
+        Box::new(WebPlan {
+            tcp: tcp(),
+            objects: (1, 2),
+            sizes: sizes(),
+            request: Bytes::new(1),
+            connections: 1,
+            think: span,
+        })
+        .into(),
+        Box::new(RpcPlan { tcp: tcp(), request: sizes(), response: sizes(), outstanding: 1, think: span }).into(),
+        Box::new(VideoPlan {
+            tcp: tcp(),
+            segment: Dur::from_secs(4),
+            ladder: vec![Rate::from_mbps(1)].into(),
+            buffer: Dur::from_secs(60),
+            reservoir: Dur::from_secs(8),
+            cushion: Dur::from_secs(40),
+        })
+        .into(),
+        VoipPlan {
+            packet: Bytes::new(172),
+            interval: Dur::from_ms(20),
+            playout: Dur::from_ms(60),
+            codec_delay: Dur::from_ms(20),
+            impairment: 0.0,
+            robustness: 25.1,
+        }
+        .into(),
     ]
 }
 
@@ -136,16 +167,18 @@ fn kinds() -> Vec<AppPlan> {
 fn each_kind_says_its_protocol_its_endpoints_and_what_may_be_measured() {
     let kinds = kinds();
     let named: Vec<&str> = kinds.iter().map(AppPlan::kind).collect();
-    assert_eq!(named, ["bulk", "on_off", "cbr", "ping", "ftp", "multipath", "poisson", "incast"]);
-    assert_eq!(named[..6], AppPlan::NAMES[..6], "a new kind belongs into this test");
-    assert_eq!(AppPlan::NAMES.len(), 7);
+    let arriving = ["poisson", "incast"];
+    assert_eq!(named[6..8], arriving);
+    let others: Vec<&str> = named.iter().copied().filter(|kind| !arriving.contains(kind)).collect();
+    let known: Vec<&str> = AppPlan::NAMES.iter().copied().filter(|kind| *kind != "arrivals").collect();
+    assert_eq!(others, known, "a new kind belongs into this test");
     for kind in &kinds {
-        let is_tcp = !["cbr", "ping"].contains(&kind.kind());
+        let is_tcp = !["cbr", "ping", "voip"].contains(&kind.kind());
         assert_eq!(kind.tcp().is_some(), is_tcp, "{}", kind.kind());
         assert_eq!(kind.protocol() == Protocol::Tcp, is_tcp, "{}", kind.kind());
         assert_eq!(kind.has_goodput(), kind.kind() != "ping");
-        assert_eq!(kind.has_replies(), kind.kind() != "cbr");
-        assert_eq!(kind.arrivals().is_some(), ["poisson", "incast"].contains(&kind.kind()));
+        assert_eq!(kind.has_replies(), !["cbr", "voip"].contains(&kind.kind()));
+        assert_eq!(kind.arrivals().is_some(), arriving.contains(&kind.kind()));
         assert_eq!(kind.paths().len(), if kind.kind() == "multipath" { 2 } else { 0 });
         let json = serde_json::to_string(kind).expect("JSON");
         assert_eq!(&serde_json::from_str::<AppPlan>(&json).expect("what was written"), kind);
