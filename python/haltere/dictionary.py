@@ -74,7 +74,6 @@ MEANINGS = {
     "measure": "`sojourn` (of a link), `rtt` (of a TCP flow) or `one_way` (of a UDP flow)", "samples": "number of values",
     "mean_ns": "mean", "min_ns": "least value", "max_ns": "largest value", "p50_ns": "median", "p90_ns": "90th percentile",
     "p95_ns": "95th percentile", "p99_ns": "99th percentile", "p999_ns": "99.9th percentile",
-    "jitter_ns": "interarrival jitter, mean over the packets (RFC 3550 section 6.4.1)",
     "expected": "packets from the first to the last that arrived (RFC 3550 appendix A.3)",
     "low_ns": "least value that the bin holds", "high_ns": "first value beyond it", "variable": "name of the inner variable",
     "unit": "its unit; of a state the names of its values from 0 on, separated by a bar", "value": "its value",

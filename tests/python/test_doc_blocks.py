@@ -139,9 +139,10 @@ def test_the_parser_knows_the_commands_in_the_text(page: Path) -> None:
 def is_an_experiment(block: Block) -> None:
     """Reads an experiment, or a part of one in a small experiment. A named one is kept for the page's next blocks."""
     for text in re.split(r"^# or$", block.text, flags=re.M):
-        whole = (
-            text if "[topology" in text else f"{text}\n{SMALL.partition('seeds')[0]}{SMALL[SMALL.index('[topology') :]}"
-        )
+        # Keys that stand under no table come first in the file, tables last.
+        top, tables = re.match(r"((?:(?!\[)[^\n]*\n)*)(.*)", text, re.S).groups()  # type: ignore[union-attr]
+        head, rest = SMALL.partition("seeds")[0], SMALL[SMALL.index("[topology") :]
+        whole = text if "[topology" in text else f"{top}\n{head}{rest}\n{tables}"
         path = Path(block.name or "block.toml")
         path.write_text(whole)
         shutil.rmtree(Path("results") / path.stem, ignore_errors=True)

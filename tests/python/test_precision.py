@@ -92,7 +92,7 @@ def test_a_wrong_rule_is_told(precision: str, told: str) -> None:
 
 
 def test_a_metric_that_nobody_has_is_told() -> None:
-    with pytest.raises(package.InputError, match=r"got `godput`; did you mean `goodput`\?"):
+    with pytest.raises(package.InputError, match=r"got `godput`; did you mean `goodput`"):
         noisy('{ within = "2%", of = ["godput"] }').run()
     with pytest.raises(package.InputError, match=r"metric must be `goodput` or one of `goodput.bulk1`"):
         noisy('{ within = "2%", of = ["goodput.bulk9"] }').run()

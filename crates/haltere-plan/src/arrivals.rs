@@ -1,26 +1,13 @@
 //! Flows that are spawned while a run goes on: when, between whom and how large, as a function of plan and seed.
 
-use crate::plan::{ArrivalsPlan, Between, DurationDistribution, Pattern};
-use crate::rng::Rng;
+pub use crate::app::arrivals::FlowArrival;
+use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
+use crate::rng::{DurationDistribution, Rng};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, Time};
-use serde::{Deserialize, Serialize};
-
-/// A flow that begins.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FlowArrival {
-    /// When.
-    pub at: Time,
-    /// Index of the node that sends.
-    pub from: usize,
-    /// Index of the node that receives.
-    pub to: usize,
-    /// Bytes of payload.
-    pub bytes: Bytes,
-}
 
 /// The flows of one traffic entry in order of time.
 #[derive(Debug)]

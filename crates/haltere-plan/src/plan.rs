@@ -25,6 +25,7 @@ pub use crate::app::video::VideoPlan;
 pub use crate::app::voip::VoipPlan;
 pub use crate::app::web::WebPlan;
 pub use crate::app::{AppPlan, TcpPlan};
+pub use crate::rng::DurationDistribution;
 
 /// One run, explicit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -262,21 +263,6 @@ impl FlowPlan {
     pub fn group_name(&self) -> &str {
         self.name.split(':').next().unwrap_or(&self.name)
     }
-}
-
-/// The distribution of a duration.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum DurationDistribution {
-    /// Always this long.
-    Constant(Dur),
-    /// Exponential with this mean.
-    Exponential(Dur),
-    /// Uniform between the two.
-    Uniform(Dur, Dur),
-    /// Pareto with this mean and shape.
-    Pareto(Dur, f64),
-    /// Normal with this mean and standard deviation, truncated at zero.
-    Normal(Dur, Dur),
 }
 
 /// What is measured. The default is nothing but counters.

@@ -4,8 +4,23 @@
 //! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer arithmetic
 //! and `libm` only, so the same numbers come out on every platform.
 
-use crate::plan::DurationDistribution;
 use haltere_units::Dur;
+use serde::{Deserialize, Serialize};
+
+/// The distribution of a duration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum DurationDistribution {
+    /// Always this long.
+    Constant(Dur),
+    /// Exponential with this mean.
+    Exponential(Dur),
+    /// Uniform between the two.
+    Uniform(Dur, Dur),
+    /// Pareto with this mean and shape.
+    Pareto(Dur, f64),
+    /// Normal with this mean and standard deviation, truncated at zero.
+    Normal(Dur, Dur),
+}
 
 /// A stream of random numbers.
 #[derive(Debug, Clone, PartialEq)]

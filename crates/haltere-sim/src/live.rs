@@ -75,14 +75,14 @@ impl Live {
         let (now, mut probe) = (fabric.now, Probe::new());
         let link = fabric.links.get_mut(link)?;
         link.catch_up(now, &mut fabric.pool);
-        link.queue().state(&mut probe);
+        link.queue().probe(&mut probe);
         Some(probe)
     }
     /// The sender of that flow, and the inner values of its congestion control, at this time. `None`: it has no sender of TCP.
     pub fn flow_state(&self, flow: usize) -> Option<(Info, Probe)> {
         let flow = self.network.flows.get(flow)?;
         let mut probe = Probe::new();
-        flow.state(&mut probe);
+        flow.sample(self.now(), &mut probe, &mut Record::default());
         Some((flow.sender()?, probe))
     }
     /// Continues the run with `plan`. Links may have another rate, delay, jitter, loss, discipline and course of rate and delay. Nodes,

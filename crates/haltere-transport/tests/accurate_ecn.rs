@@ -31,19 +31,19 @@ fn transfer(seed: u64, feedback: AccurateEcn, lost_acks: u64) -> [(u64, u64); 2]
     setup.tcp = [tcp.clone(), tcp];
     setup.rate = Rate::from_mbps(20);
     setup.seed = seed;
-    let (counted, mut chance) = (marked.clone(), random(seed));
+    let (counted, mut draw) = (marked.clone(), random(seed));
     setup.scripts[0] = Some(Box::new(move |_, segment, ecn| {
-        let mark = segment.len > 0 && ecn != Ecn::NotEct && chance(300);
+        let mark = segment.len > 0 && ecn != Ecn::NotEct && draw(300);
         if mark {
             let (packets, bytes) = counted.get();
             counted.set((packets + 1, bytes + u64::from(segment.len)));
         }
         Mishap { mark, ..Mishap::default() }
     }));
-    let mut chance = random(!seed);
+    let mut draw = random(!seed);
     setup.scripts[1] = Some(Box::new(move |n, _, _| Mishap {
-        lose: n > 2 && chance(lost_acks),
-        extra: if chance(100) { Dur::from_ms(3) } else { Dur::ZERO },
+        lose: n > 2 && draw(lost_acks),
+        extra: if draw(100) { Dur::from_ms(3) } else { Dur::ZERO },
         ..Mishap::default()
     }));
     let mut pipe = Pipe::new(setup);
@@ -97,10 +97,10 @@ fn prague_window(rtt: Dur, marks: impl FnMut(u64) -> bool + 'static) -> (f64, f6
     (rate * after.srtt.as_ns() as f64 / 1e9, share)
 }
 
-/// The window W of a sender that adds 1 - p a round trip V, and takes p W / 2 at the first mark after V: with marks by chance one
+/// The window W of a sender that adds 1 - p a round trip V, and takes p W / 2 at the first mark after V: with random marks one
 /// comes 1 / (p W) round trips later, so (1 - p) (1 + 1 / n) = n / 2 for n = p W marks a round trip. (The draft's two marks a round
 /// trip are those of a sender that reduces in each.) Only whole segments are sent: half a segment less on average.
-fn window_by_chance(p: f64) -> f64 {
+fn window_of_random_marks(p: f64) -> f64 {
     let a = 1.0 - p;
     (a + (a * a + 2.0 * a).sqrt()) / p - 0.5
 }
@@ -112,9 +112,9 @@ fn assert_near(window: f64, oracle: f64) {
 #[test]
 fn pragues_window_is_that_of_the_formula() {
     for per_mille in [10, 20, 50] {
-        let mut chance = random(7);
-        let (window, p) = prague_window(Dur::from_ms(40), move |_| chance(per_mille));
-        assert_near(window, window_by_chance(p));
+        let mut draw = random(7);
+        let (window, p) = prague_window(Dur::from_ms(40), move |_| draw(per_mille));
+        assert_near(window, window_of_random_marks(p));
     }
 }
 
@@ -128,7 +128,7 @@ fn with_even_marks_there_are_two_in_each_round_trip() {
 #[test]
 fn a_short_path_has_the_rate_of_the_virtual_round_trip_time() {
     // 10 ms behave as 25 ms: the window is 10 / 25 of the formula's.
-    let mut chance = random(7);
-    let (window, p) = prague_window(Dur::from_ms(10), move |_| chance(50));
-    assert_near(window, (window_by_chance(p) + 0.5) * 10.0 / 25.0 - 0.5);
+    let mut draw = random(7);
+    let (window, p) = prague_window(Dur::from_ms(10), move |_| draw(50));
+    assert_near(window, (window_of_random_marks(p) + 0.5) * 10.0 / 25.0 - 0.5);
 }

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import stats
-from .measures import Array, Run
+from .measures import Array, Run, traffic_name
 
 __all__ = [
     "bitrate_mbit", "entries", "load_s", "of", "page_count", "percentile", "response_ms", "responses", "stall_share", "startup_s",
@@ -19,9 +19,8 @@ __all__ = [
 
 
 def entries(run: Run, kind: str) -> list[str]:
-    """The traffic entries of that kind."""
-    rows = run.flows.filter(pc.equal(run.flows["kind"].cast(pa.string()), kind))
-    return [str(group) for group in pc.unique(rows["group"]).to_pylist()]
+    """The traffic entries of that kind, in the experiment's order."""
+    return [traffic_name(place, one) for place, one in enumerate(run.scenario["traffic"]) if one["kind"] == kind]
 
 
 def of(kind: str, measure: Callable[[Run, str], float]) -> Callable[[Run, str | None], float]:

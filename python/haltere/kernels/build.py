@@ -77,6 +77,10 @@ def build(
     return _seal(folder, key, guest, origin.name, add, seconds)
 
 
+#: What is compiled for a guest, of the repository.
+_SOURCES = tuple(map(Path, ("Cargo.toml", "Cargo.lock", "crates/", "kernel/", "bpf/")))
+
+
 def _ours() -> Path:
     """The folder with our side of the kernel: the source checkout, or a copy of the package's sources that can be written to."""
     root = data.root()
@@ -87,8 +91,8 @@ def _ours() -> Path:
     kept = cache() / "haltere"
     kept.mkdir(parents=True, exist_ok=True)
     with _locked(kept / ".lock"):
-        for name in ("Cargo.toml", "Cargo.lock", "crates", "kernel", "bpf"):
-            _put_all(root / name, kept / name)
+        for part in _SOURCES:
+            _put_all(root / part, kept / part)
     return kept
 
 

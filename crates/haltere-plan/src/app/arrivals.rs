@@ -1,11 +1,10 @@
 //! TCP flows of limited size between several hosts, which start and end during the run.
 
 use super::{App, Protocol, TcpPlan};
-use crate::arrivals::FlowArrival;
 use crate::sizes::SizeDistribution;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use haltere_units::Dur;
+use haltere_units::{Bytes, Dur, Time};
 use serde::{Deserialize, Serialize};
 
 /// TCP flows that start during the run. The ends of the plan's own flow count for nothing.
@@ -30,6 +29,19 @@ pub enum Between {
     Hosts(Arc<[usize]>),
     /// One of these pairs of a sender and a receiver, drawn for each flow. There is one at least.
     Pairs(Arc<[(usize, usize)]>),
+}
+
+/// A flow that begins.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FlowArrival {
+    /// When.
+    pub at: Time,
+    /// Index of the node that sends.
+    pub from: usize,
+    /// Index of the node that receives.
+    pub to: usize,
+    /// Bytes of payload.
+    pub bytes: Bytes,
 }
 
 /// When flows start.

@@ -1,7 +1,7 @@
 //! TCP: an application that writes at a rate while it is on.
 
 use super::{App, Protocol, TcpPlan};
-use crate::plan::DurationDistribution;
+use crate::rng::DurationDistribution;
 use haltere_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 

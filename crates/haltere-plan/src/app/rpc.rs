@@ -1,7 +1,7 @@
 //! TCP: requests and their responses, a fixed number at a time.
 
 use super::{App, Protocol, TcpPlan};
-use crate::plan::DurationDistribution;
+use crate::rng::DurationDistribution;
 use crate::sizes::SizeDistribution;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! TCP: somebody who fetches web pages, one after the other.
 
 use super::{App, Protocol, TcpPlan};
-use crate::plan::DurationDistribution;
+use crate::rng::DurationDistribution;
 use crate::sizes::SizeDistribution;
 use haltere_units::Bytes;
 use serde::{Deserialize, Serialize};
