@@ -44,17 +44,6 @@ templates_path: list[str] = []
 LISTS = {"docs/reference/README", "docs/decisions/README"}
 
 
-#: Pages of the navigation that another change adds.
-LATER = {"docs/gallery"}
-
-
-def without_later(app: Any, name: str, source: list[str]) -> None:
-    """Leaves out entries of the navigation whose page is not there yet."""
-    for page in LATER:
-        if name == root_doc and not (ROOT / f"{page}.md").exists():
-            source[0] = source[0].replace(f"\n{page.removeprefix('docs/')}\n", "\n")
-
-
 def is_page(path: Path) -> bool:
     """Whether a file is a page of the site."""
     inside = path.resolve().relative_to(ROOT) if path.resolve().is_relative_to(ROOT) else None
@@ -95,6 +84,5 @@ def to_repository(app: Any, name: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     """Connects what changes the text of a page before it is read."""
-    app.connect("source-read", without_later)
     app.connect("source-read", to_repository)
     app.connect("source-read", with_children)
