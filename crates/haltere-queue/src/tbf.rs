@@ -225,7 +225,9 @@ mod tests {
         let mut q = Tbf::new(&params(), &link()).unwrap();
         let mut fate = Recorder::new(1);
         (0..4).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate));
-        (0..3).for_each(|_| drop(q.dequeue(Time::ZERO, &mut fate)));
+        for _ in 0..3 {
+            q.dequeue(Time::ZERO, &mut fate);
+        }
         assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 3000 });
     }
     #[test]

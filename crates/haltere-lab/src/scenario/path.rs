@@ -59,7 +59,7 @@ pub(super) fn resolve(root: &Value, path: &str) -> Result<Vec<Vec<Step>>, Scenar
                 _ if *step == Step::All => {
                     return Err(fault(path, "the path of an entry in a list", "`*` of no list").out_of_range());
                 }
-                _ => next.push([so_far.as_slice(), &[step.clone()]].concat()),
+                _ => next.push([so_far.as_slice(), std::slice::from_ref(step)].concat()),
             }
         }
         found = next;

@@ -35,7 +35,7 @@ struct Values(#[schemars(length(min = 1))] Vec<Value>);
 #[serde(untagged)]
 enum Axis {
     Listed(Values),
-    Table(AxisTable),
+    Table(Box<AxisTable>),
 }
 
 /// An axis as a table: values one by one or between two ends, and for which combinations they are. Give `values`, `linspace` or `logspace`.

@@ -71,7 +71,8 @@ impl Dumbbell {
         let (given, pairs) = (self.access_delays.len(), self.pairs);
         let fault = |rule: String, got: String| Fault::new(context.place, "access_delays", rule, got);
         if given > pairs as usize {
-            return Err(fault(format!("a list of at most {pairs}, one for each pair"), format!("a list of {given}")).out_of_range());
+            return Err(fault(format!("a list of at most {pairs}, one for each pair"), format!("a list of {given}"))
+                .out_of_range());
         }
         if given > 0 && self.rtt_spread > Prob::ZERO {
             return Err(fault("left out beside `rtt_spread`".into(), format!("a list of {given}")).out_of_range());

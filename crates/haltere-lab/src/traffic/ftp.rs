@@ -39,7 +39,12 @@ fn sixteen_kilobytes() -> Bytes {
 
 impl TrafficKind for Ftp {
     fn about() -> About {
-        About { table: Some("tasks"), without: &["dscp"], example: "files = [\"10kB\", \"1MB\"]\ntasks = 2", ..About::TCP }
+        About {
+            table: Some("tasks"),
+            without: &["dscp"],
+            example: "files = [\"10kB\", \"1MB\"]\ntasks = 2",
+            ..About::TCP
+        }
     }
     fn ends(&self) -> &Ends {
         &self.ends

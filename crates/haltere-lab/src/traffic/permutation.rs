@@ -26,7 +26,12 @@ pub struct Permutation {
 
 impl TrafficKind for Permutation {
     fn about() -> About {
-        About { endless_without: Some(&["bytes"]), without: &["pairs", "from", "to"], example: "bytes = \"1MB\"", ..About::TCP }
+        About {
+            endless_without: Some(&["bytes"]),
+            without: &["pairs", "from", "to"],
+            example: "bytes = \"1MB\"",
+            ..About::TCP
+        }
     }
     fn ends(&self) -> &Ends {
         &self.ends

@@ -160,9 +160,13 @@ mod tests {
     #[test]
     fn a_row_has_seconds_and_bytes_if_it_names_no_unit() {
         let flow = |line: &str| row(line).map(|value| ReplayedFlow::deserialize(value).expect("a flow"));
-        let expected = ReplayedFlow { start: Dur::from_ms(500), from: "c1".into(), to: "s1".into(), size: Bytes::new(20_000) };
+        let expected =
+            ReplayedFlow { start: Dur::from_ms(500), from: "c1".into(), to: "s1".into(), size: Bytes::new(20_000) };
         assert_eq!(flow("0.5,c1,s1,20000"), Some(expected.clone()));
         assert_eq!(flow(" 500ms , c1, s1, 20kB"), Some(expected));
-        assert_eq!([flow("0.5,c1,s1"), flow("0.5,c1,s1,20kB,x"), flow("soon,c1,s1,20kB"), flow("1,,s1,20kB")], [const { None }; 4]);
+        assert_eq!(
+            [flow("0.5,c1,s1"), flow("0.5,c1,s1,20kB,x"), flow("soon,c1,s1,20kB"), flow("1,,s1,20kB")],
+            [const { None }; 4]
+        );
     }
 }

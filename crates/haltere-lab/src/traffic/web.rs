@@ -96,7 +96,8 @@ impl TrafficKind for Web {
         let objects = match self.objects {
             ObjectsSpec::Fixed(objects) => (objects, objects),
             ObjectsSpec::Between([least, most]) if least > most => {
-                let fault = entry.fault("objects", "the smaller number and then the larger", format!("{least} and {most}"));
+                let fault =
+                    entry.fault("objects", "the smaller number and then the larger", format!("{least} and {most}"));
                 return Err(fault.out_of_range());
             }
             ObjectsSpec::Between([least, most]) => (least, most),

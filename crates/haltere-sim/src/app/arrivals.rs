@@ -10,11 +10,11 @@ use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Marks, Packet};
-use haltere_plan::{Plan, Routes};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::{Completion, PacketRecord};
 use haltere_plan::rng::Rng;
+use haltere_plan::{Plan, Routes};
 use haltere_units::{Bytes, Dur, ParamError, Time};
 use std::collections::HashMap;
 

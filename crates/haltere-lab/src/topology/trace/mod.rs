@@ -80,14 +80,26 @@ fn walk(value: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioErro
     }
 }
 
-/// How a file of that kind becomes the value of a key. `None`: it has no file, or there is no such kind.
-fn reader(kind: &str) -> Option<(&'static str, &'static str, fn(&str) -> Result<String, Wrong>)> {
-    match kind {
-        "mahimahi" => Some(("gaps", "a file of delivery times in ms, one a line", opportunities::gaps)),
-        "csv" => Some(("rows", "a CSV file of times, rates, delays and losses", rows::of_csv)),
-        "theaterq" => Some(("rows", "a trace file of TheaterQ", rows::of_theaterq)),
-        _ => None,
-    }
+/// How a file becomes the value of a key.
+struct Reader {
+    key: &'static str,
+    /// What the file must be.
+    rule: &'static str,
+    read: fn(&str) -> Result<String, Wrong>,
+}
+
+/// The reader of files of that kind. `None`: it has no file, or there is no such kind.
+fn reader(kind: &str) -> Option<Reader> {
+    Some(match kind {
+        "mahimahi" => {
+            Reader { key: "gaps", rule: "a file of delivery times in ms, one a line", read: opportunities::gaps }
+        }
+        "csv" => {
+            Reader { key: "rows", rule: "a CSV file of times, rates, delays and losses", read: rows::of_csv }
+        }
+        "theaterq" => Reader { key: "rows", rule: "a trace file of TheaterQ", read: rows::of_theaterq },
+        _ => return None,
+    })
 }
 
 fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), ScenarioError> {
@@ -101,7 +113,7 @@ fn read_file(trace: &mut Value, path: &str, folder: &Path) -> Result<(), Scenari
     }
     let Value::Object(table) = trace else { return Ok(()) };
     let kind = table.entry("kind").or_insert("mahimahi".into()).as_str().unwrap_or_default();
-    let Some((key, rule, read)) = reader(kind) else { return Ok(()) };
+    let Some(Reader { key, rule, read }) = reader(kind) else { return Ok(()) };
     let file = match (table.get("file"), table.get(key)) {
         (Some(Value::String(file)), None) => file.clone(),
         (None, None) => {

@@ -218,10 +218,10 @@ pub(super) fn of_theaterq(text: &str) -> Result<String, Wrong> {
     for (number, line) in lines(text).filter(|(_, line)| line.starts_with(|c: char| c.is_ascii_digit())) {
         let wrong = || (RULE, format!("`{}` on line {number}", shown(line)));
         let cells = line.split(',').map(|cell| cell.trim().parse().ok()).collect::<Option<Vec<u64>>>();
-        let [keep, latency, rate, loss, limit] = match cells.as_deref().ok_or_else(wrong)? {
-            &[keep, latency, rate, loss, limit] => [keep, latency, rate, loss, limit],
+        let [keep, latency, rate, loss, limit] = match *cells.as_deref().ok_or_else(wrong)? {
+            [keep, latency, rate, loss, limit] => [keep, latency, rate, loss, limit],
             // The last two may be left out by older versions: DUP_PROB, DUP_DELAY, ROUTE_ID.
-            &[keep, latency, jitter, rate, loss, limit, ref more @ ..] if more.len() == 2 || more.len() == 3 => {
+            [keep, latency, jitter, rate, loss, limit, ref more @ ..] if more.len() == 2 || more.len() == 3 => {
                 if jitter > 0 || more[0] > 0 {
                     return Err(("a trace without jitter and duplication", wrong().1));
                 }
