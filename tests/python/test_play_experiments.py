@@ -215,6 +215,8 @@ def test_presets_show_what_they_say() -> None:
     assert second["dropped"][-1] == second["dropped"][0] and second["marked"][-1] > second["marked"][0] + 20
     (_, steady, _), (_, swings, _) = shown("dctcp")
     assert 15 < statistics.mean(steady) < 22 and statistics.pstdev(swings) > 2 * statistics.pstdev(steady)
+    ((prague, cubic), _, _), ((greedy, starved), _, _) = shown("l4s")
+    assert prague < 3 * cubic and cubic < 3 * prague and greedy > 5 * starved
     ((slow, _), _, _), ((fast, _), _, _) = shown("asymmetric")
     assert fast > 1.2 * slow
 

@@ -92,6 +92,14 @@ PRESETS = (
         ],
     ),
     Preset(
+        "l4s", "L4S beside classic traffic", "Prague and CUBIC. DualPI2 (A) has a queue for each and couples their marks: both get a "
+        "share, and Prague waits a millisecond. PIE (B) marks so little that Prague takes nearly all.",
+        [
+            experiment(queue, _flow("prague"), _flow("cubic", ecn=True), rate="50Mbit", delay="10ms")
+            for queue in ({"kind": "dualpi2"}, {"kind": "pie", "ecn": True})
+        ],
+    ),
+    Preset(
         "asymmetric", "Uploads and downloads", "A flow in each direction over a slow line back: ACKs wait behind the data of the "
         "other direction. With FQ-CoDel (B) they do not.",
         [
