@@ -453,7 +453,11 @@ def test_ctrl_c_is_heard_while_a_long_experiment_is_read(small: Path) -> None:
     (small.parent / "long.toml").write_text(
         f'duration = "1s"\n[topology.chain]\nlinks = [\n{link}]\n[[traffic]]\nkind = "bulk"\nfrom = "n1"\nto = "n300001"\n'
     )
-    code = "import haltere; load = haltere.load; print('here', flush=True); load('long.toml')"
+    # A background process ignores Ctrl-C, and so do the tests that it starts.
+    code = (
+        "import signal, haltere; signal.signal(signal.SIGINT, signal.default_int_handler); load = haltere.load; "
+        "print('here', flush=True); load('long.toml')"
+    )
     reader = subprocess.Popen(
         [sys.executable, "-c", code], cwd=small.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
