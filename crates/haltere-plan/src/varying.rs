@@ -308,6 +308,10 @@ impl Line {
     pub fn is_full(&self, at: Time, waiting: u32) -> bool {
         self.limit.as_ref().is_some_and(|limit| waiting >= limit.at(at).0)
     }
+    /// How many packets may wait changes.
+    pub fn has_limit(&self) -> bool {
+        self.limit.is_some()
+    }
     /// The delay of what leaves at `at`.
     pub fn delay(&self, at: Time) -> Dur {
         match &self.delay {

@@ -38,8 +38,9 @@ impl Link {
             none => none.insert(Box::new(changed)),
         };
         (extras.ordered, extras.last_due) = (true, extras.last_due.max(last));
-        if extras.varying.is_some() {
+        if let Some(line) = &extras.varying {
             self.passing = 0;
+            self.special |= line.has_limit();
         }
         if with_queue {
             self.replace_queue(fresh.queue, now, pool);

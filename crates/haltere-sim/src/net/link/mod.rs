@@ -236,7 +236,7 @@ pub(crate) struct Link {
     timed: bool,
     /// The discipline returns packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no dequeue may be late.
     eager: bool,
-    /// There is a device ring under the discipline, or the link is [watched](Watch). Stored here so that no other link need read another
+    /// There is a device ring under the discipline, the link is [watched](Watch), or its limit varies. Stored here so that no other link need read another
     /// cache line for it.
     special: bool,
     /// Packets that arrived.
@@ -306,6 +306,7 @@ impl Link {
         }
         let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
         self.eager = reorders || withholds || self.queue.returns() == Returns::AtDequeue;
+        self.special |= self.varying().is_some_and(Line::has_limit);
         let simple = !self.special && self.varying().is_none();
         let passes = |len: &u32| simple && self.queue.passes(*len);
         // Mostly all packets pass, or none. Else the limit is found by bisection.
@@ -354,12 +355,7 @@ impl Link {
     fn put(&mut self, now: Time, packet: Packet, pool: &mut Pool) {
         let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
         fate.count_arrival();
-        let varying = self.extras.as_ref().and_then(|extras| extras.varying.as_ref());
-        if varying.is_some_and(|line| line.is_full(now, *fate.waiting - 1)) {
-            fate.dropped(packet, DropReason::Overlimit);
-        } else {
-            self.queue.enqueue(now, packet, &mut fate);
-        }
+        self.queue.enqueue(now, packet, &mut fate);
     }
     /// True if a packet of `len` bytes finds the line free and nothing waiting at `time`, and passes the discipline.
     #[inline(always)]

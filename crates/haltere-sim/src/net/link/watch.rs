@@ -4,12 +4,12 @@
 //! change: the arrival time of a packet that waits is kept here, by endpoint, ports and identification. A line that duplicates may bring two
 //! packets with the same of all these. They leave in the order in which they came.
 
-use super::Link;
+use super::{Link, QueueFate};
 use crate::capture::pcap::Tap;
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::Histogram;
 use haltere_plan::record::{Depths, PacketFate, PacketRecord};
-use haltere_queue::{DropReason, Pkt};
+use haltere_queue::{DropReason, Fate, Pkt};
 use haltere_units::Time;
 use std::collections::HashMap;
 
@@ -151,8 +151,18 @@ impl Link {
         if let Some(watch) = self.counters.signals.watch() {
             watch.arrived(now, &packet);
         }
-        self.put(now, packet, pool);
+        if self.varying().is_some_and(|line| line.is_full(now, self.waiting)) {
+            self.refuse(now, packet, pool);
+        } else {
+            self.put(now, packet, pool);
+        }
         self.fill_device(now, pool);
+    }
+    /// As many packets wait as the trace lets wait.
+    fn refuse(&mut self, now: Time, packet: Packet, pool: &mut Pool) {
+        let mut fate = QueueFate { now, waiting: &mut self.waiting, counters: &mut self.counters, pool };
+        fate.count_arrival();
+        fate.dropped(packet, DropReason::Overlimit);
     }
     /// Removes the packet that the line of such a link takes at `start`.
     #[cold]
