@@ -94,9 +94,7 @@ fn reader(kind: &str) -> Option<Reader> {
         "mahimahi" => {
             Reader { key: "gaps", rule: "a file of delivery times in ms, one a line", read: opportunities::gaps }
         }
-        "csv" => {
-            Reader { key: "rows", rule: "a CSV file of times, rates, delays and losses", read: rows::of_csv }
-        }
+        "csv" => Reader { key: "rows", rule: "a CSV file of times, rates, delays and losses", read: rows::of_csv },
         "theaterq" => Reader { key: "rows", rule: "a trace file of TheaterQ", read: rows::of_theaterq },
         _ => return None,
     })
