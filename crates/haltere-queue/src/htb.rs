@@ -38,10 +38,10 @@ const R2Q: u64 = 10;
 /// Source: M. Devera, "Hierarchical token bucket theory", 2002; tc-htb(8), whose names the parameters have.
 ///
 /// Deviations: `classes` takes the place of Linux's classes and filters. Tokens are counted exactly, and debts have no bound (Linux:
-/// 60 s). A turn of a class serves all its lenders, where Linux keeps one for each level.
+/// 60 s).
 ///
-/// Known problems: rates of children that add up to more than their parent's are not refused, as in Linux: the parent's rate then
-/// does not hold.
+/// Known problems: a class with a large `quantum` keeps another from its ceiling during its turn. Rates of children that
+/// add up to more than their parent's are not refused, as in Linux: the parent's rate then does not hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -153,7 +153,8 @@ struct Turn {
     class: usize,
     priority: usize,
     quantum: i64,
-    deficit: i64,
+    /// What it may still borrow in its turn, from lenders of each level.
+    deficit: [i64; LEVELS],
 }
 
 /// The discipline.
@@ -230,7 +231,7 @@ impl<P: Pkt> Htb<P> {
             let usual = (rate.as_bps() / 8 / R2Q).clamp(QUANTUM.0, QUANTUM.1);
             let quantum = class.quantum.map_or(usual, Bytes::as_u64) as i64;
             let priority = usize::from(class.priority);
-            self.turns.push(Turn { class: number + 1, priority, quantum, deficit: quantum });
+            self.turns.push(Turn { class: number + 1, priority, quantum, deficit: [quantum; LEVELS] });
             let inside = LinkContext { rate: Some(link.rate.map_or(rate, |link| link.min(rate))), ..*link };
             self.leaves.push(Leaf::new(&class.fits, class.queue.as_deref(), &inside)?);
         }
@@ -281,11 +282,12 @@ impl<P: Pkt> Htb<P> {
         }
         let count = self.leaves.len();
         let turn = &mut self.turns[leaf];
-        turn.deficit -= i64::from(len);
+        let deficit = &mut turn.deficit[lender];
+        *deficit -= i64::from(len);
         let next = &mut self.next[lender][turn.priority];
         *next = leaf;
-        if turn.deficit <= 0 {
-            turn.deficit += turn.quantum;
+        if *deficit <= 0 {
+            *deficit += turn.quantum;
             *next = (leaf + 1) % count;
         }
     }
@@ -368,7 +370,8 @@ mod tests {
 
     fn class(name: &str, mbps: u64, dscp: &[u8]) -> ClassParams {
         let fits = Match { dscp: dscp.to_vec(), ..Match::default() };
-        ClassParams { name: name.into(), rate: Rate::from_mbps(mbps), fits, ..ClassParams::default() }
+        let quantum = Some(Bytes::new(750 * mbps.max(1)));
+        ClassParams { name: name.into(), rate: Rate::from_mbps(mbps), quantum, fits, ..ClassParams::default() }
     }
     fn below(parent: &str, class: ClassParams) -> ClassParams {
         ClassParams { parent: Some(parent.into()), ..class }
@@ -395,7 +398,7 @@ mod tests {
 
     #[test]
     fn each_class_has_its_rate_and_shares_the_rest_by_quantum() {
-        // Rates of 2 and 4 of 10 Mbit/s; 4 are left, and the quanta are as the rates: 25 and 50 kB.
+        // Rates of 2 and 4 of 10 Mbit/s; 4 are left, and the quanta are as the rates.
         let classes = || alloc::vec![class("a", 2, &[1]), class("b", 4, &[2])];
         is_about(&rates(classes(), &[1, 2], &[1, 2]), &[2.0 + 4.0 / 3.0, 4.0 + 8.0 / 3.0]);
         is_about(&rates(classes(), &[1], &[1, 2]), &[10.0, 0.0]);

@@ -60,7 +60,7 @@ const SETS: &[(&str, &str)] = &[
     ("cake", r#"{"diffserv": "diffserv4", "isolation": "flowblind", "limit": "20p"}"#),
     ("fq", r#"{"limit": "60p", "flows": 4, "flow_limit": 9, "quantum": "300B", "ce_threshold": "1ms"}"#),
     ("fq", r#"{"maxrate": "5Mbit", "initial_quantum": "1500B", "refill_delay": "1ms"}"#),
-    ("fq", r#"{"maxrate": "500kbit"}"#),
+    ("fq", r#"{"maxrate": "5Mbit", "low_rate_threshold": "10Mbit"}"#),
     (
         "drr",
         r#"{"classes": [{"match": {"dscp": [10]}, "quantum": "300B"}, {"queue": {"kind": "codel", "target": "1ms", "interval": "5ms"}}]}"#,
