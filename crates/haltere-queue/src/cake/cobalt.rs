@@ -8,8 +8,6 @@ const INCREASE: f64 = 1.0 / 256.0;
 const DECREASE: f64 = 1.0 / 4096.0;
 /// A queue whose packets wait no longer than the transmission of this many full packets is not too long.
 const SPARED_PACKETS: u64 = 4;
-/// The same for each bulk flow of the tin.
-const SPARED_PER_FLOW: u64 = 2;
 
 /// What the queues of a tin have in common.
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +27,9 @@ impl Config {
         let target = wanted.max(Dur::from_ns(packet_time.as_ns() * 3 / 2));
         Config { target, interval: (rtt + (target - wanted)).max(target * 2), packet_time }
     }
-    /// True if a packet that waited so long waited too long, beside so many bulk flows.
-    fn is_late(&self, sojourn: Dur, bulk_flows: u32) -> bool {
-        let spared = SPARED_PACKETS.max(SPARED_PER_FLOW * u64::from(bulk_flows));
-        sojourn > self.target && sojourn > self.packet_time * spared
+    /// True if a packet that waited so long waited too long.
+    fn is_late(&self, sojourn: Dur) -> bool {
+        sojourn > self.target && sojourn > self.packet_time * SPARED_PACKETS
     }
     fn gap(&self, count: u32) -> Dur {
         Dur::from_ns((self.interval.as_ns() as f64 / libm::sqrt(f64::from(count))) as u64)
@@ -93,12 +90,11 @@ impl Cobalt {
         &mut self,
         config: &Config,
         (now, sojourn): (Time, Dur),
-        bulk_flows: u32,
         pkt: &mut P,
         fate: &mut impl Fate<P>,
     ) -> bool {
         let due = self.count > 0 && now >= self.drop_next;
-        if config.is_late(sojourn, bulk_flows) {
+        if config.is_late(sojourn) {
             if !self.dropping {
                 self.dropping = true;
                 self.drop_next = now + config.gap(self.count.max(1));
@@ -141,7 +137,7 @@ mod tests {
         Time::ZERO + Dur::from_ms(ms)
     }
     fn is_dropped(cobalt: &mut Cobalt, ms: u64, sojourn_ms: u64, fate: &mut Recorder) -> bool {
-        cobalt.decide(&CONFIG, (at(ms), Dur::from_ms(sojourn_ms)), 1, &mut TestPkt::new(ms, 1500), fate)
+        cobalt.decide(&CONFIG, (at(ms), Dur::from_ms(sojourn_ms)), &mut TestPkt::new(ms, 1500), fate)
     }
 
     #[test]
@@ -180,7 +176,7 @@ mod tests {
         cobalt.probability = 0.5;
         fate.forced = alloc::vec![0.6, 0.4];
         let mut pkt = TestPkt::new(0, 1500).ecn(Ecn::Ect0);
-        let mut decide = |ms| cobalt.decide(&CONFIG, (at(ms), Dur::ZERO), 1, &mut pkt, &mut fate);
+        let mut decide = |ms| cobalt.decide(&CONFIG, (at(ms), Dur::ZERO), &mut pkt, &mut fate);
         assert_eq!([decide(1), decide(2)], [true, false]);
     }
     #[test]

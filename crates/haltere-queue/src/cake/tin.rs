@@ -203,7 +203,7 @@ impl<P: Pkt> Tin<P> {
             let (came, mut pkt) = flow.store.pop()?;
             self.backlog.remove(pkt.len());
             self.sojourn = now.since(came);
-            let drop = flow.cobalt.decide(&self.config, (now, self.sojourn), self.bulk_flows, &mut pkt, fate);
+            let drop = flow.cobalt.decide(&self.config, (now, self.sojourn), &mut pkt, fate);
             if !drop || flow.store.is_empty() {
                 return Some(pkt);
             }
