@@ -62,7 +62,6 @@ def test_the_recipe_makes_what_is_stored() -> None:
 def test_a_discipline_that_shapes_is_alone_on_a_fast_link() -> None:
     (scenario,) = [one for one in recipe() if one["name"] == "H_tbf_tail_r1"]
     links = translate(Case("x", "H", normal(scenario)), 1)["topology"]["graph"]["links"]
-    (queue,) = [
-        queue for link in links for queue in (link.get("queue"), link["reverse"].get("queue")) if queue["kind"] == "tbf"
-    ]
+    found = [way.get("queue") or {} for link in links for way in (link, link["reverse"])]
+    (queue,) = [queue for queue in found if queue.get("kind") == "tbf"]
     assert queue == {"kind": "tbf", "rate": "10000000bit", "burst": "15000B", "limit": "60000B"}

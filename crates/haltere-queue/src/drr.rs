@@ -32,6 +32,7 @@ pub struct Params {
 /// A class.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(rename = "DrrClass")]
 pub struct ClassParams {
     /// Which packets are in it. Left out: all.
     #[serde(rename = "match")]

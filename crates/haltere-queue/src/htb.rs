@@ -58,6 +58,7 @@ pub struct Params {
 /// A class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(rename = "HtbClass")]
 pub struct ClassParams {
     /// Its name, which children give as their parent.
     pub name: String,
