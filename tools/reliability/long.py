@@ -56,7 +56,9 @@ def watched(scenario: _core.Scenario) -> tuple[_core.Run, list[tuple[float, int]
         seen.append((progress.done, resident()))
         if seen[-1][0] * 10 >= told + 1:
             told = int(seen[-1][0] * 10)
-            print(f"  {told * 10} %: {time.process_time() - began:.0f} s of CPU, {seen[-1][1] >> 20} MiB", file=sys.stderr)
+            print(
+                f"  {told * 10} %: {time.process_time() - began:.0f} s of CPU, {seen[-1][1] >> 20} MiB", file=sys.stderr
+            )
     return made[0], seen, time.process_time() - began
 
 
