@@ -254,6 +254,8 @@ def main(arguments: Sequence[str]) -> int:
     to.add_argument("--file", action="append", default=[], help="part of a file's name (all)")
     to.add_argument("--seed", type=int, default=19)
     given = to.parse_args(arguments)
+    if not shutil.which("cargo-mutants"):
+        raise SystemExit("cargo-mutants is missing: cargo install --locked cargo-mutants")
     os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
     os.environ["CARGO_TARGET_DIR"] += "/mutants"
     for crate in given.crate or CRATES:

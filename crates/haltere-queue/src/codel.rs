@@ -490,6 +490,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn from_256_drops_on_the_newton_root_is_the_exact_one_rounded_down() {
         // By at most one unit of its 16 bits and a thousandth, at every count of the longest episode that a run can have in minutes.
         let mut y = INV_SQRT_ONE;

@@ -82,6 +82,7 @@ mod tests {
     /// rate brings in that time. Tried on every sequence of seven packets of one or two bytes, at once or a byte's time apart, less
     /// or more than a nanosecond's fraction of it.
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn what_passes_is_within_the_curve_of_depth_and_rate_in_every_short_history() {
         const GAPS: [u64; 3] = [0, 2_666_666_666, 2_666_666_667];
         for history in 0..6u32.pow(7) {
