@@ -122,7 +122,8 @@ def _who(runs: Sequence[Run]) -> str:
         else:
             counts[what] = counts.get(what, 0) + 1
     each = [
-        f"{'about ' if what in about else ''}{round(n)} {what}{'s' if round(n) != 1 else ''}" for what, n in counts.items()
+        f"{'about ' if what in about else ''}{round(n)} {what}{'s' if round(n) != 1 else ''}"
+        for what, n in counts.items()
     ]
     text = _listed(each) if each else "No flows"
     return text[0].upper() + text[1:]
