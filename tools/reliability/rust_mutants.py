@@ -43,8 +43,8 @@ pub fn mutant_here() -> u32 {
     *CHOSEN.get_or_init(|| std_of_mutants::env::var("HALTERE_MUTANT").map_or(0, |text| text.parse().unwrap()))
 }
 """
-#: Seconds of processor time after which a test binary counts as one that never ends; it needs less than a tenth. And its memory.
-LIMIT_S, LIMIT_BYTES = 60, 4 << 30
+#: Seconds of processor time after which a test binary counts as one that never ends; it needs a tenth at most. And its memory.
+LIMIT_S, LIMIT_BYTES = 20, 4 << 30
 #: What has no meaning inside of strings, characters and comments: brackets.
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?\'(?:\\[^\']+|[^\'\\])\'|[{}]', re.DOTALL)
 
