@@ -75,8 +75,8 @@ def set_h() -> Iterator[dict[str, Any]]:
         if ecn is not None or kind in ("sfb", "cake"):
             yield base("H", f"{kind}_ecn", 10, 40, ecn or plain, FLOWS["cubic4"]) | {"ecn": 1}
         yield base("H", f"{kind}_fast", 100, 20, fast, MIX)
-    for name, (text, flows) in SHAPERS.items():
-        yield base("H", name, 10, 40, text, FLOWS[flows]) | {"shaper": "none"}
+    for name, (text, kind) in SHAPERS.items():
+        yield base("H", name, 10, 40, text, FLOWS[kind]) | {"shaper": "none"}
     yield (
         base("H", "cake_ack_filter", 10, 40, SHAPERS["cake_besteffort"][0], FLOWS["cubic1"])
         | {"shaper": "none"}

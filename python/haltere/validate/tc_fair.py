@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .tc import NotTranslated, Queue, Words, duration, nbytes, packets, probability, rate_bps, time_ns, timer_period_ns
@@ -11,6 +11,7 @@ ETHERNET = 14
 """Bytes that CAKE no longer counts once an overhead is given: it then begins with the network layer's length."""
 
 Option = Callable[[Words, str], Any]
+Options = dict[str, tuple[str, Option]]
 
 
 def _packets(words: Words, option: str) -> str:
@@ -41,7 +42,9 @@ def _milliseconds(words: Words, option: str) -> str:
     return duration(words.count(option) * 1_000_000)
 
 
-def _read(words: Words, options: dict[str, tuple[str, Option]], flags: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _read(
+    words: Words, options: Mapping[str, tuple[str, Option]], flags: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
     """The parameters that the words give: an option has a value, a flag has none."""
     params: dict[str, Any] = {}
     for word in words:
@@ -75,18 +78,18 @@ def _fq_pie(words: Words, _txqueuelen: int) -> Queue:
 
 
 def _sfq(words: Words, _txqueuelen: int) -> Queue:
-    options = {"limit": ("limit", _packets), "depth": ("depth", _count), "divisor": ("flows", _count)}
+    options: Options = {"limit": ("limit", _packets), "depth": ("depth", _count), "divisor": ("flows", _count)}
     return Queue("sfq", _read(words, options | {"quantum": ("quantum", _bytes)}, {"headdrop": {"head_drop": True}}))
 
 
 def _choke(words: Words, _txqueuelen: int) -> Queue:
-    options = {"limit": ("limit", _packets), "min": ("min", _packets), "max": ("max", _packets)}
+    options: Options = {"limit": ("limit", _packets), "min": ("min", _packets), "max": ("max", _packets)}
     options |= {"burst": ("burst", _count), "bandwidth": ("bandwidth", _rate)}
     return Queue("choke", _read(words, options | {"probability": ("probability", _probability)}, ECN))
 
 
 def _sfb(words: Words, txqueuelen: int) -> Queue:
-    options = {"limit": ("limit", _packets), "target": ("target", _count), "max": ("max", _count)}
+    options: Options = {"limit": ("limit", _packets), "target": ("target", _count), "max": ("max", _count)}
     options |= {"rehash": ("rehash", _milliseconds), "db": ("warmup", _milliseconds)}
     options |= {"increment": ("increment", _probability), "decrement": ("decrement", _probability)}
     options |= {"penalty_rate": ("penalty_rate", _count), "penalty_burst": ("penalty_burst", _count)}
@@ -94,14 +97,18 @@ def _sfb(words: Words, txqueuelen: int) -> Queue:
 
 
 def _tbf(words: Words, _txqueuelen: int) -> Queue:
-    options = {"rate": ("rate", _rate), "peakrate": ("peakrate", _rate), "latency": ("latency", _time)}
+    options: Options = {"rate": ("rate", _rate), "peakrate": ("peakrate", _rate), "latency": ("latency", _time)}
     options |= dict.fromkeys(("burst", "buffer", "maxburst"), ("burst", _bytes))
     options |= {"limit": ("limit", _bytes), "mtu": ("mtu", _bytes), "minburst": ("mtu", _bytes)}
     return Queue("tbf", _read(words, options, {}))
 
 
 def _fq(words: Words, _txqueuelen: int) -> Queue:
-    options = {"limit": ("limit", _packets), "flow_limit": ("flow_limit", _count), "maxrate": ("maxrate", _rate)}
+    options: Options = {
+        "limit": ("limit", _packets),
+        "flow_limit": ("flow_limit", _count),
+        "maxrate": ("maxrate", _rate),
+    }
     options |= {"quantum": ("quantum", _bytes), "initial_quantum": ("initial_quantum", _bytes)}
     options |= {"refill_delay": ("refill_delay", _time), "ce_threshold": ("ce_threshold", _time)}
     return Queue("fq", _read(words, options | {"orphan_mask": ("flows", lambda w, o: w.count(o) + 1)}, {}))
@@ -117,7 +124,7 @@ def _cake(words: Words, _txqueuelen: int) -> Queue:
     flags |= {name: {"diffserv": name} for name in ("besteffort", "diffserv3", "diffserv4")}
     flags |= {name: {"ack_filter": kind} for name, kind in FILTERS.items()}
     flags |= {name: {"framing": name} for name in ("atm", "ptm")}
-    options = {"bandwidth": ("bandwidth", _rate), "rtt": ("rtt", _time), "memlimit": ("limit", _bytes)}
+    options: Options = {"bandwidth": ("bandwidth", _rate), "rtt": ("rtt", _time), "memlimit": ("limit", _bytes)}
     read = _read(words, options | {name: (name, _count) for name in ("overhead", "mpu")}, flags)
     if read.keys() & {"overhead", "mpu", "framing"}:
         read["overhead"] = read.get("overhead", 0) - ETHERNET

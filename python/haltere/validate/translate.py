@@ -33,10 +33,9 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "vegas": {"kind": "vegas"},
     "dctcp": {"kind": "dctcp"},
     "bbr": {"kind": "bbr"},
-} | {
-    name: {"kind": name}
-    for name in ("highspeed", "scalable", "hybla", "htcp", "westwood", "bic", "illinois", "veno", "yeah")
 }
+for _name in ("highspeed", "scalable", "hybla", "htcp", "westwood", "bic", "illinois", "veno", "yeah"):
+    CONTROLS[_name] = {"kind": _name}
 ALWAYS_ECN = ("dctcp",)
 # Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition if the window blocks.
 MULTIPATH = {"scheduler": "linux", "tune_send_buffer": True, "opportunistic": False}
