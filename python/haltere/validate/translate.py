@@ -34,7 +34,20 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "dctcp": {"kind": "dctcp"},
     "bbr": {"kind": "bbr"},
 }
-for _name in ("highspeed", "scalable", "hybla", "htcp", "westwood", "bic", "illinois", "veno", "yeah"):
+for _name in (
+    "highspeed",
+    "scalable",
+    "hybla",
+    "htcp",
+    "westwood",
+    "bic",
+    "illinois",
+    "veno",
+    "yeah",
+    "cdg",
+    "nv",
+    "lp",
+):
     CONTROLS[_name] = {"kind": _name}
 ALWAYS_ECN = ("dctcp",)
 # Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition if the window blocks.
