@@ -98,17 +98,13 @@ impl Law {
     }
     /// Early congestion is indicated.
     fn yields(&mut self, ev: &AckEvent, window: &mut Window) {
-        match self.halved {
-            Some((at, rtt)) if ev.now.since(at) < rtt => {}
-            Some(_) if self.is_inferring(ev.now) => {
-                window.set_cwnd(1);
-                self.halved = Some((ev.now, ev.srtt));
-            }
-            _ => {
-                window.set_cwnd(window.cwnd / 2);
-                self.halved = Some((ev.now, ev.srtt));
-            }
+        if self.halved.is_some_and(|(at, rtt)| ev.now.since(at) < rtt) {
+            return;
         }
+        window.set_cwnd(if self.is_inferring(ev.now) { 1 } else { window.cwnd / 2 });
+        // What follows is congestion avoidance, from one segment, too.
+        window.ssthresh = window.ssthresh.min(window.cwnd.max(2));
+        self.halved = Some((ev.now, ev.srtt));
     }
 }
 
