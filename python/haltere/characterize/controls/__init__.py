@@ -26,7 +26,7 @@ __all__ = ["characterize_control"]
 
 #: What stands in the control's place: the controls of the standards.
 REFERENCES = ("cubic", "reno")
-SEEDS, QUICK_SEEDS = 5, 3
+SEEDS, QUICK_SEEDS = 10, 4
 
 
 def characterize_control(kind: str, settings: Mapping[str, Any], options: Options, only: Sequence[str] = ()) -> Outcome:
@@ -46,7 +46,9 @@ def characterize_control(kind: str, settings: Mapping[str, Any], options: Option
     left = ""
     if options.quick and not only:
         left = f"--quick: {len(known)} of {len(cases())} scenarios, {seeds} of {SEEDS} seeds."
-    document = _document(title, name, [one for one in controls if one != name], known, values, series, options, seeds, left)
+    document = _document(
+        title, name, [one for one in controls if one != name], known, values, series, options, seeds, left
+    )
     return Outcome("characterize", document, left_out=left)
 
 
@@ -107,12 +109,17 @@ def _document(
 
 
 def _criterion(
-    document: Document, criterion: Criterion, known: Mapping[str, Case], name: str, references: Sequence[str], values: Values
+    document: Document,
+    criterion: Criterion,
+    known: Mapping[str, Case],
+    name: str,
+    references: Sequence[str],
+    values: Values,
 ) -> None:
     table = card.details(criterion, known, name, references, values)
     if table is not None:
         said = card.statement(criterion, known, name, references, values)
-        document.add(Heading(table.title, 3), Text(f"{criterion.asks} {said}"), table)
+        document.add(Heading(card.heading(criterion), 3), Text(f"{criterion.asks} {said}"), table)
 
 
 def _care(seeds: int, left: str) -> list[str]:

@@ -12,7 +12,7 @@ from .cases import Case
 from .criteria import Criterion
 from .measures import MEASURES, Measure
 
-__all__ = ["Values", "compare", "details", "statement", "summary", "words"]
+__all__ = ["Values", "compare", "details", "heading", "statement", "summary", "words"]
 
 #: One value a seed, by scenario, control and measure.
 Values = Mapping[tuple[str, str, str], Sequence[float]]
@@ -63,7 +63,9 @@ def _verdict(values: Values, key: str, name: str, other: str, measure: str) -> s
     return f"{word} ({gap.mean:+.{what.digits}f})".replace("-", "−")
 
 
-def details(criterion: Criterion, known: Mapping[str, Case], name: str, references: Sequence[str], values: Values) -> Table | None:
+def details(
+    criterion: Criterion, known: Mapping[str, Case], name: str, references: Sequence[str], values: Values
+) -> Table | None:
     """Every figure of one criterion."""
     rows = []
     for key, measures in criterion.rows:
@@ -77,9 +79,19 @@ def details(criterion: Criterion, known: Mapping[str, Case], name: str, referenc
             rows.append(row)
     if not rows:
         return None
-    columns = ["scenario", "measure", name, *(TITLES[one] for one in references), *(f"against {TITLES[one]}" for one in references)]
-    title = f"{_section(criterion)}{criterion.title}"
-    return Table(f"criterion-{criterion.section.replace('.', '-')}", title, columns, rows, left=2)
+    columns = [
+        "scenario",
+        "measure",
+        name,
+        *(TITLES[one] for one in references),
+        *(f"against {TITLES[one]}" for one in references),
+    ]
+    return Table(f"criterion-{criterion.section.replace('.', '-')}", "What was measured", columns, rows, left=2)
+
+
+def heading(criterion: Criterion) -> str:
+    """The section and the title."""
+    return _section(criterion) + criterion.title
 
 
 def _section(criterion: Criterion) -> str:
@@ -95,7 +107,9 @@ def _counts(criterion: Criterion, known: Mapping[str, Case], name: str, other: s
     return out
 
 
-def statement(criterion: Criterion, known: Mapping[str, Case], name: str, references: Sequence[str], values: Values) -> str:
+def statement(
+    criterion: Criterion, known: Mapping[str, Case], name: str, references: Sequence[str], values: Values
+) -> str:
     """The criterion in one sentence with figures; of the first scenario that ran, if that of the headline did not."""
     run = [(key, measure) for key, measures in criterion.rows if key in known for measure in measures]
     if not run:
@@ -115,13 +129,17 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def words(criteria: Sequence[Criterion], known: Mapping[str, Case], name: str, references: Sequence[str], values: Values) -> list[str]:
+def words(
+    criteria: Sequence[Criterion], known: Mapping[str, Case], name: str, references: Sequence[str], values: Values
+) -> list[str]:
     """One sentence with figures a criterion."""
     said = [(one, statement(one, known, name, references, values)) for one in criteria]
-    return [f"{_section(one)}{one.title}. {text}" for one, text in said if text]
+    return [f"{heading(one)}. {text}" for one, text in said if text]
 
 
-def summary(criteria: Sequence[Criterion], known: Mapping[str, Case], name: str, references: Sequence[str], values: Values) -> Table:
+def summary(
+    criteria: Sequence[Criterion], known: Mapping[str, Case], name: str, references: Sequence[str], values: Values
+) -> Table:
     """One row a criterion: in how many measures the control is better than each reference, not different from it, and worse."""
     rows = []
     for criterion in criteria:
@@ -129,7 +147,11 @@ def summary(criteria: Sequence[Criterion], known: Mapping[str, Case], name: str,
         if any(counts):
             cells = [str(count.get(word, 0)) for count in counts for word in ("better", "same", "worse")]
             rows.append([criterion.section, criterion.title, *cells])
-    columns = ["RFC 9743", "criterion", *(f"{word} {TITLES[one]}" for one in references for word in ("better than", "same as", "worse than"))]
+    columns = [
+        "RFC 9743",
+        "criterion",
+        *(f"{word} {TITLES[one]}" for one in references for word in ("better than", "same as", "worse than")),
+    ]
     note = (
         "Numbers of measures. Each reference runs in the control's place, with the same random draws. Better and worse: the 95 % interval of the difference, paired by seed, leaves "
         "out zero. Same: it does not. A measure of which neither more nor less is better is not counted. The RFC has no thresholds: section 5.2 asks whether a "

@@ -73,7 +73,11 @@ def _path(
         "rate": f"{rate * 1e6:.0f}bit", "delay": f"{(rtt / 2 - access_ms) * 1000:g}us",
         "queue": dict(queue or {"kind": "drop_tail", "limit": limit}), "watch": True, **more,
     }  # fmt: skip
-    access = {"rate": f"{max(1000.0, 10 * rate):g}Mbit", "delay": f"{access_ms * 500:g}us", "jitter": f"{min(12000 / rate, 50 * rtt):g}us"}
+    access = {
+        "rate": f"{max(1000.0, 10 * rate):g}Mbit",
+        "delay": f"{access_ms * 500:g}us",
+        "jitter": f"{min(12000 / rate, 50 * rtt):g}us",
+    }
     return {"dumbbell": {"pairs": pairs, "access": access, "bottleneck": bottleneck}}
 
 
@@ -107,17 +111,29 @@ def number(value: float) -> str:
 def _ranges() -> list[Case]:
     out = []
     for buffer in BUFFERS:
-        out.append(Case(f"buffer-{number(buffer)}", f"4 flows, buffer of {buffer:g} BDP", _path(4, buffer=buffer), [_own()]))
+        out.append(
+            Case(f"buffer-{number(buffer)}", f"4 flows, buffer of {buffer:g} BDP", _path(4, buffer=buffer), [_own()])
+        )
     for count in COUNTS:
         out.append(Case(f"flows-{count}", f"{count} flows", _path(count), [_own()]))
     for loss in LOSSES:
-        out.append(Case(f"loss-{number(loss)}", f"1 flow, random loss of {loss:g} %", _path(1, loss=loss / 100), [_own()]))
+        out.append(
+            Case(f"loss-{number(loss)}", f"1 flow, random loss of {loss:g} %", _path(1, loss=loss / 100), [_own()])
+        )
     for rate in RATES_MBIT:
         for rtt in RTTS_MS:
             # A flow fills a long and fast path late: the window begins after so many round trips.
             start = 15.0 if rate < 200 else 10.0
             window = (start, start + (30.0 if rate < 200 else 10.0))
-            out.append(Case(f"path-{rate:g}-{rtt:g}", f"2 flows, {rate:g} Mbit/s, {rtt:g} ms", _path(2, rate=rate, rtt=rtt), [_own()], window))
+            out.append(
+                Case(
+                    f"path-{rate:g}-{rtt:g}",
+                    f"2 flows, {rate:g} Mbit/s, {rtt:g} ms",
+                    _path(2, rate=rate, rtt=rtt),
+                    [_own()],
+                    window,
+                )
+            )
     return out
 
 
@@ -144,7 +160,15 @@ def _mixed() -> list[Case]:
         for buffer in BESIDE:
             title = f"4 flows beside 4 of {_NAMES[control]}, buffer of {buffer:g} BDP"
             path = _path(8, buffer=buffer)
-            out.append(Case(f"beside-{control}-{number(buffer)}", title, path, [_own(pairs_of(1, 4)), _other(control, pairs_of(5, 8))], (15.0, 75.0)))
+            out.append(
+                Case(
+                    f"beside-{control}-{number(buffer)}",
+                    title,
+                    path,
+                    [_own(pairs_of(1, 4)), _other(control, pairs_of(5, 8))],
+                    (15.0, 75.0),
+                )
+            )
     voice = {"name": "voice", "kind": "voip", "pairs": [5]}
     ping = {"name": "ping", "kind": "ping", "pairs": [5], "interval": "20ms"}
     return [
@@ -152,7 +176,7 @@ def _mixed() -> list[Case]:
         Case("beside-bbr3", "4 flows beside 4 of BBRv3", _path(8), [_own(pairs_of(1, 4)), _other("bbr3", pairs_of(5, 8))], (15.0, 75.0)),
         Case("one-beside-8", "1 flow beside 8 of CUBIC", _path(9), [_own([1]), _other("cubic", pairs_of(2, 9))], (15.0, 75.0)),
         Case("8-beside-one", "8 flows beside 1 of CUBIC", _path(9), [_own(pairs_of(1, 8)), _other("cubic", [9])], (15.0, 75.0)),
-        Case("voice", "4 flows beside a telephone call, buffer of 4 BDP", _path(5, buffer=4.0), [_own(pairs_of(1, 4)), voice, ping]),
+        Case("voice", "4 flows beside a telephone call", _path(5), [_own(pairs_of(1, 4)), voice, ping]),
         Case("short-beside", "2 long flows beside CUBIC flows of 100 kB (load 20 %)", _path(4), [_own([1, 2]), _short("cubic", [3, 4])], (10.0, 70.0)),
         Case("own-short-beside", "flows of 100 kB (load 20 %) beside 2 long CUBIC flows", _path(4), [_other("cubic", [1, 2]), _short(OWN, [3, 4])], (10.0, 70.0)),
     ]  # fmt: skip
@@ -170,17 +194,34 @@ def _queues() -> list[Case]:
         marking = {"kind": kind} if kind == "dualpi2" else {"kind": kind, "ecn": True}
         if kind != "dualpi2":
             out.append(Case(f"{kind}", f"4 flows, {kind}", _path(4, queue={"kind": kind}), [_own()]))
-        out.append(Case(f"{kind}-ecn", f"4 flows, {kind} with ECN", _path(4, queue=marking), [_own()], tcp={"ecn": True}))
+        out.append(
+            Case(f"{kind}-ecn", f"4 flows, {kind} with ECN", _path(4, queue=marking), [_own()], tcp={"ecn": True})
+        )
     for kind in ("codel", "fq_codel", "dualpi2"):
         marking = {"kind": kind} if kind == "dualpi2" else {"kind": kind, "ecn": True}
         traffic = [_own(pairs_of(1, 2)), _other("cubic", pairs_of(3, 4))]
-        out.append(Case(f"beside-{kind}", f"2 flows beside 2 of CUBIC, {kind} with ECN", _path(4, queue=marking), traffic, (15.0, 75.0), {"ecn": True}))
+        out.append(
+            Case(
+                f"beside-{kind}",
+                f"2 flows beside 2 of CUBIC, {kind} with ECN",
+                _path(4, queue=marking),
+                traffic,
+                (15.0, 75.0),
+                {"ecn": True},
+            )
+        )
     return out
 
 
 def _wireless() -> list[Case]:
     bursts = {"kind": "gilbert_elliott", "p": "0.05%", "r": "20%"}
-    varying = _steps({"at": "0s", "rate": "20Mbit"}, {"at": "1s", "rate": "8Mbit"}, {"at": "2s", "rate": "14Mbit"}, {"at": "3s", "rate": "4Mbit"}, repeat=4.0)
+    varying = _steps(
+        {"at": "0s", "rate": "20Mbit"},
+        {"at": "1s", "rate": "8Mbit"},
+        {"at": "2s", "rate": "14Mbit"},
+        {"at": "3s", "rate": "4Mbit"},
+        repeat=4.0,
+    )
     return [
         Case("burst-loss", "1 flow, loss in bursts of 5 packets", _path(1, loss=bursts), [_own()]),
         Case("varying-rate", "2 flows, 20, 8, 14, 4 Mbit/s for 1 s each, in turn", _path(2, **varying), [_own()]),
@@ -209,7 +250,13 @@ def _events() -> list[Case]:
 
 def _beyond() -> list[Case]:
     narrow = {"rate": "200kbit", "queue": {"kind": "drop_tail", "limit": "20p"}}
-    hop = {"rate": f"{RATE_MBIT:g}Mbit", "delay": "6ms", "jitter": "600us", "queue": {"kind": "drop_tail", "limit": "67p"}, "watch": True}
+    hop = {
+        "rate": f"{RATE_MBIT:g}Mbit",
+        "delay": "6ms",
+        "jitter": "600us",
+        "queue": {"kind": "drop_tail", "limit": "67p"},
+        "watch": True,
+    }
     nodes = ["n1", "n2", "n3", "n4"]
     along = [
         {"kind": "bulk", "name": name, "from": a, "to": b, "count": 2, "congestion": OWN, "jitter": "1s"}
@@ -225,4 +272,6 @@ def _beyond() -> list[Case]:
 
 def cases() -> dict[str, Case]:
     """Every scenario by its key."""
-    return {case.key: case for case in (*_ranges(), *_single(), *_mixed(), *_queues(), *_wireless(), *_events(), *_beyond())}
+    return {
+        case.key: case for case in (*_ranges(), *_single(), *_mixed(), *_queues(), *_wireless(), *_events(), *_beyond())
+    }

@@ -46,7 +46,7 @@ CRITERIA = (
     ),
     Criterion(
         "5.1.4", "Fairness within the control", "Flows of the same control share a link.",
-        [*((f"flows-{count}", ("jain", "least")) for count in COUNTS), ("late", ("late",)), ("rtts", ("long",))], ("flows-8", "jain"),
+        [*((f"flows-{count}", ("jain", "least")) for count in COUNTS), ("late", ("late", "jain")), ("rtts", ("long", "jain"))], ("flows-8", "jain"),
     ),
     Criterion(
         "5.1.5", "Short flows", "New and short flows, beside long flows of the same control.",

@@ -54,12 +54,23 @@ def _label(name: str) -> str:
     return TITLES.get(name, name)
 
 
-def _lines(axes: Axes, x: Sequence[float], keys: Sequence[str], names: Sequence[str], values: Values, measure: str) -> None:
+def _lines(
+    axes: Axes, x: Sequence[float], keys: Sequence[str], names: Sequence[str], values: Values, measure: str
+) -> None:
     """One line a control with intervals over the scenarios."""
     for name, colour in plot.colours(names).items():
         means = [stats.mean([v for v in values[key, name, measure] if not math.isnan(v)]) for key in keys]
         halves = [0.0 if math.isnan(one.half) else one.half for one in means]
-        axes.errorbar(x, [one.mean for one in means], yerr=halves, color=colour, label=_label(name), capsize=2, marker="o", markersize=3.5)
+        axes.errorbar(
+            x,
+            [one.mean for one in means],
+            yerr=halves,
+            color=colour,
+            label=_label(name),
+            capsize=2,
+            marker="o",
+            markersize=3.5,
+        )
     what = MEASURES[measure]
     axes.set_ylabel(f"{what.unit}")
     axes.set_ylim(bottom=0)
@@ -84,11 +95,16 @@ def _buffers(known: Mapping[str, Case], names: Sequence[str], values: Values, fo
         axes.set_xlabel("buffer (BDP)")
     plot.legend(fig, panels[0])
     plot.save(fig, folder / "buffers")
-    return Figure(folder / "buffers.png", "Queueing delay and loss of four flows over the buffer (sections 5.1.2 and 5.1.3), with 95 % intervals. Less is better.")
+    return Figure(
+        folder / "buffers.png",
+        "Queueing delay and loss of four flows over the buffer (sections 5.1.2 and 5.1.3), with 95 % intervals. Less is better.",
+    )
 
 
 def _beside(known: Mapping[str, Case], names: Sequence[str], values: Values, folder: Path) -> Figure | None:
-    shown = [control for control in ("cubic", "reno") if sum(f"beside-{control}-{number(b)}" in known for b in BESIDE) > 1]
+    shown = [
+        control for control in ("cubic", "reno") if sum(f"beside-{control}-{number(b)}" in known for b in BESIDE) > 1
+    ]
     if not shown:
         return None
     fig, panels = plot.figure(1, len(shown), width=7.6, height=3.1, share=True)
@@ -101,7 +117,10 @@ def _beside(known: Mapping[str, Case], names: Sequence[str], values: Values, fol
         axes.set_ylabel("of an equal share (%)" if axes is panels[0] else "")
     plot.legend(fig, panels[0])
     plot.save(fig, folder / "beside")
-    return Figure(folder / "beside.png", "What flows of the standards get beside as many of the control (section 5.2.1). Dashed: an equal share. More is less harm.")
+    return Figure(
+        folder / "beside.png",
+        "What flows of the standards get beside as many of the control (section 5.2.1). Dashed: an equal share. More is less harm.",
+    )
 
 
 def _losses(known: Mapping[str, Case], names: Sequence[str], values: Values, folder: Path) -> Figure | None:
@@ -130,7 +149,10 @@ def _paths(known: Mapping[str, Case], names: Sequence[str], values: Values, fold
         plot.title(axes, f"{rate:g} Mbit/s")
     plot.legend(fig, panels[0])
     plot.save(fig, folder / "paths")
-    return Figure(folder / "paths.png", "Goodput of two flows over rates and round-trip times, drop tail of one BDP (section 6.1). The top of each panel is the link's rate.")
+    return Figure(
+        folder / "paths.png",
+        "Goodput of two flows over rates and round-trip times, drop tail of one BDP (section 6.1). The top of each panel is the link's rate.",
+    )
 
 
 def _events(known: Mapping[str, Case], names: Sequence[str], series: Series, folder: Path) -> Figure | None:
@@ -154,7 +176,10 @@ def _events(known: Mapping[str, Case], names: Sequence[str], series: Series, fol
         spare.set_visible(False)
     plot.legend(fig, panels[0])
     plot.save(fig, folder / "events")
-    return Figure(folder / "events.png", "Goodput of two flows around a change of the path (sections 7.8 and 7.9), mean of the seeds.")
+    return Figure(
+        folder / "events.png",
+        "Goodput of two flows around a change of the path (sections 7.8 and 7.9), mean of the seeds.",
+    )
 
 
 _EVENT_TITLES = {
