@@ -15,7 +15,7 @@ use haltere_units::{Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Delay gradients as the signal of congestion, with back-offs by chance (CAIA Delay-Gradient).
+/// Delay gradients as the signal of congestion, with back-offs at random (CAIA Delay-Gradient).
 ///
 /// Source: Hayes and Armitage, "Revisiting TCP congestion control using delay gradients", NETWORKING 2011. Armitage and Khademi,
 /// "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and defaults).

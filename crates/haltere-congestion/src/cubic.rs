@@ -97,7 +97,6 @@ const FASTEST_PACE: u64 = 2;
 #[derive(Debug, Clone)]
 pub struct Cubic {
     params: Params,
-    beta_ppm: u64,
     window: Window,
     slow_start: SlowStart,
     /// W_max in segments; zero: not known.
@@ -144,7 +143,6 @@ impl Cubic {
         }
         Ok(Cubic {
             params: params.clone(),
-            beta_ppm: libm::round(params.beta * 1e6) as u64,
             window: Window::new(sender),
             slow_start: SlowStart::new(params.hystart),
             w_max: 0,
@@ -244,12 +242,13 @@ impl Cubic {
     /// RFC 9438 §4.6, §4.7: the new threshold; W_max is remembered.
     fn reduced(&mut self) -> u64 {
         let cwnd = self.window.cwnd;
+        let beta_ppm = libm::round(self.params.beta * 1e6) as u64;
         self.epoch = None;
         self.unlimited_since = None;
         self.cwnd_prior = cwnd;
         let converge = self.params.fast_convergence && cwnd < self.w_max;
-        self.w_max = if converge { cwnd * (1_000_000 + self.beta_ppm) / 2_000_000 } else { cwnd };
-        (cwnd * self.beta_ppm / 1_000_000).max(2)
+        self.w_max = if converge { cwnd * (1_000_000 + beta_ppm) / 2_000_000 } else { cwnd };
+        (cwnd * beta_ppm / 1_000_000).max(2)
     }
 }
 

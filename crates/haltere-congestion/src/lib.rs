@@ -36,7 +36,7 @@ haltere_units::registry! {
     ledbat => Ledbat;
     copa => Copa;
     prague => Prague;
-    cdg => Cdg;
+    cdg => Cdg, boxed;
     nv => Nv;
     lp => Lp;
     lia => Lia;

@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 /// Source: Kuzmanovic and Knightly, "TCP-LP: a distributed algorithm for low priority data transfer", INFOCOM 2003; the longer form is
 /// IEEE/ACM Transactions on Networking 14(4), 2006.
 ///
-/// Deviations: the delay is the round-trip time; the paper takes the one-way delay from timestamps. A queue on the way back counts, too. An
+/// Deviations: the delay is the round-trip time; the paper takes the one-way delay from timestamps. A queue on the return path counts, too. An
 /// indication in the first round trip after a halving is not another one, because the queue cannot be shorter yet; the paper leaves that open.
 ///
-/// Known problems: in a buffer whose largest delay was never seen it yields to its own queue. Where everybody yields, the first flow keeps
-/// the link.
+/// Known problems: in a buffer whose largest delay was never seen it yields to its own queue. If all flows of a link yield, the first one
+/// keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {

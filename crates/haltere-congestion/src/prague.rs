@@ -13,6 +13,7 @@ mod detector;
 
 use crate::window::Window;
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
+use alloc::boxed::Box;
 use detector::Detector;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 use schemars::JsonSchema;
@@ -82,7 +83,7 @@ pub struct Prague {
     /// The receiver counts marks.
     accurate: bool,
     /// Looks for a queue with RFC 3168's marks.
-    detector: Option<Detector>,
+    detector: Option<Box<Detector>>,
 }
 
 /// A reduction by marks.
@@ -129,7 +130,7 @@ impl Prague {
             rounds: 0,
             reduced: None,
             accurate: false,
-            detector: params.fallback.then(Detector::default),
+            detector: params.fallback.then(Box::default),
         })
     }
 
@@ -298,7 +299,7 @@ mod tests {
     fn marks_of_a_classic_queue_are_answered_as_reno_does_if_it_looks_for_one() {
         let mut c = prague(100, 0);
         (c.alpha, c.since) = (0.1, at(1));
-        c.detector = Some(Detector::certain());
+        c.detector = Some(Box::new(Detector::certain()));
         arrive(&mut c, 10, 1, true);
         assert_eq!(c.cwnd(), Bytes::new(50 * MSS));
     }

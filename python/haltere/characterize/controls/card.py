@@ -147,14 +147,10 @@ def summary(
         if any(counts):
             cells = [str(count.get(word, 0)) for count in counts for word in ("better", "same", "worse")]
             rows.append([criterion.section, criterion.title, *cells])
-    columns = [
-        "RFC 9743",
-        "criterion",
-        *(f"{word} {TITLES[one]}" for one in references for word in ("better than", "same as", "worse than")),
-    ]
+    columns = ["RFC 9743", "criterion", *(f"{TITLES[one]} {sign}" for one in references for sign in "+=−")]
     note = (
-        "Numbers of measures. Each reference runs in the control's place, with the same random draws. Better and worse: the 95 % interval of the difference, paired by seed, leaves "
-        "out zero. Same: it does not. A measure of which neither more nor less is better is not counted. The RFC has no thresholds: section 5.2 asks whether a "
+        "In how many measures the control is better (+) or worse (−) than the reference in its place, with the same random draws: the 95 % interval of the difference, paired by seed, "
+        "leaves out zero. =: it does not. A measure of which neither more nor less is better is not counted. The RFC has no thresholds: section 5.2 asks whether a "
         "control does more harm than those of the standards."
     )
     return Table("card", f"{name} by the criteria of RFC 9743", columns, rows, note, left=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .cases import BESIDE, BUFFERS, COUNTS, LOSSES, RATES_MBIT, RTTS_MS, AQMS, number
+from .cases import AQMS, BESIDE, BUFFERS, COUNTS, LOSSES, RATES_MBIT, RTTS_MS, number
 
 __all__ = ["CRITERIA", "NOT_RUN", "QUICK", "Criterion"]
 
