@@ -16,7 +16,7 @@ from ...report.document import Bullets, Document, Heading, Table, Text
 from ...studies import Options, Outcome
 from . import paths
 from .cases import CASES, Case, Check
-from .trace import Trace
+from .trace import NotReached, Trace
 
 __all__ = ["characterize_draft"]
 
@@ -39,7 +39,7 @@ def characterize_draft(kind: str, settings: Mapping[str, Any], options: Options,
     chosen = [case for case in CASES if not only or case.number in only]
     control = {"kind": kind, **settings}
     traces = _traces(control, {case.experiment for case in chosen}, options)
-    done = [(case, case.check(traces[case.experiment])) for case in chosen]
+    done = [(case, _checks(case, traces[case.experiment])) for case in chosen]
     name = ", ".join([kind, *(f"{key}={value}" for key, value in settings.items())])
     return Outcome("characterize", _document(name, done))
 
@@ -65,6 +65,13 @@ def _run(
     title = "Test cases of draft-ietf-ccwg-bbr-06"
     results = plan_runs(scenarios, seeds_from([_SEED], 1), options.out / stage, jobs=options.jobs, quiet=options.quiet, title=title, labels=labels)  # fmt: skip
     return {results.points[done.point].labels["experiment"]: Trace(Run(results, done)) for done in results.runs}
+
+
+def _checks(case: Case, trace: Trace) -> list[Check]:
+    try:
+        return case.check(trace)
+    except NotReached as missing:
+        return [Check("the run comes to the case's state", None, str(missing))]
 
 
 def _word(held: bool | None) -> str:

@@ -89,8 +89,8 @@ def plain() -> dict[str, Experiment]:
 
 def derived(first: Trace) -> dict[str, Experiment]:
     """The experiments in which something happens when the flow of the plain one enters a phase."""
-    drain, down = first.phases("drain")[0], first.phases("down", after_s=5.0)[0]
-    refill = first.phases("refill")[0]
+    drain, down = first.first("drain"), first.first("down", after_s=5.0)
+    refill = first.first("refill")
     out = {
         "less-in-drain": _path(**_steps({"at": f"{first.at[drain.first]:.3f}s", "rate": f"{0.9 * RATE_MBIT:g}Mbit"})),
         "less-in-down": _path(**_steps({"at": f"{first.at[down.first]:.3f}s", "rate": f"{0.9 * RATE_MBIT:g}Mbit"})),

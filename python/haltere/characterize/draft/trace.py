@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from ...analysis.measures import Run
 
-__all__ = ["Phase", "Trace"]
+__all__ = ["NotReached", "Phase", "Trace"]
 
 Array = NDArray[np.float64]
 _STATES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")
+
+
+class NotReached(Exception):
+    """The run never came to a state."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,17 @@ class Trace:
     def phases(self, *wanted: str, after_s: float = 0.0) -> list[Phase]:
         """The times in these states, or in any, that begin after that time."""
         return [one for one in self._phases() if (not wanted or one.state in wanted) and self.at[one.first] >= after_s]
+
+    def ended(self, *wanted: str, after_s: float = 0.0) -> list[Phase]:
+        """The same, of those that ended before the run did; at least one."""
+        found = [one for one in self.phases(*wanted, after_s=after_s) if self.follows(one)]
+        if not found:
+            raise NotReached(f"no {' or '.join(wanted)} that ended after {after_s:g} s")
+        return found
+
+    def first(self, state: str, after_s: float = 0.0) -> Phase:
+        """The first time in this state that begins after that time and ended before the run did."""
+        return self.ended(state, after_s=after_s)[0]
 
     def _phases(self) -> Iterator[Phase]:
         first = 0
