@@ -13,7 +13,7 @@ RATE_MBIT, RTT_MS, MSS = 10.0, 40.0, 1448
 #: The rate of an application that does not fill its path.
 LIMITED_MBIT = 20.0
 #: When a path changes, and when one loses packets.
-STEP_S, LOSS_AT_S = 8.3, 12.0
+STEP_S, LOSS_AT_S = 8.3, 8.0
 #: An application that writes faster than any path, so that it can end at a chosen byte.
 _FAST_MBIT = 200.0
 Experiment = dict[str, Any]
@@ -53,7 +53,7 @@ def _steps(*steps: Mapping[str, Any], repeat: str = "") -> Experiment:
     return {"schedule": [dict(step) for step in steps], **({"schedule_repeat": repeat} if repeat else {})}
 
 
-def _writes(rate: float, on: str = "1h", off: str = "1ms") -> Experiment:
+def _writes(rate: float, on: str = "3600s", off: str = "1ms") -> Experiment:
     return {"kind": "on_off", "rate": f"{rate * 1e6:.0f}bit", "on": on, "off": off}
 
 
@@ -74,7 +74,7 @@ def plain() -> dict[str, Experiment]:
         "shallow": _path(buffer="17p"),
         "limited": _path(100.0, traffic=_writes(LIMITED_MBIT), seconds=20.0),
         "limited-loss": _path(100.0, traffic=_writes(LIMITED_MBIT), seconds=10.0, **early),
-        "limited-later": _path(5.0, traffic=_writes(8.0), seconds=14.0, buffer="100p", **grows),
+        "limited-later": _path(5.0, traffic=_writes(8.0), seconds=10.0, buffer="100p", **grows),
         "limited-longer": _path(100.0, traffic=_writes(LIMITED_MBIT), seconds=12.0, **longer),
         "idle": _path(traffic=_writes(30.0, on="2s", off="12s"), seconds=18.0),
         "aggregated": _path(**bursts),
@@ -95,10 +95,9 @@ def derived(first: Trace) -> dict[str, Experiment]:
         "less-in-drain": _path(**_steps({"at": f"{first.at[drain.first]:.3f}s", "rate": f"{0.9 * RATE_MBIT:g}Mbit"})),
         "less-in-down": _path(**_steps({"at": f"{first.at[down.first]:.3f}s", "rate": f"{0.9 * RATE_MBIT:g}Mbit"})),
     }
-    # All that is sent when REFILL begins is all that was written; more comes a round trip later.
-    sent = first.column("acked_bytes")[refill.first] + first.column("in_flight_bytes")[refill.first]
+    # What was written ends just after REFILL began; more comes a round trip later. The send buffer takes all of it at once.
+    sent = first.column("acked_bytes")[refill.first] + first.column("in_flight_bytes")[refill.first] + 8 * MSS
     on, until = sent * 8e-6 / _FAST_MBIT, first.at[refill.first] + RTT_MS / 1e3
-    out["pause-in-refill"] = _path(
-        traffic=_writes(_FAST_MBIT, on=f"{on * 1e3:.3f}ms", off=f"{(until - on) * 1e3:.3f}ms"), seconds=until + 3
-    )
+    writes = _writes(_FAST_MBIT, on=f"{on * 1e3:.3f}ms", off=f"{(until - on) * 1e3:.3f}ms")
+    out["pause-in-refill"] = _path(traffic={**writes, "tcp": {"send_buffer": "64MB"}}, seconds=until + 3)
     return out
