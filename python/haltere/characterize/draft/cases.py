@@ -151,8 +151,8 @@ def _up_loss_limited(t: Trace) -> list[Check]:
             "the flow is in PROBE_UP, limited by its application", state == "up" or None, f"{state} at {LOSS_AT_S:g} s"
         ),
         Check(
-            "loss of 20 % ends it at once",
-            (left - LOSS_AT_S < 5 * RTT_MS / 1e3 and t.follows(found) == "down") if state == "up" else None,
+            "loss of 20 % ends it, by way of PROBE_DOWN",
+            (left - LOSS_AT_S < 5 * RTT_MS / 1e3 and t.follows(found) in ("down", "cruise")) if state == "up" else None,
             f"{t.follows(found)} after {1e3 * (left - LOSS_AT_S):.0f} ms",
         ),
         Check(
