@@ -84,7 +84,9 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "jitter": {"jitter": "3ms"},
     "short": {"traffic": {"bytes": "30kB"}},
     "both ways": {"traffic": {"direction": "both"}},
-    "idle": {"traffic": {"kind": "on_off", "rate": "8Mbit", "on": {"exponential": "200ms"}, "off": {"exponential": "400ms"}}},
+    "idle": {
+        "traffic": {"kind": "on_off", "rate": "8Mbit", "on": {"exponential": "200ms"}, "off": {"exponential": "400ms"}}
+    },
     "arrivals": {"traffic": {"kind": "poisson", "sizes": "40kB", "per_second": 20, "pairs": "all"}},
 }
 
@@ -97,17 +99,23 @@ def test_reno_in_python_has_the_windows_of_reno(name: str) -> None:
     same(ours, theirs)
 
 
-@pytest.mark.parametrize("network", [{}, {"rate": "2Mbit", "delay": "50ms"}, {"queue_keys": {"target": "1ms", "interval": "20ms"}}, {"ecn": True}])
+@pytest.mark.parametrize(
+    "network",
+    [{}, {"rate": "2Mbit", "delay": "50ms"}, {"queue_keys": {"target": "1ms", "interval": "20ms"}}, {"ecn": True}],
+)
 def test_codel_in_python_drops_what_codel_drops(network: dict[str, Any]) -> None:
     keys = network.pop("queue_keys", {})
     ecn = network.pop("ecn", False)
+
     def run(kind: str) -> dict[str, pa.Table]:
         values = experiment("cubic", queue={"kind": kind, "ecn": ecn, **keys}, **network, traffic={"ecn": ecn})
         return tables({**values, "duration": "8s"})
 
     ours = run("codel")
     counted = ours["links"] if "links" in ours else ours["queues"]
-    assert sum(sum(counted[one].to_pylist()) for one in counted.column_names if one.startswith(("dropped", "marked"))) > 0
+    assert (
+        sum(sum(counted[one].to_pylist()) for one in counted.column_names if one.startswith(("dropped", "marked"))) > 0
+    )
     same(ours, run(CODEL))
 
 
@@ -179,24 +187,41 @@ def refused(folder: Path, congestion: str, queue: str = '"drop_tail"') -> str:
 def test_mistakes_are_told_in_the_form_of_all_errors(folder: Path) -> None:
     place = "experiment.toml:10: traffic[0]"
     near = refused(folder, '"python:own:Hal"')
-    assert near == f"{place}: congestion must be a congestion control of `own.py`: one of `Half`, got `Hal`; did you mean `Half`?"
-    assert refused(folder, '{ kind = "python:own:Drop" }').startswith(f"{place}.congestion: kind must be a congestion control, a subclass of `haltere.CongestionControl`, got `Drop`, a queue discipline")
+    assert (
+        near
+        == f"{place}: congestion must be a congestion control of `own.py`: one of `Half`, got `Hal`; did you mean `Half`?"
+    )
+    assert refused(folder, '{ kind = "python:own:Drop" }').startswith(
+        f"{place}.congestion: kind must be a congestion control, a subclass of `haltere.CongestionControl`, got `Drop`, a queue discipline"
+    )
     assert "kind must be a module that there is, got `onw`" in refused(folder, '{ kind = "python:onw:Half" }')
     assert "a file that there is, got `./no.py`" in refused(folder, '"python:./no.py:Half"')
     assert "in a language of this program: `python:`" in refused(folder, '"cobol:own:Half"')
-    assert refused(folder, '{ kind = "python:own:Half", gian = 2 }').endswith("key must be one of `gain`, `pause`, got `gian`; did you mean `gain`?")
+    assert refused(folder, '{ kind = "python:own:Half", gian = 2 }').endswith(
+        "key must be one of `gain`, `pause`, got `gian`; did you mean `gain`?"
+    )
     assert refused(folder, '{ kind = "python:own:Half", gain = 5 }').endswith("gain must be at most 4, got 5")
     assert "pause must be a duration" in refused(folder, '{ kind = "python:own:Half", pause = "5" }')
-    assert refused(folder, '{ kind = "python:own:Half", pause = "1us" }').endswith("pause must be at least 1ms, got 1us")
-    assert refused(folder, '"reno"', '{ kind = "python:own:Drop", x = 1 }').endswith("key must be left out, as `Drop` has no parameters, got `x`")
+    assert refused(folder, '{ kind = "python:own:Half", pause = "1us" }').endswith(
+        "pause must be at least 1ms, got 1us"
+    )
+    assert refused(folder, '"reno"', '{ kind = "python:own:Drop", x = 1 }').endswith(
+        "key must be left out, as `Drop` has no parameters, got `x`"
+    )
 
 
 def test_a_module_that_cannot_be_imported_is_told_with_its_line(folder: Path) -> None:
     (folder / "broken.py").write_text("import haltere\n\nx = 1 / 0\n")
-    assert refused(folder, '"python:broken:Half"').endswith("but `broken.py` raises, got ZeroDivisionError: division by zero at broken.py:3")
+    assert refused(folder, '"python:broken:Half"').endswith(
+        "but `broken.py` raises, got ZeroDivisionError: division by zero at broken.py:3"
+    )
     (folder / "broken.py").write_text("import haltere\nclass Half(:\n")
-    assert "SyntaxError" in refused(folder, '"python:broken:Half"') and "broken.py:2" in refused(folder, '"python:broken:Half"')
-    (folder / "init.py").write_text(OWN.replace("    def on_ack", "    def __init__(self):\n        self.x = self.y\n    def on_ack", 1))
+    assert "SyntaxError" in refused(folder, '"python:broken:Half"') and "broken.py:2" in refused(
+        folder, '"python:broken:Half"'
+    )
+    (folder / "init.py").write_text(
+        OWN.replace("    def on_ack", "    def __init__(self):\n        self.x = self.y\n    def on_ack", 1)
+    )
     told = refused(folder, '"python:init:Half"')
     assert "`__init__` returns without an error" in told and "AttributeError" in told and "init.py:16" in told
 
@@ -210,7 +235,9 @@ def test_a_module_that_cannot_be_imported_is_told_with_its_line(folder: Path) ->
         (("+= self.params.gain * self.mss * ev.acked / self.cwnd", "= float('nan')"), "on_ack must leave `cwnd` a number of bytes, 0 or more, got `nan`"),
     ],
 )  # fmt: skip
-def test_a_failure_ends_the_run_with_the_line_of_the_users_code(folder: Path, change: tuple[str, str], told: str) -> None:
+def test_a_failure_ends_the_run_with_the_line_of_the_users_code(
+    folder: Path, change: tuple[str, str], told: str
+) -> None:
     (folder / "own.py").write_text(OWN.replace(*change))
     file = write(folder, '"python:own:Half"')
     file.write_text(file.read_text().replace('delay = "9ms"', 'delay = "9ms", loss = 0.5'))
@@ -245,11 +272,18 @@ def test_the_command_line_runs_it_and_reports_it_by_its_name(folder: Path) -> No
     again = haltere("run", str(file), "--out", str(folder / "out"), cwd=folder)
     assert again.returncode == 0
     told = haltere("explain", "python:own:Half", cwd=folder)
-    assert told.returncode == 0 and "Half the window after a loss." in told.stdout and "gain" in told.stdout and "segments" in told.stdout
+    assert (
+        told.returncode == 0
+        and "Half the window after a loss." in told.stdout
+        and "gain" in told.stdout
+        and "segments" in told.stdout
+    )
 
 
 def test_exit_status_is_1_during_a_run_and_2_before(folder: Path) -> None:
-    assert haltere("run", str(write(folder, '"python:own:Hal"')), "--out", str(folder / "a"), cwd=folder).returncode == 2
+    assert (
+        haltere("run", str(write(folder, '"python:own:Hal"')), "--out", str(folder / "a"), cwd=folder).returncode == 2
+    )
     (folder / "own.py").write_text(OWN.replace("+= self.params", "+= self"))
     done = haltere("run", str(write(folder, '"python:own:Half"')), "--out", str(folder / "b"), cwd=folder)
     assert done.returncode == 1 and "own.py:18" in done.stderr
@@ -314,3 +348,13 @@ def test_the_working_directory_does_not_matter(folder: Path, tmp_path_factory: p
         assert Scenario.load(write(folder, '"python:./own.py:Half"')).points()
     finally:
         os.chdir(before)
+
+
+def test_worlds_that_cannot_run_python_refuse_it(folder: Path) -> None:
+    from haltere.worlds.base import refuse_outside
+
+    core = Scenario.load(write(folder, '["reno", "python:own:Half"]'))._core
+    with pytest.raises(InputError) as error:
+        refuse_outside([core], "on the wire", ["python"])
+    assert str(error.value).startswith("traffic[0].congestion[1]: kind must be a mechanism of the tree on the wire, got `python:own:Half`")
+    refuse_outside([core], "on the wire", ["wasm"])

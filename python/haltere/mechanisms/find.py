@@ -119,7 +119,11 @@ def _class_of(kind: str, module: ModuleType, name: str, title: str) -> type[Mech
     found = getattr(module, name, None)
     if not isinstance(found, type):
         base, one = KINDS[kind]
-        known = [key for key, cls in vars(module).items() if isinstance(cls, type) and issubclass(cls, base) and cls is not base]
+        known = [
+            key
+            for key, cls in vars(module).items()
+            if isinstance(cls, type) and issubclass(cls, base) and cls is not base
+        ]
         which = f": one of `{'`, `'.join(known)}`" if known else ", which has none"
         raise Refused("kind", f"a {one} of `{title}`{which}", f"`{name}`", _near(name, known))
     return _checked(kind, found)
@@ -129,7 +133,11 @@ def _checked(kind: str, cls: type) -> type[Mechanism]:
     base, one = KINDS[kind]
     if not issubclass(cls, base):
         other = next((words for parent, words in KINDS.values() if issubclass(cls, parent)), "another class")
-        raise Refused("kind", f"a {one}, a subclass of `haltere.{base.__name__}`", f"`{cls.__name__}`, a {other}".replace("a another", "another"))
+        raise Refused(
+            "kind",
+            f"a {one}, a subclass of `haltere.{base.__name__}`",
+            f"`{cls.__name__}`, a {other}".replace("a another", "another"),
+        )
     return cls
 
 
@@ -145,7 +153,9 @@ def _module(where: str, folder: str) -> tuple[ModuleType, str, str]:
         file = _file(path.resolve())
         return file.module, file.digest, path.name
     if where.endswith(".py"):
-        raise Refused("kind", "a file that there is", f"`{where}`", f"its name counts from the folder `{folder or '.'}`")
+        raise Refused(
+            "kind", "a file that there is", f"`{where}`", f"its name counts from the folder `{folder or '.'}`"
+        )
     try:
         module = importlib.import_module(where)
     except ModuleNotFoundError as error:
@@ -206,9 +216,17 @@ def _parts(module: ModuleType) -> list[Path]:
     root, found, todo = first.parent, [first], [module]
     while todo:
         for value in list(vars(todo.pop()).values()):
-            other = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
+            other = (
+                value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
+            )
             path = _path(other)
-            if other is not None and path is not None and path not in found and path.is_relative_to(root) and "site-packages" not in path.parts:
+            if (
+                other is not None
+                and path is not None
+                and path not in found
+                and path.is_relative_to(root)
+                and "site-packages" not in path.parts
+            ):
                 found.append(path)
                 todo.append(other)
     return found
@@ -275,7 +293,9 @@ def _instance(kind: str, source: str, folder: str, digest: str, parameters: str,
     try:
         made.__init__()
     except Exception as error:
-        raise Refused("kind", f"a class whose `__init__` returns without an error, but `{cls.__name__}` raises", told(error)[0]) from error
+        raise Refused(
+            "kind", f"a class whose `__init__` returns without an error, but `{cls.__name__}` raises", told(error)[0]
+        ) from error
     return made
 
 
@@ -334,5 +354,9 @@ def told(error: BaseException) -> tuple[str, str]:
     what = f"{type(error).__name__}: {' '.join(str(error).split())}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} at {error.filename}:{error.lineno}", details
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_PACKAGE, "<frozen"))]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((_PACKAGE, "<frozen"))
+    ]
     return (f"{what} at {frames[-1].filename}:{frames[-1].lineno}" if frames else what), details

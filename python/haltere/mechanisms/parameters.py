@@ -69,7 +69,9 @@ def _fields(cls: type) -> Iterator[tuple[dataclasses.Field[Any], str, Mapping[st
             rule = f"annotated as one of `{'`, `'.join(_FORMATS)}`"
             raise Refused(f"`{cls.__name__}.Params.{field.name}`", rule, f"`{name}`")
         if field.name in ("kind", "source"):
-            raise Refused(f"`{cls.__name__}.Params.{field.name}`", "another name than `kind` and `source`", f"`{field.name}`")
+            raise Refused(
+                f"`{cls.__name__}.Params.{field.name}`", "another name than `kind` and `source`", f"`{field.name}`"
+            )
         yield field, _FORMATS[name], field.metadata.get(_META, {})
 
 
@@ -105,7 +107,9 @@ def described(cls: type) -> list[dict[str, Any]]:
 
 def _meaning(format: str, about: Mapping[str, Any]) -> str:
     """The meaning, with the unit of a number and the range of a quantity."""
-    limits = [f"{word} {about[key]}" for word, key in (("at least", "min"), ("at most", "max")) if about.get(key) is not None]
+    limits = [
+        f"{word} {about[key]}" for word, key in (("at least", "min"), ("at most", "max")) if about.get(key) is not None
+    ]
     more = [about["unit"]] if about.get("unit") else []
     more += limits if format in _SCALE or format == "probability" else []
     text = str(about.get("doc", "")).strip()

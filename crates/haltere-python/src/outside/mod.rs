@@ -75,7 +75,8 @@ fn kept(text: &str) -> &'static str {
     if let Some(known) = kept.get(text) {
         return known;
     }
-    let new: &'static str = Box::leak(text.into());
+    let boxed: Box<str> = text.into();
+    let new: &'static str = Box::leak(boxed);
     kept.insert(new);
     new
 }

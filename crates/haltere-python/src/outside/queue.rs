@@ -111,8 +111,8 @@ impl PythonQueue {
             match verdict.extract::<(u64, u8)>()? {
                 (id, 0) => verdicts.drop(id, DropReason::Congestion),
                 (id, 1) => verdicts.drop(id, DropReason::Overlimit),
-                (id, 2) => drop(verdicts.mark(id, MarkReason::Congestion)),
-                (id, _) => drop(verdicts.mark(id, MarkReason::Threshold)),
+                (id, 2) => _ = verdicts.mark(id, MarkReason::Congestion),
+                (id, _) => _ = verdicts.mark(id, MarkReason::Threshold),
             }
         }
         decided.call_method0(intern!(py, "clear")).map(drop)
