@@ -154,6 +154,8 @@ def _takes(one: Mapping[str, Any]) -> str:
     for union in ("anyOf", "oneOf"):
         if union in one:
             return " or ".join(dict.fromkeys(_takes(option) for option in one[union]))
+    if one.get("format") in ("duration", "rate", "bytes", "size", "probability"):
+        return str(one["format"])
     if one.get("type") == "array":
         return f"list of {_takes(one.get('items', {}))}"
     kind = {
