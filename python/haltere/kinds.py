@@ -183,7 +183,9 @@ def label(mechanism: Mapping[str, Any] | str) -> str:
     ('codel', 'MyControl', 'control')
     """
     if not isinstance(mechanism, str):
-        return str(mechanism.get("name", "outside")) if mechanism["kind"] == "outside" else label(str(mechanism["kind"]))
+        return (
+            str(mechanism.get("name", "outside")) if mechanism["kind"] == "outside" else label(str(mechanism["kind"]))
+        )
     if not _OUTSIDE.match(mechanism):
         return mechanism
     return mechanism.rsplit(":", 1)[1].rsplit("/", 1)[-1].split(".", 1)[0]

@@ -38,6 +38,13 @@ pub(super) fn wrong(mechanism: &str, name: &str, rule: &str, got: impl Display) 
 
 /// An error with the line of the user's code, and the whole traceback.
 pub(super) fn told(py: Python<'_>, error: &PyErr) -> (String, String) {
-    let told = py.import(FIND).and_then(|find| find.call_method1("told", (error.value(py),))?.extract());
+    let told = py.import(FIND).and_then(|find| {
+        let value = error.value(py);
+        // Python knows the traceback of an error that it has caught itself.
+        if let Some(traceback) = error.traceback(py) {
+            value.setattr("__traceback__", traceback)?;
+        }
+        find.call_method1("told", (value,))?.extract()
+    });
     told.unwrap_or_else(|_| (error.to_string(), String::new()))
 }
