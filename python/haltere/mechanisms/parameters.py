@@ -92,7 +92,7 @@ def described(cls: type) -> list[dict[str, Any]]:
     """The parameters of a mechanism, for the laboratory."""
     out = []
     for field, format, about in _fields(cls):
-        told = {"name": field.name, "format": format, "meaning": _meaning(format, about)}
+        told: dict[str, Any] = {"name": field.name, "format": format, "meaning": _meaning(format, about)}
         if field.default is not dataclasses.MISSING:
             told["default"] = field.default
         if about.get("values"):
