@@ -123,6 +123,8 @@ def test_the_blocks_of_a_page_run(page: Path, results: Path, tmp_path: Path, mon
         elif block.language == "sh":
             for command in commands(block.text):
                 ran(command, block)
+        elif block.language == "python" and block.name:
+            Path(block.name).write_text(block.text)
         elif block.language == "python":
             executed(block, monkeypatch)
 
