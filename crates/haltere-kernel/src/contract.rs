@@ -125,6 +125,7 @@ pub fn version() -> String {
         include_str!("../../haltere-plan/src/app/mod.rs"),
         include_str!("../../haltere-plan/src/record.rs"),
         include_str!("../../haltere-plan/src/varying.rs"),
+        include_str!("../../haltere-queue/src/kernel.rs"),
         include_str!("../../haltere-transport/src/tcp/info.rs"),
         include_str!("../../haltere-transport/src/multipath/info.rs"),
     ];

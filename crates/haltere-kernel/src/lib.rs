@@ -14,8 +14,9 @@
 //! - [`contract`] is what goes in and what comes out, as JSON.
 //! - [`boot`] starts a guest, watches it and ends it.
 //! - [`guest`] is the program that runs in it.
+//! - [`tc`] reads what is written of the kernel's own queue disciplines.
 //!
-//! [`contract`], [`boot`] and [`guest`] are there with the feature `host`.
+//! [`contract`], [`boot`], [`guest`] and [`tc`] are there with the feature `host`.
 
 #![cfg_attr(not(any(test, feature = "host")), no_std)]
 extern crate alloc;
@@ -30,3 +31,5 @@ pub mod contract;
 pub mod guest;
 #[cfg(feature = "host")]
 mod sys;
+#[cfg(feature = "host")]
+pub mod tc;

@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::quantity::{parse_quantity, spell_quantity, traffic_name};
     #[pymodule_export]
-    use super::run::{Progress, Run, run};
+    use super::run::{Progress, Run, run, sim_check};
     #[pymodule_export]
     use super::scenario::Scenario;
     #[pymodule_export]

@@ -48,32 +48,44 @@ macro_rules! registry {
         $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
         match $each:ident;
         $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
+        $(@elsewhere $other:ident => $other_variant:ident $(<$other_generic:ident>)? $(, $other_boxed:ident)?;)*
     ) => {
         $(pub mod $module;)+
+        $(pub mod $other;)*
 
         $crate::params_registry! {
             $(#[$params_doc])*
-            pub enum $params { $($variant($module::Params) = $module),+ }
+            pub enum $params {
+                $($variant($module::Params) = $module),+
+                $(; $other_variant($other::Params) = $other)*
+            }
         }
 
         $(#[$any_doc])*
         #[expect(missing_docs, reason = "each variant is the mechanism of that name")]
         pub enum $any $(<$p>)? {
-            $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?))),+
+            $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?)),)+
+            $($other_variant($crate::registry!(@mechanism $other $other_variant ($($other_generic)?) $($other_boxed)?)),)*
         }
         // Derives take no variants whose type is a macro's.
         impl$(<$p: Clone>)? Clone for $any$(<$p>)? {
             fn clone(&self) -> Self {
-                match self { $($any::$variant(m) => $any::$variant(m.clone())),+ }
+                match self {
+                    $($any::$variant(m) => $any::$variant(m.clone()),)+
+                    $($any::$other_variant(m) => $any::$other_variant(m.clone()),)*
+                }
             }
         }
         impl$(<$p: core::fmt::Debug>)? core::fmt::Debug for $any$(<$p>)? {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self { $($any::$variant(m) => f.debug_tuple(stringify!($variant)).field(m).finish()),+ }
+                match self {
+                    $($any::$variant(m) => f.debug_tuple(stringify!($variant)).field(m).finish(),)+
+                    $($any::$other_variant(m) => f.debug_tuple(stringify!($other_variant)).field(m).finish(),)*
+                }
             }
         }
 
-        $crate::registry! { @match ($) $each $params $any $($module $variant),+ }
+        $crate::registry! { @match ($) $each $params $any $($module $variant),+ $(, $other $other_variant)* }
     };
 }
 
@@ -85,12 +97,16 @@ macro_rules! registry {
 /// `Default + Clone + PartialEq + Debug + Serialize + Deserialize + JsonSchema`, with `#[serde(default, deny_unknown_fields)]`.
 #[macro_export]
 macro_rules! params_registry {
-    ($(#[$doc:meta])* pub enum $name:ident { $($variant:ident($params:path) = $kind:ident),+ $(,)? }) => {
+    ($(#[$doc:meta])* pub enum $name:ident {
+        $($variant:ident($params:path) = $kind:ident),+ $(,)?
+        $(; $other:ident($other_params:path) = $other_kind:ident)*
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum $name {
-            $(#[expect(missing_docs, reason = "the schema takes the text of the params struct")] $variant($params)),+
+            $(#[expect(missing_docs, reason = "the schema takes the text of the params struct")] $variant($params),)+
+            $(#[expect(missing_docs, reason = "the schema takes the text of the params struct")] $other($other_params),)*
         }
         impl $name {
             /// The names of all mechanisms, in the registry's order.
@@ -98,7 +114,10 @@ macro_rules! params_registry {
 
             /// The mechanism's name, as in experiment files and on the command line.
             pub fn kind(&self) -> &'static str {
-                match self { $($name::$variant(_) => stringify!($kind)),+ }
+                match self {
+                    $($name::$variant(_) => stringify!($kind),)+
+                    $($name::$other(_) => stringify!($other_kind),)*
+                }
             }
             /// The mechanism of that name with its defaults.
             pub fn default_of(name: &str) -> Option<$name> {
