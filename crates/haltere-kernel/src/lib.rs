@@ -28,6 +28,8 @@ pub mod boot;
 #[cfg(feature = "host")]
 pub mod contract;
 #[cfg(feature = "host")]
+pub mod cost;
+#[cfg(feature = "host")]
 pub mod guest;
 #[cfg(feature = "host")]
 mod sys;

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
     #[pymodule_export]
-    use super::kernel::{kernel_about, kernel_check, kernel_run};
+    use super::kernel::{kernel_about, kernel_check, kernel_cost, kernel_run};
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]
