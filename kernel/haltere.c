@@ -9,6 +9,8 @@
  *                                  namespace; they are then moved to the hosts
  *   write  "start <ns>"            the run begins at that CLOCK_MONOTONIC time
  *   write "capture"                keep the heads of all packets of hosts
+ *   write "refuse <n>"             for tests: every n-th request of the fabric for
+ *                                  memory is refused
  *   read                           what was counted until the end, as JSON
  * /proc/haltere_pcap is what was captured, as pcap with nanoseconds since the
  * run began.
@@ -26,6 +28,7 @@
 #include <linux/if_arp.h>
 #include <linux/ip.h>
 #include <linux/kernel.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
@@ -35,6 +38,7 @@
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 #include <net/dsfield.h>
 #include <net/ip.h>
 #include <net/pkt_sched.h>
@@ -126,11 +130,69 @@ struct hk_port {
 
 /* What the Rust side calls. */
 
+/*
+ * Memory: the fabric asks in softirq context, where the kernel may refuse. A
+ * reserve of blocks of every size serves it then. It is filled again where the
+ * kernel can wait.
+ */
+#define HK_SMALLEST 6
+#define HK_SIZES 14
+#define HK_BLOCKS 8
+
+static void *reserve[HK_SIZES][HK_BLOCKS];
+static u32 in_reserve[HK_SIZES];
+static u32 refuse_every, asked;
+static u64 refused;
+
+/* Blocks of the smallest power of two that holds so much; beyond the reserve: HK_SIZES. */
+static unsigned int size_class(size_t bytes)
+{
+	return max_t(int, order_base_2(bytes), HK_SMALLEST) - HK_SMALLEST;
+}
+
+static void fill_reserve(struct work_struct *unused)
+{
+	unsigned int class;
+
+	for (class = 0; class < HK_SIZES; class++) {
+		void *block;
+
+		while (READ_ONCE(in_reserve[class]) < HK_BLOCKS) {
+			block = kmalloc(1UL << (class + HK_SMALLEST), GFP_KERNEL | __GFP_NOWARN);
+			if (!block)
+				return;
+			spin_lock_bh(&lock);
+			reserve[class][in_reserve[class]++] = block;
+			spin_unlock_bh(&lock);
+		}
+	}
+}
+static DECLARE_WORK(refill, fill_reserve);
+
+static void *from_reserve(size_t bytes)
+{
+	unsigned int class = size_class(bytes);
+
+	refused++;
+	schedule_work(&refill);
+	if (class >= HK_SIZES || !in_reserve[class])
+		return NULL;
+	return reserve[class][--in_reserve[class]];
+}
+
+u64 hk_k_refused(void)
+{
+	return refused;
+}
+
 void *hk_k_alloc(size_t bytes, size_t align)
 {
 	/* Powers of two are aligned to themselves. */
-	return kmalloc(align > ARCH_KMALLOC_MINALIGN ? roundup_pow_of_two(max(bytes, align)) : bytes,
-		       GFP_ATOMIC | __GFP_NOWARN);
+	size_t size = align > ARCH_KMALLOC_MINALIGN ? roundup_pow_of_two(max(bytes, align)) : bytes;
+	bool refuse = refuse_every && ++asked % refuse_every == 0;
+	void *block = refuse ? NULL : kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+
+	return block ?: from_reserve(size);
 }
 
 void hk_k_free(void *at)
@@ -302,6 +364,8 @@ static void set_up_queue(struct net_device *dev)
 	dev->type = ARPHRD_NONE;
 	dev->flags = IFF_NOARP;
 	dev->mtu = ETH_DATA_LEN;
+	/* Disciplines take a full packet to be the sum of both. */
+	dev->hard_header_len = framing;
 	dev->min_mtu = ETH_MIN_MTU;
 	dev->max_mtu = ETH_MAX_MTU;
 	dev->tx_queue_len = 1000;
@@ -552,6 +616,8 @@ static ssize_t control(struct file *file, const char __user *from, size_t len, l
 		if (!error && fabric)
 			arm(hk_start(fabric, origin_ns = origin));
 		spin_unlock_bh(&lock);
+	} else if (!strncmp(text, "refuse ", 7)) {
+		error = kstrtouint(text + 7, 10, &refuse_every);
 	} else if (!strcmp(text, "capture")) {
 		error = begin_capture();
 	} else {
@@ -596,6 +662,7 @@ static int __init start(void)
 {
 	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	timer.function = expired;
+	fill_reserve(NULL);
 	if (!proc_create("haltere_pcap", 0400, NULL, &capture_files))
 		return -ENOMEM;
 	return proc_create("haltere", 0600, NULL, &files) ? 0 : -ENOMEM;

@@ -31,6 +31,8 @@ pub struct Options {
     pub controls: BTreeMap<String, String>,
     /// Every packet that leaves or reaches a host is written to this file of the host's machine, as pcap.
     pub pcap: Option<String>,
+    /// For tests: every so-manyth request of the fabric for memory is refused. 0: none.
+    pub refuse_every: u32,
     /// Program and arguments of the FTP server, as seen from the host's root folder.
     pub ftp_server: Vec<String>,
 }

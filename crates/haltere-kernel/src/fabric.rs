@@ -69,6 +69,8 @@ pub struct Counted {
     pub inside: u64,
     /// Events of links.
     pub events: u64,
+    /// Requests for memory that the kernel refused, and that a reserve served.
+    pub refused: u64,
     /// How late packets reached their port: sum and maximum in nanoseconds.
     pub late_sum_ns: u64,
     /// See [`late_sum_ns`](Counted::late_sum_ns).

@@ -161,6 +161,9 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
     if options.pcap.is_some() {
         Device::tell(b"capture")?;
     }
+    if options.refuse_every > 0 {
+        Device::tell(format!("refuse {}", options.refuse_every).as_bytes())?;
+    }
     let device = Device { plan };
     let record = haltere_wire::run_over(plan, &device, options.gso, control)?;
     let counted: Counted =
@@ -175,6 +178,7 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
         "router": {
             "arrived": counted.arrived, "departed": counted.departed, "returned": counted.returned,
             "unroutable": counted.unroutable, "inside": counted.inside, "unaccounted": counted.unaccounted(),
+            "refused": counted.refused,
         },
     });
     let record = Record { links: counted.links, queue_series: counted.samples, events: counted.events, ..record };

@@ -1,7 +1,7 @@
 //! The fabric as the guest kernel sees it: functions with C's calling convention.
 //!
 //! The kernel calls one function at a time (its side holds a lock). Memory is the kernel's, taken without waiting; a request that it
-//! refuses, and every panic, stops the guest with a message, which the host reports.
+//! refuses is served from a reserve. If that is empty, and at every panic, the guest stops with a message, which the host reports.
 #![no_std]
 #![allow(unsafe_code, reason = "the border to C")]
 extern crate alloc;
@@ -11,7 +11,7 @@ use alloc::string::String;
 use core::alloc::{GlobalAlloc, Layout};
 use core::fmt::Write;
 use core::slice;
-use haltere_kernel::fabric::{Fabric, FabricPlan, Ports, Routed};
+use haltere_kernel::fabric::{Counted, Fabric, FabricPlan, Ports, Routed};
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_units::Time;
 
@@ -34,6 +34,8 @@ unsafe extern "C" {
     fn hk_k_queue_take(queue: u32, seen: *mut Seen, count: *mut u32, dropped: *mut *const Seen) -> u64;
     fn hk_k_queue_holds(queue: u32, packets: *mut u32, bytes: *mut u32);
     fn hk_k_now() -> u64;
+    /// How many requests for memory were refused, and served from the reserve.
+    fn hk_k_refused() -> u64;
 }
 
 mod queues;
@@ -318,7 +320,9 @@ pub unsafe extern "C" fn hk_wake(handle: *mut Handle, now: u64, queue: u32) -> u
 pub unsafe extern "C" fn hk_counted(handle: *mut Handle, text: *mut *const u8) -> usize {
     // SAFETY: as the caller says.
     let handle = unsafe { &mut *handle };
-    handle.written = serde_json::to_string(handle.fabric.counted()).unwrap_or_default();
+    // SAFETY: a call without arguments.
+    let counted = Counted { refused: unsafe { hk_k_refused() }, ..handle.fabric.counted().clone() };
+    handle.written = serde_json::to_string(&counted).unwrap_or_default();
     // SAFETY: as the caller says.
     unsafe { *text = handle.written.as_ptr() };
     handle.written.len()

@@ -106,7 +106,7 @@ struct Opening<'p> {
     manner: &'p Manner,
 }
 
-impl Opening<'_> {
+impl<'p> Opening<'p> {
     /// The receiver's port.
     fn port(&self) -> u16 {
         FIRST_PORT + self.index as u16
@@ -214,7 +214,10 @@ fn ends(flow: &FlowPlan) -> (usize, usize) {
 
 /// Refuses a kind that has no line in the registry.
 fn unknown(flow: &FlowPlan) -> WireError {
-    let fault = unknown_to_world(&place(flow), "on the wire", KINDS, &flow.app);
+    // The plan of an arrival process stands for three kinds of entries.
+    let plain = KINDS.iter().copied().filter(|kind| *kind != "arrivals");
+    let known: Vec<&str> = plain.chain(["poisson", "incast", "replay"]).collect();
+    let fault = unknown_to_world(&place(flow), "on the wire", &known, &flow.app);
     WireError::Refused(Box::new(fault))
 }
 
