@@ -361,7 +361,8 @@ static const struct net_device_ops queue_ops = {
 
 static void set_up_queue(struct net_device *dev)
 {
-	dev->type = ARPHRD_NONE;
+	/* Of this type no protocol sends by itself: an IPv6 host would look for its routers. */
+	dev->type = ARPHRD_VOID;
 	dev->flags = IFF_NOARP;
 	dev->mtu = ETH_DATA_LEN;
 	/* Disciplines take a full packet to be the sum of both. */
@@ -454,6 +455,7 @@ u64 hk_k_queue_take(u32 queue, struct hk_seen *seen, u32 *count, const struct hk
 	dropped_count = 0;
 	*which = dropped;
 	skb = q->ops->dequeue(q);
+	WARN_ON_ONCE(skb && skb->destructor != gone);
 	*count = dropped_count;
 	if (!skb)
 		return 0;

@@ -215,7 +215,7 @@ impl Network for Device<'_> {
         Device::tell(&text)?;
         for (queue, (_, words)) in kernel_queues(&self.plan.links).enumerate() {
             let made = tc::parse(words).map_err(io::Error::other).and_then(|discipline| {
-                attach_discipline(&format!("q{queue}"), &discipline.kind, discipline.options)
+                attach_discipline(&format!("q{queue}"), &discipline.kind, discipline.options, discipline.nested)
             });
             made.map_err(|e| WireError::os(format!("the queue discipline `{words}`"), e))?;
         }

@@ -13,6 +13,8 @@ pub struct Discipline {
     pub kind: String,
     /// The payload of its options; `None`: it takes none.
     pub options: Option<Vec<u8>>,
+    /// The payload is a list of attributes, and not one structure.
+    pub nested: bool,
 }
 
 /// What a word does.
@@ -135,7 +137,8 @@ pub fn parse(text: &str) -> Result<Discipline, String> {
         ("tbf", _) => Some(tbf(&mut words)?),
         _ => return Err(known()),
     };
-    Ok(Discipline { kind: kind.into(), options })
+    let nested = !matches!(kind, "pfifo" | "bfifo" | "sfq");
+    Ok(Discipline { kind: kind.into(), options, nested })
 }
 
 /// The words that are left.
