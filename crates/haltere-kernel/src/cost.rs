@@ -59,7 +59,8 @@ mod tests {
     fn plan(flows: usize) -> Plan {
         let queue = || QueueParams::default_of("drop_tail").unwrap();
         let link = |from, to, mbps| LinkPlan::plain(from, to, Some(Rate::from_mbps(mbps)), Dur::from_ms(1), queue());
-        let links = [(0, 1, 1000), (1, 2, 100), (2, 3, 1000)].into_iter().flat_map(|(a, b, r)| [link(a, b, r), link(b, a, r)]);
+        let links =
+            [(0, 1, 1000), (1, 2, 100), (2, 3, 1000)].into_iter().flat_map(|(a, b, r)| [link(a, b, r), link(b, a, r)]);
         let tcp = || TcpPlan::alike(CongestionParams::default_of("cubic").unwrap(), TcpParams::default());
         let flow = |n| FlowPlan::new(format!("f{n}"), 0, 3, BulkPlan { tcp: tcp(), bytes: None }.into());
         let nodes = (0..4).map(|n| format!("n{n}")).collect();
@@ -69,7 +70,11 @@ mod tests {
     #[test]
     fn the_estimate_follows_the_packets() {
         let of = |flows, options: &Options| estimate_s(&plan(flows), options);
-        let (one, user, gso) = (Options::default(), Options { router: Router::User, ..Options::default() }, Options { gso: true, ..Options::default() });
+        let (one, user, gso) = (
+            Options::default(),
+            Options { router: Router::User, ..Options::default() },
+            Options { gso: true, ..Options::default() },
+        );
         // By hand: 1e8 bit/s over 1514 bytes are 8256 packets a second; 10 s of 24 us each are 1.98 s.
         assert!((of(1, &one) - 2.33).abs() < 0.01, "{}", of(1, &one));
         assert!((of(4, &one) - of(1, &one)).abs() < 1e-6, "flows share the link");

@@ -120,7 +120,8 @@ const OTHERS: &[&str] = &["pfifo", "bfifo", "pfifo_fast", "red", "choke", "sfb",
 pub fn parse(text: &str) -> Result<Discipline, String> {
     let mut words = Words(text.split_whitespace().collect::<Vec<_>>().into_iter());
     let known = || {
-        let names: Vec<String> = TABLES.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied()).map(|n| format!("`{n}`")).collect();
+        let names: Vec<String> =
+            TABLES.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied()).map(|n| format!("`{n}`")).collect();
         format!("one of {} with its words", names.join(", "))
     };
     let kind = words.0.next().ok_or_else(known)?;
@@ -165,7 +166,9 @@ impl Words<'_> {
         self.value(word, "a rate, such as `10mbit`", |text| {
             // Large and small letters are the same in tc.
             let lower = text.to_lowercase();
-            let (number, prefix) = lower.strip_suffix("bit").map(|rest| rest.split_at(rest.len() - usize::from(rest.ends_with(['k', 'm', 'g']))))?;
+            let (number, prefix) = lower
+                .strip_suffix("bit")
+                .map(|rest| rest.split_at(rest.len() - usize::from(rest.ends_with(['k', 'm', 'g']))))?;
             let unit = match prefix {
                 "" => "bit",
                 "k" => "kbit",
@@ -271,7 +274,18 @@ fn red(kind: &str, words: &mut Words<'_>) -> Result<Vec<u8>, String> {
             "harddrop" if in_bytes => flags |= 2,
             "adaptive" if in_bytes => flags |= 4,
             _ => {
-                let all = ["limit", "min", "max", "burst", "avpkt", "bandwidth", "probability", "ecn", "harddrop", "adaptive"];
+                let all = [
+                    "limit",
+                    "min",
+                    "max",
+                    "burst",
+                    "avpkt",
+                    "bandwidth",
+                    "probability",
+                    "ecn",
+                    "harddrop",
+                    "adaptive",
+                ];
                 return Err(words_of(kind, &all.map(|name| (name, ()))));
             }
         }
@@ -336,7 +350,17 @@ fn sfb(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
             "penalty_rate" => penalty_rate = words.number(word)?,
             "penalty_burst" => penalty_burst = words.number(word)?,
             _ => {
-                let all = ["rehash", "db", "max", "target", "increment", "decrement", "limit", "penalty_rate", "penalty_burst"];
+                let all = [
+                    "rehash",
+                    "db",
+                    "max",
+                    "target",
+                    "increment",
+                    "decrement",
+                    "limit",
+                    "penalty_rate",
+                    "penalty_burst",
+                ];
                 return Err(words_of("sfb", &all.map(|name| (name, ()))));
             }
         }
@@ -438,13 +462,22 @@ mod tests {
         assert_eq!(told("codel limit"), "written with a whole number after `limit`");
         assert_eq!(told("pie target 5parsecs"), "written with a time, such as `5ms` after `target`");
         assert_eq!(told("red limit 60kb"), "`red` with `limit`, `min` and a greater `max`");
-        assert_eq!(told("tbf rate 1mbit"), "`tbf` with `rate`, `burst`, and `limit` or `latency`; `mtu` with `peakrate`");
+        assert_eq!(
+            told("tbf rate 1mbit"),
+            "`tbf` with `rate`, `burst`, and `limit` or `latency`; `mtu` with `peakrate`"
+        );
     }
 
     #[test]
     fn units_are_those_of_tc() {
-        assert_eq!((micros("5ms"), micros("100"), micros("1.5s"), micros("2h")), (Some(5000), Some(100), Some(1_500_000), None));
-        assert_eq!((size("1514b"), size("2k"), size("1mbit"), size("x")), (Some(1514), Some(2048), Some(125_000), None));
+        assert_eq!(
+            (micros("5ms"), micros("100"), micros("1.5s"), micros("2h")),
+            (Some(5000), Some(100), Some(1_500_000), None)
+        );
+        assert_eq!(
+            (size("1514b"), size("2k"), size("1mbit"), size("x")),
+            (Some(1514), Some(2048), Some(125_000), None)
+        );
         let rate = |text: &'static str| Words(vec![text].into_iter()).rate("rate");
         assert_eq!((rate("10mbit"), rate("8Kbit")), (Ok(1_250_000), Ok(1000)));
         assert!(rate("fast").is_err());

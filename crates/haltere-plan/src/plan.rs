@@ -70,7 +70,8 @@ impl Plan {
         let found = self.links.iter().find(|link| matches!(link.queue, QueueParams::Kernel(_)));
         found.map_or(Ok(()), |link| {
             let rule = "one of Haltere's disciplines outside the kernel world";
-            Err(Fault::new(format!("link {}", link.name), "queue", rule, "`kernel`").hint("run it with `--world kernel`"))
+            Err(Fault::new(format!("link {}", link.name), "queue", rule, "`kernel`")
+                .hint("run it with `--world kernel`"))
         })
     }
     /// The run of these nodes, links and flows until `end`, with seed 1, Ethernet framing, no warm-up, one path for all flows and no

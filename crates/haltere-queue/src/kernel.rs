@@ -115,7 +115,8 @@ impl<P: Pkt> Kernel<P> {
             }
             Some(beside) => Some(Beside::new(Queue::new(beside, link)?, params.beside_grain)),
         };
-        let queue = (calls.make)(&params.tc).map_err(|rule| ParamError::new("tc", rule, alloc::format!("`{}`", params.tc)))?;
+        let queue =
+            (calls.make)(&params.tc).map_err(|rule| ParamError::new("tc", rule, alloc::format!("`{}`", params.tc)))?;
         Ok(Kernel { queue, calls, beside })
     }
 }
@@ -242,9 +243,9 @@ impl<P: Pkt> Fate<P> for Noting<'_, P> {
 mod tests {
     use super::*;
     use crate::FlowKey;
-    use alloc::string::ToString;
     use crate::testing::link;
     use alloc::collections::VecDeque;
+    use alloc::string::ToString;
     use core::cell::RefCell;
 
     extern crate std;
@@ -334,7 +335,10 @@ mod tests {
     fn the_same_discipline_gives_no_difference() {
         let (dropped, row) = compared(2);
         assert_eq!(dropped, [3, 4, 5]);
-        assert_eq!((row.get("verdicts"), row.get("differ"), row.get("beside_dropped")), (Some(11.0), Some(0.0), Some(3.0)));
+        assert_eq!(
+            (row.get("verdicts"), row.get("differ"), row.get("beside_dropped")),
+            (Some(11.0), Some(0.0), Some(3.0))
+        );
     }
 
     #[test]

@@ -17,8 +17,8 @@ use haltere_units::Time;
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{
-    Backlog, MsgFlags, Shutdown, SockFlag, SockaddrIn, accept4, bind, connect, getpeername, getsockname, listen, recv, send,
-    setsockopt, shutdown, sockopt,
+    Backlog, MsgFlags, Shutdown, SockFlag, SockaddrIn, accept4, bind, connect, getpeername, getsockname, listen, recv,
+    send, setsockopt, shutdown, sockopt,
 };
 use std::collections::HashMap;
 use std::io;

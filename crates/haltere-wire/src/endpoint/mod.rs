@@ -350,7 +350,16 @@ impl<'p> Agent<'p> {
         for (index, flow) in plan.flows.iter().enumerate() {
             let (from, to) = ends(flow);
             let (from, to) = (host(flow, from, topology)?, host(flow, to, topology)?);
-            endpoints.push(AnyEndpoint::open(Opening { plan, topology, flow, index, seed: plan.seed, from, to, manner })?);
+            endpoints.push(AnyEndpoint::open(Opening {
+                plan,
+                topology,
+                flow,
+                index,
+                seed: plan.seed,
+                from,
+                to,
+                manner,
+            })?);
             due.push(Reverse((flow.start, Due::Start(index))));
             due.extend(flow.stop.map(|stop| Reverse((stop, Due::Stop(index)))));
         }
