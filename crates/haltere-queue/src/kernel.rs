@@ -1,7 +1,7 @@
 //! A queue discipline of the kernel in which the packets are: Linux's own, in the kernel world.
 //! Source, deviations and known problems: see [`Params`].
 //! Model: packets go into the kernel's discipline and come out of it. If a discipline of Haltere is to be compared, it is given a
-//! copy of each packet's header at the same times, and what becomes of the copies is compared with what becomes of the packets.
+//! copy of each packet's header at the same times, and the fate of the copies is compared with that of the packets.
 //! Units: packets and bytes. Cost: that of the kernel's discipline, and of the other.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
