@@ -202,7 +202,7 @@ def _patches(ours: Path, series: str) -> list[Path]:
 
 def _device(ours: Path) -> list[Path]:
     """The C side of the fabric."""
-    return sorted((ours / "kernel").glob("*.[ch]"))
+    return sorted((ours / "kernel/config").parent.glob("*.[ch]"))
 
 
 def _hash(identity: str, ours: Path, fabric: Path, add: Sequence[Path]) -> str:
