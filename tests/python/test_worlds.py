@@ -132,12 +132,17 @@ def test_any_two_worlds_are_compared(
 
 
 @dataclass(frozen=True)
-class Third(Toy):
-    """One more, that differs by its name."""
+class Third(World):
+    """One more, without options."""
 
     name = "third"
+    about = "A third."
     title = "third"
     place = "in the third"
+    elsewhere = False
+
+    def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
+        return _core.run(scenario, seed + 200, progress)
 
 
 @pytest.mark.usefixtures("toy")
