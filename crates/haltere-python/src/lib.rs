@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
     #[pymodule_export]
-    use super::kernel::{kernel_about, kernel_check, kernel_run};
+    use super::kernel::{kernel_about, kernel_check, kernel_cost, kernel_run};
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]
@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use super::quantity::{parse_quantity, spell_quantity, traffic_name};
     #[pymodule_export]
-    use super::run::{Progress, Run, run};
+    use super::run::{Progress, Run, run, sim_check};
     #[pymodule_export]
     use super::scenario::Scenario;
     #[pymodule_export]
