@@ -1,0 +1,234 @@
+"""`haltere attack`: the network in which a congestion control or a queue discipline does most harm, compared with a reference.
+
+The score of a network is the harm with the target less the harm with the reference in its place, seed by seed. A network that is bad for
+every control has a score near 0, so the worst network says something of the target.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..analysis import stats
+from ..analysis.measures import Run
+from ..analysis.stats import Mean
+from ..api import Scenario
+from ..errors import InputError
+from .climb import Budget, Found, climb
+from .experiment import toml
+from .network import KEYS, Scene, Space, conditions_of, experiment
+from .race import Candidate, Judge
+from .reduce import minimal, shorter
+
+__all__ = ["FRESH", "Worst", "attack", "kernel_refuses", "verdict"]
+
+#: Seeds, which the search did not use, with which the worst network is measured.
+FRESH = 10
+
+
+@dataclass
+class Worst:
+    """What an attack found."""
+
+    scene: Scene
+    space: Space
+    budget: Budget
+    found: Found
+    values: dict[str, Any]
+    """The worst network, after what the harm does not need was left out. Empty: no network was worse for the target than for the reference."""
+    removed: list[str]
+    """Conditions of the worst candidate that were left out."""
+    harm: Mean
+    reference: Mean
+    difference: Mean
+    """Harm with the target less harm with the reference, seed by seed."""
+    searched: float
+    """The same of the worst candidate, with the seeds of the search."""
+    cpu_s: float
+    made: int
+    there: int
+
+    @property
+    def is_found(self) -> bool:
+        """The difference is significant, and not small."""
+        return bool(self.values) and self.difference.low > 0 and self.difference.mean >= self.scene.harm.least
+
+    def printed(self, value: Mean) -> str:
+        """A value of the harm with its unit."""
+        return f"{value.format(self.scene.harm.digits)} {self.scene.harm.unit}"
+
+
+class _Networks:
+    """Networks as candidates."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+
+    def score(self, runs: Sequence[Run]) -> float:
+        """The harm with the target less that with the reference."""
+        return self.scene.harm.of(runs[0]) - self.scene.harm.of(runs[1])
+
+    def candidate(self, values: Mapping[str, Any]) -> Candidate | str:
+        """A network as a candidate; or why there is none."""
+        try:
+            cores = tuple(core(values, self.scene, target) for target in (self.scene.target, self.scene.reference))
+        except InputError as error:
+            return str(error)
+        return Candidate(cores, self.score)
+
+
+def core(values: Mapping[str, Any], scene: Scene, target: Any) -> _core.Scenario:
+    """The scenario of a network with this target."""
+    ((_, one),) = Scenario.from_dict(experiment(values, scene, target), "network").points()
+    return one
+
+
+def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, quiet: bool = False) -> Worst:
+    """Searches the worst network, leaves out what the harm does not need, and measures it with fresh seeds.
+
+    ``keep``: the part of the score that must remain when conditions are left out or values rounded.
+    """
+    began = time.process_time()
+    scene, networks = space.scene, _Networks(space.scene)
+    found = climb(
+        space.draw, networks.candidate, judge, budget, what=f"attack {scene.name}", quiet=quiet,
+        told=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {_name(scene.reference)}",
+    )  # fmt: skip
+    if len(found.failed) == len(found.trials):
+        raise InputError(
+            f"attack: at least one network must have the harm, got none of {len(found.trials)}; {found.failed[0].outcome.error}"
+        )
+    score = found.best.outcome.mean if found.best else 0.0
+    values: dict[str, Any] = {}
+    removed: list[str] = []
+    if found.best is not None and score > 0:
+        values = _reduced(space, networks, judge, budget, dict(found.best.values), keep * score)
+        there = {one for one in conditions_of(found.best.values) if found.best.values.get(one, one) != values.get(one)}
+        removed = [
+            one
+            for one in conditions_of(found.best.values)
+            if one in there and one in space.removable(found.best.values) and one not in space.removable(values)
+        ]
+    measured = _measured(networks, judge, budget, values) if values else (stats.mean([0.0]),) * 3
+    judge.facts.save()
+    return Worst(
+        scene,
+        space,
+        budget,
+        found,
+        values,
+        removed,
+        *measured,
+        score,
+        time.process_time() - began,
+        judge.made,
+        judge.found,
+    )
+
+
+def _reduced(
+    space: Space, networks: _Networks, judge: Judge, budget: Budget, worst: dict[str, Any], least: float
+) -> dict[str, Any]:
+    """The network without the conditions that the harm does not need, and with few digits."""
+
+    def holds(values: Mapping[str, Any]) -> bool:
+        candidate = networks.candidate(values)
+        if isinstance(candidate, str):
+            return False
+        (scores,) = judge.scores([candidate], range(1, budget.seeds + 1))
+        return not isinstance(scores, str) and float(np.mean(scores)) >= least
+
+    pieces = space.removable(worst)
+    kept = minimal(pieces, lambda some: holds(space.without(worst, set(pieces) - set(some))))
+    values = space.without(worst, set(pieces) - set(kept))
+    free = {key: one for key, one in space.ranges.items() if key.partition(".")[0] not in space.always}
+    return shorter(values, free, holds)
+
+
+def _measured(networks: _Networks, judge: Judge, budget: Budget, values: Mapping[str, Any]) -> tuple[Mean, Mean, Mean]:
+    """The harm with the target and with the reference, and the difference, with seeds that the search did not use."""
+    scene = networks.scene
+    seeds = range(budget.seeds + 1, budget.seeds + 1 + FRESH)
+    sides = [
+        Candidate((core(values, scene, one),), lambda runs: scene.harm.of(runs[0]))
+        for one in (scene.target, scene.reference)
+    ]
+    scores = judge.scores(sides, seeds)
+    for one in scores:
+        if isinstance(one, str):
+            raise InputError(f"attack: every run of the worst network must have the harm, got `{one}`")
+    return stats.mean(scores[0]), stats.mean(scores[1]), stats.paired_difference(scores[0], scores[1])
+
+
+def _name(mechanism: Any) -> str:
+    return (
+        toml({"x": mechanism}).removeprefix("x = ").strip().strip('"') if not isinstance(mechanism, str) else mechanism
+    )
+
+
+def verdict(worst: Worst) -> str:
+    """What the attack found, in a sentence."""
+    scene = worst.scene
+    if not worst.values:
+        return f"No network of {len(worst.found.trials)} was worse for {scene.name} than for {_name(scene.reference)}."
+    figures = (
+        f"{scene.harm.name} is {worst.printed(worst.harm)} with {_name(scene.target)}, and {worst.printed(worst.reference)} with "
+        f"{_name(scene.reference)} in the same network"
+    )
+    beside = f", beside {_name(scene.beside)}" if scene.beside is not None else ""
+    sure = (
+        ""
+        if worst.is_found
+        else f" This is no finding: the difference is below {scene.harm.least:g} {scene.harm.unit}, or its interval contains 0."
+    )
+    return f"{figures}{beside} (difference {worst.printed(worst.difference)}, {worst.difference.n} seeds that the search did not use).{sure}"
+
+
+def text(worst: Worst, command: str) -> str:
+    """The worst network as a commented experiment file."""
+    scene = worst.scene
+    place = (
+        f"topology.dumbbell.bottleneck.queue.kind={_kind(scene.reference)}"
+        if scene.is_queue
+        else f"traffic.attacked.congestion={_name(scene.reference)}"
+    )
+    about = [
+        f"{scene.harm.name} of {scene.name}: {scene.harm.about}.",
+        "",
+        verdict(worst),
+        f"Found by: {command}",
+        "",
+        "What the harm needs. Without one of the conditions, less than the part of --keep remains:",
+        *(f"  {key} = {value}{f': {KEYS[key][1]}' if KEYS[key][1] else ''}" for key, value in worst.values.items()),
+        *([f"Left out, as the harm does not need it: {', '.join(worst.removed)}."] if worst.removed else []),
+        "",
+        "  haltere run worst.toml",
+        f"  haltere run worst.toml --set '{place}' --out results/worst-reference",
+        "  haltere run worst.toml --world kernel",
+    ]
+    values = experiment(worst.values, scene, scene.target)
+    head = {
+        "title": values.pop("title"),
+        "duration": values.pop("duration"),
+        "warmup": values.pop("warmup"),
+        "seeds": FRESH,
+    }
+    return "\n".join(f"# {line}".rstrip() for line in about) + "\n\n" + toml(head | values)
+
+
+def _kind(mechanism: Any) -> str:
+    return str(mechanism["kind"]) if isinstance(mechanism, Mapping) else str(mechanism)
+
+
+def kernel_refuses(worst: Worst) -> str:
+    """Why the kernel world cannot run the worst network; empty if it can. Whether a kernel has the controls, it says itself."""
+    try:
+        _core.kernel_check(core(worst.values, worst.scene, worst.scene.target), _core.names("congestion"))
+    except InputError as error:
+        return str(error)
+    return ""
