@@ -92,10 +92,10 @@ def _scene(args: argparse.Namespace) -> Scene:
     """What the arguments ask for."""
     from .. import _core
     from ..search.harms import harm
-    from ..search.network import Scene
+    from ..search.network import Scene, kind_of
 
     target, kind = _mechanism(args.target, ("congestion", "queues"), "CONTROL")
-    name = args.target if isinstance(target, str) else target["kind"]
+    name = kind_of(target)
     beside = None if args.beside is None else _mechanism(args.beside, ("congestion",), "--beside")[0]
     default = "starves" if beside is not None else "unfairness" if args.rtt_fairness else "low_utilisation"
     one = harm(args.harm or default)
@@ -113,7 +113,7 @@ def _scene(args: argparse.Namespace) -> Scene:
         reference = _mechanism(args.reference, (kind,), "--reference")[0]
     elif kind == "queues":
         reference = "pie" if name == "codel" else "codel"
-    elif beside is not None and _named(beside) != name:
+    elif beside is not None and kind_of(beside) != name:
         reference = beside
     else:
         reference = "reno" if name == "cubic" else "cubic"
@@ -123,10 +123,6 @@ def _scene(args: argparse.Namespace) -> Scene:
         seconds = _core.parse_quantity("duration", args.duration)
         one = dataclasses.replace(one, duration_s=seconds, warmup_s=seconds * one.warmup_s / one.duration_s)
     return Scene(target, kind == "queues", one, reference, beside, args.rtt_fairness)
-
-
-def _named(mechanism: Any) -> str:
-    return str(mechanism["kind"]) if isinstance(mechanism, dict) else str(mechanism)
 
 
 def _attack(args: argparse.Namespace) -> int:

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import _core
 from ..analysis import stats
 from ..analysis.measures import Run
@@ -20,12 +18,12 @@ from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
 from .climb import Budget, Found, climb
-from .experiment import toml
-from .network import KEYS, Scene, Space, conditions_of, experiment
-from .race import Candidate, Judge
+from .experiment import inline, toml
+from .network import KEYS, Scene, Space, experiment, kind_of
+from .race import Candidate, Judge, Outcome
 from .reduce import minimal, shorter
 
-__all__ = ["FRESH", "Worst", "attack", "kernel_refuses", "verdict"]
+__all__ = ["FRESH", "Worst", "attack", "kernel_refuses", "spelt", "text", "verdict"]
 
 #: Seeds, which the search did not use, with which the worst network is measured.
 FRESH = 10
@@ -48,7 +46,7 @@ class Worst:
     difference: Mean
     """Harm with the target less harm with the reference, seed by seed."""
     searched: float
-    """The same of the worst candidate, with the seeds of the search."""
+    """The score of the worst candidate, with the seeds of the search."""
     cpu_s: float
     made: int
     there: int
@@ -97,23 +95,17 @@ def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, qui
     scene, networks = space.scene, _Networks(space.scene)
     found = climb(
         space.draw, networks.candidate, judge, budget, what=f"attack {scene.name}", quiet=quiet,
-        told=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {_name(scene.reference)}",
+        told=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {spelt(scene.reference)}",
     )  # fmt: skip
     if len(found.failed) == len(found.trials):
         raise InputError(
             f"attack: at least one network must have the harm, got none of {len(found.trials)}; {found.failed[0].outcome.error}"
         )
-    score = found.best.outcome.mean if found.best else 0.0
+    score = found.best.outcome.merit() if found.best else 0.0
     values: dict[str, Any] = {}
     removed: list[str] = []
     if found.best is not None and score > 0:
-        values = _reduced(space, networks, judge, budget, dict(found.best.values), keep * score)
-        there = {one for one in conditions_of(found.best.values) if found.best.values.get(one, one) != values.get(one)}
-        removed = [
-            one
-            for one in conditions_of(found.best.values)
-            if one in there and one in space.removable(found.best.values) and one not in space.removable(values)
-        ]
+        values, removed = _reduced(space, networks, judge, budget, dict(found.best.values), keep * score)
     measured = _measured(networks, judge, budget, values) if values else (stats.mean([0.0]),) * 3
     judge.facts.save()
     return Worst(
@@ -133,21 +125,26 @@ def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, qui
 
 def _reduced(
     space: Space, networks: _Networks, judge: Judge, budget: Budget, worst: dict[str, Any], least: float
-) -> dict[str, Any]:
-    """The network without the conditions that the harm does not need, and with few digits."""
+) -> tuple[dict[str, Any], list[str]]:
+    """The network without the conditions that the harm does not need, with few flows and few digits; and what was left out."""
 
     def holds(values: Mapping[str, Any]) -> bool:
         candidate = networks.candidate(values)
         if isinstance(candidate, str):
             return False
         (scores,) = judge.scores([candidate], range(1, budget.seeds + 1))
-        return not isinstance(scores, str) and float(np.mean(scores)) >= least
+        return not isinstance(scores, str) and Outcome(tuple(scores)).merit() >= least
 
     pieces = space.removable(worst)
     kept = minimal(pieces, lambda some: holds(space.without(worst, set(pieces) - set(some))))
-    values = space.without(worst, set(pieces) - set(kept))
+    removed = [one for one in pieces if one not in kept]
+    values = space.without(worst, removed)
+    for key in ("flows", "beside_flows"):
+        if key in kept:
+            fewer = range(space.scene.neutral(key) + 1, values[key])
+            values[key] = next((many for many in fewer if holds({**values, key: many})), values[key])
     free = {key: one for key, one in space.ranges.items() if key.partition(".")[0] not in space.always}
-    return shorter(values, free, holds)
+    return shorter(values, free, holds), removed
 
 
 def _measured(networks: _Networks, judge: Judge, budget: Budget, values: Mapping[str, Any]) -> tuple[Mean, Mean, Mean]:
@@ -165,22 +162,21 @@ def _measured(networks: _Networks, judge: Judge, budget: Budget, values: Mapping
     return stats.mean(scores[0]), stats.mean(scores[1]), stats.paired_difference(scores[0], scores[1])
 
 
-def _name(mechanism: Any) -> str:
-    return (
-        toml({"x": mechanism}).removeprefix("x = ").strip().strip('"') if not isinstance(mechanism, str) else mechanism
-    )
+def spelt(mechanism: Any) -> str:
+    """A mechanism as `--set` takes it."""
+    return mechanism if isinstance(mechanism, str) else inline(mechanism)
 
 
 def verdict(worst: Worst) -> str:
     """What the attack found, in a sentence."""
     scene = worst.scene
     if not worst.values:
-        return f"No network of {len(worst.found.trials)} was worse for {scene.name} than for {_name(scene.reference)}."
+        return f"No network of {len(worst.found.trials)} was worse for {scene.name} than for {spelt(scene.reference)}."
     figures = (
-        f"{scene.harm.name} is {worst.printed(worst.harm)} with {_name(scene.target)}, and {worst.printed(worst.reference)} with "
-        f"{_name(scene.reference)} in the same network"
+        f"{scene.harm.name} is {worst.printed(worst.harm)} with {spelt(scene.target)}, and {worst.printed(worst.reference)} with "
+        f"{spelt(scene.reference)} in the same network"
     )
-    beside = f", beside {_name(scene.beside)}" if scene.beside is not None else ""
+    beside = f", beside {spelt(scene.beside)}" if scene.beside is not None else ""
     sure = (
         ""
         if worst.is_found
@@ -193,9 +189,9 @@ def text(worst: Worst, command: str) -> str:
     """The worst network as a commented experiment file."""
     scene = worst.scene
     place = (
-        f"topology.dumbbell.bottleneck.queue.kind={_kind(scene.reference)}"
+        f"topology.dumbbell.bottleneck.queue.kind={kind_of(scene.reference)}"
         if scene.is_queue
-        else f"traffic.attacked.congestion={_name(scene.reference)}"
+        else f"traffic.attacked.congestion={spelt(scene.reference)}"
     )
     about = [
         f"{scene.harm.name} of {scene.name}: {scene.harm.about}.",
@@ -203,9 +199,13 @@ def text(worst: Worst, command: str) -> str:
         verdict(worst),
         f"Found by: {command}",
         "",
-        "What the harm needs. Without one of the conditions, less than the part of --keep remains:",
+        "The network. Without one of these conditions, less than --keep of the harm remains:",
         *(f"  {key} = {value}{f': {KEYS[key][1]}' if KEYS[key][1] else ''}" for key, value in worst.values.items()),
-        *([f"Left out, as the harm does not need it: {', '.join(worst.removed)}."] if worst.removed else []),
+        *(
+            [f"Left out, or with its plain value, since the harm does not need it: {', '.join(worst.removed)}."]
+            if worst.removed
+            else []
+        ),
         "",
         "  haltere run worst.toml",
         f"  haltere run worst.toml --set '{place}' --out results/worst-reference",
@@ -219,10 +219,6 @@ def text(worst: Worst, command: str) -> str:
         "seeds": FRESH,
     }
     return "\n".join(f"# {line}".rstrip() for line in about) + "\n\n" + toml(head | values)
-
-
-def _kind(mechanism: Any) -> str:
-    return str(mechanism["kind"]) if isinstance(mechanism, Mapping) else str(mechanism)
 
 
 def kernel_refuses(worst: Worst) -> str:

@@ -9,7 +9,7 @@ from ..analysis.stats import Mean
 from ..report.document import Block, Bullets, Document, Table, Text
 from ..runs.files import write_atomically
 from . import pictures
-from .attack import Worst, kernel_refuses, text, verdict
+from .attack import Worst, kernel_refuses, spelt, text, verdict
 from .network import KEYS
 
 __all__ = ["to_dict", "write"]
@@ -31,7 +31,11 @@ def _blocks(worst: Worst, out: Path) -> list[Block]:
     blocks: list[Block] = [Text(f"{harm.name}: {harm.about} ({harm.unit})."), Text(verdict(worst))]
     if worst.values:
         rows = [[key, str(value), KEYS[key][1] or "as above"] for key, value in worst.values.items()]
-        note = f"Left out, as the harm does not need it: {', '.join(worst.removed)}." if worst.removed else ""
+        note = (
+            f"Left out, or with its plain value, since the harm does not need it: {', '.join(worst.removed)}."
+            if worst.removed
+            else ""
+        )
         blocks += [
             Table("network", "The worst network", ["condition", "value", "meaning"], rows, note, left=3),
             _result(worst),
@@ -48,16 +52,12 @@ def _blocks(worst: Worst, out: Path) -> list[Block]:
 def _result(worst: Worst) -> Table:
     scene = worst.scene
     rows = [
-        [f"{scene.name} (target)", worst.printed(worst.harm)],
-        [f"{_text(scene.reference)} (reference)", worst.printed(worst.reference)],
+        [f"{spelt(scene.target)} (target)", worst.printed(worst.harm)],
+        [f"{spelt(scene.reference)} (reference)", worst.printed(worst.reference)],
         ["difference, seed by seed", worst.printed(worst.difference)],
     ]
     title = f"In the worst network, with {worst.difference.n} seeds that the search did not use, and 95 % intervals"
     return Table("result", title, ["", scene.harm.name], rows)
-
-
-def _text(mechanism: Any) -> str:
-    return str(mechanism["kind"]) if isinstance(mechanism, dict) else str(mechanism)
 
 
 def _notes(worst: Worst) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -71,14 +72,15 @@ def climb(
     quiet: bool = False,
     told: Callable[[float], str] = str,
 ) -> Found:
-    """Searches for the candidate with the highest score.
+    """Searches for the candidate with the highest :meth:`Outcome.merit`.
 
     ``build`` draws the values of a candidate, ``candidate`` makes it of them, or says why there is none. ``baseline``: scores to beat.
     ``told``: a score for people. The candidates, and what is decided of them, follow from the arguments and not from ``judge.jobs``.
     """
     proposer: Proposer[dict[str, Any]] = Proposer(build, budget.seed, budget.batch, what)
     found, began = Found(), time.monotonic()
-    best = baseline
+    base = baseline.scores if baseline else None
+    best, merit = baseline, 0.0 if baseline else -math.inf
     with Bar(budget.trials, what, quiet=quiet, unit="candidates") as bar:
         while len(found.trials) < budget.trials:
             if budget.time_s is not None and found.trials and time.monotonic() - began > budget.time_s:
@@ -96,11 +98,12 @@ def climb(
             )
             for (trial, values), one in zip(asked, made, strict=True):
                 outcome = next(raced) if isinstance(one, Candidate) else Outcome(error=one)
-                proposer.tell(trial, None if outcome.error else outcome.mean)
-                is_best = outcome.complete and (best is None or outcome.mean > best.mean)
+                own = -math.inf if outcome.error else outcome.merit(base)
+                proposer.tell(trial, None if outcome.error else own)
+                is_best = outcome.complete and own > merit
                 found.trials.append(Trial(len(found.trials), values, outcome, is_best))
                 if is_best:
-                    best, found.best = outcome, found.trials[-1]
+                    best, merit, found.best = outcome, own, found.trials[-1]
                     _say(f"{what}: candidate {found.best.number}: {told(outcome.mean)}", bar)
             bar.update(len(found.trials))
     return found

@@ -12,7 +12,7 @@ from typing import Any
 from ..api import Scenario
 from ..errors import InputError
 
-__all__ = ["changed_file", "toml"]
+__all__ = ["changed_file", "inline", "toml"]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 #: A table that is longer than this gets a heading of its own.
@@ -117,7 +117,7 @@ def _lines(path: str, table: Mapping[str, Any], comments: Mapping[str, str]) -> 
         if value is None:
             continue
         name = f"{path}.{_key(key)}" if path else _key(key)
-        line = f"{_key(key)} = {_inline(value)}"
+        line = f"{_key(key)} = {inline(value)}"
         depth = name.count(".")
         if isinstance(value, Mapping) and (depth < 2 or len(line) > _LINE) and not (depth and len(line) <= 40):
             below += _below(name, value, comments)
@@ -150,13 +150,14 @@ def _key(key: str) -> str:
     return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)
 
 
-def _inline(value: Any) -> str:
+def inline(value: Any) -> str:
+    """A value in one line of TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(key)} = {_inline(one)}" for key, one in value.items() if one is not None)
+        inner = ", ".join(f"{_key(key)} = {inline(one)}" for key, one in value.items() if one is not None)
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, Sequence):
         return f"[{', '.join(map(_inline, value))}]"

@@ -13,9 +13,9 @@ from typing import Any
 
 from ..errors import InputError
 from .harms import ATTACKED, BESIDE, Harm
-from .ranges import Choice, Draw, Range, number_of, parse_range
+from .ranges import Choice, Draw, Range, number_of, parse_range, rounded
 
-__all__ = ["BASE", "KEYS", "OPTIONAL", "Scene", "Space", "conditions_of", "experiment"]
+__all__ = ["BASE", "KEYS", "OPTIONAL", "Scene", "Space", "conditions_of", "experiment", "kind_of"]
 
 #: Each value of a network: its condition comes before the dot. The range, and what it means.
 KEYS: dict[str, tuple[str, str]] = {
@@ -85,7 +85,7 @@ class Scene:
     @property
     def name(self) -> str:
         """The name of the target."""
-        return _kind(self.target)
+        return kind_of(self.target)
 
     @property
     def least_flows(self) -> int:
@@ -97,7 +97,8 @@ class Scene:
         return self.least_flows if condition == "flows" else BASE.get(condition)
 
 
-def _kind(mechanism: Any) -> str:
+def kind_of(mechanism: Any) -> str:
+    """The name of a mechanism that is given by its name or by a table."""
     return str(mechanism["kind"]) if isinstance(mechanism, Mapping) else str(mechanism)
 
 
@@ -163,18 +164,16 @@ class Space:
         }  # fmt: skip
 
     def removable(self, values: Mapping[str, Any]) -> list[str]:
-        """The conditions of a network that could be left out, or be neutral."""
-        out = []
-        for one in conditions_of(values):
-            if one in self.always:
-                continue
-            if one in self.optional or (self.scene.neutral(one) not in (None, values.get(one)) and self._allows(one)):
-                out.append(one)
-        return out
+        """The conditions of a network that could be left out, and then those that could be neutral."""
+        there = [one for one in conditions_of(values) if one not in self.always]
+        optional = [one for one in there if one in self.optional]
+        return optional + [one for one in there if one not in optional and self._could_be_plain(one, values[one])]
 
-    def _allows(self, condition: str) -> bool:
-        """Whether the neutral value lies in the range."""
+    def _could_be_plain(self, condition: str, value: Any) -> bool:
+        """Whether a condition of every network has a neutral value, another than this, that lies in its range."""
         neutral, one = self.scene.neutral(condition), self.ranges[condition]
+        if neutral is None or neutral == value:
+            return False
         return neutral in one.values if isinstance(one, Choice) else one.low <= neutral <= one.high
 
     def without(self, values: Mapping[str, Any], removed: Iterable[str]) -> dict[str, Any]:
@@ -202,10 +201,11 @@ def experiment(values: Mapping[str, Any], scene: Scene, target: Any) -> dict[str
     pairs = 0
     for one in traffic:
         many = 2 if scene.far and one["name"] == ATTACKED else 1
-        one["pairs"] = list(range(pairs + 1, pairs + many + 1))
+        rest = {key: one.pop(key) for key in list(one) if key not in ("name", "kind")}
+        one |= {"pairs": list(range(pairs + 1, pairs + many + 1)), **rest}
         pairs += many
     dumbbell: dict[str, Any] = {
-        "pairs": pairs, "access": {"rate": _ACCESS, "jitter": _ms(min(_FULL_PACKET_BITS / rate, _MOST_HOST_JITTER_S))},
+        "pairs": pairs, "access": {"rate": _ACCESS, "jitter": _ms(rounded(min(_FULL_PACKET_BITS / rate, _MOST_HOST_JITTER_S), 2))},
         "bottleneck": _bottleneck(values, target if scene.is_queue else values["queue"], rate, rtt, run_s),
     }  # fmt: skip
     if scene.far:

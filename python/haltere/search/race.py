@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -56,6 +55,17 @@ class Outcome:
         """The mean over the seeds that it had; NaN if it failed."""
         return math.nan if self.error else float(stats.mean(self.scores).mean)
 
+    def merit(self, baseline: Sequence[float] | None = None) -> float:
+        """The mean less its standard error; with a baseline, that of the differences from it, seed by seed.
+
+        The best of many noisy candidates is lucky rather than good. A candidate with a large spread must have a larger mean to be the best.
+        """
+        if baseline is None:
+            value = stats.mean(self.scores)
+        else:
+            value = stats.paired_difference(self.scores, baseline[: len(self.scores)])
+        return value.mean - (value.sd / math.sqrt(value.n) if value.n > 1 else 0.0)
+
     @property
     def complete(self) -> bool:
         """It has all seeds."""
@@ -81,7 +91,7 @@ class Judge:
         self.facts = Facts(self.store.folder if self.store.local else None)
         self._places: dict[str, int] = {}
         self._seals: dict[str, Seal] = {}
-        self._there: set[str] = set()
+        self._ended: dict[str, Done | Failed] = {}
         self._saved = time.monotonic()
 
     def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
@@ -119,20 +129,17 @@ class Judge:
         return self._places[text]
 
     def _execute(self, tasks: Sequence[Task]) -> list[Done | Failed]:
-        known = {task.key for task in tasks} & self._there
-        self.world.check([task.scenario for task in tasks])
-        ended = execute(tasks, self.store, jobs=self.jobs, executor=self.executor, quiet=True)
-        for one in ended:
-            if one.key in known or not isinstance(one, Done):
-                continue
-            known.add(one.key)
-            self._there.add(one.key)
-            if one.facts:
+        """Makes the runs that this call has not seen and that the store does not have."""
+        new = list({task.key: task for task in tasks if task.key not in self._ended}.values())
+        self.world.check([task.scenario for task in new])
+        for one in execute(new, self.store, jobs=self.jobs, executor=self.executor, quiet=True) if new else ():
+            self._ended[one.key] = one
+            if isinstance(one, Done) and one.facts:
                 self.facts.add(f"{one.key} {one.digest}", one.facts)
                 self.made += 1
             else:
-                self.found += 1
-        return ended
+                self.found += isinstance(one, Done)
+        return [replace(self._ended[task.key], point=task.point) for task in tasks]
 
     def _read(self, candidate: Candidate, by_seed: Sequence[Sequence[Done | Failed]]) -> list[float] | str:
         scores = []
@@ -141,7 +148,7 @@ class Judge:
             for one in ended:
                 if isinstance(one, Failed):
                     return one.error
-                runs.append(Run(self, replace(one, facts={})))
+                runs.append(Run(self, one))
             scores.append(candidate.score(runs))
         if any(map(math.isnan, scores)):
             return "the metric has no value in some runs"
@@ -190,8 +197,3 @@ def race(judge: Judge, batch: Sequence[Candidate], best: Sequence[float] | None,
                 stopped.add(i)
         before = many
     return [Outcome(tuple(scores[i]), i in stopped, errors[i]) for i in range(len(batch))]
-
-
-def numbers(outcome: Outcome) -> Mapping[str, Any]:
-    """An outcome for programs."""
-    return {"score": None if outcome.error else outcome.mean, "seeds": len(outcome.scores), "stopped": outcome.stopped, "error": outcome.error}  # fmt: skip

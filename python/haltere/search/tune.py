@@ -119,7 +119,7 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
         raise InputError(
             f"search: at least one candidate must have the metric, got none of {len(found.trials)}; {found.failed[0].outcome.error}"
         )
-    values, left_out = _reduced(question, budget, judge, found, float(np.mean(base)))
+    values, left_out = _reduced(question, budget, judge, found, base)
     best = question.scenario.with_values(values)
     fresh = range(budget.seeds + 1, budget.seeds + 1 + max(FRESH, budget.seeds))
     before = np.array(_judged(judge, question.candidate(question.scenario), fresh, question))
@@ -152,7 +152,7 @@ def _judged(judge: Judge, candidate: Candidate, seeds: Sequence[int], question: 
 
 
 def _reduced(
-    question: Question, budget: Budget, judge: Judge, found: Found, base: float
+    question: Question, budget: Budget, judge: Judge, found: Found, base: Sequence[float]
 ) -> tuple[dict[str, Any], list[str]]:
     """The values of the best candidate without those that it does not need, and with few digits; and what was left out.
 
@@ -161,7 +161,7 @@ def _reduced(
     if found.best is None:
         return {}, list(question.over)
     best = found.best
-    least = base + KEPT * (best.outcome.mean - base)
+    least = KEPT * best.outcome.merit(base)
 
     def holds(values: Mapping[str, Any]) -> bool:
         try:
@@ -169,7 +169,7 @@ def _reduced(
         except InputError:
             return False
         (scores,) = judge.scores([candidate], range(1, budget.seeds + 1))
-        return not isinstance(scores, str) and float(np.mean(scores)) >= least
+        return not isinstance(scores, str) and Outcome(tuple(scores)).merit(base) >= least
 
     kept = minimal(list(best.values), lambda some: bool(some) and holds({key: best.values[key] for key in some}))
     values = shorter({key: best.values[key] for key in kept}, question.over, holds)
