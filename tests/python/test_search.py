@@ -194,7 +194,7 @@ def test_every_network_of_the_space_is_an_experiment_and_so_is_the_plain_one(sce
         values = space.draw(Chance(seed))
         for network in (values, space.without(values, space.removable(values))):
             for target in (scene.target, scene.reference):
-                assert core(network, scene, target).duration_s == scene.harm.duration_s
+                assert core(network, scene, target).duration_s == pytest.approx(scene.harm.duration_s)
         plain = space.without(values, space.removable(values))
         assert not {one.partition(".")[0] for one in plain} & set(space.optional)
         assert space.removable(plain) == []

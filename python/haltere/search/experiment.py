@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ def changed_file(original: Path, before: Scenario, after: Scenario, comment: str
         except InputError:
             return False
 
-    values = _changed(given, before.to_dict(), wanted)
+    values = deepcopy(_changed(given, before.to_dict(), wanted))
     if not holds(values):
-        values = wanted
+        values = deepcopy(wanted)
     _leave_out(values, given, lambda: holds(values))
     return f"{comment}\n{toml(values)}"
 
@@ -160,5 +161,5 @@ def inline(value: Any) -> str:
         inner = ", ".join(f"{_key(key)} = {inline(one)}" for key, one in value.items() if one is not None)
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, Sequence):
-        return f"[{', '.join(map(_inline, value))}]"
+        return f"[{', '.join(map(inline, value))}]"
     return repr(value)

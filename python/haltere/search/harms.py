@@ -57,7 +57,7 @@ def _lost(run: Run) -> float:
 
 def _delay(run: Run) -> float:
     times = run.ping_ms()
-    return float(np.percentile(times, 95) / times.min() - 1) if len(times) else math.nan
+    return float(np.percentile(times, 95)) / (run.link(LINK)["rtt_ns"] * 1e-6) - 1 if len(times) else math.nan
 
 
 def _missing_share(of: str, beside: str) -> Callable[[Run], float]:
@@ -88,11 +88,11 @@ _ALL = (
     Harm("low_utilisation", "part of the bottleneck's rate that is not used", "%", 1, _unused, 5),
     Harm("slow_startup", "part of the bottleneck's rate that is not used in the first 5 s of a flow", "%", 1, _unused, 5,
          ("congestion",), duration_s=5.0, warmup_s=0.0),
-    Harm("delay", "95th percentile of the queueing delay of a ping, in round-trip times without queue", "RTT", 2, _delay, 0.25, ping=True),
+    Harm("delay", "95th percentile of the round-trip times of a ping, less the one without queue, in units of it", "RTT", 2, _delay, 0.25, ping=True),
     Harm("loss", "part of the packets that the bottleneck's queue drops", "%", 2, _lost, 1),
-    Harm("starves", "part of its equal share that the traffic beside it does not get", "%", 1, _missing_share(BESIDE, ATTACKED), 10,
+    Harm("starves", "part of its equal share that the traffic beside it does not get", "%", 1, _missing_share(BESIDE, ATTACKED), 5,
          ("congestion",), beside=True),
-    Harm("starved", "part of its equal share that it does not get itself", "%", 1, _missing_share(ATTACKED, BESIDE), 10,
+    Harm("starved", "part of its equal share that it does not get itself", "%", 1, _missing_share(ATTACKED, BESIDE), 5,
          ("congestion",), beside=True),
     Harm("unfairness", "100 % less Jain's index over its own flows", "%", 1, _unfairness, 5, flows=2),
     Harm("drift", "largest less smallest mean queueing delay of the fifths of a run", "ms", 2, _drift, 5, duration_s=60.0, warmup_s=10.0),

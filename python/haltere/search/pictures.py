@@ -88,7 +88,7 @@ def _slices(
     for spare in panels[len(ranges) :]:
         spare.set_visible(False)
     best = next((one for one in reversed(judged) if one.is_best), None)
-    for place, (axes, (key, one)) in enumerate(zip(panels, ranges.items(), strict=False)):
+    for axes, (key, one) in zip(panels, ranges.items(), strict=False):
         own = [trial for trial in judged if key in trial.values]
         _points(axes, own, [_at(one, trial.values[key]) for trial in own], scale)
         if best is not None and key in best.values:
@@ -102,8 +102,7 @@ def _slices(
             )
         _axis(axes, one)
         axes.set_xlabel(f"{names.get(key, key)}{_unit(one)}")
-        if place % columns == 0:
-            axes.set_ylabel(label)
+    fig.supylabel(label, fontsize=9)
     plot.save(fig, stem)
 
 

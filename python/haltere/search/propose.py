@@ -13,8 +13,8 @@ __all__ = ["Proposer"]
 
 T = TypeVar("T")
 
-#: Candidates at random before the estimator says where to look.
-_AT_RANDOM = 10
+#: Candidates at random before the estimator says where to look; and then one of so many, which finds what lies far from the best ones.
+_AT_RANDOM, _ONE_OF = 10, 3
 
 
 class Proposer(Generic[T]):
@@ -25,13 +25,19 @@ class Proposer(Generic[T]):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of arguments that Optuna calls experimental
-            sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=_AT_RANDOM, constant_liar=batch > 1)
-        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+            self._estimator = optuna.samplers.TPESampler(
+                seed=seed, n_startup_trials=_AT_RANDOM, constant_liar=batch > 1
+            )
+        self._random = optuna.samplers.RandomSampler(seed=seed)
+        self._study = optuna.create_study(direction="maximize", sampler=self._estimator)
+        self._asked = 0
         self._failed = optuna.trial.TrialState.FAIL
         self._build = build
 
     def ask(self) -> tuple[Any, T]:
         """A proposal, and what :meth:`tell` takes with its score."""
+        self._asked += 1
+        self._study.sampler = self._random if self._asked % _ONE_OF == 0 else self._estimator
         trial = self._study.ask()
         return trial, self._build(trial)
 
