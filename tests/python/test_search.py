@@ -184,6 +184,7 @@ SCENES = {
     "far": Scene("reno", False, HARMS["unfairness"], "cubic", None, True),
     "ping": Scene({"kind": "cubic", "hystart": "off"}, False, HARMS["delay"], "cubic"),
     "queue": Scene("pie", True, HARMS["drift"], "codel"),
+    "state": Scene("fq_pie", True, HARMS["regimes"], "codel"),
 }
 
 
@@ -223,7 +224,9 @@ def test_every_harm_has_a_value_in_a_plain_network_and_is_worse_where_it_is_know
     assert measured("starved", "vegas", buffer="4bdp") > measured("starved", "cubic") + 20
     assert 0 <= measured("unfairness", "reno") < 50
     assert measured("drift", "drop_tail", is_queue=True) > measured("drift", "codel", is_queue=True)
-    assert {"low_utilisation", "slow_startup", "delay", "loss", "starves", "starved", "unfairness", "drift"} == set(HARMS)  # fmt: skip
+    assert measured("regimes", "pie", is_queue=True, rate="15Mbit", buffer="8bdp", flows=5) > 20
+    assert measured("regimes", "codel", is_queue=True) == 0
+    assert {"low_utilisation", "slow_startup", "delay", "loss", "starves", "starved", "unfairness", "drift", "regimes"} == set(HARMS)  # fmt: skip
 
 
 def test_what_over_names_is_always_there_and_not_removed() -> None:
@@ -392,4 +395,4 @@ def test_the_page_has_every_harm_and_every_condition() -> None:
 def test_the_networks_that_attacks_found_are_experiments(path: Path) -> None:
     scenario = package.load(path)
     assert scenario.to_dict()["traffic"][0]["name"] == "attacked"
-    assert "Found by: haltere attack " in path.read_text() and scenario.seeds == 10
+    assert "# Found by:\n#\n#   haltere attack " in path.read_text() and scenario.seeds == 10

@@ -6,6 +6,7 @@ every control has a score near 0, so the worst network says something of the tar
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -197,7 +198,9 @@ def text(worst: Worst, command: str) -> str:
         f"{scene.harm.name} of {scene.name}: {scene.harm.about}.",
         "",
         verdict(worst),
-        f"Found by: {command}",
+        "Found by:",
+        "",
+        f"  {command}",
         "",
         "The network. Without one of these conditions, less than --keep of the harm remains:",
         *(f"  {key} = {value}{f': {KEYS[key][1]}' if KEYS[key][1] else ''}" for key, value in worst.values.items()),
@@ -218,7 +221,13 @@ def text(worst: Worst, command: str) -> str:
         "warmup": values.pop("warmup"),
         "seeds": FRESH,
     }
-    return "\n".join(f"# {line}".rstrip() for line in about) + "\n\n" + toml(head | values)
+    lines = [part for line in about for part in _wrapped(line)]
+    return "\n".join(f"# {line}".rstrip() for line in lines) + "\n\n" + toml(head | values)
+
+
+def _wrapped(line: str) -> list[str]:
+    """A sentence in lines of a file; what is indented, a command, stays one line."""
+    return [line] if line.startswith(" ") or not line else textwrap.wrap(line, 110, break_on_hyphens=False)
 
 
 def kernel_refuses(worst: Worst) -> str:

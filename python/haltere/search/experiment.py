@@ -18,6 +18,8 @@ __all__ = ["changed_file", "inline", "toml"]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 #: A table that is longer than this gets a heading of its own.
 _LINE = 118
+#: And a table of a table at the top, such as `[topology.dumbbell]`, that is longer than this.
+_SHORT = 40
 
 
 def changed_file(original: Path, before: Scenario, after: Scenario, comment: str) -> str:
@@ -85,66 +87,50 @@ def _changed_table(given: Any, before: Mapping[str, Any], after: Mapping[str, An
     return out
 
 
-def toml(values: Mapping[str, Any], comments: Mapping[str, str] | None = None) -> str:
-    """The values as TOML. ``comments``: lines above a table, by its dotted name.
+def toml(values: Mapping[str, Any]) -> str:
+    """The values as TOML, as a person would lay out an experiment.
 
-    >>> print(toml({"title": "T", "topology": {"dumbbell": {"pairs": 2, "access": {"rate": "1Gbit"}}}, "traffic": [{"kind": "bulk"}]}))
+    >>> print(toml({"title": "T", "topology": {"dumbbell": {"pairs": 2, "access": {"rate": "1Gbit", "delay": "1ms"}}}, "traffic": [{"kind": "bulk"}]}))
     title = "T"
     <BLANKLINE>
     [topology.dumbbell]
     pairs = 2
-    access = { rate = "1Gbit" }
+    access = { rate = "1Gbit", delay = "1ms" }
     <BLANKLINE>
     [[traffic]]
     kind = "bulk"
     <BLANKLINE>
     """
-    return "\n".join(_lines("", values, comments or {})).lstrip("\n") + "\n"
+    return "\n".join(_lines("", values)).lstrip("\n") + "\n"
 
 
 def _is_tables(value: Any) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and bool(value)
-        and all(isinstance(one, Mapping) for one in value)
-    )
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Mapping) for one in value)
 
 
-def _lines(path: str, table: Mapping[str, Any], comments: Mapping[str, str]) -> list[str]:
-    """The lines of a table: values first, then tables below it with headings of their own."""
+def _lines(path: str, table: Mapping[str, Any], is_entry: bool = False) -> list[str]:
+    """The lines of a table, which may be an entry of a list: values first, then tables below it with headings of their own."""
     plain, below = [], []
     for key, value in table.items():
         if value is None:
             continue
         name = f"{path}.{_key(key)}" if path else _key(key)
         line = f"{_key(key)} = {inline(value)}"
-        depth = name.count(".")
-        if isinstance(value, Mapping) and (depth < 2 or len(line) > _LINE) and not (depth and len(line) <= 40):
-            below += _below(name, value, comments)
-        elif _is_tables(value) and (depth == 0 or len(line) > _LINE):
+        is_long = len(line) > (_LINE if is_entry or "." in path else _SHORT)
+        if isinstance(value, Mapping) and (not path or is_long):
+            below += _below(name, value)
+        elif _is_tables(value) and (not path or len(line) > _LINE):
             for one in value:
-                below += ["", *_comment(name, comments, one), f"[[{name}]]", *_lines(name, one, comments)]
+                below += ["", f"[[{name}]]", *_lines(name, one, is_entry=True)]
         else:
-            plain += [*_comment(name, comments, value), line]
+            plain.append(line)
     return plain + below
 
 
-def _below(name: str, table: Mapping[str, Any], comments: Mapping[str, str]) -> list[str]:
-    inner = _lines(name, table, comments)
+def _below(name: str, table: Mapping[str, Any]) -> list[str]:
+    inner = _lines(name, table)
     # A table of tables alone needs no heading: theirs name it.
-    heading = [] if table and all(isinstance(one, Mapping) for one in table.values()) and inner[:1] == [""] else ["", *_comment(name, comments, table), f"[{name}]"]  # fmt: skip
-    return heading + inner
-
-
-def _comment(name: str, comments: Mapping[str, str], value: Any) -> list[str]:
-    """The comment of a table: by its path, or of an entry by its name."""
-    own = (
-        comments.get(f"{name}.{value['name']}")
-        if isinstance(value, Mapping) and "name" in value
-        else comments.get(name)
-    )
-    return [f"# {line}" for line in own.splitlines()] if own else []
+    return inner if inner[:1] == [""] else ["", f"[{name}]", *inner]
 
 
 def _key(key: str) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..analysis import metrics, stats
 from ..analysis.measures import Run
@@ -22,6 +24,8 @@ ATTACKED, BESIDE, LINK = "attacked", "beside", "left>right"
 Target = Literal["congestion", "queues"]
 #: Parts of the measured time whose means `drift` compares.
 _PARTS = 5
+#: PIE has other gains below this drop probability (RFC 8033, section 4.2).
+_PIE_GAINS = 0.01
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Harm:
     """The least number of flows under attack."""
     ping: bool = False
     """It is measured by pings."""
+    state: bool = False
+    """It needs inner variables of the queue discipline, which the simulator alone records."""
     duration_s: float = 20.0
     warmup_s: float = 5.0
 
@@ -84,6 +90,16 @@ def _drift(run: Run) -> float:
     return max(means) - min(means) if len(means) == _PARTS else math.nan
 
 
+def _regimes(run: Run) -> float:
+    rows = run.table("queue_state")
+    of_link = [
+        pc.equal(rows[name].cast(pa.string()), value) for name, value in (("link", LINK), ("variable", "drop_prob"))
+    ]
+    rows = rows.filter(pc.and_(*of_link))
+    above = rows["value"].to_numpy()[run.measured_ns(rows["at_ns"].to_numpy())] >= _PIE_GAINS
+    return 100 * float(min(above.mean(), 1 - above.mean())) if len(above) else 0.0
+
+
 _ALL = (
     Harm("low_utilisation", "part of the bottleneck's rate that is not used", "%", 1, _unused, 5),
     Harm("slow_startup", "part of the bottleneck's rate that is not used in the first 5 s of a flow", "%", 1, _unused, 5,
@@ -96,6 +112,8 @@ _ALL = (
          ("congestion",), beside=True),
     Harm("unfairness", "100 % less Jain's index over its own flows", "%", 1, _unfairness, 5, flows=2),
     Harm("drift", "largest less smallest mean queueing delay of the fifths of a run", "ms", 2, _drift, 5, duration_s=60.0, warmup_s=10.0),
+    Harm("regimes", "part of the time in the rarer of two ranges of the drop probability, below 1 % and above, between which PIE changes its gains",
+         "%", 1, _regimes, 10, ("queues",), state=True, duration_s=60.0, warmup_s=10.0),
 )  # fmt: skip
 
 HARMS: dict[str, Harm] = {one.name: one for one in _ALL}

@@ -29,7 +29,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "loss": ("0.01%..3%", "independent loss on the line"),
     "bursts.loss": ("0.01%..1%", "probability that a burst of losses begins"),
     "bursts.length": ("2..20", "packets of a burst, on average"),
-    "jitter": ("0.2ms..20ms", "each packet takes longer by up to this; the order is kept"),
+    "jitter": ("1ms..30ms", "each packet takes longer by up to this; the order is kept"),
     "rate_step1.at": ("10%..90%", "when the rate changes, as part of the run"),
     "rate_step1.to": ("10%..100%", "the rate from then on, as part of `rate`"),
     "rate_step2.at": ("10%..90%", "a second change"),
@@ -212,10 +212,14 @@ def experiment(values: Mapping[str, Any], scene: Scene, target: Any) -> dict[str
         # Data of a pair crosses two of these links, and so do the ACKs.
         extra = rtt * number_of(values["far"]) / 100 / 4
         dumbbell["access_delays"] = ["0ms", _ms(extra), *["0ms"] * (pairs - 2)]
-    return {
-        "title": f"{scene.harm.name} of {scene.name}", "duration": f"{run_s:g}s", "warmup": f"{scene.harm.warmup_s:g}s",
-        "topology": {"dumbbell": dumbbell}, "traffic": traffic,
-    }  # fmt: skip
+    out = {
+        "title": f"{scene.harm.name} of {scene.name}",
+        "duration": f"{run_s:g}s",
+        "warmup": f"{scene.harm.warmup_s:g}s",
+        "topology": {"dumbbell": dumbbell},
+        "traffic": traffic,
+    }
+    return out | {"measure": {"state": True}} if scene.harm.state else out
 
 
 def _bottleneck(values: Mapping[str, Any], queue: Any, rate: float, rtt: float, run_s: float) -> dict[str, Any]:
