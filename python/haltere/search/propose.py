@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 #: Candidates at random before the estimator says where to look; and then one of so many, which finds what lies far from the best ones.
 _AT_RANDOM, _ONE_OF = 10, 3
+_OTHER_SEED = 1_000_003
 
 
 class Proposer(Generic[T]):
@@ -28,7 +29,8 @@ class Proposer(Generic[T]):
             self._estimator = optuna.samplers.TPESampler(
                 seed=seed, n_startup_trials=_AT_RANDOM, constant_liar=batch > 1
             )
-        self._random = optuna.samplers.RandomSampler(seed=seed)
+        # Another seed: the estimator draws its first candidates as this one would.
+        self._random = optuna.samplers.RandomSampler(seed=seed + _OTHER_SEED)
         self._study = optuna.create_study(direction="maximize", sampler=self._estimator)
         self._asked = 0
         self._failed = optuna.trial.TrialState.FAIL
