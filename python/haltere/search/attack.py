@@ -20,7 +20,7 @@ from ..api import Scenario
 from ..errors import InputError
 from .climb import Budget, Found, climb
 from .experiment import inline, toml
-from .network import KEYS, Scene, Space, experiment, kind_of
+from .network import KEYS, Scene, Space, experiment
 from .race import Candidate, Judge, Outcome
 from .reduce import minimal, shorter
 
@@ -189,10 +189,11 @@ def verdict(worst: Worst) -> str:
 def text(worst: Worst, command: str) -> str:
     """The worst network as a commented experiment file."""
     scene = worst.scene
+    other = scene.reference
+    if scene.is_queue and not isinstance(other, str):
+        other = {**other, "limit": worst.values["buffer"]}  # a table is whole
     place = (
-        f"topology.dumbbell.bottleneck.queue.kind={kind_of(scene.reference)}"
-        if scene.is_queue
-        else f"traffic.attacked.congestion={spelt(scene.reference)}"
+        f"{'topology.dumbbell.bottleneck.queue' if scene.is_queue else 'traffic.attacked.congestion'}={spelt(other)}"
     )
     about = [
         f"{scene.harm.name} of {scene.name}: {scene.harm.about}.",
@@ -202,7 +203,7 @@ def text(worst: Worst, command: str) -> str:
         "",
         f"  {command}",
         "",
-        "The network. Without one of these conditions, less than --keep of the harm remains:",
+        "The network:",
         *(f"  {key} = {value}{f': {KEYS[key][1]}' if KEYS[key][1] else ''}" for key, value in worst.values.items()),
         *(
             [f"Left out, or with its plain value, since the harm does not need it: {', '.join(worst.removed)}."]

@@ -87,14 +87,9 @@ class Scene:
         """The name of the target."""
         return kind_of(self.target)
 
-    @property
-    def least_flows(self) -> int:
-        """The least number of flows under attack."""
-        return self.harm.flows
-
     def neutral(self, condition: str) -> Any:
         """The value of a condition in a plain network; ``None``: every value is needed, or the condition is left out."""
-        return self.least_flows if condition == "flows" else BASE.get(condition)
+        return self.harm.flows if condition == "flows" else BASE.get(condition)
 
 
 def kind_of(mechanism: Any) -> str:
@@ -120,27 +115,8 @@ class Space:
     @classmethod
     def of(cls, scene: Scene, over: Mapping[str, Range], optional: Sequence[str] | None) -> Space:
         """The space of a scene. ``over``: other ranges, by key. ``optional``: the conditions that a network may have; default: all."""
-        for key in over:
-            if key not in KEYS:
-                near = difflib.get_close_matches(key, KEYS, 1)
-                hint = f"; did you mean `{near[0]}`?" if near else ""
-                raise InputError(
-                    f"--over: key must be one of {', '.join(f'`{one}`' for one in KEYS)}, got `{key}`{hint}"
-                )
-        for one in optional or ():
-            if one not in OPTIONAL:
-                raise InputError(
-                    f"--conditions must be among {', '.join(f'`{name}`' for name in OPTIONAL)}, or `none`, got `{one}`"
-                )
-        unused = {"far"} if not scene.far else {"late"}
-        if not scene.beside and scene.least_flows < 2:
-            unused.add("late")
-        unused |= {"beside_flows"} if not scene.beside else set()
-        unused |= {"queue"} if scene.is_queue else {"control"}
-        unused |= {"flows"} if scene.far else set()
-        for key in over:
-            if key.partition(".")[0] in unused:
-                raise InputError(f"--over: key must be one that this attack has, got `{key}`")
+        unused = _unused(scene)
+        _check(over, optional or (), unused)
         always = frozenset(conditions_of(over)) | (frozenset({"far"}) if scene.far else frozenset())
         chosen = [
             one for one in (OPTIONAL if optional is None else optional) if one not in always and one not in unused
@@ -151,8 +127,8 @@ class Space:
             for key, (text, _) in KEYS.items()
             if key.partition(".")[0] in wanted
         }
-        if "flows" in ranges and "flows" not in over and scene.least_flows > 1:
-            ranges["flows"] = parse_range(f"{scene.least_flows}..4", "flows")
+        if "flows" in ranges and "flows" not in over and scene.harm.flows > 1:
+            ranges["flows"] = parse_range(f"{scene.harm.flows}..4", "flows")
         return cls(scene, ranges, always, tuple(chosen))
 
     def draw(self, by: Draw) -> dict[str, Any]:
@@ -187,6 +163,29 @@ class Space:
             elif condition in BASE:
                 out[key] = self.scene.neutral(condition)
         return out
+
+
+def _unused(scene: Scene) -> set[str]:
+    """The conditions that make no sense in this scene."""
+    out = {"late", "flows"} if scene.far else {"far"}
+    if scene.beside is None:
+        out |= {"beside_flows"} if scene.harm.flows > 1 else {"beside_flows", "late"}
+    return out | ({"queue"} if scene.is_queue else {"control"})
+
+
+def _check(over: Iterable[str], optional: Iterable[str], unused: set[str]) -> None:
+    """Refuses keys and conditions that there are not."""
+    for key in over:
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise InputError(f"--over: key must be one of {', '.join(f'`{one}`' for one in KEYS)}, got `{key}`{hint}")
+        if key.partition(".")[0] in unused:
+            raise InputError(f"--over: key must be one that this attack has, got `{key}`")
+    for one in optional:
+        if one not in OPTIONAL:
+            rule = f"among {', '.join(f'`{name}`' for name in OPTIONAL)}, or `none`"
+            raise InputError(f"--conditions must be {rule}, got `{one}`")
 
 
 def experiment(values: Mapping[str, Any], scene: Scene, target: Any) -> dict[str, Any]:

@@ -154,7 +154,8 @@ def table(
         ]
 
     judged = sorted(
-        (one for one in found.trials if one.outcome.complete), key=lambda one: (-one.outcome.mean, one.number)
+        (one for one in found.trials if one.outcome.complete),
+        key=lambda one: (one is not found.best, -one.outcome.mean, one.number),
     )
     columns = ["candidate", *(names.get(key, key) for key in keys), label, "seeds", ""]
     note = f"{len(found.trials)} candidates: {len(found.stopped)} stopped early, {len(found.failed)} failed. tables/candidates.csv has all of them."
