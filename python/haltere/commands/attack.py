@@ -49,7 +49,9 @@ def add(to: Commands) -> None:
     one.add_argument("--over", action="append", default=[], metavar="KEY=RANGE", help="another range of a value, or one value; its condition is always there; may be repeated")  # fmt: skip
     one.add_argument("--conditions", type=names, metavar="LIST", help="the conditions that a network may have, with commas between, or none (default: all)")  # fmt: skip
     one.add_argument(
-        "--duration", metavar="TIME", help="length of a run (default: 20s; 5s for slow_startup, 60s for drift)"
+        "--duration",
+        metavar="TIME",
+        help="length of a run (default: 20s; 5s for slow_startup, 60s for drift and regimes)",
     )
     one.add_argument("--keep", type=_part, default=0.8, metavar="PART", help="part of the harm that must remain when conditions are left out (default: 80%%)")  # fmt: skip
     one.add_argument("--dask", metavar="ADDRESS", help="on the workers of this Dask scheduler, which must see --out")
@@ -100,8 +102,9 @@ def _scene(args: argparse.Namespace) -> Scene:
     default = "starves" if beside is not None else "unfairness" if args.rtt_fairness else "low_utilisation"
     one = harm(args.harm or default)
     if kind not in one.targets:
+        kinds = {"congestion": "a congestion control", "queues": "a queue discipline"}
         raise InputError(
-            f"--harm must be one of a queue discipline, got `{one.name}`, which is one of a congestion control"
+            f"--harm must be one of {kinds[kind]}, got `{one.name}`, which is one of {kinds[one.targets[0]]}"
         )
     if one.beside and beside is None:
         raise InputError(f"--beside must name a congestion control for the harm `{one.name}`, got none")

@@ -18,16 +18,13 @@ from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
-from .climb import Budget, Found, climb
+from .climb import FRESH, Budget, Found, climb
 from .experiment import inline, toml
 from .network import KEYS, Scene, Space, experiment
 from .race import Candidate, Judge, Outcome
 from .reduce import minimal, shorter
 
-__all__ = ["FRESH", "Worst", "attack", "kernel_refuses", "spelt", "text", "verdict"]
-
-#: Seeds, which the search did not use, with which the worst network is measured.
-FRESH = 10
+__all__ = ["Worst", "attack", "kernel_refuses", "spelt", "text", "verdict"]
 
 
 @dataclass

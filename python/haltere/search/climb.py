@@ -14,7 +14,10 @@ from .propose import Proposer
 from .race import Candidate, Judge, Outcome, race
 from .ranges import Draw
 
-__all__ = ["Budget", "Found", "Trial", "climb", "seconds_of"]
+__all__ = ["FRESH", "Budget", "Found", "Trial", "climb", "seconds_of"]
+
+#: At least so many seeds, which the search did not use, measure what it found.
+FRESH = 10
 
 
 @dataclass(frozen=True)

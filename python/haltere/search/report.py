@@ -39,7 +39,7 @@ def _blocks(tuned: Tuned, out: Path) -> list[Block]:
         _result(tuned, digits),
         pictures.table(tuned.found, keys, names, label, q.sign * factor, digits),
         *pictures.figures(tuned.found, q.over, names, out / "figures", label, q.sign * factor, tuned.base),
-        Bullets(_notes(tuned, names)),
+        Bullets(_notes(tuned)),
     ]
     return blocks
 
@@ -70,7 +70,7 @@ def _result(tuned: Tuned, digits: int) -> Table:
     )
 
 
-def _notes(tuned: Tuned, names: dict[str, str]) -> list[str]:
+def _notes(tuned: Tuned) -> list[str]:
     lines = [f"CPU time of this call: {tuned.cpu_s:.0f} s. Runs: {tuned.made} made, {tuned.there} found in the store."]
     if tuned.found.out_of_time:
         lines.append(

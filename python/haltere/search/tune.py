@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,14 @@ from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
-from .climb import Budget, Found, climb
+from .climb import FRESH, Budget, Found, climb
 from .experiment import changed_file
 from .race import Candidate, Judge, Outcome
 from .ranges import Draw, Range
 from .reduce import minimal, shorter
 
-__all__ = ["FRESH", "KEPT", "Question", "Tuned", "tune", "verdict"]
+__all__ = ["KEPT", "Question", "Tuned", "tune", "verdict"]
 
-#: At least so many seeds, which the search did not use, compare the best values with the file's.
-FRESH = 10
 #: The part of what was won over the file that must remain when values are put back or rounded.
 KEPT = 0.9
 
@@ -84,7 +82,6 @@ class Tuned:
     """After minus before, seed by seed; above 0 is better."""
     text: str
     """The experiment file."""
-    left_out: list[str] = field(default_factory=list)
     base: float = 0.0
     """The score of the file with the seeds of the search."""
     cpu_s: float = 0.0
@@ -119,7 +116,7 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
         raise InputError(
             f"search: at least one candidate must have the metric, got none of {len(found.trials)}; {found.failed[0].outcome.error}"
         )
-    values, left_out = _reduced(question, budget, judge, found, base)
+    values = _reduced(question, budget, judge, found, base)
     best = question.scenario.with_values(values)
     fresh = range(budget.seeds + 1, budget.seeds + 1 + max(FRESH, budget.seeds))
     before = np.array(_judged(judge, question.candidate(question.scenario), fresh, question))
@@ -127,7 +124,7 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
     judge.facts.save()
     tuned = Tuned(
         question, budget, found, values, stats.mean(question.sign * before), stats.mean(question.sign * after),
-        stats.paired_difference(after, before), "", left_out, float(np.mean(base)), time.process_time() - began, judge.made, judge.found,
+        stats.paired_difference(after, before), "", float(np.mean(base)), time.process_time() - began, judge.made, judge.found,
     )  # fmt: skip
     tuned.text = changed_file(question.file, question.scenario, best, _comment(tuned, command))
     return tuned
@@ -151,15 +148,13 @@ def _judged(judge: Judge, candidate: Candidate, seeds: Sequence[int], question: 
     return tuple(scores)
 
 
-def _reduced(
-    question: Question, budget: Budget, judge: Judge, found: Found, base: Sequence[float]
-) -> tuple[dict[str, Any], list[str]]:
-    """The values of the best candidate without those that it does not need, and with few digits; and what was left out.
+def _reduced(question: Question, budget: Budget, judge: Judge, found: Found, base: Sequence[float]) -> dict[str, Any]:
+    """The values of the best candidate without those that it does not need, and with few digits.
 
     A value is put back to the file's, or rounded, if :data:`KEPT` of what was won over the file remains, with the seeds of the search.
     """
     if found.best is None:
-        return {}, list(question.over)
+        return {}
     best = found.best
     least = KEPT * best.outcome.merit(base)
 
@@ -172,8 +167,7 @@ def _reduced(
         return not isinstance(scores, str) and Outcome(tuple(scores)).merit(base) >= least
 
     kept = minimal(list(best.values), lambda some: bool(some) and holds({key: best.values[key] for key in some}))
-    values = shorter({key: best.values[key] for key in kept}, question.over, holds)
-    return values, [key for key in best.values if key not in kept]
+    return shorter({key: best.values[key] for key in kept}, question.over, holds)
 
 
 def _comment(tuned: Tuned, command: str) -> str:
