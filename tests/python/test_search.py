@@ -273,8 +273,6 @@ def test_steps_of_rate_and_delay_are_in_the_order_of_time_and_those_of_one_insta
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_told_in_one_line_and_nothing_is_written(small: Path, words: tuple[str, ...], told: str) -> None:  # fmt: skip
-    if importlib.util.find_spec("optuna") is None and "did you mean `pairs`?" in told:
-        pytest.skip("optuna is not installed: pip install 'haltere[search]'")
     done = haltere(*words, cwd=small.parent)
     assert done.returncode == 2 and told in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1 and not (small.parent / "results").exists()

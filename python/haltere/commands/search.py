@@ -120,7 +120,7 @@ def typed() -> str:
 def _search(args: argparse.Namespace) -> int:
     from ..api import Scenario, parse_setting
     from ..search import report
-    from ..search.tune import Question, tune
+    from ..search.tune import Question, check, tune
 
     over = ranges(args.over)
     for key, one in over.items():
@@ -130,6 +130,7 @@ def _search(args: argparse.Namespace) -> int:
             )
     scenario = Scenario.load(args.file).with_values(dict(parse_setting(one) for one in args.set))
     question = Question(args.file, scenario, args.maximise or args.minimise, args.maximise is not None, over)
+    check(question)
     out = args.out or Path("results") / f"{args.file.stem}-search"
     with judging(args, out) as judge:
         tuned = tune(question, budget(args, args.seeds or scenario.seeds), judge, command=typed())

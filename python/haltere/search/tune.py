@@ -21,7 +21,7 @@ from .race import Candidate, Judge, Outcome
 from .ranges import Draw, Range
 from .reduce import minimal, shorter
 
-__all__ = ["KEPT", "Question", "Tuned", "tune", "verdict"]
+__all__ = ["KEPT", "Question", "Tuned", "check", "tune", "verdict"]
 
 #: The part of what was won over the file that must remain when values are put back or rounded.
 KEPT = 0.9
@@ -97,7 +97,7 @@ class Tuned:
 def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "", quiet: bool = False) -> Tuned:
     """Searches, leaves out what the result does not need, and compares the result with the file on fresh seeds."""
     began = time.process_time()
-    _check(question)
+    check(question)
     base = _judged(judge, question.candidate(question.scenario), range(1, budget.seeds + 1), question)
 
     def build(draw: Draw) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
     return tuned
 
 
-def _check(question: Question) -> None:
+def check(question: Question) -> None:
     """Refuses a metric and keys that the experiment does not have, before anything is run."""
     flag = "--maximise" if question.maximise else "--minimise"
     metrics.check([question.metric], flag, question.scenario.to_dict())
