@@ -389,7 +389,7 @@ def test_the_page_has_every_harm_and_every_condition() -> None:
     assert {one.partition(".")[0] for one in KEYS} >= set(OPTIONAL)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "attack").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "attack").glob("*.toml")), ids=lambda path: path.stem)
 def test_the_networks_that_attacks_found_are_experiments(path: Path) -> None:
     scenario = package.load(path)
     assert scenario.to_dict()["traffic"][0]["name"] == "attacked"
