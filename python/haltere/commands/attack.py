@@ -94,7 +94,7 @@ def _scene(args: argparse.Namespace) -> Scene:
     """What the arguments ask for."""
     from .. import _core
     from ..search.harms import harm
-    from ..search.network import Scene, kind_of
+    from ..search.network import Scene, default_reference, kind_of
 
     target, kind = _mechanism(args.target, ("congestion", "queues"), "CONTROL")
     name = kind_of(target)
@@ -114,12 +114,8 @@ def _scene(args: argparse.Namespace) -> Scene:
         raise InputError(f"--rtt-fairness must go with the harm `unfairness` and without --beside, got `{one.name}`")
     if args.reference is not None:
         reference = _mechanism(args.reference, (kind,), "--reference")[0]
-    elif kind == "queues":
-        reference = "pie" if name == "codel" else "codel"
-    elif beside is not None and kind_of(beside) != name:
-        reference = beside
     else:
-        reference = "reno" if name == "cubic" else "cubic"
+        reference = default_reference(name, kind, beside)
     if reference == target:
         raise InputError(f"--reference must be another than the target, got `{args.reference}`")
     if args.duration:

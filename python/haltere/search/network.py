@@ -15,7 +15,7 @@ from ..errors import InputError
 from .harms import ATTACKED, BESIDE, Harm
 from .ranges import Choice, Draw, Range, number_of, parse_range, rounded
 
-__all__ = ["BASE", "KEYS", "OPTIONAL", "Scene", "Space", "conditions_of", "experiment", "kind_of"]
+__all__ = ["BASE", "KEYS", "OPTIONAL", "Scene", "Space", "conditions_of", "default_reference", "experiment", "kind_of"]
 
 #: Each value of a network: its condition comes before the dot. The range, and what it means.
 KEYS: dict[str, tuple[str, str]] = {
@@ -95,6 +95,18 @@ class Scene:
 def kind_of(mechanism: Any) -> str:
     """The name of a mechanism that is given by its name or by a table."""
     return str(mechanism["kind"]) if isinstance(mechanism, Mapping) else str(mechanism)
+
+
+#: With which a target is compared if nothing is named: the first one, or the second one if that is the target.
+_REFERENCES = {"congestion": ("cubic", "reno"), "queues": ("codel", "pie")}
+
+
+def default_reference(name: str, kind: str, beside: Any) -> Any:
+    """What a target is compared with if nothing is named: the control beside it, or a common mechanism of its kind."""
+    if beside is not None and kind_of(beside) != name:
+        return beside
+    first, second = _REFERENCES[kind]
+    return second if name == first else first
 
 
 def conditions_of(values: Iterable[str]) -> list[str]:
