@@ -393,4 +393,9 @@ def test_the_page_has_every_harm_and_every_condition() -> None:
 def test_the_networks_that_attacks_found_are_experiments(path: Path) -> None:
     scenario = package.load(path)
     assert scenario.to_dict()["traffic"][0]["name"] == "attacked"
+    # The reference runs in the same network.
+    (setting,) = re.findall(r"--set '(.*)' --out", path.read_text())
+    other = scenario.with_values(dict([package.api.parse_setting(setting)]))
+    limits = [one.to_dict()["topology"]["dumbbell"]["bottleneck"]["queue"]["limit"] for one in (scenario, other)]
+    assert limits[0] == limits[1] and other.to_dict() != scenario.to_dict()
     assert "# Found by:\n#\n#   haltere attack " in path.read_text() and scenario.seeds == 10

@@ -187,8 +187,8 @@ def text(worst: Worst, command: str) -> str:
     """The worst network as a commented experiment file."""
     scene = worst.scene
     other = scene.reference
-    if scene.is_queue and not isinstance(other, str):
-        other = {**other, "limit": worst.values["buffer"]}  # a table is whole
+    if scene.is_queue:  # another discipline would begin with its own limit
+        other = {**({"kind": other} if isinstance(other, str) else other), "limit": worst.values["buffer"]}
     place = (
         f"{'topology.dumbbell.bottleneck.queue' if scene.is_queue else 'traffic.attacked.congestion'}={spelt(other)}"
     )
