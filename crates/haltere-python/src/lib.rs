@@ -4,6 +4,7 @@ mod capture;
 mod catalogue;
 mod error;
 mod files;
+mod gym;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(not(target_os = "linux"))]
@@ -33,6 +34,8 @@ mod _core {
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
     #[pymodule_export]
+    use super::gym::{Gym, GymPolicy, gym_actions, gym_counters, gym_fields};
+    #[pymodule_export]
     use super::kernel::{kernel_about, kernel_check, kernel_run};
     #[pymodule_export]
     use super::live::Live;
@@ -48,6 +51,13 @@ mod _core {
     use super::traffic::traffic_kinds;
     #[pymodule_export]
     use super::wire::{wire_check, wire_router, wire_run};
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Experiment files may name policies.
+        haltere_gym::register();
+        Ok(())
+    }
 
     /// Haltere's version.
     #[pymodule_export]

@@ -110,20 +110,28 @@ impl<'a> Network<'a> {
     }
     /// Carries out everything that is due by `until`.
     pub fn run_until(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
-        while let Some((now, target)) = self.fabric.events.pop(until) {
-            debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
-            self.fabric.now = now;
-            if self.fabric.events.len() > self.prefetcher.min_pending {
-                self.prefetcher.step(&mut self.fabric, &self.flows, &self.spawned);
-            }
-            self.handle(target);
-            self.events += 1;
-            if self.events.is_multiple_of(EVENTS_PER_POLL) {
-                self.poll_cancellation(control)?;
-            }
+        while self.carry_out_next(until, control)? {}
+        Ok(())
+    }
+    /// Carries out the next event, if one is due by `until`. False: none was, and the time is `until`.
+    #[inline(always)]
+    pub fn carry_out_next(&mut self, until: Time, control: &RunControl) -> Result<bool, RunError> {
+        let Some((now, target)) = self.fabric.events.pop(until) else {
+            self.fabric.now = until;
+            self.poll_cancellation(control)?;
+            return Ok(false);
+        };
+        debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
+        self.fabric.now = now;
+        if self.fabric.events.len() > self.prefetcher.min_pending {
+            self.prefetcher.step(&mut self.fabric, &self.flows, &self.spawned);
         }
-        self.fabric.now = until;
-        self.poll_cancellation(control)
+        self.handle(target);
+        self.events += 1;
+        if self.events.is_multiple_of(EVENTS_PER_POLL) {
+            self.poll_cancellation(control)?;
+        }
+        Ok(true)
     }
     /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
