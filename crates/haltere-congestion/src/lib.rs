@@ -16,7 +16,7 @@ haltere_units::registry! {
     /// Any control of the registry. Dispatch is by enum: there is no virtual call per acknowledgement. A control that is much
     /// larger than the rest is boxed, so that other connections do not pay for its size.
     any Control;
-    match each_control;
+    match each_control, outside => Outside;
 
     reno => Reno;
     cubic => Cubic;

@@ -51,18 +51,89 @@ pub struct ActionSpec {
 
 /// Every action.
 pub const ACTIONS: &[ActionSpec] = &[
-    spec(Action::Cwnd, "cwnd", 1, 0, "log2", -1.0, 1.0, "The congestion window is multiplied by 2 to the power of the value."),
-    spec(Action::Pacing, "pacing", 1, 0, "log2", -1.0, 1.0,
-        "The pacing rate is multiplied by 2 to the power of the value. The window is twice the pacing rate times the smoothed round-trip time, at least 4 segments."),
-    spec(Action::Both, "both", 2, 0, "log2", -1.0, 1.0, "The congestion window and the pacing rate are each multiplied by 2 to the power of their value."),
-    spec(Action::Discrete, "discrete", 1, 5, "1", 0.0, 4.0, "The congestion window is halved (0), less 10 segments (1), the same (2), more 10 segments (3), doubled (4)."),
-    spec(Action::CwndSegments, "cwnd_segments", 1, 0, "p", 1.0, MOST_SEGMENTS, "The congestion window in full segments."),
-    spec(Action::PacingBps, "pacing_bps", 1, 0, "bit/s", PACING.0, PACING.1, "The pacing rate; the window follows as with `pacing`."),
-    spec(Action::Probability, "probability", 1, 0, "1", 0.0, 1.0, "Probability that a packet that arrives is dropped, or marked if the queue marks and the packet can be."),
+    spec(
+        Action::Cwnd,
+        "cwnd",
+        1,
+        0,
+        "log2",
+        -1.0,
+        1.0,
+        "The congestion window is multiplied by 2 to the power of the value.",
+    ),
+    spec(
+        Action::Pacing,
+        "pacing",
+        1,
+        0,
+        "log2",
+        -1.0,
+        1.0,
+        "The pacing rate is multiplied by 2 to the power of the value. The window is twice the pacing rate times the smoothed round-trip time, at least 4 segments.",
+    ),
+    spec(
+        Action::Both,
+        "both",
+        2,
+        0,
+        "log2",
+        -1.0,
+        1.0,
+        "The congestion window and the pacing rate are each multiplied by 2 to the power of their value.",
+    ),
+    spec(
+        Action::Discrete,
+        "discrete",
+        1,
+        5,
+        "1",
+        0.0,
+        4.0,
+        "The congestion window is halved (0), less 10 segments (1), the same (2), more 10 segments (3), doubled (4).",
+    ),
+    spec(
+        Action::CwndSegments,
+        "cwnd_segments",
+        1,
+        0,
+        "p",
+        1.0,
+        MOST_SEGMENTS,
+        "The congestion window in full segments.",
+    ),
+    spec(
+        Action::PacingBps,
+        "pacing_bps",
+        1,
+        0,
+        "bit/s",
+        PACING.0,
+        PACING.1,
+        "The pacing rate; the window follows as with `pacing`.",
+    ),
+    spec(
+        Action::Probability,
+        "probability",
+        1,
+        0,
+        "1",
+        0.0,
+        1.0,
+        "Probability that a packet that arrives is dropped, or marked if the queue marks and the packet can be.",
+    ),
 ];
 
 #[expect(clippy::too_many_arguments, reason = "one line an action in the table")]
-const fn spec(action: Action, name: &'static str, width: usize, choices: usize, unit: &'static str, low: f64, high: f64, meaning: &'static str) -> ActionSpec {
+const fn spec(
+    action: Action,
+    name: &'static str,
+    width: usize,
+    choices: usize,
+    unit: &'static str,
+    low: f64,
+    high: f64,
+    meaning: &'static str,
+) -> ActionSpec {
     ActionSpec { action, name, width, choices, unit, low, high, meaning }
 }
 
@@ -102,10 +173,8 @@ impl Action {
         let mss = mss.as_f64();
         let window = |bytes: f64| bytes.clamp(mss, MOST_SEGMENTS * mss);
         let rate = |bps: f64| bps.clamp(PACING.0, PACING.1);
-        let following = |bps: f64| Setting {
-            cwnd: window((2.0 * bps / 8.0 * srtt.as_secs_f64()).max(4.0 * mss)),
-            pacing_bps: bps,
-        };
+        let following =
+            |bps: f64| Setting { cwnd: window((2.0 * bps / 8.0 * srtt.as_secs_f64()).max(4.0 * mss)), pacing_bps: bps };
         let first = self.limit(values, 0);
         match self {
             Action::Cwnd => Setting { cwnd: window(before.cwnd * libm::exp2(first)), ..before },

@@ -68,7 +68,6 @@ macro_rules! fields {
         enum $numbers { $($($constant),+),+ }
 
         /// The number of each field in the table.
-        #[expect(missing_docs, reason = "the table has the meaning of each")]
         impl Row { $($(pub const $constant: usize = $numbers::$constant as usize;)+)+ }
     };
 }
@@ -184,8 +183,18 @@ fields! {
 
 /// Exact whole numbers of the run: which it is, its time, and counters since its start, of a sender that decides.
 pub const SENDER_COUNTERS: &[&str] = &[
-    "network", "seed", "time_ns", "decisions", "received_bytes", "delivered_bytes", "lost_bytes", "marked_bytes", "segments_sent", "retransmissions",
-    "timeouts", "recoveries",
+    "network",
+    "seed",
+    "time_ns",
+    "decisions",
+    "received_bytes",
+    "delivered_bytes",
+    "lost_bytes",
+    "marked_bytes",
+    "segments_sent",
+    "retransmissions",
+    "timeouts",
+    "recoveries",
 ];
 
 /// Exact whole numbers of the run: which it is, its time, and counters since its start, of a queue discipline that decides.

@@ -126,7 +126,9 @@ impl Policy {
                 return refuse(name, format!("{} numbers, one an observation, at least one", inputs), values.len());
             }
         }
-        if !self.scale.iter().all(|scale| *scale > 0.0 && scale.is_finite()) || !(self.clip > 0.0 && self.clip.is_finite()) {
+        if !self.scale.iter().all(|scale| *scale > 0.0 && scale.is_finite())
+            || !(self.clip > 0.0 && self.clip.is_finite())
+        {
             return refuse("scale", "finite and above 0, as `clip`", "another number");
         }
         let mut width = inputs;
@@ -161,7 +163,12 @@ impl Policy {
         let normal = |(x, (mean, scale)): (&f64, (&f64, &f64))| ((x - mean) / scale).clamp(-self.clip, self.clip);
         let mut x: Vec<f64> = observed.iter().zip(self.mean.iter().zip(&self.scale)).map(normal).collect();
         for layer in &self.layers {
-            x = layer.weights.iter().zip(&layer.bias).map(|(row, bias)| layer.activation.of(dot(row, &x) + bias)).collect();
+            x = layer
+                .weights
+                .iter()
+                .zip(&layer.bias)
+                .map(|(row, bias)| layer.activation.of(dot(row, &x) + bias))
+                .collect();
         }
         let spec = self.action.spec();
         if spec.choices == 0 {

@@ -90,7 +90,13 @@ impl LinkReading {
 }
 
 /// The fields of a queue for the interval between two readings.
-pub(crate) fn link_row(before: &LinkReading, after: &LinkReading, decided: f64, (from, now): (Time, Time), path: &Path) -> Row {
+pub(crate) fn link_row(
+    before: &LinkReading,
+    after: &LinkReading,
+    decided: f64,
+    (from, now): (Time, Time),
+    path: &Path,
+) -> Row {
     let mut row = Row::new(QUEUE);
     let (was, is) = (&before.counters, &after.counters);
     let duration = now.since(from).as_secs_f64();

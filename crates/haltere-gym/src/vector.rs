@@ -65,7 +65,9 @@ impl Gym {
         let (agents, fields, counters) = (self.spec.agents(), self.spec.fields().len(), self.spec.counters().len());
         let rows = shown.rows.chunks_mut(agents * fields);
         let counters = shown.counters.chunks_mut(agents * counters);
-        for (((env, rows), counters), flags) in self.envs.iter().zip(rows).zip(counters).zip(shown.flags.chunks_mut(agents)) {
+        for (((env, rows), counters), flags) in
+            self.envs.iter().zip(rows).zip(counters).zip(shown.flags.chunks_mut(agents))
+        {
             let env = lock(env);
             let values = env.rows.iter().flat_map(|row| row.values());
             rows.iter_mut().zip(values).for_each(|(place, value)| *place = *value);

@@ -181,7 +181,10 @@ impl Window {
             (Row::RATE_RATIO, log2_ratio(throughput, max_throughput)),
             (Row::SENT_RATIO, log2_ratio(sent, acked)),
             (Row::CWND_RATIO, log2_ratio(settings.cwnd, max_throughput / 8.0 * memory.base_rtt)),
-            (Row::PACING_RATIO, if settings.pacing_bps > 0.0 { log2_ratio(settings.pacing_bps, max_throughput) } else { 0.0 }),
+            (
+                Row::PACING_RATIO,
+                if settings.pacing_bps > 0.0 { log2_ratio(settings.pacing_bps, max_throughput) } else { 0.0 },
+            ),
             (Row::CWND_SIZE, log2_ratio(settings.cwnd, mss)),
             (Row::SLOW_START, f64::from(u8::from(!memory.signalled))),
             (Row::LAST_ACTION, settings.last_action),

@@ -22,6 +22,8 @@ mod fault;
 pub mod headers;
 mod histogram;
 pub mod link;
+#[cfg(feature = "std")]
+pub mod outside;
 pub mod plan;
 pub mod ports;
 pub mod record;

@@ -71,7 +71,11 @@ impl Gym {
         self.gym.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Does `work` without the interpreter.
-    fn with<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut gym::Gym) -> Result<T, String> + Send) -> PyResult<T> {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut gym::Gym) -> Result<T, String> + Send,
+    ) -> PyResult<T> {
         py.detach(|| guard(|| work(&mut self.lock())))?.map_err(wrong)
     }
 }
@@ -123,13 +127,7 @@ impl Gym {
         self.with(py, |gym| gym.step(&values, restart))
     }
     /// Writes what the last step or reset showed: fields, exact whole numbers, and flags.
-    fn show(
-        &self,
-        py: Python<'_>,
-        rows: PyBuffer<f64>,
-        counters: PyBuffer<i64>,
-        flags: PyBuffer<u8>,
-    ) -> PyResult<()> {
+    fn show(&self, py: Python<'_>, rows: PyBuffer<f64>, counters: PyBuffer<i64>, flags: PyBuffer<u8>) -> PyResult<()> {
         let (mut row, mut count, mut flag);
         {
             let gym = self.lock();

@@ -72,7 +72,7 @@ impl<P: Pkt> InputBuffer<P> {
         let limit = link.resolve(params.limit);
         let socket = params.socket.map(|socket| link.resolve(socket));
         if let Some(socket) = socket {
-            Store::<P>::new(socket).map_err(|e| ParamError { name: "socket", ..e })?;
+            Store::<P>::new(socket).map_err(|e| ParamError { name: "socket".into(), ..e })?;
         }
         Ok(InputBuffer {
             returned: Store::new(limit)?,

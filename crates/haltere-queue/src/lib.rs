@@ -23,6 +23,7 @@
 //! | [`policer`] | packets beyond a rate, at arrival |
 //! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
 //! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
+//! | [`outside`] | whatever a discipline from outside the tree decides |
 //!
 //! Each discipline is one file: its parameters (set by the user; name, unit, default, range and source are there and
 //! nowhere else), its state, and below them its tests. [`QueueParams`] and [`Queue`] hold any of them. One line in the
@@ -70,7 +71,7 @@ haltere_units::registry! {
     /// Any discipline of the registry. Dispatch is by enum: there is no virtual call per packet. The large disciplines are
     /// boxed; drop tail, which thousands of links have, is not.
     any Queue<P>;
-    match each_discipline;
+    match each_discipline, outside => Outside<P>;
 
     drop_tail => DropTail<P>;
     pfifo_fast => PfifoFast<P>, boxed;

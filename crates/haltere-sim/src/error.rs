@@ -1,9 +1,11 @@
 //! Why a run failed.
 
+use haltere_units::outside::Fault;
 use haltere_units::{ParamError, Time};
 use std::fmt;
 
-/// Why a run failed. All errors except [`Cancelled`](RunError::Cancelled) and [`Capture`](RunError::Capture) are found before it starts.
+/// Why a run failed. All errors except [`Cancelled`](RunError::Cancelled), [`Capture`](RunError::Capture) and [`Outside`](RunError::Outside)
+/// are found before it starts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
@@ -35,6 +37,13 @@ pub enum RunError {
         /// The virtual time reached.
         at: Time,
     },
+    /// A mechanism from outside the tree failed.
+    Outside {
+        /// The virtual time at which the run ended, at most 1024 events later.
+        at: Time,
+        /// What it did.
+        fault: Box<Fault>,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -49,6 +58,7 @@ impl fmt::Display for RunError {
                 )
             }
             RunError::Capture { link, error } => write!(f, "link {link}: the capture could not be written: {error}"),
+            RunError::Outside { fault, .. } => write!(f, "{fault}"),
             RunError::Cancelled { at } => write!(f, "cancelled at {at} of virtual time"),
         }
     }
@@ -59,7 +69,7 @@ impl std::error::Error for RunError {
         match self {
             RunError::Param { error, .. } => Some(error),
             RunError::Capture { error, .. } => Some(error),
-            RunError::Unreachable { .. } | RunError::Cancelled { .. } => None,
+            RunError::Unreachable { .. } | RunError::Cancelled { .. } | RunError::Outside { .. } => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::run::{Network, check, links, path_ports, ports};
 use haltere_congestion::outside::OutsideControl;
 use haltere_plan::plan::{FlowPlan, LinkPlan};
 use haltere_plan::record::{FlowRecord, FlowSample, LinkCounters, PingSample, QueueSample};
-use haltere_plan::{Plan, Record, Routes};
+use haltere_plan::{Plan, Record, Routes, outside};
 use haltere_queue::outside::OutsideQueue;
 use haltere_queue::{Backlog, Qdisc};
 use haltere_transport::Info;
@@ -67,8 +67,9 @@ impl Live {
         mut goes_on: impl FnMut(&mut Live) -> bool,
     ) -> Result<(), RunError> {
         let until = until.min(self.plan().end);
+        outside::watch();
         while until > self.now() && self.network.carry_out_next(until, control)? && goes_on(self) {}
-        Ok(())
+        self.network.poll(control)
     }
     /// The samples taken since the last call.
     pub fn fresh(&mut self) -> Fresh<'_> {

@@ -16,7 +16,7 @@ use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
 use haltere_plan::ports::of_flow;
-use haltere_plan::{Histogram, Plan, Record, Routes};
+use haltere_plan::{Histogram, Plan, Record, Routes, outside};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -110,6 +110,7 @@ impl<'a> Network<'a> {
     }
     /// Carries out everything that is due by `until`.
     pub fn run_until(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
+        outside::watch();
         while self.carry_out_next(until, control)? {}
         Ok(())
     }
@@ -118,7 +119,7 @@ impl<'a> Network<'a> {
     pub fn carry_out_next(&mut self, until: Time, control: &RunControl) -> Result<bool, RunError> {
         let Some((now, target)) = self.fabric.events.pop(until) else {
             self.fabric.now = until;
-            self.poll_cancellation(control)?;
+            self.poll(control)?;
             return Ok(false);
         };
         debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
@@ -129,7 +130,7 @@ impl<'a> Network<'a> {
         self.handle(target);
         self.events += 1;
         if self.events.is_multiple_of(EVENTS_PER_POLL) {
-            self.poll_cancellation(control)?;
+            self.poll(control)?;
         }
         Ok(true)
     }
@@ -151,10 +152,16 @@ impl<'a> Network<'a> {
         record.completions.splice(0..0, spawned);
         record
     }
-    fn poll_cancellation(&self, control: &RunControl) -> Result<(), RunError> {
+    /// Whether the run is to go on: nobody cancelled it, and no mechanism from outside failed.
+    pub fn poll(&self, control: &RunControl) -> Result<(), RunError> {
         let at = self.fabric.now;
         if let Some(progress) = control.progress {
             progress.store(at.as_ns(), Ordering::Relaxed);
+        }
+        if outside::is_raised()
+            && let Some(fault) = outside::take()
+        {
+            return Err(RunError::Outside { at, fault: Box::new(fault) });
         }
         match control.cancel {
             Some(cancel) if cancel.load(Ordering::Relaxed) => Err(RunError::Cancelled { at }),

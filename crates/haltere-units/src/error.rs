@@ -1,5 +1,6 @@
 //! The one error of this crate.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
@@ -38,7 +39,7 @@ impl core::error::Error for UnitError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamError {
     /// The parameter's name as the user writes it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it must be.
     pub rule: String,
     /// What it is, with its unit.
@@ -49,8 +50,8 @@ pub struct ParamError {
 
 impl ParamError {
     /// `name` must be `rule`, got `got`.
-    pub fn new(name: &'static str, rule: impl Into<String>, got: impl fmt::Display) -> ParamError {
-        ParamError { name, rule: rule.into(), got: alloc::format!("{got}"), hint: String::new() }
+    pub fn new(name: impl Into<Cow<'static, str>>, rule: impl Into<String>, got: impl fmt::Display) -> ParamError {
+        ParamError { name: name.into(), rule: rule.into(), got: alloc::format!("{got}"), hint: String::new() }
     }
     /// The same with a hint on what to write instead.
     pub fn hint(self, hint: impl Into<String>) -> ParamError {

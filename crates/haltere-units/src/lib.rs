@@ -12,6 +12,7 @@ extern crate alloc;
 mod decimal;
 mod ecn;
 mod error;
+pub mod outside;
 mod prob;
 mod probe;
 mod rate;

@@ -17,6 +17,9 @@
 ///
 /// The line `red => Red<P>, boxed;` declares the module `red` (the file `red.rs`), which holds `Params` and the mechanism `Red<P>`.
 /// The module's name is the mechanism's name everywhere: in experiment files, on the command line, in the reference.
+/// `match each_discipline, outside => Outside<P>;` declares the module `outside`, by which the registry takes mechanisms from
+/// [outside](crate::outside) the tree: a variant of both enums that is not among `NAMES` and not in the schema.
+///
 /// `boxed` keeps a large mechanism that few own from making the enum large. The macro gives
 ///
 /// * the modules;
@@ -29,6 +32,9 @@
 macro_rules! registry {
     (@mechanism $module:ident $variant:ident ($($generic:ident)?)) => { $module::$variant$(<$generic>)? };
     (@mechanism $module:ident $variant:ident ($($generic:ident)?) boxed) => { $crate::Boxed<$module::$variant$(<$generic>)?> };
+    (@outside $foreign:ident) => { $crate::outside::KIND };
+    (@name $foreign:ident $params:ident) => { &$params.name };
+    (@some $foreign:ident $params:ident) => { Some($params) };
     // `$d` is a dollar sign, for the variables of the macro that is made.
     (@match ($d:tt) $each:ident $params:ident $any:ident $($module:ident $variant:ident),+) => {
         macro_rules! $each {
@@ -46,34 +52,42 @@ macro_rules! registry {
     (
         $(#[$params_doc:meta])* params $params:ident;
         $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
-        match $each:ident;
+        match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)?)?;
         $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
     ) => {
         $(pub mod $module;)+
+        $(pub mod $outside;)?
 
         $crate::params_registry! {
             $(#[$params_doc])*
-            pub enum $params { $($variant($module::Params) = $module),+ }
+            pub enum $params { $($variant($module::Params) = $module),+ $(; outside $foreign($outside::Params))? }
         }
 
         $(#[$any_doc])*
         #[expect(missing_docs, reason = "each variant is the mechanism of that name")]
         pub enum $any $(<$p>)? {
-            $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?))),+
+            $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?)),)+
+            $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) boxed)))?
         }
         // Derives take no variants whose type is a macro's.
         impl$(<$p: Clone>)? Clone for $any$(<$p>)? {
             fn clone(&self) -> Self {
-                match self { $($any::$variant(m) => $any::$variant(m.clone())),+ }
+                match self {
+                    $($any::$variant(m) => $any::$variant(m.clone()),)+
+                    $($any::$foreign(m) => $any::$foreign(m.clone()))?
+                }
             }
         }
         impl$(<$p: core::fmt::Debug>)? core::fmt::Debug for $any$(<$p>)? {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self { $($any::$variant(m) => f.debug_tuple(stringify!($variant)).field(m).finish()),+ }
+                match self {
+                    $($any::$variant(m) => f.debug_tuple(stringify!($variant)).field(m).finish(),)+
+                    $($any::$foreign(m) => f.debug_tuple(stringify!($foreign)).field(m).finish())?
+                }
             }
         }
 
-        $crate::registry! { @match ($) $each $params $any $($module $variant),+ }
+        $crate::registry! { @match ($) $each $params $any $($module $variant),+ $(, $outside $foreign)? }
     };
 }
 
@@ -85,12 +99,21 @@ macro_rules! registry {
 /// `Default + Clone + PartialEq + Debug + Serialize + Deserialize + JsonSchema`, with `#[serde(default, deny_unknown_fields)]`.
 #[macro_export]
 macro_rules! params_registry {
-    ($(#[$doc:meta])* pub enum $name:ident { $($variant:ident($params:path) = $kind:ident),+ $(,)? }) => {
+    (
+        $(#[$doc:meta])* pub enum $name:ident {
+            $($variant:ident($params:path) = $kind:ident),+ $(,)? $(; outside $foreign:ident($outside:path))?
+        }
+    ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum $name {
-            $(#[expect(missing_docs, reason = "the schema takes the text of the params struct")] $variant($params)),+
+            $(#[expect(missing_docs, reason = "the schema takes the text of the params struct")] $variant($params),)+
+            $(
+                /// A mechanism from outside the tree. It is among no `NAMES`, and the schema does not have it.
+                #[schemars(skip)]
+                $foreign($outside),
+            )?
         }
         impl $name {
             /// The names of all mechanisms, in the registry's order.
@@ -98,7 +121,25 @@ macro_rules! params_registry {
 
             /// The mechanism's name, as in experiment files and on the command line.
             pub fn kind(&self) -> &'static str {
-                match self { $($name::$variant(_) => stringify!($kind)),+ }
+                match self {
+                    $($name::$variant(_) => stringify!($kind),)+
+                    $($name::$foreign(_) => $crate::registry!(@outside $foreign),)?
+                }
+            }
+            /// The mechanism's name in reports: its kind, or the name of one from outside the tree.
+            pub fn label(&self) -> &str {
+                match self {
+                    $($name::$foreign(params) => $crate::registry!(@name $foreign params),)?
+                    mechanism => mechanism.kind(),
+                }
+            }
+            /// The parameters of a mechanism from outside the tree.
+            pub fn outside(&self) -> Option<&$crate::outside::Params> {
+                match self {
+                    $($name::$foreign(params) => $crate::registry!(@some $foreign params),)?
+                    #[allow(unreachable_patterns, reason = "not every registry takes others")]
+                    _ => None,
+                }
             }
             /// The mechanism of that name with its defaults.
             pub fn default_of(name: &str) -> Option<$name> {

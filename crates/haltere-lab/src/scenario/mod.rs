@@ -88,8 +88,9 @@ impl Scenario {
         let warnings = renamed::rename(&mut value, &mut source)?;
         traffic::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         topology::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
-        schema::check::check(&mut value, schema::schema()).map_err(|e| source.place(e))?;
+        schema::check::check(&mut value, schema::schema(), source.folder()).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
+        schema::outside::as_written(&mut value, &[]);
         Ok(Scenario { experiment, written: value, source, warnings })
     }
 
@@ -131,6 +132,7 @@ impl Scenario {
     pub fn filled(&self) -> Value {
         let mut value = serde_json::to_value(&self.experiment).expect("an experiment is plain data");
         schema::check::strip_nulls(&mut value);
+        schema::outside::as_written(&mut value, &schema::outside::SOURCE_KEYS);
         value
     }
 
@@ -148,6 +150,8 @@ impl Scenario {
                 measure::AFTERWARDS.iter().for_each(|key| drop(measure.remove(*key)));
             }
         }
+        // Where the code of a mechanism lies changes nothing; its digest does.
+        schema::outside::forget_folders(&mut value);
         value.sort_all_objects();
         let mut hasher = Sha256::new();
         hasher.update(format!("{version}\n{seed}\n{value}"));

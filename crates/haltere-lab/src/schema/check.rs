@@ -4,19 +4,25 @@
 //! `kind`, a bare zero becomes text, a table without `kind` takes the default's. After the check the typed
 //! structures read the value without failing.
 
-use super::kinds;
+use super::{kinds, outside};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, listed, rule};
 use haltere_queue::threshold::Level;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
 use serde_json::{Map, Value};
+use std::path::Path;
 
-/// Checks `value` against the whole schema and normalises it.
-pub(crate) fn check(value: &mut Value, schema: &Value) -> Result<(), ScenarioError> {
+/// Checks `value` against the whole schema and normalises it. Names of files count from `folder`.
+pub(crate) fn check(value: &mut Value, schema: &Value, folder: &Path) -> Result<(), ScenarioError> {
     strip_nulls(value);
-    let checker = Checker { root: schema };
+    let checker = Checker { root: schema, folder };
     let place = Place { path: String::new(), name: "the experiment".into() };
     checker.visit(value, &checker.node(schema), &place)
+}
+
+/// Checks the table of a mechanism from outside the tree, which has a schema of its own.
+pub(super) fn check_table(value: &mut Value, schema: &Value, place: &Place) -> Result<(), ScenarioError> {
+    Checker { root: schema, folder: Path::new("") }.visit(value, &Node(vec![schema]), place)
 }
 
 /// A key that is null is a key that is not given.
@@ -65,28 +71,30 @@ impl<'a> Node<'a> {
 }
 
 /// Where a value is: the table and the key.
-struct Place {
-    path: String,
-    name: String,
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) path: String,
+    pub(super) name: String,
 }
 
 impl Place {
-    fn key(&self) -> String {
+    pub(super) fn key(&self) -> String {
         if self.path.is_empty() && self.name == "the experiment" {
             return String::new();
         }
         Fault::new(&self.path, &self.name, "", "").key()
     }
-    fn below(&self, name: &str) -> Place {
+    pub(super) fn below(&self, name: &str) -> Place {
         Place { path: self.key(), name: name.into() }
     }
-    fn fault(&self, rule: impl Into<String>, got: impl std::fmt::Display) -> Fault {
+    pub(super) fn fault(&self, rule: impl Into<String>, got: impl std::fmt::Display) -> Fault {
         Fault::new(&self.path, &self.name, rule, got)
     }
 }
 
 struct Checker<'a> {
     root: &'a Value,
+    folder: &'a Path,
 }
 
 impl<'a> Checker<'a> {
@@ -193,6 +201,11 @@ impl<'a> Checker<'a> {
         whole: &Node<'a>,
         place: &Place,
     ) -> Result<(), ScenarioError> {
+        if let Some(about) = kinds::ALL.iter().find(|kind| kind.names == kinds).and_then(|kind| kind.outside)
+            && outside::is_meant(value)
+        {
+            return outside::resolve(value, about, self.folder, place);
+        }
         if let Value::String(name) = value {
             let mut table = Map::new();
             table.insert("kind".into(), Value::String(name.clone()));

@@ -4,6 +4,8 @@ use super::kinds::{ALL, Kind};
 use super::schema;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, rule};
+use haltere_units::ParamError;
+use haltere_units::outside::{About, Location, Parameter, split};
 use serde_json::{Value, json};
 
 /// The kinds of names that [`names`] lists.
@@ -36,6 +38,9 @@ pub(crate) fn has_key(name: &str, key: &str) -> bool {
 ///
 /// `{ "name", "kind", "summary", "parameters": [{ "name", "meaning", "format", "default", "required" }] }`
 pub fn describe(name: &str) -> Result<Value, ScenarioError> {
+    if let Some((language, source)) = split(name) {
+        return told_outside(name, language, source);
+    }
     if let Some(kind) = ALL.iter().find(|kind| kind.names.contains(&name)) {
         return Ok(told(kind, name));
     }
@@ -58,6 +63,30 @@ fn told(kind: &Kind, name: &str) -> Value {
         .collect();
     let summary = table["description"].as_str().unwrap_or_default();
     json!({ "name": name, "kind": kind.name, "summary": summary, "parameters": parameters, "schema": table })
+}
+
+/// The same of a mechanism from outside the tree: of the first kind as which its language has it.
+fn told_outside(name: &str, language: &str, source: &str) -> Result<Value, ScenarioError> {
+    let mut refused = None;
+    for (kind, about) in ALL.iter().filter_map(|kind| Some((kind, kind.outside?))) {
+        match about(language, Location { source, folder: "" }) {
+            Ok(about) => return Ok(told_about(kind, name, &about)),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    let refused = refused.unwrap_or_else(|| ParamError::new("name", "one that `haltere list` prints", name));
+    Err(Fault::new("", "name", refused.rule, refused.got).hint(refused.hint).unknown_name())
+}
+
+fn told_about(kind: &Kind, name: &str, about: &About) -> Value {
+    let schema = about.schema();
+    let is_required = |p: &Parameter| p.default.is_none();
+    let parameters: Vec<Value> = about
+        .parameters
+        .iter()
+        .map(|p| parameter(&schema, &p.name, &schema["properties"][&p.name], is_required(p)))
+        .collect();
+    json!({ "name": name, "kind": kind.name, "summary": about.summary, "parameters": parameters, "schema": schema })
 }
 
 /// The alternative of a union that has that `kind`, or that only key.

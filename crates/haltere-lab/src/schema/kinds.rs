@@ -6,6 +6,8 @@ use haltere_queue::classify::ClassifierParams;
 use haltere_queue::service::ServiceParams;
 use haltere_transport::multipath::correlation::CorrelatorParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
+use haltere_units::ParamError;
+use haltere_units::outside::{About, Location};
 use serde_json::{Value, json};
 
 use crate::topology::Topology;
@@ -24,7 +26,12 @@ pub(super) struct Kind {
     /// How one is written in an experiment file: `{name}` and `{table}` stand for its name and its table. Empty if each of the
     /// kind has an example of its own.
     pub example: &'static str,
+    /// What a mechanism from outside the tree is, by its language and place, if the registry takes such.
+    pub outside: Option<AboutOutside>,
 }
+
+/// Asks the maker of a language what a source is.
+pub(super) type AboutOutside = fn(&str, Location<'_>) -> Result<About, ParamError>;
 
 /// All kinds.
 pub(super) const ALL: &[Kind] = &[
@@ -34,6 +41,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "QueueParams",
         names: QueueParams::NAMES,
         example: "[topology.dumbbell.bottleneck]\nqueue = {table}   # or: queue = \"{name}\"",
+        outside: Some(|language, at| haltere_queue::outside::MAKERS.find(language)?.about(at)),
     },
     Kind {
         name: "classifiers",
@@ -41,6 +49,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "ClassifierParams",
         names: ClassifierParams::NAMES,
         example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nclassifier = {table}   # or: classifier = \"{name}\"",
+        outside: None,
     },
     Kind {
         name: "services",
@@ -48,6 +57,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "ServiceParams",
         names: ServiceParams::NAMES,
         example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nservice = {table}   # or: service = \"{name}\"",
+        outside: None,
     },
     Kind {
         name: "congestion",
@@ -55,6 +65,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "CongestionParams",
         names: CongestionParams::NAMES,
         example: "[[traffic]]\nkind = \"bulk\"\ncongestion = {table}   # or: congestion = \"{name}\"",
+        outside: Some(|language, at| haltere_congestion::outside::MAKERS.find(language)?.about(at)),
     },
     Kind {
         name: "schedulers",
@@ -63,6 +74,7 @@ pub(super) const ALL: &[Kind] = &[
         names: SchedulerParams::NAMES,
         example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
                   multipath.scheduler = {table}   # or: multipath.scheduler = \"{name}\"",
+        outside: None,
     },
     Kind {
         name: "correlators",
@@ -71,9 +83,17 @@ pub(super) const ALL: &[Kind] = &[
         names: CorrelatorParams::NAMES,
         example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
                   multipath.correlators = [{table}]   # or: multipath.correlators = [\"{name}\"]",
+        outside: None,
     },
-    Kind { name: "topologies", one: "topology", union: "Topology", names: Topology::NAMES, example: "" },
-    Kind { name: "traffic", one: "kind of traffic", union: "Traffic", names: Traffic::NAMES, example: "" },
+    Kind { name: "topologies", one: "topology", union: "Topology", names: Topology::NAMES, example: "", outside: None },
+    Kind {
+        name: "traffic",
+        one: "kind of traffic",
+        union: "Traffic",
+        names: Traffic::NAMES,
+        example: "",
+        outside: None,
+    },
 ];
 
 /// Writes into the schema which union is which kind (`x-kind`), and which keys a traffic kind must leave out (`x-left-out`).

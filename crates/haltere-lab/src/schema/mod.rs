@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod describe;
 mod examples;
 mod kinds;
+pub(crate) mod outside;
 
 pub use describe::{describe, kinds, names};
 pub(crate) use describe::{has_key, shared_keys};

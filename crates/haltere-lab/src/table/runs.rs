@@ -15,7 +15,7 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
     table.text("flow", plans().map(|f| Some(f.name.as_str())));
     table.text("group", plans().map(|f| Some(f.group_name())));
     table.text("kind", plans().map(|f| Some(f.app.kind())));
-    table.text("congestion", plans().map(|f| f.app.tcp().map(|t| t.congestion.kind())));
+    table.text("congestion", plans().map(|f| f.app.tcp().map(|t| t.congestion.label())));
     table.text("from", plans().map(|f| Some(plan.nodes[f.from].as_str())));
     table.text("to", plans().map(|f| Some(plan.nodes[f.to].as_str())));
     table.count("start_ns", "ns", plans().map(|f| f.start.as_ns()));
@@ -115,7 +115,7 @@ pub(super) fn links(plan: &Plan, record: &Record) -> RecordBatch {
     table.text("link", plans().map(|l| Some(l.name.as_str())));
     table.text("from", plans().map(|l| Some(plan.nodes[l.from].as_str())));
     table.text("to", plans().map(|l| Some(plan.nodes[l.to].as_str())));
-    table.text("queue", plans().map(|l| Some(l.queue.kind())));
+    table.text("queue", plans().map(|l| Some(l.queue.label())));
     table.flag("watched", plans().map(|l| l.watched));
     table.count_opt("rate_bps", "bit/s", plans().map(|l| l.rate.map(|r| r.as_bps())));
     table.count("delay_ns", "ns", plans().map(|l| l.delay.as_ns()));

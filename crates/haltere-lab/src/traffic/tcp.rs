@@ -112,9 +112,9 @@ impl Entry<'_> {
         name: &str,
     ) -> Result<(), ScenarioError> {
         verify::tcp(tcp).map_err(|e| {
-            let place = if side.receiver.has(e.name) {
+            let place = if side.receiver.has(&e.name) {
                 format!("{}.receiver", self.place)
-            } else if side.tcp.has(e.name) {
+            } else if side.tcp.has(&e.name) {
                 format!("{}.tcp", self.place)
             } else {
                 "tcp".into()

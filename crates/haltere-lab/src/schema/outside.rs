@@ -1,0 +1,134 @@
+//! Mechanisms from outside the tree in an experiment: what is written, and what it stands for.
+//!
+//! `{ kind = "python:my_module:MyControl", beta = 0.7 }` is checked against the schema that the language gives, and becomes the parameters
+//! that the registry's enum takes. Back it goes by [`as_written`]: what a user reads, and what a key of `--set` or of a sweep names, is
+//! always the written form. There the key `source` holds the digest of the code and the folder from which files count.
+
+use super::check::{Place, check_table};
+use super::kinds::AboutOutside;
+use crate::error::{Fault, FaultKind, ScenarioError};
+use haltere_units::outside::{About, KIND, Location, Params, split};
+use serde_json::{Map, Value, json};
+use std::path::{Path, absolute};
+
+/// The key beside `kind` that is no parameter of the mechanism.
+const SOURCE: &str = "source";
+/// The keys in it.
+pub(crate) const SOURCE_KEYS: [&str; 2] = ["digest", "folder"];
+
+/// True if the value is a name with a colon, or a table whose `kind` is.
+pub(super) fn is_meant(value: &Value) -> bool {
+    kind_of(value).is_some_and(|kind| split(kind).is_some())
+}
+
+fn kind_of(value: &Value) -> Option<&str> {
+    value.as_str().or_else(|| value.get("kind")?.as_str())
+}
+
+/// Checks the mechanism and its parameters. The value becomes what the registry's enum reads.
+pub(super) fn resolve(
+    value: &mut Value,
+    about: AboutOutside,
+    folder: &Path,
+    place: &Place,
+) -> Result<(), ScenarioError> {
+    let kind = kind_of(value).unwrap_or_default().to_owned();
+    let (language, source) = split(&kind).unwrap_or_default();
+    let mut given = match value.take() {
+        Value::Object(table) => table,
+        _ => Map::new(),
+    };
+    let name_place = if given.remove("kind").is_some() { place.below("kind") } else { place.clone() };
+    let origin = given.remove(SOURCE).unwrap_or_default();
+    let folder = match origin["folder"].as_str() {
+        Some(folder) => folder.to_owned(),
+        None => absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+            .map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned()),
+    };
+    let found = about(language, Location { source, folder: &folder })
+        .map_err(|e| name_place.fault(e.rule, e.got).hint(e.hint).unknown_name())?;
+    let params = Params {
+        language: language.into(),
+        source: source.into(),
+        folder,
+        name: found.name.clone(),
+        digest: origin["digest"].as_str().unwrap_or(&found.digest).into(),
+        parameters: parameters(given, &found, place)?,
+    };
+    params.check_digest(&found.digest).map_err(|e| name_place.fault(e.rule, e.got).hint(e.hint).out_of_range())?;
+    *value = serde_json::to_value(params).unwrap_or_default();
+    value["kind"] = json!(KIND);
+    Ok(())
+}
+
+/// The parameters that are given, checked, and the defaults of the others.
+fn parameters(given: Map<String, Value>, about: &About, place: &Place) -> Result<Map<String, Value>, ScenarioError> {
+    if about.parameters.is_empty()
+        && let Some(key) = given.keys().next()
+    {
+        let rule = format!("left out, as `{}` has no parameters", about.name);
+        return Err(Fault::new(place.key(), "key", rule, format!("`{key}`")).unknown_key());
+    }
+    let mut table = Value::Object(given);
+    check_table(&mut table, &about.schema(), place)?;
+    let Value::Object(mut table) = table else { return Ok(Map::new()) };
+    for parameter in &about.parameters {
+        if let Some(default) = &parameter.default {
+            table.entry(&parameter.name).or_insert_with(|| default.clone());
+        }
+    }
+    Ok(table)
+}
+
+/// Brings all such mechanisms of an experiment back into the form in which they are written, with these keys of `source`.
+pub(crate) fn as_written(value: &mut Value, keys: &[&str]) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| as_written(item, keys)),
+        Value::Object(table) if table.get("kind").is_some_and(|kind| kind == KIND) => {
+            if let Ok(params) = serde_json::from_value::<Tagged>(Value::Object(table.clone())) {
+                *table = written(params.params, keys);
+            }
+        }
+        Value::Object(table) => table.values_mut().for_each(|value| as_written(value, keys)),
+        _ => {}
+    }
+}
+
+/// The parameters with the tag of the registry's enum.
+#[derive(serde::Deserialize)]
+struct Tagged {
+    #[serde(flatten)]
+    params: Params,
+}
+
+fn written(params: Params, keys: &[&str]) -> Map<String, Value> {
+    let mut table = Map::new();
+    table.insert("kind".into(), json!(params.kind()));
+    table.extend(params.parameters);
+    let origin = [("digest", params.digest), ("folder", params.folder)];
+    let origin: Map<String, Value> =
+        origin.into_iter().filter(|(key, _)| keys.contains(key)).map(|(key, text)| (key.into(), json!(text))).collect();
+    if !origin.is_empty() {
+        table.insert(SOURCE.into(), Value::Object(origin));
+    }
+    table
+}
+
+/// Removes the folders from the written form.
+pub(crate) fn forget_folders(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(forget_folders),
+        Value::Object(table) => {
+            let is_outside = table.get("kind").and_then(Value::as_str).is_some_and(|kind| split(kind).is_some());
+            if let (true, Some(Value::Object(origin))) = (is_outside, table.get_mut(SOURCE)) {
+                origin.remove("folder");
+            }
+            table.values_mut().for_each(forget_folders);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "outside_tests.rs"]
+mod tests;
