@@ -9,14 +9,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-
-from ..errors import HaltereError
-
-for _name in ("gymnasium", "pettingzoo"):
-    if importlib.util.find_spec(_name) is None:
-        raise HaltereError(f"haltere.gym: {_name} must be installed, got none; `pip install 'haltere[gym]'`")
-
+from . import needs as needs
 from . import rewards
 from .fields import ACTIONS, QUEUE_FIELDS, SENDER_FIELDS, Action, Field
 from .networks import Network, networks

@@ -164,7 +164,10 @@ def _special(network: Network, family: str, number: int, drawn: random.Random) -
         "shallow": {"buffer_bdp": _log(drawn, 0.08, 0.25)},
         "lossy": {"loss": _log(drawn, 0.01, 0.03)},
         "aqm": {"queue": ("codel", "fq_codel", "pie", "codel")[(number - 1) % 4]},
-        "varying": {"varying": ("cellular", "steps", "cellular", "steps")[(number - 1) % 4], "buffer_bdp": _log(drawn, 2, 6)},
+        "varying": {
+            "varying": ("cellular", "steps", "cellular", "steps")[(number - 1) % 4],
+            "buffer_bdp": _log(drawn, 2, 6),
+        },
         "shared": {"cross": ("cubic", "bbr", "bbr3", "cubic")[(number - 1) % 4]},
     }
     return replace(network, **changes[family])
@@ -184,7 +187,9 @@ def _read() -> tuple[Network, ...]:
     texts = {"name", "split", "family", "queue", "cross", "varying"}
     with TABLE.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    return tuple(Network(**{key: value if key in texts else float(value) for key, value in row.items()}) for row in rows)
+    return tuple(
+        Network(**{key: value if key in texts else float(value) for key, value in row.items()}) for row in rows
+    )
 
 
 def networks(split: str, family: str | None = None) -> list[Network]:

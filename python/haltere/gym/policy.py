@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,13 +40,18 @@ class Policy:
 
     @classmethod
     def random(
-        cls, observe: str | Sequence[str], hidden: Sequence[int] = (16,), outputs: int = 1, seed: int = 0, **settings: Any
+        cls,
+        observe: str | Sequence[str],
+        hidden: Sequence[int] = (16,),
+        outputs: int = 1,
+        seed: int = 0,
+        **settings: Any,
     ) -> Policy:
         """A policy with small random weights, ``tanh`` between the layers and in the end. Ranges of the fields give mean and scale."""
         columns = chosen(SENDER_FIELDS, observe)
         drawn = np.random.default_rng(seed)
         widths = [len(columns), *hidden, outputs]
-        weights = [drawn.normal(0, 1 / np.sqrt(a), (b, a)) for a, b in zip(widths[:-1], widths[1:], strict=True)]
+        weights = [drawn.normal(0, 1 / np.sqrt(a), (b, a)) for a, b in itertools.pairwise(widths)]
         spans = [SENDER_FIELDS[column].high - SENDER_FIELDS[column].low for column in columns]
         scale = np.array([span / 4 if np.isfinite(span) else 1.0 for span in spans])
         return cls(
@@ -61,7 +67,9 @@ class Policy:
     @property
     def parameters(self) -> Array:
         """All weights and biases as one vector."""
-        return np.concatenate([part.reshape(-1) for pair in zip(self.weights, self.biases, strict=True) for part in pair])
+        return np.concatenate(
+            [part.reshape(-1) for pair in zip(self.weights, self.biases, strict=True) for part in pair]
+        )
 
     def with_parameters(self, vector: Array) -> Policy:
         """The policy with these weights and biases."""
@@ -73,7 +81,10 @@ class Policy:
             at += rows * columns + rows
         if at != len(vector):
             raise InputError(f"policy: parameters must be {at} numbers, got {len(vector)}")
-        rest = {name: getattr(self, name) for name in ("observe", "mean", "scale", "activations", "action", "interval", "clip", "name", "about")}
+        rest = {
+            name: getattr(self, name)
+            for name in ("observe", "mean", "scale", "activations", "action", "interval", "clip", "name", "about")
+        }
         return Policy(weights=weights, biases=biases, **rest)
 
     def to_dict(self) -> dict[str, Any]:

@@ -36,7 +36,9 @@ class HaltereEnv(gymnasium.Env[Observation, Any]):
         self.action_space = stepper.action.space()
         self._has_seed = False
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
         """Begins a run. With ``seed`` it is the first run of that seed; without, the next."""
         super().reset(seed=seed)
         if seed is None and not self._has_seed:

@@ -53,7 +53,11 @@ def returns(policies: Sequence[Policy], networks: Sequence[Network], seed: int, 
 def train(args: argparse.Namespace, out: Path) -> Policy:
     """The cross-entropy method."""
     first = Policy.random(
-        FIELDS, args.hidden, seed=args.seed, name="trained", about="Trained with the cross-entropy method (examples/gym/train.py)."
+        FIELDS,
+        args.hidden,
+        seed=args.seed,
+        name="trained",
+        about="Trained with the cross-entropy method (examples/gym/train.py).",
     )
     drawn = np.random.default_rng(args.seed)
     mean, deviation = first.parameters * 0.1, np.full(first.parameters.size, 0.5)
@@ -80,7 +84,13 @@ def train(args: argparse.Namespace, out: Path) -> Policy:
                 if value > best[0]:
                     best = (value, mean.copy())
                     first.with_parameters(mean).save(out / "policy.json")
-            row = [generation, f"{time.time() - began:.1f}", f"{found.mean():.4f}", f"{np.sort(found)[-elites:].mean():.4f}", check]
+            row = [
+                generation,
+                f"{time.time() - began:.1f}",
+                f"{found.mean():.4f}",
+                f"{np.sort(found)[-elites:].mean():.4f}",
+                check,
+            ]
             table.writerow(row)
             file.flush()
             print(*row, flush=True)
@@ -118,7 +128,9 @@ def figures(out: Path) -> None:
         rows = list(csv.DictReader(file))
     figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
     generations = [int(row["generation"]) for row in rows]
-    axes.plot(generations, [float(row["population_mean"]) for row in rows], label="all policies of a generation", color="0.6")
+    axes.plot(
+        generations, [float(row["population_mean"]) for row in rows], label="all policies of a generation", color="0.6"
+    )
     axes.plot(generations, [float(row["elite_mean"]) for row in rows], label="best quarter", color="C0")
     checked = [(int(row["generation"]), float(row["train_score"])) for row in rows if row["train_score"]]
     axes.plot(*zip(*checked, strict=True), "o-", ms=3, label="mean policy, twelve fixed networks", color="C1")
@@ -148,7 +160,9 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=60)
     parser.add_argument("--population", type=int, default=24)
     parser.add_argument("--networks", type=int, default=6, help="networks a generation")
-    parser.add_argument("--hidden", type=int, nargs="*", default=[], help="widths of hidden layers; none: a linear policy")
+    parser.add_argument(
+        "--hidden", type=int, nargs="*", default=[], help="widths of hidden layers; none: a linear policy"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=5, help="seeds of the scores")
     parser.add_argument("--minutes", type=float, default=60, help="training ends after this time at the latest")
