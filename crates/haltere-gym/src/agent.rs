@@ -66,10 +66,6 @@ impl Agent {
     pub fn is_due(&self) -> bool {
         self.is_due
     }
-    /// Decisions taken so far.
-    pub fn decisions(&self) -> u64 {
-        self.decisions
-    }
     /// The interval ends: what it showed. The next one begins.
     pub fn close(&mut self, now: Time) -> Row {
         let settings = Settings {
@@ -262,7 +258,7 @@ mod tests {
         agent.decide(&[1.0]);
         assert_eq!(agent.cwnd(), Bytes::new(10_000));
         agent.on_ack(&ack(21));
-        assert_eq!((agent.cwnd(), agent.decisions()), (Bytes::new(20_000), 1));
+        assert_eq!((agent.cwnd(), agent.decisions), (Bytes::new(20_000), 1));
     }
     #[test]
     fn loss_does_not_change_the_window_and_a_timeout_ends_an_interval() {

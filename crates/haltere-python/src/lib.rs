@@ -53,7 +53,7 @@ mod _core {
     use super::wire::{wire_check, wire_router, wire_run};
 
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         // Experiment files may name policies.
         haltere_gym::register();
         Ok(())
