@@ -23,7 +23,7 @@ from pettingzoo.test import parallel_api_test
 import haltere
 import haltere.gym as gym
 from haltere import InputError, _core
-from haltere.gym import networks as table
+from haltere.gym import split
 from haltere.gym.policy import Policy, act_all
 
 #: Two senders with 10 Mbit/s and 20 ms, for 3 s.
@@ -164,9 +164,9 @@ def test_larger_windows_fill_the_queue_and_the_reward_says_so() -> None:
     for segments in (4, 17, 60):
         env = gym.make(alone(), action="cwnd_segments", reward="power", observe=["rtt_mean", "loss_share"])
         env.reset(seed=1)
-        rewards[segments] = np.mean([env.step([segments])[1] for _ in range(60)][20:])
+        rewards[segments] = np.mean([env.step([segments])[1] for _ in range(30)][10:])
     # 10 Mbit/s times 20 ms is 17 segments.
-    assert rewards[17] > 0.9 > rewards[60] and rewards[17] > rewards[4]
+    assert rewards[17] > 0.85 > 0.6 > rewards[60] and rewards[17] > rewards[4] + 0.2
 
 
 @pytest.mark.parametrize(
@@ -353,8 +353,8 @@ def test_a_reward_may_be_a_function_of_the_user() -> None:
 
 
 def test_the_table_of_networks_is_what_its_seeds_draw(tmp_path: Path) -> None:
-    table.write(tmp_path / "table.csv")
-    assert (tmp_path / "table.csv").read_text() == table.TABLE.read_text()
+    split.write(tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_text() == split.TABLE.read_text()
 
 
 def test_the_splits_share_no_network_and_every_network_is_an_experiment() -> None:
@@ -373,8 +373,10 @@ def trained() -> Policy:
     policy = Policy.random(
         ["rtt_ratio", "loss_share", "cwnd_size", "slow_start", "sent_ratio"], (6,), seed=2, name="small"
     )
-    # Large weights, so that the decisions differ from step to step.
-    return policy.with_parameters(policy.parameters * 3)
+    # Large weights, so that the decisions differ from step to step, and windows that are not always the least one.
+    policy = policy.with_parameters(policy.parameters * 3)
+    policy.biases[-1] += 0.3
+    return policy
 
 
 def test_a_policy_keeps_its_decisions_in_its_file_and_numpy_agrees(tmp_path: Path) -> None:
@@ -401,7 +403,7 @@ def test_a_policy_in_the_simulator_decides_as_it_does_in_python(network: str, tm
         observation, _, _, ended, info = env.step(policy.act(observation))
     values = one.to_dict(f"policy:{tmp_path / 'small.json'}")
     assert shown_at_the_end(info) == counted(haltere.Scenario.from_dict(values), 7)
-    assert info["segments_sent"] > 100
+    assert info["segments_sent"] > 50
 
 
 def test_a_wrong_policy_file_is_refused_with_its_reason(tmp_path: Path) -> None:
@@ -409,7 +411,7 @@ def test_a_wrong_policy_file_is_refused_with_its_reason(tmp_path: Path) -> None:
     table["observations"][0] = "capacity"
     (tmp_path / "wrong.json").write_text(json.dumps(table))
     with pytest.raises(
-        InputError, match="observations must be fields of the groups `window` and `scaled`, got `capacity`"
+        InputError, match=r"`observations`: fields of the groups `window` and `scaled`\), got `capacity`"
     ):
         haltere.Scenario.from_dict(
             {**NET, "traffic": [{**NET["traffic"][0], "congestion": f"policy:{tmp_path}/wrong.json"}]}

@@ -136,7 +136,10 @@ impl Policies {
         if let Some(known) = read.get(&path).filter(|known| known.digest == digest) {
             return Ok(known.clone());
         }
-        let new = Read { digest, policy: Arc::new(Policy::parse(&text)?) };
+        let wrong = |error: ParamError| {
+            ParamError::new("kind", format!("a policy file (`{}`: {})", error.name, error.rule), error.got)
+        };
+        let new = Read { digest, policy: Arc::new(Policy::parse(&text).map_err(wrong)?) };
         read.insert(path, new.clone());
         Ok(new)
     }

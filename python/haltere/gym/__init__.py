@@ -12,7 +12,7 @@ from __future__ import annotations
 from . import needs as needs
 from . import rewards
 from .fields import ACTIONS, QUEUE_FIELDS, SENDER_FIELDS, Action, Field
-from .networks import Network, networks
+from .split import Network, networks
 from .parallel import SendersEnv, make_parallel
 from .policy import Policy
 from .scores import score

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from .fields import Array
-from .networks import Network
+from .split import Network
 from .policy import Policy
 from .rewards import Reward
 from .vector import HaltereVectorEnv, make_vec

@@ -16,7 +16,7 @@ from .. import _core
 from ..api import Scenario
 from ..errors import InputError
 from .fields import ACTIONS, QUEUE_FIELDS, SENDER_FIELDS, Array, Interval, chosen, observation_space
-from .networks import Network, networks
+from .split import Network, networks
 from .rewards import Reward, find
 
 #: What :func:`haltere.gym.make` and its like take for networks.

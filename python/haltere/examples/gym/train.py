@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import haltere.gym as gym
-from haltere.gym.networks import Network
+from haltere.gym.split import Network
 from haltere.gym.policy import Policy, act_all
 
 #: What the policy observes.
