@@ -59,7 +59,7 @@ test-rust: need-cargo
 	cargo test --workspace --quiet
 
 test-python: setup
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(or $(JOBS),2) --dist loadfile
 
 # What codespell reads: documents and code, not measurements.
 SPELLED := README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md Makefile bpf crates docs p4 papers python tests tools validation \

@@ -46,6 +46,8 @@ class Traffic:
     """The table of its own results."""
     endless_without: tuple[str, ...] | None = None
     """Its flows always have something to send unless an entry gives one of these keys; ``None``: never."""
+    noun: str = "flow"
+    """What a sentence calls one of its flows, after the control and the kind."""
 
     @property
     def greedy(self) -> bool:

@@ -124,3 +124,32 @@ def test_a_short_long_run_conserves_packets() -> None:
     assert done.returncode == 0 and done.stdout.count("conservation holds on all 34 links") == 2, (
         done.stdout + done.stderr
     )
+
+
+def test_mutants_of_rust_are_woven_into_the_bodies_of_their_functions() -> None:
+    code = r"""
+import rust_mutants as tool
+text = '''const fn fixed() -> u32 { 1 + 1 }
+/// A `{` in a comment, a string, a character and a lifetime.
+pub fn less<'a>(a: &'a [u32], b: u32) -> bool { // {
+    let _ = ("}", '}', r#"}"#);
+    a[0] < b
+}
+fn last() -> u32 { 7 }
+'''
+at, inside = text.index("< b"), (text.index("pub fn"), text.index("}\nfn last") + 1)
+first = text.index("1 + 1") + 2
+mutants = [
+    tool.Mutant(1, "not tried", "f", first, first + 1, (0, text.index("}") + 1), "-"),
+    tool.Mutant(2, "<=", "f", at, at + 1, inside, "<="),
+    tool.Mutant(3, ">", "f", at, at + 1, inside, ">"),
+]
+new, of_line = tool.woven(text, mutants)
+assert new.startswith("const fn fixed() -> u32 { 1 + 1 }") and new.endswith("fn last() -> u32 { 7 }\n")
+lines = new.splitlines()
+assert [lines[line - 1] for line in sorted(of_line) if " b" in lines[line - 1]] == ["    a[0] <= b", "    a[0] > b"]
+assert set(of_line.values()) == {2, 3} and new.count("    a[0] < b\n") == 1
+assert tool.woven(text, [])[0] == text
+"""
+    done = tool("-c", code)
+    assert done.returncode == 0, done.stderr

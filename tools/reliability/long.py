@@ -43,18 +43,23 @@ def resident() -> int:
 
 
 def watched(scenario: _core.Scenario) -> tuple[_core.Run, list[tuple[float, int]], float]:
-    """The run, what was in memory at which part of it, and its seconds."""
-    progress, made, seen = _core.Progress(), [], []
+    """The run, what was in memory at which part of it, and its seconds of CPU. Each tenth is told, as the whole may take an hour."""
+    progress, made, seen, told = _core.Progress(), [], [], 0
 
     def work() -> None:
         made.append(_core.run(scenario, 1, progress))
 
-    thread, began = threading.Thread(target=work), time.monotonic()
+    thread, began = threading.Thread(target=work), time.process_time()
     thread.start()
     while thread.is_alive():
         thread.join(LOOK_S)
         seen.append((progress.done, resident()))
-    return made[0], seen, time.monotonic() - began
+        if seen[-1][0] * 10 >= told + 1:
+            told = int(seen[-1][0] * 10)
+            print(
+                f"  {told * 10} %: {time.process_time() - began:.0f} s of CPU, {seen[-1][1] >> 20} MiB", file=sys.stderr
+            )
+    return made[0], seen, time.process_time() - began
 
 
 def wrong_counters(links: pa.Table) -> list[str]:
@@ -88,7 +93,7 @@ def long_run(name: str, rate: float, seconds: int) -> bool:
     wrong = wrong_counters(links)
     mib = 1 << 20
     print(
-        f"{name}: {seconds} s of virtual time, {packets:,} packets, {run.events:,} events, {took:.0f} s; memory {before / mib:.0f} MiB before, "
+        f"{name}: {seconds} s of virtual time, {packets:,} packets, {run.events:,} events, {took:.0f} s of CPU; memory {before / mib:.0f} MiB before, "
         f"{early / mib:.0f} MiB in the first fifth, {late / mib:.0f} MiB at most (grew by {(late - early) / mib:.1f} MiB); at most {run.peak_events} events "
         f"pending; conservation {'holds on all ' + str(len(links)) + ' links' if not wrong else 'fails'}; digest {run.digest()[:16]}",
         flush=True,
@@ -102,9 +107,9 @@ def main(arguments: Sequence[str]) -> int:
     """A day, then so many packets."""
     to = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     to.add_argument("--packets", type=float, default=1e9, help="packets of the second run (1e9)")
-    to.add_argument("--hours", type=float, default=24, help="virtual hours of the first run (24)")
+    to.add_argument("--hours", type=float, default=24, help="virtual hours of the first run (24); 0: none")
     given = to.parse_args(arguments)
-    day = long_run("a day", 1e6, int(given.hours * 3600))
+    day = not given.hours or long_run("a day", 1e6, int(given.hours * 3600))
     many = long_run("packets", 1e9, max(1, round(given.packets / PACKETS_PER_BIT / 1e9)))
     return 0 if day and many else 1
 

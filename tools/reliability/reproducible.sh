@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two wheels of one commit, built in two folders, must be the same bytes.
+# Two wheels of one commit, built in two folders, must be the same bytes. If not: the files in them that differ.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 maturin="$(realpath "$1")"
@@ -14,5 +14,13 @@ for one in a bb; do
         CARGO_TARGET_DIR="$folder/target-$one" "$maturin" build --quiet --profile python --out "$folder/wheels-$one")
     rm -rf "$folder/target-$one"
 done
-(cd "$folder" && sha256sum wheels-a/*.whl wheels-bb/*.whl)
-cmp "$folder"/wheels-a/*.whl "$folder"/wheels-bb/*.whl && echo "the wheels are the same, byte by byte"
+cd "$folder"
+sha256sum wheels-a/*.whl wheels-bb/*.whl
+if cmp wheels-a/*.whl wheels-bb/*.whl; then
+    echo "the wheels are the same, byte by byte"
+else
+    for one in a bb; do python3 -m zipfile -e wheels-"$one"/*.whl "unpacked-$one"; done
+    diff -rq unpacked-a unpacked-bb || true
+    [ -z "${KEEP:-}" ] || cp -r wheels-a wheels-bb "$KEEP"
+    exit 1
+fi

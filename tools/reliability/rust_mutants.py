@@ -1,7 +1,13 @@
-"""Mutants of the queue disciplines and congestion controls, by cargo-mutants: `make mutants`.
+"""Mutants of the queue disciplines and congestion controls: `make mutants`. cargo-mutants names them; this tries them.
+
+cargo-mutants compiles a crate for each mutant, which takes hours. Here one compilation has them all: the body of a function becomes a
+choice between its mutants and itself, and a variable of the environment chooses the mutant. Those that the compiler refuses are taken out
+first. What only compiles in another place is not tried: constants, `const fn`, functions in functions.
 
 cargo-mutants finds modules by their `mod` lines. A registry's macro declares those of the mechanisms, so it does not see them. In a copy of
 the sources, each line of a registry gets a `mod` line beside it that the compiler ignores.
+
+The tests inside the sources go first, as they take a blink. What they miss meets the other tests of its crate.
 """
 
 from __future__ import annotations
@@ -9,12 +15,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +32,34 @@ CRATES = ("queue", "congestion")
 ENTRY = re.compile(r"^    (?P<module>[a-z0-9_]+) => [A-Z]\w*(?:<\w+>)?(?:, boxed)?;$", re.MULTILINE)
 #: Files that hold registries.
 REGISTRIES = ("src/lib.rs", "src/classify/mod.rs", "src/service/mod.rs", "src/service.rs")
+#: A mutant that overflows in plain sight is one, not an error of the compiler. On the line of the first sentence of the crate.
+ALLOWED = "#![allow(arithmetic_overflow, unconditional_panic)] "
+#: What the crate asks for its mutant; 0 is none.
+CHOICE = """
+extern crate std as std_of_mutants;
+/// The mutant of this process.
+pub fn mutant_here() -> u32 {
+    static CHOSEN: std_of_mutants::sync::OnceLock<u32> = std_of_mutants::sync::OnceLock::new();
+    *CHOSEN.get_or_init(|| std_of_mutants::env::var("HALTERE_MUTANT").map_or(0, |text| text.parse().unwrap()))
+}
+"""
+#: Seconds of processor time after which a test binary counts as one that never ends; it needs a tenth at most. And its memory.
+LIMIT_S, LIMIT_BYTES = 20, 4 << 30
+#: What has no meaning inside of strings, characters and comments: brackets.
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?\'(?:\\[^\']+|[^\'\\])\'|[{}]', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: where, of which function, to what."""
+
+    number: int
+    name: str
+    file: str
+    start: int
+    end: int
+    function: tuple[int, int]
+    replacement: str
 
 
 def declared(text: str) -> str:
@@ -41,63 +79,188 @@ def copied(to: Path) -> None:
                 file.write_text(declared(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def summary(out: Path) -> str:
-    """Noticed and missed by file, then the missed ones."""
-    outcomes = json.loads((out / "mutants.out" / "outcomes.json").read_text())["outcomes"]
-    by_file: dict[str, dict[str, int]] = {}
-    missed = []
-    for one in outcomes:
-        if one["scenario"] == "Baseline":
+def listed(tree: Path, crate: str) -> list[Mutant]:
+    """Every mutant that cargo-mutants names, but for those outside of functions."""
+    line = ["cargo", "mutants", "--list", "--json", "--no-config", f"-phaltere-{crate}"]
+    every = json.loads(subprocess.run(line, cwd=tree, capture_output=True, check=True).stdout)
+    starts: dict[str, list[int]] = {}
+    out = []
+    for number, one in enumerate(every, start=1):
+        file = one["file"]
+        if file not in starts:
+            lines = (tree / file).read_text(encoding="utf-8").splitlines(keepends=True)
+            starts[file] = [sum(map(len, lines[:i])) for i in range(len(lines))]
+
+        def span(of: dict[str, dict[str, int]], at: Sequence[int] = starts[file]) -> tuple[int, int]:
+            return tuple(at[of[end]["line"] - 1] + of[end]["column"] - 1 for end in ("start", "end"))  # type: ignore[return-value]
+
+        if one["function"]:
+            around = span(one["function"]["span"])
+            out.append(Mutant(number, one["name"], file, *span(one["span"]), around, one["replacement"]))
+    return out
+
+
+def body(text: str, function: tuple[int, int]) -> tuple[int, int] | None:
+    """What is between the braces of a function; `None` for a `const fn`."""
+    open_at, found = [], None
+    for token in TOKEN.finditer(text, *function):
+        if token[0] == "{":
+            open_at.append(token.end())
+        elif token[0] == "}":
+            found = open_at.pop(), token.start()
+    if not found or re.search(r"^\s*(pub(\(.*?\))? )?const fn ", text[function[0] : found[0]], re.MULTILINE):
+        return None
+    return found
+
+
+def woven(text: str, mutants: Sequence[Mutant]) -> tuple[str, dict[int, int]]:
+    """The text with these mutants in it, and the mutant of each line that one has."""
+    functions: dict[tuple[int, int], list[Mutant]] = defaultdict(list)
+    for mutant in mutants:
+        functions[mutant.function].append(mutant)
+    pieces, of_line, line, done = [], {}, 1, 0
+
+    def put(piece: str, number: int = 0) -> None:
+        nonlocal line
+        pieces.append(piece)
+        count = piece.count("\n")
+        of_line.update(dict.fromkeys(range(line, line + count + 1), number) if number else {})
+        line += count
+
+    for function, own in sorted(functions.items()):
+        place = body(text, function)
+        if place is None or function[0] < done:
             continue
-        mutant, what = one["scenario"]["Mutant"], one["summary"]
-        by_file.setdefault(mutant["file"], {}).setdefault(what, 0)
-        by_file[mutant["file"]][what] += 1
-        if what == "MissedMutant":
-            missed.append(f"  survived: {mutant['name']}")
-    lines = []
-    for file, counts in sorted(by_file.items()):
-        caught, late = counts.get("CaughtMutant", 0), counts.get("Timeout", 0)
-        # A mutant that never ends is noticed, but on a busy machine one that does may take too long.
-        lines.append(
-            f"{file}: {caught} of {caught + late + counts.get('MissedMutant', 0)} noticed, {late} took too long"
-        )
-    return "\n".join([*lines, *missed])
+        put(text[done : place[0]] + " match crate::mutant_here() {\n")
+        for mutant in own:
+            changed = text[place[0] : mutant.start] + mutant.replacement + text[mutant.end : place[1]]
+            put(f"{mutant.number} => {{{changed}\n}}", mutant.number)
+            put("\n")
+        put("_ => {" + text[slice(*place)] + "} }")
+        done = place[1]
+    put(text[done:])
+    return "".join(pieces), of_line
+
+
+def messages(tree: Path, *line: str) -> Iterator[dict[str, object]]:
+    """What cargo says."""
+    told = subprocess.run(
+        ["cargo", *line, "--quiet", "--message-format=json"], cwd=tree, capture_output=True, check=False
+    )
+    return map(json.loads, told.stdout.splitlines())
+
+
+def blamed(errors: Sequence[dict[str, object]], of_line: dict[str, dict[int, int]], primary: bool) -> set[int]:
+    """The mutants at the places of these errors, or at those that explain them."""
+    spans = [span for error in errors for span in error["spans"] if span["is_primary"] is primary]  # type: ignore[attr-defined]
+    return {of_line.get(span["file_name"], {}).get(span["line_start"], 0) for span in spans} - {0}
+
+
+def compiled(tree: Path, crate: str, mutants: Sequence[Mutant]) -> list[Mutant]:
+    """The mutants that the compiler takes; the sources of the tree have all of them then."""
+    left, whole = list(mutants), {}
+    for file in {one.file for one in left} | {f"crates/haltere-{crate}/src/lib.rs"}:
+        whole[file] = (tree / file).read_text(encoding="utf-8")
+    while True:
+        of_line = {}
+        for file, text in whole.items():
+            new, of_line[file] = woven(text, [one for one in left if one.file == file])
+            new = ALLOWED + new + CHOICE if file.endswith("/src/lib.rs") else new
+            (tree / file).write_text(new, encoding="utf-8")
+        errors = [
+            one["message"]
+            for one in messages(tree, "check", f"-phaltere-{crate}")
+            if one["reason"] == "compiler-message" and one["message"]["level"] == "error" and one["message"]["spans"]  # type: ignore[index]
+        ]
+        refused = blamed(errors, of_line, primary=True) or blamed(errors, of_line, primary=False)
+        tried = {number for lines in of_line.values() for number in lines.values()}
+        if errors and not refused:
+            raise SystemExit(f"no mutant's error: {errors[0]['rendered']}")  # type: ignore[index]
+        left = [one for one in left if one.number in tried - refused]
+        print(f"{crate}: {len(left)} of {len(mutants)} mutants, {len(refused)} were refused", flush=True)
+        if not refused:
+            return left
+
+
+def binaries(tree: Path, crate: str) -> list[Path]:
+    """The test binaries, that of the sources first."""
+    made = [one for one in messages(tree, "test", "--no-run", f"-phaltere-{crate}") if one.get("executable")]
+    made.sort(key=lambda one: "lib" not in one["target"]["kind"])  # type: ignore[index]
+    if not made:
+        raise SystemExit(f"the tests of {crate} do not compile with its mutants")
+    return [Path(str(one["executable"])) for one in made]
+
+
+def limited() -> None:
+    """Of a test binary."""
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def fate(programs: Sequence[Path], folder: Path, number: int) -> str:
+    """What becomes of a mutant: noticed, late or survived."""
+    env = {**os.environ, "HALTERE_MUTANT": str(number), "RUST_BACKTRACE": "0"}
+    for program in programs:
+        try:
+            ended = subprocess.run(
+                [program, "--quiet"],
+                cwd=folder,
+                env=env,
+                capture_output=True,
+                preexec_fn=limited,
+                timeout=900,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return "late"
+        if ended.returncode:
+            # The signal at the limit of processor time.
+            return "late" if ended.returncode in (-24, -9) else "noticed"
+    return "survived"
+
+
+def tries(crate: str, sample: int, seed: int, files: Sequence[str]) -> None:
+    """Prints what became of the mutants of a crate, or of a sample of those that compile."""
+    with tempfile.TemporaryDirectory(prefix="haltere-mutants-") as folder:
+        tree = Path(folder)
+        copied(tree)
+        every = [one for one in listed(tree, crate) if not files or any(part in one.file for part in files)]
+        left = compiled(tree, crate, every)
+        programs = binaries(tree, crate)
+        inside = tree / "crates" / f"haltere-{crate}"
+        if fate(programs, inside, 0) != "survived":
+            raise SystemExit(f"the tests of {crate} fail without a mutant")
+        some = random.Random(seed).sample(left, min(sample or len(left), len(left)))
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for mutant in sorted(some, key=lambda one: one.number):
+            became = fate(programs, inside, mutant.number)
+            counts[mutant.file][became] += 1
+            counts[crate][became] += 1
+            if became == "survived":
+                print(f"  survived: {mutant.name}", flush=True)
+        for key, by in sorted(counts.items()):
+            noticed, tried = by["noticed"] + by["late"], by.total()
+            print(
+                f"{key}: {noticed} of {tried} noticed ({100 * noticed / tried:.1f} %), {by['late']} of them never ended"
+            )
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Tries a shard of the mutants, of all files or of some."""
+    """Tries the mutants, or a sample."""
     to = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    to.add_argument("--shard", default="1/24", help="which part of the mutants (1/24)")
+    to.add_argument("--sample", type=int, default=200, help="mutants of each crate (200); 0: all")
     to.add_argument("--crate", choices=CRATES, action="append", help="one crate (both)")
-    to.add_argument("--file", action="append", default=[], help="a file, as a pattern (all)")
-    to.add_argument("--out", type=Path, default=ROOT / "target" / "mutants")
-    to.add_argument("--list", action="store_true", help="list the mutants")
+    to.add_argument("--file", action="append", default=[], help="part of a file's name (all)")
+    to.add_argument("--seed", type=int, default=19)
     given = to.parse_args(arguments)
-    given.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="haltere-mutants-") as folder:
-        copied(Path(folder))
-        line = [
-            "cargo",
-            "mutants",
-            "--in-place",
-            "--no-shuffle",
-            "--sharding",
-            "round-robin",
-            "--shard",
-            given.shard,
-            "-o",
-            str(given.out.resolve()),
-        ]
-        line += [f"-phaltere-{crate}" for crate in given.crate or CRATES]
-        line += [word for file in given.file for word in ("-f", file)]
-        if given.list:
-            return subprocess.run([*line, "--list"], cwd=folder, check=False).returncode
-        # What was compiled is kept for the next time, and a mutant compiles one crate again.
-        env = {**os.environ, "CARGO_TARGET_DIR": str(given.out.resolve() / "build"), "CARGO_INCREMENTAL": "1"}
-        status = subprocess.run([*line, "--minimum-test-timeout", "300"], cwd=folder, env=env, check=False).returncode
-    print(summary(given.out))
-    # 2: some survived; 3: some took too long. The list says which.
-    return 0 if status in (0, 2, 3) else status
+    if not shutil.which("cargo-mutants"):
+        raise SystemExit("cargo-mutants is missing: cargo install --locked cargo-mutants")
+    os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
+    os.environ["CARGO_TARGET_DIR"] += "/mutants"
+    for crate in given.crate or CRATES:
+        tries(crate, given.sample, given.seed, given.file)
+    return 0
 
 
 if __name__ == "__main__":

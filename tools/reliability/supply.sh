@@ -7,7 +7,8 @@ out="${CARGO_TARGET_DIR:-target}/sbom"
 mkdir -p "$out"
 if command -v cargo-deny >/dev/null; then
     cargo deny --log-level error check licenses bans sources
-    cargo deny --log-level error check advisories || echo "advisories: not checked, or found: see above" >&2
+    # The database comes over the network. `make nightly` has one, and fails without it.
+    cargo deny --log-level error check advisories || { echo "advisories: not checked, or found: see above" >&2; [ -z "${STRICT:-}" ]; }
 else
     echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2
 fi

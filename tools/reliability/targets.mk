@@ -1,5 +1,5 @@
 # How far the program can be trusted: docs/reliability.md. `make attack`, `make fuzz` and the others; each says what is missing.
-.PHONY: attack fuzz coverage mutants miri supply lowest reproducible long
+.PHONY: attack fuzz coverage mutants miri supply lowest reproducible long nightly
 
 RELIABILITY := tools/reliability
 
@@ -13,8 +13,8 @@ fuzz: setup ## Each fuzz target for SECONDS (60): needs cargo-fuzz and clang or 
 coverage: setup ## Lines that the tests reach: Rust of the five lower crates (cargo-llvm-cov), Python (coverage)
 	$(RELIABILITY)/coverage.sh $(BIN)/python
 
-mutants: setup ## Changed code that no test notices: SHARD (1/24) of queue and congestion (cargo-mutants), stats and store
-	$(BIN)/python $(RELIABILITY)/rust_mutants.py --shard $(or $(SHARD),1/24)
+mutants: setup ## Changed code that no test notices: SAMPLE (200, 0: all) of queue and of congestion (cargo-mutants), stats and store
+	$(BIN)/python $(RELIABILITY)/rust_mutants.py --sample $(or $(SAMPLE),200)
 	$(BIN)/python $(RELIABILITY)/mutants.py
 
 miri: ## Tests of the crates without I/O in Miri: needs a nightly with miri and rust-src
@@ -31,3 +31,9 @@ reproducible: need-cargo $(VENV)/bin/maturin ## Two wheels from two folders, com
 
 long: setup ## 24 hours of virtual time, then PACKETS (1e9) packets: memory, counters, conservation
 	$(BIN)/python $(RELIABILITY)/long.py --packets $(or $(PACKETS),1e9)
+
+nightly: ## What a night has time for: advisories, each fuzz target for 30 minutes, Miri, lowest versions, two wheels, all mutants
+	STRICT=yes $(MAKE) supply
+	$(MAKE) fuzz SECONDS=1800
+	$(MAKE) miri lowest reproducible long
+	$(MAKE) mutants SAMPLE=0

@@ -490,6 +490,18 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn from_256_drops_on_the_newton_root_is_the_exact_one_rounded_down() {
+        // By at most one unit of its 16 bits and a thousandth, at every count of the longest episode that a run can have in minutes.
+        let mut y = INV_SQRT_ONE;
+        for count in 2..1 << 22 {
+            y = newton_step(y, count);
+            let missing = 65_536.0 / libm::sqrt(f64::from(count)) - f64::from(y >> 16);
+            assert!(count < 256 || (0.0..1.001).contains(&missing), "count {count}: {y} is {missing} units too small");
+        }
+    }
+
+    #[test]
     fn a_packet_below_target_ends_the_episode() {
         let (mut q, mut fate) = full(exact(), Ecn::NotEct);
         verdict_ms(&mut q, &mut fate, 110);

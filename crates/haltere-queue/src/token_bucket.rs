@@ -78,4 +78,40 @@ mod tests {
         bucket.probe(&mut row);
         assert_eq!(row.values(), [("tokens", "B", 2.0)]);
     }
+    /// A packet passes if, with it, no stretch of time from a packet that passed up to now has more bytes than the depth and what the
+    /// rate brings in that time. Tried on every sequence of seven packets of one or two bytes, at once or a byte's time apart, less
+    /// or more than a nanosecond's fraction of it.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
+    fn what_passes_is_within_the_curve_of_depth_and_rate_in_every_short_history() {
+        const GAPS: [u64; 3] = [0, 2_666_666_666, 2_666_666_667];
+        for history in 0..6u32.pow(7) {
+            let mut bucket =
+                TokenBucket::new(("rate", Rate::from_bps(3)), ("burst", Bytes::new(2))).expect("parameters");
+            let (mut passed, mut now, mut rest) = (alloc::vec::Vec::<(u64, u32)>::new(), 0, history);
+            for _ in 0..7 {
+                now += GAPS[(rest % 3) as usize];
+                let len = 1 + rest / 3 % 2;
+                rest /= 6;
+                let mut bytes = u128::from(len);
+                let conforms = bytes <= 2
+                    && passed.iter().rev().all(|&(at, more)| {
+                        bytes += u128::from(more);
+                        bytes * BYTE <= 2 * BYTE + 3 * u128::from(now - at)
+                    });
+                assert_eq!(bucket.has(Time::from_ns(now), len), conforms, "history {history}, {len} B at {now} ns");
+                if conforms {
+                    bucket.take(len);
+                    passed.push((now, len));
+                } else {
+                    let ready = bucket.ready_at(len);
+                    let mut early = bucket.clone();
+                    assert!(
+                        !early.has(Time::from_ns(ready.as_ns() - 1), len) && early.has(ready, len),
+                        "history {history}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{Recorder, TestPkt, link};
-use haltere_queue::{Qdisc, Queue, QueueParams};
-use haltere_units::Time;
+use haltere_queue::{DropReason, Fate, MarkReason, Qdisc, Queue, QueueParams};
+use haltere_units::{Probe, Time};
 use serde_json::{Value, json};
 
 fn queue(params: Value) -> Result<Queue<TestPkt>, String> {
@@ -35,4 +35,31 @@ fn threshold_takes_a_fraction_from_0_to_below_1() {
         let told = with(part).expect_err("out of range");
         assert!(told.starts_with("lower_fraction must be at least 0 and below 1, got "), "{told}");
     }
+}
+
+#[test]
+fn threshold_shows_its_levels_and_whether_it_is_congested() {
+    let q = queue(json!({ "kind": "threshold", "upper": "20p", "lower_fraction": 0.5 })).expect("a queue");
+    let mut row = Probe::new();
+    q.probe(&mut row);
+    assert_eq!(["upper", "lower", "congested"].map(|name| row.get(name)), [Some(20.0), Some(10.0), Some(0.0)]);
+}
+
+/// A host whose random bits are always these.
+struct Bits(u64);
+
+impl Fate<TestPkt> for Bits {
+    fn dropped(&mut self, _: TestPkt, _: DropReason) {}
+    fn marked(&mut self, _: &TestPkt, _: MarkReason) {}
+    fn random(&mut self) -> u64 {
+        self.0
+    }
+}
+
+#[test]
+fn a_uniform_number_is_at_least_0_and_below_1() {
+    assert_eq!([0, 1 << 63, 3 << 62].map(|bits| Bits(bits).uniform()), [0.0, 0.5, 0.75]);
+    let last = Bits(u64::MAX).uniform();
+    assert!(last < 1.0 && last > 1.0 - 1e-15, "{last}");
+    assert_eq!([0, 1 << 63, u64::MAX].map(|bits| Bits(bits).below(10)), [0, 5, 9]);
 }

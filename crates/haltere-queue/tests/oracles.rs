@@ -6,8 +6,8 @@ mod common;
 mod world;
 
 use common::{Recorder, TestPkt, link};
-use haltere_queue::{Backlog, DropReason, Fate, Qdisc, codel, pie};
-use haltere_units::{Dur, Rate, Time};
+use haltere_queue::{Backlog, DropReason, Ecn, Fate, MarkReason, Qdisc, codel, dualpi2, pie};
+use haltere_units::{Dur, Prob, Rate, Size, Time};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -196,6 +196,117 @@ impl Qdisc<TestPkt> for PieRfc {
     }
 }
 
+/// DualPI2 as in RFC 9332 appendix A, in seconds. What the discipline does as Linux does is marked LINUX.
+struct Dualpi2Rfc {
+    params: dualpi2::Params,
+    lq: VecDeque<(Time, TestPkt)>,
+    cq: VecDeque<(Time, TestPkt)>,
+    p: f64,
+    prevq: f64,
+    next_update: Time,
+    /// Bytes sent while both queues had packets: of the L4S queue, of the classic queue.
+    shared: (u64, u64),
+}
+
+impl Dualpi2Rfc {
+    /// LINUX: the longer delay of the two queues, where the RFC has the classic queue's.
+    fn curq(&self, now: Time) -> f64 {
+        let waits = [&self.lq, &self.cq].map(|q| q.front().map_or(0.0, |(at, _)| now.since(*at).as_secs_f64()));
+        waits[0].max(waits[1])
+    }
+    fn dualpi2_update(&mut self, now: Time) {
+        let curq = self.curq(now);
+        let (target, alpha, beta) = (self.params.target.as_secs_f64(), self.params.alpha, self.params.beta);
+        let p = self.p + (alpha * (curq - target) + beta * (curq - self.prevq));
+        self.p = p.clamp(0.0, 1.0);
+        self.prevq = curq;
+    }
+    /// The ramp of the L4S queue; a step is a ramp of no width.
+    fn laqm(&self, qdelay: Dur) -> f64 {
+        let (min, width) = (self.params.step.as_secs_f64(), self.params.ramp.as_secs_f64());
+        let over = qdelay.saturating_sub(self.params.step).as_secs_f64();
+        // LINUX: no mark over a short queue.
+        if qdelay.as_secs_f64() <= min || self.lq.len() < self.params.min_step_packets as usize {
+            0.0
+        } else if over >= width {
+            1.0
+        } else {
+            over / width
+        }
+    }
+    /// Weighted round robin: the classic queue has the turn while it had less than its eighth of the shared bytes.
+    fn scheduler_is_classic(&self) -> bool {
+        let (l, c) = self.shared;
+        self.lq.is_empty() || (!self.cq.is_empty() && 8 * c < c + l)
+    }
+    /// LINUX: chances are drawn, where the RFC's `recur` spreads them.
+    fn chance(p: f64, fate: &mut impl Fate<TestPkt>) -> bool {
+        p > 0.0 && p > fate.uniform()
+    }
+    fn marked(mut pkt: TestPkt, reason: MarkReason, fate: &mut impl Fate<TestPkt>) -> TestPkt {
+        if pkt.ecn != Ecn::Ce {
+            pkt.ecn = Ecn::Ce;
+            fate.marked(&pkt, reason);
+        }
+        pkt
+    }
+    /// The packet if it is sent.
+    fn l4s(&self, qdelay: Dur, pkt: TestPkt, fate: &mut impl Fate<TestPkt>) -> Option<TestPkt> {
+        let (p_c, p_cl) = (self.p * self.p, self.params.coupling * self.p);
+        if p_cl >= 1.0 && self.params.drop_overload && Self::chance(p_c, fate) {
+            fate.dropped(pkt, DropReason::Congestion);
+            return None;
+        }
+        let p_l = self.laqm(qdelay).max(p_cl).min(1.0);
+        Some(if Self::chance(p_l, fate) { Self::marked(pkt, MarkReason::Congestion, fate) } else { pkt })
+    }
+    /// The packet if it is sent.
+    fn classic(&self, pkt: TestPkt, fate: &mut impl Fate<TestPkt>) -> Option<TestPkt> {
+        if !Self::chance(self.p * self.p, fate) {
+            return Some(pkt);
+        }
+        if pkt.ecn == Ecn::NotEct || self.params.coupling * self.p >= 1.0 {
+            fate.dropped(pkt, DropReason::Congestion);
+            return None;
+        }
+        Some(Self::marked(pkt, MarkReason::Congestion, fate))
+    }
+}
+
+impl Qdisc<TestPkt> for Dualpi2Rfc {
+    fn enqueue(&mut self, now: Time, pkt: TestPkt, _: &mut impl Fate<TestPkt>) {
+        match pkt.ecn {
+            Ecn::Ect1 | Ecn::Ce => self.lq.push_back((now, pkt)),
+            Ecn::NotEct | Ecn::Ect0 => self.cq.push_back((now, pkt)),
+        }
+    }
+    fn dequeue(&mut self, now: Time, fate: &mut impl Fate<TestPkt>) -> Option<TestPkt> {
+        loop {
+            let both = !self.lq.is_empty() && !self.cq.is_empty();
+            let classic = self.scheduler_is_classic();
+            let (at, pkt) = if classic { self.cq.pop_front()? } else { self.lq.pop_front()? };
+            if both {
+                *(if classic { &mut self.shared.1 } else { &mut self.shared.0 }) += u64::from(pkt.len);
+            }
+            let sent = if classic { self.classic(pkt, fate) } else { self.l4s(now.since(at), pkt, fate) };
+            if sent.is_some() {
+                return sent;
+            }
+        }
+    }
+    fn backlog(&self) -> Backlog {
+        let bytes = self.lq.iter().chain(&self.cq).map(|(_, pkt)| u64::from(pkt.len)).sum();
+        Backlog { packets: (self.lq.len() + self.cq.len()) as u32, bytes }
+    }
+    fn next_timer(&self) -> Option<Time> {
+        Some(self.next_update)
+    }
+    fn on_timer(&mut self, now: Time) {
+        self.dualpi2_update(now);
+        self.next_update = now + self.params.tupdate;
+    }
+}
+
 /// Phases of some hundred packets, each between half and thrice the rate of the link.
 fn arrivals() -> impl Strategy<Value = Vec<(Time, TestPkt)>> {
     let phase = (50..400u64, 400_000..2_400_000u64, 700..1501u32, 0..100_000_000u64);
@@ -222,7 +333,7 @@ fn verdicts(q: &mut impl Qdisc<TestPkt>, arrivals: &[(Time, TestPkt)], seed: u64
 }
 
 fn codel_pair(target: Dur, interval: Dur) -> (codel::Codel<TestPkt>, CodelRfc) {
-    let limit = haltere_units::Size::Packets(1_000_000);
+    let limit = Size::Packets(1_000_000);
     let params = codel::Params { root: codel::Root::Exact, limit, target, interval, ..codel::Params::default() };
     let rfc = CodelRfc {
         queue: VecDeque::new(),
@@ -240,7 +351,7 @@ fn codel_pair(target: Dur, interval: Dur) -> (codel::Codel<TestPkt>, CodelRfc) {
 }
 
 fn pie_pair() -> (pie::Pie<TestPkt>, PieRfc) {
-    let params = pie::Params { limit: haltere_units::Size::Packets(1_000_000), ..pie::Params::default() };
+    let params = pie::Params { limit: Size::Packets(1_000_000), ..pie::Params::default() };
     let rfc = PieRfc {
         queue: VecDeque::new(),
         bytes: 0,
@@ -253,6 +364,51 @@ fn pie_pair() -> (pie::Pie<TestPkt>, PieRfc) {
         next_update: Time::ZERO + T_UPDATE,
     };
     (pie::Pie::new(&params, &link()).unwrap(), rfc)
+}
+
+fn dualpi2_pair(params: &dualpi2::Params) -> (dualpi2::Dualpi2<TestPkt>, Dualpi2Rfc) {
+    // An eighth: shares of bytes are then exact in floating point.
+    let params =
+        dualpi2::Params { limit: Size::Packets(1_000_000), classic_protection: Prob::of(0.125), ..params.clone() };
+    let rfc = Dualpi2Rfc {
+        lq: VecDeque::new(),
+        cq: VecDeque::new(),
+        p: 0.0,
+        prevq: 0.0,
+        next_update: Time::ZERO + params.tupdate,
+        shared: (0, 0),
+        params: params.clone(),
+    };
+    (dualpi2::Dualpi2::new(&params, &link()).unwrap(), rfc)
+}
+
+/// What was sent, with its ECN field, and what was dropped.
+fn sent_and_dropped(
+    q: &mut impl Qdisc<TestPkt>,
+    arrivals: &[(Time, TestPkt)],
+    seed: u64,
+) -> (Vec<(u64, Ecn)>, Vec<u64>) {
+    let out = world::run(q, arrivals, RATE, seed);
+    (out.sent.iter().map(|(_, p)| (p.id, p.ecn)).collect(), out.fate.dropped_ids())
+}
+
+fn dualpi2_params() -> impl Strategy<Value = dualpi2::Params> {
+    let times = (1..30_000u64, 200..5_000u64, 0..2_000u64);
+    (times, 1.0..4.0, 0..4u32, any::<bool>()).prop_map(
+        |((target, step, ramp), coupling, min_step_packets, drop_overload)| {
+            let (target, step, ramp) =
+                (Dur::from_us(target), Dur::from_us(step), Dur::from_us(ramp / 1000 * (ramp % 1000)));
+            dualpi2::Params {
+                target,
+                step,
+                ramp,
+                coupling,
+                min_step_packets,
+                drop_overload,
+                ..dualpi2::Params::default()
+            }
+        },
+    )
 }
 
 proptest! {
@@ -269,6 +425,28 @@ proptest! {
         let (mut ours, mut rfc) = pie_pair();
         prop_assert_eq!(verdicts(&mut ours, &arrivals, seed), verdicts(&mut rfc, &arrivals, seed));
     }
+
+    #[test]
+    fn dualpi2_does_as_the_pseudocode(arrivals in arrivals(), fields in "[nlce]{1,40}", params in dualpi2_params(), seed: u64) {
+        let arrivals = coloured(&arrivals, &fields);
+        let (mut ours, mut rfc) = dualpi2_pair(&params);
+        prop_assert_eq!(sent_and_dropped(&mut ours, &arrivals, seed), sent_and_dropped(&mut rfc, &arrivals, seed));
+    }
+}
+
+/// The packets with these ECN fields in turn: `n`ot ECN-capable, `l` for ECT(1), `c` for ECT(0), `e` for CE.
+fn coloured(arrivals: &[(Time, TestPkt)], fields: &str) -> Vec<(Time, TestPkt)> {
+    let field = |letter| match letter {
+        'n' => Ecn::NotEct,
+        'l' => Ecn::Ect1,
+        'e' => Ecn::Ce,
+        _ => Ecn::Ect0,
+    };
+    arrivals
+        .iter()
+        .zip(fields.chars().cycle())
+        .map(|((at, pkt), letter)| (*at, pkt.clone().ecn(field(letter))))
+        .collect()
 }
 
 /// Twice the rate of the link for 20 s.
@@ -280,6 +458,15 @@ fn overload() -> Vec<(Time, TestPkt)> {
 fn the_traces_make_codel_drop() {
     let (mut ours, _) = codel_pair(Dur::from_ms(5), Dur::from_ms(100));
     assert!(verdicts(&mut ours, &overload(), 1).1.len() > 1000);
+}
+
+#[test]
+fn the_traces_make_dualpi2_mark_and_drop_in_both_queues() {
+    let (mut ours, _) = dualpi2_pair(&dualpi2::Params::default());
+    let out = world::run(&mut ours, &coloured(&overload(), "nlc"), RATE, 1);
+    let count = |wanted: Ecn| out.fate.dropped.iter().filter(|(pkt, _)| pkt.ecn == wanted).count();
+    assert!(out.fate.marked.len() > 1000, "{} marked", out.fate.marked.len());
+    assert!([Ecn::NotEct, Ecn::Ect1, Ecn::Ect0].into_iter().all(|ecn| count(ecn) > 100), "dropped of each field");
 }
 
 #[test]

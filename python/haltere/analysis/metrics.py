@@ -137,7 +137,7 @@ def _jain(run: Run, group: str | None) -> float:
     if group is not None and group in run.arrivals():
         return NAN  # the rates of flows that come and go are no shares of one link
     rates = run.goodput_mbit(group)
-    return stats.jain(rates) if len(rates) else NAN
+    return stats.jain(rates) if len(rates) > 1 else NAN
 
 
 def _alike(run: Run, group: str | None) -> bool:

@@ -112,8 +112,9 @@ def _who(runs: Sequence[Run]) -> str:
     counts: dict[str, float] = {}
     about: set[str] = set()
     for row in runs[0].data_flows.select(["flow", "kind", "congestion", "group"]).to_pylist():
-        what = f"{row['congestion']} {row['kind']}" if row["congestion"] else str(row["kind"])
-        if kinds.traffic(str(row["kind"])).arrivals:
+        kind = kinds.traffic(str(row["kind"]))
+        what = " ".join(str(word) for word in (row["congestion"], row["kind"], kind.noun) if word)
+        if kind.arrivals:
             came = [run.arrivals().get(str(row["group"]), 0) for run in runs]
             counts[what] = counts.get(what, 0) + float(np.mean(came))
             if min(came) != max(came):
@@ -121,7 +122,7 @@ def _who(runs: Sequence[Run]) -> str:
         else:
             counts[what] = counts.get(what, 0) + 1
     each = [
-        f"{'about ' if what in about else ''}{round(n)} {what} flow{'s' if round(n) != 1 else ''}"
+        f"{'about ' if what in about else ''}{round(n)} {what}{'s' if round(n) != 1 else ''}"
         for what, n in counts.items()
     ]
     text = _listed(each) if each else "No flows"

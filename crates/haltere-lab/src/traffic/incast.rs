@@ -55,14 +55,7 @@ pub struct Incast {
 impl TrafficKind for Incast {
     fn about() -> About {
         let example = "senders = 3\nbytes = \"64kB\"\ninterval = \"500ms\"";
-        About {
-            arrivals: true,
-            completions: true,
-            without: &["count", "jitter", "stagger"],
-            table: Some("completions"),
-            example,
-            ..About::TCP
-        }
+        About { example, ..About::ARRIVALS }
     }
     fn ends(&self) -> &Ends {
         &self.ends

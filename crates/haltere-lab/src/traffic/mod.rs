@@ -65,6 +65,8 @@ pub struct About {
     pub without: &'static [&'static str],
     /// Its flows always have something to send, unless the entry gives one of these keys. `None`: they never do.
     pub endless_without: Option<&'static [&'static str]>,
+    /// What a sentence calls one of its flows, after the control and the kind.
+    pub noun: &'static str,
     /// An entry, as keys of TOML, for a dumbbell.
     pub example: &'static str,
 }
@@ -80,10 +82,19 @@ impl About {
         table: None,
         without: &[],
         endless_without: None,
+        noun: "flow",
         example: "",
     };
     /// A kind of TCP flows.
     pub const TCP: About = About { tcp: true, ..About::PLAIN };
+    /// A kind whose TCP flows arrive by themselves: an entry does not say how many there are, or when each starts.
+    pub const ARRIVALS: About = About {
+        arrivals: true,
+        completions: true,
+        table: Some("completions"),
+        without: &["count", "jitter", "stagger"],
+        ..About::TCP
+    };
 }
 
 macro_rules! kinds {

@@ -48,14 +48,7 @@ pub struct Poisson {
 impl TrafficKind for Poisson {
     fn about() -> About {
         let example = "sizes = \"web_search\"\nload = 0.3";
-        About {
-            arrivals: true,
-            completions: true,
-            without: &["count", "jitter", "stagger"],
-            table: Some("completions"),
-            example,
-            ..About::TCP
-        }
+        About { example, ..About::ARRIVALS }
     }
     fn ends(&self) -> &Ends {
         &self.ends

@@ -67,7 +67,7 @@ impl TrafficKind for Replay {
     fn about() -> About {
         let example = "flows = [{ start = \"0s\", from = \"c1\", to = \"s1\", size = \"20kB\" }, { start = \"10ms\", from = \"s2\", to = \"c2\", size = \"50kB\" }]";
         let without = &["pairs", "from", "to", "count", "direction", "jitter", "stagger"];
-        About { arrivals: true, completions: true, table: Some("completions"), without, example, ..About::TCP }
+        About { without, example, ..About::ARRIVALS }
     }
     fn ends(&self) -> &Ends {
         &self.ends

@@ -67,7 +67,7 @@ fn buffer() -> Dur {
 impl TrafficKind for Video {
     fn about() -> About {
         let example = "segment = \"500ms\"\nbuffer = \"2s\"";
-        About { request_response: true, table: Some("segments"), example, ..About::TCP }
+        About { request_response: true, table: Some("segments"), noun: "viewer", example, ..About::TCP }
     }
     fn ends(&self) -> &Ends {
         &self.ends

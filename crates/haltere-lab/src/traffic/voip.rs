@@ -61,7 +61,7 @@ const RTP_HEADER: u64 = 12;
 
 impl TrafficKind for Voip {
     fn about() -> About {
-        About { table: Some("voices"), example: "pairs = [1]\ndirection = \"both\"", ..About::PLAIN }
+        About { table: Some("voices"), noun: "call", example: "pairs = [1]\ndirection = \"both\"", ..About::PLAIN }
     }
     fn ends(&self) -> &Ends {
         &self.ends

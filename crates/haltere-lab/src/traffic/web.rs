@@ -87,7 +87,7 @@ fn think() -> DurationSpec {
 impl TrafficKind for Web {
     fn about() -> About {
         let example = "objects = 5\nsizes = \"20kB\"\nthink = \"100ms\"";
-        About { request_response: true, completions: true, table: Some("pages"), example, ..About::TCP }
+        About { request_response: true, completions: true, table: Some("pages"), noun: "user", example, ..About::TCP }
     }
     fn ends(&self) -> &Ends {
         &self.ends

@@ -202,6 +202,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn a_flow_with_a_share_q_of_the_memory_is_long_with_probability_q() {
         // q = 12/40 at every arrival, 400,000 independent draws: standard error sqrt(0.3 * 0.7 / 400,000) = 0.00072.
         // Four of them reject a right classifier once in 16,000 seeds. A memory one place too short or too long has
@@ -211,6 +212,7 @@ mod tests {
         assert!((got - 0.3).abs() < 4.0 * 0.000_725, "part called long: {got}");
     }
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn m_draws_make_it_one_less_the_chance_that_all_miss() {
         // 1 - 0.7^3 = 0.657; standard error sqrt(0.657 * 0.343 / 400,000) = 0.00075, power as above.
         let got = part_long(3, 400_000 * 10 / 3);
