@@ -193,9 +193,7 @@ class GymPolicy:
 class Gym:
     """Environments that are stepped together."""
 
-    def __new__(
-        cls, networks: Sequence[Scenario], choices: str, envs: int, threads: int, fixed: bool
-    ) -> Gym: ...
+    def __new__(cls, networks: Sequence[Scenario], choices: str, envs: int, threads: int, fixed: bool) -> Gym: ...
     def names(self) -> list[str]:
         """Names of those that decide, in the first network."""
 

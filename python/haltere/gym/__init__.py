@@ -12,11 +12,11 @@ from __future__ import annotations
 from . import needs as needs
 from . import rewards
 from .fields import ACTIONS, QUEUE_FIELDS, SENDER_FIELDS, Action, Field
-from .split import Network, networks
 from .parallel import SendersEnv, make_parallel
 from .policy import Policy
 from .scores import score
 from .single import HaltereEnv, make, make_queue
+from .split import Network, networks
 from .vector import HaltereVectorEnv, make_vec
 
 __all__ = [

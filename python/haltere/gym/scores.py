@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import InputError
 from .fields import Array
-from .split import Network
 from .policy import Policy
 from .rewards import Reward
+from .split import Network
 from .vector import HaltereVectorEnv, make_vec
 
 

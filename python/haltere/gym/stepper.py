@@ -16,8 +16,8 @@ from .. import _core
 from ..api import Scenario
 from ..errors import InputError
 from .fields import ACTIONS, QUEUE_FIELDS, SENDER_FIELDS, Array, Interval, chosen, observation_space
-from .split import Network, networks
 from .rewards import Reward, find
+from .split import Network, networks
 
 #: What :func:`haltere.gym.make` and its like take for networks.
 Networks = str | Path | Scenario | Network | Sequence[str | Path | Scenario | Network]

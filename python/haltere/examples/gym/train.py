@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import haltere.gym as gym
-from haltere.gym.split import Network
 from haltere.gym.policy import Policy, act_all
+from haltere.gym.split import Network
 
 #: What the policy observes.
 FIELDS = [
