@@ -1,6 +1,7 @@
 """Trains a small policy for a sender with the cross-entropy method, and compares it with congestion controls on held-out networks.
 
     python examples/gym/train.py --out results/gym                # trains, then scores: some minutes on one core
+    python examples/gym/train.py --out results/gym --go-on        # trains further, from results/gym/policy.json
     python examples/gym/train.py --out results/gym --score-only   # scores results/gym/policy.json
 
 The policy sees eleven fields (``FIELDS``), decides once a round-trip time by which factor its window changes, and is rewarded with the
@@ -59,22 +60,31 @@ def train(args: argparse.Namespace, out: Path) -> Policy:
         name="trained",
         about="Trained with the cross-entropy method (examples/gym/train.py).",
     )
-    drawn = np.random.default_rng(args.seed)
-    mean, deviation = first.parameters * 0.1, np.full(first.parameters.size, 0.5)
+    mean, spread, before = first.parameters * 0.1, 0.5, 0
+    if args.go_on:
+        # From the best policy so far, nearby.
+        mean, spread = Policy.load(out / "policy.json").parameters, 0.15
+        before = sum(1 for _ in (out / "learning.csv").open()) - 1
+    drawn, deviation = np.random.default_rng(args.seed + before), np.full(mean.size, spread)
     training, elites = gym.networks("train"), max(args.population // 4, 2)
     checked = training[:12]
     began, best = time.time(), (-np.inf, mean)
-    with (out / "learning.csv").open("w", newline="") as file:
+    if args.go_on:
+        best = (float(returns([first.with_parameters(mean)], checked, 1000, args.threads)[0]), mean)
+    with (out / "learning.csv").open("a" if args.go_on else "w", newline="") as file:
         table = csv.writer(file)
-        table.writerow(["generation", "seconds", "population_mean", "elite_mean", "train_score"])
+        if not args.go_on:
+            table.writerow(["generation", "seconds", "population_mean", "elite_mean", "train_score"])
         for generation in range(args.generations):
             batch = [training[index] for index in drawn.choice(len(training), args.networks, replace=False)]
             vectors = mean + deviation * drawn.normal(size=(args.population, mean.size))
             vectors[0] = mean
-            found = returns([first.with_parameters(vector) for vector in vectors], batch, generation + 1, args.threads)
+            found = returns(
+                [first.with_parameters(vector) for vector in vectors], batch, before + generation + 1, args.threads
+            )
             kept = vectors[np.argsort(found)[-elites:]]
             # A floor under the deviation, lower with each generation, keeps the search going.
-            floor = 0.15 * (1 - generation / args.generations) + 0.02
+            floor = 0.3 * spread * (1 - generation / args.generations) + 0.02
             mean = 0.3 * mean + 0.7 * kept.mean(axis=0)
             deviation = np.maximum(0.3 * deviation + 0.7 * kept.std(axis=0), floor)
             check = ""
@@ -85,7 +95,7 @@ def train(args: argparse.Namespace, out: Path) -> Policy:
                     best = (value, mean.copy())
                     first.with_parameters(mean).save(out / "policy.json")
             row = [
-                generation,
+                before + generation,
                 f"{time.time() - began:.1f}",
                 f"{found.mean():.4f}",
                 f"{np.sort(found)[-elites:].mean():.4f}",
@@ -168,6 +178,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="training ends after this time at the latest")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--score-only", action="store_true")
+    parser.add_argument("--go-on", action="store_true", help="train further, from the policy that is there")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     policy = Policy.load(args.out / "policy.json") if args.score_only else train(args, args.out)
