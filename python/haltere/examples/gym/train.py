@@ -167,7 +167,7 @@ def main() -> None:
     """Trains, scores, draws."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results/gym"))
-    parser.add_argument("--generations", type=int, default=60)
+    parser.add_argument("--generations", type=int, default=50)
     parser.add_argument("--population", type=int, default=24)
     parser.add_argument("--networks", type=int, default=6, help="networks a generation")
     parser.add_argument(
