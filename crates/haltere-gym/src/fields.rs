@@ -64,7 +64,7 @@ macro_rules! fields {
             name: stringify!($name), group: stringify!($group), unit: $unit, low: $low, high: $high, meaning: $meaning,
         }),+),+];
 
-        #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "they become constants")]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "they become constants")]
         enum $numbers { $($($constant),+),+ }
 
         /// The number of each field in the table.

@@ -126,9 +126,8 @@ impl Policy {
                 return refuse(name, format!("{} numbers, one an observation, at least one", inputs), values.len());
             }
         }
-        if !self.scale.iter().all(|scale| *scale > 0.0 && scale.is_finite())
-            || !(self.clip > 0.0 && self.clip.is_finite())
-        {
+        let is_size = |number: &f64| *number > 0.0 && number.is_finite();
+        if !self.scale.iter().chain([&self.clip]).all(is_size) {
             return refuse("scale", "finite and above 0, as `clip`", "another number");
         }
         let mut width = inputs;

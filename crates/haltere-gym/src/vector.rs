@@ -88,7 +88,7 @@ impl Gym {
             }
         };
         std::thread::scope(|scope| {
-            (1..self.threads.min(self.envs.len())).for_each(|_| drop(scope.spawn(&run)));
+            (1..self.threads.min(self.envs.len())).for_each(|_| drop(scope.spawn(run)));
             run();
         });
         let faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
