@@ -128,6 +128,9 @@ _QUEUES = {
     "drop_tail": Queue(law=False, tail=True),
     "pfifo_fast": Queue(law=False, tail=True),
     "threshold": Queue(law=False),
+    "fq": Queue(law=False),
+    "drr": Queue(law=False, tail=True),
+    "htb": Queue(law=False, tail=True),
     "tbf": Queue(law=False, tail=True),
     "policer": Queue(tail=True),
 }

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 /// Source: Xu, Harfoush and Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004.
 ///
 /// Deviations: these are Linux's. A step is a quarter of the distance to W_max (the paper: half). Near W_max it takes
-/// `smooth_part` / 4 round trips for a segment.
+/// `smooth_part` / 4 round trips for a segment. The growth is multiplied by the segments that an acknowledgement covers on average.
+/// That was to make up for delayed acknowledgements; Linux counts their segments by now, too, so with them the window
+/// grows twice as fast as the paper's.
 ///
 /// Known problems: it is unfair to Reno on short paths, for which CUBIC was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +46,9 @@ impl Default for Params {
 const DIVISOR: u64 = 4;
 /// While W_max is unknown: at least one segment for so many acknowledged (Linux).
 const UNKNOWN_PACE: u64 = 20;
+/// The first value of the average number of segments of an acknowledgement, and how many it is taken over (Linux).
+const ACK_RATIO: f64 = 2.0;
+const ACK_RATIO_OVER: f64 = 16.0;
 
 /// The law.
 #[derive(Debug, Clone)]
@@ -51,6 +56,8 @@ pub struct Law {
     params: Params,
     /// The window at the last loss; zero: not known.
     w_max: u64,
+    /// Segments that an acknowledgement covers, on average.
+    ack_ratio: f64,
 }
 
 /// The control.
@@ -71,7 +78,10 @@ impl Bic {
         if !(0.1..=0.99).contains(&params.beta) {
             return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).default_is(usual.beta));
         }
-        Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), w_max: 0 } })
+        Ok(Windowed {
+            window: Window::new(sender),
+            law: Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO },
+        })
     }
 }
 
@@ -95,12 +105,14 @@ impl Law {
                 _ => cwnd / most,
             }
         };
-        if self.w_max == 0 { pace.min(UNKNOWN_PACE) } else { pace }
+        let pace = if self.w_max == 0 { pace.min(UNKNOWN_PACE) } else { pace };
+        ((pace as f64 / self.ack_ratio) as u64).max(1)
     }
 }
 
 impl WindowLaw for Law {
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
+        self.ack_ratio += (acked as f64 - self.ack_ratio) / ACK_RATIO_OVER;
         window.additive_increase(self.pace(window.cwnd), acked);
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
@@ -110,7 +122,7 @@ impl WindowLaw for Law {
         if cwnd <= u64::from(self.params.low_window) { cwnd / 2 } else { (cwnd as f64 * beta) as u64 }
     }
     fn timed_out(&mut self) {
-        self.w_max = 0;
+        (self.w_max, self.ack_ratio) = (0, ACK_RATIO);
     }
     fn probe(&self, row: &mut Probe) {
         row.push("w_max", "segments", self.w_max as f64);
@@ -125,7 +137,7 @@ mod tests {
 
     fn bic(cwnd: u64, w_max: u64) -> Bic {
         let mut c = Bic::new(&Params::default(), &sender(10)).unwrap().avoiding(cwnd);
-        c.law.w_max = w_max;
+        (c.law.w_max, c.law.ack_ratio) = (w_max, 1.0);
         c
     }
 
@@ -145,6 +157,14 @@ mod tests {
         assert_eq!(c.law.pace(100), 100 * 20 / 4);
         assert_eq!(c.law.pace(110), 110 * 3 / 10);
         assert_eq!(c.law.pace(200), 200 / 16);
+    }
+
+    #[test]
+    fn delayed_acknowledgements_double_the_growth() {
+        let mut c = bic(100, 140);
+        (0..200).for_each(|_| c.law.avoid(&crate::law::testing::ack(0, 2, 100, 100), &mut Window::new(&sender(10)), 2));
+        assert!((c.law.ack_ratio - 2.0).abs() < 1e-4);
+        assert_eq!(c.law.pace(100), 5, "20 of 40 segments in a round trip");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 /// Source: RFC 3649 (section 5).
 ///
 /// Deviations: a(w) and b(w) are computed; Linux has them in a table of 73 rows, which RFC 3649 appendix B prints.
+/// Each acknowledgement adds a(w)/w, however much it covers, as in the RFC and in Linux: with delayed acknowledgements that is half of a(w) a
+/// round trip.
 ///
 /// Known problems: it is unfair to Reno above 38 segments, by intent, and to flows with longer round-trip times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,7 +89,7 @@ impl Law {
 impl WindowLaw for Law {
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
         let per_segment = window.cwnd as f64 / self.increase(window.cwnd);
-        window.additive_increase(per_segment as u64, acked);
+        window.additive_increase(per_segment as u64, acked.min(1)); // RFC 3649 section 5: a(w)/w for each ACK
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         (window.cwnd as f64 * (1.0 - self.decrease(window.cwnd))) as u64

@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 /// Communications and Networking 22(5), 2004.
 ///
 /// Deviations: this is Linux's: rho follows the least round-trip time so far, so a queue does not speed the growth up. Pacing and
-/// the paper's advice on timestamps and SACK are the transport's matter.
+/// the paper's advice on timestamps and SACK are the transport's matter. Each acknowledgement adds, however much it covers, as in the paper and in Linux: with delayed
+/// acknowledgements the window grows half as fast.
 ///
 /// Known problems: after a loss over a long path it sends large bursts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -86,12 +87,12 @@ impl WindowLaw for Law {
         self.sample(rtt);
     }
     fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {
-        let growth = self.whole(acked as f64 * (libm::exp2(self.rho) - 1.0));
+        let growth = self.whole(acked.min(1) as f64 * (libm::exp2(self.rho) - 1.0));
         window.set_cwnd((window.cwnd + growth).min(window.ssthresh));
         0
     }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
-        let growth = self.whole(acked as f64 * self.rho * self.rho / window.cwnd as f64);
+        let growth = self.whole(acked.min(1) as f64 * self.rho * self.rho / window.cwnd as f64);
         window.set_cwnd(window.cwnd + growth);
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {

@@ -13,7 +13,7 @@
 
 use crate::classify::{CLASSES, Class, Classifier, ClassifierParams, FlowClassifier};
 use crate::service::{ClassService, Service, ServiceParams};
-use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, Returns};
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, classes};
 use alloc::boxed::Box;
 use haltere_units::{ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
@@ -140,19 +140,7 @@ impl<P: Pkt> Qdisc<P> for Classed<P> {
         let [short, long] = self.queues.each_ref().map(|queue| queue.backlog());
         Backlog { packets: short.packets + long.packets, bytes: short.bytes + long.bytes }
     }
-    fn next_timer(&self) -> Option<Time> {
-        self.queues.iter().filter_map(|queue| queue.next_timer()).min()
-    }
-    fn on_timer(&mut self, now: Time) {
-        for queue in &mut self.queues {
-            if queue.next_timer().is_some_and(|at| at <= now) {
-                queue.on_timer(now);
-            }
-        }
-    }
-    fn returns(&self) -> Returns {
-        self.queues.iter().map(|queue| queue.returns()).max().unwrap_or_default()
-    }
+    classes::inner_calls!(this => this.queues.iter(), this.queues.iter_mut());
     fn keeps_flow_order(&self) -> bool {
         FlowClassifier::<P>::is_constant_per_flow(&self.classifier)
             && self.queues.iter().all(|queue| queue.keeps_flow_order())

@@ -13,6 +13,7 @@
 //!
 //! Units: time ns, queue bytes. Cost: O(1) a packet (each drop is paid by its enqueue).
 
+use crate::ce_threshold::Selector;
 use crate::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
@@ -41,7 +42,7 @@ pub enum Root {
 ///
 /// Source: RFC 8289 (pseudocode of section 5).
 ///
-/// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition. The
+/// Deviations: these are Linux's. With `ecn` a packet is marked instead of dropped. `ce_threshold` is an addition, as is its selector. The
 /// control law takes its square root by one fixed-point Newton step (`root = "newton"`). Unlike in Linux, times count
 /// in ns and not in units of 1024 ns, and a time limit is passed at `>=` as in the RFC. One dequeue drops all that is
 /// due, as in the RFC and in Linux before 2026; `max_drops` is the limit of later kernels. A queue that is found empty forgets since when its delay
@@ -64,6 +65,9 @@ pub struct Params {
     pub ecn: bool,
     /// Mark every ECN-capable packet that waited longer than this, in any state. Left out: no such mark.
     pub ce_threshold: Option<Dur>,
+    /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold_selector: Option<Selector>,
     /// Never drop while at most this much waits. Left out: the link's full packet (RFC 8289 section 5.3).
     pub mtu: Option<Bytes>,
     /// How the control law takes its square root. The default is Linux's way.
@@ -82,6 +86,7 @@ impl Default for Params {
             interval: Dur::from_ms(100),
             ecn: false,
             ce_threshold: None,
+            ce_threshold_selector: None,
             mtu: None,
             root: Root::Newton,
             max_drops: None,
@@ -96,6 +101,7 @@ pub(crate) struct Config {
     interval: Dur,
     ecn: bool,
     ce_threshold: Dur,
+    selector: Selector,
     mtu: u64,
     root: Root,
     /// Packets that one dequeue drops at most.
@@ -126,6 +132,7 @@ impl Config {
             interval: params.interval,
             ecn: params.ecn,
             ce_threshold: params.ce_threshold.unwrap_or(Dur::MAX),
+            selector: params.ce_threshold_selector.unwrap_or(Selector::ALL),
             mtu: params.mtu.unwrap_or(link.packet).as_u64(),
             root: params.root,
             max_drops: params.max_drops.unwrap_or(u32::MAX),
@@ -209,7 +216,7 @@ impl Vars {
             next = self.start_dropping(config, source, now, next, fate);
         }
         let mut pkt = next?;
-        if self.sojourn > config.ce_threshold {
+        if self.sojourn > config.ce_threshold && config.selector.selects(&pkt) {
             mark(&mut pkt, MarkReason::Threshold, fate);
         }
         Some(pkt)

@@ -14,6 +14,7 @@
 //! Units: time ns, queues bytes. Cost: O(1) a packet. A drop for overflow compares the lengths of all queues once a
 //! batch.
 
+use crate::ce_threshold::Selector;
 use crate::codel::{Config, Root, Source, Vars};
 use crate::hashed::Hashed;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store, codel};
@@ -61,6 +62,9 @@ pub struct Params {
     pub ecn: bool,
     /// Mark every ECN-capable packet that waited longer than this (RFC 8290 section 5.2.7). Left out: no such mark.
     pub ce_threshold: Option<Dur>,
+    /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold_selector: Option<Selector>,
     /// How CoDel's control law takes its square root. The default is Linux's way.
     pub root: Root,
     /// True: a queue that is found empty forgets since when its delay was above `target`, as in RFC 8289 (section 5.6)
@@ -86,6 +90,7 @@ impl Default for Params {
             mtu_test: MtuTest::AllQueues,
             ecn: true,
             ce_threshold: None,
+            ce_threshold_selector: None,
             root: Root::Newton,
             forget_when_empty: true,
             max_drops: None,
@@ -175,6 +180,7 @@ impl<P: Pkt> FqCodel<P> {
             interval: params.interval,
             ecn: params.ecn,
             ce_threshold: params.ce_threshold,
+            ce_threshold_selector: params.ce_threshold_selector,
             root: params.root,
             max_drops: params.max_drops,
             ..codel::Params::default()
@@ -489,6 +495,20 @@ mod tests {
         assert_ne!(classes(1), classes(2));
     }
 
+    #[test]
+    fn the_threshold_marks_what_the_selector_selects() {
+        let params = Params {
+            ce_threshold: Some(Dur::from_ms(1)),
+            ce_threshold_selector: Some(Selector::ECT1),
+            ..Params::default()
+        };
+        let (mut q, mut fate) = queue(params);
+        for (id, ecn) in (0..).zip([crate::Ecn::Ect1, crate::Ecn::Ect0, crate::Ecn::Ect1]) {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).ecn(ecn), &mut fate);
+        }
+        (0..3).for_each(|_| assert!(q.dequeue(Time::ZERO + Dur::from_ms(2), &mut fate).is_some()));
+        assert_eq!(fate.marked_ids(), [0, 2]);
+    }
     #[test]
     fn hashing_spreads_flows_evenly() {
         let q = FqCodel::<TestPkt>::new(&Params { flows: 16, ..Params::default() }, &link()).unwrap();

@@ -14,11 +14,15 @@
 //! | [`pie`] | a controller on the delay, at arrival |
 //! | [`fq_pie`] | the same for each flow, flows served in turn |
 //! | [`sfq`] | a full queue; flows are served in turn, and the longest loses |
+//! | [`fq`] | a full queue, or a threshold; flows are served in turn, each at a rate at most |
 //! | [`choke`] | the average queue, and a comparison with a packet that waits |
 //! | [`sfb`] | a probability for each flow, kept in a Bloom filter |
 //! | [`dualpi2`] | the same controller over two queues, one for scalable (L4S) traffic |
 //! | [`threshold`] | the instantaneous queue (DCTCP), with hysteresis and returned packets |
 //! | [`input_buffer`] | a full buffer that blocks the sockets before it (BMv2) |
+//! | [`cake`] | the sojourn time, for each flow of each host, behind a shaper of its own |
+//! | [`drr`] | that of its classes' disciplines; classes are served in turn by bytes |
+//! | [`htb`] | that of its classes' disciplines; it shapes a tree of classes to rates |
 //! | [`tbf`] | that of its inner discipline; it shapes to a rate |
 //! | [`policer`] | packets beyond a rate, at arrival |
 //! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
@@ -86,6 +90,10 @@ haltere_units::registry! {
     sfb => Sfb<P>, boxed;
     threshold => Threshold<P>, boxed;
     input_buffer => InputBuffer<P>, boxed;
+    cake => Cake<P>, boxed;
+    fq => Fq<P>, boxed;
+    drr => Drr<P>, boxed;
+    htb => Htb<P>, boxed;
     tbf => Tbf<P>, boxed;
     policer => Policer<P>, boxed;
     classed => Classed<P>, boxed;
@@ -112,6 +120,8 @@ mod hashed;
 mod store;
 mod token_bucket;
 
+pub mod ce_threshold;
+pub mod classes;
 pub mod classify;
 pub mod service;
 
@@ -190,10 +200,23 @@ pub trait Pkt {
     fn is_data_segment(&self) -> bool {
         self.flow().protocol == 6
     }
+    /// What it acknowledges, of a TCP segment that does nothing else and whose header shows it: for a filter of acknowledgements.
+    fn pure_ack(&self) -> Option<PureAck> {
+        None
+    }
     /// Offset of the packet's first payload byte in its stream, if the header shows it.
     fn stream_offset(&self) -> Option<u64> {
         None
     }
+}
+
+/// A TCP segment with the flag ACK, without payload, SYN, FIN and RST, and without options other than timestamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PureAck {
+    /// The acknowledgement number.
+    pub ack: u32,
+    /// The flags that carry ECN's answers: CWR, ECE and AE. The value has no other use than to be compared.
+    pub flags: u8,
 }
 
 /// Why a packet was dropped.

@@ -12,7 +12,7 @@
 
 use crate::token_bucket::TokenBucket;
 use crate::{
-    Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams, Returns, drop_tail, mark,
+    Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams, classes, drop_tail, mark,
 };
 use alloc::boxed::Box;
 use haltere_units::{Bytes, ParamError, Probe, Rate, Size, Time};
@@ -101,15 +101,7 @@ impl<P: Pkt> Qdisc<P> for Policer<P> {
     fn ready_at(&self) -> Option<Time> {
         self.queue.ready_at()
     }
-    fn next_timer(&self) -> Option<Time> {
-        self.queue.next_timer()
-    }
-    fn on_timer(&mut self, now: Time) {
-        self.queue.on_timer(now);
-    }
-    fn returns(&self) -> Returns {
-        self.queue.returns()
-    }
+    classes::inner_calls!(this => core::iter::once(&this.queue), core::iter::once(&mut this.queue));
     fn upcoming(&self, n: usize) -> Option<&P> {
         self.queue.upcoming(n)
     }

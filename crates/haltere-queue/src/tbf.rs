@@ -11,7 +11,7 @@
 //! Units: bytes and bit/s. Cost: that of the inner queue, and O(1) a packet.
 
 use crate::token_bucket::TokenBucket;
-use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, Returns, drop_tail};
+use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, classes, drop_tail};
 use alloc::boxed::Box;
 use alloc::string::String;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
@@ -153,15 +153,7 @@ impl<P: Pkt> Qdisc<P> for Tbf<P> {
         let ready = self.tokens.ready_at(head.len());
         Some(self.peak.as_ref().map_or(ready, |peak| ready.max(peak.ready_at(head.len()))))
     }
-    fn next_timer(&self) -> Option<Time> {
-        self.queue.next_timer()
-    }
-    fn on_timer(&mut self, now: Time) {
-        self.queue.on_timer(now);
-    }
-    fn returns(&self) -> Returns {
-        self.queue.returns()
-    }
+    classes::inner_calls!(this => core::iter::once(&this.queue), core::iter::once(&mut this.queue));
     fn keeps_flow_order(&self) -> bool {
         self.queue.keeps_flow_order()
     }

@@ -8,7 +8,7 @@
 pub mod offload;
 
 use haltere_queue::pfifo_fast::priority_of_dscp;
-use haltere_queue::{Ecn, FlowKey, Pkt};
+use haltere_queue::{Ecn, FlowKey, Pkt, PureAck};
 use std::cell::RefCell;
 
 /// Bytes of an Ethernet header without tags.
@@ -266,6 +266,23 @@ impl Pkt for Frame {
         let has_payload = self.ip().is_some_and(|ip| payload_at < ip.len());
         // FIN, SYN and RST are the lowest three flags.
         l4 != 0 && self.layout.protocol == TCP && has_payload && flags & 0x07 == 0
+    }
+    fn pure_ack(&self) -> Option<PureAck> {
+        let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));
+        if l4 == 0 || self.layout.protocol != TCP {
+            return None;
+        }
+        let header: &[u8; 20] = self.bytes.get(l4..)?.first_chunk()?;
+        let (len, flags) = (usize::from(header[12] >> 4) * 4, header[13]);
+        let is_bare = self.ip()?.len() == l4 - l3.min(l4) + len;
+        // Of FIN, SYN, RST, PSH and ACK it has ACK, and PSH or not; the timestamps option has a kind of 8 and is alone, with two bytes of padding.
+        let has_plain_options = match self.bytes.get(l4 + 20..l4 + len)? {
+            [] => true,
+            options => options.len() == 12 && options[..4] == [1, 1, 8, 10],
+        };
+        let answers = (flags & 0xc0) | (header[12] & 1);
+        let ack = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+        (is_bare && has_plain_options && flags & 0x17 == 0x10).then_some(PureAck { ack, flags: answers })
     }
     fn stream_offset(&self) -> Option<u64> {
         if self.isn_bits == 0 || self.layout.l4 == 0 || self.layout.protocol != TCP {

@@ -57,8 +57,9 @@ def queue(way: str, length: float, drops: float, sent: float, marks: float | Non
 
 
 def counts_all_marks(scenario: dict[str, Any]) -> bool:
-    """False where the harness counts only some of the marks: those of a `ce_threshold` are counted elsewhere."""
-    return "ce_threshold" not in f"{scenario['qdisc']} {scenario.get('qdisc_rev')}"
+    """False where the harness counts only some of the marks: those of a `ce_threshold` and of CAKE are counted elsewhere."""
+    text = f"{scenario['qdisc']} {scenario.get('qdisc_rev')}"
+    return "ce_threshold" not in text and "cake" not in text
 
 
 Transfer = tuple[str, int, float, float | None]

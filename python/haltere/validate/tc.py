@@ -115,7 +115,7 @@ def timer_period_ns(ns: int, hz: int = HZ) -> int:
 
 
 # ------------------------------------------------------------------ words
-class _Words:
+class Words:
     """The words after the discipline's name; each option takes what it needs, and what is left over is an error."""
 
     def __init__(self, kind: str, words: list[str]) -> None:
@@ -126,12 +126,14 @@ class _Words:
         return self._words
 
     def next(self, option: str) -> str:
+        """The value of that option, as it is written."""
         word = next(self._words, None)
         if word is None:
             raise NotTranslated(f"{self.kind}: `{option}` lacks its value")
         return word
 
     def count(self, option: str) -> int:
+        """A whole number."""
         word = self.next(option)
         try:
             return int(word, 0)
@@ -139,12 +141,15 @@ class _Words:
             raise NotTranslated(f"{self.kind}: {option} must be a whole number, got `{word}`") from None
 
     def time(self, option: str) -> str:
+        """A time, as an experiment file writes it."""
         return duration(time_ns(self.next(option), f"{self.kind} {option}"))
 
     def size(self, option: str) -> int:
+        """Bytes."""
         return size_bytes(self.next(option), f"{self.kind} {option}")
 
     def unknown(self, word: str) -> NotTranslated:
+        """The error for an option that is not known."""
         return NotTranslated(f"{self.kind}: option `{word}` is not known here")
 
 
@@ -163,7 +168,7 @@ def parse_qdisc(text: str, txqueuelen: int = 1000, frame: int = 1514) -> Queue:
     words = text.split()
     if not words:
         raise NotTranslated("the text of the queue discipline is empty")
-    kind, rest = words[0], _Words(words[0], words[1:])
+    kind, rest = words[0], Words(words[0], words[1:])
     readers = {"codel": _codel, "fq_codel": _fq_codel, "pie": _pie, "red": _red}
     if kind == "pfifo":
         return Queue("drop_tail", {"limit": packets(_limit(rest, txqueuelen, rest.count))})
@@ -175,7 +180,9 @@ def parse_qdisc(text: str, txqueuelen: int = 1000, frame: int = 1514) -> Queue:
         return Queue("pfifo_fast", {"limit": packets(txqueuelen), "release_batch": ring_batch(txqueuelen)})
     if kind in readers:
         return readers[kind](rest)
-    raise NotTranslated(f"queue discipline `{kind}` has no counterpart in Haltere")
+    from . import tc_fair  # it is made of this module
+
+    return tc_fair.parse(kind, words[1:], txqueuelen)
 
 
 def ring_batch(slots: int) -> int:
@@ -183,7 +190,7 @@ def ring_batch(slots: int) -> int:
     return 16 if slots >= 32 else 1
 
 
-def _limit(words: _Words, default: int, read: Any) -> int:
+def _limit(words: Words, default: int, read: Any) -> int:
     limit = default
     for word in words:
         if word != "limit":
@@ -192,7 +199,7 @@ def _limit(words: _Words, default: int, read: Any) -> int:
     return limit
 
 
-def _codel(words: _Words) -> Queue:
+def _codel(words: Words) -> Queue:
     params: dict[str, Any] = {"limit": packets(1000)}
     for word in words:
         if word == "limit":
@@ -206,7 +213,7 @@ def _codel(words: _Words) -> Queue:
     return Queue("codel", params)
 
 
-def _fq_codel(words: _Words) -> Queue:
+def _fq_codel(words: Words) -> Queue:
     params: dict[str, Any] = {"limit": packets(10240)}
     for word in words:
         if word == "limit":
@@ -224,7 +231,7 @@ def _fq_codel(words: _Words) -> Queue:
     return Queue("fq_codel", params)
 
 
-def _pie(words: _Words) -> Queue:
+def _pie(words: Words) -> Queue:
     # tc-pie(8): alpha and beta are sixteenths; the update runs by a kernel timer.
     params: dict[str, Any] = {"limit": packets(1000), "tupdate": duration(timer_period_ns(15_000_000))}
     for word in words:
@@ -247,7 +254,7 @@ def _pie(words: _Words) -> Queue:
     return Queue("pie", params)
 
 
-def _red(words: _Words) -> Queue:
+def _red(words: Words) -> Queue:
     """RED as Linux runs it if tc sets it up: `adaptative` changes nothing.
 
     tc passes RED's flags in an attribute of their own since iproute2 5.7. Linux 6.1 starts the timer of the adaptation only

@@ -20,6 +20,8 @@ from .tc import NotTranslated, Queue, duration, nbytes, packets, parse_qdisc
 ETHERNET = 14
 IP_TCP = 40
 TIMESTAMPS = 12
+FAST = "100Gbit"
+"""The rate of a link that stands for a device without one."""
 NETEM_LIMIT = 1_000_000
 """Packets that the harness lets netem hold: more than ever wait."""
 
@@ -32,6 +34,21 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "dctcp": {"kind": "dctcp"},
     "bbr": {"kind": "bbr"},
 }
+for _name in (
+    "highspeed",
+    "scalable",
+    "hybla",
+    "htcp",
+    "westwood",
+    "bic",
+    "illinois",
+    "veno",
+    "yeah",
+    "cdg",
+    "nv",
+    "lp",
+):
+    CONTROLS[_name] = {"kind": _name}
 ALWAYS_ECN = ("dctcp",)
 # Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition if the window blocks.
 MULTIPATH = {"scheduler": "linux", "tune_send_buffer": True, "opportunistic": False}
@@ -121,6 +138,9 @@ def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
     link: dict[str, Any] = {"rate": f"{bits}bit", "watch": True}
     if s["shaper"] == "netem":
         return link | {"queue": {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}}
+    if s["shaper"] == "none":  # the discipline shapes, on a device that is infinitely fast
+        text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
+        return link | {"rate": FAST, "queue": parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET).as_dict()}
     if s["shaper"] not in SHAPERS:
         raise NotTranslated(f"shaper `{s['shaper']}` is not known here")
     shaper = SHAPERS[s["shaper"]] | {"burst": nbytes(s["mtu"] + ETHERNET)}

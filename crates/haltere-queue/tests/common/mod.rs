@@ -3,7 +3,7 @@
 extern crate alloc;
 
 use alloc::vec::Vec;
-use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt};
+use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, PureAck};
 use haltere_units::{Bytes, Dur, Rate};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,7 @@ pub struct TestPkt {
     pub data_segment: bool,
     pub src: u8,
     pub dst: u8,
+    pub ack: Option<PureAck>,
 }
 
 /// 10.0.0.N.
@@ -40,6 +41,7 @@ impl TestPkt {
             data_segment: true,
             src: 1,
             dst: 2,
+            ack: None,
         }
     }
     pub fn ecn(self, ecn: Ecn) -> TestPkt {
@@ -81,6 +83,9 @@ impl Pkt for TestPkt {
     }
     fn is_data_segment(&self) -> bool {
         self.data_segment
+    }
+    fn pure_ack(&self) -> Option<PureAck> {
+        self.ack
     }
     fn stream_offset(&self) -> Option<u64> {
         self.offset

@@ -8,7 +8,7 @@ use crate::engine::prefetch::fetch;
 use crate::net::flight::{Ahead, Flights};
 pub(crate) use haltere_plan::headers::UDP_HEADER;
 use haltere_queue::pfifo_fast::priority_of_dscp;
-use haltere_queue::{Ecn, FlowKey, Pkt};
+use haltere_queue::{Ecn, FlowKey, Pkt, PureAck};
 use haltere_transport::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
 
@@ -249,6 +249,18 @@ impl Pkt for Packet {
     fn is_data_segment(&self) -> bool {
         let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
         self.header.protocol == TCP && self.content.payload > 0 && u16::from(self.header.flags) & others == 0
+    }
+    fn pure_ack(&self) -> Option<PureAck> {
+        let flags = u16::from(self.header.flags);
+        let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
+        let is_pure = self.header.protocol == TCP && self.content.payload == 0 && flags & others == 0;
+        let has_rare = self.content.more & !TIMESTAMPS != 0;
+        if !is_pure || has_rare || !Flags(flags).contains(Flags::ACK) {
+            return None;
+        }
+        // The eighth bit of the byte is CWR, so AE takes the place of ACK, which all of these have.
+        let ae = if self.header.marks.has_ae() { 0 } else { Flags::ACK.0 };
+        Some(PureAck { ack: self.content.ack, flags: (flags & !Flags::ACK.0 | ae) as u8 })
     }
     /// A router can read the offset only if the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {

@@ -63,6 +63,28 @@ fn a_data_segment_has_payload_and_no_syn_fin_or_rst() {
 }
 
 #[test]
+fn a_pure_acknowledgement_has_no_payload_and_no_option_but_timestamps() {
+    let read = |flags: u8, options: &[u8], payload: usize| {
+        let mut bytes = tcp(1000, 80, 7, payload);
+        (bytes[12], bytes[13]) = (((5 + options.len() / 4) as u8) << 4, flags);
+        bytes[8..12].copy_from_slice(&77u32.to_be_bytes());
+        bytes.splice(20..20, options.iter().copied());
+        let mut bytes = ethernet(0x0800, &ipv4(0, 6, [10, 0, 0, 1], [10, 0, 0, 2], &bytes));
+        bytes.resize(bytes.len().max(60), 0);
+        Frame::parse(&bytes).pure_ack()
+    };
+    let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    assert_eq!(read(0x10, &[], 0), Some(PureAck { ack: 77, flags: 0 }));
+    assert_eq!(read(0x58, &timestamps, 0), Some(PureAck { ack: 77, flags: 0x40 }), "the ECN echo is kept");
+    assert_eq!(read(0x10, &sack, 0), None);
+    assert_eq!(read(0x10, &timestamps, 1), None);
+    for flags in [0x00, 0x02, 0x12, 0x11, 0x14] {
+        assert_eq!(read(flags, &timestamps, 0), None, "flags {flags:#x}");
+    }
+}
+
+#[test]
 fn ce_keeps_the_ipv4_checksum_right() {
     for tos in [1u8, 2, 3, 0xb9] {
         let mut frame = tcp_frame(tos, 7, 10);
