@@ -17,14 +17,21 @@ from .errors import HaltereError, InputError
 
 if TYPE_CHECKING:
     from .api import Results, RunsFailed, Scenario, load
+    from .mechanisms import CongestionControl, Queue, param, register
 
-__all__ = ["HaltereError", "InputError", "Results", "RunsFailed", "Scenario", "__version__", "load"]
+__all__ = [
+    "CongestionControl", "HaltereError", "InputError", "Queue", "Results", "RunsFailed", "Scenario", "__version__", "load", "param", "register",
+]  # fmt: skip
+#: What is in `mechanisms`.
+_OWN = ("CongestionControl", "Queue", "param", "register")
 
 _moved.install()
 
 
 def __getattr__(name: str) -> Any:
     """What takes its time to load is loaded when it is first used."""
+    if name in _OWN:
+        return getattr(importlib.import_module(".mechanisms", __name__), name)
     if name in __all__:
         return getattr(importlib.import_module(".api", __name__), name)
     if name in _moved.MOVED:

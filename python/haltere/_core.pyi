@@ -134,6 +134,277 @@ class Run:
         """On the wire: the calibration and the router's books, as JSON."""
 
 @final
+class AckEvent:
+    """Data was newly acknowledged, cumulatively or selectively. The same object comes each time: copy what you keep."""
+
+    @property
+    def now(self) -> int:
+        """Now, in nanoseconds."""
+
+    @property
+    def acked(self) -> int:
+        """Bytes by which the cumulative acknowledgement advanced."""
+
+    @property
+    def delivered(self) -> int:
+        """Bytes newly known to be delivered, cumulatively or selectively."""
+
+    @property
+    def lost(self) -> int:
+        """Bytes newly marked lost."""
+
+    @property
+    def ce(self) -> int:
+        """Bytes of `delivered` that arrived with a CE mark, as the receiver says."""
+
+    @property
+    def ece(self) -> bool:
+        """The ECN echo was set on this acknowledgement."""
+
+    @property
+    def accurate(self) -> bool:
+        """The receiver counts marks (RFC 9768): `ce` is exact."""
+
+    @property
+    def rtt(self) -> int | None:
+        """A round-trip time measured by this acknowledgement, in nanoseconds."""
+
+    @property
+    def srtt(self) -> int:
+        """The smoothed round-trip time in nanoseconds; 0 before the first sample."""
+
+    @property
+    def min_rtt(self) -> int:
+        """The least round-trip time of the connection so far, in nanoseconds; 0 before the first sample."""
+
+    @property
+    def prior_in_flight(self) -> int:
+        """Bytes in flight before this acknowledgement."""
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight after it."""
+
+    @property
+    def snd_una(self) -> int:
+        """First byte not yet acknowledged cumulatively."""
+
+    @property
+    def snd_nxt(self) -> int:
+        """First byte not yet sent."""
+
+    @property
+    def round(self) -> int:
+        """Round trips counted by delivery."""
+
+    @property
+    def round_start(self) -> bool:
+        """This acknowledgement begins a round."""
+
+    @property
+    def cwnd_limited(self) -> bool:
+        """The window was what limited the sender: only then may it grow."""
+
+    @property
+    def in_recovery(self) -> bool:
+        """The sender is in recovery, or reducing after an ECN echo: no growth."""
+
+    @property
+    def in_rto_recovery(self) -> bool:
+        """The sender repairs after a retransmission timeout: slow start is allowed."""
+
+    @property
+    def next_departure(self) -> int:
+        """The earliest time at which pacing lets the next segment leave, in nanoseconds; 0 without pacing."""
+
+    @property
+    def rate(self) -> RateSample | None:
+        """The delivery rate sample, if one could be taken."""
+
+@final
+class RateSample:
+    """A sample of the delivery rate."""
+
+    @property
+    def delivered(self) -> int:
+        """Bytes delivered over `interval`."""
+
+    @property
+    def interval(self) -> int:
+        """The longer of the send and the acknowledgement phase, in nanoseconds; never 0."""
+
+    @property
+    def bps(self) -> float:
+        """`delivered` over `interval`, in bit/s."""
+
+    @property
+    def prior_delivered(self) -> int:
+        """Bytes delivered in all when the sampled segment was sent."""
+
+    @property
+    def total_delivered(self) -> int:
+        """Bytes delivered in all now."""
+
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost over the sample's flight."""
+
+    @property
+    def total_lost(self) -> int:
+        """Bytes marked lost in all."""
+
+    @property
+    def tx_in_flight(self) -> int:
+        """Bytes in flight when the sampled segment was sent."""
+
+    @property
+    def delivered_ce(self) -> int:
+        """Bytes delivered with a CE mark over the sample's flight."""
+
+    @property
+    def app_limited(self) -> bool:
+        """The sampled segment was sent while the application had nothing more to send."""
+
+@final
+class LossEvent:
+    """A recovery episode begins."""
+
+    @property
+    def now(self) -> int:
+        """Now, in nanoseconds."""
+
+    @property
+    def kind(self) -> str:
+        """What began it: `loss` or `ecn`."""
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight, lost ones left out."""
+
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost so far in this episode."""
+
+    @property
+    def snd_nxt(self) -> int:
+        """First byte not yet sent: the episode ends when it is acknowledged."""
+
+@final
+class RtoEvent:
+    """The retransmission timer fired."""
+
+    @property
+    def now(self) -> int:
+        """Now, in nanoseconds."""
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight before everything was marked lost."""
+
+    @property
+    def first(self) -> bool:
+        """The first timeout of this episode: only then is the threshold lowered."""
+
+    @property
+    def still_in_flight(self) -> int:
+        """Bytes that still count as in flight now; usually none."""
+
+    @property
+    def snd_nxt(self) -> int:
+        """First byte not yet sent."""
+
+@final
+class LostSegment:
+    """A segment is marked lost."""
+
+    @property
+    def seq(self) -> int:
+        """Its first byte."""
+
+    @property
+    def bytes(self) -> int:
+        """Its payload in bytes."""
+
+    @property
+    def tx_in_flight(self) -> int:
+        """Bytes in flight when it was sent, itself included."""
+
+    @property
+    def lost(self) -> int:
+        """Bytes marked lost since it was sent, itself included."""
+
+    @property
+    def prior_delivered(self) -> int:
+        """Bytes delivered in all when it was sent."""
+
+    @property
+    def total_delivered(self) -> int:
+        """Bytes delivered in all now."""
+
+    @property
+    def app_limited(self) -> bool:
+        """It was sent while the application had nothing more to send."""
+
+@final
+class RestartEvent:
+    """The first transmission after an idle time."""
+
+    @property
+    def now(self) -> int:
+        """Now, in nanoseconds."""
+
+    @property
+    def idle(self) -> int:
+        """How long nothing was in flight, in nanoseconds."""
+
+    @property
+    def rto(self) -> int:
+        """The current retransmission timeout in nanoseconds."""
+
+@final
+class Packet:
+    """A packet in a queue."""
+
+    @property
+    def id(self) -> int:
+        """Its number: the first packet of a queue is 0."""
+
+    @property
+    def arrived(self) -> int:
+        """When it arrived, in nanoseconds."""
+
+    @property
+    def len(self) -> int:
+        """Length on the link in bytes, headers and framing included."""
+
+    @property
+    def ecn(self) -> str:
+        """The ECN field at its arrival: `not_ect`, `ect0`, `ect1` or `ce`."""
+
+    @property
+    def ecn_capable(self) -> bool:
+        """It may be marked instead of dropped."""
+
+    @property
+    def flow(self) -> tuple[int, int, int, int, int]:
+        """The flow: source and destination address, source and destination port, and protocol number."""
+
+    def flow_hash(self, seed: int = 0) -> int:
+        """A hash of the flow: the same in every process."""
+
+    @property
+    def priority(self) -> int:
+        """Linux's packet priority, 0 to 15, 0 for best effort."""
+
+    @property
+    def dscp(self) -> int:
+        """The DSCP of its IP header, 0 for best effort."""
+
+    @property
+    def stream_offset(self) -> int | None:
+        """Offset of its first payload byte in its stream, if the header shows it."""
+
+@final
 class Live:
     """A run that is watched, and changed, while it goes on. One that is never changed gives what :func:`run` gives."""
 

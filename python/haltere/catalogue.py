@@ -154,6 +154,8 @@ def _takes(one: Mapping[str, Any]) -> str:
     for union in ("anyOf", "oneOf"):
         if union in one:
             return " or ".join(dict.fromkeys(_takes(option) for option in one[union]))
+    if one.get("format") in ("duration", "rate", "bytes", "size", "probability"):
+        return str(one["format"])
     if one.get("type") == "array":
         return f"list of {_takes(one.get('items', {}))}"
     kind = {
@@ -288,10 +290,19 @@ def find(name: str) -> Entry:
 
 def found(name: str) -> list[Entry]:
     """All entries of that name: `multipath` is a topology and a kind of traffic. Case, `-` and `_` do not count."""
-    named = _named(name)
+    named = [_outside(name)] if ":" in name else _named(name)
     if not named:
         raise InputError(_unknown_name(name))
     return named
+
+
+def _outside(name: str) -> Entry:
+    """A mechanism from outside the tree, such as `python:my_module:MyControl`, as its language describes it."""
+    told: dict[str, Any] = json.loads(_core.describe(name))
+    key = "queue" if told["kind"] == "queues" else "congestion"
+    given = [f"{one['name']} = {_literal(one['default'])}" for one in told["parameters"] if "default" in one][:2]
+    table = ", ".join([f'kind = "{name}"', *given])
+    return Entry(told["kind"], name, told["summary"], {**told["schema"], "x-example": f"{key} = {{ {table} }}"})
 
 
 def _plain(name: str) -> str:
@@ -336,7 +347,7 @@ def _unknown(what: str, got: str, known: list[str]) -> str:
 
 def explain(name: str, width: int = 96) -> str:
     """What has that name as text for the terminal: what it is, its source, an example and its parameters."""
-    named = _named(name)
+    named = [_outside(name)] if ":" in name else _named(name)
     keys = [] if named else _keys(name)
     if not named and not keys:
         # A plural is a name, too, if it is not a key.

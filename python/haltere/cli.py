@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from . import commands
+from . import commands, errors
 from .commands._common import Commands, Parser
 from .errors import DeprecatedKeyWarning, HaltereError, InputError
 from .limits import most
@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status."""
     given = sys.argv[1:] if argv is None else list(argv)
+    errors.traced = "--traceback" in given
     try:
         _check_streams()
         with _terminated_as_interrupted(), _deprecated_keys_printed():

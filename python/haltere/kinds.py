@@ -7,6 +7,7 @@ One lookup function for each. Whoever needs to know how a kind behaves asks here
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -21,11 +22,16 @@ __all__ = [
     "Traffic",
     "Workload",
     "classifier",
+    "label",
     "parameters",
     "queue",
     "traffic",
     "usual_queue",
 ]
+
+
+#: A mechanism from outside the tree: its language and a colon.
+_OUTSIDE = re.compile(r"[a-z]+:(?!//)")
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,21 @@ def queue(kind: str) -> Queue:
     (True, True)
     """
     return _QUEUES.get(kind, Queue())
+
+
+def label(mechanism: Mapping[str, Any] | str) -> str:
+    """The name of a mechanism in reports: its kind; of one from outside the tree, the name of its class or module.
+
+    >>> label("codel"), label({"kind": "python:my_module:MyControl", "beta": 0.7}), label("wasm:folder/control.wasm")
+    ('codel', 'MyControl', 'control')
+    """
+    if not isinstance(mechanism, str):
+        return (
+            str(mechanism.get("name", "outside")) if mechanism["kind"] == "outside" else label(str(mechanism["kind"]))
+        )
+    if not _OUTSIDE.match(mechanism):
+        return mechanism
+    return mechanism.rsplit(":", 1)[1].rsplit("/", 1)[-1].split(".", 1)[0]
 
 
 def classifier(kind: str) -> Classifier:

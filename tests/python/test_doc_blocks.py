@@ -21,7 +21,7 @@ import pytest
 
 import haltere as package
 from conftest import ROOT, SMALL
-from haltere import cli
+from haltere import _core, cli
 
 PAGES = [
     ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "paper").glob("*.md")),
@@ -36,9 +36,18 @@ PARSED = re.compile(
 #: Programs of the machine, which are not carried out.
 OTHERS = {"source", "tar", "pip", ".venv/bin/python", "git"}
 #: What is added to a command so that it takes seconds.
-SHORTER = {"run": ["--quick"], "characterize": ["--quick", "--seeds", "1", "--only", "heavy"]}
+SHORTER = {"run": ["--quick"], "characterize": ["--quick", "--seeds", "1"]}
 #: The words of a command that a shell reads before `haltere`.
 BEFORE = re.compile(r"^(?:unshare -\S+ |sudo |time )+")
+
+
+def shorter(arguments: list[str]) -> list[str]:
+    """What is added to this command."""
+    more = SHORTER.get(arguments[0], [])
+    if arguments[0] != "characterize":
+        return more
+    scenario = "heavy" if arguments[1] in _core.names("queues") else "A.1" if "draft" in arguments else "start"
+    return [*more, "--only", scenario]
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,8 @@ def test_the_blocks_of_a_page_run(page: Path, results: Path, tmp_path: Path, mon
         elif block.language == "sh":
             for command in commands(block.text):
                 ran(command, block)
+        elif block.language == "python" and block.name:
+            Path(block.name).write_text(block.text)
         elif block.language == "python":
             executed(block, monkeypatch)
 
@@ -163,7 +174,7 @@ def ran(command: str, block: Block) -> None:
         cli._parser().parse_args(arguments)
     elif word == "haltere":
         done = subprocess.run(
-            [sys.executable, "-m", "haltere", *arguments, *SHORTER.get(arguments[0], [])],
+            [sys.executable, "-m", "haltere", *arguments, *shorter(arguments)],
             capture_output=True,
             text=True,
             timeout=300,

@@ -17,7 +17,7 @@ use crate::slow_start::{Hystart, SlowStart};
 use crate::window::Window;
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use alloc::format;
-use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,9 @@ pub struct Params {
     /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has
     /// `linux_5_16` or `linux_6_13`.
     pub hystart: Hystart,
+    /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by default behind `fq`, and
+    /// whenever the socket asks for it. RFC 9438 leaves it open.
+    pub pacing: bool,
 }
 
 /// How CUBIC keeps up with Reno if Reno's window is larger.
@@ -76,6 +79,7 @@ impl Default for Params {
             fast_convergence: true,
             reno_friendly: RenoFriendly::Rfc9438,
             hystart: Hystart::PlusPlus,
+            pacing: false,
         }
     }
 }
@@ -93,7 +97,6 @@ const FASTEST_PACE: u64 = 2;
 #[derive(Debug, Clone)]
 pub struct Cubic {
     params: Params,
-    beta_ppm: u64,
     window: Window,
     slow_start: SlowStart,
     /// W_max in segments; zero: not known.
@@ -105,6 +108,8 @@ pub struct Cubic {
     unlimited_since: Option<Time>,
     /// Zero: not known.
     min_rtt: Dur,
+    /// The smoothed round-trip time; zero: not known.
+    srtt: Dur,
 }
 
 /// Congestion avoidance since a reduction.
@@ -138,7 +143,6 @@ impl Cubic {
         }
         Ok(Cubic {
             params: params.clone(),
-            beta_ppm: libm::round(params.beta * 1e6) as u64,
             window: Window::new(sender),
             slow_start: SlowStart::new(params.hystart),
             w_max: 0,
@@ -146,6 +150,7 @@ impl Cubic {
             epoch: None,
             unlimited_since: None,
             min_rtt: Dur::ZERO,
+            srtt: Dur::ZERO,
         })
     }
 
@@ -237,17 +242,19 @@ impl Cubic {
     /// RFC 9438 §4.6, §4.7: the new threshold; W_max is remembered.
     fn reduced(&mut self) -> u64 {
         let cwnd = self.window.cwnd;
+        let beta_ppm = libm::round(self.params.beta * 1e6) as u64;
         self.epoch = None;
         self.unlimited_since = None;
         self.cwnd_prior = cwnd;
         let converge = self.params.fast_convergence && cwnd < self.w_max;
-        self.w_max = if converge { cwnd * (1_000_000 + self.beta_ppm) / 2_000_000 } else { cwnd };
-        (cwnd * self.beta_ppm / 1_000_000).max(2)
+        self.w_max = if converge { cwnd * (1_000_000 + beta_ppm) / 2_000_000 } else { cwnd };
+        (cwnd * beta_ppm / 1_000_000).max(2)
     }
 }
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, ev: &AckEvent) {
+        self.srtt = ev.srtt;
         if self.sample_rtt(ev) {
             self.slow_start.on_ack(ev, self.min_rtt, &mut self.window);
         }
@@ -299,6 +306,9 @@ impl CongestionControl for Cubic {
     }
     fn ssthresh(&self) -> Bytes {
         self.window.ssthresh_bytes()
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        if self.params.pacing { self.window.pacing_rate(self.srtt) } else { None }
     }
     fn probe(&self, row: &mut Probe) {
         row.push("w_max", "B", self.window.bytes(self.w_max).as_f64());
@@ -396,6 +406,19 @@ mod tests {
         assert_eq!(segments(&c), 70);
         round(&mut c, at_ms(1));
         assert_eq!(segments(&c), 70 + 70 / 20);
+    }
+
+    /// By hand: 10 segments of 1000 bytes in 100 ms are 800 kbit/s; twice that in slow start, 1.2 times after a loss left 7.
+    #[test]
+    fn paced_segments_leave_at_twice_and_then_at_a_fifth_more_than_the_rate_of_the_window() {
+        let mut c = cubic(10, Params { pacing: true, ..Params::default() });
+        assert_eq!(c.pacing_rate(), None, "no round-trip time is known");
+        c.on_ack(&AckEvent { cwnd_limited: false, ..ack(at_ms(0), 1) });
+        assert_eq!(c.pacing_rate(), Some(Rate::from_bps(1_600_000)));
+        lose(&mut c);
+        assert_eq!(c.pacing_rate(), Some(Rate::from_bps(672_000)));
+        c.params.pacing = false;
+        assert_eq!(c.pacing_rate(), None);
     }
 
     /// RFC 9438 §4.2: elapsed time must not include periods that are limited by the application.

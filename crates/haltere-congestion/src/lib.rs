@@ -36,6 +36,9 @@ haltere_units::registry! {
     ledbat => Ledbat;
     copa => Copa;
     prague => Prague;
+    cdg => Cdg, boxed;
+    nv => Nv;
+    lp => Lp;
     lia => Lia;
     olia => Olia;
     balia => Balia;

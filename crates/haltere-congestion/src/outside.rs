@@ -87,8 +87,8 @@ impl DerefMut for Outside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
     use crate::{AckEvent, CongestionParams, Control, LossEvent, RtoEvent};
+    use alloc::string::ToString;
     use haltere_units::{Bytes, Time};
 
     /// Two segments a round; a maker of the test's own language.

@@ -6,10 +6,15 @@
 //! V = max(R, rtt_min), once `rtt_delay` round trips have passed since slow start; before that V = R.
 //! In the steady state, with more than one mark in each V: rate = 2 (1 - p) / (p V), for a share p of marks (the draft's two marks
 //! every round trip).
+//! With `fallback` a reduction answers max(alpha, classic); see `detector`.
 //! Units: segments (with fractions) and bytes. Cost: O(1) an acknowledgement.
+
+mod detector;
 
 use crate::window::Window;
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
+use alloc::boxed::Box;
+use detector::Detector;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,11 +24,14 @@ use serde::{Deserialize, Serialize};
 /// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It needs a receiver
 /// that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
 ///
-/// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a Reno
-/// sender, with ECT(0). The draft's optional detection of a queue with RFC 3168's marks is not here: behind such a
-/// queue this control takes more than its share from others, as the draft says.
+/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the passive detection.
 ///
-/// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno.
+/// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a Reno
+/// sender, with ECT(0). The detection measures the round-trip time with a weight of 1/256 a sample, about a sawtooth of many Internet paths;
+/// the paper adapts the weight to the window.
+///
+/// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno, unless `fallback` finds
+/// that out. `fallback` takes a slow link for such a queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -37,11 +45,14 @@ pub struct Params {
     pub rtt_delay: u32,
     /// Leave segments at the rate of the window, and not as acknowledgements arrive. RFC 9331 asks for it.
     pub pacing: bool,
+    /// True: detect by the variation and the size of the queueing delay that marks come from a queue with RFC 3168's marks, and answer them as Reno does
+    /// then. The draft leaves it to the implementation, whose default is off.
+    pub fallback: bool,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params { g: Prob::of(0.0625), rtt_min: Dur::from_ms(25), rtt_delay: 500, pacing: true }
+        Params { g: Prob::of(0.0625), rtt_min: Dur::from_ms(25), rtt_delay: 500, pacing: true, fallback: false }
     }
 }
 
@@ -71,6 +82,8 @@ pub struct Prague {
     reduced: Option<Reduced>,
     /// The receiver counts marks.
     accurate: bool,
+    /// Looks for a queue with RFC 3168's marks.
+    detector: Option<Box<Detector>>,
 }
 
 /// A reduction by marks.
@@ -117,6 +130,7 @@ impl Prague {
             rounds: 0,
             reduced: None,
             accurate: false,
+            detector: params.fallback.then(Box::default),
         })
     }
 
@@ -151,6 +165,11 @@ impl Prague {
         (self.since, self.delivered, self.marked) = (ev.now, 0, 0);
     }
 
+    /// The share of marks that a reduction answers: 1, as Reno, once the marks are known for RFC 3168's.
+    fn answered(&self) -> f64 {
+        self.detector.as_ref().map_or(self.alpha, |detector| self.alpha.max(detector.classic()))
+    }
+
     fn grow(&mut self, ev: &AckEvent) {
         if !ev.cwnd_limited || ev.in_recovery && !self.accurate {
             return;
@@ -170,11 +189,14 @@ impl CongestionControl for Prague {
         self.accurate = ev.accurate;
         (self.srtt, self.una) = (ev.srtt, ev.snd_una);
         self.rounds += u64::from(ev.round_start && !self.window.in_slow_start());
+        if let Some(detector) = &mut self.detector {
+            detector.on_ack(ev);
+        }
         if self.accurate {
             self.measure(ev);
             if ev.ce > Bytes::ZERO && !ev.in_rto_recovery && self.recent(ev.now, ev.snd_una).is_none() {
                 self.reduced = Some(Reduced { at: ev.now, until: ev.snd_nxt, before: self.cwnd });
-                self.reduce(self.cwnd * (1.0 - self.alpha / 2.0), LossKind::Ecn);
+                self.reduce(self.cwnd * (1.0 - self.answered() / 2.0), LossKind::Ecn);
             }
         }
         self.grow(ev);
@@ -225,6 +247,9 @@ impl CongestionControl for Prague {
     }
     fn probe(&self, row: &mut Probe) {
         row.push("alpha", "", self.alpha);
+        if let Some(detector) = &self.detector {
+            row.push("classic", "", detector.classic());
+        }
     }
 }
 
@@ -268,6 +293,15 @@ mod tests {
         assert_eq!(c.cwnd(), Bytes::new(75 * MSS));
         arrive(&mut c, 40, 12, true);
         assert!(c.cwnd() < Bytes::new(75 * MSS), "what was sent before the reduction is acknowledged");
+    }
+
+    #[test]
+    fn marks_of_a_classic_queue_are_answered_as_reno_does_if_it_looks_for_one() {
+        let mut c = prague(100, 0);
+        (c.alpha, c.since) = (0.1, at(1));
+        c.detector = Some(Box::new(Detector::certain()));
+        arrive(&mut c, 10, 1, true);
+        assert_eq!(c.cwnd(), Bytes::new(50 * MSS));
     }
 
     #[test]

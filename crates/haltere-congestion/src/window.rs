@@ -5,7 +5,12 @@
 //! (RFC 3465) and turned into whole segments; the rest is carried, so nothing drifts.
 
 use crate::{AckEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
-use haltere_units::Bytes;
+use haltere_units::{Bytes, Dur, Rate};
+
+/// The rate of paced segments as a percentage of cwnd / srtt: in slow start, so that the window can double, and in congestion
+/// avoidance (the defaults of Linux's `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
+const PACING_SLOW_START_PERCENT: u128 = 200;
+const PACING_AVOIDANCE_PERCENT: u128 = 120;
 
 /// Larger windows cannot be written in the 32 bits that Linux has for them; they are not useful either.
 const MAX_SEGMENTS: u64 = u32::MAX as u64;
@@ -49,6 +54,19 @@ impl Window {
     /// The threshold in bytes; [`Bytes::MAX`] before the first reduction.
     pub fn ssthresh_bytes(&self) -> Bytes {
         if self.ssthresh == u64::MAX { Bytes::MAX } else { self.bytes(self.ssthresh) }
+    }
+
+    /// The rate at which Linux paces the segments of a control that sets none: twice cwnd / srtt while the window is below half of the
+    /// threshold, 1.2 times that afterwards. `None` before the first round-trip time.
+    pub fn pacing_rate(&self, srtt: Dur) -> Option<Rate> {
+        if srtt.is_zero() {
+            return None;
+        }
+        let doubles = self.cwnd < self.ssthresh / 2;
+        let percent = if doubles { PACING_SLOW_START_PERCENT } else { PACING_AVOIDANCE_PERCENT };
+        let bits = u128::from(self.cwnd_bytes().as_u64()) * 8 * percent * 1_000_000_000;
+        let rate = bits / 100 / u128::from(srtt.as_ns());
+        Some(Rate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX).max(1)))
     }
 
     /// The threshold of an earlier connection, at least two segments.

@@ -25,8 +25,22 @@ pub(crate) fn input(error: ScenarioError) -> PyErr {
 pub(crate) fn run(error: RunError) -> PyErr {
     match error {
         RunError::Param { .. } | RunError::Unreachable { .. } => InputError::new_err(error.to_string()),
+        RunError::Outside { fault, .. } => outside(fault.to_string()),
         error => HaltereError::new_err(error.to_string()),
     }
+}
+
+/// The Python error of a mechanism from outside that failed. The user's own error is its cause. An interrupt stays what it is.
+fn outside(text: String) -> PyErr {
+    let Some(cause) = crate::outside::cause() else { return HaltereError::new_err(text) };
+    Python::attach(|py| {
+        if !cause.is_instance_of::<PyException>(py) {
+            return cause;
+        }
+        let error = HaltereError::new_err(text);
+        error.set_cause(py, Some(cause));
+        error
+    })
 }
 
 thread_local! {

@@ -11,6 +11,7 @@ mod kernel;
 #[path = "no_kernel.rs"]
 mod kernel;
 mod live;
+mod outside;
 mod quantity;
 mod run;
 mod scenario;
@@ -40,6 +41,8 @@ mod _core {
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]
+    use super::outside::{AckEvent, LossEvent, LostSegment, Packet, RateSample, RestartEvent, RtoEvent};
+    #[pymodule_export]
     use super::quantity::{parse_quantity, spell_quantity, traffic_name};
     #[pymodule_export]
     use super::run::{Progress, Run, run};
@@ -63,4 +66,11 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name in Python")]
     const version: &str = env!("CARGO_PKG_VERSION");
+
+    /// Mechanisms written in Python are known from the start.
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        super::outside::register();
+        Ok(())
+    }
 }

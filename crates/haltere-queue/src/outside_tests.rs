@@ -88,7 +88,11 @@ fn verdicts_are_carried_out_on_the_packets_themselves() {
 fn a_broken_contract_is_a_fault_and_no_packet_is_lost() {
     for (manner, left, told) in [
         ("drops_another", 3, "enqueue must name packets that wait, got a drop of packet 7, which does not"),
-        ("loses", 3, "dequeue must give a packet, or drop those that wait, got none while 3 packets of 4500 bytes wait"),
+        (
+            "loses",
+            3,
+            "dequeue must give a packet, or drop those that wait, got none while 3 packets of 4500 bytes wait",
+        ),
         ("sends_twice", 2, "dequeue must name packets that wait, got the number of packet 0, which does not"),
     ] {
         let (out, dropped, faults) = through(manner);

@@ -209,7 +209,9 @@ impl Parameter {
         schema.insert("description".into(), json!(self.meaning));
         for (key, limit) in [("minimum", self.minimum), ("maximum", self.maximum)] {
             if let Some(limit) = limit {
-                schema.insert(key.into(), json!(limit));
+                // A limit of whole numbers is one.
+                let is_whole = self.format == Format::Integer && limit as i64 as f64 == limit;
+                schema.insert(key.into(), if is_whole { json!(limit as i64) } else { json!(limit) });
             }
         }
         if let Some(default) = &self.default {

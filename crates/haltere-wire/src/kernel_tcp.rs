@@ -94,6 +94,10 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
 /// The kernel's name for a control, tried in this order; the second is our own, loaded as BPF.
 pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[String; 2], WireError> {
     let kind = control.kind();
+    if let Some(outside) = control.outside() {
+        let hint = "our own transport and the simulator take it";
+        return Err(WireError::refused(place, "congestion", "a control that the kernel has", outside.kind(), hint));
+    }
     if CongestionParams::default_of(kind).as_ref() != Some(control) && !is_as_linux_has_it(control) {
         let rule = format!("`{kind}` with its defaults");
         let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \"linux_6_13\"` (or linux_5_16), may stand";

@@ -35,7 +35,7 @@ def _lasts(span: object) -> bool:
 
 
 def _queue(queue: Mapping[str, Any]) -> str:
-    words = [str(queue.get("kind", ""))]
+    words = [kinds.label(queue) if "kind" in queue else ""]
     if queue.get("rate") is not None:
         words.append(spelled(queue["rate"]))
     if queue.get("limit") is not None:
@@ -137,7 +137,7 @@ def _traffic(place: int, entry: Mapping[str, Any]) -> str:
     controls = entry.get("congestion")
     if isinstance(controls, Mapping | str):
         controls = [controls]
-    named = ", ".join(dict.fromkeys(str(c["kind"]) if isinstance(c, Mapping) else str(c) for c in controls or []))
+    named = ", ".join(dict.fromkeys(kinds.label(c) for c in controls or []))
     if entry.get("paths"):
         where = "; ".join(f"{p['from']} → {p['to']}" for p in entry["paths"])
     elif entry.get("pairs") is not None:

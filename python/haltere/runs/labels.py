@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .. import kinds
 from .files import write_atomically
 from .records import Done, Point, short_keys
 
@@ -51,8 +52,8 @@ def _column(values: list[Any]) -> pa.Array:
 
 def _word(value: Any) -> str:
     if isinstance(value, Mapping) and set(value) == {"kind"}:
-        return str(value["kind"])
-    return value if isinstance(value, str) else json.dumps(value)
+        return kinds.label(value)
+    return kinds.label(value) if isinstance(value, str) else json.dumps(value)
 
 
 def with_labels(table: pa.Table, points: pa.Table) -> pa.Table:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import kinds
+
 __all__ = ["Done", "Failed", "Point", "Seal", "seal_of", "sealed", "short_keys", "swept", "wrong_in_manifest"]
 
 #: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build``, ``files`` and the notes of its world.
@@ -54,8 +56,8 @@ def short_keys(keys: Iterable[str]) -> dict[str, str]:
 
 def _short(value: Any) -> str:
     if isinstance(value, Mapping) and "kind" in value:
-        return str(value["kind"])
-    return value if isinstance(value, str) else json.dumps(value)
+        return kinds.label(value)
+    return kinds.label(value) if isinstance(value, str) else json.dumps(value)
 
 
 def swept(value: Any) -> str:

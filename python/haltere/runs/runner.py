@@ -12,6 +12,7 @@ import queue
 import random
 import sys
 import time
+import traceback
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import closing
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from .. import _core
+from .. import _core, errors
 from ..errors import HaltereError, InputError
 from ..worlds import World, world
 from .build import build_id, usable_cores
@@ -265,5 +266,7 @@ def _outcome(task: Task, future: Future[Done]) -> Done | Failed:
     except Exception as error:
         if isinstance(error, InputError) and not task.world.errors_are_of_one_run:
             raise
+        if errors.traced and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
         text = " ".join(str(error).split()) or type(error).__name__
         return Failed(task.key, task.point, task.seed, text)

@@ -5,14 +5,15 @@ A world is a frozen dataclass. Its class says what it can do; its fields are its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from .. import _core
 from ..errors import InputError
 
-__all__ = ["Made", "World", "option"]
+__all__ = ["Made", "World", "option", "refuse_outside"]
 
 
 class Made(Protocol):
@@ -23,6 +24,27 @@ class Made(Protocol):
 
     def digest(self) -> str:
         """SHA-256 over all tables."""
+
+
+def refuse_outside(scenarios: Sequence[_core.Scenario], place: str, languages: Sequence[str] = ()) -> None:
+    """Refuses mechanisms from outside the tree that a world cannot run: those of these languages, or of any language."""
+    for scenario in scenarios:
+        for path, kind in _outside(json.loads(scenario.to_json()), ""):
+            if not languages or kind.split(":")[0] in languages:
+                hint = "the simulator runs it"
+                raise InputError(f"{path}: kind must be a mechanism of the tree {place}, got `{kind}`; {hint}")
+
+
+def _outside(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """The tables of a scenario that are mechanisms from outside the tree: where, and their kind."""
+    if isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from _outside(one, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        if ":" in str(value.get("kind", "")):
+            yield path, value["kind"]
+        for key, one in value.items():
+            yield from _outside(one, f"{path}.{key}" if path else key)
 
 
 def option(default: Any, help: str, *, formerly: str = "") -> Any:

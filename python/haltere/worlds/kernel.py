@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core, kernels
 from ..errors import InputError
-from .base import Made, World, option
+from .base import Made, World, option, refuse_outside
 from .wire import ftp_server
 
 __all__ = ["Kernel"]
@@ -65,6 +65,7 @@ class Kernel(World):
 
     def check(self, scenarios: Sequence[_core.Scenario]) -> None:
         """Refuses what the kernel cannot run, and runs without a kernel."""
+        refuse_outside(scenarios, self.place)
         stand_ins = self._controls()
         for name in stand_ins.values():
             if name not in self.built.controls:

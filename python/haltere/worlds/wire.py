@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .base import Made, World, option
+from .base import Made, World, option, refuse_outside
 
 __all__ = ["Wire", "ftp_server"]
 
@@ -45,6 +45,7 @@ class Wire(World):
 
     def check(self, scenarios: Sequence[_core.Scenario]) -> None:
         """Refuses what the wire cannot run, and a process that may not make network namespaces."""
+        refuse_outside(scenarios, self.place, ["python"])
         for scenario in scenarios:
             _core.wire_check(scenario)
 

@@ -1,7 +1,7 @@
 //! The bounds that losses and marks set (draft section 5.5.10).
 
 use super::loss::LOSS_THRESH_PERCENT;
-use super::{Ack, Bbr3, State};
+use super::{Ack, Bbr3, Params, State};
 use crate::bbr_core::MIN_CWND;
 use crate::{LostSegment, RateSample};
 use haltere_units::{Bytes, Rate};
@@ -10,11 +10,6 @@ use haltere_units::{Bytes, Rate};
 pub(super) const BETA_PERCENT: u64 = 70;
 /// Headroom: the share of inflight_longterm that is left free for others.
 const HEADROOM_PERCENT: u64 = 15;
-/// Google's version 3: the weight of the newest round in the marked share, the share of it that is answered, and the
-/// share that ends a probe.
-const ECN_ALPHA_GAIN: f64 = 1.0 / 16.0;
-const ECN_FACTOR: f64 = 1.0 / 3.0;
-const ECN_THRESH: f64 = 0.5;
 
 /// Bounds and the signals they come from; `None` is no bound.
 #[derive(Debug, Clone)]
@@ -37,7 +32,7 @@ pub(super) struct Bounds {
     passed: u64,
     pub ecn_alpha: f64,
     ecn_in_round: bool,
-    /// Half or more of the last round's segments were marked.
+    /// The share that ends a probe, or more, of the last round's segments was marked.
     pub much_marked: bool,
 }
 
@@ -103,13 +98,13 @@ impl Bounds {
         })
     }
 
-    fn end_ecn_round(&mut self) {
+    fn end_ecn_round(&mut self, params: &Params) {
         if self.passed == 0 {
             return;
         }
         let share = (self.marked as f64 / self.passed as f64).min(1.0);
-        self.ecn_alpha += ECN_ALPHA_GAIN * (share - self.ecn_alpha);
-        self.much_marked = share >= ECN_THRESH;
+        self.ecn_alpha += params.ecn_alpha_gain * (share - self.ecn_alpha);
+        self.much_marked = share >= params.ecn_thresh;
         self.marked = 0;
         self.passed = 0;
     }
@@ -162,7 +157,7 @@ impl Bbr3 {
         }
         let b = &mut self.bounds;
         if self.core.round_start {
-            b.end_ecn_round();
+            b.end_ecn_round(&self.params);
         }
         b.passed += ack.ev.delivered.as_u64();
         b.marked += ack.ev.ce.as_u64();
@@ -174,10 +169,10 @@ impl Bbr3 {
         if matches!(self.state, State::Startup | State::Refill | State::Up) {
             return;
         }
-        let (cwnd, max_bw) = (self.core.cwnd, self.core.max_bw.get());
+        let (cwnd, max_bw, factor) = (self.core.cwnd, self.core.max_bw.get(), self.params.ecn_factor);
         let b = &mut self.bounds;
         if b.ecn_in_round {
-            let kept = 1.0 - ECN_FACTOR * b.ecn_alpha;
+            let kept = 1.0 - factor * b.ecn_alpha;
             b.inflight_short = Some((b.inflight_short.unwrap_or(cwnd) as f64 * kept) as u64);
         }
         if b.loss_in_round {
@@ -188,7 +183,7 @@ impl Bbr3 {
         }
     }
 
-    /// Google's version 3: half of a round's segments were marked.
+    /// Google's version 3: too many of a round's segments were marked.
     pub(super) fn marked_too_much(&self) -> bool {
         self.params.ecn && self.core.round_start && self.bounds.much_marked
     }
@@ -207,6 +202,18 @@ mod tests {
         assert!(!lost_too_much(&rate));
         rate.lost = Bytes::new(2_001);
         assert!(lost_too_much(&rate));
+    }
+
+    /// By hand: alpha = 1 + g (0.4 - 1): 0.9625 with g = 1/16, 0.7 with 1/2; 40 % are too much for a threshold of 0.4 alone.
+    #[test]
+    fn the_marked_share_moves_by_its_gain_and_ends_a_probe_from_its_threshold() {
+        for (gain, thresh, alpha, much) in [(1.0 / 16.0, 0.5, 0.9625, false), (0.5, 0.4, 0.7, true)] {
+            let params = Params { ecn_alpha_gain: gain, ecn_thresh: thresh, ..Params::default() };
+            let mut bounds = Bounds { marked: 40, passed: 100, ..Bounds::default() };
+            bounds.end_ecn_round(&params);
+            assert!((bounds.ecn_alpha - alpha).abs() < 1e-12, "{}", bounds.ecn_alpha);
+            assert_eq!(bounds.much_marked, much);
+        }
     }
 
     #[test]

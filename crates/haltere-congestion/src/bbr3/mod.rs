@@ -60,13 +60,53 @@ pub struct Params {
     pub probe_rtt_interval: Dur,
     /// How long the flight stays halved. The default is the draft's (section 2.13).
     pub probe_rtt_duration: Dur,
-    /// True: answer CE marks as DCTCP does, by a third of the marked share (Google's version 3). The draft has no ECN.
+    /// True: answer CE marks as DCTCP does, by a part of the marked share (Google's version 3). The draft has no ECN. Google's version uses it
+    /// on paths that are known to mark as in a data centre, and not by default.
     pub ecn: bool,
+    /// With `ecn`, above 0 and at most 1: the weight of the newest round in the marked share alpha. The default is Google's.
+    pub ecn_alpha_gain: f64,
+    /// With `ecn`, from 0 to 1: inflight_shortterm is multiplied by 1 - `ecn_factor` alpha in a round with marks. The default is Google's.
+    pub ecn_factor: f64,
+    /// With `ecn`, above 0 and at most 1: the marked share of a round that ends a probe, as too much loss does. The default is Google's.
+    pub ecn_thresh: f64,
+    /// With `ecn`: rounds in a row with that share that end Startup; 0: marks never end it. The default is Google's.
+    pub full_ecn_rounds: u32,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params { probe_rtt_interval: Dur::from_secs(5), probe_rtt_duration: Dur::from_ms(200), ecn: false }
+        Params {
+            probe_rtt_interval: Dur::from_secs(5),
+            probe_rtt_duration: Dur::from_ms(200),
+            ecn: false,
+            ecn_alpha_gain: 1.0 / 16.0,
+            ecn_factor: 1.0 / 3.0,
+            ecn_thresh: 0.5,
+            full_ecn_rounds: 2,
+        }
+    }
+}
+
+impl Params {
+    fn check(&self) -> Result<(), ParamError> {
+        let usual = Params::default();
+        if self.probe_rtt_interval.is_zero() {
+            let error = ParamError::new("probe_rtt_interval", "above 0", self.probe_rtt_interval);
+            return Err(error.default_is(usual.probe_rtt_interval));
+        }
+        if !(0.0..=1.0).contains(&self.ecn_factor) {
+            return Err(ParamError::new("ecn_factor", "from 0 to 1", self.ecn_factor).default_is(usual.ecn_factor));
+        }
+        let shares = [
+            ("ecn_alpha_gain", self.ecn_alpha_gain, usual.ecn_alpha_gain),
+            ("ecn_thresh", self.ecn_thresh, usual.ecn_thresh),
+        ];
+        for (name, value, default) in shares {
+            if !(value > 0.0 && value <= 1.0) {
+                return Err(ParamError::new(name, "above 0 and at most 1", value).default_is(default));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -127,10 +167,7 @@ pub struct Bbr3 {
 impl Bbr3 {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Bbr3, ParamError> {
-        if params.probe_rtt_interval.is_zero() {
-            let error = ParamError::new("probe_rtt_interval", "above 0", params.probe_rtt_interval);
-            return Err(error.default_is(Params::default().probe_rtt_interval));
-        }
+        params.check()?;
         Ok(Bbr3 {
             params: params.clone(),
             core: Core::new(sender, MAX_BW_CYCLES, STARTUP_GAINS.0),
@@ -288,6 +325,16 @@ impl CongestionControl for Bbr3 {
         row.push("inflight_shortterm", "B", bytes(self.bounds.inflight_short));
         row.push("pacing_gain", "", self.gains().0.as_f64());
         row.push("ecn_alpha", "", self.bounds.ecn_alpha);
+    }
+    fn state(&self, row: &mut Probe) {
+        self.probe(row);
+        row.push("cwnd_gain", "", self.gains().1.as_f64());
+        row.push("bw_shortterm", "bit/s", self.bounds.bw_short.map_or(f64::INFINITY, Rate::as_bps_f64));
+        row.push("extra_acked", "B", (self.extra_acked.get() * self.core.mss) as f64);
+        row.push("full_bw_reached", "no|yes", f64::from(u8::from(self.core.filled)));
+        row.push("full_bw_count", "", f64::from(self.full_pipe.growth_rounds()));
+        row.push("bdp", "B", (self.bdp(Gain::UNIT) * self.core.mss) as f64);
+        row.push("rounds", "", self.core.round as f64);
     }
 }
 

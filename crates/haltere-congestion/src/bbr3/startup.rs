@@ -9,8 +9,6 @@ use haltere_units::Rate;
 
 /// StartupFullLossCnt.
 const FULL_LOSS_RANGES: u32 = 6;
-/// Rounds in which half of the segments were marked end Startup (Google's version 3).
-const FULL_ECN_ROUNDS: u32 = 2;
 
 /// Whether the pipe is full now.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +23,10 @@ impl FullPipe {
     /// Draft §5.3.1.2, ResetFullBW.
     pub fn forget(&mut self) {
         *self = FullPipe::default();
+    }
+    /// Rounds without growth (full_bw_count).
+    pub fn growth_rounds(&self) -> u32 {
+        self.growth.rounds
     }
     /// Looks for growth over this bandwidth.
     pub fn watch(&mut self, bw: Rate) {
@@ -71,7 +73,8 @@ impl Bbr3 {
         let lost =
             ack.ev.in_recovery && self.bounds.lost_ranges >= FULL_LOSS_RANGES && super::bounds::lost_too_much(&rate);
         self.bounds.lost_ranges = 0;
-        if lost || self.full_pipe.ecn_rounds >= FULL_ECN_ROUNDS {
+        let marked = self.params.full_ecn_rounds > 0 && self.full_pipe.ecn_rounds >= self.params.full_ecn_rounds;
+        if lost || marked {
             self.undo.state = Some(State::Startup);
             self.core.filled = true;
             let bdp = self.bdp(super::Gain::UNIT);

@@ -16,6 +16,8 @@ struct Path {
     mbps: u64,
     /// Segments that an acknowledgement delivers, and the flight before and after it.
     acked: u64,
+    /// Of these, segments with a mark.
+    marked: u64,
     prior_in_flight: u64,
     in_flight: u64,
     app_limited: bool,
@@ -39,6 +41,7 @@ impl Path {
             rtt: Dur::from_ms(40),
             mbps: 10,
             acked: BDP,
+            marked: 0,
             prior_in_flight: 2 * BDP,
             in_flight: BDP,
             app_limited: false,
@@ -79,6 +82,7 @@ impl Path {
         self.bbr.on_ack(&AckEvent {
             acked: bytes,
             delivered: bytes,
+            ce: Bytes::new(self.marked * MSS),
             rtt: Some(self.rtt),
             srtt: self.rtt,
             prior_in_flight: Bytes::new(self.prior_in_flight * MSS),
@@ -511,4 +515,27 @@ fn the_end_of_recovery_restores_the_window_within_the_bounds() {
     p.bbr.bounds.inflight_short = Some(20);
     p.recover();
     assert_eq!(p.bbr.core.cwnd, 20);
+}
+
+/// By hand: alpha is 1 before the first round with marks, which leaves 1 - ecn_factor of the window.
+#[test]
+fn marks_shorten_the_flight_by_the_factor_if_it_answers_them() {
+    for (ecn, factor, left) in [(true, 0.5, Some(0.5)), (true, 0.25, Some(0.75)), (false, 0.5, None)] {
+        let mut p = Path::at(State::Cruise);
+        p.bbr.params = Params { ecn, ecn_factor: factor, ..Params::default() };
+        let before = p.bbr.core.cwnd as f64;
+        p.marked = 1;
+        p.rounds(1);
+        assert_eq!(p.bbr.bounds.inflight_short, left.map(|part| (part * before) as u64));
+    }
+}
+
+#[test]
+fn parameters_of_the_answer_to_marks_out_of_range_are_refused() {
+    let refused = |params: Params| alloc::string::ToString::to_string(&params.check().unwrap_err());
+    assert!(
+        refused(Params { ecn_factor: 1.5, ..Params::default() }).starts_with("ecn_factor must be from 0 to 1, got 1.5")
+    );
+    assert!(refused(Params { ecn_thresh: 0.0, ..Params::default() }).contains("above 0 and at most 1"));
+    assert!(refused(Params { ecn_alpha_gain: 2.0, ..Params::default() }).contains("ecn_alpha_gain"));
 }

@@ -67,7 +67,7 @@ impl OutsideControl for Reno {
 fn read(congestion: Value) -> Result<Scenario, crate::ScenarioError> {
     register("test", Box::new(Test));
     let value = json!({
-        "duration": "1s", "topology": { "dumbbell": { "bottleneck": { "rate": "10Mbit" } } },
+        "duration": "1s", "topology": { "dumbbell": { "pairs": 1, "access": { "rate": "1Gbit", "delay": "1ms" }, "bottleneck": { "rate": "10Mbit", "delay": "10ms" } } },
         "traffic": [{ "kind": "bulk", "congestion": congestion }],
     });
     Scenario::from_value(value, "")

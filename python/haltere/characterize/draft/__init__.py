@@ -1,0 +1,111 @@
+"""`haltere characterize bbr3 --cases draft`: the test cases of draft-ietf-ccwg-bbr-06, appendix A, each as a run of one flow.
+
+The draft's cases are about phases and variables of one flow. A run has no random draws but those of the sender, so one seed is enough. Three experiments
+let something happen when the flow enters a phase; the plain one, which is run first, tells when that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...analysis.measures import Run
+from ...api import Scenario, plan_runs, seeds_from
+from ...errors import InputError
+from ...report.document import Bullets, Document, Heading, Table, Text
+from ...studies import Options, Outcome
+from . import paths
+from .cases import CASES, Case, Check
+from .trace import NotReached, Trace
+
+__all__ = ["characterize_draft"]
+
+_SEED = 1
+_CARE = (
+    "The appendix expects what an implementation's variables show. They are sampled every 5 ms, an eighth of a round trip: what lasts less is not seen.",
+    "A.7 is about STARTUP here; PROBE_UP under the same conditions is the beginning of A.6.",
+    "That state is saved upon loss (A.18, A.19) is seen by its being restored; tests of the control's own module see it itself.",
+)
+
+
+def characterize_draft(kind: str, settings: Mapping[str, Any], options: Options, only: Sequence[str] = ()) -> Outcome:
+    """Runs the cases (`only`: these, such as `A.3`) with `bbr3`, its parameters as in `settings`."""
+    if kind != "bbr3":
+        raise InputError(f"--cases draft must be for `bbr3`, of which the draft is, got `{kind}`")
+    numbers = [case.number for case in CASES]
+    for number in only:
+        if number not in numbers:
+            raise InputError(f"--only must be one of {', '.join(numbers)}, got `{number}`")
+    chosen = [case for case in CASES if not only or case.number in only]
+    control = {"kind": kind, **settings}
+    traces = _traces(control, {case.experiment for case in chosen}, options)
+    done = [(case, _checks(case, traces[case.experiment])) for case in chosen]
+    name = ", ".join([kind, *(f"{key}={value}" for key, value in settings.items())])
+    return Outcome("characterize", _document(name, done))
+
+
+def _traces(control: Mapping[str, Any], wanted: set[str], options: Options) -> dict[str, Trace]:
+    known = paths.plain()
+    first = {key: one for key, one in known.items() if key in wanted or (key == "plain" and not wanted <= set(known))}
+    traces = _run(control, first, options, "first")
+    if not wanted <= set(known):
+        second = {key: one for key, one in paths.derived(traces["plain"]).items() if key in wanted}
+        traces |= _run(control, second, options, "second")
+    return traces
+
+
+def _run(
+    control: Mapping[str, Any], experiments: Mapping[str, dict[str, Any]], options: Options, stage: str
+) -> dict[str, Trace]:
+    scenarios = []
+    for key, one in experiments.items():
+        traffic = [{**entry, "congestion": dict(control)} for entry in one["traffic"]]
+        scenarios.append(Scenario.from_dict({**one, "title": f"draft-ietf-ccwg-bbr: {key}", "traffic": traffic}, key))
+    labels = [{"experiment": key} for key in experiments]
+    title = "Test cases of draft-ietf-ccwg-bbr-06"
+    results = plan_runs(scenarios, seeds_from([_SEED], 1), options.out / stage, jobs=options.jobs, quiet=options.quiet, title=title, labels=labels)  # fmt: skip
+    return {results.points[done.point].labels["experiment"]: Trace(Run(results, done)) for done in results.runs}
+
+
+def _checks(case: Case, trace: Trace) -> list[Check]:
+    try:
+        return case.check(trace)
+    except NotReached as missing:
+        return [Check("the run comes to the case's state", None, str(missing))]
+
+
+def _word(held: bool | None) -> str:
+    return {True: "held", False: "not held", None: "condition not reached"}[held]
+
+
+def _document(name: str, done: Sequence[tuple[Case, Sequence[Check]]]) -> Document:
+    document = Document(f"{name} by the test cases of draft-ietf-ccwg-bbr-06, appendix A")
+    rows = []
+    for case, checks in done:
+        for i, check in enumerate(checks):
+            rows.append(
+                [
+                    case.number if i == 0 else "",
+                    case.title if i == 0 else "",
+                    check.expects,
+                    _word(check.held),
+                    check.figures,
+                ]
+            )
+    counts = {word: sum(row[3] == word for row in rows) for word in ("held", "not held", "condition not reached")}
+    document.add(
+        Text(
+            f"One flow over {paths.RATE_MBIT:g} Mbit/s with a round-trip time of {paths.RTT_MS:g} ms, if the case says nothing else. "
+            f"Of {len(rows)} expectations {counts['held']} held and {counts['not held']} did not; in {counts['condition not reached']} the run did not come to the condition."
+        ),
+        Table(
+            "cases",
+            "Expectations of the draft, in our words",
+            ["case", "title", "expectation", "verdict", "figures"],
+            rows,
+            left=5,
+        ),
+        Heading("To be careful about"),
+        Bullets(_CARE, care=True),
+    )
+    return document

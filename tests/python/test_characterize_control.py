@@ -1,0 +1,145 @@
+"""`haltere characterize CONTROL`: the criteria of RFC 9743, the card, and the test cases of BBR's draft."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from conftest import haltere
+from haltere import InputError, _core
+from haltere.api import Scenario
+from haltere.characterize.controls import characterize_control
+from haltere.characterize.controls.card import compare
+from haltere.characterize.controls.cases import EVENTS, cases
+from haltere.characterize.controls.criteria import CRITERIA, QUICK
+from haltere.characterize.controls.measures import MEASURES
+from haltere.characterize.draft import characterize_draft
+from haltere.characterize.draft.cases import CASES
+from haltere.studies import Options
+
+
+@pytest.mark.parametrize("kind", _core.names("congestion"))
+def test_every_control_can_be_put_into_every_scenario(kind: str) -> None:
+    for case in cases().values():
+        Scenario.from_dict(case.experiment({"kind": kind}), case.key)
+
+
+def test_the_criteria_are_those_of_the_rfc_and_each_has_its_scenarios() -> None:
+    known = cases()
+    sections = {one.section for one in CRITERIA}
+    assert sections >= {"5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5", "5.2.1", "5.2.2", "5.2.3", "6.1", "6.4", "7.1", "7.3", "7.4", "7.5", "7.7", "7.8", "7.9", "7.11"}  # fmt: skip
+    used = {key for one in CRITERIA for key, _ in one.rows}
+    assert used == set(known), "a scenario without a criterion would run for nothing"
+    assert set(QUICK) <= used and set(EVENTS) <= used
+    for one in CRITERIA:
+        assert one.headline in [(key, measure) for key, measures in one.rows for measure in measures]
+        assert all(measure in MEASURES for _, measures in one.rows for measure in measures)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "better", "word"),
+    [
+        ([1.0, 1.1, 0.9], [2.0, 2.1, 1.9], -1, "better"),
+        ([1.0, 1.1, 0.9], [2.0, 2.1, 1.9], 1, "worse"),
+        ([1.0, 1.1, 0.9], [2.0, 2.1, 1.9], 0, "less"),
+        ([1.0, 3.0, 2.0], [2.0, 2.1, 1.9], 1, "same"),
+        ([0.0, 0.0], [0.0, 0.0], -1, "same"),
+        ([1.0], [2.0], -1, "cannot be told"),
+        ([math.nan], [2.0], -1, "cannot be told"),
+    ],
+)
+def test_a_verdict_is_the_paired_interval_of_the_seeds(
+    mine: list[float], theirs: list[float], better: int, word: str
+) -> None:
+    assert compare(mine, theirs, better)[0] == word
+
+
+def _table(outcome: dict[str, object], name: str) -> list[list[str]]:
+    tables = outcome["tables"]
+    assert isinstance(tables, list)
+    found: list[list[str]] = next(table["rows"] for table in tables if table["name"] == name)
+    return found
+
+
+def test_vegas_keeps_shorter_queues_than_the_standards_and_yields_to_them(tmp_path: Path) -> None:
+    options = Options(seeds=3, out=tmp_path, quiet=True)
+    outcome = characterize_control("vegas", {}, options, ["buffer-4", "beside-cubic-1"])
+    told = outcome.to_json()
+    delay = _table(told, "criterion-5-1-2")[0]
+    assert delay[:2] == ["4 flows, buffer of 4 BDP", "mean queueing delay (ms)"]
+    vegas, cubic = (float(cell.split()[0]) for cell in delay[2:4])
+    assert vegas < 120 < cubic < 160, "160 ms are the buffer, which CUBIC fills"
+    assert delay[5].startswith("better") and delay[6].startswith("better")
+    others = _table(told, "criterion-5-2-1")[0]
+    assert float(others[2].split()[0]) > 110, "CUBIC gets more than an equal share beside Vegas"
+    card = {row[0]: row[2:] for row in _table(told, "card")}
+    assert set(card) == {"5.1.2", "5.1.3", "5.2.1"} and card["5.1.2"][0] == "2"
+
+
+def test_cubic_beside_itself_is_the_reference_and_an_equal_share(tmp_path: Path) -> None:
+    outcome = characterize_control("cubic", {}, Options(seeds=3, out=tmp_path, quiet=True), ["beside-cubic-1"])
+    table = next(one for one in outcome.document.tables() if one.name == "criterion-5-2-1")
+    assert table.columns == ["scenario", "measure", "cubic", "Reno", "against Reno"]
+    assert abs(float(table.rows[0][2].split()[0]) - 100) < 15
+
+
+def test_what_happens_at_a_change_of_the_path_is_drawn(tmp_path: Path) -> None:
+    outcome = characterize_control("reno", {}, Options(seeds=2, out=tmp_path, quiet=True), ["rate-up"])
+    outcome.document.write(tmp_path)
+    drawn = json.loads((tmp_path / "figures" / "events.json").read_text())
+    (panel,) = drawn["panels"]
+    series = {one["name"]: one for one in panel["series"]}
+    assert set(series) == {"Reno", "CUBIC"}
+    assert (tmp_path / "report.html").is_file() and "7.9 Sudden changes" in (tmp_path / "report.md").read_text()
+
+
+def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) -> None:
+    arguments = ["characterize", "lp", "--set", "inference=4", "--only", "path-20-40", "--seeds", "2"]
+    done = haltere(*arguments, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "lp, inference=4 by the criteria of RFC 9743" in done.stdout and "6.1" in done.stdout
+    assert (tmp_path / "results" / "characterize-lp-inference-4" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["cubik"], "did you mean `cubic`"),
+        (["codel", "--of", "congestion"], "name must be a congestion control"),
+        (["cubic", "--set", "betta=0.5"], "did you mean `beta`"),
+        (["cubic", "--only", "bufer-1"], "--only must be one of"),
+        (["cubic", "--cases", "draft"], "--cases draft must be for `bbr3`"),
+        (["bbr3", "--cases", "draft", "--only", "A.99"], "--only must be one of A.1,"),
+    ],
+)
+def test_a_wrong_word_is_told_before_anything_runs(tmp_path: Path, arguments: list[str], says: str) -> None:
+    done = haltere("characterize", *arguments, cwd=tmp_path)
+    assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_are_checked_from_python_too(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="beta"):
+        characterize_control("cubic", {"beta": 2}, Options(out=tmp_path / "out", quiet=True))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_cases_are_those_of_the_draft() -> None:
+    assert [case.number for case in CASES] == [f"A.{n}" for n in range(1, 23)]
+
+
+def test_the_draft_s_cases_hold_but_those_that_are_known(tmp_path: Path) -> None:
+    outcome = characterize_draft("bbr3", {}, Options(out=tmp_path, quiet=True))
+    rows = _table(outcome.to_json(), "cases")
+    words = [row[3] for row in rows]
+    assert words.count("held") >= 40, [row for row in rows if row[3] != "held"]
+    assert {row[0] for row in rows} - {""} == {case.number for case in CASES}
+
+
+def test_another_pace_of_probing_shows_in_the_draft_s_case(tmp_path: Path) -> None:
+    outcome = characterize_draft("bbr3", {"probe_rtt_interval": "2s"}, Options(out=tmp_path, quiet=True), ["A.10"])
+    row = _table(outcome.to_json(), "cases")[0]
+    assert row[3] == "not held" and "2." in row[4], "PROBE_RTT comes every 2 s, not every 5"
