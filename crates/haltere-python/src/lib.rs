@@ -55,13 +55,6 @@ mod _core {
     #[pymodule_export]
     use super::wire::{wire_check, wire_router, wire_run};
 
-    #[pymodule_init]
-    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        // Experiment files may name policies.
-        haltere_gym::register();
-        Ok(())
-    }
-
     /// Haltere's version.
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name in Python")]
@@ -71,6 +64,8 @@ mod _core {
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::outside::register();
+        // Experiment files may name policies.
+        haltere_gym::register();
         Ok(())
     }
 }
