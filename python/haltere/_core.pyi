@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, final
 
+from typing_extensions import Buffer
+
 version: str
 """Haltere's version."""
 
@@ -440,6 +442,40 @@ class Live:
     @property
     def flows(self) -> list[str]:
         """Names of the flows, by index."""
+
+def gym_fields(queue: bool) -> list[tuple[str, str, str, float, float, str]]:
+    """The fields that a sender observes, or a queue: name, group, unit, least and largest value, meaning."""
+
+def gym_counters(queue: bool) -> list[str]:
+    """The names of the exact whole numbers of a sender, or of a queue."""
+
+def gym_actions() -> list[tuple[str, int, int, str, float, float, str]]:
+    """The actions: name, values, choices, unit, least and largest value, meaning."""
+
+@final
+class GymPolicy:
+    """A policy: decides for observations."""
+
+    def __new__(cls, text: str) -> GymPolicy: ...
+    def act(self, observed: Buffer) -> list[float]:
+        """The decisions for rows of observations (64-bit numbers), one row after another."""
+
+@final
+class Gym:
+    """Environments that are stepped together."""
+
+    def __new__(cls, networks: Sequence[Scenario], choices: str, envs: int, threads: int, fixed: bool) -> Gym: ...
+    def names(self) -> list[str]:
+        """Names of those that decide, in the first network."""
+
+    def reset(self, which: Sequence[bool], seeds: Sequence[int | None]) -> None:
+        """A new run begins in the environments whose ``which`` is true. A seed makes it the first run of that seed."""
+
+    def step(self, values: Buffer, restart: bool) -> None:
+        """One step of every environment. With ``restart`` a run that is over is followed by the next; without, it stays as it is."""
+
+    def show(self, rows: Buffer, counters: Buffer, flags: Buffer) -> None:
+        """Writes what the last step or reset showed: fields, exact whole numbers, and flags."""
 
 def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""

@@ -3,8 +3,9 @@
 //! A language registers a [`Maker`] once: `outside::register("python", Box::new(maker))`. The registry then has its controls as the variant
 //! `Outside` of both enums. The controls of the tree are dispatched as before: only this variant costs a virtual call.
 
-use crate::{CongestionControl, SenderContext};
+use crate::{CongestionControl, Control, SenderContext};
 use alloc::boxed::Box;
+use core::any::Any;
 use core::fmt::Debug;
 use core::ops::{Deref, DerefMut};
 use haltere_units::ParamError;
@@ -31,6 +32,18 @@ pub trait Maker: Send + Sync {
 pub trait OutsideControl: CongestionControl + Debug + Send {
     /// A copy with the same state.
     fn clone_box(&self) -> Box<dyn OutsideControl>;
+    /// The control itself, for a caller that knows its type: a run in steps sets what it decides. `None`: it is not shown.
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
+}
+
+impl Control {
+    /// The control, if it is from outside the tree.
+    #[inline]
+    pub fn outside_mut(&mut self) -> Option<&mut dyn OutsideControl> {
+        if let Control::Outside(outside) = self { Some(&mut *outside.0) } else { None }
+    }
 }
 
 /// The languages of congestion controls.

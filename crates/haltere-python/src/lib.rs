@@ -4,6 +4,7 @@ mod capture;
 mod catalogue;
 mod error;
 mod files;
+mod gym;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(not(target_os = "linux"))]
@@ -34,6 +35,8 @@ mod _core {
     #[pymodule_export]
     use super::error::{HaltereError, InputError};
     #[pymodule_export]
+    use super::gym::{Gym, GymPolicy, gym_actions, gym_counters, gym_fields};
+    #[pymodule_export]
     use super::kernel::{kernel_about, kernel_check, kernel_cost, kernel_run};
     #[pymodule_export]
     use super::live::Live;
@@ -61,6 +64,8 @@ mod _core {
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::outside::register();
+        // Experiment files may name policies.
+        haltere_gym::register();
         Ok(())
     }
 }

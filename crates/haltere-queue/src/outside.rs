@@ -5,11 +5,12 @@
 //! drops, marks or sends a packet that does not wait, or sends nothing although packets wait and it withholds none. From then on the
 //! packets leave in the order in which they came, until the run has ended.
 
-use crate::{Backlog, DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc};
+use crate::{Backlog, DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
+use core::any::Any;
 use core::fmt::{Debug, Display};
 use haltere_units::outside::{About, Fault, Location, Makers, raise};
 use haltere_units::{ParamError, Probe, Time};
@@ -100,6 +101,10 @@ pub trait OutsideQueue: Debug + Send {
     fn probe(&self, _row: &mut Probe) {}
     /// A copy with the same state.
     fn clone_box(&self) -> Box<dyn OutsideQueue>;
+    /// The discipline itself, for a caller that knows its type: a run in steps sets what it decides. `None`: it is not shown.
+    fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
 }
 
 /// The languages of queue disciplines.
@@ -138,6 +143,10 @@ impl<P: Pkt> Outside<P> {
         let discipline = MAKERS.find(&params.language)?.make(params, link)?;
         Ok(Outside { discipline, waiting: Waiting::default(), kind: params.kind(), is_broken: false })
     }
+    /// The discipline without its packets.
+    pub fn discipline_mut(&mut self) -> &mut dyn OutsideQueue {
+        &mut *self.discipline
+    }
     #[cold]
     fn broken(&mut self, call: &str, rule: &str, got: impl Display) {
         self.is_broken = true;
@@ -162,6 +171,13 @@ impl<P: Pkt> Outside<P> {
             }
             _ => {}
         }
+    }
+}
+
+impl<P: Pkt> Queue<P> {
+    /// The discipline, if it is from outside the tree.
+    pub fn outside_mut(&mut self) -> Option<&mut dyn OutsideQueue> {
+        if let Queue::Outside(outside) = self { Some(outside.discipline_mut()) } else { None }
     }
 }
 

@@ -10,10 +10,12 @@ use crate::engine::event::Kind;
 use crate::error::RunError;
 use crate::net::link::Link;
 use crate::run::{Network, check, links, path_ports, ports};
+use haltere_congestion::outside::OutsideControl;
 use haltere_plan::plan::{FlowPlan, LinkPlan};
-use haltere_plan::record::{FlowSample, PingSample, QueueSample};
-use haltere_plan::{Plan, Record, Routes};
-use haltere_queue::Qdisc;
+use haltere_plan::record::{FlowRecord, FlowSample, LinkCounters, PingSample, QueueSample};
+use haltere_plan::{Plan, Record, Routes, outside};
+use haltere_queue::outside::OutsideQueue;
+use haltere_queue::{Backlog, Qdisc};
 use haltere_transport::Info;
 use haltere_units::{ParamError, Probe, Time};
 use std::borrow::Cow;
@@ -57,6 +59,18 @@ impl Live {
         let until = until.min(self.plan().end);
         if until > self.now() { self.network.run_until(until, control) } else { Ok(()) }
     }
+    /// The same, but ends early: after the first event after which `goes_on` is false.
+    pub fn advance_while(
+        &mut self,
+        until: Time,
+        control: &RunControl,
+        mut goes_on: impl FnMut(&mut Live) -> bool,
+    ) -> Result<(), RunError> {
+        let until = until.min(self.plan().end);
+        outside::watch();
+        while until > self.now() && self.network.carry_out_next(until, control)? && goes_on(self) {}
+        self.network.poll(control)
+    }
     /// The samples taken since the last call.
     pub fn fresh(&mut self) -> Fresh<'_> {
         let Network { plan, fabric, .. } = &self.network;
@@ -84,6 +98,33 @@ impl Live {
         let mut probe = Probe::new();
         flow.sample(self.now(), &mut probe, &mut Record::default());
         Some((flow.sender()?, probe))
+    }
+    /// The line that the record would have of that flow if the run ended at this time.
+    pub fn flow_line(&self, flow: usize) -> Option<FlowRecord> {
+        self.network.flows.get(flow).map(Flow::line)
+    }
+    /// True if that flow is one TCP connection with a limit, and all its bytes are delivered.
+    #[inline]
+    pub fn is_complete(&self, flow: usize) -> bool {
+        self.network.flows.get(flow).and_then(Flow::tcp).is_some_and(|tcp| tcp.completed.is_some())
+    }
+    /// The congestion control from outside the tree of that flow's sender. `None` if it has none, or has not begun to send.
+    #[inline]
+    pub fn outside_control(&mut self, flow: usize) -> Option<&mut dyn OutsideControl> {
+        self.network.flows.get_mut(flow)?.tcp_mut()?.control_mut()?.outside_mut()
+    }
+    /// The discipline from outside the tree of that link, at this time. `None` if it has none.
+    pub fn outside_queue(&mut self, link: usize) -> Option<&mut dyn OutsideQueue> {
+        let Network { fabric, .. } = &mut self.network;
+        let link = fabric.links.get_mut(link)?;
+        link.catch_up(fabric.now, &mut fabric.pool);
+        link.queue_mut().outside_mut()
+    }
+    /// The counters of that link up to this time, and what waits in its queue.
+    pub fn link_counters(&mut self, link: usize) -> Option<(LinkCounters, Backlog)> {
+        let Network { fabric, .. } = &mut self.network;
+        let view = fabric.links.get_mut(link)?.view(fabric.now, &mut fabric.pool);
+        Some((view.counters, Backlog { packets: view.waiting, bytes: view.waiting_bytes }))
     }
     /// Continues the run with `plan`. Links may have another rate, delay, jitter, loss, discipline and course of rate and delay. Nodes,
     /// links and flows may be added after the existing ones. A flow whose start has passed starts now. A flow may get a stop, or an

@@ -111,20 +111,28 @@ impl<'a> Network<'a> {
     /// Carries out everything that is due by `until`.
     pub fn run_until(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
         outside::watch();
-        while let Some((now, target)) = self.fabric.events.pop(until) {
-            debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
-            self.fabric.now = now;
-            if self.fabric.events.len() > self.prefetcher.min_pending {
-                self.prefetcher.step(&mut self.fabric, &self.flows, &self.spawned);
-            }
-            self.handle(target);
-            self.events += 1;
-            if self.events.is_multiple_of(EVENTS_PER_POLL) {
-                self.poll(control)?;
-            }
+        while self.carry_out_next(until, control)? {}
+        Ok(())
+    }
+    /// Carries out the next event, if one is due by `until`. False: none was, and the time is `until`.
+    #[inline(always)]
+    pub fn carry_out_next(&mut self, until: Time, control: &RunControl) -> Result<bool, RunError> {
+        let Some((now, target)) = self.fabric.events.pop(until) else {
+            self.fabric.now = until;
+            self.poll(control)?;
+            return Ok(false);
+        };
+        debug_assert!(now >= self.fabric.now, "an event at {now} comes after {}", self.fabric.now);
+        self.fabric.now = now;
+        if self.fabric.events.len() > self.prefetcher.min_pending {
+            self.prefetcher.step(&mut self.fabric, &self.flows, &self.spawned);
         }
-        self.fabric.now = until;
-        self.poll(control)
+        self.handle(target);
+        self.events += 1;
+        if self.events.is_multiple_of(EVENTS_PER_POLL) {
+            self.poll(control)?;
+        }
+        Ok(true)
     }
     /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
@@ -145,7 +153,7 @@ impl<'a> Network<'a> {
         record
     }
     /// Whether the run is to go on: nobody cancelled it, and no mechanism from outside failed.
-    fn poll(&self, control: &RunControl) -> Result<(), RunError> {
+    pub fn poll(&self, control: &RunControl) -> Result<(), RunError> {
         let at = self.fabric.now;
         if let Some(progress) = control.progress {
             progress.store(at.as_ns(), Ordering::Relaxed);

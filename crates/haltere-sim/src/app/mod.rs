@@ -271,6 +271,11 @@ impl Flow {
     pub fn tcp(&self) -> Option<&tcp::Tcp> {
         if let Flow::Tcp(tcp) = self { Some(tcp) } else { None }
     }
+    /// The same, to change it.
+    #[inline]
+    pub fn tcp_mut(&mut self) -> Option<&mut tcp::Tcp> {
+        if let Flow::Tcp(tcp) = self { Some(tcp) } else { None }
+    }
     /// Its line of the record. What was when the warm-up ended is the recorder's to add.
     pub fn line(&self) -> FlowRecord {
         let mut record = FlowRecord { received: self.received(), sender: self.sender(), ..FlowRecord::default() };

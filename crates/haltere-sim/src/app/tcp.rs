@@ -7,6 +7,7 @@ use crate::engine::prefetch::{fetch, fetch_all};
 use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Packet};
+use haltere_congestion::Control;
 use haltere_plan::Record;
 use haltere_plan::headers::IPV4_HEADER;
 use haltere_plan::plan::{FlowPlan, TcpPlan};
@@ -187,6 +188,11 @@ impl Tcp {
     /// How far the samples of the sender's round-trip time are.
     pub fn rtt_reading(&self) -> RttReading {
         self.ends[CLIENT].socket.rtt_reading()
+    }
+    /// The congestion control of the client, if that has begun to send.
+    #[inline]
+    pub fn control_mut(&mut self) -> Option<&mut Control> {
+        self.ends[CLIENT].socket.control_mut()
     }
     /// The client's endpoint.
     pub fn info(&self) -> Info {

@@ -558,6 +558,10 @@ impl Link {
             Some(impairments) => impairments.launch(&mut self.flight, due, packet, pool),
         }
     }
+    /// The discipline, to change it.
+    pub fn queue_mut(&mut self) -> &mut Queue<Packet> {
+        &mut self.queue
+    }
     /// The discipline.
     pub fn queue(&self) -> &Queue<Packet> {
         &self.queue

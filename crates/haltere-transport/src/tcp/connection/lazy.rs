@@ -121,6 +121,11 @@ impl Connection {
     pub(crate) fn sender(&mut self) -> &mut Sender {
         self.tx.get_or_insert_with(|| self.spec.boxed_sender(&self.lazy, &self.rx))
     }
+    /// The congestion control, if there is a sending half. What is changed in it counts from the next event on.
+    #[inline]
+    pub fn control_mut(&mut self) -> Option<&mut Control> {
+        self.tx.as_mut().map(|tx| tx.control_mut())
+    }
     /// The sending half of a connection of which it is known that it has one.
     #[inline]
     pub(crate) fn made_sender(&self) -> &Sender {

@@ -1,0 +1,275 @@
+//! A congestion control whose window and pacing rate are decided from outside.
+//! Source: none. Deviations: none.
+//! Model: an interval ends with the first acknowledgement or timeout at or after its time. The decision that follows takes effect with the
+//! next event, so that a policy inside the sender and one outside, which the run waits for, act alike. Loss recovery chooses what is
+//! sent again, but does not change the window: that is the decision's.
+//! Units: bytes, bit/s. Cost: O(1) an event. Known problems: a window stays as it is in a retransmission timeout, until the next decision.
+
+use crate::action::{Action, Setting};
+use crate::fields::Row;
+use crate::interval::Interval;
+use crate::policy::Policy;
+use crate::window::{Settings, Window};
+use haltere_congestion::{
+    AckEvent, CongestionControl, Control, EcnUse, LossEvent, LostSegment, RestartEvent, RtoEvent, SenderContext,
+};
+use haltere_units::{Bytes, Dur, Probe, Rate, Time};
+use std::sync::Arc;
+
+/// Who decides.
+#[derive(Debug, Clone)]
+pub enum Driver {
+    /// Someone outside, for whom the run waits.
+    Outside(Action),
+    /// A policy.
+    Policy(Arc<Policy>),
+    /// A control of the registry. The intervals only show what it does.
+    Control(Box<Control>),
+}
+
+/// The control.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    driver: Driver,
+    interval: Interval,
+    mss: Bytes,
+    setting: Setting,
+    srtt: Dur,
+    window: Window,
+    /// The interval ends with the first event from then on.
+    deadline: Time,
+    is_due: bool,
+    pending: Option<Vec<f64>>,
+    last_action: f64,
+    decisions: u64,
+}
+
+impl Agent {
+    /// The control of that sender.
+    pub fn new(driver: Driver, interval: Interval, sender: &SenderContext) -> Agent {
+        Agent {
+            driver,
+            interval,
+            mss: sender.mss,
+            setting: Setting { cwnd: sender.initial_window.as_f64(), pacing_bps: 0.0 },
+            srtt: Dur::ZERO,
+            window: Window::default(),
+            deadline: Time::NEVER,
+            is_due: false,
+            pending: None,
+            last_action: 0.0,
+            decisions: 0,
+        }
+    }
+    /// The interval is over, and the run is to wait for a decision.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.is_due
+    }
+    /// The interval ends: what it showed. The next one begins.
+    pub fn close(&mut self, now: Time) -> Row {
+        let settings = Settings {
+            cwnd: self.cwnd().as_f64(),
+            pacing_bps: self.pacing_rate().map_or(0.0, Rate::as_bps_f64),
+            mss: self.mss,
+            last_action: self.last_action,
+        };
+        let row = self.window.close(now, &settings);
+        self.window.restart(now);
+        self.is_due = false;
+        self.deadline = self.interval.end(now, self.srtt);
+        row
+    }
+    /// A decision, which takes effect with the next event. Without one the setting stays.
+    pub fn decide(&mut self, values: &[f64]) {
+        if let Some(action) = self.action() {
+            self.last_action = action.normalised(values);
+            self.pending = Some(values.to_vec());
+            self.decisions += 1;
+        }
+    }
+    fn action(&self) -> Option<Action> {
+        match &self.driver {
+            Driver::Outside(action) => Some(*action),
+            Driver::Policy(policy) => Some(policy.action),
+            Driver::Control(_) => None,
+        }
+    }
+    fn inner(&self) -> Option<&Control> {
+        if let Driver::Control(control) = &self.driver { Some(control) } else { None }
+    }
+    fn inner_mut(&mut self) -> Option<&mut Control> {
+        if let Driver::Control(control) = &mut self.driver { Some(control) } else { None }
+    }
+    /// A decision that waits takes effect.
+    #[inline]
+    fn settle(&mut self) {
+        if let Some(values) = self.pending.take()
+            && let Some(action) = self.action()
+        {
+            self.setting = action.apply(&values, self.setting, self.mss, self.srtt);
+        }
+    }
+    /// After an event: the interval may be over.
+    #[inline]
+    fn look(&mut self, now: Time) {
+        if now >= self.deadline && !self.is_due {
+            self.end_interval(now);
+        }
+    }
+    #[cold]
+    fn end_interval(&mut self, now: Time) {
+        if let Driver::Policy(policy) = &self.driver {
+            let policy = policy.clone();
+            let row = self.close(now);
+            self.decide(&policy.decide(&row));
+        } else {
+            self.is_due = true;
+        }
+    }
+}
+
+impl CongestionControl for Agent {
+    fn on_ack(&mut self, ev: &AckEvent) {
+        self.settle();
+        self.srtt = ev.srtt;
+        self.window.on_ack(ev);
+        if let Some(control) = self.inner_mut() {
+            control.on_ack(ev);
+        }
+        self.look(ev.now);
+    }
+    fn on_loss(&mut self, ev: &LossEvent) {
+        self.window.on_loss(ev);
+        if let Some(control) = self.inner_mut() {
+            control.on_loss(ev);
+        }
+    }
+    fn on_rto(&mut self, ev: &RtoEvent) {
+        self.settle();
+        self.window.on_rto(ev.still_in_flight);
+        if let Some(control) = self.inner_mut() {
+            control.on_rto(ev);
+        }
+        self.look(ev.now);
+    }
+    fn on_segment_lost(&mut self, lost: &LostSegment) {
+        self.window.on_segment_lost(lost);
+        if let Some(control) = self.inner_mut() {
+            control.on_segment_lost(lost);
+        }
+    }
+    fn on_recovered(&mut self, now: Time) {
+        if let Some(control) = self.inner_mut() {
+            control.on_recovered(now);
+        }
+    }
+    fn on_established(&mut self, now: Time, rtt: Dur) {
+        self.srtt = rtt;
+        self.window.on_established(rtt);
+        self.window.restart(now);
+        self.deadline = self.interval.end(now, rtt);
+        if self.action().is_some_and(Action::paces) {
+            // As Linux's first pacing rate: twice the initial window a round trip.
+            self.setting.pacing_bps = 2.0 * self.setting.cwnd * 8.0 / rtt.max(Dur::from_us(10)).as_secs_f64();
+        }
+        if let Some(control) = self.inner_mut() {
+            control.on_established(now, rtt);
+        }
+    }
+    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
+        if let Some(control) = self.inner_mut() {
+            control.on_cached_ssthresh(ssthresh);
+        }
+    }
+    fn on_returned(&mut self, now: Time, bytes: Bytes) -> bool {
+        self.inner_mut().is_some_and(|control| control.on_returned(now, bytes))
+    }
+    fn on_spurious(&mut self, now: Time) {
+        if let Some(control) = self.inner_mut() {
+            control.on_spurious(now);
+        }
+    }
+    fn on_restart(&mut self, ev: &RestartEvent) {
+        if let Some(control) = self.inner_mut() {
+            control.on_restart(ev);
+        }
+    }
+    fn cwnd(&self) -> Bytes {
+        self.inner().map_or(Bytes::new(self.setting.cwnd as u64), CongestionControl::cwnd)
+    }
+    fn ssthresh(&self) -> Bytes {
+        self.inner().map_or(Bytes::new(self.setting.cwnd as u64), CongestionControl::ssthresh)
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        match self.inner() {
+            Some(control) => control.pacing_rate(),
+            None => Some(Rate::from_bps(self.setting.pacing_bps as u64)).filter(|_| self.setting.pacing_bps > 0.0),
+        }
+    }
+    fn owns_recovery(&self) -> bool {
+        self.inner().is_none_or(CongestionControl::owns_recovery)
+    }
+    fn ecn(&self) -> EcnUse {
+        self.inner().map_or(EcnUse::Classic, CongestionControl::ecn)
+    }
+    fn probe(&self, row: &mut Probe) {
+        match self.inner() {
+            Some(control) => control.probe(row),
+            None => row.push("decisions", "1", self.decisions as f64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent() -> Agent {
+        let sender = SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(10_000), seed: 1 };
+        let mut agent = Agent::new(Driver::Outside(Action::Cwnd), Interval::Fixed(Dur::from_ms(20)), &sender);
+        agent.on_established(at(0), Dur::from_ms(10));
+        agent
+    }
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Dur::from_ms(ms)
+    }
+    fn ack(ms: u64) -> AckEvent {
+        let mut ev = AckEvent::at(at(ms));
+        (ev.delivered, ev.srtt) = (Bytes::new(1000), Dur::from_ms(10));
+        ev
+    }
+
+    #[test]
+    fn an_interval_ends_with_the_first_acknowledgement_after_its_time() {
+        let mut agent = agent();
+        agent.on_ack(&ack(19));
+        assert!(!agent.is_due());
+        agent.on_ack(&ack(23));
+        assert!(agent.is_due());
+        assert_eq!(agent.close(at(23)).values()[Row::ACKED], 2000.0);
+        assert!(!agent.is_due());
+    }
+    #[test]
+    fn a_decision_takes_effect_with_the_next_event() {
+        let mut agent = agent();
+        agent.on_ack(&ack(20));
+        agent.close(at(20));
+        agent.decide(&[1.0]);
+        assert_eq!(agent.cwnd(), Bytes::new(10_000));
+        agent.on_ack(&ack(21));
+        assert_eq!((agent.cwnd(), agent.decisions), (Bytes::new(20_000), 1));
+    }
+    #[test]
+    fn loss_does_not_change_the_window_and_a_timeout_ends_an_interval() {
+        let mut agent = agent();
+        agent.on_segment_lost(&LostSegment::new(0, Bytes::new(1000)));
+        let mut rto = RtoEvent::at(at(300));
+        rto.first = true;
+        agent.on_rto(&rto);
+        assert!(agent.is_due() && agent.owns_recovery());
+        assert_eq!(agent.cwnd(), Bytes::new(10_000));
+        let row = agent.close(at(300));
+        assert_eq!((row.values()[Row::TIMEOUTS], row.values()[Row::LOST]), (1.0, 1000.0));
+    }
+}

@@ -1,0 +1,225 @@
+//! One environment: a run that is carried out in steps, one decision each.
+
+use crate::agent::Agent;
+use crate::fields::Row;
+use crate::path::Path;
+use crate::queue::DecidedQueue;
+use crate::reading::{self, LinkReading};
+use crate::spec::{Deciders, Spec};
+use haltere_plan::Routes;
+use haltere_plan::rng::Rng;
+use haltere_sim::{Live, RunControl};
+use haltere_units::{Dur, Time};
+use std::any::Any;
+
+/// The task is over: the flow is complete, or its connection is gone.
+pub const TERMINATED: u8 = 1;
+/// The time is over.
+pub const TRUNCATED: u8 = 2;
+/// This step began a new run.
+pub const BEGUN: u8 = 4;
+
+/// An environment.
+#[derive(Debug)]
+pub struct Env {
+    index: usize,
+    /// The seed from which the seeds of all runs follow, and the number of the next run.
+    base: u64,
+    episode: u64,
+    run: Option<Episode>,
+    /// What the last step showed: one row for each that decides.
+    pub(crate) rows: Vec<Row>,
+    /// Exact whole numbers, one list for each that decides.
+    pub(crate) counters: Vec<Vec<i64>>,
+    /// `TERMINATED`, `TRUNCATED` and `BEGUN`, for each that decides.
+    pub(crate) flags: Vec<u8>,
+}
+
+/// The run that is going on.
+#[derive(Debug)]
+struct Episode {
+    live: Live,
+    deciders: Deciders,
+    paths: Vec<Path>,
+    /// The end of the last interval.
+    since: Time,
+    /// Payload received until then, by each that decides; of a queue, its counters.
+    received: Vec<u64>,
+    link: LinkReading,
+    decisions: u64,
+    network: usize,
+    seed: u64,
+}
+
+/// Seeds have 63 bits, so that whole numbers with a sign hold them.
+const SEED_BITS: u64 = u64::MAX >> 1;
+
+impl Env {
+    pub(crate) fn new(index: usize, spec: &Spec) -> Env {
+        let rows = vec![Row::new(spec.fields()); spec.agents];
+        let counters = vec![vec![0; spec.counters().len()]; spec.agents];
+        Env { index, base: index as u64, episode: 0, run: None, rows, counters, flags: vec![0; spec.agents] }
+    }
+    /// The run of the next episode begins. With a seed, it is the first of that seed.
+    pub(crate) fn reset(&mut self, spec: &Spec, seed: Option<u64>) -> Result<(), String> {
+        if let Some(seed) = seed {
+            (self.base, self.episode) = (seed & SEED_BITS, 0);
+        }
+        let seed = match self.episode {
+            0 => self.base,
+            episode => Rng::seed(self.base, &format!("episode {episode}")) & SEED_BITS,
+        };
+        self.episode += 1;
+        let count = spec.networks.len();
+        let network = match spec.is_fixed {
+            true => self.index % count,
+            false => (Rng::new(seed, "network").bits() % count as u64) as usize,
+        };
+        let mut run = Episode::new(spec, network, seed)?;
+        run.begin(spec)?;
+        self.rows = run.close();
+        self.read(&mut run, spec, BEGUN);
+        self.run = Some(run);
+        Ok(())
+    }
+    /// One decision, and the interval after it.
+    pub(crate) fn step(&mut self, spec: &Spec, values: &[f64]) -> Result<(), String> {
+        let Some(mut run) = self.run.take() else { return Err("gym: reset must come before step".into()) };
+        run.decide(spec, values);
+        run.advance(spec)?;
+        self.rows = run.close();
+        self.read(&mut run, spec, 0);
+        self.run = Some(run);
+        Ok(())
+    }
+    /// All that decide are done.
+    pub(crate) fn is_over(&self) -> bool {
+        self.run.is_some() && self.flags.iter().all(|flags| flags & (TERMINATED | TRUNCATED) != 0)
+    }
+    fn read(&mut self, run: &mut Episode, spec: &Spec, begun: u8) {
+        let truncated = if run.is_at_end() { TRUNCATED } else { 0 };
+        for agent in 0..spec.agents {
+            self.counters[agent] = run.counters(agent);
+            let done = if run.is_done(agent) { TERMINATED } else { 0 };
+            self.flags[agent] = done | truncated | begun;
+        }
+    }
+}
+
+/// The agent behind a control.
+fn agent(live: &mut Live, flow: usize) -> Option<&mut Agent> {
+    live.outside_control(flow)?.as_any_mut()?.downcast_mut()
+}
+
+impl Episode {
+    fn new(spec: &Spec, network: usize, seed: u64) -> Result<Episode, String> {
+        let (plan, deciders) = spec.plan(&spec.networks[network], seed)?;
+        let mut routes = Routes::of(&plan);
+        let paths = match &deciders {
+            Deciders::Flows(flows) => flows.iter().map(|&flow| Path::of_flow(&plan, flow, &mut routes)).collect(),
+            Deciders::Link(link) => vec![Path::of_link(&plan, *link)],
+        };
+        let live = Live::new(plan).map_err(|error| error.to_string())?;
+        let received = vec![0; deciders.count()];
+        let link = LinkReading::default();
+        Ok(Episode { live, deciders, paths, since: Time::ZERO, received, link, decisions: 0, network, seed })
+    }
+    /// Runs until the first decision is due.
+    fn begin(&mut self, spec: &Spec) -> Result<(), String> {
+        if let Deciders::Flows(flows) = &self.deciders {
+            let starts = flows.iter().map(|&flow| self.live.plan().flows[flow].start);
+            self.since = starts.max().unwrap_or(Time::ZERO).min(self.live.plan().end);
+        }
+        self.advance(spec)
+    }
+    /// Runs until the next decision is due.
+    fn advance(&mut self, spec: &Spec) -> Result<(), String> {
+        let (control, end) = (RunControl::default(), self.live.plan().end);
+        let result = match &self.deciders {
+            Deciders::Flows(flows) if flows.len() == 1 => {
+                let flow = flows[0];
+                self.live.advance_while(end, &control, |live| {
+                    !live.is_complete(flow) && agent(live, flow).is_none_or(|agent| !agent.is_due())
+                })
+            }
+            _ => self.live.advance(spec.interval.end(self.since, Dur::ZERO), &control),
+        };
+        result.map_err(|error| error.to_string())
+    }
+    /// The values of all decisions take effect.
+    fn decide(&mut self, spec: &Spec, values: &[f64]) {
+        if !spec.decides() {
+            return;
+        }
+        self.decisions += 1;
+        match &self.deciders {
+            Deciders::Flows(flows) => {
+                for (&flow, values) in flows.iter().zip(values.chunks(spec.action.spec().width)) {
+                    if let Some(agent) = agent(&mut self.live, flow) {
+                        agent.decide(values);
+                    }
+                }
+            }
+            Deciders::Link(link) => {
+                if let Some(queue) = decided(&mut self.live, *link) {
+                    queue.decide(values[0].clamp(0.0, 1.0));
+                }
+            }
+        }
+    }
+    /// The interval ends: what it showed, a row for each that decides.
+    fn close(&mut self) -> Vec<Row> {
+        let (from, now) = (self.since, self.live.now());
+        self.since = now;
+        match self.deciders.clone() {
+            Deciders::Flows(flows) => {
+                flows.iter().enumerate().map(|(number, &flow)| self.close_flow(number, flow, (from, now))).collect()
+            }
+            Deciders::Link(link) => {
+                let decided = decided(&mut self.live, link).map_or(0.0, |queue| queue.probability());
+                let reading = LinkReading::of(&mut self.live, link);
+                let row = reading::link_row(&self.link, &reading, decided, (from, now), &self.paths[0]);
+                self.link = reading;
+                vec![row]
+            }
+        }
+    }
+    fn close_flow(&mut self, number: usize, flow: usize, (from, now): (Time, Time)) -> Row {
+        let Some(mut row) = agent(&mut self.live, flow).map(|agent| agent.close(now)) else {
+            return Row::new(crate::fields::SENDER);
+        };
+        let Some(line) = self.live.flow_line(flow) else { return row };
+        let received = line.received - self.received[number];
+        self.received[number] = line.received;
+        reading::tcp_info(&mut row, &line.sender.unwrap_or_default());
+        reading::network(&mut row, received, (from, now), &self.paths[number]);
+        row
+    }
+    fn is_at_end(&self) -> bool {
+        self.live.now() >= self.live.plan().end
+    }
+    fn is_done(&self, number: usize) -> bool {
+        match &self.deciders {
+            Deciders::Flows(flows) => {
+                let flow = flows[number];
+                self.live.is_complete(flow)
+                    || self.live.flow_line(flow).and_then(|line| line.sender).is_some_and(|info| info.reset)
+            }
+            Deciders::Link(_) => false,
+        }
+    }
+    fn counters(&mut self, number: usize) -> Vec<i64> {
+        let begin = [self.network as u64, self.seed, self.live.now().as_ns(), self.decisions];
+        let rest = match &self.deciders {
+            Deciders::Flows(flows) => reading::sender_counters(&self.live.flow_line(flows[number]).unwrap_or_default()),
+            Deciders::Link(_) => self.link.counters(),
+        };
+        begin.into_iter().chain(rest).map(|count| i64::try_from(count).unwrap_or(i64::MAX)).collect()
+    }
+}
+
+/// The queue that decides, if the decisions come from outside.
+fn decided(live: &mut Live, link: usize) -> Option<&mut DecidedQueue> {
+    let any: &mut dyn Any = live.outside_queue(link)?.as_any_mut()?;
+    any.downcast_mut()
+}
