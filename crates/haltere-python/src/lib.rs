@@ -60,12 +60,23 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "the name in Python")]
     const version: &str = env!("CARGO_PKG_VERSION");
 
-    /// Mechanisms written in Python are known from the start.
+    /// Mechanisms written in Python, and those that are WebAssembly modules, are known from the start.
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::outside::register();
-        // Experiment files may name policies.
+        haltere_wasm::register();
         haltere_gym::register();
         Ok(())
     }
+}
+
+/// Adds everything that `haltere._core` has to the module of another extension, which may register mechanisms of its own before.
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let own = pyo3::wrap_pymodule!(_core)(module.py());
+    for (name, value) in own.bind(module.py()).dict() {
+        if !name.extract::<&str>()?.starts_with("__") {
+            module.add(name.extract::<&str>()?, value)?;
+        }
+    }
+    Ok(())
 }

@@ -20,7 +20,7 @@ use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::record::{LinkRecord, QueueSample};
-use haltere_plan::{Plan, Record};
+use haltere_plan::{Plan, Record, outside};
 use haltere_transport::TcpParams;
 use haltere_units::{Dur, Time};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
@@ -315,7 +315,8 @@ struct Attentive<'a> {
 impl Watch for Attentive<'_> {
     fn turn(&mut self, _: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
         self.next = (now + ATTENTION).min(self.stops.end);
-        if now >= self.stops.end || self.stops.all.is_stopped() || self.stops.ended.load(Ordering::Relaxed) {
+        let is_over = now >= self.stops.end || self.stops.ended.load(Ordering::Relaxed);
+        if is_over || self.stops.all.is_stopped() || outside::is_raised() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -347,8 +348,12 @@ fn route(
     let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
     let mut watch = Attentive { stops, next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());
+    outside::watch();
     // What is in flight at the end stays there, as in the simulator.
     router.run(&mut clock, &mut watch, Dur::ZERO)?;
+    if let Some(fault) = outside::take() {
+        return Err(WireError::Outside(Box::new(fault)));
+    }
     let cpu = (cpu_ns() - cpu) as f64 / (monotonic_ns() - started).max(1) as f64;
     Ok(Routed {
         links: router.fabric.link_records(stops.end),
