@@ -66,12 +66,12 @@ pub struct Reroute {
 
 impl Plan {
     /// Refuses the kernel's own queue disciplines, for worlds without a kernel that runs the links.
-    pub fn without_kernel_queues(&self) -> Result<(), Fault> {
+    pub fn without_kernel_queues(&self) -> Result<(), Box<Fault>> {
         let found = self.links.iter().find(|link| matches!(link.queue, QueueParams::Kernel(_)));
         found.map_or(Ok(()), |link| {
             let rule = "one of Haltere's disciplines outside the kernel world";
-            Err(Fault::new(format!("link {}", link.name), "queue", rule, "`kernel`")
-                .hint("run it with `--world kernel`"))
+            let fault = Fault::new(format!("link {}", link.name), "queue", rule, "`kernel`");
+            Err(Box::new(fault.hint("run it with `--world kernel`")))
         })
     }
     /// The run of these nodes, links and flows until `end`, with seed 1, Ethernet framing, no warm-up, one path for all flows and no

@@ -182,7 +182,7 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 
 /// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.
 pub fn check(plan: &Plan) -> Result<(), WireError> {
-    plan.without_kernel_queues().map_err(|fault| WireError::Refused(Box::new(fault)))?;
+    plan.without_kernel_queues().map_err(WireError::Refused)?;
     let has = available_controls()?;
     check_for(plan, &has)?;
     bpf::may_load(&missing_controls(plan, &has))

@@ -15,7 +15,7 @@ use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::{Completion, PacketRecord};
 use haltere_plan::rng::Rng;
 use haltere_plan::{Plan, Routes};
-use haltere_units::{Bytes, Dur, ParamError, Time};
+use haltere_units::{Bytes, ParamError, Time};
 use std::collections::HashMap;
 
 /// Number of the first slot, counted as a flow: far above every flow of a plan.

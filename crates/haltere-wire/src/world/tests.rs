@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{in_real_time, privileged};
 use haltere_congestion::CongestionParams;
-use haltere_plan::plan::{AppPlan, BulkPlan, CbrPlan, LinkPlan, Measure, OnOffPlan, PingPlan, TcpPlan};
+use haltere_plan::plan::{AppPlan, BulkPlan, CbrPlan, LinkPlan, Measure, OnOffPlan, PathPlan, PingPlan, TcpPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Rate};
