@@ -23,7 +23,7 @@ endif
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 
-.PHONY: help setup tuned run test test-rust test-python lint lint-words format bench bench-all bench-ns3 bench-check bench-controls docs gallery clean need-cargo need-python
+.PHONY: help setup tuned run test test-crate test-rust test-python lint lint-words format bench bench-all bench-ns3 bench-check bench-controls docs gallery clean need-cargo need-python
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -64,6 +64,11 @@ test-python: setup
 # What codespell reads: documents and code, not measurements.
 SPELLED := README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md Makefile bpf crates docs p4 papers python tests tools validation \
   $(wildcard benches/*.py benches/*.md fuzz/*.toml fuzz/fuzz_targets/*.rs)
+
+test-crate: setup ## A crate outside the tree builds its own extension, as a user's would (2 to 3 minutes)
+	rm -rf $(CARGO_TARGET_DIR)/my-crate
+	$(BIN)/haltere new control --lang rust-crate $(CARGO_TARGET_DIR)/my-crate
+	$(MAKE) -C $(CARGO_TARGET_DIR)/my-crate PYTHON=$(abspath $(BIN)/python) CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/crate test
 
 lint: setup lint-words ## rustfmt, clippy, ruff, mypy, words, spelling, links
 	cargo fmt --all --check

@@ -9,9 +9,14 @@
  *                                  namespace; they are then moved to the hosts
  *   write  "start <ns>"            the run begins at that CLOCK_MONOTONIC time
  *   write "capture"                keep the heads of all packets of hosts
+ *   write "refuse <n>"             for tests: every n-th request of the fabric for
+ *                                  memory is refused
  *   read                           what was counted until the end, as JSON
  * /proc/haltere_pcap is what was captured, as pcap with nanoseconds since the
  * run began.
+ *
+ * A link may have one of Linux's own queue disciplines. It is attached to a
+ * device "q<number>" that nobody sends to: the fabric calls the discipline.
  *
  * A frame that a device sends goes to the fabric (Rust, fabric.o), which holds
  * it in queues and on lines, and is received by the device of its destination.
@@ -23,6 +28,7 @@
 #include <linux/if_arp.h>
 #include <linux/ip.h>
 #include <linux/kernel.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
@@ -32,8 +38,10 @@
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 #include <net/dsfield.h>
 #include <net/ip.h>
+#include <net/pkt_sched.h>
 #include <net/tcp.h>
 
 /* As `Seen` in door/src/lib.rs. */
@@ -41,6 +49,8 @@ struct hk_seen {
 	u32 src, dst, seq, len;
 	u16 src_port, dst_port, node;
 	u8 tos, protocol, flags;
+	/* What hk_k_queue_put() was given. */
+	u32 tag;
 };
 
 #define HK_HAS_SEQ 1
@@ -51,6 +61,7 @@ void *hk_new(const u8 *text, size_t len, char *why);
 u64 hk_start(void *fabric, u64 origin);
 u64 hk_arrive(void *fabric, u64 now, u32 node, u64 skb, const struct hk_seen *seen);
 u64 hk_advance(void *fabric, u64 now);
+u64 hk_wake(void *fabric, u64 now, u32 queue);
 size_t hk_counted(void *fabric, const char **text);
 void hk_free(void *fabric);
 
@@ -119,11 +130,70 @@ struct hk_port {
 
 /* What the Rust side calls. */
 
+/*
+ * Memory: the fabric asks in softirq context, where the kernel may refuse. A
+ * reserve of blocks of every size serves it then. It is filled again where the
+ * kernel can wait.
+ */
+#define HK_SMALLEST 6
+#define HK_SIZES 12
+#define HK_BLOCKS 32
+
+static void *reserve[HK_SIZES][HK_BLOCKS];
+static u32 in_reserve[HK_SIZES];
+static u32 refuse_every, asked;
+static u64 refused;
+
+/* Blocks of the smallest power of two that holds so much; beyond the reserve: HK_SIZES. */
+static unsigned int size_class(size_t bytes)
+{
+	return max_t(int, order_base_2(bytes), HK_SMALLEST) - HK_SMALLEST;
+}
+
+static void fill_reserve(struct work_struct *unused)
+{
+	unsigned int class;
+
+	for (class = 0; class < HK_SIZES; class++) {
+		void *block;
+
+		while (READ_ONCE(in_reserve[class]) < HK_BLOCKS) {
+			block = kmalloc(1UL << (class + HK_SMALLEST), GFP_KERNEL | __GFP_NOWARN);
+			if (!block)
+				return;
+			spin_lock_bh(&lock);
+			reserve[class][in_reserve[class]++] = block;
+			spin_unlock_bh(&lock);
+		}
+	}
+}
+static DECLARE_WORK(refill, fill_reserve);
+
+static void *from_reserve(size_t bytes)
+{
+	unsigned int class = size_class(bytes);
+
+	refused++;
+	schedule_work(&refill);
+	if (class >= HK_SIZES || !in_reserve[class])
+		return NULL;
+	return reserve[class][--in_reserve[class]];
+}
+
+u64 hk_k_refused(void)
+{
+	return refused;
+}
+
 void *hk_k_alloc(size_t bytes, size_t align)
 {
 	/* Powers of two are aligned to themselves. */
-	return kmalloc(align > ARCH_KMALLOC_MINALIGN ? roundup_pow_of_two(max(bytes, align)) : bytes,
-		       GFP_ATOMIC | __GFP_NOWARN);
+	size_t size = align > ARCH_KMALLOC_MINALIGN ? roundup_pow_of_two(max(bytes, align)) : bytes;
+	/* While the run goes on, and what the reserve can serve. */
+	bool refuse = refuse_every && origin_ns && size_class(size) < HK_SIZES && ++asked % refuse_every == 0;
+	void *block = refuse ? NULL : kmalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+
+	return block ?: from_reserve(size);
 }
 
 void hk_k_free(void *at)
@@ -268,6 +338,8 @@ static enum hrtimer_restart expired(struct hrtimer *unused)
 	return HRTIMER_NORESTART;
 }
 
+#include "queues.h"
+
 /* Devices. */
 
 static netdev_tx_t xmit(struct sk_buff *skb, struct net_device *dev)
@@ -410,6 +482,8 @@ static ssize_t control(struct file *file, const char __user *from, size_t len, l
 		if (!error && fabric)
 			arm(hk_start(fabric, origin_ns = origin));
 		spin_unlock_bh(&lock);
+	} else if (!strncmp(text, "refuse ", 7)) {
+		error = kstrtouint(text + 7, 10, &refuse_every);
 	} else if (!strcmp(text, "capture")) {
 		error = begin_capture();
 	} else {
@@ -427,6 +501,8 @@ static ssize_t counted(struct file *file, char __user *to, size_t len, loff_t *a
 	if (!fabric)
 		return 0;
 	if (*at == 0) {
+		/* The run is over. */
+		refuse_every = 0;
 		spin_lock_bh(&lock);
 		size = hk_counted(fabric, &text);
 		spin_unlock_bh(&lock);
@@ -454,6 +530,7 @@ static int __init start(void)
 {
 	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	timer.function = expired;
+	fill_reserve(NULL);
 	if (!proc_create("haltere_pcap", 0400, NULL, &capture_files))
 		return -ENOMEM;
 	return proc_create("haltere", 0600, NULL, &files) ? 0 : -ENOMEM;

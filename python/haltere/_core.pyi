@@ -478,8 +478,14 @@ class Gym:
 def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""
 
+def sim_check(scenario: Scenario) -> None:
+    """Raises :class:`InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own."""
+
 def kernel_check(scenario: Scenario, controls: list[str]) -> None:
     """Raises :class:`InputError` if a guest kernel with those congestion controls cannot run the scenario (its sweep left aside)."""
+
+def kernel_cost(scenario: Scenario, options: str = "{}") -> float:
+    """Processor time in seconds that a run of the scenario (its sweep left aside) takes in a guest, to about a factor of two."""
 
 def kernel_run(
     scenario: Scenario, seed: int, vmlinux: str, guest: str, options: str = "{}", progress: Progress | None = None

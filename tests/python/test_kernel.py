@@ -263,6 +263,29 @@ def test_a_guest_that_hangs_or_eats_its_memory_is_ended_and_told(
         _core.kernel_run(Scenario.load(file)._core, 1, str(kernel.vmlinux), str(tmp_path / "init"))
 
 
+@pytest.mark.usefixtures("nobody_left")
+def test_a_run_survives_memory_that_the_kernel_refuses(file: Path, kernel: kernels.Kernel) -> None:
+    core = Scenario.load(file)._core
+    told = []
+    for every in (0, 2):
+        options = json.dumps({"refuse_every": every})
+        run = _core.kernel_run(core, 1, str(kernel.vmlinux), str(kernel.guest), options)
+        told.append(json.loads(run.wire)["router"])
+    assert told[0]["refused"] == 0 and told[1]["refused"] > 20
+    assert (told[1]["unaccounted"], told[1]["unroutable"]) == (0, 0)
+    assert told[1]["departed"] == pytest.approx(told[0]["departed"], rel=0.02)
+
+
+def test_long_runs_are_announced_with_their_processor_time(tmp_path: Path) -> None:
+    path = tmp_path / "long.toml"
+    path.write_text(EXPERIMENT.replace('"3s"', '"7200s"').replace('"10Mbit"', '"100Mbit"'))
+    core = Scenario.load(path)._core
+    one, many = world("kernel").forecast([core]), world("kernel").forecast([core] * 6)
+    assert one.startswith("one run in the kernel world: about ") and one.endswith(" minutes of processor time")
+    assert many.startswith("6 runs") and "hours" in many
+    assert world("kernel").forecast([Scenario.load(path).with_values({"duration": "3s"})._core]) == ""
+
+
 def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.Kernel) -> None:
     arguments = ("kernel", "matrix", file.name, "--kernels", kernel.hash, "--seeds", "2")
     done = haltere(*arguments, "--json", cwd=file.parent)

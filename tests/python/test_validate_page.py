@@ -15,6 +15,7 @@ from haltere.errors import InputError
 from haltere.validate import (
     Outcome,
     _seeds,
+    beside,
     causes,
     compact,
     compare,
@@ -193,6 +194,28 @@ def test_rows_come_back_from_their_csv_and_make_the_page(tmp_path: Path) -> None
     assert cli(["validate", str(tmp_path), "--rows", str(tmp_path / "rows.csv"), "--page", str(page)]) == 0
     assert "[`rows.csv`](../rows.csv)" in page.read_text()
     assert "| A | 2 | 1 | 50 % |" in page.read_text()
+
+
+def test_rows_of_another_world_stand_beside_those_of_the_simulator(tmp_path: Path) -> None:
+    def of_kernel(name: str, goodput: float) -> list[compare.Row]:
+        return compare.compare_case(name[0], name, [{"goodput fwd": 10.0, "loss fwd": 1.0}], [{"goodput fwd": goodput}])
+
+    (tmp_path / "A").mkdir()
+    beside.write(of_kernel("A_x", 5.0), tmp_path / "A", "kernel")
+    beside.write(of_kernel("A_y", 10.0), tmp_path / "A", "kernel")
+    beside.write(of_kernel("A_x", 10.2), tmp_path / "A", "kernel")
+    (other,) = beside.load(tmp_path)
+    assert other.title == "kernel world" and len(other.rows) == 4, "the second run of A_x replaces the first"
+    told = outcome()
+    assert [other.agrees(row) for row in told.rows] == [True, None], "one has no loss"
+    text = report.page(told, "validation/linux", None, "", others=[other])
+    assert "| A | 1 | 1 (100 %) | 1 (100 %) | 1 (100 %) |" in text
+    assert "| Haltere | kernel world | difference |" in text
+
+
+def test_the_default_world_does_not_stand_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["validate", str(tmp_path), "--beside"]) == 2
+    assert "--beside must be given with --world NAME" in capsys.readouterr().err
 
 
 def test_the_first_cause_that_fits_stands_beside_a_row(tmp_path: Path) -> None:

@@ -131,6 +131,37 @@ def test_any_two_worlds_are_compared(
     assert cli.main(["compare-worlds", small.name, "--worlds", "toy,toy"]) == 2
 
 
+@dataclass(frozen=True)
+class Third(World):
+    """One more, without options."""
+
+    name = "third"
+    about = "A third."
+    title = "third"
+    place = "in the third"
+    elsewhere = False
+
+    def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
+        return _core.run(scenario, seed + 200, progress)
+
+
+@pytest.mark.usefixtures("toy")
+def test_three_worlds_have_a_column_each_and_a_figure(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setitem(worlds.WORLDS, Third.name, Third)
+    monkeypatch.chdir(small.parent)
+    small.write_text(small.read_text() + '\n[measure]\nqueues = "50ms"\nflows = "50ms"\n')
+    assert cli.main(["compare-worlds", small.name, "--worlds", "sim,toy,third", "--seeds", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "Simulator, toy and third" in told and "third - simulator" in told
+    (line,) = [one for one in told.splitlines() if one.startswith("goodput of all flows")]
+    assert len(line.split("  ")) >= 8
+    assert (small.parent / "results" / "small-worlds" / "worlds.png").stat().st_size > 10_000
+    assert "worlds.svg" in told
+
+
 def test_no_module_asks_for_the_name_of_a_world() -> None:
     named = []
     for path in sorted((ROOT / "python" / "haltere").rglob("*.py")):

@@ -1,6 +1,6 @@
 //! LP: a sender that yields to others as soon as the round-trip time says that they are there.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: d = (7 d + RTT) / 8. Early congestion: d > d_min + (d_max - d_min) delta. The first halves the window and begins an
+//! Model: d = (7 d + RTT) / 8. Early congestion, once a loss was seen: d > d_min + (d_max - d_min) delta. The first halves the window and begins an
 //! inference time of three round trips, in which the window does not grow. Another one in that time, later than a round trip after the
 //! halving, leaves one segment. Otherwise growth as Reno. On loss as Reno.
 //! Units: segments; delays ns. Cost: O(1) an acknowledgement.
@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 ///
 /// Deviations: the delay is the round-trip time; the paper takes the one-way delay from timestamps. A queue on the return path counts, too. An
 /// indication in the first round trip after a halving is not another one, because the queue cannot be shorter yet; the paper leaves that open.
+/// Nothing is inferred before the first loss: until a full buffer was seen, d_max is not known, and jitter would be taken for a queue.
 ///
-/// Known problems: in a buffer whose largest delay was never seen it yields to its own queue. If all flows of a link yield, the first one
-/// keeps it.
+/// Known problems: with loss that no full buffer caused it yields to its own queue. If all flows of a link yield, the first one keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -49,6 +49,8 @@ pub struct Law {
     smoothed_ns: Option<u64>,
     least: Dur,
     largest: Dur,
+    /// A loss was seen, so `largest` is the delay of a full buffer.
+    lost: bool,
     /// When the inference time began, and the smoothed round-trip time then.
     halved: Option<(Time, Dur)>,
     inferring: bool,
@@ -74,6 +76,7 @@ impl Lp {
             smoothed_ns: None,
             least: Dur::MAX,
             largest: Dur::ZERO,
+            lost: false,
             halved: None,
             inferring: false,
         };
@@ -112,7 +115,7 @@ impl WindowLaw for Law {
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
         let Some(rtt) = ev.rtt else { return };
         self.sample(rtt);
-        if self.smoothed_ns.is_some_and(|delay| delay as f64 > self.threshold_ns()) {
+        if self.lost && self.smoothed_ns.is_some_and(|delay| delay as f64 > self.threshold_ns()) {
             self.yields(ev, window);
         }
         self.inferring = self.is_inferring(ev.now);
@@ -145,6 +148,7 @@ mod tests {
     }
     /// The range of delays is 40 to 140 ms, so the threshold is 55 ms; the smoothed delay is 50 ms.
     fn known(c: &mut Lp) {
+        c.law.lost = true;
         (c.law.least, c.law.largest) = (Dur::from_ms(40), Dur::from_ms(140));
         c.law.smoothed_ns = Some(50_000_000);
     }
@@ -182,6 +186,13 @@ mod tests {
         assert_eq!(c.window.cwnd, 20, "the round trip of the halving is not over");
         c.on_ack(&ack(81, 0, 80, 40));
         assert_eq!(c.window.cwnd, 1);
+    }
+
+    #[test]
+    fn jitter_is_no_congestion_before_a_buffer_was_full() {
+        let mut c = lp(40);
+        (0..100).for_each(|i| c.on_ack(&ack(i, 0, 40 + i % 5, 40)));
+        assert_eq!(c.window.cwnd, 40);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Options {
     pub controls: BTreeMap<String, String>,
     /// Every packet that leaves or reaches a host is written to this file of the host's machine, as pcap.
     pub pcap: Option<String>,
+    /// For tests: every so-manyth request of the fabric for memory is refused. 0: none.
+    pub refuse_every: u32,
     /// Program and arguments of the FTP server, as seen from the host's root folder.
     pub ftp_server: Vec<String>,
 }
@@ -125,6 +127,7 @@ pub fn version() -> String {
         include_str!("../../haltere-plan/src/app/mod.rs"),
         include_str!("../../haltere-plan/src/record.rs"),
         include_str!("../../haltere-plan/src/varying.rs"),
+        include_str!("../../haltere-queue/src/kernel.rs"),
         include_str!("../../haltere-transport/src/tcp/info.rs"),
         include_str!("../../haltere-transport/src/multipath/info.rs"),
     ];

@@ -16,7 +16,7 @@ use haltere_plan::NextHops;
 use haltere_plan::link::{Link, Sink};
 use haltere_plan::plan::{LinkPlan, Reroute};
 use haltere_plan::record::{LinkCounters, LinkRecord, QueueSample};
-use haltere_queue::{DropReason, Pkt, Qdisc};
+use haltere_queue::{DropReason, Pkt, Qdisc, QueueParams};
 use haltere_units::{Dur, Prob, Probe, Time};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,14 @@ pub struct FabricPlan {
     pub end: Time,
 }
 
+/// The queues of links that are the kernel's own: index of the link, and the `tc` words.
+pub fn kernel_queues(links: &[LinkPlan]) -> impl Iterator<Item = (usize, &str)> {
+    links.iter().enumerate().filter_map(|(index, link)| match &link.queue {
+        QueueParams::Kernel(params) => Some((index, params.tc.as_str())),
+        _ => None,
+    })
+}
+
 /// What a fabric counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "host", derive(Deserialize))]
@@ -61,6 +69,8 @@ pub struct Counted {
     pub inside: u64,
     /// Events of links.
     pub events: u64,
+    /// Requests for memory that the kernel refused, and that a reserve served.
+    pub refused: u64,
     /// How late packets reached their port: sum and maximum in nanoseconds.
     pub late_sum_ns: u64,
     /// See [`late_sum_ns`](Counted::late_sum_ns).
@@ -189,6 +199,15 @@ impl<P: Routed> Fabric<P> {
             self.schedule(at, link);
             self.settle(at, now, ports);
         }
+    }
+    /// The kernel's queue of that number, counted in the order of the links that have one, may have a packet.
+    pub fn wake(&mut self, now: Time, queue: usize, ports: &mut impl Ports<P>) {
+        self.advance(now, ports);
+        let Some(link) = kernel_queues(&self.plan.links).nth(queue).map(|(link, _)| link) else { return };
+        self.links[link].wake(now, &mut self.given);
+        self.collect(link);
+        self.schedule(now, link);
+        self.settle(now, now, ports);
     }
     /// When [`advance`](Fabric::advance) is to be called next.
     pub fn next_event(&self) -> Option<Time> {

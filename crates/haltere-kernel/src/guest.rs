@@ -4,9 +4,11 @@
 //! off. All of it is deterministic: time is virtual, and entropy comes from the seed.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
-use crate::fabric::{Counted, FabricPlan};
+use crate::fabric::{Counted, FabricPlan, kernel_queues};
+use crate::tc;
 use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
+use haltere_wire::namespace::attach_discipline;
 use haltere_wire::{Calibrate, Control, Manner, Network, WireError};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
@@ -159,6 +161,9 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
     if options.pcap.is_some() {
         Device::tell(b"capture")?;
     }
+    if options.refuse_every > 0 {
+        Device::tell(format!("refuse {}", options.refuse_every).as_bytes())?;
+    }
     let device = Device { plan };
     let record = haltere_wire::run_over(plan, &device, options.gso, control)?;
     let counted: Counted =
@@ -173,6 +178,7 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
         "router": {
             "arrived": counted.arrived, "departed": counted.departed, "returned": counted.returned,
             "unroutable": counted.unroutable, "inside": counted.inside, "unaccounted": counted.unaccounted(),
+            "refused": counted.refused,
         },
     });
     let record = Record { links: counted.links, queue_series: counted.samples, events: counted.events, ..record };
@@ -206,7 +212,14 @@ impl Network for Device<'_> {
         let ports = nodes.iter().map(|node| format!(" {node}")).collect::<String>();
         let mut text = format!("{} {framing}{ports}\n", fabric.nodes).into_bytes();
         text.extend(serde_json::to_vec(&fabric).map_err(|e| WireError::os("writing the fabric's plan", e))?);
-        Device::tell(&text)
+        Device::tell(&text)?;
+        for (queue, (_, words)) in kernel_queues(&self.plan.links).enumerate() {
+            let made = tc::parse(words).map_err(io::Error::other).and_then(|discipline| {
+                attach_discipline(&format!("q{queue}"), &discipline.kind, discipline.options, discipline.nested)
+            });
+            made.map_err(|e| WireError::os(format!("the queue discipline `{words}`"), e))?;
+        }
+        Ok(())
     }
     fn start(&self, origin_ns: u64) -> Result<(), WireError> {
         Device::tell(format!("start {origin_ns}").as_bytes())

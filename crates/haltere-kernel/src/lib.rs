@@ -14,8 +14,9 @@
 //! - [`contract`] is what goes in and what comes out, as JSON.
 //! - [`boot`] starts a guest, watches it and ends it.
 //! - [`guest`] is the program that runs in it.
+//! - [`tc`] reads what is written of the kernel's own queue disciplines.
 //!
-//! [`contract`], [`boot`] and [`guest`] are there with the feature `host`.
+//! [`contract`], [`boot`], [`guest`] and [`tc`] are there with the feature `host`.
 
 #![cfg_attr(not(any(test, feature = "host")), no_std)]
 extern crate alloc;
@@ -27,6 +28,10 @@ pub mod boot;
 #[cfg(feature = "host")]
 pub mod contract;
 #[cfg(feature = "host")]
+pub mod cost;
+#[cfg(feature = "host")]
 pub mod guest;
 #[cfg(feature = "host")]
 mod sys;
+#[cfg(feature = "host")]
+pub mod tc;

@@ -33,12 +33,19 @@ pub const LINKS: u64 = 4_000_000;
 pub const FLOWS: u64 = 1_000_000;
 /// Flows a second of one Poisson entry.
 pub const ARRIVALS_PER_SECOND: f64 = 1e8;
+/// Bytes of a WebAssembly module.
+pub const WASM_BYTES: u64 = 4 << 20;
+/// Bytes of the memory of one instance of a module: each flow with a control has its own.
+pub const WASM_MEMORY: usize = 64 << 20;
+/// Instructions of one call of a module, about.
+pub const WASM_INSTRUCTIONS: u64 = 10_000_000;
 
 /// Characters of an error: the middle of a longer one is left out.
 pub const ERROR_CHARACTERS: usize = 1000;
 
 const EXPERIMENT: &str = "experiment";
 const NAMED: &str = "file that an experiment names";
+const MODULE: &str = "WebAssembly module";
 
 /// Every limit of this crate.
 pub const ALL: &[Limit] = &[
@@ -63,4 +70,7 @@ pub const ALL: &[Limit] = &[
     Limit { input: NAMED, what: "delivery opportunities or rows of a trace", most: OPPORTUNITIES as u64, unit: "" },
     Limit { input: NAMED, what: "flows of a `replay` entry", most: REPLAYED_FLOWS as u64, unit: "" },
     Limit { input: NAMED, what: "points of a table of flow sizes", most: SIZE_POINTS as u64, unit: "" },
+    Limit { input: MODULE, what: "size", most: WASM_BYTES, unit: "bytes" },
+    Limit { input: MODULE, what: "memory of one mechanism", most: WASM_MEMORY as u64, unit: "bytes" },
+    Limit { input: MODULE, what: "instructions of one call", most: WASM_INSTRUCTIONS, unit: "" },
 ];

@@ -2,12 +2,13 @@
 
 pub use crate::app::arrivals::FlowArrival;
 use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
+use crate::plan::Plan;
 use crate::rng::{DurationDistribution, Rng};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
-use haltere_units::{Bytes, Dur, Time};
+use haltere_units::{Bytes, Dur, Rate, Time};
 
 /// The flows of one traffic entry in order of time.
 #[derive(Debug)]
@@ -106,4 +107,25 @@ impl Iterator for FlowArrivals {
         self.spawned += 1;
         self.stop.is_none_or(|stop| arrival.at < stop).then_some(arrival)
     }
+}
+
+/// The propagation time of these links together.
+pub fn delay(plan: &Plan, path: &[usize]) -> Dur {
+    path.iter().fold(Dur::ZERO, |sum, &link| sum + plan.links[link].delay)
+}
+
+/// What so many bytes take at least after something came from the other end, see [`Completion::ideal`](crate::record::Completion::ideal).
+pub fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss: Bytes) -> Dur {
+    /// IPv4 and TCP with timestamps.
+    const HEADERS: u64 = 20 + 32;
+    let framing = u64::from(plan.framing);
+    let packets = bytes.as_u64().div_ceil(mss.as_u64().max(1));
+    let first = bytes.min(mss).as_u64() + HEADERS + framing;
+    let whole = bytes.as_u64() + packets * (HEADERS + framing);
+    let rates = || there.iter().filter_map(|&link| plan.links[link].rate);
+    let slowest = rates().min();
+    let time = |bytes: u64, rate: Rate| rate.time_for(Bytes::new(bytes));
+    let hops = rates().fold(Dur::ZERO, |sum, rate| sum + time(first, rate));
+    let line = slowest.map_or(Dur::ZERO, |rate| time(whole, rate).saturating_sub(time(first, rate)));
+    delay(plan, there) + delay(plan, back) + hops + line
 }

@@ -3,6 +3,7 @@
 //! A plan names nodes and links by index, resolves queue limits, and includes the jitter of start times. A world needs nothing else and
 //! does not read scenarios.
 
+use crate::Fault;
 use crate::headers::ETHERNET_FRAMING;
 use crate::varying::{Burst, Capacity, Varying};
 use alloc::boxed::Box;
@@ -64,6 +65,15 @@ pub struct Reroute {
 }
 
 impl Plan {
+    /// Refuses the kernel's own queue disciplines, for worlds without a kernel that runs the links.
+    pub fn without_kernel_queues(&self) -> Result<(), Fault> {
+        let found = self.links.iter().find(|link| matches!(link.queue, QueueParams::Kernel(_)));
+        found.map_or(Ok(()), |link| {
+            let rule = "one of Haltere's disciplines outside the kernel world";
+            Err(Fault::new(format!("link {}", link.name), "queue", rule, "`kernel`")
+                .hint("run it with `--world kernel`"))
+        })
+    }
     /// The run of these nodes, links and flows until `end`, with seed 1, Ethernet framing, no warm-up, one path for all flows and no
     /// samples. Set another value with struct update: `Plan { seed, ..Plan::new(nodes, links, flows, end) }`.
     pub fn new(nodes: Vec<String>, links: Vec<LinkPlan>, flows: Vec<FlowPlan>, end: Time) -> Plan {

@@ -5,7 +5,10 @@ use crate::run::{Progress, Run};
 use crate::scenario::Scenario;
 use haltere_kernel::boot::{self, BootError, Kernel, Watch};
 use haltere_kernel::contract::{Failure, Options};
+use haltere_kernel::fabric::kernel_queues;
+use haltere_kernel::{cost, tc};
 use haltere_lab::Scenario as Lab;
+use haltere_plan::Fault;
 use haltere_wire::WireError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -32,7 +35,14 @@ pub(crate) fn kernel_check(py: Python<'_>, scenario: &Bound<'_, Scenario>, contr
         guard(|| haltere_wire::check_for(&plan, &controls.join(" ")))?.map_err(|e| match e {
             WireError::Refused(fault) => error::input(lab.refuse(*fault)),
             other => InputError::new_err(other.to_string()),
-        })
+        })?;
+        for (link, words) in kernel_queues(&plan.links) {
+            tc::parse(words).map_err(|rule| {
+                let place = format!("link {}", plan.links[link].name);
+                error::input(lab.refuse(Fault::new(place, "queue.tc", rule, format!("`{words}`"))))
+            })?;
+        }
+        Ok(())
     })
 }
 
@@ -62,6 +72,16 @@ pub(crate) fn kernel_run(
         let done = guard(|| boot::run(&kernel, &plan, &options, watch))?.map_err(|e| told(&lab, e))?;
         Run::of(&plan, &done.record, Some(done.told.to_string()))
     })
+}
+
+/// Processor time in seconds that a run of the scenario (its sweep left aside) takes, to about a factor of two. `options` is JSON.
+#[pyfunction]
+#[pyo3(signature = (scenario, options = "{}"))]
+pub(crate) fn kernel_cost(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str) -> PyResult<f64> {
+    let lab = Arc::clone(&scenario.get().lab);
+    let options: Options = serde_json::from_str(options).map_err(|e| InputError::new_err(format!("options: {e}")))?;
+    let plan = py.detach(|| guard(|| lab.plan(0)))?.map_err(error::input)?;
+    Ok(cost::estimate_s(&plan, &options))
 }
 
 /// What a guest kernel says of itself, as JSON; boots it.

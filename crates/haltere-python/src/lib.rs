@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::gym::{Gym, GymPolicy, gym_actions, gym_counters, gym_fields};
     #[pymodule_export]
-    use super::kernel::{kernel_about, kernel_check, kernel_run};
+    use super::kernel::{kernel_about, kernel_check, kernel_cost, kernel_run};
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]
@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use super::quantity::{parse_quantity, spell_quantity, traffic_name};
     #[pymodule_export]
-    use super::run::{Progress, Run, run};
+    use super::run::{Progress, Run, run, sim_check};
     #[pymodule_export]
     use super::scenario::Scenario;
     #[pymodule_export]
@@ -60,12 +60,23 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "the name in Python")]
     const version: &str = env!("CARGO_PKG_VERSION");
 
-    /// Mechanisms written in Python are known from the start.
+    /// Mechanisms written in Python, and those that are WebAssembly modules, are known from the start.
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::outside::register();
-        // Experiment files may name policies.
+        haltere_wasm::register();
         haltere_gym::register();
         Ok(())
     }
+}
+
+/// Adds everything that `haltere._core` has to the module of another extension, which may register mechanisms of its own before.
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let own = pyo3::wrap_pymodule!(_core)(module.py());
+    for (name, value) in own.bind(module.py()).dict() {
+        if !name.extract::<&str>()?.starts_with("__") {
+            module.add(name.extract::<&str>()?, value)?;
+        }
+    }
+    Ok(())
 }

@@ -33,6 +33,14 @@ pub(crate) fn kernel_run(
 
 /// Raises `InputError`.
 #[pyfunction]
+#[pyo3(signature = (scenario, options = "{}"))]
+pub(crate) fn kernel_cost(scenario: &Bound<'_, Scenario>, options: &str) -> PyResult<f64> {
+    let _ = (scenario, options);
+    none()
+}
+
+/// Raises `InputError`.
+#[pyfunction]
 pub(crate) fn kernel_about(vmlinux: String, guest: String) -> PyResult<String> {
     let _ = (vmlinux, guest);
     none()

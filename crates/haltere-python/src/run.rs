@@ -117,6 +117,20 @@ impl Run {
     }
 }
 
+/// Raises `InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own.
+#[pyfunction]
+pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
+    let lab = Arc::clone(&scenario.get().lab);
+    py.detach(|| {
+        // A plan takes long to make if it is large, and few experiments have such a queue.
+        if !lab.filled().to_string().contains(r#""kind":"kernel""#) {
+            return Ok(());
+        }
+        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
+        plan.without_kernel_queues().map_err(|fault| error::input(lab.refuse(fault)))
+    })
+}
+
 /// Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, progress = None))]

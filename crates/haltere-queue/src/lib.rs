@@ -98,6 +98,7 @@ haltere_units::registry! {
     policer => Policer<P>, boxed;
     classed => Classed<P>, boxed;
     rafle => Rafle<P>, boxed;
+    @elsewhere kernel => Kernel<P>, boxed;
 }
 
 impl<P: Pkt> Queue<P> {
@@ -206,6 +207,13 @@ pub trait Pkt {
     }
     /// Offset of the packet's first payload byte in its stream, if the header shows it.
     fn stream_offset(&self) -> Option<u64> {
+        None
+    }
+    /// The queue disciplines of the kernel whose packets these are. `None`: this world has none, and refuses [`kernel`](crate::kernel).
+    fn kernel() -> Option<kernel::Calls<Self>>
+    where
+        Self: Sized,
+    {
         None
     }
 }

@@ -48,7 +48,8 @@ pub struct PacketView {
 }
 
 impl PacketView {
-    fn of<P: Pkt>(id: u64, pkt: &P) -> PacketView {
+    /// The view of a packet of that number.
+    pub fn of<P: Pkt>(id: u64, pkt: &P) -> PacketView {
         PacketView {
             id,
             len: pkt.len(),

@@ -19,6 +19,7 @@
 /// The module's name is the mechanism's name everywhere: in experiment files, on the command line, in the reference.
 /// `match each_discipline, outside => Outside<P>;` declares the module `outside`, by which the registry takes mechanisms from
 /// [outside](crate::outside) the tree: a variant of both enums that is not among `NAMES` and not in the schema.
+/// Lines that begin with `@elsewhere` come last: entries that not every world has. They have a key, and are not among `NAMES`.
 ///
 /// `boxed` keeps a large mechanism that few own from making the enum large. The macro gives
 ///
@@ -54,27 +55,35 @@ macro_rules! registry {
         $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
         match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)?)?;
         $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
+        $(@elsewhere $other:ident => $other_variant:ident $(<$other_generic:ident>)? $(, $other_boxed:ident)?;)*
     ) => {
         $(pub mod $module;)+
         $(pub mod $outside;)?
+        $(pub mod $other;)*
 
         $crate::params_registry! {
             $(#[$params_doc])*
-            pub enum $params { $($variant($module::Params) = $module),+ $(; outside $foreign($outside::Params))? }
+            pub enum $params {
+                $($variant($module::Params) = $module),+
+                $(; outside $foreign($outside::Params))?
+                $(@elsewhere $other_variant($other::Params) = $other)*
+            }
         }
 
         $(#[$any_doc])*
         #[expect(missing_docs, reason = "each variant is the mechanism of that name")]
         pub enum $any $(<$p>)? {
             $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?)),)+
-            $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) boxed)))?
+            $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) boxed)),)?
+            $($other_variant($crate::registry!(@mechanism $other $other_variant ($($other_generic)?) $($other_boxed)?)),)*
         }
         // Derives take no variants whose type is a macro's.
         impl$(<$p: Clone>)? Clone for $any$(<$p>)? {
             fn clone(&self) -> Self {
                 match self {
                     $($any::$variant(m) => $any::$variant(m.clone()),)+
-                    $($any::$foreign(m) => $any::$foreign(m.clone()))?
+                    $($any::$foreign(m) => $any::$foreign(m.clone()),)?
+                    $($any::$other_variant(m) => $any::$other_variant(m.clone()),)*
                 }
             }
         }
@@ -82,12 +91,13 @@ macro_rules! registry {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self {
                     $($any::$variant(m) => f.debug_tuple(stringify!($variant)).field(m).finish(),)+
-                    $($any::$foreign(m) => f.debug_tuple(stringify!($foreign)).field(m).finish())?
+                    $($any::$foreign(m) => f.debug_tuple(stringify!($foreign)).field(m).finish(),)?
+                    $($any::$other_variant(m) => f.debug_tuple(stringify!($other_variant)).field(m).finish(),)*
                 }
             }
         }
 
-        $crate::registry! { @match ($) $each $params $any $($module $variant),+ $(, $outside $foreign)? }
+        $crate::registry! { @match ($) $each $params $any $($module $variant),+ $(, $outside $foreign)? $(, $other $other_variant)* }
     };
 }
 
@@ -101,7 +111,9 @@ macro_rules! registry {
 macro_rules! params_registry {
     (
         $(#[$doc:meta])* pub enum $name:ident {
-            $($variant:ident($params:path) = $kind:ident),+ $(,)? $(; outside $foreign:ident($outside:path))?
+            $($variant:ident($params:path) = $kind:ident),+ $(,)?
+            $(; outside $foreign:ident($outside:path))?
+            $(@elsewhere $other:ident($other_params:path) = $other_kind:ident)*
         }
     ) => {
         $(#[$doc])*
@@ -114,6 +126,7 @@ macro_rules! params_registry {
                 #[schemars(skip)]
                 $foreign($outside),
             )?
+            $(#[expect(missing_docs, reason = "the schema takes the text of the params struct")] $other($other_params),)*
         }
         impl $name {
             /// The names of all mechanisms, in the registry's order.
@@ -124,6 +137,7 @@ macro_rules! params_registry {
                 match self {
                     $($name::$variant(_) => stringify!($kind),)+
                     $($name::$foreign(_) => $crate::registry!(@outside $foreign),)?
+                    $($name::$other(_) => stringify!($other_kind),)*
                 }
             }
             /// The mechanism's name in reports: its kind, or the name of one from outside the tree.

@@ -22,6 +22,8 @@ pub enum WireError {
     Os(String, io::Error),
     /// The interface of that name was there at the start and is not any more.
     Gone(String),
+    /// A mechanism from outside the tree failed.
+    Outside(Box<haltere_units::outside::Fault>),
     /// The user asked to stop.
     Interrupted,
 }
@@ -54,6 +56,7 @@ impl fmt::Display for WireError {
             WireError::Gone(name) => {
                 write!(f, "router: interface `{name}` is gone: it was deleted, or moved to another network namespace")
             }
+            WireError::Outside(fault) => fault.fmt(f),
             WireError::Interrupted => write!(f, "interrupted"),
         }
     }

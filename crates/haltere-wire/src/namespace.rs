@@ -279,6 +279,14 @@ pub fn add_neighbour(address: Ipv4Addr, mac: [u8; 6]) -> io::Result<()> {
     Netlink::open()?.add_neighbour(index_of(HOST_INTERFACE)?, address, mac)
 }
 
+/// Attaches a queue discipline of the kernel to an interface of the caller's namespace and sets the interface up. The payload of the
+/// discipline's options is as the kernel takes it: a list of attributes if it is nested, else one structure.
+pub fn attach_discipline(interface: &str, kind: &str, options: Option<Vec<u8>>, nested: bool) -> io::Result<()> {
+    let (netlink, index) = (Netlink::open()?, index_of(interface)?);
+    netlink.set_discipline(index, kind, options, nested)?;
+    netlink.up(index)
+}
+
 fn index_of(name: &str) -> io::Result<u32> {
     Ok(nix::net::if_::if_nametoindex(name)?)
 }

@@ -2,7 +2,8 @@
 //! Source: rtnetlink(7). One request, one acknowledgement; no dump is ever parsed.
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    DefaultNla, NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
@@ -11,6 +12,7 @@ use netlink_packet_route::route::{
     RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -149,5 +151,16 @@ impl Netlink {
             message.attributes.push(RouteAttribute::Metrics(metrics));
         }
         self.request(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
+    }
+    /// Attaches a queue discipline to an interface. The payload of its options is as the kernel takes it.
+    pub fn set_discipline(&self, index: u32, kind: &str, options: Option<Vec<u8>>, nested: bool) -> io::Result<()> {
+        const TCA_OPTIONS: u16 = 2;
+        // Newer disciplines (`fq_pie`) insist on it.
+        let flag = if nested { NLA_F_NESTED } else { 0 };
+        let mut message = TcMessage::with_index(index as i32);
+        message.header.parent = TcHandle::ROOT;
+        message.attributes = vec![TcAttribute::Kind(kind.into())];
+        message.attributes.extend(options.map(|bytes| TcAttribute::Other(DefaultNla::new(TCA_OPTIONS | flag, bytes))));
+        self.request(RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 }

@@ -18,9 +18,9 @@ use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
-use haltere_plan::plan::{FlowPlan, PathPlan};
+use haltere_plan::plan::FlowPlan;
 use haltere_plan::record::{LinkRecord, QueueSample};
-use haltere_plan::{Plan, Record};
+use haltere_plan::{Plan, Record, outside};
 use haltere_transport::TcpParams;
 use haltere_units::{Dur, Time};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
@@ -170,6 +170,7 @@ fn record_of(mut observed: Observed) -> Record {
         pings: observed.pings,
         path_series: observed.paths,
         tasks: observed.tasks,
+        completions: observed.completions,
         ..Record::default()
     }
 }
@@ -181,6 +182,7 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 
 /// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.
 pub fn check(plan: &Plan) -> Result<(), WireError> {
+    plan.without_kernel_queues().map_err(|fault| WireError::Refused(Box::new(fault)))?;
     let has = available_controls()?;
     check_for(plan, &has)?;
     bpf::may_load(&missing_controls(plan, &has))
@@ -313,7 +315,8 @@ struct Attentive<'a> {
 impl Watch for Attentive<'_> {
     fn turn(&mut self, _: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
         self.next = (now + ATTENTION).min(self.stops.end);
-        if now >= self.stops.end || self.stops.all.is_stopped() || self.stops.ended.load(Ordering::Relaxed) {
+        let is_over = now >= self.stops.end || self.stops.ended.load(Ordering::Relaxed);
+        if is_over || self.stops.all.is_stopped() || outside::is_raised() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -345,8 +348,12 @@ fn route(
     let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
     let mut watch = Attentive { stops, next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());
+    outside::watch();
     // What is in flight at the end stays there, as in the simulator.
     router.run(&mut clock, &mut watch, Dur::ZERO)?;
+    if let Some(fault) = outside::take() {
+        return Err(WireError::Outside(Box::new(fault)));
+    }
     let cpu = (cpu_ns() - cpu) as f64 / (monotonic_ns() - started).max(1) as f64;
     Ok(Routed {
         links: router.fabric.link_records(stops.end),
@@ -368,7 +375,8 @@ fn hosts(plan: &Plan) -> Result<Vec<(Vec<usize>, HostSettings)>, WireError> {
     let mut hosts: Vec<(Vec<usize>, HostSettings, String)> = Vec::new();
     for flow in &plan.flows {
         let (sender, receiver, ecn) = needs(flow);
-        for (nodes, tcp, role) in [(senders(flow), sender, Role::Opens), (receivers(flow), receiver, Role::Accepts)] {
+        for (nodes, role) in endpoint::hosts(flow) {
+            let tcp = if role == Role::Opens { sender } else { receiver };
             let mut settings = kernel_tcp::settings(&place(flow), tcp, ecn)?;
             settings.sysctls.extend(endpoint::sysctls(flow, role));
             // A flow without TCP asks nothing of the kernel's.
@@ -403,26 +411,6 @@ fn same_host(plan: &Plan, one: Wanted, other: Wanted) -> Result<Wanted, WireErro
     }
     nodes.extend(one.0.iter().filter(|node| !nodes.contains(node)).copied().collect::<Vec<_>>());
     Ok((nodes, settings, asks))
-}
-
-/// The nodes that are the sender's interfaces.
-fn senders(flow: &FlowPlan) -> Vec<usize> {
-    interfaces(flow, flow.from, |path| path.from)
-}
-
-/// The nodes that are the receiver's interfaces.
-fn receivers(flow: &FlowPlan) -> Vec<usize> {
-    interfaces(flow, flow.to, |path| path.to)
-}
-
-fn interfaces(flow: &FlowPlan, own: usize, of: fn(&PathPlan) -> usize) -> Vec<usize> {
-    if flow.app.paths().is_empty() {
-        return vec![own];
-    }
-    let mut nodes: Vec<usize> = flow.app.paths().iter().map(of).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes
 }
 
 /// The flow's endpoints and whether they speak ECN. Flows without TCP ask for nothing of their own.

@@ -1,7 +1,7 @@
 //! The fabric as the guest kernel sees it: functions with C's calling convention.
 //!
 //! The kernel calls one function at a time (its side holds a lock). Memory is the kernel's, taken without waiting; a request that it
-//! refuses, and every panic, stops the guest with a message, which the host reports.
+//! refuses is served from a reserve. If that is empty, and at every panic, the guest stops with a message, which the host reports.
 #![no_std]
 #![allow(unsafe_code, reason = "the border to C")]
 extern crate alloc;
@@ -11,7 +11,7 @@ use alloc::string::String;
 use core::alloc::{GlobalAlloc, Layout};
 use core::fmt::Write;
 use core::slice;
-use haltere_kernel::fabric::{Fabric, FabricPlan, Ports, Routed};
+use haltere_kernel::fabric::{Counted, Fabric, FabricPlan, Ports, Routed};
 use haltere_queue::{Ecn, FlowKey, Pkt};
 use haltere_units::Time;
 
@@ -26,7 +26,19 @@ unsafe extern "C" {
     fn hk_k_set_tos(skb: u64, tos: u8);
     /// A copy turned round, with CE set, and what it is; 0: it cannot be turned.
     fn hk_k_turn(skb: u64, seen: *mut Seen) -> u64;
+    /// The number of a new queue, or an error below zero.
+    fn hk_k_queue_new() -> i32;
+    /// A packet arrives at the queue: how many were dropped, and where they are told.
+    fn hk_k_queue_put(queue: u32, skb: u64, len: u32, tag: u32, dropped: *mut *const Seen) -> u32;
+    /// The next packet of the queue; 0: there is none.
+    fn hk_k_queue_take(queue: u32, seen: *mut Seen, count: *mut u32, dropped: *mut *const Seen) -> u64;
+    fn hk_k_queue_holds(queue: u32, packets: *mut u32, bytes: *mut u32);
+    fn hk_k_now() -> u64;
+    /// How many requests for memory were refused, and served from the reserve.
+    fn hk_k_refused() -> u64;
 }
+
+mod queues;
 
 struct Kernel;
 
@@ -95,6 +107,8 @@ pub struct Seen {
     protocol: u8,
     /// 1: TCP's sequence number was read; 2: it is a SYN; 4: a copy that was turned round.
     flags: u8,
+    /// What a queue of the kernel keeps with the packet: see [`queues`].
+    tag: u32,
 }
 
 const HAS_SEQ: u8 = 1;
@@ -105,7 +119,7 @@ const ISN_BITS: u32 = 30;
 /// Linux's `ip_tos2prio`.
 const TOS_PRIORITY: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 
-/// A packet of the kernel; dropped, it is freed.
+/// A packet of the kernel; dropped, it is freed. With `skb` 0 it is a header without a packet.
 struct Packet {
     skb: u64,
     seen: Seen,
@@ -113,16 +127,20 @@ struct Packet {
 
 impl Drop for Packet {
     fn drop(&mut self) {
-        // SAFETY: this value owns the packet.
-        unsafe { hk_k_drop(self.skb) }
+        if self.skb != 0 {
+            // SAFETY: this value owns the packet.
+            unsafe { hk_k_drop(self.skb) }
+        }
     }
 }
 
 impl Packet {
     fn set_tos(&mut self, tos: u8) {
         self.seen.tos = tos;
-        // SAFETY: this value owns the packet.
-        unsafe { hk_k_set_tos(self.skb, tos) }
+        if self.skb != 0 {
+            // SAFETY: this value owns the packet.
+            unsafe { hk_k_set_tos(self.skb, tos) }
+        }
     }
 }
 
@@ -172,6 +190,9 @@ impl Pkt for Packet {
         let from_isn = if self.seen.flags & IS_SYN != 0 { self.seen.seq } else { self.seen.seq.wrapping_sub(1) };
         Some(u64::from(from_isn) & ((1 << ISN_BITS) - 1))
     }
+    fn kernel() -> Option<haltere_queue::kernel::Calls<Packet>> {
+        Some(queues::CALLS)
+    }
 }
 
 impl Routed for Packet {
@@ -179,7 +200,7 @@ impl Routed for Packet {
         usize::from(self.seen.node)
     }
     fn turned_round(&self) -> Option<Packet> {
-        if !self.ecn().is_capable() {
+        if !self.ecn().is_capable() || self.skb == 0 {
             return None;
         }
         let mut seen = Seen::default();
@@ -248,6 +269,7 @@ pub unsafe extern "C" fn hk_start(handle: *mut Handle, origin: u64) -> u64 {
     // SAFETY: as the caller says.
     let handle = unsafe { &mut *handle };
     handle.origin = origin;
+    queues::begin_at(origin);
     handle.next()
 }
 
@@ -277,6 +299,19 @@ pub unsafe extern "C" fn hk_advance(handle: *mut Handle, now: u64) -> u64 {
     handle.next()
 }
 
+/// The kernel's queue of that number may have a packet that it withheld; returned is when to call [`hk_advance`].
+///
+/// # Safety
+/// See [`hk_start`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hk_wake(handle: *mut Handle, now: u64, queue: u32) -> u64 {
+    // SAFETY: as the caller says.
+    let handle = unsafe { &mut *handle };
+    let now = handle.time(now);
+    handle.fabric.wake(now, queue as usize, &mut Devices);
+    handle.next()
+}
+
 /// What the fabric counted, as JSON: its length; the text stays where `text` says until the next call.
 ///
 /// # Safety
@@ -285,7 +320,9 @@ pub unsafe extern "C" fn hk_advance(handle: *mut Handle, now: u64) -> u64 {
 pub unsafe extern "C" fn hk_counted(handle: *mut Handle, text: *mut *const u8) -> usize {
     // SAFETY: as the caller says.
     let handle = unsafe { &mut *handle };
-    handle.written = serde_json::to_string(handle.fabric.counted()).unwrap_or_default();
+    // SAFETY: a call without arguments.
+    let counted = Counted { refused: unsafe { hk_k_refused() }, ..handle.fabric.counted().clone() };
+    handle.written = serde_json::to_string(&counted).unwrap_or_default();
     // SAFETY: as the caller says.
     unsafe { *text = handle.written.as_ptr() };
     handle.written.len()

@@ -1,10 +1,10 @@
-"""One experiment in two worlds: metric by metric, and their difference."""
+"""One experiment in several worlds: metric by metric, and the difference of each from the first."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ __all__ = ["Comparison", "Row", "compare"]
 
 @dataclass(frozen=True)
 class Row:
-    """One metric at one point of the sweep, in both worlds, and the other less the baseline."""
+    """One metric at one point of the sweep, in both worlds, and the other less the baseline. ``world``: the other's name."""
 
     point: str
     metric: str
@@ -31,6 +31,7 @@ class Row:
     baseline: Mean
     other: Mean
     difference: Mean
+    world: str = ""
 
     @property
     def part(self) -> float:
@@ -44,29 +45,44 @@ def _mean_json(value: Mean) -> dict[str, Any]:
 
 @dataclass
 class Comparison:
-    """Two worlds compared, the baseline first: the rows, and the results of both."""
+    """Worlds compared, the baseline first: the rows, and the results of each."""
 
     title: str
-    worlds: tuple[World, World]
+    worlds: tuple[World, ...]
     rows: list[Row]
-    results: tuple[Results, Results]
+    results: tuple[Results, ...]
 
     @property
     def heading(self) -> str:
-        """Both worlds in a few words."""
-        baseline, other = (one.title for one in self.worlds)
-        return f"{baseline[0].upper()}{baseline[1:]} and {other}"
+        """The worlds in a few words."""
+        *first, last = (one.title for one in self.worlds)
+        text = f"{', '.join(first)} and {last}"
+        return f"{text[0].upper()}{text[1:]}"
 
     def tables(self) -> list[Table]:
         """A table for each point of the sweep."""
         out = []
-        baseline, other = (one.title for one in self.worlds)
-        columns = ["metric", "unit", baseline, other, f"{other} - {baseline}", "of it"]
+        baseline, *others = (one.title for one in self.worlds)
+        columns = ["metric", "unit", baseline]
+        for other in others:
+            columns += [other, f"{other} - {baseline}", "of it"]
         for i, point in enumerate(dict.fromkeys(row.point for row in self.rows)):
-            cells = [_cells(row) for row in self.rows if row.point == point]
+            cells = self._lines([row for row in self.rows if row.point == point])
             title = self.heading + (f": {point}" if point != "all" else "")
             out.append(Table(f"parity-{i + 1}", title, columns, cells, left=2))
         return out
+
+    def _lines(self, rows: Sequence[Row]) -> list[list[str]]:
+        """A line for each metric, with three cells for each world but the baseline."""
+        lines: dict[str, list[str]] = {}
+        for place, world in enumerate(self.worlds[1:]):
+            for row in rows:
+                if row.world == world.name:
+                    head, cells = _cells(row)
+                    line = lines.setdefault(row.metric, head + [""] * (3 * place))
+                    line += [""] * (3 + 3 * place - len(line)) + cells
+        most = 3 * len(self.worlds)
+        return [line + [""] * (most - len(line)) for line in lines.values()]
 
     def document(self) -> Document:
         """The comparison as a document."""
@@ -88,7 +104,7 @@ class Comparison:
         rows = [
             {
                 "point": row.point, "metric": row.metric, "unit": row.unit,
-                **dict(zip(names, map(_mean_json, (row.baseline, row.other)), strict=True)),
+                names[0]: _mean_json(row.baseline), row.world: _mean_json(row.other),
                 "difference": _mean_json(row.difference),
             }
             for row in self.rows
@@ -105,14 +121,15 @@ def _remarks(world: World, results: Results) -> list[str]:
     return world.remarks([run.notes for run in results.runs])
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row) -> tuple[list[str], list[str]]:
+    """What a line begins with, and the cells of one world."""
     digits = 1 if row.baseline.mean >= 100 or row.unit == "%" else 2 if row.unit != "" else 3
     # A part of what prints as nothing says nothing.
     small = abs(row.baseline.mean) < 10.0**-digits
     part = "" if small or math.isnan(row.part) or row.unit == "%" else f"{100 * row.part:+.1f} %"
-    cells = [row.metric, row.unit, row.baseline.format(digits), row.other.format(digits)]
     sign = "+" if row.difference.mean >= 0 else ""
-    return [*cells, sign + row.difference.format(digits), part]
+    head = [row.metric, row.unit, row.baseline.format(digits)]
+    return head, [row.other.format(digits), sign + row.difference.format(digits), part]
 
 
 def rows_of(point: str, baseline: Sequence[Run], other: Sequence[Run]) -> list[Row]:
@@ -134,25 +151,27 @@ def rows_of(point: str, baseline: Sequence[Run], other: Sequence[Run]) -> list[R
 def compare(
     scenario: Scenario,
     *,
-    worlds: tuple[str | World, str | World] = COMPARED,
+    worlds: Sequence[str | World] = COMPARED,
     seeds: int | None = None,
     jobs: int | None = None,
     out: Path,
     quiet: bool = False,
 ) -> Comparison:
-    """Runs the experiment in two worlds, the baseline first, into ``out/NAME`` of each, and compares."""
-    baseline, other = both = (world_of(worlds[0]), world_of(worlds[1]))
-    if baseline.name == other.name:
-        raise InputError(f"worlds must be two, got `{baseline.name}` twice")
+    """Runs the experiment in each of these worlds, the baseline first, into ``out/NAME`` of each, and compares."""
+    every = tuple(world_of(one) for one in worlds)
+    names = [one.name for one in every]
+    if len(every) < 2 or len(set(names)) < len(names):
+        raise InputError(f"worlds must be two or more, each once, got {', '.join(f'`{name}`' for name in names)}")
     cores = [core for _, core in scenario.points()]
-    for one in both:  # refused before the first has worked for nothing
+    for one in every:  # refused before the first has worked for nothing
         one.check(cores)
     results = {
         one.name: scenario.run(seeds=seeds, jobs=None if one.most_jobs else jobs, out=out / one.name, quiet=quiet, world=one)
-        for one in (other, baseline)
+        for one in reversed(every)
     }  # fmt: skip
-    ours, theirs = results[baseline.name], results[other.name]
+    baseline = by_point(results[names[0]])
     rows: list[Row] = []
-    for (point, first), (_, second) in zip(by_point(ours), by_point(theirs), strict=True):
-        rows += rows_of(point.name, first, second)
-    return Comparison(scenario.title, both, rows, (ours, theirs))
+    for name in names[1:]:
+        for (point, first), (_, second) in zip(baseline, by_point(results[name]), strict=True):
+            rows += [replace(row, world=name) for row in rows_of(point.name, first, second)]
+    return Comparison(scenario.title, every, rows, tuple(results[name] for name in names))

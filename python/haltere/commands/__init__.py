@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    attack,
     characterize,
     classify,
     compare,
@@ -21,6 +22,7 @@ from . import (
     results,
     router,
     run,
+    search,
     sweep,
     validate,
 )
@@ -32,6 +34,8 @@ ALL = (
     new,
     run,
     sweep,
+    search,
+    attack,
     reproduce,
     compare_worlds,
     router,

@@ -21,8 +21,8 @@ def add(to: Commands) -> None:
     )
     one.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
     one.add_argument(
-        "--worlds", type=_worlds, default=worlds.COMPARED, metavar="NAME,NAME",
-        help=f"which two, the baseline first (default: {','.join(worlds.COMPARED)}; there are {', '.join(worlds.WORLDS)})",
+        "--worlds", type=_worlds, default=worlds.COMPARED, metavar="NAME,NAME,...",
+        help=f"which two or more, the baseline first (default: {','.join(worlds.COMPARED)}; there are {', '.join(worlds.WORLDS)})",
     )  # fmt: skip
     one.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value, by dotted key; may be repeated"
@@ -35,16 +35,17 @@ def add(to: Commands) -> None:
     seeds_and_jobs(one, "results/NAME-worlds of the file")
 
 
-def _worlds(text: str) -> tuple[str, str]:
+def _worlds(text: str) -> tuple[str, ...]:
     names = text.split(",")
-    if len(set(names)) != 2 or len(names) != 2 or not set(names) <= set(worlds.WORLDS):
-        raise argparse.ArgumentTypeError(f"must be two of {', '.join(worlds.WORLDS)}, got `{text}`")
-    return names[0], names[1]
+    if len(names) < 2 or len(set(names)) < len(names) or not set(names) <= set(worlds.WORLDS):
+        raise argparse.ArgumentTypeError(f"must be two or more of {', '.join(worlds.WORLDS)}, got `{text}`")
+    return tuple(names)
 
 
 def _compare(args: argparse.Namespace) -> int:
     from ..analysis import parity
     from ..api import Scenario, parse_setting
+    from ..report import side_by_side
     from ..runs.quick import quick
 
     scenario = Scenario.load(args.file).with_values(dict(parse_setting(text) for text in args.set))
@@ -52,14 +53,17 @@ def _compare(args: argparse.Namespace) -> int:
     if args.quick:
         scenario, seeds, left_out = quick(scenario, args.seeds)
     out = args.out or Path("results") / f"{args.file.stem}-worlds"
-    both = (chosen_world(args, args.worlds[0]), chosen_world(args, args.worlds[1]))
-    done = parity.compare(scenario, worlds=both, seeds=seeds, jobs=args.jobs, out=out)
+    every = [chosen_world(args, name) for name in args.worlds]
+    done = parity.compare(scenario, worlds=every, seeds=seeds, jobs=args.jobs, out=out)
     paths = done.document().write(out)
+    drawn = side_by_side.draw(done, out / "worlds")
     if args.json:
         print_json({**done.to_json(), "left_out": left_out})
         return 0
     print(done.document().text())
     if left_out:
         print(f"\nLeft out by --quick: {left_out}.")
-    print(f"\nResults: {' and '.join(str(out / one.name) for one in both)}. Report: {paths[0]}")
+    print(f"\nResults: {' and '.join(str(out / one.name) for one in every)}. Report: {paths[0]}")
+    for path in drawn:
+        print(path)
     return 0

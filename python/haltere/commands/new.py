@@ -1,4 +1,4 @@
-"""`haltere new`: an experiment file to begin with."""
+"""`haltere new`: an experiment file or a mechanism to begin with."""
 
 from __future__ import annotations
 
@@ -15,23 +15,38 @@ def add(to: Commands) -> None:
     new = to.add(
         "new",
         _new,
-        "write a commented experiment file to begin with, or list those that there are",
+        "write an experiment file or a mechanism to begin with, or list what there is",
         "examples:\n"
         "  haltere new                       the list\n"
         "  haltere new rrul                  writes rrul.toml\n"
-        "  haltere new rrul my-test.toml     writes my-test.toml\n\n"
-        "A file that is there already is not overwritten.",
+        "  haltere new rrul my-test.toml     writes my-test.toml\n"
+        "  haltere new control --lang rust my-control   a folder with a congestion control in Rust\n"
+        "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
+        "A file or folder that is there already is not overwritten.",
     )
-    new.add_argument("name", nargs="?", metavar="NAME", help="which one (default: list them)")
+    new.add_argument("name", nargs="?", metavar="NAME", help="which one, `control` or `queue` (default: list them)")
     new.add_argument("file", nargs="?", type=Path, metavar="FILE", help="where (default: NAME.toml in this folder)")
+    # The parser leaves no optional argument for what comes after an option, so the option takes the folder, too.
+    new.add_argument(
+        "--lang",
+        nargs="+",
+        metavar=("LANGUAGE", "FOLDER"),
+        help="of a `control` or a `queue`: its language (rust, c, assemblyscript, rust-crate) and its folder",
+    )
 
 
 def _new(args: argparse.Namespace) -> int:
-    from .. import templates
+    from .. import starters, templates
 
     if args.name is None:
         print(_listed(templates.SECTIONS))
         return 0
+    if args.name in starters.KINDS:
+        return _mechanism(args.name, *_language(args))
+    if args.lang is not None:
+        raise InputError(
+            f"--lang must be given for {' or '.join(f'`{kind}`' for kind in starters.KINDS)} alone, got one for `{args.name}`"
+        )
     template = templates.find(args.name)
     path = args.file or Path(template.path.name)
     # The commands in the file are those for the file as it is named here.
@@ -44,16 +59,48 @@ def _new(args: argparse.Namespace) -> int:
     return 0
 
 
+def _language(args: argparse.Namespace) -> tuple[str | None, Path | None]:
+    """The language and the folder of a mechanism: the folder may stand before the option or behind it."""
+    language, *behind = args.lang or [None]
+    folders = [*([args.file] if args.file else []), *map(Path, behind)]
+    if len(folders) > 1:
+        raise InputError(f"folder must be one, got {len(folders)}: {', '.join(f'`{folder}`' for folder in folders)}")
+    return language, folders[0] if folders else None
+
+
+def _mechanism(kind: str, language: str | None, folder: Path | None) -> int:
+    """Writes the folder of a mechanism."""
+    from .. import starters
+
+    starter = starters.find(kind, language)
+    folder = folder or Path(f"my-{kind}")
+    files = starters.begin(starter, folder)
+    print(f"{folder}: {starters.KINDS[kind]} in {starter.language}\n")
+    print("\n".join(f"  {file}" for file in files))
+    print(f"\n`{folder}/README.md` says what each is; `make -C {folder} test` builds and tests it.")
+    return 0
+
+
 def _listed(sections: dict[str, tuple[str, ...]]) -> str:
     """All templates by subject, a line each."""
-    from .. import templates
+    from .. import starters, templates
 
     width = max(len(name) for names in sections.values() for name in names)
     parts = [
         "\n".join([subject, *(f"  {name:<{width}}  {templates.find(name).title}" for name in names)])
         for subject, names in sections.items()
     ]
-    return "\n\n".join([*parts, "`haltere new NAME` writes NAME.toml."])
+    mechanisms = "\n".join(
+        f"  {kind:<{width}}  {about.capitalize()} in {', '.join(starters.languages(kind))}"
+        for kind, about in starters.KINDS.items()
+    )
+    return "\n\n".join(
+        [
+            *parts,
+            f"Mechanisms of your own\n{mechanisms}",
+            "`haltere new NAME` writes NAME.toml. `haltere new control --lang rust NAME` writes a folder.",
+        ]
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InputError
+from ..worlds import DEFAULT
 from ._common import Commands, chosen_world, count, world
 
 
@@ -31,6 +32,11 @@ def add(to: Commands) -> None:
         help="also write the page with its figure, such as docs/validation.md, and DIR/rows.csv",
     )
     validate.add_argument(
+        "--beside",
+        action="store_true",
+        help="also write DIR/WORLD.csv, which the page shows beside the simulator's rows; with --world",
+    )
+    validate.add_argument(
         "--rows", type=Path, metavar="FILE", help="run nothing: make the page of the rows.csv of an earlier run"
     )
     validate.add_argument(
@@ -50,5 +56,9 @@ def _validate(args: argparse.Namespace) -> int:
         )
     args.dir = args.dir or data.references()
     args.where = chosen_world(args)
+    if args.beside and args.where.name == DEFAULT:
+        raise InputError("validate: --beside must be given with --world NAME, got the default world")
+    if args.beside and args.page:
+        raise InputError("validate: --beside must be left out with --page, got both")
     args.jobs = args.where.jobs(args.jobs)
     return int(validate.main(args) or 0)

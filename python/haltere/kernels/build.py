@@ -200,13 +200,18 @@ def _patches(ours: Path, series: str) -> list[Path]:
     return [one for one in every if re.fullmatch(rf"[^.]+(\.{re.escape(series)})?\.patch", one.name)]
 
 
+def _device(ours: Path) -> list[Path]:
+    """The C side of the fabric."""
+    return sorted((ours / "kernel/config").parent.glob("*.[ch]"))
+
+
 def _hash(identity: str, ours: Path, fabric: Path, add: Sequence[Path]) -> str:
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     parts = [identity, compiler, _digest(fabric)]
     files = [
         *sorted((ours / "kernel/patches").glob("*.patch")),
         ours / "kernel/config",
-        ours / "kernel/haltere.c",
+        *_device(ours),
         *add,
     ]
     parts += [f"{one.name} {_digest(one)}" for one in files]
@@ -287,7 +292,8 @@ def _prepare(tree: Path, ours: Path, fabric: Path, add: Sequence[Path]) -> None:
     """Puts our device and the user's files into the tree, and configures it."""
     device = tree / "drivers" / "net" / "haltere"
     device.mkdir(exist_ok=True)
-    _put(ours / "kernel/haltere.c", device / "haltere.c")
+    for one in _device(ours):
+        _put(one, device / one.name)
     _put(fabric, device / "fabric.o_shipped")
     _write(device / "Makefile", "obj-y += haltere.o fabric.o\n")
     _with_line(tree / "drivers" / "net" / "Makefile", "obj-y += haltere/")

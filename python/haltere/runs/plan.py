@@ -168,6 +168,11 @@ def plan_runs(
     _check_same(store, plan)
     if not quiet and (wrong := store.malformed_manifest()):
         print(f"haltere: {wrong}; it is written anew", file=sys.stderr)
+    if not quiet and (line := world.forecast([task.scenario for task in tasks])):
+        done = finished(tasks, store, verify=False)
+        line = world.forecast([task.scenario for task in tasks if task.key not in done]) if done else line
+        if line:
+            print(f"haltere: {line}", file=sys.stderr)
     store.write_manifest(plan.manifest(complete=False))
     known: dict[str, dict[str, float]] = {}
     try:

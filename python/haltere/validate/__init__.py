@@ -22,7 +22,8 @@ from pathlib import Path
 from ..errors import InputError
 from ..runs.progress import Bar
 from ..worlds import DEFAULT, World
-from . import blind, causes, compact, ours, report
+from ..worlds import world as world_of
+from . import beside, blind, causes, compact, ours, report
 from .compare import Row, compare_case, read_csv, write_csv
 from .load import BadInput, Case, read_directory
 from .measures import Measures
@@ -136,6 +137,8 @@ def _rows_of(path: Path) -> list[Row]:
 def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) -> None:
     if getattr(args, "out", None):
         _write_out(outcome, directory, Path(args.out))
+    if getattr(args, "beside", False):
+        print(f"haltere: {beside.write(outcome.rows, directory, world_of(args.where).name)}", file=sys.stderr)
     if getattr(args, "page", None):
         page = Path(args.page)
         write_csv(outcome.rows, directory / ROWS)
@@ -156,6 +159,7 @@ def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | Non
         "\n\n".join(part for part in parts if part),
         rows,
         causes.load(directory),
+        beside.load(directory),
     )
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text.rstrip() + "\n")

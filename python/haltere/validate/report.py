@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import causes
+from . import beside, causes
+from .beside import Beside
 from .causes import Cause
 from .compare import KINDS, Row
 
@@ -104,11 +105,16 @@ def as_json(outcome: Outcome) -> str:
     return json.dumps(out, indent=1)
 
 
-def markdown_table(rows: Iterable[Row], why: Sequence[Cause] = ()) -> list[str]:
-    """The rows as a Markdown table; the last column has the cause of a row outside."""
-    lines = ["| scenario | measure | Linux | Haltere | difference | tolerance | |", "|---|---|--:|--:|--:|--:|---|"]
+def markdown_table(rows: Iterable[Row], why: Sequence[Cause] = (), others: Sequence[Beside] = ()) -> list[str]:
+    """The rows as a Markdown table, with a column for each other world; the last column has the cause of a row outside."""
+    names = "".join(f" {other.title} |" for other in others)
+    lines = [
+        f"| scenario | measure | Linux | Haltere |{names} difference | tolerance | |",
+        f"|---|---|--:|--:|{'--:|' * len(others)}--:|--:|---|",
+    ]
     for row in rows:
         *first, verdict = cells(row)
+        first[4:4] = [_number(found.ours, row.decimals) if (found := other.of(row)) else "" for other in others]
         lines.append("| " + " | ".join([*first, verdict if row.inside else causes.cause_of(row, why)]) + " |")
     return lines
 
@@ -187,13 +193,15 @@ def _seeds_of(rows: Sequence[Row]) -> str:
 
 
 def page(
-    outcome: Outcome, source: str, figure: str | None, findings: str, rows: str = "rows.csv", why: Sequence[Cause] = ()
+    outcome: Outcome, source: str, figure: str | None, findings: str, rows: str = "rows.csv", why: Sequence[Cause] = (),
+    others: Sequence[Beside] = (),
 ) -> str:  # fmt: skip
     """The page: one table, the figure, what does not agree and why, and the rows outside; `rows` leads to all rows."""
     introduction = INTRODUCTION.format(source=source, rows=rows, seeds=_seeds_of(outcome.rows))
     lines = [introduction, *by_measure(outcome), ""]
     if figure:
         lines += [f"![Ours against Linux, one panel a measure; the band is the tolerance]({figure})", ""]
+    lines += beside.markdown(outcome.rows, others)
     for title, cases in (("Not comparable", outcome.skipped), ("Not repeated exactly", outcome.differing)):
         if cases:
             lines += [f"## {title}", "", *(f"- {name}: {reason}" for name, reason in cases), ""]
@@ -204,7 +212,7 @@ def page(
         lines += [findings.strip(), ""]
     if outside:
         lines += ["## Rows outside", "", "<details>", f"<summary>The {len(outside)} rows outside</summary>", ""]
-        lines += [*markdown_table(outside, why), "", "</details>", ""]
+        lines += [*markdown_table(outside, why, others), "", "</details>", ""]
     return "\n".join(lines)
 
 

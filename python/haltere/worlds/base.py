@@ -82,6 +82,10 @@ class World:
     def check(self, scenarios: Sequence[_core.Scenario]) -> None:
         """Raises :class:`haltere.InputError` if this world cannot run one of the scenarios. Called before the first run."""
 
+    def forecast(self, scenarios: Sequence[_core.Scenario]) -> str:
+        """What to say before one run of each of these, as a sentence; empty: nothing."""
+        return ""
+
     def jobs(self, asked: int | None) -> int | None:
         """How many runs there may be at a time. Raises :class:`haltere.InputError` if more are asked for."""
         most = self.most_jobs

@@ -19,6 +19,9 @@ __all__ = ["Kernel"]
 #: Where the links of an experiment may be.
 ROUTERS = ("auto", "kernel", "user")
 
+#: From so many seconds of processor time on, an estimate is shown before the runs.
+LONG_S = 120.0
+
 
 @dataclass(frozen=True)
 class Kernel(World):
@@ -75,6 +78,20 @@ class Kernel(World):
                 )
         for scenario in scenarios:
             _core.kernel_check(scenario, [*self.built.controls, *stand_ins])
+
+    def forecast(self, scenarios: Sequence[_core.Scenario]) -> str:
+        """How much processor time the runs take, if it is much."""
+        options = json.dumps(self._options())
+        known: dict[int, float] = {}
+        for one in scenarios:
+            if id(one) not in known:
+                known[id(one)] = _core.kernel_cost(one, options)
+        seconds = sum(known[id(one)] for one in scenarios)
+        if seconds < LONG_S:
+            return ""
+        much = f"{seconds / 3600:.1f} hours" if seconds >= 5400 else f"{seconds / 60:.0f} minutes"
+        runs = "one run" if len(scenarios) == 1 else f"{len(scenarios)} runs"
+        return f"{runs} in the kernel world: about {much} of processor time"
 
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Boots a kernel and makes one run in it."""

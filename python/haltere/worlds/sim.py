@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import _core
@@ -20,6 +21,11 @@ class Sim(World):
     place = "in the simulator"
     key_part = ""
     suffix = ""
+
+    def check(self, scenarios: Sequence[_core.Scenario]) -> None:
+        """Refuses queue disciplines of a kernel."""
+        for scenario in scenarios:
+            _core.sim_check(scenario)
 
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Makes one run in virtual time."""

@@ -5,9 +5,10 @@ use crate::scenario::experiment::Experiment;
 use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_plan::FULL_PACKET;
 use haltere_plan::plan::{LinkPlan, Plan};
-use haltere_queue::{Ecn, FlowKey, LinkContext, Pkt, Queue};
+use haltere_queue::kernel::Calls;
+use haltere_queue::{Backlog, Ecn, FlowKey, LinkContext, Pkt, Queue};
 use haltere_transport::TcpParams;
-use haltere_units::{Bytes, Dur, ParamError};
+use haltere_units::{Bytes, Dur, ParamError, Time};
 use std::collections::HashSet;
 
 /// The run's times beside each other.
@@ -82,5 +83,18 @@ impl Pkt for Blank {
     fn set_ce(&mut self) {}
     fn flow(&self) -> FlowKey {
         FlowKey::default()
+    }
+    /// Whether a kernel takes its words, the world says that has one.
+    fn kernel() -> Option<Calls<Blank>> {
+        Some(Calls {
+            make: |_| Ok(0),
+            enqueue: |_, _, _| {},
+            dequeue: |_, _| None,
+            backlog: |_| Backlog::default(),
+            now: || Time::ZERO,
+            number: |_, _| {},
+            number_of: |_| 0,
+            header: |_| Blank,
+        })
     }
 }

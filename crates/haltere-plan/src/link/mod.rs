@@ -174,6 +174,12 @@ impl<P: Pkt> Link<P> {
             sink.delivered(at, packet);
         }
     }
+    /// The discipline may give a packet that it withheld without a time: a kernel's says so by itself.
+    pub fn wake(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        self.catch_up(now, sink);
+        self.serve(now, sink);
+        self.count_backlog(now);
+    }
     /// When something is due next.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {

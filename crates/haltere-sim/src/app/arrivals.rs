@@ -10,7 +10,7 @@ use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Marks, Packet};
-use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
+use haltere_plan::arrivals::{FlowArrival, FlowArrivals, delay, ideal};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::{Completion, PacketRecord};
 use haltere_plan::rng::Rng;
@@ -290,25 +290,4 @@ pub(crate) fn set_ideals(plan: &Plan, routes: &mut Routes, completions: &mut [Co
         let mss = tcp.sender.mss.min(tcp.receiver.mss);
         completion.ideal = ideal(plan, (there, back), Bytes::new(completion.bytes), mss);
     }
-}
-
-/// The propagation time of these links together.
-fn delay(plan: &Plan, path: &[usize]) -> Dur {
-    path.iter().fold(Dur::ZERO, |sum, &link| sum + plan.links[link].delay)
-}
-
-/// What so many bytes take at least after something came from the other end, see [`Completion::ideal`].
-fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss: Bytes) -> Dur {
-    /// IPv4 and TCP with timestamps.
-    const HEADERS: u64 = 20 + 32;
-    let framing = u64::from(plan.framing);
-    let packets = bytes.as_u64().div_ceil(mss.as_u64().max(1));
-    let first = bytes.min(mss).as_u64() + HEADERS + framing;
-    let whole = bytes.as_u64() + packets * (HEADERS + framing);
-    let rates = || there.iter().filter_map(|&link| plan.links[link].rate);
-    let slowest = rates().min();
-    let time = |bytes: u64, rate: haltere_units::Rate| rate.time_for(Bytes::new(bytes));
-    let hops = rates().fold(Dur::ZERO, |sum, rate| sum + time(first, rate));
-    let line = slowest.map_or(Dur::ZERO, |rate| time(whole, rate).saturating_sub(time(first, rate)));
-    delay(plan, there) + delay(plan, back) + hops + line
 }

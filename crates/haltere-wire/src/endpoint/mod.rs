@@ -17,8 +17,8 @@ use crate::mptcp::Role;
 use crate::namespace::{Namespace, Topology};
 use crate::world::{Control, place};
 use haltere_plan::app::unknown_to_world;
-use haltere_plan::plan::{AppPlan, FlowPlan};
-use haltere_plan::record::{FlowRecord, FlowSample, PathSample, PingSample, TaskRecord};
+use haltere_plan::plan::{AppPlan, FlowPlan, PathPlan};
+use haltere_plan::record::{Completion, FlowRecord, FlowSample, PathSample, PingSample, TaskRecord};
 use haltere_plan::rng::Rng;
 use haltere_plan::{Fault, Plan};
 use haltere_transport::Info;
@@ -90,7 +90,10 @@ trait Endpoint: std::fmt::Debug {
 }
 
 /// Where a flow's sockets are opened.
+#[derive(Debug)]
 struct Opening<'p> {
+    plan: &'p Plan,
+    topology: &'p Topology,
     flow: &'p FlowPlan,
     /// The flow's place in the plan.
     index: usize,
@@ -103,10 +106,14 @@ struct Opening<'p> {
     manner: &'p Manner,
 }
 
-impl Opening<'_> {
+impl<'p> Opening<'p> {
     /// The receiver's port.
     fn port(&self) -> u16 {
         FIRST_PORT + self.index as u16
+    }
+    /// The host with that node.
+    fn host(&self, node: usize) -> Result<&'p Namespace, WireError> {
+        host(self.flow, node, self.topology)
     }
     /// The random stream of the flow's application.
     fn source_rng(&self) -> Rng {
@@ -179,11 +186,38 @@ kinds! {
     Ping, ping;
     Ftp, ftp;
     Multipath, multipath;
+    Arrivals, arrivals;
+}
+
+/// The hosts of a flow: the nodes of each, and what it does there.
+pub(crate) fn hosts(flow: &FlowPlan) -> Vec<(Vec<usize>, Role)> {
+    if let Some(process) = flow.app.arrivals() {
+        let (from, to) = arrivals::nodes(process);
+        let one = |role| move |node| (vec![node], role);
+        return from.into_iter().map(one(Role::Opens)).chain(to.into_iter().map(one(Role::Accepts))).collect();
+    }
+    let interfaces = |own: usize, of: fn(&PathPlan) -> usize| {
+        let mut nodes: Vec<usize> = flow.app.paths().iter().map(of).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if nodes.is_empty() { vec![own] } else { nodes }
+    };
+    vec![(interfaces(flow.from, |path| path.from), Role::Opens), (interfaces(flow.to, |path| path.to), Role::Accepts)]
+}
+
+/// The flow's own ends. Of flows that arrive they count for nothing: the first of each side.
+fn ends(flow: &FlowPlan) -> (usize, usize) {
+    let sides = flow.app.arrivals().map(arrivals::nodes);
+    let first = sides.and_then(|(from, to)| Some((*from.first()?, *to.first()?)));
+    first.unwrap_or((flow.from, flow.to))
 }
 
 /// Refuses a kind that has no line in the registry.
 fn unknown(flow: &FlowPlan) -> WireError {
-    let fault = unknown_to_world(&place(flow), "on the wire", KINDS, &flow.app);
+    // The plan of an arrival process stands for three kinds of entries.
+    let plain = KINDS.iter().copied().filter(|kind| *kind != "arrivals");
+    let known: Vec<&str> = plain.chain(["poisson", "incast", "replay"]).collect();
+    let fault = unknown_to_world(&place(flow), "on the wire", &known, &flow.app);
     WireError::Refused(Box::new(fault))
 }
 
@@ -222,6 +256,9 @@ enum Side {
     Receiver,
 }
 
+/// Where the part is in an event's number.
+const PART: u32 = 32;
+
 const SIDES: [Side; 3] = [Side::Sender, Side::Listener, Side::Receiver];
 
 /// What happens at a deadline.
@@ -240,12 +277,17 @@ struct Context<'a> {
     epoll: &'a Epoll,
     due: &'a RefCell<Deadlines>,
     flow: usize,
+    /// Of a flow with several connections: which one, as it was watched.
+    part: usize,
     now: Time,
 }
 
 impl Context<'_> {
     fn watch(&self, fd: BorrowedFd<'_>, side: Side, flags: EpollFlags) -> Result<(), WireError> {
-        let event = EpollEvent::new(flags, (self.flow * SIDES.len() + side as usize) as u64);
+        self.watch_part(fd, 0, side, flags)
+    }
+    fn watch_part(&self, fd: BorrowedFd<'_>, part: usize, side: Side, flags: EpollFlags) -> Result<(), WireError> {
+        let event = EpollEvent::new(flags, ((part << PART) | (self.flow * SIDES.len() + side as usize)) as u64);
         self.epoll.add(fd, event).map_err(|e| WireError::os("watching a socket", e))
     }
     fn forget(&self, fd: BorrowedFd<'_>) {
@@ -282,6 +324,8 @@ pub struct Observed {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
+    /// Flows that arrived during the run, in order of their end.
+    pub completions: Vec<Completion>,
 }
 
 /// The sockets of all flows of a plan.
@@ -304,8 +348,18 @@ impl<'p> Agent<'p> {
         let mut due = Deadlines::new();
         let mut endpoints = Vec::new();
         for (index, flow) in plan.flows.iter().enumerate() {
-            let (from, to) = (host(flow, flow.from, topology)?, host(flow, flow.to, topology)?);
-            endpoints.push(AnyEndpoint::open(Opening { flow, index, seed: plan.seed, from, to, manner })?);
+            let (from, to) = ends(flow);
+            let (from, to) = (host(flow, from, topology)?, host(flow, to, topology)?);
+            endpoints.push(AnyEndpoint::open(Opening {
+                plan,
+                topology,
+                flow,
+                index,
+                seed: plan.seed,
+                from,
+                to,
+                manner,
+            })?);
             due.push(Reverse((flow.start, Due::Start(index))));
             due.extend(flow.stop.map(|stop| Reverse((stop, Due::Stop(index)))));
         }
@@ -353,7 +407,7 @@ impl<'p> Agent<'p> {
         due.pop().map(|Reverse(due)| due)
     }
     fn on_due(&mut self, at: Time, now: Time, due: Due) -> Result<(), WireError> {
-        let context = |flow| Context { epoll: &self.epoll, due: &self.due, flow, now };
+        let context = |flow| Context { epoll: &self.epoll, due: &self.due, flow, part: 0, now };
         match due {
             Due::Warmup => self.warm(),
             Due::Sample => {
@@ -370,9 +424,9 @@ impl<'p> Agent<'p> {
         Ok(())
     }
     fn on_ready(&mut self, now: Time, event: &EpollEvent) -> Result<(), WireError> {
-        let token = event.data() as usize;
+        let (part, token) = ((event.data() >> PART) as usize, event.data() as u32 as usize);
         let (flow, side) = (token / SIDES.len(), SIDES[token % SIDES.len()]);
-        let context = Context { epoll: &self.epoll, due: &self.due, flow, now };
+        let context = Context { epoll: &self.epoll, due: &self.due, flow, part, now };
         self.endpoints[flow].any_mut().ready(&context, side, event.events(), &mut self.observed)
     }
     /// The sender's TCP endpoint, with the recovery episodes that samples showed.
@@ -429,6 +483,7 @@ impl<'p> Agent<'p> {
             endpoint.sample_paths(self.plan.end, flow as u32, &mut self.observed.paths);
             endpoint.finish(&mut self.observed);
         }
+        self.observed.completions.sort_by_key(|flow| (flow.end, flow.start));
         self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
     }
 }

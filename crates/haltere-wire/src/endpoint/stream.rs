@@ -26,7 +26,7 @@ const WRITE: usize = 1 << 17;
 /// What is written.
 pub(super) static ZEROS: [u8; WRITE] = [0; WRITE];
 /// Bytes of one read; the kernel throws them away (`MSG_TRUNC`), none is copied.
-const READ: usize = 1 << 20;
+pub(super) const READ: usize = 1 << 20;
 /// Low bits of the initial sequence number that are zero, so that a router can tell a packet's place in its stream.
 pub(super) const ISN_BITS_OF_SENDERS: u8 = 30;
 
@@ -312,7 +312,7 @@ fn read_in_a_thread(receiver: &OwnedFd, flow: &str) -> Result<(), WireError> {
     std::thread::Builder::new().stack_size(1 << 16).spawn(read).map(drop).map_err(failed)
 }
 
-fn stream_socket(multipath: bool) -> io::Result<OwnedFd> {
+pub(super) fn stream_socket(multipath: bool) -> io::Result<OwnedFd> {
     if multipath {
         return sys::mptcp_socket();
     }
@@ -368,7 +368,7 @@ pub(super) fn set_congestion(
     Err(WireError::Missing(what))
 }
 
-fn owned(fd: std::os::fd::RawFd) -> OwnedFd {
+pub(super) fn owned(fd: std::os::fd::RawFd) -> OwnedFd {
     #![expect(unsafe_code, reason = "nix returns accepted sockets as numbers")]
     // SAFETY: just returned by accept4, owned by nobody else.
     unsafe { OwnedFd::from_raw_fd(fd) }

@@ -379,16 +379,16 @@ fn what_the_kernels_multipath_cannot_do_is_refused() {
 
 #[test]
 fn a_kind_that_the_wire_does_not_have_is_refused_with_those_it_has() {
-    let AppPlan::Bulk(BulkPlan { tcp, .. }) = bulk("cubic", None) else { unreachable!() };
-    let arrivals = haltere_plan::plan::ArrivalsPlan {
-        tcp,
-        between: haltere_plan::plan::Between::Hosts([0, 1, 4].into()),
-        pattern: haltere_plan::plan::Pattern::Poisson { gap: Dur::from_ms(10) },
-        sizes: haltere_plan::sizes::SizeDistribution::constant(Bytes::new(1000)),
-        max_flows: None,
+    let call = haltere_plan::plan::VoipPlan {
+        packet: Bytes::new(172),
+        interval: Dur::from_ms(20),
+        playout: Dur::from_ms(60),
+        codec_delay: Dur::from_ms(20),
+        impairment: 0.0,
+        robustness: 25.1,
     };
-    let plan = dumbbell(FQ_CODEL, vec![(0, 4, Box::new(arrivals).into())], 2);
+    let plan = dumbbell(FQ_CODEL, vec![(0, 4, call.into())], 2);
     let error = check(&plan).unwrap_err().to_string();
-    let kinds = "`bulk`, `on_off`, `cbr`, `ping`, `ftp`, `multipath`";
-    assert_eq!(error, format!("traffic[0]: kind must be one of {kinds} on the wire, got `poisson`"));
+    let kinds = "`bulk`, `on_off`, `cbr`, `ping`, `ftp`, `multipath`, `poisson`, `incast`, `replay`";
+    assert_eq!(error, format!("traffic[0]: kind must be one of {kinds} on the wire, got `voip`"));
 }

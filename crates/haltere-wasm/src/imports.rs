@@ -1,0 +1,94 @@
+//! What a module may import, all from `haltere`: see [`IMPORTS`](crate::abi::IMPORTS).
+
+use crate::about::Kind;
+use crate::limits;
+use crate::machine::Host;
+use crate::module::engine;
+use std::fmt;
+use wasmi::errors::HostError;
+use wasmi::{Caller, Error, Extern, ExternType, FuncType, Linker, ValType};
+
+/// What a queue discipline asks of its host in the middle of a call. The call is suspended, the host acts, and the call goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Random bits.
+    Random,
+    /// Drop that packet for that reason.
+    Drop(i64, i32),
+    /// Mark that packet for that reason.
+    Mark(i64, i32),
+}
+
+impl fmt::Display for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Ask::Random => "random",
+            Ask::Drop(..) => "drop",
+            Ask::Mark(..) => "mark",
+        };
+        write!(f, "a call of `{name}`, which this event may not call")
+    }
+}
+
+impl HostError for Ask {}
+
+/// The imports of a module of that kind.
+pub(crate) fn linker(kind: Kind) -> Linker<Host> {
+    let all = "each name is defined once";
+    let mut linker = Linker::new(engine());
+    linker.func_wrap("haltere", "fail", fail).expect(all);
+    match kind {
+        Kind::Control => {
+            linker.func_wrap("haltere", "random", |mut c: Caller<'_, Host>| c.data_mut().random() as i64).expect(all);
+        }
+        Kind::Queue => {
+            linker.func_wrap("haltere", "random", || asked::<i64>(Ask::Random)).expect(all);
+            linker.func_wrap("haltere", "drop", |id, reason| asked::<()>(Ask::Drop(id, reason))).expect(all);
+            linker.func_wrap("haltere", "mark", |id, reason| asked::<i32>(Ask::Mark(id, reason))).expect(all);
+        }
+    }
+    linker
+}
+
+/// Suspends the call.
+fn asked<T>(ask: Ask) -> Result<T, Error> {
+    Err(Error::host(ask))
+}
+
+/// The module gives up, with a message in its memory.
+fn fail(caller: Caller<'_, Host>, at: i32, len: i32) -> Result<(), Error> {
+    let memory = caller.get_export("memory").and_then(Extern::into_memory);
+    let from = at as u32 as usize;
+    let to = from.saturating_add((len as u32 as usize).min(limits::MESSAGE_BYTES));
+    let bytes = memory.and_then(|memory| memory.data(&caller).get(from..to)).unwrap_or_default();
+    Err(Error::new(format!("the failure `{}`", String::from_utf8_lossy(bytes))))
+}
+
+/// Checks that a module imports nothing else.
+pub(crate) fn check(module: &wasmi::Module, kind: Kind) -> Result<(), String> {
+    let verdict = [ValType::I64, ValType::I32];
+    let known = [
+        ("random", FuncType::new([], [ValType::I64]), "random() -> i64"),
+        ("fail", FuncType::new([ValType::I32; 2], []), "fail(i32, i32)"),
+        ("drop", FuncType::new(verdict, []), "drop(i64, i32)"),
+        ("mark", FuncType::new(verdict, [ValType::I32]), "mark(i64, i32) -> i32"),
+    ];
+    let known = match kind {
+        Kind::Control => &known[..2],
+        Kind::Queue => &known,
+    };
+    for import in module.imports() {
+        let fits = |ty: &FuncType| matches!(import.ty(), ExternType::Func(func) if func == ty);
+        let is_known = known.iter().any(|(name, ty, _)| import.name() == *name && fits(ty));
+        if import.module() != "haltere" || !is_known {
+            let (what, all) = (kind.name(), known.iter().map(|(_, _, written)| format!("`haltere.{written}`")));
+            let all = all.collect::<Vec<_>>().join(", ");
+            return Err(format!(
+                "an import of {what} must be one of {all}, got `{}.{}`",
+                import.module(),
+                import.name()
+            ));
+        }
+    }
+    Ok(())
+}

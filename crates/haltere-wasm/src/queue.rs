@@ -1,0 +1,141 @@
+//! A queue discipline that is a module.
+
+use crate::abi;
+use crate::machine::{Failure, Handler, Machine};
+use crate::module::Module;
+use haltere_queue::LinkContext;
+use haltere_queue::outside::{OutsideQueue, PacketView, Verdicts};
+use haltere_units::outside::{Fault, raise};
+use haltere_units::{Bytes, Dur, Probe, Rate, Time};
+use std::sync::Arc;
+use wasmi::TypedFunc;
+
+/// The link of the trial before the run.
+pub(crate) const TRIAL: LinkContext =
+    LinkContext { rate: Some(Rate::from_mbps(10)), rtt: Some(Dur::from_ms(20)), packet: Bytes::new(1514), seed: 1 };
+
+/// The fields of [`abi::QUEUE_ANSWER`].
+const NEXT: usize = 0;
+const NEXT_TIMER: usize = 1;
+const READY_AT: usize = 2;
+
+/// A queue discipline that is a module.
+pub(crate) struct Queue {
+    machine: Machine,
+    enqueue: TypedFunc<(), ()>,
+    dequeue: TypedFunc<(), ()>,
+    on_timer: Handler,
+    next_timer: Option<Time>,
+    ready_at: Option<Time>,
+    /// Seed of the hashes of flows.
+    seed: u64,
+    /// What stands for `kind` in the experiment, for faults.
+    kind: Arc<str>,
+    is_broken: bool,
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").field("module", &self.machine.module).finish_non_exhaustive()
+    }
+}
+
+/// A time of the answer: -1 stands for none.
+fn time(value: i64) -> Option<Time> {
+    match u64::try_from(value) {
+        Err(_) => None,
+        Ok(_) if value == abi::UNLIMITED => Some(Time::NEVER),
+        Ok(ns) => Some(Time::from_ns(ns)),
+    }
+}
+
+impl Queue {
+    /// An empty queue of that module on that link; `values` are those of [`About::values`](crate::about::About::values).
+    pub fn new(module: &Module, kind: &str, values: &[f64], link: &LinkContext) -> Result<Queue, String> {
+        let mut machine = Machine::new(module, values, abi::QUEUE_ANSWER.fields.len(), link.seed)?;
+        let needed = |name: &str| machine.handler(name).expect("checked when the module was read");
+        let (start, enqueue, dequeue) = (needed("start"), needed("enqueue"), needed("dequeue"));
+        let on_timer = machine.handler("on_timer");
+        machine.call(start, &abi::link(link)).map_err(|error| Failure::call("start", &error, None).to_string())?;
+        let mut queue = Queue {
+            machine,
+            enqueue,
+            dequeue,
+            on_timer,
+            next_timer: None,
+            ready_at: None,
+            seed: link.seed,
+            kind: kind.into(),
+            is_broken: false,
+        };
+        queue.read();
+        match (queue.next_timer, queue.on_timer) {
+            (Some(_), None) => Err("next_timer must be -1 in a module without `on_timer`, got a time".to_owned()),
+            _ => Ok(queue),
+        }
+    }
+
+    fn read(&mut self) {
+        self.next_timer = time(self.machine.answer(NEXT_TIMER));
+        self.ready_at = time(self.machine.answer(READY_AT));
+    }
+
+    /// Takes over the answer of a call, or ends the run with its failure.
+    fn settle(&mut self, export: &'static str, now: Time, told: Result<(), wasmi::Error>) {
+        match told {
+            Ok(()) => self.read(),
+            Err(error) => {
+                self.is_broken = true;
+                // No packet is withheld, and no timer is set, from now on.
+                self.ready_at = self.ready_at.map(|_| now);
+                self.next_timer = self.next_timer.map(|_| Time::NEVER);
+                let failure = Failure::call(export, &error, Some(now));
+                raise(Fault::new(&self.kind, failure.name, failure.rule, failure.got));
+            }
+        }
+    }
+}
+
+impl OutsideQueue for Queue {
+    fn enqueue(&mut self, now: Time, packet: &PacketView, verdicts: &mut dyn Verdicts) {
+        if !self.is_broken {
+            let event = abi::enqueue(now, packet, verdicts.backlog(), self.seed);
+            let told = self.machine.call_with(self.enqueue, &event, verdicts);
+            self.settle("enqueue", now, told);
+        }
+    }
+    fn dequeue(&mut self, now: Time, verdicts: &mut dyn Verdicts) -> Option<u64> {
+        if self.is_broken {
+            return None;
+        }
+        let event = abi::dequeue(now, verdicts.backlog());
+        let told = self.machine.call_with(self.dequeue, &event, verdicts);
+        self.settle("dequeue", now, told);
+        if self.is_broken { None } else { u64::try_from(self.machine.answer(NEXT)).ok() }
+    }
+    fn ready_at(&self) -> Option<Time> {
+        self.ready_at
+    }
+    fn next_timer(&self) -> Option<Time> {
+        self.next_timer
+    }
+    fn on_timer(&mut self, now: Time) {
+        if let (Some(on_timer), false) = (self.on_timer, self.is_broken) {
+            let told = self.machine.call(on_timer, &abi::timer(now));
+            self.settle("on_timer", now, told);
+        }
+    }
+    fn keeps_flow_order(&self) -> bool {
+        self.machine.module.about().keeps_flow_order
+    }
+    fn probe(&self, row: &mut Probe) {
+        self.machine.state().for_each(|(name, unit, value)| row.push(name, unit, value));
+    }
+    fn clone_box(&self) -> Box<dyn OutsideQueue> {
+        let machine = self.machine.copy();
+        let needed = |name: &str| machine.handler(name).expect("checked when the module was read");
+        let (enqueue, dequeue) = (needed("enqueue"), needed("dequeue"));
+        let on_timer = machine.handler("on_timer");
+        Box::new(Queue { machine, enqueue, dequeue, on_timer, kind: self.kind.clone(), ..*self })
+    }
+}

@@ -1,0 +1,17 @@
+//! A module is tried out before the run: what fails at once fails there.
+
+use crate::about::Kind;
+use crate::control::{self, Control};
+use crate::module::Module;
+use crate::queue::{self, Queue};
+
+/// Reads a module, and makes one mechanism of it with the defaults. The error is `<what> must be <rule>, got <value>`.
+pub fn load(bytes: &[u8]) -> Result<Module, String> {
+    let module = Module::read(bytes)?;
+    let values = module.about().values(&serde_json::Map::new()).expect("defaults were checked");
+    match module.about().kind {
+        Kind::Control => Control::new(&module, "", &values, &control::TRIAL).map(|_| ())?,
+        Kind::Queue => Queue::new(&module, "", &values, &queue::TRIAL).map(|_| ())?,
+    }
+    Ok(module)
+}

@@ -1,0 +1,237 @@
+"""`haltere attack`: the network in which a congestion control or a queue discipline does most harm, compared with a reference.
+
+The score of a network is the harm with the target less the harm with the reference in its place, seed by seed. A network that is bad for
+every control has a score near 0, so the worst network says something of the target.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from ..analysis import stats
+from ..analysis.measures import Run
+from ..analysis.stats import Mean
+from ..api import Scenario
+from ..errors import InputError
+from .climb import FRESH, Budget, Found, climb
+from .experiment import inline, toml
+from .network import KEYS, Scene, Space, experiment
+from .race import Candidate, Judge, Outcome
+from .reduce import minimal, shorter
+
+__all__ = ["Worst", "attack", "kernel_refuses", "spelt", "text", "verdict"]
+
+
+@dataclass
+class Worst:
+    """What an attack found."""
+
+    scene: Scene
+    space: Space
+    budget: Budget
+    found: Found
+    values: dict[str, Any]
+    """The worst network, after what the harm does not need was left out. Empty: no network was worse for the target than for the reference."""
+    removed: list[str]
+    """Conditions of the worst candidate that were left out."""
+    harm: Mean
+    reference: Mean
+    difference: Mean
+    """Harm with the target less harm with the reference, seed by seed."""
+    searched: float
+    """The score of the worst candidate, with the seeds of the search."""
+    cpu_s: float
+    made: int
+    there: int
+
+    @property
+    def is_found(self) -> bool:
+        """The difference is significant, and not small."""
+        return bool(self.values) and self.difference.low > 0 and self.difference.mean >= self.scene.harm.least
+
+    def printed(self, value: Mean) -> str:
+        """A value of the harm with its unit."""
+        return f"{value.format(self.scene.harm.digits)} {self.scene.harm.unit}"
+
+
+class _Networks:
+    """Networks as candidates."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+
+    def score(self, runs: Sequence[Run]) -> float:
+        """The harm with the target less that with the reference."""
+        return self.scene.harm.of(runs[0]) - self.scene.harm.of(runs[1])
+
+    def candidate(self, values: Mapping[str, Any]) -> Candidate | str:
+        """A network as a candidate; or why there is none."""
+        try:
+            cores = tuple(core(values, self.scene, target) for target in (self.scene.target, self.scene.reference))
+        except InputError as error:
+            return str(error)
+        return Candidate(cores, self.score)
+
+
+def core(values: Mapping[str, Any], scene: Scene, target: Any) -> _core.Scenario:
+    """The scenario of a network with this target."""
+    ((_, one),) = Scenario.from_dict(experiment(values, scene, target), "network").points()
+    return one
+
+
+def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, quiet: bool = False) -> Worst:
+    """Searches the worst network, leaves out what the harm does not need, and measures it with fresh seeds.
+
+    ``keep``: the part of the score that must remain when conditions are left out or values rounded.
+    """
+    began = time.process_time()
+    scene, networks = space.scene, _Networks(space.scene)
+    found = climb(
+        space.draw, networks.candidate, judge, budget, what=f"attack {scene.name}", quiet=quiet,
+        told=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {spelt(scene.reference)}",
+    )  # fmt: skip
+    if len(found.failed) == len(found.trials):
+        raise InputError(
+            f"attack: at least one network must have the harm, got none of {len(found.trials)}; {found.failed[0].outcome.error}"
+        )
+    score = found.best.outcome.merit() if found.best else 0.0
+    values: dict[str, Any] = {}
+    removed: list[str] = []
+    if found.best is not None and score > 0:
+        values, removed = _reduced(space, networks, judge, budget, dict(found.best.values), keep * score)
+    measured = _measured(networks, judge, budget, values) if values else (stats.mean([0.0]),) * 3
+    judge.facts.save()
+    return Worst(
+        scene,
+        space,
+        budget,
+        found,
+        values,
+        removed,
+        *measured,
+        score,
+        time.process_time() - began,
+        judge.made,
+        judge.found,
+    )
+
+
+def _reduced(
+    space: Space, networks: _Networks, judge: Judge, budget: Budget, worst: dict[str, Any], least: float
+) -> tuple[dict[str, Any], list[str]]:
+    """The network without the conditions that the harm does not need, with few flows and few digits; and what was left out."""
+
+    def holds(values: Mapping[str, Any]) -> bool:
+        candidate = networks.candidate(values)
+        if isinstance(candidate, str):
+            return False
+        (scores,) = judge.scores([candidate], range(1, budget.seeds + 1))
+        return not isinstance(scores, str) and Outcome(tuple(scores)).merit() >= least
+
+    pieces = space.removable(worst)
+    kept = minimal(pieces, lambda some: holds(space.without(worst, set(pieces) - set(some))))
+    removed = [one for one in pieces if one not in kept]
+    values = space.without(worst, removed)
+    for key in ("flows", "beside_flows"):
+        if key in kept:
+            fewer = range(space.scene.neutral(key) + 1, values[key])
+            values[key] = next((many for many in fewer if holds({**values, key: many})), values[key])
+    free = {key: one for key, one in space.ranges.items() if key.partition(".")[0] not in space.always}
+    return shorter(values, free, holds), removed
+
+
+def _measured(networks: _Networks, judge: Judge, budget: Budget, values: Mapping[str, Any]) -> tuple[Mean, Mean, Mean]:
+    """The harm with the target and with the reference, and the difference, with seeds that the search did not use."""
+    scene = networks.scene
+    seeds = range(budget.seeds + 1, budget.seeds + 1 + FRESH)
+    sides = [
+        Candidate((core(values, scene, one),), lambda runs: scene.harm.of(runs[0]))
+        for one in (scene.target, scene.reference)
+    ]
+    scores = judge.scores(sides, seeds)
+    for one in scores:
+        if isinstance(one, str):
+            raise InputError(f"attack: every run of the worst network must have the harm, got `{one}`")
+    return stats.mean(scores[0]), stats.mean(scores[1]), stats.paired_difference(scores[0], scores[1])
+
+
+def spelt(mechanism: Any) -> str:
+    """A mechanism as `--set` takes it."""
+    return mechanism if isinstance(mechanism, str) else inline(mechanism)
+
+
+def verdict(worst: Worst) -> str:
+    """What the attack found, in a sentence."""
+    scene = worst.scene
+    if not worst.values:
+        return f"No network of {len(worst.found.trials)} was worse for {scene.name} than for {spelt(scene.reference)}."
+    figures = (
+        f"{scene.harm.name} is {worst.printed(worst.harm)} with {spelt(scene.target)}, and {worst.printed(worst.reference)} with "
+        f"{spelt(scene.reference)} in the same network"
+    )
+    beside = f", beside {spelt(scene.beside)}" if scene.beside is not None else ""
+    sure = (
+        ""
+        if worst.is_found
+        else f" This is no finding: the difference is below {scene.harm.least:g} {scene.harm.unit}, or its interval contains 0."
+    )
+    return f"{figures}{beside} (difference {worst.printed(worst.difference)}, {worst.difference.n} seeds that the search did not use).{sure}"
+
+
+def text(worst: Worst, command: str) -> str:
+    """The worst network as a commented experiment file."""
+    scene = worst.scene
+    other = scene.reference
+    if scene.is_queue:  # another discipline would begin with its own limit
+        other = {**({"kind": other} if isinstance(other, str) else other), "limit": worst.values["buffer"]}
+    place = (
+        f"{'topology.dumbbell.bottleneck.queue' if scene.is_queue else 'traffic.attacked.congestion'}={spelt(other)}"
+    )
+    about = [
+        f"{scene.harm.name} of {scene.name}: {scene.harm.about}.",
+        "",
+        verdict(worst),
+        "Found by:",
+        "",
+        f"  {command}",
+        "",
+        "The network:",
+        *(f"  {key} = {value}{f': {KEYS[key][1]}' if KEYS[key][1] else ''}" for key, value in worst.values.items()),
+        *(
+            [f"Left out, or with its plain value, since the harm does not need it: {', '.join(worst.removed)}."]
+            if worst.removed
+            else []
+        ),
+        "",
+        "  haltere run worst.toml",
+        f"  haltere run worst.toml --set '{place}' --out results/worst-reference",
+        "  haltere run worst.toml --world kernel",
+    ]
+    values = experiment(worst.values, scene, scene.target)
+    head = {
+        "title": values.pop("title"),
+        "duration": values.pop("duration"),
+        "warmup": values.pop("warmup"),
+        "seeds": FRESH,
+    }
+    lines = [part for line in about for part in _wrapped(line)]
+    return "\n".join(f"# {line}".rstrip() for line in lines) + "\n\n" + toml(head | values)
+
+
+def _wrapped(line: str) -> list[str]:
+    """A sentence in lines of a file; what is indented, a command, stays one line."""
+    return [line] if line.startswith(" ") or not line else textwrap.wrap(line, 110, break_on_hyphens=False)
+
+
+def kernel_refuses(worst: Worst) -> str:
+    """Why the kernel world cannot run the worst network; empty if it can. Whether a kernel has the controls, it says itself."""
+    try:
+        _core.kernel_check(core(worst.values, worst.scene, worst.scene.target), _core.names("congestion"))
+    except InputError as error:
+        return str(error)
+    return ""

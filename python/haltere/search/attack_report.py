@@ -1,0 +1,92 @@
+"""What `haltere attack` prints and writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..analysis.stats import Mean
+from ..report.document import Block, Bullets, Document, Table, Text
+from ..runs.files import write_atomically
+from . import pictures
+from .attack import Worst, kernel_refuses, spelt, text, verdict
+from .network import KEYS
+
+__all__ = ["to_dict", "write"]
+
+
+def write(worst: Worst, out: Path, command: str) -> Document:
+    """Writes `worst.toml`, the tables, the figures and the report into ``out``; returns the report."""
+    if worst.values:
+        write_atomically(out / "worst.toml", text(worst, command).replace("worst.toml", str(out / "worst.toml")))
+    document = Document(f"Attack: {worst.scene.harm.name} of {worst.scene.name}", _blocks(worst, out))
+    document.write(out)
+    return document
+
+
+def _blocks(worst: Worst, out: Path) -> list[Block]:
+    harm = worst.scene.harm
+    names = {key: key for key in worst.space.ranges}
+    label = f"{harm.name}, target less reference ({harm.unit})"
+    blocks: list[Block] = [Text(f"{harm.name}: {harm.about} ({harm.unit})."), Text(verdict(worst))]
+    if worst.values:
+        rows = [[key, str(value), KEYS[key][1] or "as above"] for key, value in worst.values.items()]
+        note = (
+            f"Left out, or with its plain value, since the harm does not need it: {', '.join(worst.removed)}."
+            if worst.removed
+            else ""
+        )
+        blocks += [
+            Table("network", "The worst network", ["condition", "value", "meaning"], rows, note, left=3),
+            _result(worst),
+        ]
+    base = [key for key in ("rate", "rtt", "buffer", "queue", "control", "flows", "beside_flows") if key in names]
+    return [
+        *blocks,
+        pictures.table(worst.found, base, names, label, 1.0, harm.digits),
+        *pictures.figures(worst.found, worst.space.ranges, names, out / "figures", label, 1.0, None),
+        Bullets(_notes(worst)),
+    ]
+
+
+def _result(worst: Worst) -> Table:
+    scene = worst.scene
+    rows = [
+        [f"{spelt(scene.target)} (target)", worst.printed(worst.harm)],
+        [f"{spelt(scene.reference)} (reference)", worst.printed(worst.reference)],
+        ["difference, seed by seed", worst.printed(worst.difference)],
+    ]
+    title = f"In the worst network, with {worst.difference.n} seeds that the search did not use, and 95 % intervals"
+    return Table("result", title, ["", scene.harm.name], rows)
+
+
+def _notes(worst: Worst) -> list[str]:
+    lines = [f"CPU time of this call: {worst.cpu_s:.0f} s. Runs: {worst.made} made, {worst.there} found in the store."]
+    if worst.found.out_of_time:
+        lines.append(
+            f"The time was used up after {len(worst.found.trials)} of {worst.budget.trials} networks. The same command goes on."
+        )
+    if worst.found.failed:
+        lines.append(
+            f"{len(worst.found.failed)} networks failed, the first with: {worst.found.failed[0].outcome.error}."
+        )
+    if worst.values and (refused := kernel_refuses(worst)):
+        lines.append(f"The kernel world refuses this network: {refused}.")
+    return lines
+
+
+def to_dict(worst: Worst, out: Path) -> dict[str, Any]:
+    """For programs."""
+
+    def interval(value: Mean) -> dict[str, Any]:
+        return {"mean": value.mean, "half": value.half, "n": value.n}
+
+    has = bool(worst.values)
+    return {
+        "experiment": str(out / "worst.toml") if has else None, "harm": worst.scene.harm.name, "unit": worst.scene.harm.unit,
+        "network": worst.values, "left_out": worst.removed, "found": worst.is_found,
+        "target": interval(worst.harm) if has else None, "reference": interval(worst.reference) if has else None,
+        "difference": interval(worst.difference) if has else None, "kernel_refuses": kernel_refuses(worst) if has else "",
+        "candidates": len(worst.found.trials), "stopped": len(worst.found.stopped), "failed": len(worst.found.failed),
+        "runs_made": worst.made, "runs_found": worst.there, "cpu_s": round(worst.cpu_s, 3),
+    }  # fmt: skip

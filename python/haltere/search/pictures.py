@@ -1,0 +1,169 @@
+"""Figures of a search: how the score grew, and the score over each searched value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..report import plot
+from ..report.document import Figure, Table
+from .climb import Found, Trial
+from .ranges import Choice, Range, Span
+
+__all__ = ["figures", "table"]
+
+#: Panels of the figure of slices beyond which it cannot be read.
+_MOST_PANELS = 9
+_PALE = "#9AA7B0"
+
+
+def figures(
+    found: Found,
+    ranges: Mapping[str, Range],
+    names: Mapping[str, str],
+    folder: Path,
+    label: str,
+    scale: float,
+    baseline: float | None,
+) -> list[Figure]:
+    """Draws both figures into ``folder``. ``scale`` times a score is the value in the unit that ``label`` names."""
+    judged = [one for one in found.trials if not one.outcome.error]
+    if not judged:
+        return []
+    _history(judged, folder / "history", label, scale, baseline)
+    out = [
+        Figure(
+            folder / "history.png",
+            "Every candidate in the order of the search. Hollow: stopped early. The line is the best one so far.",
+        )
+    ]
+    shown = {key: one for key, one in ranges.items() if _varies(key, judged)}
+    if shown:
+        _slices(judged, dict(list(shown.items())[:_MOST_PANELS]), names, folder / "slices", label, scale)
+        out.append(
+            Figure(folder / "slices.png", "Every candidate over each searched value. The diamond is the best one.")
+        )
+    return out
+
+
+def _varies(key: str, judged: Sequence[Trial]) -> bool:
+    return len({str(one.values[key]) for one in judged if key in one.values}) > 1
+
+
+def _points(axes: Any, judged: Sequence[Trial], x: Sequence[float], scale: float) -> None:
+    for stopped in (True, False):
+        chosen = [
+            (at, one.outcome.mean * scale) for at, one in zip(x, judged, strict=True) if one.outcome.stopped == stopped
+        ]
+        if chosen:
+            axes.plot(
+                *zip(*chosen, strict=True), "o", markersize=3.6, markeredgewidth=0.8, markeredgecolor=_PALE if stopped else plot.PALETTE[0],
+                markerfacecolor="none" if stopped else plot.PALETTE[0], linestyle="none", label="stopped early" if stopped else "all seeds",
+            )  # fmt: skip
+
+
+def _history(judged: Sequence[Trial], stem: Path, label: str, scale: float, baseline: float | None) -> None:
+    fig, (axes,) = plot.figure(height=3.0)
+    _points(axes, judged, [float(one.number) for one in judged], scale)
+    steps = [(float(one.number), one.outcome.mean * scale) for one in judged if one.is_best]
+    if steps:
+        steps.append((float(judged[-1].number), steps[-1][1]))
+        axes.step(*zip(*steps, strict=True), where="post", color=plot.PALETTE[1], label="best so far")
+    if baseline is not None:
+        axes.axhline(baseline * scale, color="#555555", linewidth=1.0, linestyle="--", label="the file as it is")
+    axes.set_xlabel("candidate")
+    axes.set_ylabel(label)
+    plot.legend(fig, axes)
+    plot.save(fig, stem)
+
+
+def _slices(
+    judged: Sequence[Trial], ranges: Mapping[str, Range], names: Mapping[str, str], stem: Path, label: str, scale: float
+) -> None:
+    columns = min(3, len(ranges))
+    rows = math.ceil(len(ranges) / columns)
+    fig, panels = plot.figure(rows, columns, height=max(2.6, 2.1 * rows + 0.3))
+    for spare in panels[len(ranges) :]:
+        spare.set_visible(False)
+    best = next((one for one in reversed(judged) if one.is_best), None)
+    for axes, (key, one) in zip(panels, ranges.items(), strict=False):
+        own = [trial for trial in judged if key in trial.values]
+        _points(axes, own, [_at(one, trial.values[key]) for trial in own], scale)
+        if best is not None and key in best.values:
+            axes.plot(
+                [_at(one, best.values[key])],
+                [best.outcome.mean * scale],
+                "D",
+                markersize=6,
+                color=plot.PALETTE[1],
+                label="best",
+            )
+        _axis(axes, one)
+        axes.set_xlabel(f"{names.get(key, key)}{_unit(one)}")
+    fig.supylabel(label, fontsize=9)
+    plot.save(fig, stem)
+
+
+#: The unit of an axis, and how many of it the base unit has.
+_SHOWN = {"duration": (1e3, "ms"), "rate": (1e-6, "Mbit/s"), "bytes": (1e-3, "kB"), "packets": (1.0, "packets"), "per cent": (1.0, "%"), "bandwidth-delay products": (1.0, "BDP"), "number": (1.0, "")}  # fmt: skip
+
+
+def _at(one: Range, value: Any) -> float:
+    """Where a value is on its axis."""
+    if isinstance(one, Choice):
+        return float(one.values.index(value))
+    return one.number(value) * _SHOWN[one.kind][0]
+
+
+def _unit(one: Range) -> str:
+    unit = "" if isinstance(one, Choice) else _SHOWN[one.kind][1]
+    return f" ({unit})" if unit else ""
+
+
+def _axis(axes: Any, one: Range) -> None:
+    if isinstance(one, Choice):
+        axes.set_xticks(range(len(one.values)), [_short(value) for value in one.values])
+        axes.margins(x=0.15)
+        if len(one.values) > 3:
+            axes.tick_params(axis="x", labelrotation=30)
+    elif isinstance(one, Span) and one.log:
+        axes.set_xscale("log")
+        plot.log_axis(axes.xaxis)
+
+
+def _short(value: Any) -> str:
+    return str(value["kind"]) if isinstance(value, Mapping) and "kind" in value else str(value)
+
+
+def table(
+    found: Found, keys: Sequence[str], names: Mapping[str, str], label: str, scale: float, digits: int, most: int = 5
+) -> Table:
+    """The best candidates as a table. Its CSV file has all of them."""
+
+    def row(one: Trial) -> list[str]:
+        score = one.outcome.error or f"{one.outcome.mean * scale:.{digits}f}"
+        state = "failed" if one.outcome.error else "stopped early" if one.outcome.stopped else "all seeds"
+        return [
+            str(one.number),
+            *(_short(one.values.get(key, "")) for key in keys),
+            score,
+            str(len(one.outcome.scores)),
+            state,
+        ]
+
+    judged = sorted(
+        (one for one in found.trials if one.outcome.complete),
+        key=lambda one: (one is not found.best, -one.outcome.mean, one.number),
+    )
+    columns = ["candidate", *(names.get(key, key) for key in keys), label, "seeds", ""]
+    note = f"{len(found.trials)} candidates: {len(found.stopped)} stopped early, {len(found.failed)} failed. tables/candidates.csv has all of them."
+    return Table(
+        "candidates",
+        "The best candidates, with the seeds of the search",
+        columns,
+        [row(one) for one in judged[:most]],
+        note,
+        every=[row(one) for one in found.trials],
+    )

@@ -1,0 +1,152 @@
+"""Linux's own queue disciplines in the kernel world, and ours beside them: the same packets at the same times."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import haltere
+from haltere import _core, kernels
+from haltere.api import Scenario
+from haltere.worlds import world
+from test_kernel import kernel  # noqa: F401
+
+EXPERIMENT = """\
+title = "A queue of the kernel"
+duration = "{seconds}s"
+warmup = "1s"
+seeds = 1
+
+[measure]
+queues = "100ms"
+
+[topology.dumbbell]
+pairs = {pairs}
+access = {{ rate = "100Mbit", delay = "1ms" }}
+bottleneck = {{ rate = "10Mbit", delay = "8ms", queue = {{ kind = "kernel", tc = "{tc}"{beside} }} }}
+
+[[traffic]]
+kind = "bulk"
+pairs = "all"
+congestion = "cubic"
+ecn = {ecn}
+"""
+
+
+def written(tc: str, beside: str = "", *, pairs: int = 4, seconds: int = 10, ecn: bool = False) -> str:
+    extra = f", beside = {beside}" if beside else ""
+    return EXPERIMENT.format(seconds=seconds, pairs=pairs, tc=tc, beside=extra, ecn=str(ecn).lower())
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "net.toml"
+    path.write_text(written("fq_codel limit 1000"))
+    return path
+
+
+@pytest.mark.parametrize("name", ["sim", "wire"])
+def test_other_worlds_refuse_it_by_name(name: str, file: Path) -> None:
+    done = haltere("run", file.name, "--world", name, cwd=file.parent)
+    assert done.returncode == 2 and not (file.parent / "results").exists(), done.stderr
+    assert "must be one of Haltere's disciplines outside the kernel world, got `kernel`" in done.stderr, done.stderr
+    assert "run it with `--world kernel`" in done.stderr
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(
+    ("tc", "told"),
+    [
+        ("htb default 1", "queue.tc must be one of `codel`, `fq_codel`"),
+        ("codel limits 3", "queue.tc must be `codel` with words among `target`, `limit`"),
+        ("pie target soon", "queue.tc must be written with a time, such as `5ms` after `target`"),
+    ],
+)
+def test_words_that_tc_does_not_know_are_refused(tc: str, told: str, file: Path) -> None:
+    file.write_text(written(tc))
+    done = haltere("run", file.name, "--world", "kernel", cwd=file.parent)
+    assert done.returncode == 2 and told in done.stderr, done.stderr
+    assert not (file.parent / "results").exists()
+
+
+def measured(text: str, file: Path, seed: int = 1) -> dict[str, Any]:
+    """What passed the bottleneck, and the last sample of its queue."""
+    import pyarrow
+
+    file.write_text(text)
+    run = world("kernel").run(Scenario.load(file)._core, seed, _core.Progress())
+    tables = run.tables()
+    (link,) = [one for one in pyarrow.table(tables["links"]).to_pylist() if one["link"] == "left>right"]
+    series = [one for one in pyarrow.table(tables["queue_series"]).to_pylist() if one["link"] == "left>right"]
+    told = json.loads(run.wire)
+    assert told["router"]["unaccounted"] == 0
+    return {**link, **series[-1], "digest": run.digest()}
+
+
+@pytest.mark.parametrize(
+    "tc", ["pfifo limit 50", "fq_codel limit 1000 ecn", "tbf rate 5mbit burst 10kb limit 50kb", "red limit 120kb min 15kb max 45kb avpkt 1500"]
+)  # fmt: skip
+def test_the_kernels_own_disciplines_carry_a_run(tc: str, file: Path, kernel: kernels.Kernel) -> None:  # noqa: F811
+    one = measured(written(tc, ecn="ecn" in tc), file)
+    most = 5e6 if tc.startswith("tbf") else 10e6
+    assert one["sent_bytes"] * 8 / 10 == pytest.approx(most, rel=0.04)
+    assert one["dropped_overlimit"] + one["dropped_congestion"] + one["marked"] > 0
+    assert (one["marked"] > 0) == ("ecn" in tc)
+    assert measured(written(tc, ecn="ecn" in tc), file)["digest"] == one["digest"]
+
+
+#: Target and interval as Linux has them: in units of 1024 ns.
+UNITS = 'target = "4999168ns", interval = "99999744ns"'
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(
+    ("tc", "beside", "pairs"),
+    [
+        ("pfifo limit 50", '{ kind = "drop_tail", limit = "50p" }', 4),
+        ("bfifo limit 60kb", '{ kind = "drop_tail", limit = "61440B" }', 4),
+        ("codel", f'{{ kind = "codel", {UNITS} }}, beside_grain = "1024ns"', 4),
+        ("codel ecn", f'{{ kind = "codel", ecn = true, {UNITS} }}, beside_grain = "1024ns"', 4),
+        ("fq_codel limit 1000", '{ kind = "fq_codel", limit = "1000p" }', 8),
+    ],
+)
+def test_ours_gives_every_verdict_that_linux_gives(tc: str, beside: str, pairs: int, file: Path) -> None:
+    """Some 16,000 calls, each with the same packets dropped, the same packet sent, and the same mark."""
+    one = measured(written(tc, beside, pairs=pairs, ecn="ecn" in tc), file)
+    assert one["verdicts"] > 16_000 and one["differ"] == 0
+    assert one["beside_dropped"] + one["beside_marked"] > 50
+
+
+@pytest.mark.usefixtures("kernel")
+def test_codel_differs_from_linux_by_its_clock_alone(file: Path) -> None:
+    """Linux counts in units of 1024 ns and cuts off the rest at each step; ours counts in ns. A drop is then one packet earlier or later."""
+    ns = measured(written("codel", '{ kind = "codel" }', pairs=8, seconds=20), file)
+    units = measured(
+        written("codel", f'{{ kind = "codel", {UNITS} }}, beside_grain = "1024ns"', pairs=8, seconds=20), file
+    )
+    assert 0 < units["differ"] <= ns["differ"] < 1e-3 * ns["verdicts"]
+    assert ns["dropped"] == ns["beside_dropped"]
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(
+    ("tc", "beside", "rel"),
+    [
+        ("pfifo_fast", '{ kind = "pfifo_fast" }', 0.1),
+        ("sfq limit 60", '{ kind = "sfq", limit = "60p" }', 0.05),
+        ("tbf rate 5mbit burst 10kb limit 50kb", '{ kind = "tbf", rate = "5Mbit", burst = "10240B", limit = "51200B" }, beside_grain = "1ns"', 0.05),
+        ("red limit 120kb min 15kb max 45kb avpkt 1500 burst 20 probability 0.1",
+         '{ kind = "red", limit = "122880B", min = "15360B", max = "46080B", avpkt = "1500B", burst = 20, probability = 0.1 }', 0.15),
+        ("choke limit 100 min 10 max 30 burst 20", '{ kind = "choke", limit = "100p", min = "10p", max = "30p", burst = 20 }', 0.1),
+        ("sfb limit 100", '{ kind = "sfb", limit = "100p" }', 0.2),
+        ("pie limit 1000", '{ kind = "pie", limit = "1000p" }', 0.35),
+        ("fq_pie limit 1000", '{ kind = "fq_pie", limit = "1000p" }', 0.35),
+    ],
+)  # fmt: skip
+def test_disciplines_that_draw_or_tick_drop_as_many_packets(tc: str, beside: str, rel: float, file: Path) -> None:
+    """Their random numbers, hashes or timers are others, so packets differ one by one. What is dropped in all does not."""
+    one = measured(written(tc, beside), file)
+    assert one["beside_dropped"] == pytest.approx(one["dropped"], rel=rel) and one["dropped"] > 50
