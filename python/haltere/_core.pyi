@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, final
 
-from typing_extensions import Buffer
-
 version: str
 """Haltere's version."""
 
@@ -457,7 +455,7 @@ class GymPolicy:
     """A policy: decides for observations."""
 
     def __new__(cls, text: str) -> GymPolicy: ...
-    def act(self, observed: Buffer) -> list[float]:
+    def act(self, observed: Any) -> list[float]:
         """The decisions for rows of observations (64-bit numbers), one row after another."""
 
 @final
@@ -471,11 +469,11 @@ class Gym:
     def reset(self, which: Sequence[bool], seeds: Sequence[int | None]) -> None:
         """A new run begins in the environments whose ``which`` is true. A seed makes it the first run of that seed."""
 
-    def step(self, values: Buffer, restart: bool) -> None:
+    def step(self, values: Any, restart: bool) -> None:
         """One step of every environment. With ``restart`` a run that is over is followed by the next; without, it stays as it is."""
 
-    def show(self, rows: Buffer, counters: Buffer, flags: Buffer) -> None:
-        """Writes what the last step or reset showed: fields, exact whole numbers, and flags."""
+    def show(self, rows: Any, counters: Any, flags: Any) -> None:
+        """Writes what the last step or reset showed into buffers: fields, exact whole numbers, and flags."""
 
 def run(scenario: Scenario, seed: int, progress: Progress | None = None) -> Run:
     """Runs a scenario (its sweep left aside) with that seed in the simulator. Other threads go on meanwhile."""

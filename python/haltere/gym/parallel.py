@@ -18,7 +18,7 @@ Observation = npt.NDArray[np.float32]
 ByAgent = dict[str, Any]
 
 
-class SendersEnv(ParallelEnv[str, Observation, Any]):
+class SendersEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]
     """A run that waits for the decisions of several senders, all at the same instants. Agents are the flows, by name."""
 
     metadata = {"name": "haltere_senders", "render_modes": []}  # noqa: RUF012 (PettingZoo's)

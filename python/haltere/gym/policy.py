@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class Policy:
     clip: float = 10.0
     name: str = ""
     about: str = ""
-    _core: _core.GymPolicy | None = field(default=None, repr=False, compare=False)
+    _compiled: _core.GymPolicy | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def random(
@@ -125,10 +125,10 @@ class Policy:
 
     def act(self, observations: npt.NDArray[Any]) -> Array:
         """The decisions for rows of observations, as the simulator computes them: to the last bit."""
-        if self._core is None:
-            self._core = _core.GymPolicy(json.dumps(self.to_dict()))
+        if self._compiled is None:
+            self._compiled = _core.GymPolicy(json.dumps(self.to_dict()))
         rows = np.ascontiguousarray(observations, np.float64)
-        decided = np.array(self._core.act(rows.reshape(-1)))
+        decided: Array = np.array(self._compiled.act(rows.reshape(-1)))
         return decided.reshape(*rows.shape[:-1], -1)
 
 
@@ -137,7 +137,11 @@ def act_all(policies: Sequence[Policy], observations: npt.NDArray[Any]) -> Array
     last bits may differ from :meth:`Policy.act`."""
     first = policies[0]
     x = np.clip((observations - first.mean) / first.scale, -first.clip, first.clip)
-    functions = {"tanh": np.tanh, "linear": lambda value: value, "relu": lambda value: np.maximum(value, 0.0)}
+    functions: dict[str, Callable[[Array], Array]] = {
+        "tanh": np.tanh,
+        "linear": lambda value: value,
+        "relu": lambda value: np.maximum(value, 0.0),
+    }
     for number, activation in enumerate(first.activations):
         weights = np.stack([policy.weights[number] for policy in policies])
         biases = np.stack([policy.biases[number] for policy in policies])

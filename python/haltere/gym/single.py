@@ -16,7 +16,7 @@ from .stepper import TERMINATED, TRUNCATED, Choices, Networks, Stepper
 Observation = npt.NDArray[np.float32]
 
 
-class HaltereEnv(gymnasium.Env[Observation, Any]):
+class HaltereEnv(gymnasium.Env[Any, Any]):
     """A run that waits for the decisions of one sender or one queue.
 
     An episode is a run of the experiment. It is *truncated* at the end of the experiment's ``duration``, and *terminated* when the sender's

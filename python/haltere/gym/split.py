@@ -187,9 +187,11 @@ def _read() -> tuple[Network, ...]:
     texts = {"name", "split", "family", "queue", "cross", "varying"}
     with TABLE.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    return tuple(
-        Network(**{key: value if key in texts else float(value) for key, value in row.items()}) for row in rows
-    )
+
+    def values(row: dict[str, str]) -> dict[str, Any]:
+        return {key: value if key in texts else float(value) for key, value in row.items()}
+
+    return tuple(Network(**values(row)) for row in rows)
 
 
 def networks(split: str, family: str | None = None) -> list[Network]:
