@@ -96,7 +96,7 @@ mod tests {
     struct Two(Bytes);
     impl CongestionControl for Two {
         fn on_ack(&mut self, ev: &AckEvent) {
-            self.0 = self.0 + ev.acked;
+            self.0 += ev.acked;
         }
         fn on_loss(&mut self, _: &LossEvent) {}
         fn on_rto(&mut self, _: &RtoEvent) {}

@@ -64,7 +64,14 @@ fn no_time() -> DurationSpec {
 impl TrafficKind for Rpc {
     fn about() -> About {
         let example = "response = \"10kB\"\noutstanding = 2";
-        About { request_response: true, completions: true, table: Some("completions"), noun: "caller", example, ..About::TCP }
+        About {
+            request_response: true,
+            completions: true,
+            table: Some("completions"),
+            noun: "caller",
+            example,
+            ..About::TCP
+        }
     }
     fn ends(&self) -> &Ends {
         &self.ends

@@ -200,7 +200,7 @@ impl OutsideQueue for PythonQueue {
     fn clone_box(&self) -> Box<dyn OutsideQueue> {
         Python::attach(|py| {
             let copied: PyResult<Made> =
-                py.import(FIND).and_then(|find| Ok(find.call_method1("copy", (&self.object,))?.extract()?));
+                py.import(FIND).and_then(|find| find.call_method1("copy", (&self.object,))?.extract());
             let mut same = PythonQueue {
                 object: self.object.clone_ref(py),
                 enqueue: self.enqueue.clone_ref(py),

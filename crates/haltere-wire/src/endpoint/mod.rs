@@ -130,21 +130,21 @@ macro_rules! kinds {
 
         /// The endpoint of a flow of any kind.
         #[derive(Debug)]
-        enum AnyEndpoint<'p> { $($variant(<$module::$variant as Kind>::Endpoint<'p>)),+ }
+        enum AnyEndpoint<'p> { $($variant(Box<<$module::$variant as Kind>::Endpoint<'p>>)),+ }
 
         impl<'p> AnyEndpoint<'p> {
             fn open(at: Opening<'p>) -> Result<AnyEndpoint<'p>, WireError> {
                 match &at.flow.app {
-                    $(AppPlan::$variant(plan) => $module::$variant::open(plan, at).map(AnyEndpoint::$variant),)+
+                    $(AppPlan::$variant(plan) => $module::$variant::open(plan, at).map(Box::new).map(AnyEndpoint::$variant),)+
                     #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
                     _ => Err(unknown(at.flow)),
                 }
             }
             fn any(&self) -> &dyn Endpoint {
-                match self { $(AnyEndpoint::$variant(endpoint) => endpoint),+ }
+                match self { $(AnyEndpoint::$variant(endpoint) => &**endpoint),+ }
             }
             fn any_mut(&mut self) -> &mut dyn Endpoint {
-                match self { $(AnyEndpoint::$variant(endpoint) => endpoint),+ }
+                match self { $(AnyEndpoint::$variant(endpoint) => &mut **endpoint),+ }
             }
         }
 
