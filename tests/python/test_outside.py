@@ -194,7 +194,7 @@ def test_mistakes_are_told_in_the_form_of_all_errors(folder: Path) -> None:
     assert refused(folder, '{ kind = "python:own:Drop" }').startswith(
         f"{place}.congestion: kind must be a congestion control, a subclass of `haltere.CongestionControl`, got `Drop`, a queue discipline"
     )
-    assert "kind must be a module that there is, got `onw`" in refused(folder, '{ kind = "python:onw:Half" }')
+    assert "kind must be a module that there is, got `owm`" in refused(folder, '{ kind = "python:owm:Half" }')
     assert "a file that there is, got `./no.py`" in refused(folder, '"python:./no.py:Half"')
     assert "in a language of this program: `python:`" in refused(folder, '"cobol:own:Half"')
     assert refused(folder, '{ kind = "python:own:Half", gian = 2 }').endswith(

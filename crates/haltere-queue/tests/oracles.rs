@@ -434,7 +434,7 @@ proptest! {
     }
 }
 
-/// The packets with these ECN fields in turn: `n`ot ECN-capable, `l` for ECT(1), `c` for ECT(0), `e` for CE.
+/// The packets with these ECN fields in turn: `n` for not ECN-capable, `l` for ECT(1), `c` for ECT(0), `e` for CE.
 fn coloured(arrivals: &[(Time, TestPkt)], fields: &str) -> Vec<(Time, TestPkt)> {
     let field = |letter| match letter {
         'n' => Ecn::NotEct,

@@ -95,12 +95,12 @@ def _delay(column: str) -> Callable[[Run, Case], float]:
 def _lost(run: Run, case: Case) -> float:
     row = run.link(case.link)
     dropped = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
-    return 100.0 * float(dropped) / max(row["arrived_after_warmup"], 1)
+    return 100.0 * float(dropped) / float(max(row["arrived_after_warmup"], 1))
 
 
 def _marked(run: Run, case: Case) -> float:
     row = run.link(case.link)
-    return 100.0 * float(row["marked_after_warmup"]) / max(row["arrived_after_warmup"], 1)
+    return float(100.0 * float(row["marked_after_warmup"]) / max(row["arrived_after_warmup"], 1))
 
 
 def _own_rows(run: Run, columns: Sequence[str]) -> list[dict[str, float]]:
@@ -159,7 +159,7 @@ def _voice(column: str) -> Callable[[Run, Case], float]:
 
 def _udp_lost(run: Run, _case: Case) -> float:
     row = next(row for row in run.flows.to_pylist() if row["kind"] == "cbr")
-    return 100.0 * (1 - float(row["packets_received"]) / max(row["packets_sent"], 1))
+    return float(100.0 * (1 - float(row["packets_received"]) / max(row["packets_sent"], 1)))
 
 
 MEASURES = {

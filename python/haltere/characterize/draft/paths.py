@@ -60,7 +60,9 @@ def _writes(rate: float, on: str = "3600s", off: str = "1ms") -> Experiment:
 def plain() -> dict[str, Experiment]:
     """The experiments that need nothing of another one."""
     # Acknowledgements leave the other side in bursts, every 20 ms.
-    bursts = {"reverse": _steps({"at": "0s", "rate": "0bit"}, {"at": "18ms", "rate": "1Gbit"}, repeat="20ms")}
+    bursts: dict[str, Any] = {
+        "reverse": _steps({"at": "0s", "rate": "0bit"}, {"at": "18ms", "rate": "1Gbit"}, repeat="20ms")
+    }
     early = _steps({"at": "1s", "loss": 0.2}, {"at": "1200ms", "loss": 0.0})
     longer = _steps({"at": "1s", "delay": "30ms"})
     grows = _steps(
