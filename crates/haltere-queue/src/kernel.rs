@@ -29,7 +29,7 @@ pub struct Params {
     /// The discipline and its parameters, as `tc` takes them.
     pub tc: String,
     /// A discipline of Haltere to compare: it is given the same packets at the same times. The link's time series then have `verdicts`, how
-    /// many calls were compared, and `differ`, how many had another result.
+    /// many calls were compared, and `differ`, how many had another result. Left out: nothing is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<QueueParams>>,
     /// The clock of `beside` counts in units of this, and is the kernel's clock. Left out: it is the link's, in ns.

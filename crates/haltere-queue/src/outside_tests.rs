@@ -106,7 +106,7 @@ fn a_timer_that_does_not_advance_is_a_fault() {
     let mut q = queue("stuck_timer");
     q.on_timer(Time::ZERO);
     assert_eq!(q.next_timer(), Some(Time::NEVER));
-    assert_eq!(FAULTS.take(), ["test:stuck_timer: on_timer must set a later timer, got one at 0s or before"]);
+    assert_eq!(FAULTS.take(), ["test:stuck_timer: on_timer must set a later timer, got one at 0ns or before"]);
 }
 
 #[test]

@@ -392,11 +392,13 @@ fn snake_case(definition: &str) -> String {
     out
 }
 
-/// What a name of these must be. If they are those of a registry, `haltere list` prints them, too.
+/// What a name of these must be. If they begin with those of a registry, `haltere list` prints them, too. What follows is not in every
+/// world.
 fn rule_of_names(names: &[&str]) -> String {
-    let registry = kinds::ALL.iter().find(|kind| kind.names == names);
-    let where_all = registry.map(|kind| format!("haltere list {}", kind.name));
-    rule(names, "names", where_all.as_deref())
+    match kinds::ALL.iter().find(|kind| names.starts_with(kind.names)) {
+        Some(kind) => rule(kind.names, "names", Some(&format!("haltere list {}", kind.name))),
+        None => rule(names, "names", None),
+    }
 }
 
 fn one_of(value: &Value, names: &[&str], place: &Place) -> Result<(), ScenarioError> {

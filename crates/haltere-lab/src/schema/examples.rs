@@ -61,6 +61,18 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("PathEnds", include_str!("examples/multipath.toml")),
     ("MultipathParams", include_str!("examples/multipath.toml")),
     ("SizeTable", "[[traffic]]\nkind = \"poisson\"\nsizes = { points = [[1000, 0.5], [50000, 1]] }\nper_second = 20\n"),
+    (
+        "DrrClass",
+        "[topology.dumbbell.bottleneck.queue]\nkind = \"drr\"\nclasses = [{ match = { dscp = [46] }, quantum = \"3000B\" }, { queue = \"codel\" }]\n",
+    ),
+    (
+        "HtbClass",
+        "[topology.dumbbell.bottleneck.queue]\nkind = \"htb\"\nclasses = [\n    { name = \"voice\", rate = \"1Mbit\", match = { dscp = [46] } },\n    { name = \"rest\", rate = \"9Mbit\", queue = \"codel\" },\n]\n",
+    ),
+    (
+        "Match",
+        "[topology.dumbbell.bottleneck.queue]\nkind = \"drr\"\nclasses = [{ match = { protocols = [17] } }, {}]\n",
+    ),
     ("MeasureSpec", "[measure]\nqueues = \"1ms\"\nflows = \"off\"\ndelays = true\nwindow = [\"2s\", \"8s\"]\n"),
     ("Convergence", "[measure]\nconvergence = { within = \"10%\", hold = \"5s\" }\n"),
     (
