@@ -136,7 +136,7 @@ def test_uploads_are_told_from_downloads_and_wait_in_the_queue_of_their_directio
     assert max(there["packets"]) > 50 and max(back["packets"]) > 50
 
 
-QUEUES = [one["properties"]["kind"]["const"] for one in catalogue.schema()["$defs"]["QueueParams"]["anyOf"][1]["oneOf"]]
+QUEUES = _core.names("queues")
 CONTROLS = [
     one["properties"]["kind"]["const"] for one in catalogue.schema()["$defs"]["CongestionParams"]["anyOf"][1]["oneOf"]
 ]

@@ -12,7 +12,8 @@ import pytest
 
 from haltere.validate.load import Case
 from haltere.validate.scenario import normal
-from haltere.validate.tc import NotTranslated, parse_qdisc
+from haltere.validate.tc import parse_qdisc
+from haltere.validate.tc_words import NotTranslated
 from haltere.validate.translate import translate
 
 RECIPE = Path(__file__).parents[2] / "validation" / "sets.py"

@@ -29,7 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATES = ("queue", "congestion")
-ENTRY = re.compile(r"^    (?P<module>[a-z0-9_]+) => [A-Z]\w*(?:<\w+>)?(?:, boxed)?;$", re.MULTILINE)
+ENTRY = re.compile(r"^    (?:@elsewhere )?(?P<module>[a-z0-9_]+) => [A-Z]\w*(?:<\w+>)?(?:, boxed)?;$", re.MULTILINE)
 #: Files that hold registries.
 REGISTRIES = ("src/lib.rs", "src/classify/mod.rs", "src/service/mod.rs", "src/service.rs")
 #: A mutant that overflows in plain sight is one, not an error of the compiler. On the line of the first sentence of the crate.

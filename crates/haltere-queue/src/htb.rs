@@ -360,7 +360,7 @@ impl<P: Pkt> Qdisc<P> for Htb<P> {
     fn probe(&self, row: &mut Probe) {
         let waiting = self.leaves.iter().filter(|leaf| leaf.queue.backlog().packets > 0).count();
         row.push("classes", "", waiting as f64);
-        row.push("tokens", "B", self.classes[0].tokens.level as f64 / 8e9);
+        row.push("tokens", "B", self.classes[0].tokens.level.max(0) as f64 / 8e9);
     }
 }
 

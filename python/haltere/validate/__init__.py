@@ -28,7 +28,7 @@ from .compare import Row, compare_case, read_csv, write_csv
 from .load import BadInput, Case, read_directory
 from .measures import Measures
 from .report import Outcome
-from .tc import NotTranslated
+from .tc_words import NotTranslated
 from .translate import differences
 
 __all__ = ["Case", "Outcome", "Row", "main", "read_directory", "validate"]

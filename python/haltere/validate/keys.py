@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .scenario import DEFAULTS, SAMPLE
-from .tc import NotTranslated
+from .tc_words import NotTranslated
 
 SCENARIO = frozenset(DEFAULTS) | {"name", "set", "store_cols", "mptcp", "pre", "post", "rx"}
 """`name` and `set` name it; `store_cols`, `post` and `rx` say how the harness measures, not what it runs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tc import NotTranslated, duration, probability, time_ns
+from .tc_words import NotTranslated, duration, probability, time_ns
 
 
 def link_of_netem(text: str, where: str, delay_ns: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from .measures import (
     rate_between,
 )
 from .scenario import expand_flows, expand_transfers
-from .tc import NotTranslated
+from .tc_words import NotTranslated
 from .translate import link_of, paths_of, translate
 
 

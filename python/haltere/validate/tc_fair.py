@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .tc import NotTranslated, Queue, Words, duration, nbytes, packets, probability, rate_bps, time_ns, timer_period_ns
+from .tc_words import (
+    NotTranslated,
+    Queue,
+    Words,
+    duration,
+    nbytes,
+    packets,
+    probability,
+    rate_bps,
+    time_ns,
+    timer_period_ns,
+)
 
 ETHERNET = 14
 """Bytes that CAKE no longer counts once an overhead is given: it then begins with the network layer's length."""

@@ -15,7 +15,8 @@ from .keys import check_keys
 from .load import Case
 from .netem import link_of_netem, reorders
 from .scenario import DEFAULTS, expand_flows, expand_transfers
-from .tc import NotTranslated, Queue, duration, nbytes, packets, parse_qdisc
+from .tc import parse_qdisc
+from .tc_words import NotTranslated, Queue, duration, nbytes, packets
 
 ETHERNET = 14
 IP_TCP = 40

@@ -201,7 +201,7 @@ impl<'a> Checker<'a> {
         whole: &Node<'a>,
         place: &Place,
     ) -> Result<(), ScenarioError> {
-        if let Some(about) = kinds::ALL.iter().find(|kind| kind.names == kinds).and_then(|kind| kind.outside)
+        if let Some(about) = kinds::of(kinds).and_then(|kind| kind.outside)
             && outside::is_meant(value)
         {
             return outside::resolve(value, about, self.folder, place);
@@ -392,10 +392,9 @@ fn snake_case(definition: &str) -> String {
     out
 }
 
-/// What a name of these must be. If they begin with those of a registry, `haltere list` prints them, too. What follows is not in every
-/// world.
+/// What a name of these must be. If they are those of a registry, `haltere list` prints them, too.
 fn rule_of_names(names: &[&str]) -> String {
-    match kinds::ALL.iter().find(|kind| names.starts_with(kind.names)) {
+    match kinds::of(names) {
         Some(kind) => rule(kind.names, "names", Some(&format!("haltere list {}", kind.name))),
         None => rule(names, "names", None),
     }

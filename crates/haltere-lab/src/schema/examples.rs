@@ -73,6 +73,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "Match",
         "[topology.dumbbell.bottleneck.queue]\nkind = \"drr\"\nclasses = [{ match = { protocols = [17] } }, {}]\n",
     ),
+    (
+        "selector",
+        "[topology.dumbbell.bottleneck.queue]\nkind = \"fq_codel\"\nce_threshold = \"1ms\"\nce_threshold_selector = \"0x1/0x3\"\n",
+    ),
     ("MeasureSpec", "[measure]\nqueues = \"1ms\"\nflows = \"off\"\ndelays = true\nwindow = [\"2s\", \"8s\"]\n"),
     ("Convergence", "[measure]\nconvergence = { within = \"10%\", hold = \"5s\" }\n"),
     (

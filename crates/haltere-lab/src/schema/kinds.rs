@@ -96,7 +96,13 @@ pub(super) const ALL: &[Kind] = &[
     },
 ];
 
-/// Writes into the schema which union is which kind (`x-kind`), and which keys a traffic kind must leave out (`x-left-out`).
+/// The kind whose names these are, with those that not every world has after them.
+pub(super) fn of(names: &[&str]) -> Option<&'static Kind> {
+    ALL.iter().find(|kind| names.starts_with(kind.names))
+}
+
+/// Writes into the schema which union is which kind (`x-kind`), what not every world has (`x-elsewhere`), and which keys a traffic kind must
+/// leave out (`x-left-out`).
 pub(super) fn mark(schema: &mut Value) {
     variants(&mut schema["$defs"]["Traffic"], &mut |name, table| {
         for key in Traffic::about(name).map_or(&[][..], |about| about.without) {
@@ -104,6 +110,11 @@ pub(super) fn mark(schema: &mut Value) {
         }
     });
     for kind in ALL {
+        variants(&mut schema["$defs"][kind.union], &mut |name, table| {
+            if !kind.names.contains(&name) {
+                table["x-elsewhere"] = json!(true);
+            }
+        });
         schema["$defs"][kind.union]["x-kind"] = json!({ "name": kind.name, "one": kind.one });
     }
 }

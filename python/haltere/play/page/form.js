@@ -28,7 +28,7 @@ export function variants(union) {
   const out = new Map();
   for (const option of [...(union.anyOf ?? []), ...(union.oneOf ?? [])]) {
     const kind = option.properties?.kind?.const;
-    if (kind) out.set(kind, option);
+    if (kind && !option["x-elsewhere"]) out.set(kind, option);
     else if (option.oneOf) for (const [name, table] of variants(option)) out.set(name, table);
   }
   return out;
