@@ -14,7 +14,6 @@ from .tc_words import (
     packets,
     probability,
     rate_bps,
-    size_bytes,
     time_ns,
     timer_period_ns,
 )
