@@ -268,12 +268,13 @@ def _about(name: str, table: Mapping[str, Any]) -> str:
 
 
 def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
-    """Names and a sentence each, by kind; of one kind where asked for."""
+    """Names and a sentence each, by kind; of one kind where asked for. What not every world has is left out."""
     from . import studies
 
     out: dict[str, list[tuple[str, str]]] = {}
     for entry in entries():
-        out.setdefault(entry.kind, []).append((entry.name, entry.summary))
+        if not entry.schema.get("x-elsewhere"):
+            out.setdefault(entry.kind, []).append((entry.name, entry.summary))
     out["worlds"] = [(name, world.about) for name, world in WORLDS.items()]
     out["studies"] = [(name, f"{about[0].upper()}{about[1:]}.") for name, about in studies.studies().items()]
     if only is None:

@@ -1,6 +1,7 @@
 """Folders to begin a mechanism of one's own with: source, build recipe, experiment, README and tests.
 
-A starter of a kind (a congestion control or a queue discipline) in a language is a folder of ``starters/KIND/LANGUAGE``. In its files and
+A starter of a kind (a congestion control or a queue discipline) in a language is the folder ``starters/KIND/LANGUAGE``, with what both kinds
+have from ``starters/both/LANGUAGE``. In its files and
 their names, ``@name@`` stands for the mechanism's name, ``@Name@`` for the same as a type, ``@crate@`` as a Rust crate, ``@kind@`` for what
 an experiment writes, and ``@haltere@`` for Haltere's sources. The
 ending ``.in`` of a file is left out: it hides a file from the tools that look after this package.
@@ -42,17 +43,13 @@ class Starter:
     kind: str
     language: str
 
-    @property
-    def _folder(self) -> Path:
-        return FOLDER / self.kind / self.language
-
     def files(self, name: str) -> Iterator[tuple[str, str]]:
         """The files for a mechanism of that name: where each goes in its folder, and its text."""
         written = _WRITTEN.get(self.language, "wasm:@name@.wasm")
-        for path in sorted(self._folder.rglob("*")):
-            if path.is_file():
+        for folder in (FOLDER / self.kind / self.language, FOLDER / "both" / self.language):
+            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
                 yield (
-                    _filled(str(path.relative_to(self._folder)).removesuffix(".in"), name),
+                    _filled(str(path.relative_to(folder)).removesuffix(".in"), name),
                     _filled(path.read_text(encoding="utf-8"), name),
                 )
         experiment = (FOLDER / self.kind / "experiment.toml").read_text(encoding="utf-8")

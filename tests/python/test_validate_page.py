@@ -92,10 +92,10 @@ def test_the_queue_of_a_flow_told_by_its_estimate_has_a_quarter() -> None:
     assert told["bandwidth"].tolerance == pytest.approx(0.57)
 
 
-def test_completion_times_are_those_of_transfers_born_after_warm_up_and_six_seconds_before_the_end() -> None:
+def test_completion_times_are_those_of_transfers_that_start_after_warm_up_and_six_seconds_before_the_end() -> None:
     scenario = normal({"duration": 20, "warmup": 5})
-    born = [("fwd", 10000, at, time) for at, time in ((4.9, 9.0), (5, 0.1), (6, 0.2), (14, 0.3), (14.1, 9.0))]
-    assert measures.fct(scenario, born) == pytest.approx(
+    drawn = [("fwd", 10000, at, time) for at, time in ((4.9, 9.0), (5, 0.1), (6, 0.2), (14, 0.3), (14.1, 9.0))]
+    assert measures.fct(scenario, drawn) == pytest.approx(
         {"fct fwd 10 kB p50": 200.0, "fct fwd 10 kB p95": 200.0, "done fwd 10 kB": 100.0}
     )
     undone = measures.fct(scenario, [("rev", 100000, 6, None), ("rev", 100000, 7, None), ("rev", 100000, 8, 1.0)])
@@ -122,8 +122,8 @@ def test_shares_are_told_by_what_the_flows_differ_in() -> None:
 def test_the_compact_form_keeps_completion_times_and_udp(tmp_path: Path) -> None:
     udp = {"rate_mbit": 2, "size": 1000}
     full = result(transfers=[{"per_second": 0.5, "sizes": {"10000": 1}}], udp=[udp])
-    born = expand_transfers(normal(full["scenario"]))
-    full["transfers"] = [one | {"fct": 0.05, "id": 2, "retrans": 0} for one in born]
+    drawn = expand_transfers(normal(full["scenario"]))
+    full["transfers"] = [one | {"fct": 0.05, "id": 2, "retrans": 0} for one in drawn]
     full["udp"] = [udp | {"series": [[5.0, 10, 10], [6.0, 260, 260]]}]
     write(tmp_path / "full", "X_r1.json", full)
     compact.compact_directory(tmp_path / "full", tmp_path / "small")

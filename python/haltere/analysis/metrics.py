@@ -234,6 +234,14 @@ def _one_way(q: float) -> Measure:
     return lambda run, group: delays.percentile_ms(run, "one_way", _flows_of(run, group), q)
 
 
+def _percentiles(name: str, median: str, rest: str, of: Callable[[float], Measure], part: str) -> Iterator[Metric]:
+    """The median and two percentiles of a delay that `[measure] delays` asks for. `rest` is what the last two are of."""
+    for q in (50, 95, 99):
+        about = median if q == 50 else f"{q}th percentile of {rest}"
+        yield Metric(f"{name}_p{q}", about, "ms", of(q), "lower", 3, part, table=name, column=f"p{q}", key=f"p{q}",
+                     shown=("variants",), over=q == 95, asked="delays")  # fmt: skip
+
+
 #: What may follow the dot of a metric, and which there are in a run.
 PARTS: dict[str, Callable[[Run], list[str]]] = {
     "": lambda run: [],
@@ -327,24 +335,9 @@ _ALL = (
     Metric("voip_jitter", "interarrival jitter of the voice packets (RFC 3550)", "ms",
            workloads.of("voip", workloads.voice("jitter_ns", 1e-6)), "lower", 3, "traffic", table="voice", column="jitter (ms)",
            shown=("variants",)),
-    Metric("sojourn_p50", "median sojourn time in a watched queue", "ms", _sojourn(50), "lower", 3, "link",
-           table="sojourn", column="p50", key="p50", shown=("variants",), asked="delays"),
-    Metric("sojourn_p95", "95th percentile of the sojourn times", "ms", _sojourn(95), "lower", 3, "link",
-           table="sojourn", column="p95", key="p95", shown=("variants",), over=True, asked="delays"),
-    Metric("sojourn_p99", "99th percentile of the sojourn times", "ms", _sojourn(99), "lower", 3, "link",
-           table="sojourn", column="p99", key="p99", shown=("variants",), asked="delays"),
-    Metric("rtt_p50", "median of the round-trip times that TCP senders sampled", "ms", _rtt(50), "lower", 3, "traffic",
-           table="rtt", column="p50", key="p50", shown=("variants",), asked="delays"),
-    Metric("rtt_p95", "95th percentile of the same", "ms", _rtt(95), "lower", 3, "traffic",
-           table="rtt", column="p95", key="p95", shown=("variants",), over=True, asked="delays"),
-    Metric("rtt_p99", "99th percentile of the same", "ms", _rtt(99), "lower", 3, "traffic",
-           table="rtt", column="p99", key="p99", shown=("variants",), asked="delays"),
-    Metric("one_way_p50", "median one-way delay of UDP packets", "ms", _one_way(50), "lower", 3, "traffic",
-           table="one_way", column="p50", key="p50", shown=("variants",), asked="delays"),
-    Metric("one_way_p95", "95th percentile of the same", "ms", _one_way(95), "lower", 3, "traffic",
-           table="one_way", column="p95", key="p95", shown=("variants",), over=True, asked="delays"),
-    Metric("one_way_p99", "99th percentile of the same", "ms", _one_way(99), "lower", 3, "traffic",
-           table="one_way", column="p99", key="p99", shown=("variants",), asked="delays"),
+    *_percentiles("sojourn", "median sojourn time in a watched queue", "the sojourn times", _sojourn, "link"),
+    *_percentiles("rtt", "median of the round-trip times that TCP senders sampled", "the same", _rtt, "traffic"),
+    *_percentiles("one_way", "median one-way delay of UDP packets", "the same", _one_way, "traffic"),
     Metric("one_way_jitter", "mean interarrival jitter of UDP packets (RFC 3550)", "ms", lambda run, group: delays.jitter_ms(run, _flows_of(run, group)),
            "lower", 3, "traffic", table="one_way", column="jitter", key="jitter", shown=("variants",), asked="delays"),
     Metric("one_way_loss", "part of the UDP packets that did not arrive (RFC 3550)", "", lambda run, group: delays.loss(run, _flows_of(run, group)),

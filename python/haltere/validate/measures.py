@@ -131,12 +131,12 @@ def _of_transfers(result: dict[str, Any]) -> Measures:
     """The completion times of a result, whole (a list of tables) or compact (only the times, in the order of their start)."""
     told = result.get("transfers") or []
     times = [one["fct"] for one in told] if told and isinstance(told[0], dict) else told
-    born = expand_transfers(result["scenario"])
-    if len(times) != len(born):
+    drawn = expand_transfers(result["scenario"])
+    if len(times) != len(drawn):
         return {}
     return fct(
         result["scenario"],
-        [(one["dir"], one["bytes"], one["start"], time) for one, time in zip(born, times, strict=True)],
+        [(one["dir"], one["bytes"], one["start"], time) for one, time in zip(drawn, times, strict=True)],
     )
 
 

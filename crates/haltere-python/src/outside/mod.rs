@@ -88,12 +88,20 @@ fn shows(written: Vec<(String, String)>) -> Shows {
     written.iter().map(|(name, unit)| (kept(name), kept(unit))).collect()
 }
 
-/// Shows attributes that are numbers; one that is `None` has no value now.
-fn probe(object: &Bound<'_, PyAny>, shows: &Shows, row: &mut haltere_units::Probe) -> PyResult<()> {
-    for (name, unit) in shows {
-        if let Some(value) = object.getattr(*name)?.extract::<Option<f64>>()? {
-            row.push(name, unit, value);
-        }
+/// Shows the attributes of a mechanism that are numbers; one that is `None` has no value now.
+fn probe(object: &Py<PyAny>, kind: &str, shows: &Shows, row: &mut haltere_units::Probe) {
+    if shows.is_empty() {
+        return;
     }
-    Ok(())
+    Python::attach(|py| {
+        let shown = shows.iter().try_for_each(|(name, unit)| {
+            if let Some(value) = object.bind(py).getattr(*name)?.extract::<Option<f64>>()? {
+                row.push(name, unit, value);
+            }
+            Ok(())
+        });
+        if let Err(error) = shown {
+            fault::raised(py, kind, "shows", error);
+        }
+    });
 }

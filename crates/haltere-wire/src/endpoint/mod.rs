@@ -128,23 +128,12 @@ macro_rules! kinds {
         /// The kinds that the wire has.
         const KINDS: &[&str] = &[$(stringify!($module)),+];
 
-        /// The endpoint of a flow of any kind.
-        #[derive(Debug)]
-        enum AnyEndpoint<'p> { $($variant(Box<<$module::$variant as Kind>::Endpoint<'p>>)),+ }
-
-        impl<'p> AnyEndpoint<'p> {
-            fn open(at: Opening<'p>) -> Result<AnyEndpoint<'p>, WireError> {
-                match &at.flow.app {
-                    $(AppPlan::$variant(plan) => $module::$variant::open(plan, at).map(Box::new).map(AnyEndpoint::$variant),)+
-                    #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
-                    _ => Err(unknown(at.flow)),
-                }
-            }
-            fn any(&self) -> &dyn Endpoint {
-                match self { $(AnyEndpoint::$variant(endpoint) => &**endpoint),+ }
-            }
-            fn any_mut(&mut self) -> &mut dyn Endpoint {
-                match self { $(AnyEndpoint::$variant(endpoint) => &mut **endpoint),+ }
+        /// Opens the sockets of a flow.
+        fn open<'p>(at: Opening<'p>) -> Result<Box<dyn Endpoint + 'p>, WireError> {
+            match &at.flow.app {
+                $(AppPlan::$variant(plan) => Ok(Box::new($module::$variant::open(plan, at)?)),)+
+                #[allow(unreachable_patterns, reason = "the wire need not have every kind")]
+                _ => Err(unknown(at.flow)),
             }
         }
 
@@ -332,7 +321,7 @@ pub struct Observed {
 #[derive(Debug)]
 pub struct Agent<'p> {
     plan: &'p Plan,
-    endpoints: Vec<AnyEndpoint<'p>>,
+    endpoints: Vec<Box<dyn Endpoint + 'p>>,
     epoll: Epoll,
     due: RefCell<Deadlines>,
     observed: Observed,
@@ -350,16 +339,7 @@ impl<'p> Agent<'p> {
         for (index, flow) in plan.flows.iter().enumerate() {
             let (from, to) = ends(flow);
             let (from, to) = (host(flow, from, topology)?, host(flow, to, topology)?);
-            endpoints.push(AnyEndpoint::open(Opening {
-                plan,
-                topology,
-                flow,
-                index,
-                seed: plan.seed,
-                from,
-                to,
-                manner,
-            })?);
+            endpoints.push(open(Opening { plan, topology, flow, index, seed: plan.seed, from, to, manner })?);
             due.push(Reverse((flow.start, Due::Start(index))));
             due.extend(flow.stop.map(|stop| Reverse((stop, Due::Stop(index)))));
         }
@@ -416,10 +396,10 @@ impl<'p> Agent<'p> {
                 self.due.borrow_mut().extend(next);
             }
             Due::Start(flow) | Due::Tick(flow) if self.plan.flows[flow].stop.is_some_and(|stop| at >= stop) => {}
-            Due::Start(flow) => self.endpoints[flow].any_mut().start(&context(flow), at, &mut self.observed)?,
-            Due::Tick(flow) => self.endpoints[flow].any_mut().tick(&context(flow), at, &mut self.observed)?,
-            Due::Join(flow) => self.endpoints[flow].any_mut().join(&context(flow))?,
-            Due::Stop(flow) => self.endpoints[flow].any_mut().stop(&context(flow)),
+            Due::Start(flow) => self.endpoints[flow].start(&context(flow), at, &mut self.observed)?,
+            Due::Tick(flow) => self.endpoints[flow].tick(&context(flow), at, &mut self.observed)?,
+            Due::Join(flow) => self.endpoints[flow].join(&context(flow))?,
+            Due::Stop(flow) => self.endpoints[flow].stop(&context(flow)),
         }
         Ok(())
     }
@@ -427,18 +407,18 @@ impl<'p> Agent<'p> {
         let (part, token) = ((event.data() >> PART) as usize, event.data() as u32 as usize);
         let (flow, side) = (token / SIDES.len(), SIDES[token % SIDES.len()]);
         let context = Context { epoll: &self.epoll, due: &self.due, flow, part, now };
-        self.endpoints[flow].any_mut().ready(&context, side, event.events(), &mut self.observed)
+        self.endpoints[flow].ready(&context, side, event.events(), &mut self.observed)
     }
     /// The sender's TCP endpoint, with the recovery episodes that samples showed.
     fn sender_info(&self, flow: usize) -> Option<Info> {
-        let mut info = self.endpoints[flow].any().sender_info()?;
+        let mut info = self.endpoints[flow].sender_info()?;
         if self.manner.sampled_recoveries {
             info.recoveries = self.recoveries[flow].1;
         }
         Some(info)
     }
     fn look_for_recovery(&mut self, flow: usize) {
-        let now = self.endpoints[flow].any().is_in_recovery();
+        let now = self.endpoints[flow].is_in_recovery();
         let (before, count) = &mut self.recoveries[flow];
         *count += u64::from(now && !*before);
         *before = now;
@@ -446,7 +426,7 @@ impl<'p> Agent<'p> {
     /// Counts what is counted only when somebody asks.
     fn count(&mut self) {
         for (record, endpoint) in self.observed.flows.iter_mut().zip(&self.endpoints) {
-            record.received = endpoint.any().received().unwrap_or(record.received);
+            record.received = endpoint.received().unwrap_or(record.received);
         }
     }
     fn warm(&mut self) {
@@ -472,13 +452,12 @@ impl<'p> Agent<'p> {
                 let received = self.observed.flows[flow].received;
                 self.observed.series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
             }
-            self.endpoints[flow].any().sample_paths(at, flow as u32, &mut self.observed.paths);
+            self.endpoints[flow].sample_paths(at, flow as u32, &mut self.observed.paths);
         }
     }
     fn finish(&mut self) {
         self.count();
         for (flow, endpoint) in self.endpoints.iter().enumerate() {
-            let endpoint = endpoint.any();
             self.observed.flows[flow].sender = self.sender_info(flow);
             endpoint.sample_paths(self.plan.end, flow as u32, &mut self.observed.paths);
             endpoint.finish(&mut self.observed);
