@@ -37,6 +37,9 @@ STORE = [
     "tests/python/test_store_faults.py",
     "tests/python/test_faults.py",
     "tests/python/test_store.py",
+    "tests/python/test_store_by_hand.py",
+    "tests/python/test_records_by_hand.py",
+    "python/haltere/runs/records.py",
     "-k",
     "not s3 and not bucket_holds and not playground and not page",
 ]
