@@ -382,6 +382,8 @@ def test_a_store_is_the_same_in_another_process_and_folder(tmp_path: Path, monke
     assert (far.where, far.local, far.folder) == ("memory://a/b", False, Path("results/b"))
     assert pickle.loads(pickle.dumps(near)).where == str(tmp_path / "out")
     assert pickle.loads(pickle.dumps(far)).where == "memory://a/b"
+    write(tmp_path / "memory:")
+    far.check_place()
     assert is_url("s3://x") and not is_url(Path("a:/b"))
     assert far.file("k", "x") == "memory://a/b/runs/k/x" and near.path("k", "flows") == "out/runs/k/flows.parquet"
 
