@@ -137,7 +137,9 @@ def sites(text: str) -> list[Site]:
             lines = span(node.test if isinstance(node, ast.If) else node)
             inside = [one for one in map(span, functions) if lines.start in one]
             around = max(inside, key=lambda one: one.start, default=range(0))
-            out.append(Site(place, number, lines, around, f"{lines.start}: {kind}: {ast.unparse(node).splitlines()[0][:80]}"))
+            out.append(
+                Site(place, number, lines, around, f"{lines.start}: {kind}: {ast.unparse(node).splitlines()[0][:80]}")
+            )
     return out
 
 
@@ -281,7 +283,10 @@ def tries(tree: Path, module: str, sample: int, seed: int, reached: dict[str, An
             print(f"  survived: {module}:{site.name}", flush=True)
     file.write_text(whole)
     noticed = len(some) - survivors
-    print(f"{module}: {noticed} of {len(some)} noticed ({100 * noticed / len(some):.1f} %), {late} of them never ended, of {len(every)} possible", flush=True)
+    print(
+        f"{module}: {noticed} of {len(some)} noticed ({100 * noticed / len(some):.1f} %), {late} of them never ended, of {len(every)} possible",
+        flush=True,
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
