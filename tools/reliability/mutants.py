@@ -275,7 +275,7 @@ def tries(tree: Path, module: str, sample: int, seed: int, reached: dict[str, An
     for site in some:
         file.write_text(changed(whole, site.place, site.number))
         tests = fitting(site, file, reached)
-        limit = 30 + 10 * sum(reached[name][0] for name in tests)
+        limit = 20 + 4 * sum(reached[name][0] for name in tests)
         status = forked(lambda names=tests: tested(*names), limit) if tests else 0  # type: ignore[misc]
         late += status is None
         if status == 0:

@@ -2,8 +2,10 @@
 
 #![allow(missing_docs, reason = "tests")]
 
-use haltere_congestion::{AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, SenderContext};
-use haltere_units::{Bytes, Dur, Time};
+use haltere_congestion::{
+    AckEvent, CongestionControl, CongestionParams, Control, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext,
+};
+use haltere_units::{Bytes, Dur, Probe, Time};
 
 const MSS: u64 = 1000;
 
@@ -72,4 +74,71 @@ fn cubic_aims_at_its_curve_one_least_round_trip_ahead() {
     let short = cubic_after([10, 10]);
     assert_eq!((cubic_after([10, 400]), cubic_after([400, 10])), (short, short));
     assert!(cubic_after([400, 400]) > short, "the curve is steeper further ahead");
+}
+
+#[test]
+fn a_timeout_leaves_one_segment_more_than_what_still_counts_as_in_flight() {
+    for kind in ["reno", "cubic", "bbr", "bbr3", "copa", "ledbat", "vegas", "dctcp"] {
+        for segments in [0, 1, 7] {
+            let mut control = control(kind);
+            let mut ev = RtoEvent::at(at(1000));
+            (ev.in_flight, ev.still_in_flight, ev.first) = (Bytes::new(90 * MSS), Bytes::new(segments * MSS), true);
+            control.on_rto(&ev);
+            assert_eq!(control.cwnd(), Bytes::new((segments + 1) * MSS), "{kind}");
+        }
+    }
+}
+
+/// The window after growth to 400 segments and an idle time of so many tenths of a retransmission timeout.
+fn restarted(kind: &str, tenths: u64) -> u64 {
+    let mut control = control(kind);
+    for _ in 0..10_000 {
+        if control.cwnd().as_u64() < 400 * MSS {
+            control.on_ack(&ack(at(1), None, true));
+        }
+    }
+    assert_eq!(control.cwnd().as_u64(), 400 * MSS, "slow start");
+    let mut ev = RestartEvent::at(at(10_000));
+    (ev.idle, ev.rto) = (Dur::from_ms(20 * tenths), Dur::from_ms(200));
+    control.on_restart(&ev);
+    control.cwnd().as_u64() / MSS
+}
+
+#[test]
+fn an_idle_time_halves_the_window_for_each_timeout_down_to_the_initial_one() {
+    // RFC 2861, section 3.1, and RFC 5681, section 4.1. The initial window has 100 segments.
+    for kind in ["reno", "cubic", "ledbat"] {
+        assert_eq!([10, 15, 25, 99].map(|tenths| restarted(kind, tenths)), [400, 200, 100, 100], "{kind}");
+    }
+}
+
+/// What a control says of itself.
+fn inner(control: &Control, name: &str) -> Option<f64> {
+    let mut row = Probe::new();
+    control.probe(&mut row);
+    row.get(name)
+}
+
+#[test]
+fn controls_show_their_inner_variables() {
+    let mut cubic = control("cubic");
+    assert_eq!(["w_max", "k", "w_est"].map(|name| inner(&cubic, name)), [Some(0.0); 3]);
+    lose(&mut cubic, at(0));
+    assert_eq!(inner(&cubic, "w_max"), Some(100_000.0));
+    cubic.on_ack(&ack(at(40), None, true));
+    // K = cbrt((100 - 70) / 0.4).
+    assert!(inner(&cubic, "k").is_some_and(|k| (k - 75f64.cbrt()).abs() < 0.01));
+    assert!(inner(&control("nv"), "max_window").is_some());
+}
+
+#[test]
+fn without_siblings_a_coupled_control_grows_by_a_segment_a_round_trip() {
+    for kind in ["lia", "olia", "balia", "reno"] {
+        let mut control = control(kind);
+        let begin = lose(&mut control, at(0));
+        for _ in 0..begin + (begin + 1) + 2 {
+            control.on_ack(&ack(at(40), None, true));
+        }
+        assert_eq!(control.cwnd().as_u64() / MSS, begin + 2, "{kind}");
+    }
 }
