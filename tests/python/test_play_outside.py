@@ -15,7 +15,7 @@ from conftest import haltere
 from haltere.errors import InputError
 from haltere.play.protocol import Refused, experiment_of, opened
 from haltere.play.server import Playground
-from playing import EXPERIMENT, hear, say, start, talk, with_bottleneck
+from playing import EXPERIMENT, hear, start, talk, with_bottleneck
 
 OWN = '''
 import pathlib
@@ -113,10 +113,10 @@ def test_what_is_allowed_is_allowed_as_it_was_named(folder: Path) -> None:
 def test_a_page_chooses_what_was_allowed_and_runs_it() -> None:
     async def conversation(_: Playground, socket: ClientConnection) -> None:
         await start(socket, {**with_control({"kind": FIXED, "segments": 4}), "duration": "3s"})
-        assert (await hear(socket, "ended"))["why"] == "end"
+        assert (await hear(socket, "ended"))["why"] == "done"
         experiment = with_bottleneck(queue={"kind": FIFO})
         await start(socket, {**experiment, "duration": "3s"})
-        assert (await hear(socket, "ended"))["why"] == "end"
+        assert (await hear(socket, "ended"))["why"] == "done"
 
     talk(conversation, [FIXED, FIFO])
 
@@ -136,7 +136,7 @@ def test_an_error_of_the_users_code_ends_the_run_and_not_the_server() -> None:
         told = await hear(socket, "ended")
         assert told["why"] == "failed" and "RuntimeError: enough at" in told["text"] and "own.py:" in told["text"]
         await start(socket, {**EXPERIMENT, "duration": "1s"})
-        assert (await hear(socket, "ended"))["why"] == "end"
+        assert (await hear(socket, "ended"))["why"] == "done"
 
     talk(conversation, [FAULTY])
 
