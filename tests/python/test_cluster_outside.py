@@ -66,11 +66,16 @@ def dask() -> Iterator[str]:
         yield str(cluster.scheduler_address)
 
 
+def spawned() -> ProcessPoolExecutor:
+    """Two processes that begin anew, as those of another machine would."""
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+
+
 def test_processes_make_the_same_runs(file: Path) -> None:
     scenario = package.load(file)
     here = scenario.run(out=file.parent / "here", jobs=1)
     assert scenario.run(out=file.parent / "threads", jobs=2).digest() == here.digest()
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+    with spawned() as executor:
         there = scenario.run(out=file.parent / "there", executor=executor)
     assert there.complete and there.digest() == here.digest()
 
@@ -100,9 +105,8 @@ def test_an_error_of_the_users_code_comes_back_with_its_line(file: Path, dask: s
 def test_a_worker_with_other_code_refuses(file: Path, tmp_path: Path) -> None:
     scenario = package.load(file)
     (file.parent / "own.py").write_text(OWN + "\n# changed after the experiment was read\n")
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        with pytest.raises(package.HaltereError, match="as it was read, with the digest"):
-            scenario.run(seeds=1, out=file.parent / "there", executor=executor)
+    with spawned() as executor, pytest.raises(package.HaltereError, match="as it was read, with the digest"):
+        scenario.run(seeds=1, out=file.parent / "there", executor=executor)
 
 
 def test_a_worker_does_not_know_a_class_of_another_program(file: Path) -> None:
@@ -114,6 +118,5 @@ def test_a_worker_does_not_know_a_class_of_another_program(file: Path) -> None:
     scenario = package.load(file).with_values(
         {"traffic.0.congestion": kind, "topology.dumbbell.bottleneck.queue": "drop_tail"}
     )
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        with pytest.raises(package.HaltereError, match="register it by `haltere.register"):
-            scenario.run(seeds=1, out=file.parent / "there", executor=executor)
+    with spawned() as executor, pytest.raises(package.HaltereError, match=r"register it by `haltere\.register"):
+        scenario.run(seeds=1, out=file.parent / "there", executor=executor)
