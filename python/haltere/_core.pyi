@@ -519,8 +519,8 @@ class Live:
         """The inner values of a link's discipline at this time: name, unit, value."""
 
     def flow_state(self, flow: int) -> list[tuple[str, str, float]]:
-        """The inner values of a flow's sender and of its congestion control at this time: name, unit, value. Empty without a
-        sender of TCP."""
+        """The inner values of a flow's sender and of its congestion control at this time, as ``[measure] state`` has them: name, unit,
+        value. Empty without a sender of TCP."""
 
     def change(self, scenario: Scenario) -> None:
         """From now on the scenario holds: links may have another rate, delay (both also in their course), jitter, loss and
@@ -608,10 +608,12 @@ def wire_run(
     progress: Progress | None = None,
     calibrate: str = "refuse",
     ftp_server: Sequence[str] = ...,
+    gso: bool = False,
 ) -> Run:
     """Runs a scenario (its sweep left aside) with that seed on real packets, in real time.
 
-    ``calibrate``: ``refuse`` (a machine that is not fit), ``note`` or ``no``; ``ftp_server``: the command that serves uploads.
+    ``calibrate``: ``refuse`` (a machine that is not fit), ``note`` or ``no``; ``ftp_server``: the command that serves uploads; ``gso``:
+    hosts hand buffers of up to 64 kB to their link.
     """
 
 def wire_router(scenario: Scenario, options: str, signals: int) -> None:
