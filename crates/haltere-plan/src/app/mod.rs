@@ -139,6 +139,7 @@ apps! {
     Rpc, rpc, Box<rpc::RpcPlan>;
     Video, video, Box<video::VideoPlan>;
     Voip, voip, voip::VoipPlan;
+    Outside, outside, Box<outside::OutsidePlan>;
 }
 
 /// Refuses a traffic entry at `place`: a world, such as `on the wire`, has the `known` kinds and no other.

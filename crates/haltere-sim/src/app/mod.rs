@@ -251,6 +251,7 @@ apps! {
     sources {
         Bulk, bulk, bulk::Bulk;
         OnOff, on_off, Box<on_off::OnOff>;
+        Outside, outside, outside::Outside;
     }
     apps {
         Cbr, cbr, Box<cbr::Cbr>;
