@@ -69,6 +69,7 @@ test-crate: setup ## A crate outside the tree builds its own extension, as a use
 	rm -rf $(CARGO_TARGET_DIR)/my-crate
 	$(BIN)/haltere new control --lang rust-crate $(CARGO_TARGET_DIR)/my-crate
 	$(MAKE) -C $(CARGO_TARGET_DIR)/my-crate PYTHON=$(abspath $(BIN)/python) CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/crate test
+	$(BIN)/python tools/release/try_crate.py $(CARGO_TARGET_DIR)/my-crate
 
 lint: setup lint-words ## rustfmt, clippy, ruff, mypy, words, spelling, links
 	cargo fmt --all --check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
 from .. import _core
@@ -126,13 +126,17 @@ def seconds_of(value: Any) -> float:
     return float(value)
 
 
-def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
-    """An experiment as the page wrote it, and read. The playground runs dumbbells, and only as many flows as can be shown."""
+def experiment_of(value: Any, allowed: Collection[str] = ()) -> tuple[dict[str, Any], _core.Scenario]:
+    """An experiment as the page wrote it, and read. The playground runs dumbbells, and only as many flows as can be shown.
+
+    ``allowed``: the mechanisms from outside the tree that whoever started the server named. A page cannot name others.
+    """
     if not isinstance(value, dict):
         raise Refused(f"experiment must be an object, got {_named(value)}")
     _within_bounds(value)
     try:
         _without_files(value, "")
+        _only_allowed(value, allowed, "")
     except RecursionError:
         raise Refused("experiment must be nested less deeply") from None
     try:
@@ -143,10 +147,10 @@ def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
     return {**value, "traffic": [{"kind": one} if isinstance(one, str) else one for one in value["traffic"]]}, scenario
 
 
-def opened(value: Any) -> dict[str, Any]:
+def opened(value: Any, allowed: Collection[str] = ()) -> dict[str, Any]:
     """An experiment of a link. The page can only show those that it could have made: bulk flows, each entry with a pair of its own,
     and a ping."""
-    experiment, _ = experiment_of(value)
+    experiment, _ = experiment_of(value, allowed)
     dumbbell = experiment["topology"]["dumbbell"]
     for key in ("access", "bottleneck"):
         _is_table(dumbbell.get(key), f"topology.dumbbell.{key}")
@@ -205,6 +209,31 @@ def _without_files(value: Any, path: str) -> None:
                 f"{below} must be left out in the playground, which reads no files; `haltere run` does", below
             )
         _without_files(one, below)
+
+
+#: What begins like the name of a mechanism from outside the tree: a language and a colon.
+_LANGUAGE = re.compile(r"\s*[^\s:]+:")
+#: Keys of an experiment whose values are words for people.
+_WORDS = ("title",)
+
+
+def _only_allowed(value: Any, allowed: Collection[str], path: str) -> None:
+    """A page may not have this machine read code: it names no mechanism from outside the tree but those that are allowed, nor their folder."""
+    if isinstance(value, list):
+        for i, one in enumerate(value):
+            _only_allowed(one, allowed, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            below = f"{path}.{key}" if path else str(key)
+            # A sweep names keys with dots, among them those of files and folders.
+            if key in ("source", "sweep"):
+                raise Refused(f"{below} must be left out in the playground", below)
+            if below not in _WORDS:
+                _only_allowed(one, allowed, below)
+    elif isinstance(value, str) and _LANGUAGE.match(value) and value not in allowed:
+        rule = "a mechanism of the tree" + "".join(f" or `{one}`" for one in allowed)
+        hint = "`haltere play --allow` adds one"
+        raise Refused(f"{path} must be {rule} in the playground, got {_named(value)}; {hint}", path)
 
 
 def _at_most(path: str, name: str, value: Any, what: str) -> None:

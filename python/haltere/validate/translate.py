@@ -35,6 +35,8 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "vegas": {"kind": "vegas"},
     "dctcp": {"kind": "dctcp"},
     "bbr": {"kind": "bbr"},
+    # Linux's constants in whole numbers: beta 724/1024, and 42 for 1/G over a sum of eight changes, in 1e6 / us.
+    "cdg": {"kind": "cdg", "beta": 724 / 1024, "scale": "2976us"},
 }
 for _name in (
     "highspeed",
@@ -46,7 +48,6 @@ for _name in (
     "illinois",
     "veno",
     "yeah",
-    "cdg",
     "nv",
     "lp",
 ):

@@ -90,7 +90,7 @@ fn told_about(kind: &Kind, name: &str, about: &About) -> Value {
 }
 
 /// The alternative of a union that has that `kind`, or that only key.
-fn find<'a>(root: &'a Value, union: &'a Value, name: &str) -> Option<&'a Value> {
+pub(super) fn find<'a>(root: &'a Value, union: &'a Value, name: &str) -> Option<&'a Value> {
     for key in ["anyOf", "oneOf"] {
         for option in union[key].as_array().into_iter().flatten() {
             if option["properties"]["kind"]["const"] == name {
