@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).absolute().parent
 COSTS = HERE / "costs.json"
-KINDS = {"queues": ("haltere-queue", "cost", "codel"), "controls": ("haltere-congestion", "ack_cost", "cubic")}
+KINDS = {"queues": ("haltere-queue", "cost", "codel"), "controls": ("haltere-congestion", "control_cost", "cubic")}
 """The crate, its example that measures, and what the others stand beside."""
 LENGTHS = (4000, 12_000)
 MOST = 2.0
