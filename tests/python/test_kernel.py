@@ -271,7 +271,9 @@ def test_a_program_that_spins_in_the_middle_of_a_run_is_ended_with_it(
     (tmp_path / "up.toml").write_text(UPLOADS)
     monkeypatch.setenv("HALTERE_KERNEL_PATIENCE", "3")
     server = ["/bin/sh", "-c", "echo ready; sleep 1; while :; do :; done"]
-    with pytest.raises(_core.HaltereError, match=r"while its clock stood still at [01]\.\d{3} s; a program in it waits"):
+    with pytest.raises(
+        _core.HaltereError, match=r"while its clock stood still at [01]\.\d{3} s; a program in it waits"
+    ):
         core, options = Scenario.load(tmp_path / "up.toml")._core, json.dumps({"ftp_server": server})
         _core.kernel_run(core, 1, str(kernel.vmlinux), str(kernel.guest), options)
 

@@ -285,8 +285,8 @@ impl Vivace {
     /// Sections 4.2 and 4.3. If more speed came with less loss or less queue, others changed theirs: it is measured again.
     fn compare(&mut self, first: Option<f64>, up: (f64, Outcome, f64), down: (f64, Outcome, f64)) {
         let gradient = (up.0 - down.0) / (up.2 - down.2);
-        let grows = self.params.filtered(up.1.gradient) < self.params.filtered(down.1.gradient);
-        let is_odd = up.1.loss < down.1.loss || grows && self.params.utility == Utility::Latency;
+        let waits_less = self.params.filtered(up.1.gradient) < self.params.filtered(down.1.gradient);
+        let is_odd = up.1.loss < down.1.loss || waits_less && self.params.utility == Utility::Latency;
         let gradient = match first {
             None if is_odd => return self.phase = Phase::Probing(Some(gradient)),
             Some(first) => (first + gradient) / 2.0,

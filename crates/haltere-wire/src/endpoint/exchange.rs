@@ -30,7 +30,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// What epoll is asked for.
 const EDGES: EpollFlags =
     EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
-/// After these the end of a stream may stand behind its last bytes.
+/// After these the end of a stream may follow its last bytes.
 const ENDS: EpollFlags = EpollFlags::EPOLLRDHUP.union(EpollFlags::EPOLLHUP).union(EpollFlags::EPOLLERR);
 
 /// A flow of requests and responses.
