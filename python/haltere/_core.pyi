@@ -608,10 +608,12 @@ def wire_run(
     progress: Progress | None = None,
     calibrate: str = "refuse",
     ftp_server: Sequence[str] = ...,
+    gso: bool = False,
 ) -> Run:
     """Runs a scenario (its sweep left aside) with that seed on real packets, in real time.
 
-    ``calibrate``: ``refuse`` (a machine that is not fit), ``note`` or ``no``; ``ftp_server``: the command that serves uploads.
+    ``calibrate``: ``refuse`` (a machine that is not fit), ``note`` or ``no``; ``ftp_server``: the command that serves uploads; ``gso``:
+    hosts hand buffers of up to 64 kB to their link.
     """
 
 def wire_router(scenario: Scenario, options: str, signals: int) -> None:

@@ -16,6 +16,7 @@ import pytest
 from browsing import page_of, run, served_at, until, wait
 from conftest import command, haltere
 from haltere.play import courses, presets
+from haltere.play.protocol import FLOWS
 
 BOTTLENECK = "topology.dumbbell.bottleneck"
 
@@ -244,13 +245,13 @@ def test_every_discipline_and_control_is_there_with_its_parameters(page: Any, tm
     assert queues == [name for name in listed["queues"] if name != "kernel"], (
         "only the kernel world has those of the kernel"
     )
-    assert controls == listed["congestion"]
+    assert controls == [*listed["congestion"], *FLOWS[1:]], "the controls of transfers, and the applications"
     for queue in queues:
         page.get_by_label("Queue discipline", exact=True).select_option(queue)
         page.wait_for_timeout(100)
         assert page.locator(".error:not(:empty)").count() == 0, queue
     for control in controls:
-        page.get_by_label("Congestion control", exact=True).first.select_option(control)
+        page.get_by_label("Congestion control or application", exact=True).first.select_option(control)
         page.wait_for_timeout(100)
         assert page.locator(".error:not(:empty)").count() == 0, control
     assert page.evaluate("new Set(['reno', 'copa', 'bic', 'veno', 'yeah'].map(playground.colour)).size") == 5

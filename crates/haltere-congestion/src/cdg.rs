@@ -1,27 +1,30 @@
 //! CDG: the window backs off when the round-trip time grows, whatever its size.
 //! Source, deviations and known problems: see [`Params`].
 //! Model: once a round trip, of the least and of the largest RTT, g = its change since the round before, and the gradient is the mean of the
-//! last `smoothing` values of g. While a gradient is above 0, with the probability 1 - exp(-gradient / G) the window is multiplied by
-//! beta. Otherwise growth as Reno. After 5 back-offs in a row that did not shorten the queue there are none for 5 round trips. A shadow window
-//! grows and halves as Reno's beside flows that fill the queue; after a loss the window is half of the larger of both.
+//! last `smoothing` values of g. The gradient of the least RTT counts if it is above 0, else that of the largest. With the probability
+//! 1 - exp(-gradient / G) the window is multiplied by beta, over a round trip. Otherwise growth as Reno. After 5 back-offs in a row that did not
+//! shorten the queue there are none until it does. A shadow window grows as the window does and is not backed off, for losses: the window is
+//! half of the larger of both, but no more than it was.
 //! Units: segments; delays ms. Cost: O(1) an acknowledgement, an exponential function a round trip.
 
 use crate::law::{WindowLaw, Windowed};
 use crate::random::SplitMix;
 use crate::window::Window;
-use crate::{AckEvent, LossKind, SenderContext};
+use crate::{AckEvent, SenderContext};
 use alloc::collections::VecDeque;
-use haltere_units::{Dur, ParamError, Probe, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Delay gradients as the signal of congestion, with back-offs at random (CAIA Delay-Gradient).
 ///
 /// Source: Hayes and Armitage, "Revisiting TCP congestion control using delay gradients", NETWORKING 2011. Armitage and Khademi,
-/// "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and defaults).
+/// "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and defaults). Hayes, "Timing
+/// enhancements to the FreeBSD kernel to support delay and rate based TCP mechanisms", CAIA 100219A, 2010 (delayed acknowledgements).
 ///
-/// Deviations: a loss always reduces by default; with `tolerance` only if the queue seems full, as in the paper (Linux has both,
-/// with this default). Slow start ends with the first back-off.
+/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` only if the queue seems full, as in the paper. Slow start
+/// may end as in HyStart, before the first back-off (`hystart`). Changes during a reduction do not count. The shadow window begins with the
+/// connection, and a loss leaves no larger window than there was. A mean over fewer rounds than `smoothing` is of those that there are.
 ///
 /// Known problems: beside flows that fill the queue it gets less than its share, though the shadow window helps. In a queue that is always
 /// full there is no gradient.
@@ -30,43 +33,74 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// G, above 0: the gradient, in time a round trip, at which a back-off has the probability 63 %. The default is the paper's.
     pub scale: Dur,
-    /// beta, from 0.1 to 0.99: what a back-off leaves of the window. The default is the paper's.
+    /// beta, from 0.1 to 0.99: what a back-off leaves of the window. The default is the paper's (Linux: 0.7071).
     pub beta: f64,
     /// a, from 1 to 64: round trips over which a gradient is smoothed. The default is the paper's.
     pub smoothing: u32,
-    /// Back-offs in a row that have no effect before back-offs pause, and round trips of the pause; 0: never. The default is the paper's.
+    /// Back-offs in a row that have no effect before back-offs pause; 0: never. The default is the paper's.
     pub ineffectual: u32,
+    /// Round trips that back-offs pause for; 0: until the delay falls, as in Linux, which is the default. The paper's is 5.
+    pub pause: u32,
     /// Keep a shadow window beside flows that fill the queue. The default is the paper's.
     pub shadow: bool,
     /// A loss reduces only if the queue seems full: the largest RTT stopped growing before the least one did. For paths that lose at random.
     pub tolerance: bool,
+    /// Slow start ends also if acknowledgements at most 3 ms apart span half of the least RTT, or if eight of a round are an eighth above it. The
+    /// default is Linux's.
+    pub hystart: bool,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params { scale: Dur::from_ms(3), beta: 0.7, smoothing: 8, ineffectual: 5, shadow: true, tolerance: false }
+        Params {
+            scale: Dur::from_ms(3),
+            beta: 0.7,
+            smoothing: 8,
+            ineffectual: 5,
+            pause: 0,
+            shadow: true,
+            tolerance: false,
+            hystart: true,
+        }
     }
 }
 
-/// The smoothed change of a round-trip time from round to round, in ms.
+/// A sum of changes at most this says that the queue got shorter (Linux: 32 us).
+const SHORTER_MS: f64 = -0.032;
+/// HyStart here: acknowledgements of one train are at most so far apart, and no bound is below this (Linux).
+const TRAIN_GAP: Dur = Dur::from_ms(3);
+const LEAST_BOUND: Dur = Dur::from_us(125);
+/// Acknowledgements of a round before its delay is judged.
+const DELAY_SAMPLES: u32 = 8;
+/// Delayed acknowledgements in credit at most.
+const MAX_DELAYED: u32 = 5;
+
+/// The changes of a round-trip time from round to round, in ms.
 #[derive(Debug, Clone, Default)]
 struct Gradient {
-    last_ms: Option<f64>,
     changes: VecDeque<f64>,
-    smooth: f64,
+    sum: f64,
 }
 
 impl Gradient {
-    /// The paper, equation 2: a moving average of `length` changes, of which the older ones are 0 at first.
-    fn add(&mut self, rtt_ms: f64, length: usize) {
-        if let Some(last) = self.last_ms.replace(rtt_ms) {
-            self.changes.push_back(rtt_ms - last);
-            if self.changes.len() > length {
-                self.changes.pop_front();
-            }
-            self.smooth = self.changes.iter().sum::<f64>() / length as f64;
+    /// The paper, equation 2: a moving average over `length` changes.
+    fn add(&mut self, change: f64, length: usize) {
+        self.changes.push_back(change);
+        if self.changes.len() > length {
+            self.changes.pop_front();
         }
+        self.sum = self.changes.iter().sum();
     }
+    fn mean(&self) -> f64 {
+        self.sum / self.changes.len().max(1) as f64
+    }
+}
+
+/// The least and the largest RTT of a round trip, in ms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Extremes {
+    least: f64,
+    largest: f64,
 }
 
 /// The law.
@@ -74,20 +108,38 @@ impl Gradient {
 pub struct Law {
     params: Params,
     scale_ms: f64,
+    mss: Bytes,
     random: SplitMix,
     least: Gradient,
     largest: Gradient,
-    /// The least and the largest RTT of this round trip, in ms.
-    round: Option<(f64, f64)>,
+    /// This round trip, which ends when `round_end` is acknowledged, and the one before.
+    round: Option<Extremes>,
+    before: Option<Extremes>,
+    round_end: u64,
+    /// Acknowledgements of several segments, against which those of one are held for delayed ones.
+    delayed: u32,
     /// The queue seems full.
     full: bool,
-    /// The shadow window, in segments; 0 before the first back-off.
+    /// The shadow window, in segments.
     shadow: u64,
-    /// Segments acknowledged towards the next one of the shadow window.
-    shadow_acked: u64,
+    /// A back-off is asked for.
+    asked: bool,
+    /// A reduction goes on; or it is over, and a round begins with the next acknowledgement.
+    reducing: bool,
+    restarted: bool,
     /// Back-offs in a row, and round trips until the next may come.
     backoffs: u32,
     pause: u32,
+    train: Train,
+}
+
+/// HyStart's state: the train of this round, and the number of its acknowledgements.
+#[derive(Debug, Clone, Default)]
+struct Train {
+    least: Option<Dur>,
+    /// Start of the round and the last acknowledgement of its train.
+    times: Option<(Time, Time)>,
+    acks: u32,
 }
 
 /// The control.
@@ -106,27 +158,50 @@ impl Cdg {
         if !(1..=64).contains(&params.smoothing) {
             return Err(ParamError::new("smoothing", "from 1 to 64", params.smoothing).default_is(usual.smoothing));
         }
+        let window = Window::new(sender);
         let law = Law {
             params: params.clone(),
             scale_ms: params.scale.as_secs_f64() * 1e3,
+            mss: sender.mss.max(Bytes::new(1)),
             random: SplitMix::new(sender.seed),
             least: Gradient::default(),
             largest: Gradient::default(),
             round: None,
+            before: None,
+            round_end: 0,
+            delayed: 0,
             full: false,
-            shadow: 0,
-            shadow_acked: 0,
+            shadow: window.cwnd,
+            asked: false,
+            reducing: false,
+            restarted: false,
             backoffs: 0,
             pause: 0,
+            train: Train::default(),
         };
-        Ok(Windowed { window: Window::new(sender), law })
+        Ok(Windowed { window, law })
     }
 }
 
 impl Law {
-    /// The gradient that counts: the larger of the two that are above 0.
+    /// A round-trip time. That of one segment may be a delayed acknowledgement's: then it counts only as the least.
+    fn sample(&mut self, rtt: Dur, segments: u64, in_order: bool) {
+        let ms = rtt.as_secs_f64() * 1e3;
+        let known = self.round.unwrap_or(Extremes { least: ms, largest: ms });
+        let least = known.least.min(ms);
+        if in_order && segments == 1 && self.delayed > 0 {
+            self.delayed -= 1;
+            self.round = self.round.map(|round| Extremes { least, ..round });
+            return;
+        }
+        if in_order && segments > 1 && self.delayed < MAX_DELAYED {
+            self.delayed += 1;
+        }
+        self.round = Some(Extremes { least, largest: known.largest.max(ms) });
+    }
+    /// The gradient that counts.
     fn gradient(&self) -> f64 {
-        self.least.smooth.max(self.largest.smooth)
+        if self.least.sum > 0.0 { self.least.mean() } else { self.largest.mean() }
     }
     /// The paper, equation 4.
     fn probability(&self) -> f64 {
@@ -136,76 +211,135 @@ impl Law {
     fn draw(&mut self) -> f64 {
         (self.random.next() >> 11) as f64 / (1u64 << 53) as f64
     }
-    fn end_round(&mut self, window: &mut Window) {
-        let Some((least, largest)) = self.round.take() else { return };
+    /// A round trip is over: there may be a back-off.
+    fn end_round(&mut self) {
+        let Some(round) = self.round.take() else { return };
+        self.train.times = None;
+        self.train.acks = 0;
+        let Some(before) = self.before.replace(round) else { return };
         let length = self.params.smoothing as usize;
-        self.least.add(least, length);
-        self.largest.add(largest, length);
+        self.least.add(round.least - before.least, length);
+        self.largest.add(round.largest - before.largest, length);
+        let (least, largest) = (self.least.sum, self.largest.sum);
+        if least <= SHORTER_MS || largest <= SHORTER_MS {
+            (self.backoffs, self.pause) = (0, 0);
+        }
         // The paper, section 3.2: a full queue cannot grow, so the largest RTT stops first; an empty one cannot shrink.
-        if self.least.smooth > 0.0 && self.largest.smooth <= 0.0 {
+        if least > 0.0 && largest <= 0.0 {
             self.full = true;
-        } else if self.largest.smooth < 0.0 && self.least.smooth >= 0.0 || self.largest.smooth > 0.0 {
+        } else if least > 0.0 && largest > 0.0 || largest < 0.0 {
             self.full = false;
         }
-        if self.gradient() <= 0.0 {
-            (self.backoffs, self.pause) = (0, 0);
-        } else if self.pause > 0 {
+        if self.gradient() > 0.0 {
+            self.asked = self.backs_off();
+        }
+    }
+    fn backs_off(&mut self) -> bool {
+        if self.pause > 0 {
             self.pause -= 1;
-        } else if self.draw() < self.probability() {
-            self.back_off(window);
+            return false;
         }
+        if self.draw() >= self.probability() {
+            return false;
+        }
+        let most = self.params.ineffectual;
+        self.backoffs = self.backoffs.saturating_add(1);
+        if self.params.pause > 0 && self.backoffs == most {
+            (self.backoffs, self.pause) = (0, self.params.pause);
+            return true;
+        }
+        most == 0 || self.backoffs <= most
     }
-    fn back_off(&mut self, window: &mut Window) {
-        if self.params.shadow {
-            self.shadow = self.shadow.max(window.cwnd);
-        }
-        window.reduce((window.cwnd as f64 * self.params.beta) as u64, LossKind::Ecn);
-        self.backoffs += 1;
-        if self.params.ineffectual > 0 && self.backoffs >= self.params.ineffectual {
-            (self.backoffs, self.pause) = (0, self.params.ineffectual);
-        }
-    }
-    /// The shadow window grows as Reno's.
-    fn grow_shadow(&mut self, acked: u64) {
-        if self.shadow > 0 {
-            self.shadow_acked += acked;
-            if self.shadow_acked >= self.shadow {
-                self.shadow_acked -= self.shadow;
-                self.shadow += 1;
+    /// HyStart: true if slow start is to end.
+    fn leaves_slow_start(&mut self, ev: &AckEvent) -> bool {
+        let Some(round) = self.round else { return false };
+        let rtt = Dur::from_ns((round.least * 1e6) as u64);
+        let least = self.train.least.map_or(rtt, |least| least.min(rtt));
+        self.train.least = Some(least);
+        match self.train.times {
+            Some((start, last)) if ev.cwnd_limited => {
+                if ev.now.since(last) < TRAIN_GAP {
+                    self.train.times = Some((start, ev.now));
+                    if ev.now.since(start) > (least / 2).max(LEAST_BOUND) {
+                        return true;
+                    }
+                }
             }
+            _ => self.train.times = Some((ev.now, ev.now)),
         }
+        if self.train.acks < DELAY_SAMPLES {
+            self.train.acks += 1;
+            return false;
+        }
+        rtt > least + (least / 8).max(LEAST_BOUND)
     }
 }
 
 impl WindowLaw for Law {
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
-        if ev.round_start && !ev.in_recovery && !ev.in_rto_recovery {
-            self.end_round(window);
+        self.asked = false;
+        if let Some(rtt) = ev.rtt {
+            self.sample(rtt, ev.acked.as_u64().div_ceil(self.mss.as_u64()), !ev.in_recovery);
         }
-        let Some(rtt) = ev.rtt else { return };
-        let ms = rtt.as_secs_f64() * 1e3;
-        self.round = Some(self.round.map_or((ms, ms), |(least, largest)| (least.min(ms), largest.max(ms))));
+        if ev.in_recovery {
+            return;
+        }
+        if self.params.hystart && window.in_slow_start() && self.leaves_slow_start(ev) {
+            window.ssthresh = window.cwnd;
+        }
+        if core::mem::take(&mut self.restarted) {
+            self.round_end = ev.snd_nxt;
+        }
+        if ev.snd_una > self.round_end && self.round.is_some() {
+            self.round_end = ev.snd_nxt;
+            self.end_round();
+            self.asked &= !ev.in_rto_recovery;
+        }
+        if !ev.cwnd_limited {
+            self.shadow = self.shadow.min(window.cwnd);
+        }
+    }
+    fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {
+        let before = window.cwnd;
+        let rest = window.slow_start(acked);
+        self.shadow += window.cwnd - before;
+        rest
     }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
-        self.grow_shadow(acked);
-        window.additive_increase(window.cwnd, acked);
+        let before = window.cwnd;
+        window.additive_increase(before, acked);
+        self.shadow += window.cwnd - before;
+    }
+    fn wants_reduction(&self) -> bool {
+        self.asked
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
+        self.reducing = true;
+        if core::mem::take(&mut self.asked) {
+            self.shadow = self.shadow.max(window.cwnd);
+            return (window.cwnd as f64 * self.params.beta) as u64;
+        }
         if self.params.tolerance && !self.full {
             return window.cwnd;
         }
-        let half = window.cwnd.max(self.shadow) / 2;
-        self.shadow = if self.params.shadow { half } else { 0 };
-        self.shadow_acked = 0;
-        half
+        self.shadow = (self.shadow / 2).min(window.cwnd);
+        if self.params.shadow { self.shadow.max(window.cwnd / 2) } else { window.cwnd / 2 }
     }
-    fn timed_out(&mut self) {
-        (self.least, self.largest, self.round) = (Gradient::default(), Gradient::default(), None);
-        (self.shadow, self.backoffs, self.pause, self.full) = (0, 0, 0, false);
+    fn left_by_timeout(&mut self, window: &Window, now: Time) -> u64 {
+        let left = self.reduced(window, now);
+        self.reducing = false;
+        left
+    }
+    /// What the reduction changed is no gradient: a new round begins, and that of the reduction is the one before.
+    fn recovered(&mut self, _window: &mut Window, _now: Time) {
+        if core::mem::take(&mut self.reducing) {
+            self.before = self.round.take();
+            self.restarted = true;
+        }
     }
     fn probe(&self, row: &mut Probe) {
-        row.push("gradient_min", "s", self.least.smooth * 1e-3);
-        row.push("gradient_max", "s", self.largest.smooth * 1e-3);
+        row.push("gradient_min", "s", self.least.mean() * 1e-3);
+        row.push("gradient_max", "s", self.largest.mean() * 1e-3);
         row.push("shadow", "segments", self.shadow as f64);
     }
 }
@@ -213,75 +347,131 @@ impl WindowLaw for Law {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::law::testing::{loss, sender};
+    use crate::law::testing::{ack, at, loss, sender};
+    use crate::{CongestionControl, LossEvent, LossKind};
 
     fn cdg(params: Params) -> Cdg {
         Cdg::new(&params, &sender(10)).unwrap().avoiding(100)
     }
-    /// A round trip with this least and this largest RTT, in ms.
+    /// A round trip with this least and this largest RTT, in ms, and the reduction that it asks for.
     fn pass(c: &mut Cdg, least: f64, largest: f64) {
-        c.law.round = Some((least, largest));
-        let mut window = c.window.clone();
-        c.law.end_round(&mut window);
-        c.window = window;
+        c.law.round = Some(Extremes { least, largest });
+        c.law.end_round();
+        if c.wants_reduction() {
+            c.on_loss(&LossEvent::at(at(0), LossKind::Asked));
+        }
     }
 
-    /// By hand, a = 8: changes of 4, 4 and -2 ms give 4/8, 8/8 and 6/8 ms a round trip.
+    /// By hand, a = 3: changes of 4, 4, -2 and 1 ms: 4, 8/2, 6/3 and, without the first, 3/3 ms a round trip.
     #[test]
-    fn a_gradient_is_the_moving_average_of_the_changes() {
+    fn a_gradient_is_the_moving_average_of_the_changes_there_are() {
         let mut g = Gradient::default();
-        let seen: alloc::vec::Vec<f64> = [40.0, 44.0, 48.0, 46.0]
+        let seen: alloc::vec::Vec<f64> = [4.0, 4.0, -2.0, 1.0]
             .into_iter()
-            .map(|rtt| {
-                g.add(rtt, 8);
-                g.smooth
+            .map(|change| {
+                g.add(change, 3);
+                g.mean()
             })
             .collect();
-        assert_eq!(seen, [0.0, 0.5, 1.0, 0.75]);
-        (0..8).for_each(|_| g.add(46.0, 8));
-        assert_eq!(g.smooth, 0.0, "eight round trips later it is forgotten");
+        assert_eq!(seen, [4.0, 4.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn the_largest_rtt_counts_only_if_the_least_does_not_rise() {
+        let mut c = cdg(Params::default());
+        (c.law.least.sum, c.law.largest.sum) = (1.0, 5.0);
+        assert_eq!(c.law.gradient(), 1.0);
+        c.law.least.sum = -1.0;
+        assert_eq!(c.law.gradient(), 5.0);
     }
 
     /// By hand: gradient 3 ms at G = 3 ms: 1 - 1/e = 0.632.
     #[test]
     fn the_probability_of_a_back_off_is_that_of_the_paper() {
         let mut c = cdg(Params::default());
-        c.law.largest.smooth = 3.0;
+        c.law.largest.sum = 3.0;
         assert!((c.law.probability() - 0.632).abs() < 1e-3);
-        c.law.largest.smooth = -3.0;
+        c.law.largest.sum = -3.0;
         assert_eq!(c.law.probability(), 0.0);
     }
 
     #[test]
     fn a_steep_rise_backs_off_and_a_steady_delay_does_not() {
         let mut c = cdg(Params::default());
+        c.law.shadow = 100;
         (0..20).for_each(|_| pass(&mut c, 40.0, 45.0));
         assert_eq!(c.window.cwnd, 100);
         pass(&mut c, 40.0, 4045.0);
         assert_eq!((c.window.cwnd, c.law.shadow), (70, 100));
     }
 
+    /// The first round has no gradient; then five back-offs. The pause is five round trips, or lasts until the delay falls.
     #[test]
-    fn five_back_offs_without_effect_pause_for_five_round_trips() {
-        let mut c = cdg(Params { smoothing: 1, ..Params::default() });
-        let mut rtt = 1000.0;
-        let mut widths = alloc::vec::Vec::new();
-        for _ in 0..12 {
-            pass(&mut c, rtt, rtt);
-            rtt += 1000.0;
-            widths.push(c.window.cwnd);
-        }
-        // The first round has no gradient; five back-offs; five round trips of rest; the next back-off.
-        assert_eq!(widths, [100, 70, 49, 34, 23, 16, 16, 16, 16, 16, 16, 11]);
+    fn five_back_offs_without_effect_pause() {
+        let windows = |pause| {
+            let mut c = cdg(Params { smoothing: 1, pause, ..Params::default() });
+            let rtts = (1..=12).map(|i| f64::from(i) * 1000.0).chain([11_000.0, 12_000.0]);
+            let seen: alloc::vec::Vec<u64> = rtts.map(|rtt| (pass(&mut c, rtt, rtt), c.window.cwnd).1).collect();
+            seen
+        };
+        assert_eq!(windows(5), [100, 70, 49, 34, 23, 16, 16, 16, 16, 16, 16, 11, 11, 7]);
+        assert_eq!(windows(0), [100, 70, 49, 34, 23, 16, 16, 16, 16, 16, 16, 16, 16, 11]);
     }
 
     #[test]
-    fn a_loss_halves_the_larger_of_window_and_shadow() {
+    fn a_loss_halves_the_larger_of_window_and_shadow_and_leaves_no_more_than_there_was() {
+        let lost = |shadow| {
+            let mut c = cdg(Params::default());
+            c.law.shadow = shadow;
+            c.on_loss(&loss(0));
+            (c.window.cwnd, c.law.shadow)
+        };
+        assert_eq!(lost(80), (50, 40));
+        assert_eq!(lost(140), (70, 70));
+        assert_eq!(lost(300), (100, 100));
+    }
+
+    #[test]
+    fn the_shadow_window_grows_with_the_window_and_is_not_backed_off() {
+        let mut c = Cdg::new(&Params::default(), &sender(10)).unwrap();
+        c.on_ack(&ack(0, 2, 40, 40));
+        assert_eq!((c.window.cwnd, c.law.shadow), (12, 12));
+        c.law.asked = true;
+        c.on_loss(&LossEvent::at(at(1), LossKind::Asked));
+        assert_eq!((c.window.cwnd, c.law.shadow), (8, 12));
+    }
+
+    /// The round of the reduction is the one before the next: its fall of 20 ms is no gradient.
+    #[test]
+    fn what_a_reduction_changes_is_no_gradient() {
         let mut c = cdg(Params::default());
-        c.law.shadow = 140;
+        pass(&mut c, 60.0, 60.0);
         c.on_loss(&loss(0));
-        assert_eq!((c.window.cwnd, c.law.shadow), (70, 70));
+        c.law.round = Some(Extremes { least: 40.0, largest: 40.0 });
+        c.on_recovered(at(40));
+        pass(&mut c, 40.0, 40.0);
+        assert_eq!(c.law.least.sum, 0.0);
+    }
+
+    /// Acknowledgements 1 ms apart for 21 ms, at a least RTT of 40 ms, are a train of over a half.
+    #[test]
+    fn slow_start_ends_with_a_train_of_half_of_the_round_trip() {
+        let mut c = Cdg::new(&Params::default(), &sender(10)).unwrap();
+        (0..=20).for_each(|ms| c.on_ack(&AckEvent { snd_nxt: 1, ..ack(ms, 1, 40, 40) }));
+        assert_eq!((c.window.cwnd, c.window.ssthresh), (31, u64::MAX));
+        c.on_ack(&AckEvent { snd_nxt: 1, ..ack(21, 1, 40, 40) });
+        assert_eq!(c.window.ssthresh, 31);
+    }
+
+    /// After an acknowledgement of two segments that of one is taken for a delayed one.
+    #[test]
+    fn a_delayed_acknowledgement_is_not_the_largest_round_trip_time() {
+        let mut c = cdg(Params::default());
+        c.law.sample(Dur::from_ms(41), 2, true);
+        c.law.sample(Dur::from_ms(90), 1, true);
+        assert!(c.law.round.is_some_and(|round| round.largest < 42.0), "{:?}", c.law.round);
+        c.law.sample(Dur::from_ms(90), 1, true);
+        assert!(c.law.round.is_some_and(|round| round.largest > 89.0), "{:?}", c.law.round);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl CongestionControl for Dctcp {
             // RFC 8257 §3.3 step 9.
             LossKind::Ecn => cwnd - cwnd * self.alpha / (2 * ALPHA_ONE),
             // RFC 8257 §3.5: as a conventional TCP.
-            LossKind::Loss => reno::halved(&self.window),
+            LossKind::Loss | LossKind::Asked => reno::halved(&self.window),
         };
         self.window.reduce(ssthresh, ev.kind);
     }

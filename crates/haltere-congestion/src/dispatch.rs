@@ -22,6 +22,10 @@ impl CongestionControl for Control {
     fn on_recovered(&mut self, now: Time) {
         each_control!(self, c => c.on_recovered(now))
     }
+    #[inline]
+    fn wants_reduction(&self) -> bool {
+        each_control!(self, c => c.wants_reduction())
+    }
     fn on_established(&mut self, now: Time, rtt: Dur) {
         each_control!(self, c => c.on_established(now, rtt))
     }

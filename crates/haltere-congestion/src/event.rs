@@ -129,6 +129,8 @@ pub enum LossKind {
     Loss,
     /// The receiver echoed congestion (RFC 3168).
     Ecn,
+    /// The control asked for it ([`wants_reduction`](crate::CongestionControl::wants_reduction)).
+    Asked,
 }
 
 /// A recovery episode begins.

@@ -5,7 +5,7 @@
 
 use crate::window::Window;
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent};
-use haltere_units::{Bytes, Dur, Probe, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
 /// How a window grows and shrinks. Windows are in segments.
 pub trait WindowLaw {
@@ -19,13 +19,85 @@ pub trait WindowLaw {
     fn avoid(&mut self, ev: &AckEvent, window: &mut Window, acked: u64);
     /// The window that is left after a loss; it is at least two segments.
     fn reduced(&mut self, window: &Window, now: Time) -> u64;
+    /// The recovery episode is over.
+    fn recovered(&mut self, _window: &mut Window, _now: Time) {}
+    /// The window that a timeout leaves as the threshold.
+    fn left_by_timeout(&mut self, window: &Window, now: Time) -> u64 {
+        self.reduced(window, now)
+    }
     /// The retransmission timer fired.
     fn timed_out(&mut self) {}
+    /// The law asks for a reduction of its own. It is given once: [`reduced`](WindowLaw::reduced) answers it.
+    fn wants_reduction(&self) -> bool {
+        false
+    }
     /// The connection is established; the handshake measured this round-trip time.
     fn established(&mut self, _window: &mut Window, _rtt: Dur) {}
     /// Shows the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
 }
+
+/// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero after an increase: what
+/// was acknowledged beyond it is not paid for, as in Linux's Illinois, H-TCP and Veno.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Count(u64);
+
+impl Count {
+    /// `acked` segments more. True if the count, with them, gives a segment at `alpha` a window.
+    pub(crate) fn add_then_ask(&mut self, acked: u64, alpha: f64, cwnd: u64) -> Option<u64> {
+        self.0 += acked;
+        let segments = (self.0 as f64 * alpha) as u64 / cwnd.max(1);
+        if segments == 0 {
+            return None;
+        }
+        self.0 = 0;
+        Some(segments)
+    }
+    /// True if the count gives a segment at `alpha` a window; if not, `acked` segments more. So the acknowledgement after the last one pays.
+    pub(crate) fn ask_then_add(&mut self, acked: u64, alpha: f64, cwnd: u64) -> bool {
+        let pays = (self.0 as f64 * alpha) as u64 >= cwnd;
+        self.0 = if pays { 0 } else { self.0 + acked };
+        pays
+    }
+    /// A reduction: what was counted is not paid for.
+    pub(crate) fn clear(&mut self) {
+        self.0 = 0;
+    }
+}
+
+/// Times in whole ticks of a kernel's clock (`CONFIG_HZ`; 4 ms at 250 Hz).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticks(Dur);
+
+impl Ticks {
+    /// A clock with that tick, above 0.
+    pub(crate) fn new(tick: Dur) -> Result<Ticks, ParamError> {
+        if tick.is_zero() {
+            Err(ParamError::new("tick", "above 0", tick).default_is(LINUX_TICK))
+        } else {
+            Ok(Ticks(tick))
+        }
+    }
+    /// What the clock shows at that time.
+    pub(crate) fn at(self, now: Time) -> u64 {
+        now.as_ns() / self.0.as_ns()
+    }
+    /// A span in ticks, rounded up, as Linux turns a round-trip time into ticks.
+    pub(crate) fn of(self, span: Dur) -> u64 {
+        span.as_ns().div_ceil(self.0.as_ns())
+    }
+    /// A span in ticks, rounded down.
+    pub(crate) fn floor(self, span: Dur) -> u64 {
+        span.as_ns() / self.0.as_ns()
+    }
+    /// So many ticks in seconds.
+    pub(crate) fn seconds(self, ticks: u64) -> f64 {
+        (self.0 * ticks).as_secs_f64()
+    }
+}
+
+/// The tick of Linux at 250 Hz, which most distributions choose.
+pub(crate) const LINUX_TICK: Dur = Dur::from_ms(4);
 
 /// A control that is a law for its window.
 #[derive(Debug, Clone)]
@@ -37,6 +109,9 @@ pub struct Windowed<L> {
 impl<L: WindowLaw> CongestionControl for Windowed<L> {
     fn on_ack(&mut self, ev: &AckEvent) {
         self.law.observe(ev, &mut self.window);
+        if self.law.wants_reduction() {
+            return;
+        }
         let acked = self.window.take_acked(ev);
         if !ev.cwnd_limited || acked == 0 {
             return;
@@ -51,9 +126,15 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
         self.window.reduce(left, ev.kind);
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
-        let left = if ev.first { self.law.reduced(&self.window, ev.now) } else { self.window.ssthresh };
+        let left = if ev.first { self.law.left_by_timeout(&self.window, ev.now) } else { self.window.ssthresh };
         self.window.timeout(left, ev);
         self.law.timed_out();
+    }
+    fn on_recovered(&mut self, now: Time) {
+        self.law.recovered(&mut self.window, now);
+    }
+    fn wants_reduction(&self) -> bool {
+        self.law.wants_reduction()
     }
     fn on_established(&mut self, _now: Time, rtt: Dur) {
         self.law.established(&mut self.window, rtt);

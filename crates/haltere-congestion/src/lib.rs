@@ -35,6 +35,7 @@ haltere_units::registry! {
     yeah => Yeah;
     ledbat => Ledbat;
     copa => Copa;
+    vivace => Vivace, boxed;
     prague => Prague;
     cdg => Cdg, boxed;
     nv => Nv;
@@ -109,6 +110,11 @@ pub trait CongestionControl {
     fn on_segment_lost(&mut self, _lost: &LostSegment) {}
     /// The recovery episode is over: all that was outstanding at its start is acknowledged.
     fn on_recovered(&mut self, _now: Time) {}
+    /// After [`on_ack`](CongestionControl::on_ack): true if the control asks for a reduction of its own, without loss or echo (CDG). If no
+    /// reduction goes on, the transport begins one, and [`on_loss`](CongestionControl::on_loss) follows with [`LossKind::Asked`].
+    fn wants_reduction(&self) -> bool {
+        false
+    }
     /// The connection is established; the handshake measured this round-trip time.
     fn on_established(&mut self, _now: Time, _rtt: Dur) {}
     /// Before anything is sent: the host remembers this slow-start threshold of an earlier connection.

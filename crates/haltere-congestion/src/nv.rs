@@ -1,13 +1,14 @@
 //! NV: the window is what the measured rate needs without a queue, and a little more.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: once a round trip, rate = the largest of flight / RTT over its acknowledgements; needed = rate RTT_min; most = needed + pad.
-//! cwnd > most, in two rounds or more: cwnd -= 0.3 (cwnd - most), at least two. most - 2 < cwnd <= most: it stays. Otherwise growth as Reno. On loss
-//! 4/5 is left.
+//! Model: RTT' = (RTT + RTT'_last) / 2; rate = the largest of (delivered in the segment's flight) / RTT' since the last decision; needed = rate
+//! RTT'_min; most = needed + pad. Once a round trip, with enough acknowledgements since the last decision: cwnd > most: cwnd -= 0.3 (cwnd - most),
+//! at least two. cwnd <= most - 2: growth as Reno. On loss 4/5 is left, and both the least RTT' and permission to grow are found anew.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
+use crate::random::SplitMix;
 use crate::window::Window;
-use crate::{AckEvent, LossKind, SenderContext};
+use crate::{AckEvent, SenderContext};
 use haltere_units::{Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,13 +16,13 @@ use serde::{Deserialize, Serialize};
 /// Vegas for fast networks and noisy round-trip times: the window follows the measured rate (TCP-NV, New Vegas).
 ///
 /// Source: Brakmo, "TCP-NV: an update to TCP-Vegas", 2015. The constants are those of its implementation in Linux as that document and its
-/// parameters describe it (`pad`, `min_cwnd`, 30 %, 0.8, 5 s).
+/// parameters describe it (`pad`, `min_cwnd`, 30 %, 0.8, 5 s, 20, 30 and 60 acknowledgements, two round trips).
 ///
-/// Deviations: a round ends when what was sent in it is delivered. The rate of a round is judged from 20 acknowledgements on for growth and from 60
-/// on for a reduction, or from the window's own number if that is less; Linux leaves slower flows without any judgement. There is no growth above
-/// Reno's.
+/// Deviations: none from Linux but that a network card that merges acknowledgements is not detected: one acknowledgement a round trip is too few
+/// to judge by.
 ///
-/// Known problems: it yields to every control that fills the queue. A least RTT that was measured in a queue is too large until it is forgotten.
+/// Known problems: it yields to every control that fills the queue. A least RTT that was measured in a queue is too large until it is
+/// forgotten. With a small window the acknowledgements for a decision come in over several round trips.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -44,27 +45,42 @@ const PAD_BUFFER: u64 = 2;
 /// The part of the excess that a reduction takes, and what a loss leaves.
 const EXCESS: f64 = 0.3;
 const LOSS_LEAVES: f64 = 0.8;
-/// Acknowledgements of a round before it is judged: for growth, and for a reduction.
+/// Acknowledgements since the last decision before the next: for growth, to leave slow start, and for another reduction.
 const GROW_ACKS: u64 = 20;
+const LEAVE_ACKS: u64 = 30;
 const REDUCE_ACKS: u64 = 60;
-/// Rounds with too large a window before a reduction, and before the next one.
+/// Rounds since the last decision before a reduction, and those after which growth stops for want of acknowledgements.
 const PATIENCE: u32 = 2;
+const STOP_ROUNDS: u32 = 10;
+/// The first least RTT is forgotten sooner.
+const FIRST_RESET: Dur = Dur::from_secs(2);
+/// Smaller growth than Reno's, by powers of two, after timeouts; it recovers after so many decisions to grow.
+const MOST_SLOWDOWN: u32 = 8;
+const RECOVERING_DECISIONS: u32 = 8;
 
 /// The law.
 #[derive(Debug, Clone)]
 pub struct Law {
     params: Params,
     mss: f64,
-    /// The least RTT, that of this period, and when the period began.
+    random: SplitMix,
+    /// The RTT of the last sample, averaged; zero: the next one begins anew.
+    last: Dur,
+    /// The least one, that of this period, and when the period ends.
     least: Dur,
     coming: Dur,
-    period: Option<Time>,
-    /// The largest rate of this round, in segments a second, and its acknowledgements.
+    reset_at: Option<Time>,
+    /// Since the last decision: the largest rate in segments a second, acknowledgements, rounds.
     rate: f64,
     acks: u64,
-    /// Rounds in a row with too large a window.
-    over: u32,
+    rounds: u32,
+    round_end: u64,
     growing: bool,
+    /// Growth is Reno's divided by two to the power of this, which falls by one after so many decisions to grow.
+    slowdown: u32,
+    good: u32,
+    /// A loss or a timeout: with its repair everything is measured anew.
+    lost: bool,
     most: u64,
 }
 
@@ -84,13 +100,19 @@ impl Nv {
         let law = Law {
             params: params.clone(),
             mss: sender.mss.as_u64().max(1) as f64,
+            random: SplitMix::new(sender.seed),
+            last: Dur::ZERO,
             least: Dur::MAX,
             coming: Dur::MAX,
-            period: None,
+            reset_at: None,
             rate: 0.0,
             acks: 0,
-            over: 0,
+            rounds: 0,
+            round_end: 0,
             growing: true,
+            slowdown: 0,
+            good: 0,
+            lost: false,
             most: 0,
         };
         Ok(Windowed { window: Window::new(sender), law })
@@ -98,69 +120,102 @@ impl Nv {
 }
 
 impl Law {
-    fn sample(&mut self, now: Time, rtt: Dur) {
-        let began = *self.period.get_or_insert(now);
-        if now.since(began) >= self.params.reset {
-            (self.least, self.coming, self.period) = (self.coming, Dur::MAX, Some(now));
+    /// The averaged RTT of this sample, of which the least is kept.
+    fn sample(&mut self, now: Time, rtt: Dur) -> Dur {
+        let average = if self.last.is_zero() {
+            self.least = rtt;
+            rtt
+        } else {
+            (rtt + self.last) / 2
+        };
+        self.last = average;
+        self.least = self.least.min(average);
+        self.coming = self.coming.min(average);
+        if now >= *self.reset_at.get_or_insert(now + FIRST_RESET) {
+            (self.least, self.coming) = (self.coming, Dur::MAX);
+            // From three quarters to five quarters of the period, so that flows do not measure together.
+            self.reset_at = Some(now + self.params.reset / 512 * (384 + self.random.below(256)));
         }
-        self.coming = self.coming.min(rtt);
-        self.least = self.least.min(rtt);
+        average
     }
     fn end_round(&mut self, window: &mut Window) {
-        let (rate, acks) = (self.rate, self.acks);
-        (self.rate, self.acks) = (0.0, 0);
-        if rate <= 0.0 || acks < GROW_ACKS.min(window.cwnd) {
+        self.rounds = self.rounds.saturating_add(1);
+        self.most = (self.rate * self.least.as_secs_f64()) as u64 + u64::from(self.params.pad);
+        if window.cwnd > self.most {
+            if !self.may_reduce(window) {
+                return;
+            }
+            self.reduce(window);
+        } else if window.cwnd + PAD_BUFFER <= self.most {
+            if self.acks < GROW_ACKS {
+                return;
+            }
+            self.grow();
+        } else {
             return;
         }
-        self.most = (rate * self.least.as_secs_f64()) as u64 + u64::from(self.params.pad);
-        if window.cwnd > self.most {
-            self.growing = false;
-            if acks >= REDUCE_ACKS.min(window.cwnd) {
-                self.over += 1;
-                self.reduce(window);
-            }
-        } else {
-            self.over = 0;
-            self.growing = window.cwnd + PAD_BUFFER <= self.most;
+        (self.rate, self.acks, self.rounds) = (0.0, 0, 0);
+    }
+    fn may_reduce(&mut self, window: &Window) -> bool {
+        if self.rounds < PATIENCE {
+            return false;
         }
+        let first = window.ssthresh == u64::MAX;
+        let enough = self.acks >= if first { LEAVE_ACKS } else { REDUCE_ACKS };
+        if !enough && !first && self.rounds > STOP_ROUNDS {
+            self.growing = false;
+        }
+        enough
     }
     fn reduce(&mut self, window: &mut Window) {
-        if self.over < PATIENCE {
-            return;
+        (self.growing, self.good) = (false, 0);
+        window.ssthresh = self.most;
+        let excess = window.cwnd - self.most;
+        let left = if excess > 2 { window.cwnd - ((excess as f64 * EXCESS) as u64).max(2) } else { self.most };
+        window.set_cwnd(left.max(u64::from(self.params.min_cwnd)));
+    }
+    fn grow(&mut self) {
+        self.growing = true;
+        self.good += 1;
+        if self.slowdown > 0 && self.good > RECOVERING_DECISIONS {
+            (self.slowdown, self.good) = (self.slowdown - 1, 0);
         }
-        self.over = 0;
-        let excess = ((window.cwnd - self.most) as f64 * EXCESS) as u64;
-        let left = window.cwnd.saturating_sub(excess.max(2)).max(u64::from(self.params.min_cwnd));
-        window.reduce(left, LossKind::Ecn);
-        window.set_cwnd(left);
     }
 }
 
 impl WindowLaw for Law {
     fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
-        if ev.round_start && !ev.in_recovery {
-            self.end_round(window);
+        if ev.in_recovery || ev.in_rto_recovery {
+            return;
+        }
+        if core::mem::take(&mut self.lost) {
+            (self.last, self.rate, self.acks, self.rounds, self.good) = (Dur::ZERO, 0.0, 0, 0, 0);
+            self.round_end = ev.snd_una;
         }
         let Some(rtt) = ev.rtt.filter(|rtt| !rtt.is_zero()) else { return };
-        self.sample(ev.now, rtt);
-        let flight = ev.rate.map_or(ev.prior_in_flight, |rate| rate.tx_in_flight).as_f64() / self.mss;
-        self.rate = self.rate.max(flight / rtt.as_secs_f64());
+        let average = self.sample(ev.now, rtt);
+        let flight = ev.rate.map_or(ev.prior_in_flight, |rate| rate.delivered).as_f64() / self.mss;
+        self.rate = self.rate.max(flight / average.as_secs_f64());
         self.acks += 1;
+        if ev.snd_una > self.round_end {
+            self.round_end = ev.snd_nxt;
+            self.end_round(window);
+        }
     }
     fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {
         if self.growing { window.slow_start(acked) } else { 0 }
     }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
         if self.growing {
-            window.additive_increase(window.cwnd, acked);
+            window.additive_increase((window.cwnd << self.slowdown).max(4), acked);
         }
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
-        self.growing = true;
+        (self.growing, self.lost) = (false, true);
         (window.cwnd as f64 * LOSS_LEAVES) as u64
     }
     fn timed_out(&mut self) {
-        (self.growing, self.over, self.rate, self.acks) = (true, 0, 0.0, 0);
+        self.slowdown = (self.slowdown + 1).min(MOST_SLOWDOWN);
     }
     fn probe(&self, row: &mut Probe) {
         row.push("max_window", "segments", self.most as f64);
@@ -170,17 +225,18 @@ impl WindowLaw for Law {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CongestionControl;
-    use crate::law::testing::{ack, loss, sender};
+    use crate::law::testing::{ack, at, loss, sender};
+    use crate::{CongestionControl, RateSample};
 
     fn nv(segments: u64) -> Nv {
         let mut c = Nv::new(&Params::default(), &sender(10)).unwrap().avoiding(segments);
         c.law.least = Dur::from_ms(10);
         c
     }
-    /// A round whose largest rate is so many segments a second.
-    fn pass(c: &mut Nv, rate: f64) {
-        (c.law.rate, c.law.acks) = (rate, 100);
+    /// A round of so many acknowledgements whose largest rate is so many segments a second.
+    fn pass(c: &mut Nv, rate: f64, acks: u64) {
+        c.law.rate = c.law.rate.max(rate);
+        c.law.acks += acks;
         let mut window = c.window.clone();
         c.law.end_round(&mut window);
         c.window = window;
@@ -190,48 +246,80 @@ mod tests {
     #[test]
     fn three_tenths_of_what_is_too_much_go_after_two_rounds() {
         let mut c = nv(100);
-        pass(&mut c, 5000.0);
+        pass(&mut c, 5000.0, 100);
         assert_eq!((c.window.cwnd, c.law.most), (100, 60));
-        pass(&mut c, 5000.0);
-        assert_eq!(c.window.cwnd, 88);
-        pass(&mut c, 5000.0);
+        pass(&mut c, 5000.0, 100);
+        assert_eq!((c.window.cwnd, c.window.ssthresh), (88, 60));
+        pass(&mut c, 5000.0, 100);
         assert_eq!(c.window.cwnd, 88, "patience again");
+    }
+
+    /// Twenty-five a round: sixty are there in the third.
+    #[test]
+    fn a_reduction_waits_for_sixty_acknowledgements_over_several_rounds() {
+        let mut c = nv(100);
+        (0..2).for_each(|_| pass(&mut c, 5000.0, 25));
+        assert_eq!(c.window.cwnd, 100);
+        pass(&mut c, 4000.0, 25);
+        assert_eq!(c.window.cwnd, 88, "the largest rate of the three rounds counts");
     }
 
     #[test]
     fn within_two_segments_of_the_largest_window_it_stays_and_below_it_grows() {
-        let mut c = nv(59);
-        pass(&mut c, 5000.0);
-        assert_eq!(c.round(0, 20, 10), 0);
+        let grown = |segments| {
+            let mut c = nv(segments);
+            c.law.growing = false;
+            pass(&mut c, 5000.0, 20);
+            c.law.round_end = u64::MAX;
+            c.round(0, 20, 10)
+        };
+        assert_eq!((grown(59), grown(58)), (0, 1));
         let mut c = nv(58);
-        pass(&mut c, 5000.0);
-        assert_eq!(c.round(0, 20, 10), 1);
+        c.law.growing = false;
+        pass(&mut c, 5000.0, 19);
+        assert!(!c.law.growing, "nineteen acknowledgements are too few");
     }
 
+    /// 50 segments were delivered while the sampled one was in flight; 20 ms and then 40 ms make 30 ms.
     #[test]
-    fn a_rate_is_the_flight_when_it_was_sent_over_the_round_trip_time() {
+    fn a_rate_is_what_was_delivered_in_a_flight_over_the_averaged_round_trip_time() {
         let mut c = nv(50);
-        let mut ev = ack(0, 1, 20, 10);
-        ev.prior_in_flight = haltere_units::Bytes::new(50_000);
-        c.on_ack(&ev);
+        c.law.round_end = u64::MAX;
+        let rate = RateSample::new(haltere_units::Bytes::new(50_000), Dur::from_ms(20));
+        c.on_ack(&AckEvent { rate: Some(rate), ..ack(0, 1, 20, 10) });
         assert_eq!(c.law.rate, 2500.0);
+        c.law.rate = 0.0;
+        c.on_ack(&AckEvent { rate: Some(rate), ..ack(1, 1, 40, 10) });
+        assert!((c.law.rate - 50.0 / 0.03).abs() < 1e-9);
     }
 
     #[test]
     fn a_least_round_trip_time_is_forgotten_after_two_periods_at_most() {
         let mut c = nv(50);
-        c.law.sample(crate::law::testing::at(0), Dur::from_ms(30));
-        for ms in [5000, 10_000] {
-            c.law.sample(crate::law::testing::at(ms), Dur::from_ms(30));
+        c.law.last = Dur::from_ms(30);
+        for ms in [0, 2000, 9000] {
+            c.law.sample(at(ms), Dur::from_ms(30));
         }
         assert_eq!(c.law.least, Dur::from_ms(30));
     }
 
     #[test]
-    fn a_loss_leaves_four_fifths() {
+    fn a_loss_leaves_four_fifths_and_measures_anew() {
         let mut c = nv(100);
+        c.law.last = Dur::from_ms(10);
         c.on_loss(&loss(0));
-        assert_eq!(c.window.cwnd, 80);
+        assert_eq!((c.window.cwnd, c.law.growing), (80, false));
+        c.on_ack(&ack(50, 1, 30, 10));
+        assert_eq!((c.law.least, c.law.acks), (Dur::from_ms(30), 1));
+    }
+
+    #[test]
+    fn a_timeout_halves_the_growth_until_nine_decisions_to_grow() {
+        let mut c = nv(20);
+        c.law.timed_out();
+        assert_eq!(c.law.slowdown, 1);
+        (0..9).for_each(|_| pass(&mut c, 5000.0, 20));
+        assert_eq!(c.law.slowdown, 0);
     }
 
     #[test]

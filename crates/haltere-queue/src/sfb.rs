@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 const LEVELS: usize = 8;
 /// Bins of a row (Linux: SFB_NUMBUCKETS).
 const BINS: usize = 16;
+/// Linux's units of a probability (SFB_MAX_PROB).
+const UNITS: f64 = 65_535.0;
 
 /// Drops or marks with a probability for each flow, without a queue for each flow.
 ///
@@ -36,9 +38,10 @@ pub struct Params {
     pub target: u32,
     /// Packets in every bin of a flow from which its packets are dropped, above `target`. The default is Linux's (tc-sfb(8)).
     pub max: u32,
-    /// What a full bin adds to its probability, above 0 and at most 1. The default is Linux's (tc-sfb(8)).
+    /// What a full bin adds to its probability, above 0 and at most 1. The default is Linux's: 0.0005 in whole 65535ths, 33 of them.
     pub increment: f64,
-    /// What an empty bin takes from its probability, above 0 and at most 1. The default is Linux's (tc-sfb(8)).
+    /// What an empty bin takes from its probability, above 0 and at most 1. The default is Linux's: 0.00005 in whole 65535ths, 3 of them. So it
+    /// is an eleventh of `increment`, not a tenth.
     pub decrement: f64,
     /// Packets a second that all flows together may send that do not answer. The default is Linux's (tc-sfb(8)).
     pub penalty_rate: u32,
@@ -58,8 +61,8 @@ impl Default for Params {
             limit: Size::Packets(1000),
             target: 20,
             max: 25,
-            increment: 0.0005,
-            decrement: 0.00005,
+            increment: 33.0 / UNITS,
+            decrement: 3.0 / UNITS,
             penalty_rate: 10,
             penalty_burst: 20,
             rehash: Dur::from_secs(600),
@@ -295,6 +298,23 @@ mod tests {
         while q.dequeue(Time::ZERO, &mut fate).is_some() {}
         q.enqueue(Time::ZERO, TestPkt::new(9, 1500), &mut fate);
         assert!((probability(&mut q, 0) - 0.29).abs() < 1e-12);
+    }
+
+    /// By hand: 0.0005 of 65535 is 32.8, which tc rounds to 33; 0.00005 is 3.3, which it rounds to 3. One step up takes eleven down.
+    #[test]
+    fn eleven_arrivals_at_empty_bins_take_back_one_at_full_ones() {
+        let (mut q, mut fate) = queue(&Params { target: 1, ..Params::default() });
+        fate.forced = alloc::vec![0.99; 20];
+        q.enqueue(Time::ZERO, TestPkt::new(0, 1500), &mut fate);
+        q.enqueue(Time::ZERO, TestPkt::new(1, 1500), &mut fate);
+        assert!((probability(&mut q, 0) - 0.000_503_5).abs() < 1e-7);
+        while q.dequeue(Time::ZERO, &mut fate).is_some() {}
+        for id in 2..13 {
+            assert!(probability(&mut q, 0) > 1e-5, "{id}");
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate);
+            q.dequeue(Time::ZERO, &mut fate);
+        }
+        assert!(probability(&mut q, 0) < 1e-9);
     }
 
     #[test]

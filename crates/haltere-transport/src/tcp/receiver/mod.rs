@@ -77,6 +77,8 @@ pub(crate) struct Receiver {
     disorder: Option<Box<Disorder>>,
     /// The application reads everything at once.
     auto_read: bool,
+    /// It reads what arrived last; the receive window was not adjusted to that yet.
+    reading: bool,
     sack_ok: bool,
     echo: Echo,
     duplicates: u64,
@@ -92,6 +94,7 @@ impl Receiver {
             window: ReceiveWindow::new(p),
             disorder: None,
             auto_read: false,
+            reading: false,
             sack_ok: false,
             echo: Echo::new(per_packet),
             duplicates: 0,
@@ -270,7 +273,8 @@ impl Receiver {
         }
         self.open_window(a.span.len(), self.waiting());
         if self.auto_read {
-            self.consume(a.now, self.unread());
+            self.read += self.unread();
+            self.reading = true;
             self.acks.on_read_at_once();
         }
     }
@@ -278,6 +282,7 @@ impl Receiver {
     /// Bookkeeping of every segment that is taken: gaps, marks.
     #[inline]
     fn on_received(&mut self, a: &Arrival, rto: Dur) {
+        self.finish_reading(a.now);
         if let Some(echo) = a.echo
             && a.span.len() >= self.window.mss()
         {
@@ -286,6 +291,17 @@ impl Receiver {
         self.measure_gap(a.now, rto);
         if self.echo.is_enabled() {
             self.take_mark(a);
+        }
+    }
+
+    /// An application that reads everything at once runs after all segments of an instant have been received, so it reads a burst as one.
+    /// Before a segment is received, what was read at an earlier instant counts.
+    #[inline]
+    fn finish_reading(&mut self, now: Time) {
+        let at = self.acks.last_data();
+        if self.reading && at < now {
+            self.reading = false;
+            self.window.adjust(at, self.read);
         }
     }
 
@@ -401,6 +417,28 @@ mod tests {
             r.ack_sent();
             blocks
         })
+    }
+
+    /// A handshake of 40 ms; ten segments, and 40 ms later two at once. The application runs after both, so it reads 12 in the round trip.
+    #[test]
+    fn segments_of_one_instant_are_read_as_one() {
+        let mut r = Receiver::new(&TcpParams::default(), false);
+        r.established(Time::ZERO + Dur::from_ms(40), 1448, true, true, false);
+        r.read_endless();
+        r.advertise();
+        let mut arrive = |ms: u64, segment: u64| {
+            let start = Offset::new(1 + segment * 1448);
+            let (now, span) = (Time::ZERO + Dur::from_ms(ms), Span::new(start, start + 1448));
+            let echo = Some(Ms::of(Time::ZERO + Dur::from_ms(ms - 40)));
+            let a = Arrival { now, span, fin: false, closing: false, ecn: Ecn::NotEct, cwr: false, push: false, echo };
+            r.on_data(&a, None, Dur::from_ms(200));
+            r.ack_sent();
+            r.window.size()
+        };
+        (0..10).for_each(|segment| assert_eq!(arrive(41, segment), 64_088));
+        assert_eq!((arrive(81, 10), arrive(81, 11)), (64_088, 64_088), "the application has not run yet");
+        // 2 x 17376 + 16 x 1448 = 57920; twice 57920 x (17376 - 14480) / 14480 more: 56 segments.
+        assert_eq!(arrive(82, 12), 56 * 2984 / 2);
     }
 
     #[test]

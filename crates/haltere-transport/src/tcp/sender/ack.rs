@@ -380,6 +380,9 @@ impl Sender {
         ev.rate = rate;
         ev.next_departure = self.pacing.next_departure();
         self.control.on_ack(&ev);
+        if self.control.wants_reduction() {
+            self.reduce_as_asked();
+        }
         self.notify_reduction(ack.now);
         if reducing && !self.owns_recovery {
             self.reduce(ack.delivered, ack.advanced() && lost == 0);

@@ -31,7 +31,7 @@ pub enum CaState {
     Open,
     /// Something is SACKed or was sent again; nothing is marked lost.
     Disorder,
-    /// The window is being reduced after an ECN echo.
+    /// The window is being reduced after an ECN echo, or because the control asked for it.
     Cwr,
     /// Fast recovery.
     Recovery,
@@ -157,6 +157,17 @@ impl Sender {
             self.undo.end();
             self.begin_reduction(LossKind::Ecn);
             self.recovery.ecn_reductions += 1;
+            self.recovery.state = CaState::Cwr;
+        }
+    }
+
+    /// The control asks for a reduction, which is carried out as after an echo, if no episode goes on.
+    #[cold]
+    pub(crate) fn reduce_as_asked(&mut self) {
+        self.undo.set_restorable(false);
+        if self.recovery.state < CaState::Cwr {
+            self.undo.end();
+            self.begin_reduction(LossKind::Asked);
             self.recovery.state = CaState::Cwr;
         }
     }
