@@ -293,7 +293,9 @@ mod tests {
             tin.charge(len);
             (tin.served, len)
         };
-        (0..60).for_each(|_| drop(send(&mut tin, &mut fate)));
+        for _ in 0..60 {
+            send(&mut tin, &mut fate);
+        }
         // The plain round robin, one turn after the other.
         let (mut plain, mut order) = (tin.clone(), Vec::new());
         assert!(plain.sparse.is_empty() && plain.old.len() == 16 && plain.turn(plain.old[0]) == (1500 << 16) / 16);
