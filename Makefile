@@ -69,6 +69,7 @@ test-crate: setup ## A crate outside the tree builds its own extension, as a use
 	rm -rf $(CARGO_TARGET_DIR)/my-crate
 	$(BIN)/haltere new control --lang rust-crate $(CARGO_TARGET_DIR)/my-crate
 	$(MAKE) -C $(CARGO_TARGET_DIR)/my-crate PYTHON=$(abspath $(BIN)/python) CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/crate test
+	$(BIN)/python tools/release/try_crate.py $(CARGO_TARGET_DIR)/my-crate
 
 lint: setup lint-words ## rustfmt, clippy, ruff, mypy, words, spelling, links
 	cargo fmt --all --check
@@ -109,7 +110,7 @@ bench-controls: need-cargo ## CPU time of a packet by congestion control and siz
 	@for size in '16 1Gbit 10ms 30% 5' '256 10Gbit 10ms 30% 1' '4096 10Gbit 10ms 30% 1'; do \
 	  echo "$$size"; "$$CARGO_TARGET_DIR/release/examples/dumbbell" $$size | grep -E 'CPU of a pair|memory of a flow|peak event'; done
 	@echo "CPU time of a pair by control: 16 flows, 1 Gbit/s, 10 ms +- 30 %, 5 s"
-	@for control in reno cubic vegas dctcp bbr bbr3 highspeed scalable hybla htcp westwood bic illinois veno yeah ledbat copa prague cdg nv lp; do \
+	@for control in reno cubic vegas dctcp bbr bbr3 highspeed scalable hybla htcp westwood bic illinois veno yeah ledbat copa vivace prague cdg nv lp; do \
 	  "$$CARGO_TARGET_DIR/release/examples/dumbbell" 16 1Gbit 10ms 30% 5 $$control | grep 'CPU of a pair' | sed "s/  CPU of a pair/  $$control\t/"; done
 	@echo "The same: 16 DCTCP senders, 100 Gbit/s, 100 us, 0.1 s, marked at one threshold, with hysteresis, with returned copies"
 	@for more in '' ', "lower_fraction": 0.15' ', "return_to_sender": true'; do \

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import costs
 from measure import Spread, ratios, slope
 
 TARGET = 25
@@ -454,7 +455,7 @@ less than its two times.
 The last row is harder. The link holds less than one packet of each flow. A quarter of all packets are lost, and the flows depend on retransmission
 timeouts.
 
-{tuned}{tracing}## The same work
+{tuned}{tracing}{costs}## The same work
 
 Both programs run the same plan. Haltere reads the experiment file (`benches/scenarios`) and draws round-trip times, starts, sizes and paths. It
 prints nodes, links and flows. ns-3 builds exactly these (`benches/ns3/plan.cc`). Both programs have the same:
@@ -541,6 +542,7 @@ def write(results: dict[str, Any], docs: Path) -> None:
         aims=aims(cases),
         tuned=tuned(cases),
         tracing=tracing(cases),
+        costs=costs.section(),
         builds=builds(results),
         machine=machine(results),
     )

@@ -82,6 +82,60 @@ def set_h() -> Iterator[dict[str, Any]]:
         | {"shaper": "none"}
         | SLOW_BACK
     )
+    for name, (classes, groups) in TREES.items():
+        yield tree(name, classes, groups)
+
+
+def one(*controls: str) -> list[list[dict[str, Any]]]:
+    """Two flows of one control in each class."""
+    return [[bulk(control, 2)] for control in controls]
+
+
+# Classes of HTB and DRR with their flows: at 10 Mbit/s all of HTB's classes may borrow up to their ceilings.
+TREES: dict[str, tuple[dict[str, Any], list[list[dict[str, Any]]]]] = {
+    "htb_shares": ({"kind": "htb", "classes": [{"rate": 7}, {"rate": 3}]}, one("cubic", "cubic")),
+    "htb_ceil": ({"kind": "htb", "classes": [{"rate": 2, "ceil": 4}, {"rate": 2}]}, one("cubic", "cubic")),
+    "htb_borrow": ({"kind": "htb", "classes": [{"rate": 6, "ceil": 6}, {"rate": 1}, {"rate": 1}]}, one(*["cubic"] * 3)),
+    "htb_priority": ({"kind": "htb", "classes": [{"rate": 2}, {"rate": 2, "prio": 1}]}, one("cubic", "cubic")),
+    "htb_quantum": ({"kind": "htb", "classes": [{"rate": 1}, {"rate": 1, "quantum": 3 * FRAME}]}, one("cubic", "cubic")),
+    "htb_mix": ({"kind": "htb", "classes": [{"rate": 4}, {"rate": 4}]}, one("bbr", "cubic")),
+    "drr_equal": ({"kind": "drr", "classes": [{}, {}]}, [[bulk("cubic", 1)], [bulk("cubic", 4)]]),
+    "drr_unequal": ({"kind": "drr", "classes": [{}, {"quantum": 3 * FRAME}]}, one("cubic", "cubic")),
+    "drr_reno": ({"kind": "drr", "classes": [{}, {"quantum": 2 * FRAME}, {}]}, one("reno", "cubic", "reno")),
+    "drr_mix": ({"kind": "drr", "classes": [{}, {}]}, one("bbr", "cubic")),
+}  # fmt: skip
+CLASS_LIMIT = 40
+"""Packets of a class."""
+
+
+def tree(name: str, classes: dict[str, Any], groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """A scenario whose flows are in classes: `classes` says which there are, and `pre` has the commands that make them."""
+    flows = [flow | {"class": number} for number, group in enumerate(groups, 1) for flow in group]
+    kind = classes["kind"]
+    htb = kind == "htb"
+    commands = ["qdisc add dev t3 root handle 10: htb default 1"] if htb else []
+    top = "10:99" if htb else "10:"
+    buckets = f"burst {FRAME} cburst {FRAME}"
+    if htb:
+        commands.append(f"class add dev t3 parent 10: classid {top} htb rate 10mbit ceil 10mbit {buckets}")
+    for number, one_class in enumerate(classes["classes"], 1):
+        quantum = one_class.get("quantum", FRAME)
+        words = f"{kind} quantum {quantum}"
+        if htb:
+            words += f" rate {one_class['rate']}mbit ceil {one_class.get('ceil', 10)}mbit {buckets}"
+            words += f" prio {one_class.get('prio', 0)}"
+        commands.append(f"class add dev t3 parent {top} classid 10:{number} {words}")
+        commands.append(f"qdisc add dev t3 parent 10:{number} handle {number + 20}: pfifo limit {CLASS_LIMIT}")
+    port = 5001  # the harness's flows have ports in their order
+    for flow in flows:
+        for _ in range(flow["n"]):
+            match = f"u32 match ip dport {port} 0xffff flowid 10:{flow['class']}"
+            commands.append(f"filter add dev t3 parent 10: protocol ip prio 1 {match}")
+            port += 1
+    commands.append("filter add dev t3 parent 10: protocol ip prio 9 u32 match u32 0 0 flowid 10:1")
+    text = "; ".join(f"/usr/sbin/tc -n r0 {command}" for command in commands)
+    scenario = base("H", name, 10, 40, kind, flows) | {"classes": classes, "pre": text}
+    return scenario | ({"shaper": "none"} if htb else {})
 
 
 # ------------------------------------------------------------------ I

@@ -17,13 +17,14 @@ from .errors import HaltereError, InputError
 
 if TYPE_CHECKING:
     from .api import Results, RunsFailed, Scenario, load
-    from .mechanisms import CongestionControl, Queue, param, register
+    from .mechanisms import Classifier, CongestionControl, Queue, Scheduler, Source, param, register
 
 __all__ = [
-    "CongestionControl", "HaltereError", "InputError", "Queue", "Results", "RunsFailed", "Scenario", "__version__", "load", "param", "register",
+    "Classifier", "CongestionControl", "HaltereError", "InputError", "Queue", "Results", "RunsFailed", "Scenario", "Scheduler", "Source",
+    "__version__", "load", "param", "register",
 ]  # fmt: skip
 #: What is in `mechanisms`.
-_OWN = ("CongestionControl", "Queue", "param", "register")
+_OWN = ("Classifier", "CongestionControl", "Queue", "Scheduler", "Source", "param", "register")
 
 _moved.install()
 

@@ -360,6 +360,107 @@ class RestartEvent:
         """The current retransmission timeout in nanoseconds."""
 
 @final
+class Sibling:
+    """One subflow of a multipath connection, as its siblings see it."""
+
+    @property
+    def cwnd(self) -> int:
+        """Its congestion window in bytes."""
+
+    @property
+    def srtt(self) -> int:
+        """Its smoothed round-trip time in nanoseconds; 0 before the first sample."""
+
+    @property
+    def between_losses(self) -> int:
+        """Its control's `bytes_between_losses`."""
+
+@final
+class PathView:
+    """One path as a scheduler sees it."""
+
+    @property
+    def path(self) -> int:
+        """The path's number, from 0."""
+
+    @property
+    def usable(self) -> bool:
+        """Established, and not silent since a timeout."""
+
+    @property
+    def ready(self) -> bool:
+        """The window has room for a segment now; for a scheduler that queues ahead: the subflow's buffer has room."""
+
+    @property
+    def is_open(self) -> bool:
+        """Usable and ready."""
+
+    @property
+    def srtt(self) -> int:
+        """Smoothed round-trip time in nanoseconds; 0 before the first sample."""
+
+    @property
+    def rttvar(self) -> int:
+        """Its variation in nanoseconds."""
+
+    @property
+    def cwnd(self) -> int:
+        """Congestion window in bytes."""
+
+    @property
+    def ssthresh(self) -> int | None:
+        """Slow-start threshold in bytes; `None` before the first reduction."""
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight."""
+
+    @property
+    def queued(self) -> int:
+        """Bytes given to the path and not acknowledged on it."""
+
+    @property
+    def mss(self) -> int:
+        """Payload bytes of a full segment."""
+
+@final
+class SegView:
+    """The segment to be sent, as a scheduler sees it."""
+
+    @property
+    def len(self) -> int:
+        """Its payload bytes."""
+
+    @property
+    def carried(self) -> list[int]:
+        """The numbers of the paths that have carried it already."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait to be sent for the first time, this segment included."""
+
+    @property
+    def unacked(self) -> int:
+        """Bytes sent and not acknowledged to the connection."""
+
+    @property
+    def window(self) -> int:
+        """Bytes that the receiver's window leaves open, this segment included."""
+
+@final
+class Relations:
+    """What the first correlator knows of each two paths."""
+
+    def shares(self, a: int, b: int) -> bool:
+        """True if the two paths share a bottleneck."""
+
+    def known(self, a: int, b: int) -> bool:
+        """True if the correlator knows enough of both paths to say so."""
+
+    def coefficient(self, a: int, b: int) -> float | None:
+        """The coefficient of two paths from -1 to 1, if there is one."""
+
+@final
 class Packet:
     """A packet in a queue."""
 
@@ -507,10 +608,12 @@ def wire_run(
     progress: Progress | None = None,
     calibrate: str = "refuse",
     ftp_server: Sequence[str] = ...,
+    gso: bool = False,
 ) -> Run:
     """Runs a scenario (its sweep left aside) with that seed on real packets, in real time.
 
-    ``calibrate``: ``refuse`` (a machine that is not fit), ``note`` or ``no``; ``ftp_server``: the command that serves uploads.
+    ``calibrate``: ``refuse`` (a machine that is not fit), ``note`` or ``no``; ``ftp_server``: the command that serves uploads; ``gso``:
+    hosts hand buffers of up to 64 kB to their link.
     """
 
 def wire_router(scenario: Scenario, options: str, signals: int) -> None:

@@ -297,13 +297,23 @@ def found(name: str) -> list[Entry]:
     return named
 
 
+#: Where an experiment names a mechanism from outside the tree.
+_PLACES = {
+    "queues": "queue = {table}",
+    "classifiers": 'queue = {{ kind = "classed", classifier = {table} }}',
+    "congestion": "congestion = {table}",
+    "schedulers": "multipath.scheduler = {table}",
+    "traffic": "[[traffic]]\n{keys}",
+}
+
+
 def _outside(name: str) -> Entry:
     """A mechanism from outside the tree, such as `python:my_module:MyControl`, as its language describes it."""
     told: dict[str, Any] = json.loads(_core.describe(name))
-    key = "queue" if told["kind"] == "queues" else "congestion"
     given = [f"{one['name']} = {_literal(one['default'])}" for one in told["parameters"] if "default" in one][:2]
-    table = ", ".join([f'kind = "{name}"', *given])
-    return Entry(told["kind"], name, told["summary"], {**told["schema"], "x-example": f"{key} = {{ {table} }}"})
+    keys = [f'kind = "{name}"', *given]
+    example = _PLACES[told["kind"]].format(table=f"{{ {', '.join(keys)} }}", keys="\n".join(keys))
+    return Entry(told["kind"], name, told["summary"], {**told["schema"], "x-example": example})
 
 
 def _plain(name: str) -> str:

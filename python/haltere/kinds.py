@@ -16,6 +16,7 @@ from typing import Any
 from . import _core
 
 __all__ = [
+    "OUTSIDE",
     "WORKLOADS",
     "Classifier",
     "Queue",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 
+#: What tables of results call the kind of a traffic source from outside the tree.
+OUTSIDE = "outside"
 #: A mechanism from outside the tree: its language and a colon.
 _OUTSIDE = re.compile(r"[a-z]+:(?!//)")
 
@@ -151,10 +154,10 @@ _CLASSIFIERS = {
 def traffic(kind: str) -> Traffic:
     """How the flows of this traffic kind behave.
 
-    >>> traffic("ping").goodput, traffic("bulk").greedy, traffic("poisson").table
-    (False, True, 'completions')
+    >>> traffic("ping").goodput, traffic("bulk").greedy, traffic("poisson").table, traffic("python:my_module:MySource").tcp
+    (False, True, 'completions', True)
     """
-    return _traffic_kinds().get(kind, Traffic())
+    return _traffic_kinds().get(OUTSIDE if _OUTSIDE.match(kind) else kind, Traffic())
 
 
 @cache
@@ -186,9 +189,7 @@ def label(mechanism: Mapping[str, Any] | str) -> str:
     ('codel', 'MyControl', 'control')
     """
     if not isinstance(mechanism, str):
-        return (
-            str(mechanism.get("name", "outside")) if mechanism["kind"] == "outside" else label(str(mechanism["kind"]))
-        )
+        return str(mechanism.get("name", OUTSIDE)) if mechanism["kind"] == OUTSIDE else label(str(mechanism["kind"]))
     if not _OUTSIDE.match(mechanism):
         return mechanism
     return mechanism.rsplit(":", 1)[1].rsplit("/", 1)[-1].split(".", 1)[0]

@@ -16,10 +16,14 @@ from conftest import command
 
 
 @contextmanager
-def served_at(folder: Path) -> Iterator[str]:
+def served_at(folder: Path, *arguments: str) -> Iterator[str]:
     """`haltere play` in a process of its own: its address."""
     process = subprocess.Popen(
-        command("play", "--no-browser"), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command("play", "--no-browser", *arguments),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None

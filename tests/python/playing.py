@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -44,20 +44,20 @@ def core(experiment: dict[str, Any]) -> _core.Scenario:
 
 
 @asynccontextmanager
-async def playground() -> AsyncIterator[Playground]:
+async def playground(allowed: Sequence[str] = ()) -> AsyncIterator[Playground]:
     """A server that listens, with what it logs."""
     lines: list[str] = []
-    server = Playground(log=lines.append)
+    server = Playground(log=lines.append, allowed=allowed)
     server.lines = lines  # type: ignore[attr-defined]
     async with await server.start():
         yield server
 
 
-def talk(conversation: Callable[[Playground, ClientConnection], Awaitable[None]]) -> None:
+def talk(conversation: Callable[[Playground, ClientConnection], Awaitable[None]], allowed: Sequence[str] = ()) -> None:
     """Has a conversation with a server, as a page would begin it."""
 
     async def whole() -> None:
-        async with playground() as server, connect(page(server), max_size=None) as socket:
+        async with playground(allowed) as server, connect(page(server), max_size=None) as socket:
             assert (await hear(socket, "hello"))["version"] == _core.version
             await conversation(server, socket)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import loops
 from haltere import _core, kernels
 from haltere.api import Scenario
 from haltere.worlds import World, world
@@ -68,10 +69,40 @@ def test_flows_that_arrive_fill_the_same_rows_as_in_the_simulator(
     assert middle[1] == pytest.approx(middle[0], rel=0.1)
 
 
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("kind", ["web", "rpc", "video", "voip"])
-def test_kinds_without_sockets_are_refused_by_name(kind: str, tmp_path: Path) -> None:
+def test_closed_loops_and_calls_are_those_of_the_simulator(
+    tmp_path: Path, kernel: kernels.Kernel  # noqa: F811
+) -> None:  # fmt: skip
     path = tmp_path / "net.toml"
-    path.write_text(NETWORK + f'\n[[traffic]]\nkind = "{kind}"\npairs = "all"\n')
-    with pytest.raises(_core.InputError, match=rf"kind must be one of .*`poisson`.*, got `{kind}`"):
-        world("kernel").check([Scenario.load(path)._core])
+    path.write_text(loops.EXPERIMENT)
+    core = Scenario.load(path)._core
+    where = world("kernel", kernel=kernel.hash)
+    where.check([core])
+    sim = loops.tables_of(world("sim").run(core, 1, _core.Progress()))
+    runs = [where.run(core, 1, _core.Progress()) for _ in range(2)]
+    assert runs[0].digest() == runs[1].digest()
+    loops.same_loops(sim, loops.tables_of(runs[0]), near=0.02)
+
+
+CALLS = """
+[[traffic]]
+kind = "rpc"
+pairs = [1]
+outstanding = 2
+response = "40kB"
+tcp = { max_retries = 3, syn_retries = 2 }
+"""
+
+
+@pytest.mark.parametrize("name", ["sim", "kernel"])
+def test_calls_of_connections_that_give_up_are_made_again(
+    name: str, tmp_path: Path, kernel: kernels.Kernel  # noqa: F811
+) -> None:  # fmt: skip
+    """For 20 s every packet is lost. A connection with `max_retries = 3` gives up in 4 s."""
+    path = tmp_path / "net.toml"
+    cut = 'schedule = [{ at = "2s", loss = "100%" }, { at = "22s", loss = "0%" }]'
+    path.write_text(NETWORK.replace('"6s"', '"40s"').replace('delay = "8ms",', f'delay = "8ms", {cut},') + CALLS)
+    options = {"kernel": kernel.hash} if name == "kernel" else {}
+    rows = completions(world(name, **options), path)
+    late = [row for row in rows if row["start_ns"] < 2e9 and (row["fct_ns"] or 0) > 20e9]
+    assert len(late) == 2, "asked for before the failure, answered after it on another connection"
+    assert sum(row["start_ns"] > 22e9 for row in rows) > 100

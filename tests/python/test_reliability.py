@@ -90,7 +90,7 @@ def test_thousands_of_frames_do_not_stop_the_router() -> None:
 CHANGED = """
 import mutants
 text = "def f(a, b):\\n    if a < b and not a:\\n        return a + 1\\n"
-print([mutants.changed(text, *one[:2]) for one in mutants.sites(text)])
+print([mutants.changed(text, one.place, one.number) for one in mutants.sites(text)])
 """
 
 
@@ -99,6 +99,56 @@ def test_the_mutator_changes_one_expression_at_a_time() -> None:
     assert done.returncode == 0, done.stderr
     for part in ("if False", "a <= b", "a < b or", "and a:", "a - 1", "a + 2", "return None"):
         assert done.stdout.count(part) == 1, (part, done.stdout)
+
+
+def test_a_change_meets_the_tests_that_reach_its_line_and_the_quickest_first() -> None:
+    code = r"""
+import mutants
+from pathlib import Path
+text = '''LIMIT = 3
+def first(a):
+    if a:
+        return a + 1
+    return a * 2
+def second(a):
+    return a - 1
+'''
+of = {one.name: one for one in mutants.sites(text)}
+file = Path("x.py")
+reached = {
+    "slow": (9.0, [("x.py", 3), ("x.py", 4), ("x.py", 5)]),
+    "quick": (1.0, [("x.py", 3), ("x.py", 5)]),
+    "long": (mutants.BUDGET_S, [("x.py", 3)]),
+    "other": (2.0, [("x.py", 7), ("y.py", 4)]),
+    "none": (0.1, [("y.py", 3)]),
+}
+tests = lambda name: mutants.fitting(of[name], file, reached)
+assert tests("4: arithmetic: a + 1") == ["slow"], of
+assert tests("3: condition: if a:") == ["quick", "slow"], "the long one is beyond the budget"
+assert tests("7: arithmetic: a - 1") == ["other"]
+assert tests("1: number: 3") == ["quick", "other", "slow"], "outside of functions: all that reach the file"
+del reached["slow"], reached["long"]
+assert tests("4: arithmetic: a + 1") == ["quick"], "no test reaches the line: those of its function"
+"""
+    done = tool("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_fork_tells_its_status_and_one_that_never_ends_is_ended() -> None:
+    code = """
+import mutants, time
+assert mutants.forked(lambda: 0, 60) == 0 and mutants.forked(lambda: 3, 60) == 3
+assert mutants.forked(lambda: 1 // 0, 60) == 70
+assert mutants.forked(lambda: time.sleep(600), 0.3) is None
+"""
+    done = tool("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_programs_whose_lines_count_are_those_that_cargo_ran() -> None:
+    told = "   Compiling haltere-units\n     Running unittests src/lib.rs (target/debug/deps/haltere_units-d3)\n     Running tests/laws.rs (/a/laws-57)\n"
+    done = tool("-c", f"import covered; print(covered.RUNNING.findall({told!r}))")
+    assert done.stdout == "['target/debug/deps/haltere_units-d3', '/a/laws-57']\n", done.stderr
 
 
 DECLARED = """

@@ -399,3 +399,77 @@ def test_the_networks_that_attacks_found_are_experiments(path: Path) -> None:
     limits = [one.to_dict()["topology"]["dumbbell"]["bottleneck"]["queue"]["limit"] for one in (scenario, other)]
     assert limits[0] == limits[1] and other.to_dict() != scenario.to_dict()
     assert "# Found by:\n#\n#   haltere attack " in path.read_text() and scenario.seeds == 10
+
+
+# -- mechanisms from outside the tree -------------------------------------------------------------------------------------
+
+TIMID = '''
+import haltere
+from haltere import param
+
+class Timid(haltere.CongestionControl):
+    """A window that never grows beyond `segments`."""
+    class Params:
+        segments: int = param(4, min=1, max=1000, unit="segments", doc="The window.")
+    def __init__(self):
+        self.cwnd = self.params.segments * self.mss
+
+class Fifo(haltere.Queue):
+    """Holds 20 packets."""
+    def __init__(self):
+        self.packets = []
+    def enqueue(self, now, packet):
+        self.drop(packet) if len(self.packets) > 20 else self.packets.append(packet)
+    def dequeue(self, now):
+        return self.packets.pop(0) if self.packets else None
+'''
+
+
+@needs_optuna
+def test_an_attack_takes_a_control_from_outside_and_its_file_runs_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(TIMID)
+    words = ("attack", "python:own:Timid", "--over", "rate=20Mbit", "--conditions", "none", "--duration", "4s", "--trials", "4", "--seeds", "2")  # fmt: skip
+    done = haltere(*words, "--json", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["found"], "a window of 4 segments does not fill a link"
+    text = (tmp_path / "out" / "worst.toml").read_text()
+    assert text.startswith("# low_utilisation of Timid: ") and "with python:own:Timid, and" in text
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    again = haltere("run", "../out/worst.toml", "--seeds", "2", "--json", "--out", "again", cwd=elsewhere)
+    assert again.returncode == 0, again.stderr
+
+
+@needs_optuna
+def test_an_attack_takes_a_queue_from_outside_and_refuses_other_classes(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(TIMID)
+    words = ("attack", "python:own:Fifo", "--over", "buffer=2bdp", "--conditions", "none", "--duration", "4s", "--trials", "2", "--seeds", "2")  # fmt: skip
+    done = haltere(*words, "--out", "queue", cwd=tmp_path)
+    assert done.returncode == 0 and "Fifo" in done.stdout, done.stderr
+    for arguments, told in {
+        (
+            "bbr",
+            "--beside",
+            "python:own:Fifo",
+        ): "--beside must be a congestion control, got `python:own:Fifo`, one of queues",
+        ("python:own:Timit",): "did you mean `Timid`?",
+        ("{ kind = 'python:own:Timid', segments = 0 }", "--trials", "2"): "segments must be at least 1, got 0",
+    }.items():
+        refused = haltere("attack", *arguments, "--out", "refused", cwd=tmp_path)
+        assert refused.returncode == 2 and told in refused.stderr, refused.stderr
+
+
+@needs_optuna
+def test_a_search_tunes_the_parameters_of_a_control_from_outside(deep: Path) -> None:
+    (deep / "own.py").write_text(TIMID)
+    file = deep / "own.toml"
+    file.write_text(
+        (deep / "deep.toml").read_text().replace('congestion = ["cubic", "reno"]', 'congestion = "python:own:Timid"')
+    )
+    assert "python:own:Timid" in file.read_text()
+    done = haltere("search", "own.toml", "--maximise", "goodput", "--over", "traffic.0.congestion.segments=2..64", "--trials", "6", "--json", "--out", "tuned", cwd=deep)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    best = json.loads(done.stdout)["values"]["traffic.0.congestion.segments"]
+    assert best > 4
+    tuned = package.load(deep / "tuned" / "best.toml").to_dict()["traffic"][0]["congestion"]
+    assert (tuned["kind"], tuned["segments"]) == ("python:own:Timid", best)

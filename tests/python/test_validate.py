@@ -42,8 +42,8 @@ def test_units_are_those_of_tc() -> None:
         ("codel limit 1000", {"kind": "codel", "limit": "1000p"}),
         ("codel target 20ms interval 200ms ecn ce_threshold 1ms", {"kind": "codel", "limit": "1000p", "target": "20ms", "interval": "200ms", "ecn": True, "ce_threshold": "1ms"}),
         ("fq_codel limit 500 flows 16 quantum 300 memory_limit 1Mb noecn", {"kind": "fq_codel", "limit": "500p", "flows": 16, "quantum": "300B", "memory_limit": "1048576B", "ecn": False}),
-        ("pie limit 1000", {"kind": "pie", "limit": "1000p", "tupdate": "20ms"}),
-        ("pie target 20ms tupdate 30ms alpha 4 beta 32 ecn bytemode dq_rate_estimator", {"kind": "pie", "limit": "1000p", "tupdate": "36ms", "target": "20ms", "alpha": 0.25, "beta": 2.0, "ecn": True, "bytemode": True, "dq_rate_estimator": True}),
+        ("pie limit 1000", {"kind": "pie", "limit": "1000p", "tupdate": "20ms", "first_update": "500ms"}),
+        ("pie target 20ms tupdate 30ms alpha 4 beta 32 ecn bytemode dq_rate_estimator", {"kind": "pie", "limit": "1000p", "tupdate": "36ms", "first_update": "500ms", "target": "20ms", "alpha": 0.25, "beta": 2.0, "ecn": True, "bytemode": True, "dq_rate_estimator": True}),
         ("red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptative bandwidth 10Mbit probability 0.02", {"kind": "red", "limit": "400000B", "min": "30000B", "max": "90000B", "avpkt": "1000B", "burst": 55, "probability": 0.02, "bandwidth": "10000000bit", "ecn": True}),
     ],
 )  # fmt: skip

@@ -213,6 +213,19 @@ def test_rows_of_another_world_stand_beside_those_of_the_simulator(tmp_path: Pat
     assert "| Haltere | kernel world | difference |" in text
 
 
+def test_rows_of_another_world_have_causes_of_their_own(tmp_path: Path) -> None:
+    far = compare.compare_case("A", "A_x", [{"goodput fwd": 10.0}], [{"goodput fwd": 5.0}])
+    beside.write(far, tmp_path, "kernel")
+    entry = '[[cause]]\nname = "{}"\nscenarios = ".*"\ntext = "Said."\n'
+    (tmp_path / causes.CAUSES).write_text(entry.format("Ours") + entry.format("Theirs") + 'world = "kernel"\n')
+    text = report.page(outcome(), "linux", None, "", why=causes.load(tmp_path), others=beside.load(tmp_path))
+    assert (
+        "Rows of the kernel world that are far from Linux, with their causes:\n\n- **Theirs** (1 row in set A). Said."
+        in text
+    )
+    assert "- **Ours** (1 row in set A). Said." in text
+
+
 def test_the_default_world_does_not_stand_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["validate", str(tmp_path), "--beside"]) == 2
     assert "--beside must be given with --world NAME" in capsys.readouterr().err

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+import loops
 from conftest import UPLOADS, command, haltere
+from haltere import Results
 
 EXPERIMENT = """\
 title = "Two kernel flows and a ping"
@@ -101,6 +103,20 @@ def test_a_run_on_the_wire_fills_the_same_tables(file: Path) -> None:
     rate = sum(one["goodput_mbit"]["mean"] for one in point["traffic"].values())
     assert rate < 5 * 1448 / 1514
     assert {one["wire"]["router_cpu"] > 0 for one in manifest["runs"]} == {True}
+
+
+@privileged
+def test_closed_loops_and_calls_are_those_of_the_simulator(tmp_path: Path) -> None:
+    (tmp_path / "loops.toml").write_text(loops.EXPERIMENT)
+    tables = {}
+    for world in ("sim", "wire"):
+        more = ["--ignore-calibration"] if world == "wire" else []
+        done = on_wire("run", "loops.toml", "--world", world, *more, "--out", world, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        results = Results(tmp_path / world)
+        names = ("pages", "segments", "completions", "voices", "flows", "flow_series")
+        tables[world] = {name: results.table(name).to_pylist() for name in names}
+    loops.same_loops(tables["sim"], tables["wire"], near=0.05)
 
 
 @privileged

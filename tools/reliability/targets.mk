@@ -13,9 +13,9 @@ fuzz: setup ## Each fuzz target for SECONDS (60): needs cargo-fuzz and clang or 
 coverage: setup ## Lines that the tests reach: Rust of the five lower crates (cargo-llvm-cov), Python (coverage)
 	$(RELIABILITY)/coverage.sh $(BIN)/python
 
-mutants: setup ## Changed code that no test notices: SAMPLE (200, 0: all) of queue and of congestion (cargo-mutants), stats and store
-	$(BIN)/python $(RELIABILITY)/rust_mutants.py --sample $(or $(SAMPLE),200)
-	$(BIN)/python $(RELIABILITY)/mutants.py
+mutants: setup ## Changed code that no test notices, a SAMPLE (0: all): 200 of queue, of congestion (cargo-mutants); 30 a module of stats and store
+	$(BIN)/python $(RELIABILITY)/rust_mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
+	$(BIN)/python $(RELIABILITY)/mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
 
 miri: ## Tests of the crates without I/O in Miri: needs a nightly with miri and rust-src
 	$(RELIABILITY)/miri.sh

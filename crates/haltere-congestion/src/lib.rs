@@ -35,6 +35,7 @@ haltere_units::registry! {
     yeah => Yeah;
     ledbat => Ledbat;
     copa => Copa;
+    vivace => Vivace, boxed;
     prague => Prague;
     cdg => Cdg, boxed;
     nv => Nv;

@@ -186,6 +186,21 @@ fn ledbat_and_copa_fill_the_path_with_the_delay_they_aim_at() {
 }
 
 #[test]
+fn vivace_fills_the_path_with_a_short_queue_and_bears_loss() {
+    // With delay in the utility the queue stays short; without, the buffer of one bandwidth-delay product fills.
+    for (json, most) in [(r#"{"kind": "vivace"}"#, 12.0), (r#"{"kind": "vivace", "utility": "loss"}"#, 68.0)] {
+        let mut f = Flow::new(path(20, 67), &serde_json::from_str(json).unwrap());
+        f.run_until(secs(10.0));
+        let (bytes, queue) = (f.bytes_received, f.queue_seconds);
+        f.run_until(secs(40.0));
+        let share = (f.bytes_received - bytes) as f64 * 8.0 / 30.0 / payload(20.0);
+        let mean = (f.queue_seconds - queue) / 30.0;
+        println!("{json}: {share:.3} of the path, {mean:.1} packets wait, {} drops", f.drops);
+        assert!(share > 0.9 && mean < most, "{json}: {share:.3} of the path, {mean:.1} packets wait");
+    }
+}
+
+#[test]
 #[ignore = "prints series for a look at them"]
 fn print_series() {
     let kind = std::env::var("CONTROL").unwrap_or("reno".into());

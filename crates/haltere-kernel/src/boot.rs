@@ -230,13 +230,16 @@ impl Guest {
     /// Processor time of all processes of the guest.
     fn cpu_s(&self) -> f64 {
         let group = self.0.id();
+        let elsewhere = in_folder(&self.1);
         let Ok(all) = fs::read_dir("/proc") else { return 0.0 };
         let stats = all.flatten().filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
         let ticks = stats.filter_map(|stat| {
             // After the name, which may hold anything: state, parent, group; utime and stime are the 12th and 13th.
             let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
             let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-            (number(2)? == u64::from(group)).then_some(number(11)? + number(12)?)
+            let process = stat.split(' ').next()?.parse::<i32>().ok()?;
+            let is_ours = number(2)? == u64::from(group) || elsewhere.contains(&process);
+            is_ours.then_some(number(11)? + number(12)?)
         });
         ticks.sum::<u64>() as f64 / sys::ticks_per_second()
     }
@@ -247,14 +250,14 @@ impl Drop for Guest {
         // The group may be gone already.
         let _ = killpg(Pid::from_raw(self.0.id() as i32), Signal::SIGKILL);
         let _ = self.0.wait();
-        // From Linux 6.12 on, programs in the guest are sessions of their own. They share its private folder with no other process.
         for process in in_folder(&self.1) {
             let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
         }
     }
 }
 
-/// The processes whose working folder is this one.
+/// The processes whose working folder is this one. From Linux 6.12 on, programs in the guest are sessions of their own; they share its
+/// private folder with no other process.
 fn in_folder(folder: &Path) -> Vec<i32> {
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
     let processes = all.flatten().filter_map(|entry| Some((entry.path(), entry.file_name().to_str()?.parse().ok()?)));

@@ -2,7 +2,7 @@
 //!
 //! Model: a backlogged flow gets its share of the slowest link on its path, and a packet with its ACK costs as much on each link, whatever
 //! the rate. The constants were measured with one to 64 CUBIC flows at 10, 100 and 1000 Mbit/s. Known problems: flows that arrive during
-//! the run and traffic without TCP are left out, and a host that waits for its application costs less.
+//! the run, closed loops and traffic without TCP are left out, a video counts as backlogged, and a host that waits for its application costs less.
 
 use crate::contract::{Options, Router};
 use haltere_plan::plan::FlowPlan;
@@ -26,7 +26,7 @@ const FASTEST_BPS: f64 = 10e9;
 /// Processor time of the run in seconds, to about a factor of two.
 pub fn estimate_s(plan: &Plan, options: &Options) -> f64 {
     let mut routes = Routes::of(plan);
-    let backlogged = |flow: &&FlowPlan| flow.app.tcp().is_some() && flow.app.arrivals().is_none();
+    let backlogged = |flow: &&FlowPlan| flow.app.tcp().is_some() && !flow.app.has_completions();
     let flows: Vec<&FlowPlan> = plan.flows.iter().filter(backlogged).collect();
     let paths: Vec<Vec<usize>> = flows.iter().map(|flow| routes.path(flow.from, flow.to).unwrap_or_default()).collect();
     let mut flows_on = vec![0u32; plan.links.len()];

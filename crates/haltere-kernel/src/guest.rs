@@ -114,6 +114,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
     let control = Control {
         progress: Some(&progress),
         calibrate: Calibrate::No,
+        gso: options.gso,
         ftp_server: std::iter::once("/init")
             .chain(options.ftp_server.iter().map(String::as_str))
             .map(Into::into)
@@ -134,8 +135,8 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
             }
         });
         let done = match options.router {
-            Router::User => in_user_space(plan, &control, options),
-            Router::Auto if !Path::new(DEVICE).exists() => in_user_space(plan, &control, options),
+            Router::User => in_user_space(plan, &control),
+            Router::Auto if !Path::new(DEVICE).exists() => in_user_space(plan, &control),
             Router::Auto | Router::Kernel => in_the_kernel(plan, &control, options),
         };
         ended.store(true, Ordering::Relaxed);
@@ -144,12 +145,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
 }
 
 /// The links are in the wire's router, a thread of this process.
-fn in_user_space(plan: &Plan, control: &Control<'_>, options: &Options) -> Result<Done, Failure> {
-    if options.gso {
-        return Err(Failure::Input(
-            "gso must be left out with the router in user space, got `gso`; its frames are single packets".into(),
-        ));
-    }
+fn in_user_space(plan: &Plan, control: &Control<'_>) -> Result<Done, Failure> {
     let outcome = haltere_wire::run(plan, control)?;
     let router = outcome.router.json();
     let told = json!({ "fabric": "user", "late_us": router["late_us"], "router": router });

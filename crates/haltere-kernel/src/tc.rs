@@ -334,9 +334,9 @@ fn idle_damping(wlog: u8, packet_s: f64) -> (u8, Vec<u8>) {
 
 /// `struct tc_sfb_qopt`.
 fn sfb(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
-    // The kernel's defaults; probabilities are in units of 1/65535.
+    // The defaults of `tc`, not the kernel's own, which are twice and thrice as large; probabilities are in units of 1/65535.
     let [mut rehash, mut warmup, mut max, mut target] = [600_000, 60_000, 25, 20];
-    let [mut increment, mut decrement, mut limit, mut penalty_rate, mut penalty_burst] = [66, 11, 0, 10, 20];
+    let [mut increment, mut decrement, mut limit, mut penalty_rate, mut penalty_burst] = [33, 3, 0, 10, 20];
     let part = |p: f64| (p * 65_535.0).round() as u32;
     while let Some(word) = words.0.next() {
         match word {
@@ -487,6 +487,16 @@ mod tests {
     #[test]
     fn the_weight_of_red_lets_a_burst_pass() {
         assert_eq!((averaging(5.0, 8.0), averaging(5.0, 3.0)), (Some(3), None));
+    }
+
+    /// As iproute2's `tc qdisc add dev lo root sfb` sends it, seen in its netlink message.
+    #[test]
+    fn what_is_left_out_of_sfb_is_as_tc_has_it() {
+        let sent: [u32; 9] = [600_000, 60_000, 25, 20, 33, 3, 0, 10, 20];
+        let bytes: Vec<u8> = sent.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let options = |text: &str| parse(text).unwrap().options.unwrap();
+        assert_eq!(options("sfb")[4..], bytes[..]);
+        assert_eq!(options("sfb increment 0.0005 decrement 0.00005"), options("sfb"));
     }
 
     #[test]

@@ -3,9 +3,11 @@
 pub use crate::app::arrivals::FlowArrival;
 use crate::app::arrivals::{ArrivalsPlan, Between, Pattern};
 use crate::plan::Plan;
+use crate::record::Completion;
 use crate::rng::{DurationDistribution, Rng};
+use crate::routes::Routes;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, Rate, Time};
@@ -128,4 +130,19 @@ pub fn ideal(plan: &Plan, (there, back): (&[usize], &[usize]), bytes: Bytes, mss
     let hops = rates().fold(Dur::ZERO, |sum, rate| sum + time(first, rate));
     let line = slowest.map_or(Dur::ZERO, |rate| time(whole, rate).saturating_sub(time(first, rate)));
     delay(plan, there) + delay(plan, back) + hops + line
+}
+
+/// What the responses to requests take at least: they have no handshake of their own.
+pub fn set_ideals(plan: &Plan, routes: &mut Routes, completions: &mut [Completion]) {
+    let mut known: BTreeMap<(u32, u32), [Vec<usize>; 2]> = BTreeMap::new();
+    for completion in completions {
+        let Completion { flow, from, to, .. } = *completion;
+        let Some(tcp) = plan.flows[flow as usize].app.tcp() else { continue };
+        let [there, back] = known.entry((from, to)).or_insert_with(|| {
+            let (from, to) = (from as usize, to as usize);
+            [routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()]
+        });
+        let mss = tcp.sender.mss.min(tcp.receiver.mss);
+        completion.ideal = ideal(plan, (there, back), Bytes::new(completion.bytes), mss);
+    }
 }

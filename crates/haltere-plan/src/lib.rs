@@ -4,7 +4,8 @@
 //! a [`Record`]. This crate holds both, and the parts that all worlds share: draw random numbers ([`rng`]), find routes
 //! ([`routes`]), send packets over a link ([`mod@link`]) whose rate may vary ([`varying`]), let flows arrive ([`arrivals`], [`sizes`]),
 //! number ports ([`ports`]) and count the bytes of headers ([`headers`]).
-//! What a flow does is the explicit plan of its traffic kind: one file a kind in [`app`].
+//! What a flow does is the explicit plan of its traffic kind: one file a kind in [`app`]. What a closed loop asks for and when ([`exchange`]),
+//! and what a listener hears ([`voice`]), is here, too: every world has real or simulated packets for it, and no rule of its own.
 //!
 //! A world depends on this crate and not on the laboratory, so it cannot read experiment files.
 //!
@@ -18,6 +19,7 @@ extern crate std;
 
 pub mod app;
 pub mod arrivals;
+pub mod exchange;
 mod fault;
 pub mod headers;
 mod histogram;
@@ -31,6 +33,7 @@ pub mod rng;
 pub mod routes;
 pub mod sizes;
 pub mod varying;
+pub mod voice;
 mod written;
 
 pub use fault::Fault;

@@ -27,6 +27,7 @@ pub use crate::app::voip::VoipPlan;
 pub use crate::app::web::WebPlan;
 pub use crate::app::{AppPlan, TcpPlan};
 pub use crate::rng::DurationDistribution;
+use crate::rng::Rng;
 
 /// One run, explicit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -272,6 +273,10 @@ impl FlowPlan {
     /// Name of its traffic entry: the flow's own name up to the colon.
     pub fn group_name(&self) -> &str {
         self.name.split(':').next().unwrap_or(&self.name)
+    }
+    /// The random stream of a part of the flow's application.
+    pub fn stream(&self, seed: u64, what: &str) -> Rng {
+        Rng::new(seed, &format!("{}/{what}", self.name))
     }
 }
 

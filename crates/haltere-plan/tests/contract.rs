@@ -1,6 +1,7 @@
 //! What worlds may rely on: arrivals, protocols of the traffic kinds, counters of a link and of its warm-up, capacity.
 
 use haltere_congestion::CongestionParams;
+use haltere_plan::app::outside::OutsidePlan;
 use haltere_plan::app::{Protocol, TcpPlan};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::link::{Link, Sink};
@@ -160,6 +161,7 @@ fn kinds() -> Vec<AppPlan> {
             robustness: 25.1,
         }
         .into(),
+        Box::new(OutsidePlan { tcp: tcp(), source: Default::default() }).into(),
     ]
 }
 

@@ -41,7 +41,10 @@ mod _core {
     #[pymodule_export]
     use super::live::Live;
     #[pymodule_export]
-    use super::outside::{AckEvent, LossEvent, LostSegment, Packet, RateSample, RestartEvent, RtoEvent};
+    use super::outside::{
+        AckEvent, LossEvent, LostSegment, Packet, PathView, RateSample, Relations, RestartEvent, RtoEvent, SegView,
+        Sibling,
+    };
     #[pymodule_export]
     use super::quantity::{parse_quantity, spell_quantity, traffic_name};
     #[pymodule_export]

@@ -18,15 +18,16 @@ pub(crate) fn wire_check(scenario: &Bound<'_, Scenario>) -> PyResult<()> {
 
 /// Raises `InputError`.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, progress = None, calibrate = "refuse", ftp_server = Vec::new()))]
+#[pyo3(signature = (scenario, seed, progress = None, calibrate = "refuse", ftp_server = Vec::new(), gso = false))]
 pub(crate) fn wire_run(
     scenario: &Bound<'_, Scenario>,
     seed: u64,
     progress: Option<&Bound<'_, Progress>>,
     calibrate: &str,
     ftp_server: Vec<String>,
+    gso: bool,
 ) -> PyResult<Run> {
-    let _ = (scenario, seed, progress, calibrate, ftp_server);
+    let _ = (scenario, seed, progress, calibrate, ftp_server, gso);
     none()
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn wire_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyRe
 
 /// Runs a scenario (its sweep left aside) with that seed on real packets, in real time. `calibrate` is `refuse`, `note` or `no`.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, progress = None, calibrate = "refuse", ftp_server = Vec::new()))]
+#[pyo3(signature = (scenario, seed, progress = None, calibrate = "refuse", ftp_server = Vec::new(), gso = false))]
 pub(crate) fn wire_run(
     py: Python<'_>,
     scenario: &Bound<'_, Scenario>,
@@ -40,6 +40,7 @@ pub(crate) fn wire_run(
     progress: Option<&Bound<'_, Progress>>,
     calibrate: &str,
     ftp_server: Vec<String>,
+    gso: bool,
 ) -> PyResult<Run> {
     let lab = Arc::clone(&scenario.get().lab);
     let progress = progress.map(|p| p.get());
@@ -59,6 +60,7 @@ pub(crate) fn wire_run(
             progress: progress.map(|p| &p.at_ns),
             calibrate,
             ftp_server: ftp_server.into_iter().map(Into::into).collect(),
+            gso,
             ..Control::default()
         };
         let outcome = guard(|| haltere_wire::run(&plan, &control))?.map_err(|e| told(&lab, e))?;

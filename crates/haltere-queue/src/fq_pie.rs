@@ -37,6 +37,8 @@ pub struct Params {
     pub target: Dur,
     /// Time between two updates of the probabilities, above 0. The default is RFC 8033's (section 4.2).
     pub tupdate: Dur,
+    /// Time before the first update, above 0. Left out: `tupdate`. A Linux kernel takes 0.5 s from the making of the queue.
+    pub first_update: Option<Dur>,
     /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2).
     pub alpha: f64,
     /// Gain on the change of the delay, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2).
@@ -61,6 +63,7 @@ impl Default for Params {
             quantum: None,
             target: pie.target,
             tupdate: pie.tupdate,
+            first_update: pie.first_update,
             alpha: pie.alpha,
             beta: pie.beta,
             max_burst: pie.max_burst,
@@ -110,6 +113,7 @@ impl<P: Pkt> FqPie<P> {
             limit: Size::Packets(u64::from(u32::MAX)),
             target: params.target,
             tupdate: params.tupdate,
+            first_update: params.first_update,
             alpha: params.alpha,
             beta: params.beta,
             max_burst: params.max_burst,
@@ -129,7 +133,7 @@ impl<P: Pkt> FqPie<P> {
             old_flows: VecDeque::new(),
             awake: Vec::new(),
             total: Backlog::default(),
-            update_at: Time::ZERO + params.tupdate,
+            update_at: Time::ZERO + params.first_update.unwrap_or(params.tupdate),
         })
     }
 }

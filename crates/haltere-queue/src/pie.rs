@@ -26,7 +26,8 @@ const IDLE_DECAY: f64 = 1.0 - 1.0 / 64.0;
 /// Deviations: these are Linux's. The delay is the waiting time of the last packet sent, which RFC 8033 section 5.2
 /// allows; `dq_rate_estimator` gives the RFC's other way. The early drop uses the latest delay, the RFC's the one of
 /// the last update. The burst allowance runs down with the time between departures, not with updates. Unlike in
-/// Linux the probability stays at most 1, as in the RFC.
+/// Linux the probability stays at most 1, as in the RFC. A Linux kernel of 250 Hz has `tupdate = "20ms"` and
+/// `first_update = "500ms"`.
 ///
 /// Known problems: after an idle time the delay is that of the last packet sent, until the next one leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,8 @@ pub struct Params {
     /// Time between two updates of the probability, above 0. The default is RFC 8033's T_UPDATE (section 4.2). A Linux
     /// kernel with HZ=250 rounds it up to 16 ms; the aqm-lab study of ns-3 has 30 ms.
     pub tupdate: Dur,
+    /// Time before the first update, above 0. Left out: `tupdate`. A Linux kernel takes 0.5 s from the making of the queue.
+    pub first_update: Option<Dur>,
     /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2); tc-pie(8)
     /// writes sixteenths.
     pub alpha: f64,
@@ -67,6 +70,7 @@ impl Default for Params {
             limit: Size::Packets(1000),
             target: Dur::from_ms(15),
             tupdate: Dur::from_ms(15),
+            first_update: None,
             alpha: 0.125,
             beta: 1.25,
             max_burst: Dur::from_ms(150),
@@ -116,9 +120,12 @@ impl<P: Pkt> Pie<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
         let usual = Params::default();
-        for (name, value, default) in
-            [("target", params.target, usual.target), ("tupdate", params.tupdate, usual.tupdate)]
-        {
+        let first_update = params.first_update.unwrap_or(params.tupdate);
+        for (name, value, default) in [
+            ("target", params.target, usual.target),
+            ("tupdate", params.tupdate, usual.tupdate),
+            ("first_update", first_update, usual.tupdate),
+        ] {
             if value.is_zero() {
                 return Err(ParamError::new(name, "above 0", value).default_is(default));
             }
@@ -138,7 +145,7 @@ impl<P: Pkt> Pie<P> {
             dq_tstamp: None,
             dq_count: None,
             avg_dq_rate: 0.0,
-            update_at: Time::ZERO + params.tupdate,
+            update_at: Time::ZERO + first_update,
         };
         let store = Store::new(link.resolve(params.limit))?;
         Ok(Pie { params: params.clone(), mtu: link.packet.as_u64(), vars, store })
@@ -347,6 +354,18 @@ mod tests {
     #[test]
     fn a_first_update_is_scaled_down_by_two_thousand() {
         near(updated(0.0, 30, 0), (0.125 * 0.015 + 1.25 * 0.030) / 2048.0);
+    }
+
+    #[test]
+    fn the_first_update_may_come_later_than_the_others() {
+        let late = Params { first_update: Some(Dur::from_ms(500)), ..Params::default() };
+        let (mut q, _) = pie(late, 0.2, 31, 31);
+        assert_eq!(q.next_timer(), Some(Time::ZERO + Dur::from_ms(500)));
+        q.on_timer(Time::ZERO + Dur::from_ms(499));
+        near(q.vars.drop_prob, 0.2);
+        q.on_timer(Time::ZERO + Dur::from_ms(500));
+        near(q.vars.drop_prob, 0.2 + 0.125 * 0.016);
+        assert_eq!(q.next_timer(), Some(Time::ZERO + Dur::from_ms(515)));
     }
 
     #[test]

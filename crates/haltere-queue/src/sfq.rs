@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// Source: McKenney 1990, with the deficit of Shreedhar and Varghese 1995.
 ///
 /// Deviations: these are Linux's. On overflow the longest queue in packets loses its newest packet, or its oldest with
-/// `head_drop`. Unlike in Linux the hash is not changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in
+/// `head_drop`. Of several longest queues it is the one whose length changed last. Unlike in Linux the hash is not changed while packets wait (`perturb`), so no flow is reordered. Linux's RED in
 /// each queue is left out; `fq_codel` and `fq_pie` have signals of their own.
 ///
 /// Known problems: queues stay full. Flows whose hashes collide share one queue.
@@ -47,6 +47,8 @@ impl Default for Params {
 struct Flow<P> {
     store: Store<P>,
     deficit: i64,
+    /// The number of the change that gave it its present length.
+    changed: u64,
 }
 
 /// The discipline.
@@ -59,6 +61,8 @@ pub struct Sfq<P> {
     flows: Vec<Flow<P>>,
     /// The queues that have packets, in the order of their turns.
     turns: VecDeque<u32>,
+    /// Changes of a queue's length so far.
+    changes: u64,
     total: Backlog,
 }
 
@@ -70,7 +74,7 @@ impl<P: Pkt> Sfq<P> {
             return Err(ParamError::new("depth", "at least 1", 0).default_is(usual.depth));
         }
         let hashed = Hashed::new(params.flows, usual.flows, params.quantum, link)?;
-        let flow = |_| Flow { store: Store::unbounded(), deficit: 0 };
+        let flow = |_| Flow { store: Store::unbounded(), deficit: 0, changed: 0 };
         Ok(Sfq {
             limit: Bound::new(link.resolve(params.limit))?,
             depth: params.depth,
@@ -78,15 +82,27 @@ impl<P: Pkt> Sfq<P> {
             head_drop: params.head_drop,
             flows: (0..params.flows).map(flow).collect(),
             turns: VecDeque::new(),
+            changes: 0,
             total: Backlog::default(),
         })
     }
 
-    /// The longest queue in packets; the first in turn among equals.
+    /// The longest queue in packets. Among equals it is the one that changed its length last; if all have one packet, the first in
+    /// turn. Both are Linux's.
     #[cold]
     fn longest(&self) -> Option<u32> {
-        let packets = |id: &u32| self.flows[*id as usize].store.backlog().packets;
-        self.turns.iter().rev().copied().max_by_key(packets)
+        let rank = |id: &u32| {
+            let flow = &self.flows[*id as usize];
+            (flow.store.backlog().packets, flow.changed)
+        };
+        let longest = self.turns.iter().copied().max_by_key(rank)?;
+        if rank(&longest).0 == 1 { self.turns.front().copied() } else { Some(longest) }
+    }
+    /// The queue has another length now.
+    #[inline]
+    fn note_change(&mut self, id: u32) {
+        self.changes += 1;
+        self.flows[id as usize].changed = self.changes;
     }
 
     /// Takes a packet away from that queue.
@@ -118,11 +134,15 @@ impl<P: Pkt> Qdisc<P> for Sfq<P> {
             unreachable!("a flow's store has no bound");
         }
         if flow.store.backlog().packets > self.depth {
+            // Its length stays as it was.
             self.drop_from(id, fate);
+        } else {
+            self.note_change(id);
         }
         while self.limit.is_exceeded(self.total)
             && let Some(longest) = self.longest()
         {
+            self.note_change(longest);
             self.drop_from(longest, fate);
         }
     }
@@ -142,6 +162,7 @@ impl<P: Pkt> Qdisc<P> for Sfq<P> {
                 self.turns.pop_front();
             }
             self.total.remove(pkt.len());
+            self.note_change(id);
             return Some(pkt);
         }
     }
@@ -193,6 +214,20 @@ mod tests {
             q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(flow), &mut fate);
         }
         assert_eq!(fate.dropped_ids(), [2]);
+    }
+
+    #[test]
+    fn of_two_longest_the_one_that_changed_last_loses_a_packet() {
+        let (mut q, mut fate) = queue(&Params { limit: Size::Packets(4), ..Params::default() });
+        for (id, flow) in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)] {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(flow), &mut fate);
+        }
+        assert_eq!(fate.dropped_ids(), [3], "flow 1 came to two packets after flow 0");
+        let (mut q, mut fate) = queue(&Params { limit: Size::Packets(2), ..Params::default() });
+        for (id, flow) in [(0, 0), (1, 1), (2, 2)] {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(flow), &mut fate);
+        }
+        assert_eq!(fate.dropped_ids(), [0], "with one packet each, the first in turn");
     }
 
     #[test]

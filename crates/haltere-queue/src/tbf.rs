@@ -11,7 +11,7 @@
 //! Units: bytes and bit/s. Cost: that of the inner queue, and O(1) a packet.
 
 use crate::token_bucket::TokenBucket;
-use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, classes, drop_tail};
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Queue, QueueParams, classes, drop_tail};
 use alloc::boxed::Box;
 use alloc::string::String;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 /// Source: Linux `sch_tbf` and its manual page `tc-tbf(8)`, whose names the parameters have.
 ///
 /// Deviations: tokens are counted exactly, where Linux counts in steps of 64 ns. `queue` is a parameter; in Linux the
-/// inner discipline is attached.
+/// inner discipline is attached. The packet that waits for tokens takes a place of the limit, as in Linux, unless the inner
+/// discipline is another than drop tail.
 ///
 /// Known problems: a packet longer than `burst` (or `mtu` with a peak rate) can never pass, and is dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +94,8 @@ impl Params {
 #[derive(Debug, Clone)]
 pub struct Tbf<P> {
     queue: Queue<P>,
+    /// The limit of an inner queue without a discipline of its own: the packet that leaves next counts, too.
+    bound: Bound,
     /// The packet that leaves next. The inner queue gave it out already.
     head: Option<P>,
     tokens: TokenBucket,
@@ -107,10 +110,16 @@ impl<P: Pkt> Tbf<P> {
         }
         // The inner queue's bandwidth-delay product is that of the shaped rate.
         let inside = LinkContext { rate: Some(link.rate.map_or(params.rate, |rate| rate.min(params.rate))), ..*link };
+        let inner = params.inner()?;
+        let bound = match &inner {
+            QueueParams::DropTail(tail) => Bound::new(inside.resolve(tail.limit))?,
+            _ => Bound::NONE,
+        };
         Ok(Tbf {
             tokens: TokenBucket::new(("rate", params.rate), ("burst", params.burst))?,
             peak: params.peakrate.map(|peak| TokenBucket::new(("peakrate", peak), ("mtu", params.mtu))).transpose()?,
-            queue: Queue::inside("queue", &params.inner()?, &inside)?,
+            queue: Queue::inside("queue", &inner, &inside)?,
+            bound,
             head: None,
         })
     }
@@ -121,7 +130,7 @@ impl<P: Pkt> Tbf<P> {
 
 impl<P: Pkt> Qdisc<P> for Tbf<P> {
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        if self.buckets().all(|bucket| bucket.holds(pkt.len())) {
+        if self.buckets().all(|bucket| bucket.holds(pkt.len())) && self.bound.fits(self.backlog(), pkt.len()) {
             self.queue.enqueue(now, pkt, fate);
         } else {
             fate.dropped(pkt, DropReason::Overlimit);
@@ -211,6 +220,17 @@ mod tests {
         let mut fate = Recorder::new(1);
         (0..6).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate));
         assert_eq!(fate.dropped_ids(), [4, 5]);
+    }
+    #[test]
+    fn the_head_takes_a_place_of_the_limit() {
+        let mut q = Tbf::new(&Params { limit: Some(Size::Packets(2)), ..params() }, &link()).unwrap();
+        let mut fate = Recorder::new(1);
+        // Two leave with the burst; the third becomes the head and waits for tokens.
+        for id in 0..5 {
+            q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate);
+            q.dequeue(Time::ZERO, &mut fate);
+        }
+        assert_eq!(fate.dropped_ids(), [4], "the head and one behind it");
     }
     #[test]
     fn the_head_is_part_of_the_backlog() {

@@ -141,7 +141,7 @@ impl<'a> Network<'a> {
         let mut record = recorder.finish(&mut fabric, &mut flows);
         record.packets.iter_mut().for_each(|packet| packet.flow = spawned.flow_of(packet));
         record.events = events;
-        arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
+        haltere_plan::arrivals::set_ideals(&plan, &mut fabric.routes, &mut record.completions);
         let spawned = spawned.finish();
         for flow in spawned.iter().filter(|flow| flow.end != Time::NEVER) {
             // A traffic entry delivered what its completed flows delivered.

@@ -70,7 +70,7 @@ impl Control {
 
     /// Tells the module of an event, unless it has failed before.
     #[inline]
-    fn tell(&mut self, event: Event, now: Option<Time>, fields: &[i64]) {
+    fn tell<const FIELDS: usize>(&mut self, event: Event, now: Option<Time>, fields: &[i64; FIELDS]) {
         if !self.is_broken
             && let Err(failure) = self.try_tell(event, now, fields)
         {
@@ -82,11 +82,16 @@ impl Control {
 
     /// Tells the module of an event and reads what it answers.
     #[inline]
-    fn try_tell(&mut self, event: Event, now: Option<Time>, fields: &[i64]) -> Result<(), Failure> {
+    fn try_tell<const FIELDS: usize>(
+        &mut self,
+        event: Event,
+        now: Option<Time>,
+        fields: &[i64; FIELDS],
+    ) -> Result<(), Failure> {
         let Some(handler) = self.handlers[event as usize] else { return Ok(()) };
         let export = abi::CONTROL[event as usize].export;
         self.machine.call(handler, fields).map_err(|error| Failure::call(export, &error, now))?;
-        let [cwnd, ssthresh, pacing_rate] = [0, 1, 2].map(|i| self.machine.answer(i));
+        let [cwnd, ssthresh, pacing_rate] = self.machine.answers();
         if cwnd < 1 || ssthresh < 0 || pacing_rate < -1 || pacing_rate == 0 {
             return Err(refused(export, now, cwnd, ssthresh, pacing_rate));
         }

@@ -151,28 +151,45 @@ impl Machine {
 
     /// Writes the event, and lets the call have the instructions that it may use.
     #[inline]
-    fn prepare(&mut self, event: &[i64]) {
-        let room = &mut self.memory.data_mut(&mut self.store)[self.event..self.event + EVENT_BYTES];
-        room.chunks_exact_mut(8).zip(event).for_each(|(to, value)| to.copy_from_slice(&value.to_le_bytes()));
+    fn prepare<const FIELDS: usize>(&mut self, event: &[i64; FIELDS]) {
+        let memory = self.memory.data_mut(&mut self.store);
+        // One check of the range for all fields. What lies behind them stays from an earlier event: a handler knows its fields.
+        let room =
+            memory[self.event..self.event + EVENT_BYTES].first_chunk_mut::<EVENT_BYTES>().expect("so many bytes");
+        for (i, value) in event.iter().enumerate() {
+            room[8 * i..8 * i + 8].copy_from_slice(&value.to_le_bytes());
+        }
         refuel(&mut self.store);
     }
 
     /// Writes the event and calls its handler.
     #[inline]
-    pub fn call(&mut self, handler: TypedFunc<(), ()>, event: &[i64]) -> Result<(), Error> {
+    pub fn call<const FIELDS: usize>(
+        &mut self,
+        handler: TypedFunc<(), ()>,
+        event: &[i64; FIELDS],
+    ) -> Result<(), Error> {
         self.prepare(event);
         handler.call(&mut self.store, ())
     }
 
     /// The same for a queue discipline: what it asks for in the middle of the call is done by `verdicts`.
-    pub fn call_with(
+    pub fn call_with<const FIELDS: usize>(
         &mut self,
         handler: TypedFunc<(), ()>,
-        event: &[i64],
+        event: &[i64; FIELDS],
         verdicts: &mut dyn Verdicts,
     ) -> Result<(), Error> {
         self.prepare(event);
-        let mut call = handler.call_resumable(&mut self.store, ())?;
+        match handler.call_resumable(&mut self.store, ())? {
+            TypedResumableCall::Finished(()) => Ok(()),
+            call => self.go_on(call, verdicts),
+        }
+    }
+
+    /// Does what a suspended call asks for, and lets it go on until it returns.
+    #[cold]
+    fn go_on(&mut self, mut call: TypedResumableCall<()>, verdicts: &mut dyn Verdicts) -> Result<(), Error> {
         loop {
             let suspended = match call {
                 TypedResumableCall::Finished(()) => return Ok(()),
@@ -187,6 +204,13 @@ impl Machine {
                 None => suspended.resume(&mut self.store, &[])?,
             };
         }
+    }
+
+    /// The first fields of the answer.
+    #[inline]
+    pub fn answers<const FIELDS: usize>(&self) -> [i64; FIELDS] {
+        let fields = &self.memory.data(&self.store)[self.answer..self.answer + 8 * FIELDS];
+        core::array::from_fn(|i| i64::from_le_bytes(fields[8 * i..8 * i + 8].try_into().expect("8 bytes")))
     }
 
     /// Field `i` of the answer.

@@ -14,11 +14,6 @@ use wasmi::TypedFunc;
 pub(crate) const TRIAL: LinkContext =
     LinkContext { rate: Some(Rate::from_mbps(10)), rtt: Some(Dur::from_ms(20)), packet: Bytes::new(1514), seed: 1 };
 
-/// The fields of [`abi::QUEUE_ANSWER`].
-const NEXT: usize = 0;
-const NEXT_TIMER: usize = 1;
-const READY_AT: usize = 2;
-
 /// A queue discipline that is a module.
 pub(crate) struct Queue {
     machine: Machine,
@@ -75,24 +70,32 @@ impl Queue {
         }
     }
 
-    fn read(&mut self) {
-        self.next_timer = time(self.machine.answer(NEXT_TIMER));
-        self.ready_at = time(self.machine.answer(READY_AT));
+    /// Reads the fields of [`abi::QUEUE_ANSWER`]: the timers are kept, and the next packet's number is returned.
+    #[inline]
+    fn read(&mut self) -> i64 {
+        let [next, next_timer, ready_at] = self.machine.answers();
+        (self.next_timer, self.ready_at) = (time(next_timer), time(ready_at));
+        next
     }
 
-    /// Takes over the answer of a call, or ends the run with its failure.
-    fn settle(&mut self, export: &'static str, now: Time, told: Result<(), wasmi::Error>) {
+    /// Takes over the answer of a call, or ends the run with its failure. The number of the next packet; -1: none.
+    #[inline]
+    fn settle(&mut self, export: &'static str, now: Time, told: Result<(), wasmi::Error>) -> i64 {
         match told {
             Ok(()) => self.read(),
-            Err(error) => {
-                self.is_broken = true;
-                // No packet is withheld, and no timer is set, from now on.
-                self.ready_at = self.ready_at.map(|_| now);
-                self.next_timer = self.next_timer.map(|_| Time::NEVER);
-                let failure = Failure::call(export, &error, Some(now));
-                raise(Fault::new(&self.kind, failure.name, failure.rule, failure.got));
-            }
+            Err(error) => self.broken(export, now, &error),
         }
+    }
+
+    #[cold]
+    fn broken(&mut self, export: &'static str, now: Time, error: &wasmi::Error) -> i64 {
+        self.is_broken = true;
+        // No packet is withheld, and no timer is set, from now on.
+        self.ready_at = self.ready_at.map(|_| now);
+        self.next_timer = self.next_timer.map(|_| Time::NEVER);
+        let failure = Failure::call(export, error, Some(now));
+        raise(Fault::new(&self.kind, failure.name, failure.rule, failure.got));
+        -1
     }
 }
 
@@ -110,8 +113,7 @@ impl OutsideQueue for Queue {
         }
         let event = abi::dequeue(now, verdicts.backlog());
         let told = self.machine.call_with(self.dequeue, &event, verdicts);
-        self.settle("dequeue", now, told);
-        if self.is_broken { None } else { u64::try_from(self.machine.answer(NEXT)).ok() }
+        u64::try_from(self.settle("dequeue", now, told)).ok()
     }
     fn ready_at(&self) -> Option<Time> {
         self.ready_at

@@ -7,6 +7,7 @@
 
 pub mod offload;
 
+use self::offload::Offload;
 use haltere_queue::pfifo_fast::priority_of_dscp;
 use haltere_queue::{Ecn, FlowKey, Pkt, PureAck};
 use std::cell::RefCell;
@@ -72,6 +73,16 @@ pub struct Frame {
     layout: Layout,
     framing: u32,
     isn_bits: u8,
+    whole: Option<Whole>,
+}
+
+/// What is left to do of a frame that is passed on as its sender made it.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    offload: Offload,
+    /// The packets that it holds, and the bytes of the headers of each from IP on.
+    packets: u32,
+    headers: u32,
 }
 
 impl Clone for Frame {
@@ -113,12 +124,23 @@ impl Frame {
             buffer.extend_from_slice(rest);
         })
     }
+    /// A frame of which `offload` is left undone: it is one packet for a queue, and takes a line as long as its packets would.
+    pub fn whole(bytes: &[u8], offload: Offload) -> Frame {
+        let (packets, headers) = offload.packets(bytes);
+        let mut frame = Frame::parse(bytes);
+        frame.whole = Some(Whole { offload, packets, headers });
+        frame
+    }
+    /// What is left undone of it.
+    pub fn offload(&self) -> Offload {
+        self.whole.map(|whole| whole.offload).unwrap_or_default()
+    }
     /// A frame whose bytes `fill` writes into an empty pooled buffer; `capacity` bytes fit without growing.
     pub fn build(capacity: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Frame {
         let mut bytes = take_buffer(capacity);
         fill(&mut bytes);
         let layout = layout(&bytes).unwrap_or(Layout::without_flow(Kind::Malformed));
-        Frame { bytes, layout, framing: ETHERNET as u32, isn_bits: 0 }
+        Frame { bytes, layout, framing: ETHERNET as u32, isn_bits: 0, whole: None }
     }
     /// The bytes.
     #[inline]
@@ -210,7 +232,8 @@ impl Frame {
 impl Pkt for Frame {
     #[inline]
     fn len(&self) -> u32 {
-        (self.bytes.len().saturating_sub(ETHERNET)) as u32 + self.framing
+        let more = self.whole.map_or(0, |whole| (whole.packets - 1) * (self.framing + whole.headers));
+        (self.bytes.len().saturating_sub(ETHERNET)) as u32 + self.framing + more
     }
     #[inline]
     fn ecn(&self) -> Ecn {

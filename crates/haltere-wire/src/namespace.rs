@@ -159,7 +159,13 @@ pub struct Topology {
 impl Topology {
     /// Namespaces for these nodes, joined to the router's, offloads off.
     pub fn build(plan: &[(Vec<usize>, HostSettings)]) -> Result<Topology, WireError> {
-        Topology::build_with(plan, false, &join)
+        Topology::build_for(plan, false)
+    }
+    /// The same. `offloads`: they stay on, so that a frame may hold several packets.
+    pub fn build_for(plan: &[(Vec<usize>, HostSettings)], offloads: bool) -> Result<Topology, WireError> {
+        Topology::build_with(plan, offloads, &|router, host, node, interface, mtu| {
+            join(router, host, node, (interface, offloads), mtu)
+        })
     }
     /// Namespaces for these nodes, whose interfaces `attach` makes: it is given the router's and the host's namespace, the node, the
     /// interface's name and its MTU.
@@ -230,7 +236,13 @@ fn quiet(namespace: &Namespace) -> Result<(), WireError> {
     up.map_err(|e| WireError::os("setting loopback up", e))
 }
 
-fn join(router: &Namespace, host: &Namespace, node: usize, interface: &str, mtu: u32) -> Result<(), WireError> {
+fn join(
+    router: &Namespace,
+    host: &Namespace,
+    node: usize,
+    (interface, offloads): (&str, bool),
+    mtu: u32,
+) -> Result<(), WireError> {
     let port = port_name(node);
     // The router's end has an address that no frame is sent to: its kernel takes none for itself.
     let mut unused = node_mac(node);
@@ -240,7 +252,9 @@ fn join(router: &Namespace, host: &Namespace, node: usize, interface: &str, mtu:
     let made = router.enter(|| {
         let netlink = Netlink::open()?;
         netlink.add_veth(&here, &there, mtu)?;
-        without_offloads(&port)?;
+        if !offloads {
+            without_offloads(&port)?;
+        }
         netlink.up(index_of(&port)?)
     });
     made.map_err(|e| match e.raw_os_error() {

@@ -271,7 +271,7 @@ fn port_json(p: &PortCounters) -> Value {
     json!({
         "received": p.received, "sent": p.sent, "received_bytes": p.received_bytes, "sent_bytes": p.sent_bytes,
         "overrun": p.overrun, "oversize": p.oversize, "unfinished_checksum": p.unfinished_checksum, "refused": p.refused,
-        "segmented": p.segmented, "unhandled": p.unhandled, "is_down": p.is_down,
+        "segmented": p.segmented, "whole": p.whole, "unhandled": p.unhandled, "is_down": p.is_down,
     })
 }
 

@@ -65,6 +65,8 @@ pub struct Control<'a> {
     pub ftp_server: Vec<OsString>,
     /// How the hosts' sockets are driven.
     pub manner: Manner,
+    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them as one packet.
+    pub gso: bool,
 }
 
 impl Control<'_> {
@@ -111,7 +113,7 @@ pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
     check(plan)?;
     // Every flow holds a few descriptors. What cannot be raised shows when they run out.
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
-    let topology = Topology::build(&hosts(plan)?)?;
+    let topology = Topology::build_for(&hosts(plan)?, control.gso)?;
     // Unloaded when this returns, or this process ends.
     let _controls = bpf::load(&missing_controls(plan, &available_controls()?))?;
     let calibration = match control.calibrate {
@@ -164,15 +166,7 @@ fn record_of(mut observed: Observed) -> Record {
     for flow in &mut observed.flows {
         flow.received_after_warmup = flow.received - flow.received_after_warmup;
     }
-    Record {
-        flows: observed.flows,
-        flow_series: observed.series,
-        pings: observed.pings,
-        path_series: observed.paths,
-        tasks: observed.tasks,
-        completions: observed.completions,
-        ..Record::default()
-    }
+    observed
 }
 
 /// Where a flow's traffic entry is in its experiment.
@@ -252,7 +246,10 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.
     let slots = (SLOTS_IN_ALL / ports.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
     let opened = topology.router.enter(|| {
-        Ok(ports.iter().map(|&node| PacketPort::open(&port_name(node), slots)).collect::<Result<Vec<_>, _>>())
+        Ok(ports
+            .iter()
+            .map(|&node| PacketPort::open_with(&port_name(node), slots, control.gso))
+            .collect::<Result<Vec<_>, _>>())
     });
     let opened = opened.map_err(|e| WireError::os("entering the router's namespace", e))??;
     let origin = monotonic_ns() + LEAD.as_ns();

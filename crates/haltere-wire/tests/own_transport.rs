@@ -4,8 +4,10 @@
 //! `HALTERE_MEGABYTES=100` makes it the long run; the default is 4 each way.
 
 use haltere_congestion::CongestionParams;
+use haltere_congestion::outside::{MAKERS, Params};
 use haltere_queue::QueueParams;
 use haltere_transport::{Connection, Role, TcpParams};
+use haltere_units::outside::Location;
 use haltere_units::{Dur, Prob, Rate, Time};
 use haltere_wire::clock::{Clock, Monotonic};
 use haltere_wire::fabric::{Fabric, FabricParams, Steering, node_mac};
@@ -73,6 +75,24 @@ fn kernel_peer(listener: TcpListener, bytes: u64) -> std::io::Result<(u64, u64)>
 
 #[test]
 fn a_transfer_each_way_with_a_linux_kernel_over_loss_and_reordering() {
+    transfer(&CongestionParams::default_of("cubic").unwrap(), 0);
+}
+
+#[test]
+fn a_control_that_is_a_module_runs_on_our_transport() {
+    let file = std::env::temp_dir().join(format!("haltere-aimd-{}.wasm", std::process::id()));
+    std::fs::write(&file, wat::parse_str(include_str!("aimd.wat")).unwrap()).unwrap();
+    haltere_wasm::register();
+    let source = file.to_str().unwrap();
+    let about = MAKERS.find("wasm").unwrap().about(Location { source, folder: "" }).unwrap();
+    let (language, source, name, digest) = ("wasm".into(), source.into(), about.name, about.digest);
+    let params = Params { language, source, name, digest, ..Params::default() };
+    transfer(&CongestionParams::Outside(params), 1);
+    let _ = std::fs::remove_file(&file);
+}
+
+/// A transfer with that control; `number` tells the files of tests apart.
+fn transfer(control: &CongestionParams, number: u32) {
     if !privileged("our transport against the kernel's") || !has_tools(&["tshark"]) {
         return;
     }
@@ -89,10 +109,10 @@ fn a_transfer_each_way_with_a_linux_kernel_over_loss_and_reordering() {
             Ok(listener)
         })
         .unwrap();
-    let capture = std::env::temp_dir().join(format!("haltere-own-transport-{}.pcapng", std::process::id()));
+    let capture = std::env::temp_dir().join(format!("haltere-own-transport-{}-{number}.pcapng", std::process::id()));
     let routed = std::thread::scope(|scope| {
         let peer = scope.spawn(|| kernel_peer(listener, bytes));
-        let router = scope.spawn(|| route(&topology, bytes, &capture));
+        let router = scope.spawn(|| route(&topology, control, bytes, &capture));
         let router = router.join().unwrap();
         if !router.done {
             panic!("the connection did not end: {router:?}");
@@ -126,8 +146,9 @@ struct Ours {
     seconds: f64,
 }
 
-fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
+fn route(topology: &Topology, control: &CongestionParams, bytes: u64, capture: &Path) -> Ours {
     topology.router.stay().unwrap();
+    haltere_plan::outside::watch();
     // Marks what slow start heaps up; loses nothing itself.
     let queue: QueueParams = serde_json::from_str(r#"{ "kind": "threshold", "upper": "20p" }"#).unwrap();
     let direction = |from, to| {
@@ -154,7 +175,7 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
     .unwrap();
     let mut clock = Monotonic::start(Dur::ZERO).unwrap();
     let tcp = TcpParams { ecn: true, ..TcpParams::default() };
-    let connection = Connection::new(Role::Client, tcp, CongestionParams::default_of("cubic").unwrap(), 7).unwrap();
+    let connection = Connection::new(Role::Client, tcp, control.clone(), 7).unwrap();
     let end = |node, port| End { mac: node_mac(node), address: node_address(node), port };
     let task = Task { send: bytes, receive: bytes, wrong: 0 };
     let stack = Stack::connect(connection, end(0, 40_000), end(1, 5001), task, clock.now());
@@ -164,6 +185,7 @@ fn route(topology: &Topology, bytes: u64, capture: &Path) -> Ours {
     let mut watch =
         Quiet { seen: u64::MAX, since: Time::ZERO, end: Time::ZERO + Dur::from_secs(60 + bytes / 1_000_000) };
     router.run(&mut clock, &mut watch, Dur::from_ms(100)).unwrap();
+    assert_eq!(haltere_plan::outside::take(), None, "a fault of the control");
     let now = clock.now();
     let records = router.fabric.link_records(now);
     let Either::Left(stack) = &router.ports[0] else { unreachable!() };

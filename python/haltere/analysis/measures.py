@@ -81,7 +81,7 @@ def asked(scenario: Mapping[str, Any], key: str) -> Any:
 
 def traffic_name(place: int, entry: Mapping[str, Any]) -> str:
     """What the results call a traffic entry, from its place in the file (from 0)."""
-    return str(entry.get("name") or _core.traffic_name(str(entry["kind"]), place))
+    return str(entry.get("name") or _core.traffic_name(kinds.label(str(entry["kind"])), place))
 
 
 def texts(values: Sequence[str]) -> pa.Array:

@@ -103,10 +103,10 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 def _student_t_tail(t: float, df: float) -> float:
     """P(T > t) for t >= 0, by the regularised incomplete beta function."""
     x = df / (df + t * t)
+    if x == 1:
+        return 0.5
     a, b = df / 2.0, 0.5
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + (b * math.log1p(-x) if x < 1 else 0.0)
-    )
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
     if x < (a + 1.0) / (a + b + 2.0):
         return 0.5 * front * _beta_fraction(a, b, x) / a
     return 0.5 * (1.0 - front * _beta_fraction(b, a, 1.0 - x) / b)

@@ -81,20 +81,23 @@ def world(one: argparse.ArgumentParser) -> None:
 
 
 def world_options(one: argparse.ArgumentParser) -> None:
-    """Adds the options of the worlds: a flag for each of their fields."""
+    """Adds the options of the worlds: a flag for each of their fields. Fields of one name in two worlds are one option."""
+    options: dict[str, tuple[dataclasses.Field[Any], list[str]]] = {}
     for kind in worlds.WORLDS.values():
         for field in dataclasses.fields(kind):
-            flag = f"--{field.name.replace('_', '-')}"
-            about = f"{kind.place}: {field.metadata['help']}"
-            if isinstance(field.default, bool):
-                one.add_argument(flag, action="store_true", help=about)
-            else:
-                one.add_argument(flag, default=field.default, metavar="VALUE", help=about)
-            if field.metadata["formerly"]:
-                one.add_argument(
-                    f"--{field.metadata['formerly']}", action=_Formerly, nargs=0, const=flag, dest=field.name,
-                    default=field.default, help=argparse.SUPPRESS,
-                )  # fmt: skip
+            options.setdefault(field.name, (field, []))[1].append(kind.place)
+    for field, places in options.values():
+        flag = f"--{field.name.replace('_', '-')}"
+        about = f"{' and '.join(places)}: {field.metadata['help']}"
+        if isinstance(field.default, bool):
+            one.add_argument(flag, action="store_true", help=about)
+        else:
+            one.add_argument(flag, default=field.default, metavar="VALUE", help=about)
+        if field.metadata["formerly"]:
+            one.add_argument(
+                f"--{field.metadata['formerly']}", action=_Formerly, nargs=0, const=flag, dest=field.name,
+                default=field.default, help=argparse.SUPPRESS,
+            )  # fmt: skip
 
 
 class _Formerly(argparse.Action):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import json
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,12 @@ from .search import budget, effort, judging, ranges, typed
 if TYPE_CHECKING:
     from ..search.network import Scene
 
+#: What a mechanism of these kinds is called.
+_WORDS = {
+    ("congestion",): "a congestion control",
+    ("queues",): "a queue discipline",
+    ("congestion", "queues"): "a congestion control or a queue discipline",
+}
 #: Seeds of a network that is not stopped early.
 _SEEDS = 4
 
@@ -38,7 +45,7 @@ def add(to: Commands) -> None:
     one.add_argument(
         "target",
         metavar="CONTROL",
-        help="a congestion control or a queue discipline: its name, or a TOML table with `kind`",
+        help="a congestion control or a queue discipline: its name, `python:FILE:CLASS` or `wasm:FILE`, or a TOML table with `kind`",
     )
     one.add_argument("--harm", metavar="NAME", help="what to look for; docs/search.md lists them (default: starves with --beside, unfairness with --rtt-fairness, else low_utilisation)")  # fmt: skip
     one.add_argument("--beside", metavar="CONTROL", help="flows of this control share the bottleneck")
@@ -81,13 +88,25 @@ def _mechanism(text: str, kinds: tuple[str, ...], where: str) -> tuple[Any, str]
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{where} must be a name or a TOML table, got `{text}`; {error}") from None
     name = str(value.get("kind", "")) if isinstance(value, dict) else text
+    if ":" in name:
+        return _outside(value, name, kinds, where)
     every = {one: kind for kind in kinds for one in _core.names(kind)}
     if name not in every:
         near = difflib.get_close_matches(name, every, 1)
         hint = f"; did you mean `{near[0]}`?" if near else "; `haltere list` names them"
-        what = "a congestion control or a queue discipline" if len(kinds) > 1 else "a congestion control" if kinds == ("congestion",) else "a queue discipline"  # fmt: skip
-        raise InputError(f"{where} must be {what}, got `{name}`{hint}")
+        raise InputError(f"{where} must be {_WORDS[kinds]}, got `{name}`{hint}")
     return value, every[name]
+
+
+def _outside(value: Any, name: str, kinds: tuple[str, ...], where: str) -> tuple[Any, str]:
+    """The same of a mechanism from outside the tree, such as `python:my_module:MyControl`. Names of files count from this folder."""
+    from .. import _core
+
+    told = json.loads(_core.describe(name))
+    if told["kind"] not in kinds:
+        raise InputError(f"{where} must be {_WORDS[kinds]}, got `{name}`, one of {told['kind']}")
+    table = value if isinstance(value, dict) else {"kind": name}
+    return {**table, "source": {"folder": str(Path.cwd())}}, told["kind"]
 
 
 def _scene(args: argparse.Namespace) -> Scene:
@@ -102,9 +121,8 @@ def _scene(args: argparse.Namespace) -> Scene:
     default = "starves" if beside is not None else "unfairness" if args.rtt_fairness else "low_utilisation"
     one = harm(args.harm or default)
     if kind not in one.targets:
-        kinds = {"congestion": "a congestion control", "queues": "a queue discipline"}
         raise InputError(
-            f"--harm must be one of {kinds[kind]}, got `{one.name}`, which is one of {kinds[one.targets[0]]}"
+            f"--harm must be one of {_WORDS[kind,]}, got `{one.name}`, which is one of {_WORDS[one.targets[0],]}"
         )
     if one.beside and beside is None:
         raise InputError(f"--beside must name a congestion control for the harm `{one.name}`, got none")

@@ -20,6 +20,7 @@ def add(to: Commands) -> None:
     )
     play.add_argument("link", nargs="?", metavar="LINK", help="a link of the playground's Share: its set-up is opened")
     play.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
+    play.add_argument("--allow", action="append", default=[], metavar="KIND", help="let pages choose this mechanism of your own, such as python:my_module:MyControl; may be repeated")  # fmt: skip
     play.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
@@ -71,7 +72,7 @@ def _play(args: argparse.Namespace) -> int:
             webbrowser.open(url)
 
     try:
-        asyncio.run(Playground(args.port).forever(ready))
+        asyncio.run(Playground(args.port, allowed=args.allow).forever(ready))
     except OSError as error:
         raise InputError(f"play: port must be free, got {args.port}: {error.strerror or error}") from None
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ Times are whole nanoseconds (:data:`MS`, :data:`SECOND`), windows and sizes are 
 
 from __future__ import annotations
 
-from .base import MS, SECOND, US, CongestionControl, Queue
+from .base import MS, SECOND, US, Classifier, CongestionControl, Queue, Scheduler, Source
 from .find import register
 from .parameters import Bytes, Duration, Probability, Rate, param
 
@@ -30,11 +30,14 @@ __all__ = [
     "SECOND",
     "US",
     "Bytes",
+    "Classifier",
     "CongestionControl",
     "Duration",
     "Probability",
     "Queue",
     "Rate",
+    "Scheduler",
+    "Source",
     "param",
     "register",
 ]

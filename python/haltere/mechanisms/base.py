@@ -6,12 +6,12 @@ Before ``__init__`` runs, without arguments, all that the class comments list is
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from .. import _core
 
-__all__ = ["MS", "SECOND", "US", "CongestionControl", "Mechanism", "Queue"]
+__all__ = ["MS", "SECOND", "US", "Classifier", "CongestionControl", "Mechanism", "Queue", "Scheduler", "Source"]
 
 #: A microsecond, a millisecond and a second in nanoseconds.
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
@@ -82,6 +82,16 @@ class CongestionControl(Mechanism):
     def on_restart(self, ev: _core.RestartEvent) -> None:
         """The first transmission after an idle time, before it is sent."""
 
+    bytes_between_losses: float = 0
+    """Bytes between losses, by which a coupled control ranks its path. Set it, if siblings are to see it."""
+
+    def on_coupling(self, siblings: Sequence[_core.Sibling], this: int) -> None:
+        """The subflows of a multipath connection, before each ``on_ack`` and ``on_loss``; ``this`` is the place of this one among them."""
+
+    def on_returned(self, now: int, size: int) -> bool:
+        """A switch returned a marked packet with so many payload bytes. True: the control supports such packets; they count as marked now."""
+        return False
+
 
 class Queue(Mechanism):
     """A queue discipline: it decides what a link sends next and what it drops or marks.
@@ -129,3 +139,85 @@ class Queue(Mechanism):
             return False
         self._verdicts.append((packet.id, 3 if threshold else 2))
         return True
+
+
+class Scheduler(Mechanism):
+    """A path scheduler of Multipath TCP: it says which paths carry a segment."""
+
+    replicates: ClassVar[bool] = False
+    """True: segments go on several paths. :meth:`pick` is then asked again for each path once that has room."""
+    queues_ahead: ClassVar[bool] = False
+    """True: a path is given more than its window lets it send now. The rest waits in the subflow's own buffer."""
+
+    def pick(
+        self, now: int, paths: Sequence[_core.PathView], seg: _core.SegView
+    ) -> _core.PathView | int | Iterable[_core.PathView | int] | None:
+        """The path that carries this segment, or several, or their numbers; ``None`` to wait. Only a path that ``is_open`` can take it now."""
+        raise NotImplementedError("a path scheduler needs `pick`")
+
+    def on_relations(self, relations: _core.Relations) -> None:
+        """The first correlator knows anew which paths share a bottleneck."""
+
+
+class Classifier(Mechanism):
+    """A flow classifier: it calls each packet short or long. It is before a service and two disciplines in the queue ``classed``."""
+
+    rate: int | None
+    """The link's rate in bit/s; ``None`` if packets take no time."""
+    rtt: int | None
+    """The round-trip time without queues of the flows that cross the link, in nanoseconds, if it is known."""
+    full_packet: int
+    """The length of a full packet on this link, headers and framing included."""
+
+    is_random: ClassVar[bool] = False
+    """True: it draws random numbers. Only then it has :attr:`random`."""
+    is_constant_per_flow: ClassVar[bool] = False
+    """True: all packets of a flow get one class, so that any service keeps their order."""
+
+    def classify(self, now: int, packet: _core.Packet) -> Literal["short", "long"]:
+        """The class of a packet that arrives now."""
+        raise NotImplementedError("a flow classifier needs `classify`")
+
+
+class Source(Mechanism):
+    """A traffic source: the application of a TCP flow. It says by :meth:`step` when it writes next, and by :meth:`write` how much.
+
+    The client is the flow's sender. The server reads at once.
+    """
+
+    writable: int
+    """Bytes for which the send buffer has room now, at the end whose event is handled."""
+    unacknowledged: int
+    """Bytes that end has written and the other has not acknowledged."""
+    limit: int | None = None
+    """Bytes after which the flow is complete. Set it in ``__init__`` or as a class attribute. ``None``: it has no end of its own."""
+
+    _written: int
+    _closed: bool
+    """The connection is to be closed after this call."""
+    _was_closed = False
+
+    def step(self, now: int) -> int | None:
+        """It is the start of the flow, or the time that the last step returned. Returns the time of the next step, or ``None``."""
+        raise NotImplementedError("a traffic source needs `step`")
+
+    def on_client(self, now: int, received: int) -> int | None:
+        """A segment reached the client, which read so many bytes. Returns the time of a step that is not yet asked for, or ``None``."""
+
+    def on_server(self, now: int, received: int) -> None:
+        """The server has read so many bytes. What is written here is the response."""
+
+    def write(self, size: float) -> int:
+        """Writes so many bytes, as far as there is room. Returns how many."""
+        if size < 0:
+            raise ValueError(f"write: size must be 0 or more, got {size}")
+        taken = min(int(size), self.writable)
+        self.writable -= taken
+        self.unacknowledged += taken
+        self._written += taken
+        return taken
+
+    def close(self) -> None:
+        """Nothing is written after this. A second call does nothing."""
+        self._closed = not self._was_closed
+        self._was_closed = True

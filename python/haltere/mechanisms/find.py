@@ -26,19 +26,33 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from .base import CongestionControl, Mechanism, Queue
+from .base import Classifier, CongestionControl, Mechanism, Queue, Scheduler, Source
 from .parameters import Refused, described, filled
 
-__all__ = ["about", "copy", "make_control", "make_queue", "register", "told"]
+__all__ = [
+    "about",
+    "copy",
+    "make_classifier",
+    "make_control",
+    "make_queue",
+    "make_scheduler",
+    "make_source",
+    "register",
+    "told",
+]
 
 #: The kinds: the class that mechanisms derive from, and its name in words.
 KINDS: dict[str, tuple[type[Mechanism], str]] = {
     "congestion": (CongestionControl, "congestion control"),
     "queues": (Queue, "queue discipline"),
+    "schedulers": (Scheduler, "path scheduler"),
+    "classifiers": (Classifier, "flow classifier"),
+    "sources": (Source, "traffic source"),
 }
 #: The events of a control in the order in which the Rust side has them.
 CONTROL_EVENTS = (
     "on_ack", "on_loss", "on_rto", "on_segment_lost", "on_recovered", "on_established", "on_cached_ssthresh", "on_spurious", "on_restart",
+    "on_coupling", "on_returned",
 )  # fmt: skip
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 
@@ -335,17 +349,75 @@ def make_queue(
 
 
 def _queue(made: Queue) -> tuple[Any, Any, Any, Any, list[Any], bool, bool, list[tuple[str, str]]]:
-    on_timer = None if type(made).on_timer is Queue.on_timer else made.on_timer
+    on_timer = _own(made, Queue, "on_timer")
     if on_timer is not None and made.timer is None:
         raise Refused(f"`{type(made).__name__}.timer`", "set by `__init__`, as the class has an `on_timer`", "`None`")
     shows = list(made.shows.items())
     return made, made.enqueue, made.dequeue, on_timer, made._verdicts, made.withholds, made.keeps_flow_order, shows
 
 
+def make_scheduler(
+    source: str, folder: str, digest: str, parameters: str, seed: int
+) -> tuple[Any, Any, Any, bool, bool]:
+    """A path scheduler: the object, ``pick``, ``on_relations`` or ``None``, and its two properties."""
+
+    def prepare(made: Scheduler) -> None:
+        made.random = random.Random(seed)
+
+    return _scheduler(_instance("schedulers", source, folder, digest, parameters, prepare))
+
+
+def _scheduler(made: Scheduler) -> tuple[Any, Any, Any, bool, bool]:
+    return made, made.pick, _own(made, Scheduler, "on_relations"), bool(made.replicates), bool(made.queues_ahead)
+
+
+def make_classifier(
+    source: str, folder: str, digest: str, parameters: str, rate: int | None, rtt: int | None, full_packet: int
+) -> tuple[Any, Any, bool, bool, list[tuple[str, str]]]:
+    """A flow classifier: the object, ``classify``, its two properties, and what it shows."""
+
+    def prepare(made: Classifier) -> None:
+        made.rate, made.rtt, made.full_packet = rate, rtt, full_packet
+        if made.is_random:
+            made.random = random.Random(0)  # seeded by the first packet
+
+    return _classifier(_instance("classifiers", source, folder, digest, parameters, prepare))
+
+
+def _classifier(made: Classifier) -> tuple[Any, Any, bool, bool, list[tuple[str, str]]]:
+    return made, made.classify, bool(made.is_constant_per_flow), bool(made.is_random), list(made.shows.items())
+
+
+def make_source(
+    source: str, folder: str, digest: str, parameters: str, seed: int
+) -> tuple[Any, Any, Any, Any, int | None]:
+    """A traffic source: the object, ``step``, ``on_client`` and ``on_server`` or ``None``, and its limit."""
+
+    def prepare(made: Source) -> None:
+        made.random = random.Random(seed)
+        made.writable = made.unacknowledged = made._written = 0
+        made._closed = False
+
+    made = _instance("sources", source, folder, digest, parameters, prepare)
+    limit = made.limit
+    if limit is not None and not (isinstance(limit, int) and limit > 0):
+        raise Refused(f"`{type(made).__name__}.limit`", "a whole number of bytes above 0, or `None`", f"`{limit}`")
+    return made, made.step, _own(made, Source, "on_client"), _own(made, Source, "on_server"), limit
+
+
+def _own(made: Mechanism, base: type[Mechanism], event: str) -> Any:
+    """The event of that name, bound; ``None`` if the class takes no notice of it."""
+    return None if getattr(type(made), event) is getattr(base, event) else getattr(made, event)
+
+
 def copy(made: Any) -> Any:
     """A copy of a mechanism with the same state: what the maker gave of it."""
     other = _copy.deepcopy(made)
-    return _queue(other) if isinstance(other, Queue) else (other, _events(other))
+    if isinstance(other, Queue):
+        return _queue(other)
+    if isinstance(other, Scheduler):
+        return _scheduler(other)
+    return _classifier(other) if isinstance(other, Classifier) else (other, _events(other))
 
 
 def told(error: BaseException) -> tuple[str, str]:

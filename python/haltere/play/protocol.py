@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
 from .. import _core
 from ..errors import InputError
 
 __all__ = [
+    "FLOWS",
     "MOST",
     "REQUESTS",
     "Refused",
@@ -39,6 +40,8 @@ REQUESTS: dict[str, frozenset[str]] = {
     "stop": frozenset(),
     "export": frozenset({"experiment", "setup"}),
 }
+#: The kinds of flows that a page can add, each entry between a pair of hosts of its own. Others need a file, or more hosts than a pair.
+FLOWS = ("bulk", "web", "rpc", "video", "voip")
 #: What a page can show and this machine can run live.
 MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000, "outage": 60, "state": 16}
 
@@ -126,13 +129,17 @@ def seconds_of(value: Any) -> float:
     return float(value)
 
 
-def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
-    """An experiment as the page wrote it, and read. The playground runs dumbbells, and only as many flows as can be shown."""
+def experiment_of(value: Any, allowed: Collection[str] = ()) -> tuple[dict[str, Any], _core.Scenario]:
+    """An experiment as the page wrote it, and read. The playground runs dumbbells, and only as many flows as can be shown.
+
+    ``allowed``: the mechanisms from outside the tree that whoever started the server named. A page cannot name others.
+    """
     if not isinstance(value, dict):
         raise Refused(f"experiment must be an object, got {_named(value)}")
     _within_bounds(value)
     try:
         _without_files(value, "")
+        _only_allowed(value, allowed, "")
     except RecursionError:
         raise Refused("experiment must be nested less deeply") from None
     try:
@@ -143,10 +150,10 @@ def experiment_of(value: Any) -> tuple[dict[str, Any], _core.Scenario]:
     return {**value, "traffic": [{"kind": one} if isinstance(one, str) else one for one in value["traffic"]]}, scenario
 
 
-def opened(value: Any) -> dict[str, Any]:
-    """An experiment of a link. The page can only show those that it could have made: bulk flows, each entry with a pair of its own,
+def opened(value: Any, allowed: Collection[str] = ()) -> dict[str, Any]:
+    """An experiment of a link. The page can only show those that it could have made: flows of `FLOWS`, each entry with a pair of its own,
     and a ping."""
-    experiment, _ = experiment_of(value)
+    experiment, _ = experiment_of(value, allowed)
     dumbbell = experiment["topology"]["dumbbell"]
     for key in ("access", "bottleneck"):
         _is_table(dumbbell.get(key), f"topology.dumbbell.{key}")
@@ -157,20 +164,20 @@ def opened(value: Any) -> dict[str, Any]:
         raise Refused(f"topology.dumbbell: {rule}, got {len(delays)}", "topology.dumbbell.access_delays")
     seen: set[Any] = set()
     for i, entry in enumerate(experiment["traffic"]):
-        if entry["kind"] not in ("bulk", "ping"):
-            rule = "kind must be `bulk` or `ping` in the playground"
+        if entry["kind"] not in (*FLOWS, "ping"):
+            rule = f"kind must be one of {', '.join(f'`{kind}`' for kind in (*FLOWS, 'ping'))} in the playground"
             raise Refused(f"traffic[{i}]: {rule}, got {_named(entry['kind'])}", f"traffic[{i}]")
         pairs = entry.get("pairs")
-        if not isinstance(pairs, list) or len(pairs) != 1 or (entry["kind"] == "bulk" and pairs[0] in seen):
+        if not isinstance(pairs, list) or len(pairs) != 1 or (entry["kind"] != "ping" and pairs[0] in seen):
             raise Refused(f"traffic[{i}]: pairs must be one pair of its own in the playground", f"traffic[{i}]")
-        if entry["kind"] == "bulk":
+        if entry["kind"] != "ping":
             seen.add(pairs[0])
         if isinstance(entry.get("congestion"), list):
             raise Refused(
                 f"traffic[{i}]: congestion must be one control in the playground, got a list", f"traffic[{i}]"
             )
     if seen != set(range(1, dumbbell["pairs"] + 1)):
-        raise Refused("traffic: pairs must be one for each `bulk` entry in the playground", "traffic")
+        raise Refused("traffic: pairs must be one for each entry but the ping in the playground", "traffic")
     return experiment
 
 
@@ -205,6 +212,31 @@ def _without_files(value: Any, path: str) -> None:
                 f"{below} must be left out in the playground, which reads no files; `haltere run` does", below
             )
         _without_files(one, below)
+
+
+#: What begins like the name of a mechanism from outside the tree: a language and a colon.
+_LANGUAGE = re.compile(r"\s*[^\s:]+:")
+#: Keys of an experiment whose values are words for people.
+_WORDS = ("title",)
+
+
+def _only_allowed(value: Any, allowed: Collection[str], path: str) -> None:
+    """A page may not have this machine read code: it names no mechanism from outside the tree but those that are allowed, nor their folder."""
+    if isinstance(value, list):
+        for i, one in enumerate(value):
+            _only_allowed(one, allowed, f"{path}[{i}]")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            below = f"{path}.{key}" if path else str(key)
+            # A sweep names keys with dots, among them those of files and folders.
+            if key in ("source", "sweep"):
+                raise Refused(f"{below} must be left out in the playground", below)
+            if below not in _WORDS:
+                _only_allowed(one, allowed, below)
+    elif isinstance(value, str) and _LANGUAGE.match(value) and value not in allowed:
+        rule = "a mechanism of the tree" + "".join(f" or `{one}`" for one in allowed)
+        hint = "`haltere play --allow` adds one"
+        raise Refused(f"{path} must be {rule} in the playground, got {_named(value)}; {hint}", path)
 
 
 def _at_most(path: str, name: str, value: Any, what: str) -> None:

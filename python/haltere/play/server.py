@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import http
 import json
 import mimetypes
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -24,6 +25,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from .. import _core, catalogue
+from ..errors import InputError
 from . import courses, presets
 from .protocol import MOST, Refused
 from .session import Session
@@ -48,10 +50,14 @@ HEADERS = {
 
 
 class Playground:
-    """The server: its address once it runs, and the pages that are open."""
+    """The server: its address once it runs, and the pages that are open.
 
-    def __init__(self, port: int = 0, log: Callable[[str], None] | None = None) -> None:
-        self._wanted, self.port = port, 0
+    ``allowed``: mechanisms from outside the tree that pages may name, such as `python:my_module:MyControl`.
+    """
+
+    def __init__(self, port: int = 0, log: Callable[[str], None] | None = None, allowed: Sequence[str] = ()) -> None:
+        self._wanted, self.port, self._allowed = port, 0, tuple(allowed)
+        self._schema = _with_allowed(catalogue.schema(), self._allowed)
         self.token = secrets.token_urlsafe(18)
         self._log = log or (lambda line: print(line, file=sys.stderr, flush=True))
         self.sessions: set[Session] = set()
@@ -113,6 +119,11 @@ class Playground:
             return ""
         return f"origin must be the playground's own page, got {', '.join(origins)[:80]}"
 
+    def _hello(self) -> dict[str, Any]:
+        """What a page needs to begin: the schema, the limits, and what may be chosen."""
+        chosen = {"presets": presets.listed(), "courses": courses.listed()}
+        return {"tell": "hello", "version": _core.version, "schema": self._schema, "most": MOST, **chosen}
+
     async def _talk(self, connection: ServerConnection) -> None:
         """One page, from its coming to its going."""
 
@@ -120,10 +131,10 @@ class Playground:
             with contextlib.suppress(ConnectionClosed):
                 await connection.send(json.dumps(what, separators=(",", ":"), allow_nan=False))
 
-        session = Session(tell)
+        session = Session(tell, self._allowed)
         self.sessions.add(session)
         try:
-            await tell(_hello())
+            await tell(self._hello())
             async for message in connection:
                 try:
                     await session.take(message)
@@ -139,10 +150,25 @@ class Playground:
                 self._log(f"the page was closed: its run stopped at {session.setups[0].live.now_s:.2f} s")
 
 
-def _hello() -> dict[str, Any]:
-    """What a page needs to begin: the schema, the limits, and what may be chosen."""
-    chosen = {"presets": presets.listed(), "courses": courses.listed()}
-    return {"tell": "hello", "version": _core.version, "schema": catalogue.schema(), "most": MOST, **chosen}
+#: The unions of the schema in which a page may choose a mechanism from outside the tree.
+_UNIONS = {"congestion": "CongestionParams", "queues": "QueueParams"}
+
+
+def _with_allowed(schema: dict[str, Any], allowed: Sequence[str]) -> dict[str, Any]:
+    """The schema in which these mechanisms are among those to choose from."""
+    schema = copy.deepcopy(schema)
+    for kind in allowed:
+        rule = "a congestion control or a queue discipline of your own, such as `python:my_module:MyControl`"
+        if ":" not in kind:
+            raise InputError(f"--allow must be {rule}, got `{kind}`")
+        told = json.loads(_core.describe(kind))
+        if told["kind"] not in _UNIONS:
+            raise InputError(f"--allow must be {rule}, got `{kind}`, one of {told['kind']}")
+        table = {**told["schema"], "required": ["kind", *told["schema"].get("required", ())]}
+        table["properties"] = {"kind": {"const": kind, "type": "string"}, **table["properties"]}
+        union = schema["$defs"][_UNIONS[told["kind"]]]
+        next(one for one in union["anyOf"] if "oneOf" in one)["oneOf"].append(table)
+    return schema
 
 
 def _response(status: http.HTTPStatus, kind: str, body: bytes) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from .. import _core
@@ -22,16 +22,11 @@ Tell = Callable[[dict[str, Any]], Awaitable[None]]
 TICK = 0.05
 
 
-def _made(experiment: Any, seed: int) -> Setup:
-    """Reads an experiment and builds its run: on a thread, so that the other pages go on meanwhile."""
-    return Setup(*experiment_of(experiment), seed)
-
-
 class Session:
-    """What one page runs."""
+    """What one page runs. ``allowed``: the mechanisms from outside the tree that it may name."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, tell: Tell, allowed: Collection[str] = ()) -> None:
+        self._tell, self._allowed = tell, allowed
         self.setups: list[Setup] = []
         self._speed: float | None = 1.0
         #: No step while a set-up is changed, and no change during a step.
@@ -67,11 +62,15 @@ class Session:
         except HaltereError as error:
             raise refused(error) from None
 
+    async def _made(self, experiment: Any, seed: int) -> Setup:
+        """Reads an experiment and builds its run: on a thread, so that the other pages go on meanwhile."""
+        return await asyncio.to_thread(lambda: Setup(*experiment_of(experiment, self._allowed), seed))
+
     async def _check(self, experiment: Any, setup: Any) -> None:
         index = setup_of(setup)
         with _of(index):
             # Building the run finds what the schema cannot tell, such as a threshold above another.
-            await asyncio.to_thread(_made, experiment, 1)
+            await self._made(experiment, 1)
         await self._tell({"tell": "checked", "setup": index})
 
     async def _open(self, setups: Any) -> None:
@@ -80,8 +79,8 @@ class Session:
         written = []
         for index, one in enumerate(setups):
             with _of(index):
-                written.append(await asyncio.to_thread(opened, one))
-                await asyncio.to_thread(_made, one, 1)
+                written.append(await asyncio.to_thread(opened, one, self._allowed))
+                await self._made(one, 1)
         await self._tell({"tell": "opened", "setups": written})
 
     async def _start(self, setups: Any, speed: Any, seed: Any) -> None:
@@ -92,7 +91,7 @@ class Session:
         pace, made = speed_of(speed), []
         for index, one in enumerate(setups):
             with _of(index):
-                made.append(await asyncio.to_thread(_made, one, seed))
+                made.append(await self._made(one, seed))
         await self.stop()
         self.setups, self._speed, self._progress = made, pace, _core.Progress()
         self._going.set()
@@ -102,7 +101,7 @@ class Session:
     async def _change(self, experiment: Any, setup: Any) -> None:
         index = self._index(setup)
         with _of(index):
-            new = await asyncio.to_thread(experiment_of, experiment)
+            new = await asyncio.to_thread(experiment_of, experiment, self._allowed)
             async with self._lock:
                 what = self.setups[index].change(*new)
         await self._told(index, "changed", what)
@@ -122,7 +121,7 @@ class Session:
         one = self.setups[index]
         with _of(index):
             async with self._lock:
-                what = one.change(*await asyncio.to_thread(experiment_of, edited(one)))
+                what = one.change(*await asyncio.to_thread(experiment_of, edited(one), self._allowed))
         await self._told(index, tell, what)
 
     async def _told(self, index: int, tell: str, what: list[str]) -> None:
@@ -147,7 +146,7 @@ class Session:
     async def _export(self, experiment: Any, setup: Any) -> None:
         index = setup_of(setup)
         with _of(index):
-            written, _ = await asyncio.to_thread(experiment_of, experiment)
+            written, _ = await asyncio.to_thread(experiment_of, experiment, self._allowed)
         ran = index < len(self.setups) and self.setups[index].experiment == written
         text = export.toml(written, self.setups[index].changes if ran else ())
         await self._tell({"tell": "exported", "setup": index, "text": text})

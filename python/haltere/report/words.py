@@ -111,9 +111,12 @@ def _who(runs: Sequence[Run]) -> str:
     """The flows, by control and kind. Of an entry whose flows come and go, those that arrived in a run on average, warm-up included."""
     counts: dict[str, float] = {}
     about: set[str] = set()
+    entries = enumerate(runs[0].scenario["traffic"])
+    named = {traffic_name(place, entry): kinds.label(str(entry["kind"])) for place, entry in entries}
     for row in runs[0].data_flows.select(["flow", "kind", "congestion", "group"]).to_pylist():
         kind = kinds.traffic(str(row["kind"]))
-        what = " ".join(str(word) for word in (row["congestion"], row["kind"], kind.noun) if word)
+        called = named[str(row["group"])] if row["kind"] == kinds.OUTSIDE else row["kind"]
+        what = " ".join(str(word) for word in (row["congestion"], called, kind.noun) if word)
         if kind.arrivals:
             came = [run.arrivals().get(str(row["group"]), 0) for run in runs]
             counts[what] = counts.get(what, 0) + float(np.mean(came))

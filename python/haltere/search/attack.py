@@ -24,7 +24,7 @@ from .network import KEYS, Scene, Space, experiment
 from .race import Candidate, Judge, Outcome
 from .reduce import minimal, shorter
 
-__all__ = ["Worst", "attack", "kernel_refuses", "spelt", "text", "verdict"]
+__all__ = ["Worst", "attack", "kernel_refuses", "named", "spelt", "text", "verdict"]
 
 
 @dataclass
@@ -93,7 +93,7 @@ def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, qui
     scene, networks = space.scene, _Networks(space.scene)
     found = climb(
         space.draw, networks.candidate, judge, budget, what=f"attack {scene.name}", quiet=quiet,
-        told=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {spelt(scene.reference)}",
+        told=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {named(scene.reference)}",
     )  # fmt: skip
     if len(found.failed) == len(found.trials):
         raise InputError(
@@ -165,16 +165,24 @@ def spelt(mechanism: Any) -> str:
     return mechanism if isinstance(mechanism, str) else inline(mechanism)
 
 
+def named(mechanism: Any) -> str:
+    """A mechanism as a sentence names it: one from outside the tree without its folder."""
+    if not isinstance(mechanism, Mapping) or "source" not in mechanism:
+        return spelt(mechanism)
+    table = {key: value for key, value in mechanism.items() if key != "source"}
+    return str(table["kind"]) if len(table) == 1 else spelt(table)
+
+
 def verdict(worst: Worst) -> str:
     """What the attack found, in a sentence."""
     scene = worst.scene
     if not worst.values:
-        return f"No network of {len(worst.found.trials)} was worse for {scene.name} than for {spelt(scene.reference)}."
+        return f"No network of {len(worst.found.trials)} was worse for {scene.name} than for {named(scene.reference)}."
     figures = (
-        f"{scene.harm.name} is {worst.printed(worst.harm)} with {spelt(scene.target)}, and {worst.printed(worst.reference)} with "
-        f"{spelt(scene.reference)} in the same network"
+        f"{scene.harm.name} is {worst.printed(worst.harm)} with {named(scene.target)}, and {worst.printed(worst.reference)} with "
+        f"{named(scene.reference)} in the same network"
     )
-    beside = f", beside {spelt(scene.beside)}" if scene.beside is not None else ""
+    beside = f", beside {named(scene.beside)}" if scene.beside is not None else ""
     sure = (
         ""
         if worst.is_found

@@ -9,7 +9,7 @@ from ..analysis.stats import Mean
 from ..report.document import Block, Bullets, Document, Table, Text
 from ..runs.files import write_atomically
 from . import pictures
-from .attack import Worst, kernel_refuses, spelt, text, verdict
+from .attack import Worst, kernel_refuses, named, text, verdict
 from .network import KEYS
 
 __all__ = ["to_dict", "write"]
@@ -52,8 +52,8 @@ def _blocks(worst: Worst, out: Path) -> list[Block]:
 def _result(worst: Worst) -> Table:
     scene = worst.scene
     rows = [
-        [f"{spelt(scene.target)} (target)", worst.printed(worst.harm)],
-        [f"{spelt(scene.reference)} (reference)", worst.printed(worst.reference)],
+        [f"{named(scene.target)} (target)", worst.printed(worst.harm)],
+        [f"{named(scene.reference)} (reference)", worst.printed(worst.reference)],
         ["difference, seed by seed", worst.printed(worst.difference)],
     ]
     title = f"In the worst network, with {worst.difference.n} seeds that the search did not use, and 95 % intervals"

@@ -39,7 +39,21 @@ def changed_file(original: Path, before: Scenario, after: Scenario, comment: str
     if not holds(values):
         values = deepcopy(wanted)
     _leave_out(values, given, lambda: holds(values))
-    return f"{comment}\n{toml(values)}"
+    return f"{comment}\n{toml(_with_folders(values, wanted))}"
+
+
+def _with_folders(values: Any, filled: Any) -> Any:
+    """The values with the folder of each mechanism from outside the tree: the new file need not lie beside the code."""
+    if isinstance(values, list) and isinstance(filled, list):
+        return [_with_folders(*one) for one in zip(values, filled, strict=True)]
+    if not isinstance(filled, Mapping):
+        return values
+    if "folder" in filled.get("source", {}):
+        table = values if isinstance(values, Mapping) else {"kind": values}
+        values = {**table, "source": {"folder": filled["source"]["folder"]}}
+    if not isinstance(values, Mapping):
+        return values
+    return {key: _with_folders(one, filled.get(key)) for key, one in values.items()}
 
 
 def _leave_out(values: Any, given: Any, holds: Callable[[], bool]) -> None:

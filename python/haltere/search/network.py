@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
+from ..kinds import label
 from .harms import ATTACKED, BESIDE, Harm
 from .ranges import Choice, Draw, Range, number_of, parse_range, rounded
 
@@ -85,7 +86,7 @@ class Scene:
     @property
     def name(self) -> str:
         """The name of the target."""
-        return kind_of(self.target)
+        return label(kind_of(self.target))
 
     def neutral(self, condition: str) -> Any:
         """The value of a condition in a plain network; ``None``: every value is needed, or the condition is left out."""
@@ -245,7 +246,9 @@ def _bottleneck(values: Mapping[str, Any], queue: Any, rate: float, rtt: float, 
             out["loss"]["loss_good"] = values["loss"]
     elif "loss" in values:
         out["loss"] = values["loss"]
-    out["queue"] = {**(queue if isinstance(queue, Mapping) else {"kind": queue}), "limit": values["buffer"]}
+    out["queue"] = dict(queue) if isinstance(queue, Mapping) else {"kind": queue}
+    if ":" not in kind_of(queue):  # one from outside the tree has the limit of its own parameters
+        out["queue"]["limit"] = values["buffer"]
     if steps := _steps(values, rate, rtt, run_s):
         out["schedule"] = steps
     return out

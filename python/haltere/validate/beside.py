@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..worlds import DEFAULT, WORLDS
+from . import causes
+from .causes import Cause
 from .compare import Row, read_csv, write_csv
 
 __all__ = ["Beside", "load", "markdown", "write"]
@@ -19,12 +21,17 @@ __all__ = ["Beside", "load", "markdown", "write"]
 class Beside:
     """The rows of another world by scenario and measure."""
 
+    name: str
     title: str
     rows: dict[tuple[str, str], Row]
 
     def of(self, row: Row) -> Row | None:
         """Its row of the same measure."""
         return self.rows.get((row.case, row.measure))
+
+    def outside(self) -> list[Row]:
+        """Its rows that are far from Linux."""
+        return [row for row in self.rows.values() if not row.inside]
 
     def agrees(self, row: Row) -> bool | None:
         """The simulator's value is within the row's tolerance of this world's; ``None``: one of them does not exist."""
@@ -50,12 +57,12 @@ def load(directory: Path) -> list[Beside]:
         files = sorted(directory.rglob(f"{name}.csv")) if name != DEFAULT else []
         rows = {(row.case, row.measure): row for path in files for row in read_csv(path)}
         if rows:
-            found.append(Beside(kind.title, rows))
+            found.append(Beside(name, kind.title, rows))
     return found
 
 
-def markdown(rows: Iterable[Row], worlds: Sequence[Beside]) -> list[str]:
-    """A table of each world: by set, how many of its rows are inside, and how many of the simulator's are near it."""
+def markdown(rows: Iterable[Row], worlds: Sequence[Beside], why: Sequence[Cause] = ()) -> list[str]:
+    """A table of each world: by set, how many of its rows are inside, and how many of the simulator's are near it; then the causes of those outside."""
     every, lines = list(rows), []
     for world in worlds:
         lines += [f"## The simulator beside the {world.title}", "", HEAD.format(title=world.title), ""]
@@ -71,6 +78,9 @@ def markdown(rows: Iterable[Row], worlds: Sequence[Beside]) -> list[str]:
                 cells = [_share(n, len(own)) for n in (theirs, sum(row.inside for row in own), near)]
                 lines.append(f"| {group} | {len(own)} | {' | '.join(cells)} |")
         lines.append("")
+        if outside := world.outside():
+            told = causes.markdown(outside, causes.of_world(why, world.name))
+            lines += [f"Rows of the {world.title} that are far from Linux, with their causes:", "", *told, ""]
     return lines
 
 

@@ -6,6 +6,7 @@
     measures = "share .*|jain .*"          # the same for the measure; left out: all
     explained = true                       # false: what was found is not yet the cause
     text = "What happens, in a sentence or two."
+    world = "kernel"                       # rows of that world; left out: the simulator's
 
 The first entry that fits a row is its cause. A row that none fits is not explained.
 """
@@ -20,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..worlds import DEFAULT
 from .compare import Row
 
-__all__ = ["CAUSES", "NOT_EXPLAINED", "Cause", "cause_of", "load", "markdown"]
+__all__ = ["CAUSES", "NOT_EXPLAINED", "Cause", "cause_of", "load", "markdown", "of_world"]
 
 CAUSES = "causes.toml"
 """The file in the directory of results."""
@@ -39,6 +41,7 @@ class Cause:
     text: str
     measures: str = ".*"
     explained: bool = True
+    world: str = DEFAULT
 
     def fits(self, row: Row) -> bool:
         """True if it is about that row."""
@@ -81,6 +84,11 @@ def _cause(path: Path, number: int, entry: dict[str, Any]) -> Cause:
         except re.error as error:
             raise InputError(f"{where}: `{name}` must be a regular expression, got `{pattern}`: {error}") from None
     return cause
+
+
+def of_world(causes: Iterable[Cause], world: str) -> list[Cause]:
+    """Those about rows of that world."""
+    return [cause for cause in causes if cause.world == world]
 
 
 def cause_of(row: Row, causes: Iterable[Cause]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 from .scenario import DEFAULTS, SAMPLE
 from .tc_words import NotTranslated
 
-SCENARIO = frozenset(DEFAULTS) | {"name", "set", "store_cols", "mptcp", "pre", "post", "rx"}
-"""`name` and `set` name it; `store_cols`, `post` and `rx` say how the harness measures, not what it runs."""
+SCENARIO = frozenset(DEFAULTS) | {"name", "set", "store_cols", "mptcp", "pre", "post", "rx", "classes"}
+"""`name` and `set` name it; `store_cols`, `post` and `rx` say how the harness measures, not what it runs. `classes` says what `pre` makes."""
 PATH = frozenset(("rate_mbit", "both_ways", "shaper", "rtt_ms", "qdisc", "qdisc_rev", "txqueuelen", "access_mbit"))
-FLOW = frozenset(("dir", "cc", "n", "start", "spread", "stop", "proto", "path", "ecn", "host"))
+FLOW = frozenset(("dir", "cc", "n", "start", "spread", "stop", "proto", "path", "ecn", "host", "class"))
 TRANSFER = frozenset(("dir", "cc", "per_second", "sizes", "start", "stop", "ecn"))
 UDP = frozenset(("dir", "rate_mbit", "size", "start", "stop", "tos"))
 STEP = frozenset(("at", "rate_mbit", "cmd"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..worlds import DEFAULT
 from . import beside, causes
 from .beside import Beside
 from .causes import Cause
@@ -198,21 +199,22 @@ def page(
 ) -> str:  # fmt: skip
     """The page: one table, the figure, what does not agree and why, and the rows outside; `rows` leads to all rows."""
     introduction = INTRODUCTION.format(source=source, rows=rows, seeds=_seeds_of(outcome.rows))
+    own = causes.of_world(why, DEFAULT)
     lines = [introduction, *by_measure(outcome), ""]
     if figure:
         lines += [f"![Ours against Linux, one panel a measure; the band is the tolerance]({figure})", ""]
-    lines += beside.markdown(outcome.rows, others)
+    lines += beside.markdown(outcome.rows, others, why)
     for title, cases in (("Not comparable", outcome.skipped), ("Not repeated exactly", outcome.differing)):
         if cases:
             lines += [f"## {title}", "", *(f"- {name}: {reason}" for name, reason in cases), ""]
     outside = [row for row in outcome.rows if not row.inside]
     if outside:
-        lines += [AGREES_NOT.format(source=source), *causes.markdown(outside, why), ""]
+        lines += [AGREES_NOT.format(source=source), *causes.markdown(outside, own), ""]
     if findings:
         lines += [findings.strip(), ""]
     if outside:
         lines += ["## Rows outside", "", "<details>", f"<summary>The {len(outside)} rows outside</summary>", ""]
-        lines += [*markdown_table(outside, why, others), "", "</details>", ""]
+        lines += [*markdown_table(outside, own, others), "", "</details>", ""]
     return "\n".join(lines)
 
 

@@ -30,7 +30,7 @@ def expand_flows(scenario: dict[str, Any]) -> list[dict[str, Any]]:
         for _ in range(group.get("n", 1)):
             start = round(group.get("start", 0.0) + draws.uniform(0, group.get("spread", 0.0)), 6)
             rest = {"cc": group.get("cc", "cubic"), "stop": group.get("stop"), "proto": group.get("proto", "tcp")}
-            rest |= {key: group[key] for key in ("ecn", "host") if key in group}
+            rest |= {key: group[key] for key in ("ecn", "host", "class") if key in group}
             flows.append({"dir": group.get("dir", "fwd"), "start": start, "path": group.get("path", 0), **rest})
     return flows
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import tc_fair
 from .tc_words import (
+    FIRST_UPDATE,
     NotTranslated,
     Queue,
     Words,
@@ -88,6 +89,7 @@ def _fq_codel(words: Words) -> Queue:
 def _pie(words: Words) -> Queue:
     # tc-pie(8): alpha and beta are sixteenths; the update runs by a kernel timer.
     params: dict[str, Any] = {"limit": packets(1000), "tupdate": duration(timer_period_ns(15_000_000))}
+    params["first_update"] = FIRST_UPDATE
     for word in words:
         if word == "limit":
             params["limit"] = packets(words.count(word))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .tc_words import (
+    FIRST_UPDATE,
     NotTranslated,
     Queue,
     Words,
@@ -85,7 +86,8 @@ def _fq_pie(words: Words, _txqueuelen: int) -> Queue:
         },
         ECN | {"bytemode": {"bytemode": True}, "nobytemode": {"bytemode": False}},
     )  # fmt: skip
-    return Queue("fq_pie", {"tupdate": duration(timer_period_ns(15_000_000))} | read)
+    usual = {"tupdate": duration(timer_period_ns(15_000_000)), "first_update": FIRST_UPDATE}
+    return Queue("fq_pie", usual | read)
 
 
 def _sfq(words: Words, _txqueuelen: int) -> Queue:
@@ -102,9 +104,14 @@ def _choke(words: Words, _txqueuelen: int) -> Queue:
 def _sfb(words: Words, txqueuelen: int) -> Queue:
     options: Options = {"limit": ("limit", _packets), "target": ("target", _count), "max": ("max", _count)}
     options |= {"rehash": ("rehash", _milliseconds), "db": ("warmup", _milliseconds)}
-    options |= {"increment": ("increment", _probability), "decrement": ("decrement", _probability)}
+    options |= {"increment": ("increment", _step), "decrement": ("decrement", _step)}
     options |= {"penalty_rate": ("penalty_rate", _count), "penalty_burst": ("penalty_burst", _count)}
     return Queue("sfb", {"limit": packets(txqueuelen), "ecn": True} | _read(words, options, {}))
+
+
+def _step(words: Words, option: str) -> float:
+    """As `tc` passes it to SFB: in whole 65535ths, so that 0.00005 becomes 3 of them, 8 % less."""
+    return round(_probability(words, option) * 65535) / 65535
 
 
 def _tbf(words: Words, _txqueuelen: int) -> Queue:

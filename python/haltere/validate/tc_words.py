@@ -13,6 +13,8 @@ from typing import Any
 
 HZ = 250
 """Timer ticks a second of the kernels that the harness boots."""
+FIRST_UPDATE = "500ms"
+"""When PIE's first update is due: Linux sets its timer half a second ahead as it makes the queue, which is just before the run."""
 
 
 class NotTranslated(ValueError):

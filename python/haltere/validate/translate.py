@@ -16,6 +16,7 @@ from .load import Case
 from .netem import link_of_netem, reorders
 from .scenario import DEFAULTS, expand_flows, expand_transfers
 from .tc import parse_qdisc
+from .tc_classes import queue_of_classes
 from .tc_words import NotTranslated, Queue, duration, nbytes, packets
 
 ETHERNET = 14
@@ -69,7 +70,7 @@ def translate(case: Case, seed: int) -> dict[str, Any]:
     if s.get("topology", "chain") != "chain":
         raise NotTranslated(f"topology `{s['topology']}` is not known here")
     _check_paths(s)
-    if s.get("pre"):
+    if s.get("pre") and not s.get("classes"):
         raise NotTranslated("the scenario runs commands of its own (`pre`), whose effect is not known here")
     flows, tcp = _flows(case, seed), _tcp(s)
     return {
@@ -141,17 +142,23 @@ def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
     if s["shaper"] == "netem":
         return link | {"queue": {"kind": "drop_tail", "limit": packets(NETEM_LIMIT)}}
     if s["shaper"] == "none":  # the discipline shapes, on a device that is infinitely fast
-        text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
-        return link | {"rate": FAST, "queue": parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET).as_dict()}
+        return link | {"rate": FAST, "queue": _queue(s, way)}
     if s["shaper"] not in SHAPERS:
         raise NotTranslated(f"shaper `{s['shaper']}` is not known here")
     shaper = SHAPERS[s["shaper"]] | {"burst": nbytes(s["mtu"] + ETHERNET)}
-    text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
-    queue: Queue = parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET)
-    link |= {"queue": queue.as_dict(), **shaper}
+    link |= {"queue": _queue(s, way), **shaper}
     if way == "fwd" and s["steps"]:
         link |= {"schedule": _schedule(s), "burst": nbytes(0)}  # a token bucket has one rate
     return link
+
+
+def _queue(s: dict[str, Any], way: str) -> dict[str, Any]:
+    """The discipline of that way."""
+    if s.get("classes") and way == "fwd":
+        return queue_of_classes(s["classes"], s["rate_mbit"])
+    text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
+    queue: Queue = parse_qdisc(text, s["txqueuelen"], s["mtu"] + ETHERNET)
+    return queue.as_dict()
 
 
 def _schedule(s: dict[str, Any]) -> list[dict[str, Any]]:
@@ -236,6 +243,8 @@ def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
         entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow)}
         if flow["stop"] is not None:
             entry["stop"] = _seconds(flow["stop"])
+        if flow.get("class"):
+            entry["dscp"] = flow["class"]
         entries.append(entry)
     return entries
 

@@ -13,7 +13,10 @@ from typing import Any, ClassVar, Protocol
 from .. import _core
 from ..errors import InputError
 
-__all__ = ["Made", "World", "option", "refuse_outside"]
+__all__ = ["GSO", "Made", "World", "option", "refuse_outside"]
+
+#: What the option `gso` of the worlds with Linux's TCP does.
+GSO = "hosts hand buffers of up to 64 kB to their link, and queues hold them as one packet"
 
 
 class Made(Protocol):

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core, kernels
 from ..errors import InputError
-from .base import Made, World, option, refuse_outside
+from .base import GSO, Made, World, option, refuse_outside
 from .wire import ftp_server
 
 __all__ = ["Kernel"]
@@ -32,7 +32,7 @@ class Kernel(World):
         "auto",
         "where the links are: in the guest's `kernel`, in `user` space, or `auto`: in the kernel if it can do the experiment",
     )
-    gso: bool = option(False, "hosts hand buffers of up to 64 kB to their link, and queues hold them as one packet")
+    gso: bool = option(False, GSO)
 
     control: str = option(
         "", "controls of the kernel instead of those in the file, such as reno=foo; several with commas between"

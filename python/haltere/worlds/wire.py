@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .base import Made, World, option, refuse_outside
+from .base import GSO, Made, World, option, refuse_outside
 
 __all__ = ["Wire", "ftp_server"]
 
@@ -29,6 +29,8 @@ class Wire(World):
     ignore_calibration: bool = option(
         False, "run although the calibration finds the machine unfit; report and manifest say so", formerly="anyway"
     )
+
+    gso: bool = option(False, GSO)
 
     name = "wire"
     about = "Real packets and the kernel's TCP between Linux network namespaces, in real time; needs root or `unshare -Urn`."
@@ -52,7 +54,12 @@ class Wire(World):
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Makes one run in real time."""
         calibrate = "note" if self.ignore_calibration else "refuse"
-        return _core.wire_run(scenario, seed, progress, calibrate, ftp_server())
+        return _core.wire_run(scenario, seed, progress, calibrate, ftp_server(), self.gso)
+
+    @property
+    def key_part(self) -> str:
+        """A run with segmentation offload is another one than a run without."""
+        return super().key_part + (" gso" if self.gso else "")
 
     def notes(self, made: Made) -> Mapping[str, Any]:
         """The calibration before the run and the router's counters."""

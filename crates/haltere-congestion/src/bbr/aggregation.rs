@@ -73,3 +73,31 @@ impl Bbr {
         self.aggregation.extra_acked().min(most)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_excess_is_kept_for_five_to_ten_rounds() {
+        let mut a = Aggregation::default();
+        a.extra[a.half] = 30;
+        for round in 0..10 {
+            assert_eq!(a.extra_acked(), 30, "round {round}");
+            a.next_round();
+        }
+        assert_eq!(a.extra_acked(), 0, "both halves have been begun anew");
+        for extra in [8, 3] {
+            a.extra[a.half] = extra;
+            (0..WINDOW_ROUNDS).for_each(|_| a.next_round());
+        }
+        assert_eq!(a.extra_acked(), 3);
+    }
+
+    #[test]
+    fn an_epoch_begins_with_nothing() {
+        let mut a = Aggregation { epoch_acked: 7, ..Aggregation::default() };
+        a.restart(Time::from_ns(5));
+        assert_eq!((a.epoch, a.epoch_acked), (Time::from_ns(5), 0));
+    }
+}

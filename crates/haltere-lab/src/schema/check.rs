@@ -21,8 +21,13 @@ pub(crate) fn check(value: &mut Value, schema: &Value, folder: &Path) -> Result<
 }
 
 /// Checks the table of a mechanism from outside the tree, which has a schema of its own.
-pub(super) fn check_table(value: &mut Value, schema: &Value, place: &Place) -> Result<(), ScenarioError> {
-    Checker { root: schema, folder: Path::new("") }.visit(value, &Node(vec![schema]), place)
+pub(super) fn check_table(
+    value: &mut Value,
+    schema: &Value,
+    folder: &Path,
+    place: &Place,
+) -> Result<(), ScenarioError> {
+    Checker { root: schema, folder }.visit(value, &Node(vec![schema]), place)
 }
 
 /// A key that is null is a key that is not given.
@@ -201,10 +206,14 @@ impl<'a> Checker<'a> {
         whole: &Node<'a>,
         place: &Place,
     ) -> Result<(), ScenarioError> {
-        if let Some(about) = kinds::of(kinds).and_then(|kind| kind.outside)
+        if let Some(kind) = kinds::of(kinds)
+            && let Some(about) = kind.outside
             && outside::is_meant(value)
         {
-            return outside::resolve(value, about, self.folder, place);
+            return match kind.is_entry() {
+                true => outside::resolve_entry(value, about, self.folder, place),
+                false => outside::resolve(value, about, self.folder, place),
+            };
         }
         if let Value::String(name) = value {
             let mut table = Map::new();

@@ -5,7 +5,7 @@ use haltere_queue::QueueParams;
 use haltere_queue::classify::ClassifierParams;
 use haltere_queue::service::ServiceParams;
 use haltere_transport::multipath::correlation::CorrelatorParams;
-use haltere_transport::multipath::scheduler::SchedulerParams;
+use haltere_transport::multipath::scheduler::{self, SchedulerParams};
 use haltere_units::ParamError;
 use haltere_units::outside::{About, Location};
 use serde_json::{Value, json};
@@ -30,6 +30,13 @@ pub(super) struct Kind {
     pub outside: Option<AboutOutside>,
 }
 
+impl Kind {
+    /// A mechanism from outside the tree is an entry with keys of its own beside the mechanism's.
+    pub(super) fn is_entry(&self) -> bool {
+        self.union == "Traffic"
+    }
+}
+
 /// Asks the maker of a language what a source is.
 pub(super) type AboutOutside = fn(&str, Location<'_>) -> Result<About, ParamError>;
 
@@ -49,7 +56,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "ClassifierParams",
         names: ClassifierParams::NAMES,
         example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nclassifier = {table}   # or: classifier = \"{name}\"",
-        outside: None,
+        outside: Some(|language, at| haltere_queue::classify::outside::MAKERS.find(language)?.about(at)),
     },
     Kind {
         name: "services",
@@ -74,7 +81,7 @@ pub(super) const ALL: &[Kind] = &[
         names: SchedulerParams::NAMES,
         example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
                   multipath.scheduler = {table}   # or: multipath.scheduler = \"{name}\"",
-        outside: None,
+        outside: Some(|language, at| scheduler::outside::MAKERS.find(language)?.about(at)),
     },
     Kind {
         name: "correlators",
@@ -92,7 +99,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "Traffic",
         names: Traffic::NAMES,
         example: "",
-        outside: None,
+        outside: Some(|language, at| haltere_plan::app::outside::MAKERS.find(language)?.about(at)),
     },
 ];
 

@@ -5,8 +5,11 @@
 //! always the written form. There the key `source` holds the digest of the code and the folder from which files count.
 
 use super::check::{Place, check_table};
+use super::describe::{find, shared_keys};
 use super::kinds::AboutOutside;
+use super::schema;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::names::listed;
 use haltere_units::outside::{About, KIND, Location, Params, split};
 use serde_json::{Map, Value, json};
 use std::path::{Path, absolute};
@@ -32,33 +35,95 @@ pub(super) fn resolve(
     folder: &Path,
     place: &Place,
 ) -> Result<(), ScenarioError> {
-    let kind = kind_of(value).unwrap_or_default().to_owned();
-    let (language, source) = split(&kind).unwrap_or_default();
-    let mut given = match value.take() {
-        Value::Object(table) => table,
-        _ => Map::new(),
-    };
-    let name_place = if given.remove("kind").is_some() { place.below("kind") } else { place.clone() };
-    let origin = given.remove(SOURCE).unwrap_or_default();
-    let folder = match origin["folder"].as_str() {
-        Some(folder) => folder.to_owned(),
-        None => absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
-            .map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned()),
-    };
-    let found = about(language, Location { source, folder: &folder })
-        .map_err(|e| name_place.fault(e.rule, e.got).hint(e.hint).unknown_name())?;
-    let params = Params {
-        language: language.into(),
-        source: source.into(),
-        folder,
-        name: found.name.clone(),
-        digest: origin["digest"].as_str().unwrap_or(&found.digest).into(),
-        parameters: parameters(given, &found, place)?,
-    };
-    params.check_digest(&found.digest).map_err(|e| name_place.fault(e.rule, e.got).hint(e.hint).out_of_range())?;
-    *value = serde_json::to_value(params).unwrap_or_default();
+    let written = Written::of(value.take(), about, folder, place)?;
+    let parameters = parameters(written.given.clone(), &written.about, place)?;
+    *value = serde_json::to_value(written.params(parameters)?).unwrap_or_default();
     value["kind"] = json!(KIND);
     Ok(())
+}
+
+/// The same of an entry of `[[traffic]]`: the keys that every kind of TCP flows has stay beside the source.
+pub(super) fn resolve_entry(
+    value: &mut Value,
+    about: AboutOutside,
+    folder: &Path,
+    place: &Place,
+) -> Result<(), ScenarioError> {
+    let mut written = Written::of(value.take(), about, folder, place)?;
+    let shared = shared_keys("bulk", "on_off").unwrap_or_default();
+    if let Some(taken) = written.about.parameters.iter().find(|one| shared.contains(&one.name.as_str())) {
+        let rule =
+            format!("a source whose parameters have other names than the keys of a traffic entry: {}", listed(&shared));
+        return Err(written.place.fault(rule, format!("`{}`", taken.name)).out_of_range());
+    }
+    let mut entry = Value::Object(std::mem::take(&mut written.given));
+    check_table(&mut entry, &entry_schema(&written.about, &shared), folder, place)?;
+    let Value::Object(mut entry) = entry else { return Ok(()) };
+    let own = written.about.parameters.iter().filter_map(|one| entry.remove_entry(&one.name)).collect();
+    let own = with_defaults(own, &written.about);
+    entry.insert(SOURCE.into(), serde_json::to_value(written.params(own)?).unwrap_or_default());
+    entry.insert("kind".into(), json!(KIND));
+    *value = Value::Object(entry);
+    Ok(())
+}
+
+/// The schema of a traffic entry with that source, with the definitions to which the shared keys refer.
+fn entry_schema(about: &About, shared: &[&str]) -> Value {
+    let root = schema();
+    let mut out = about.schema();
+    let bulk = find(root, &root["$defs"]["Traffic"], "bulk").unwrap_or(&Value::Null);
+    for key in shared {
+        out["properties"][*key] = bulk["properties"][*key].clone();
+    }
+    out["$defs"] = root["$defs"].clone();
+    out
+}
+
+/// What a user wrote, taken apart.
+struct Written {
+    language: String,
+    source: String,
+    folder: String,
+    /// The digest of the code when the experiment was filled, if it was.
+    digest: Option<String>,
+    about: About,
+    /// All keys but `kind` and `source`.
+    given: Map<String, Value>,
+    /// Where its name is.
+    place: Place,
+}
+
+impl Written {
+    fn of(value: Value, about: AboutOutside, folder: &Path, place: &Place) -> Result<Written, ScenarioError> {
+        let kind = kind_of(&value).unwrap_or_default().to_owned();
+        let (language, source) = split(&kind).unwrap_or_default();
+        let mut given = match value {
+            Value::Object(table) => table,
+            _ => Map::new(),
+        };
+        let name_place = if given.remove("kind").is_some() { place.below("kind") } else { place.clone() };
+        let origin = given.remove(SOURCE).unwrap_or_default();
+        let folder = match origin["folder"].as_str() {
+            Some(folder) => folder.to_owned(),
+            None => absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+                .map_or_else(|_| String::new(), |folder| folder.to_string_lossy().into_owned()),
+        };
+        let found = about(language, Location { source, folder: &folder })
+            .map_err(|e| name_place.fault(e.rule, e.got).hint(e.hint).unknown_name())?;
+        let digest = origin["digest"].as_str().map(str::to_owned);
+        let (language, source) = (language.into(), source.into());
+        Ok(Written { language, source, folder, digest, about: found, given, place: name_place })
+    }
+    /// With these parameters, of code that has not changed.
+    fn params(self, parameters: Map<String, Value>) -> Result<Params, ScenarioError> {
+        let Written { language, source, folder, digest, about, place, .. } = self;
+        let digest = digest.unwrap_or_else(|| about.digest.clone());
+        let params = Params { language, source, folder, name: about.name, digest, parameters };
+        match params.check_digest(&about.digest) {
+            Ok(()) => Ok(params),
+            Err(e) => Err(place.fault(e.rule, e.got).hint(e.hint).out_of_range()),
+        }
+    }
 }
 
 /// The parameters that are given, checked, and the defaults of the others.
@@ -70,14 +135,18 @@ fn parameters(given: Map<String, Value>, about: &About, place: &Place) -> Result
         return Err(Fault::new(place.key(), "key", rule, format!("`{key}`")).unknown_key());
     }
     let mut table = Value::Object(given);
-    check_table(&mut table, &about.schema(), place)?;
-    let Value::Object(mut table) = table else { return Ok(Map::new()) };
+    check_table(&mut table, &about.schema(), Path::new(""), place)?;
+    let Value::Object(table) = table else { return Ok(Map::new()) };
+    Ok(with_defaults(table, about))
+}
+
+fn with_defaults(mut table: Map<String, Value>, about: &About) -> Map<String, Value> {
     for parameter in &about.parameters {
         if let Some(default) = &parameter.default {
             table.entry(&parameter.name).or_insert_with(|| default.clone());
         }
     }
-    Ok(table)
+    table
 }
 
 /// Brings all such mechanisms of an experiment back into the form in which they are written, with these keys of `source`.
@@ -87,6 +156,10 @@ pub(crate) fn as_written(value: &mut Value, keys: &[&str]) {
         Value::Object(table) if table.get("kind").is_some_and(|kind| kind == KIND) => {
             if let Ok(params) = serde_json::from_value::<Tagged>(Value::Object(table.clone())) {
                 *table = written(params.params, keys);
+            } else if let Some(Ok(params)) = table.remove(SOURCE).map(serde_json::from_value::<Params>) {
+                // A traffic entry, whose control may be from outside, too.
+                table.values_mut().for_each(|value| as_written(value, keys));
+                table.extend(written(params, keys));
             }
         }
         Value::Object(table) => table.values_mut().for_each(|value| as_written(value, keys)),

@@ -27,7 +27,8 @@ pub(crate) fn flows(experiment: &Experiment, network: &Network, seed: u64) -> Re
     let mut flows: Vec<FlowDraft> = Vec::new();
     let mut labels: HashSet<String> = HashSet::new();
     for (group, traffic) in experiment.traffic.iter().enumerate() {
-        let label = traffic.as_kind().ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.kind(), group + 1));
+        let label =
+            traffic.as_kind().ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
         let entry = Entry { experiment, network, traffic, group, place: format!("traffic[{group}]"), label, seed };
         entry.check_label(&labels)?;
         flows.extend(entry.flows()?);

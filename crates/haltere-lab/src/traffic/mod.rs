@@ -98,14 +98,18 @@ impl About {
 }
 
 macro_rules! kinds {
-    ($($variant:ident, $module:ident);+ $(;)?) => {
+    ($($variant:ident, $module:ident);+; @outside $foreign:ident, $outside:ident;) => {
         $(mod $module;)+
+        mod $outside;
 
         /// Flows of one kind, distinguished by `kind`.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Traffic {
-            $(#[expect(missing_docs, reason = "the schema takes the text of the kind's own table")] $variant($module::$variant)),+
+            $(#[expect(missing_docs, reason = "the schema takes the text of the kind's own table")] $variant($module::$variant),)+
+            /// A source from outside the tree. It is not in `NAMES`, and the schema does not have it.
+            #[schemars(skip)]
+            $foreign($outside::$foreign),
         }
 
         impl Traffic {
@@ -114,16 +118,20 @@ macro_rules! kinds {
 
             /// The name of this kind.
             pub fn kind(&self) -> &'static str {
-                match self { $(Traffic::$variant(_) => stringify!($module)),+ }
+                match self { $(Traffic::$variant(_) => stringify!($module),)+ Traffic::$foreign(_) => stringify!($outside) }
+            }
+            /// The name of this kind in results: that of a source from outside the tree is its class's.
+            pub fn label(&self) -> &str {
+                if let Traffic::$foreign(entry) = self { &entry.source.name } else { self.kind() }
             }
             /// What the kind of that name is.
             pub fn about(name: &str) -> Option<About> {
                 $(if name == stringify!($module) { return Some($module::$variant::about()); })+
-                None
+                (name == stringify!($outside)).then($outside::$foreign::about)
             }
             /// The entry as any kind.
             pub(crate) fn as_kind(&self) -> &dyn TrafficKind {
-                match self { $(Traffic::$variant(kind) => kind),+ }
+                match self { $(Traffic::$variant(kind) => kind,)+ Traffic::$foreign(kind) => kind }
             }
         }
     };
@@ -144,6 +152,7 @@ kinds! {
     Replay, replay;
     Video, video;
     Voip, voip;
+    @outside Outside, outside;
 }
 
 impl Traffic {

@@ -14,6 +14,7 @@ use core::fmt;
 use core::ops::Deref;
 use haltere_congestion::CongestionParams;
 use haltere_transport::TcpParams;
+use haltere_units::{Dur, ParamError, Time};
 use serde::{Deserialize, Serialize};
 
 /// What the contract must know of the plan of a traffic kind.
@@ -138,12 +139,23 @@ apps! {
     Rpc, rpc, Box<rpc::RpcPlan>;
     Video, video, Box<video::VideoPlan>;
     Voip, voip, voip::VoipPlan;
+    Outside, outside, Box<outside::OutsidePlan>;
 }
 
 /// Refuses a traffic entry at `place`: a world, such as `on the wire`, has the `known` kinds and no other.
 pub fn unknown_to_world(place: &str, world: &str, known: &[&str], app: &AppPlan) -> Fault {
     let rule = format!("one of `{}` {world}", known.join("`, `"));
     Fault::new(place, "kind", rule, format!("`{}`", app.kind()))
+}
+
+/// A duration after which something is done again, which cannot be zero.
+pub fn positive_span(name: &'static str, span: Dur) -> Result<Dur, ParamError> {
+    if span.is_zero() { Err(ParamError::new(name, "above zero", span)) } else { Ok(span) }
+}
+
+/// True if an application that stops at `stop` no longer sends at `now`.
+pub fn is_over(stop: Option<Time>, now: Time) -> bool {
+    stop.is_some_and(|stop| now >= stop)
 }
 
 /// Both endpoints of a TCP flow. The flows of one entry share their parameters.
@@ -168,7 +180,7 @@ impl TcpPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haltere_units::{Bytes, Dur};
+    use haltere_units::Bytes;
 
     #[test]
     fn every_kind_has_a_name_of_its_own() {

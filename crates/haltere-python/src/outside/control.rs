@@ -1,9 +1,9 @@
 //! A congestion control written in Python.
 
-use super::events::{AckEvent, LossEvent, LostSegment, RestartEvent, RtoEvent};
+use super::events::{AckEvent, LossEvent, LostSegment, RestartEvent, RtoEvent, Sibling};
 use super::{FIND, Shows, about, fault, probe, refused, shows};
 use haltere_congestion::outside::{Maker, OutsideControl, Params};
-use haltere_congestion::{self as core, CongestionControl, EcnUse, SenderContext};
+use haltere_congestion::{self as core, CongestionControl, CouplingView, EcnUse, SenderContext};
 use haltere_units::outside::{About, Location};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use pyo3::intern;
@@ -35,9 +35,11 @@ enum Event {
     CachedSsthresh,
     Spurious,
     Restart,
+    Coupling,
+    Returned,
 }
 
-const EVENTS: [&str; 9] = [
+const EVENTS: [&str; 11] = [
     "on_ack",
     "on_loss",
     "on_rto",
@@ -47,6 +49,8 @@ const EVENTS: [&str; 9] = [
     "on_cached_ssthresh",
     "on_spurious",
     "on_restart",
+    "on_coupling",
+    "on_returned",
 ];
 
 /// A control written in Python. What it answers is read after each event, so that a question crosses no border.
@@ -61,6 +65,8 @@ struct PythonControl {
     cwnd: Bytes,
     ssthresh: Bytes,
     pacing_rate: Option<Rate>,
+    /// Only read of a control that depends on its siblings.
+    between_losses: Bytes,
     has_failed: bool,
 }
 
@@ -100,6 +106,7 @@ impl PythonControl {
             cwnd: sender.initial_window,
             ssthresh: Bytes::MAX,
             pacing_rate: None,
+            between_losses: Bytes::ZERO,
             has_failed: false,
         };
         control.read(py).map_err(|(name, rule, got)| {
@@ -109,13 +116,18 @@ impl PythonControl {
         Ok(control)
     }
 
+    /// The class takes notice of that event.
+    fn takes(&self, event: Event) -> bool {
+        self.events.get(event as usize).is_some_and(Option::is_some)
+    }
+
     /// Tells the class of an event, if it takes notice, and reads what it answers.
     fn tell(
         &mut self,
         event: Event,
         call: impl for<'py> FnOnce(&Py<AckEvent>, &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
     ) {
-        if self.has_failed || self.events[event as usize].is_none() {
+        if self.has_failed || !self.takes(event) {
             return;
         }
         Python::attach(|py| {
@@ -156,6 +168,11 @@ impl PythonControl {
         let rate = rate.map_err(|(rule, got)| ("pacing_rate", rule, got))?;
         // Nothing would ever leave at a rate of zero.
         self.pacing_rate = rate.map(|bps| Rate::from_bps(bps.max(1)));
+        if self.is_coupled() {
+            let between = optional(intern!(py, "bytes_between_losses"), "a number of bytes");
+            self.between_losses =
+                between.map_err(|(rule, got)| ("bytes_between_losses", rule, got))?.map_or(Bytes::ZERO, Bytes::new);
+        }
         Ok(())
     }
 }
@@ -212,6 +229,25 @@ impl CongestionControl for PythonControl {
     fn on_restart(&mut self, ev: &core::RestartEvent) {
         self.tell(Event::Restart, |_, method| method.call1((RestartEvent::from(ev),)));
     }
+    fn on_coupling(&mut self, view: &CouplingView<'_>) {
+        let siblings: Vec<Sibling> = view.siblings.iter().map(Sibling::from).collect();
+        self.tell(Event::Coupling, |_, method| method.call1((siblings, view.this)));
+    }
+    fn is_coupled(&self) -> bool {
+        self.takes(Event::Coupling)
+    }
+    fn bytes_between_losses(&self) -> Bytes {
+        self.between_losses
+    }
+    fn on_returned(&mut self, now: Time, bytes: Bytes) -> bool {
+        let mut supported = false;
+        self.tell(Event::Returned, |_, method| {
+            let answer = method.call1((now.as_ns(), bytes.as_u64()))?;
+            supported = answer.extract()?;
+            Ok(answer)
+        });
+        supported
+    }
     fn cwnd(&self) -> Bytes {
         self.cwnd
     }
@@ -246,6 +282,7 @@ impl OutsideControl for PythonControl {
                 cwnd: self.cwnd,
                 ssthresh: self.ssthresh,
                 pacing_rate: self.pacing_rate,
+                between_losses: self.between_losses,
                 has_failed: self.has_failed,
             };
             match copied {

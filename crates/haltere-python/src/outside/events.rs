@@ -276,6 +276,24 @@ impl From<&core::RestartEvent> for RestartEvent {
     }
 }
 
+/// One subflow of a multipath connection, as its siblings see it.
+#[pyclass(frozen, get_all, module = "haltere._core")]
+pub(crate) struct Sibling {
+    /// Its congestion window in bytes.
+    cwnd: u64,
+    /// Its smoothed round-trip time in nanoseconds; 0 before the first sample.
+    srtt: u64,
+    /// Its control's `bytes_between_losses`.
+    between_losses: u64,
+}
+
+impl From<&core::Sibling> for Sibling {
+    fn from(sibling: &core::Sibling) -> Sibling {
+        let (cwnd, between_losses) = (sibling.cwnd.as_u64(), sibling.between_losses.as_u64());
+        Sibling { cwnd, srtt: sibling.srtt.as_ns(), between_losses }
+    }
+}
+
 /// A packet in a queue.
 #[pyclass(frozen, module = "haltere._core")]
 pub(crate) struct Packet {

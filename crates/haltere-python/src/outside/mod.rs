@@ -3,13 +3,17 @@
 //! What a class is, and how one is made, is Python's (`haltere.mechanisms.find`). Here are the events as Python sees them, and the calls: each
 //! crosses the border once, with objects that are made once where that is possible.
 
+mod classifier;
 mod control;
 mod events;
 mod fault;
 mod queue;
+mod scheduler;
+mod source;
 
-pub(crate) use events::{AckEvent, LossEvent, LostSegment, Packet, RateSample, RestartEvent, RtoEvent};
+pub(crate) use events::{AckEvent, LossEvent, LostSegment, Packet, RateSample, RestartEvent, RtoEvent, Sibling};
 pub(crate) use fault::cause;
+pub(crate) use scheduler::{PathView, Relations, SegView};
 
 use haltere_units::ParamError;
 use haltere_units::outside::{About, Format, Location, Parameter};
@@ -25,6 +29,9 @@ const FIND: &str = "haltere.mechanisms.find";
 pub(crate) fn register() {
     haltere_congestion::outside::register("python", Box::new(control::Controls));
     haltere_queue::outside::register("python", Box::new(queue::Queues));
+    haltere_queue::classify::outside::register("python", Box::new(classifier::Classifiers));
+    haltere_transport::multipath::scheduler::outside::register("python", Box::new(scheduler::Schedulers));
+    haltere_plan::app::outside::register("python", Box::new(source::Sources));
 }
 
 /// What a source is, as a mechanism of that kind.

@@ -75,7 +75,7 @@ haltere_units::registry! {
     params ClassifierParams;
     /// Any classifier of the registry.
     any Classifier;
-    match each_classifier;
+    match each_classifier, outside => Outside;
 
     rafle => Rafle;
     run2c => Run2c;

@@ -101,4 +101,14 @@ mod tests {
         assert_eq!(table.cell_log, 15);
         assert_eq!((table.shifts[12], table.shifts[13]), (0, 1));
     }
+    #[test]
+    fn an_idle_time_halves_the_average_by_the_table_and_before_that_in_a_straight_line() {
+        // Cells of 2^15 us = 32,768 us as above; 26 cells are 26 * 32768 * 2.540e-6 = 2.16 halvings.
+        let table = DecayTable::new(5, Bytes::new(1000), Rate::from_mbps(10));
+        for (us, left) in
+            [(0, 8000.0), (8192, 6000.0), (16_384, 4000.0), (32_767, 4000.0), (13 << 15, 4000.0), (26 << 15, 2000.0)]
+        {
+            assert_eq!(table.decay(8000.0, Dur::from_us(us)), left, "{us} us");
+        }
+    }
 }

@@ -10,11 +10,11 @@ use crate::engine::event::Kind;
 use crate::engine::prefetch::fetch;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::{Header, Marks, Packet};
+use haltere_plan::Plan;
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals, delay, ideal};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::{Completion, PacketRecord};
 use haltere_plan::rng::Rng;
-use haltere_plan::{Plan, Routes};
 use haltere_units::{Bytes, ParamError, Time};
 use std::collections::HashMap;
 
@@ -274,20 +274,5 @@ fn header((src, dst): (usize, usize), (src_port, dst_port): (u16, u16), cursor: 
         dscp: 0,
         marks: Marks::default(),
         flags: 0,
-    }
-}
-
-/// What the responses to requests take at least: they have no handshake of their own.
-pub(crate) fn set_ideals(plan: &Plan, routes: &mut Routes, completions: &mut [Completion]) {
-    let mut known: HashMap<(u32, u32), [Vec<usize>; 2]> = HashMap::new();
-    for completion in completions {
-        let Completion { flow, from, to, .. } = *completion;
-        let Some(tcp) = plan.flows[flow as usize].app.tcp() else { continue };
-        let [there, back] = known.entry((from, to)).or_insert_with(|| {
-            let (from, to) = (from as usize, to as usize);
-            [routes.path(from, to).unwrap_or_default(), routes.path(to, from).unwrap_or_default()]
-        });
-        let mss = tcp.sender.mss.min(tcp.receiver.mss);
-        completion.ideal = ideal(plan, (there, back), Bytes::new(completion.bytes), mss);
     }
 }

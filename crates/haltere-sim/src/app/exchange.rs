@@ -1,11 +1,4 @@
-//! Requests and responses over TCP: what the closed-loop kinds (`rpc`, `video`, `web`) share.
-//!
-//! The asker is the flow's receiver and opens connections. The answerer is the flow's sender: so the data of responses goes the way that
-//! data goes in every other kind. What is asked for, and when, is the kind's own: its [`Client`].
-//!
-//! Model: a request is written at once, and answered at once when all of it has been read. Several requests may be in flight on a
-//! connection; they are answered in order. A connection that gives up (too many retransmissions) is opened again, and what it had not
-//! answered is asked again. Units: bytes, ns. Known problems: neither TLS nor HTTP headers of responses; a server takes no time.
+//! The connections of the closed-loop kinds (`rpc`, `video`, `web`). What is asked for, and when, is the kind's own: its [`Client`].
 
 use super::{App, Place};
 use crate::engine::event::Kind;
@@ -13,55 +6,13 @@ use crate::engine::timer::Alarms;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
 use haltere_plan::Record;
+use haltere_plan::exchange::{Answer, CLIENT, Call, Calls, Client, Connections, SERVER};
 use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::record::Completion;
 use haltere_plan::rng::Rng;
 use haltere_transport::{Connection, Role};
-use haltere_units::{Bytes, Dur, ParamError, Time};
+use haltere_units::{Bytes, ParamError, Time};
 use std::collections::VecDeque;
-use std::fmt::Debug;
-
-/// The side that answers: the flow's sender.
-const SERVER: usize = 0;
-/// The side that asks.
-const CLIENT: usize = 1;
-
-/// What asks.
-pub(crate) trait Client: Debug {
-    /// Every answer is a row of the table `completions`.
-    const COMPLETIONS: bool = false;
-    /// The flow starts.
-    fn start(&mut self, lines: &mut Lines, fabric: &mut Fabric);
-    /// A time for which it asked with [`Lines::wake`] has come.
-    fn wake(&mut self, lines: &mut Lines, fabric: &mut Fabric);
-    /// The last byte of a response was read.
-    fn answered(&mut self, answer: Answer, lines: &mut Lines, fabric: &mut Fabric);
-    /// It asks for nothing more from `at` on.
-    fn set_stop(&mut self, at: Time);
-    /// The run is over at `at`: writes down rows of its own. `flow` is the flow's index.
-    fn finish(&mut self, _at: Time, _flow: u32, _record: &mut Record) {}
-}
-
-/// A response that has been read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer {
-    /// The connection on which it came.
-    pub line: usize,
-    /// Its bytes.
-    pub bytes: u64,
-}
-
-/// A request and its response.
-#[derive(Debug, Clone, Copy)]
-struct Call {
-    asked: Time,
-    request: u64,
-    response: u64,
-    /// Bytes of the request that the server has not read.
-    request_left: u64,
-    /// Bytes of the response that the client has not read.
-    response_left: u64,
-}
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -75,12 +26,7 @@ struct End {
 struct Line {
     /// The server's end and the client's.
     ends: [End; 2],
-    /// What is not answered, the oldest first.
-    calls: VecDeque<Call>,
-    /// Of requests and of responses, what their writer's socket has not taken.
-    unwritten: [u64; 2],
-    /// Nothing more will be asked.
-    closing: bool,
+    calls: Calls,
     /// The server's retransmissions when it last completed a response.
     retransmissions: u64,
 }
@@ -98,32 +44,36 @@ pub(crate) struct Lines {
     received: u64,
 }
 
-impl Lines {
-    /// Opens a connection to that port of the server. Returns its number.
-    pub fn open(&mut self, server_port: u16, fabric: &mut Fabric) -> usize {
-        let line = self.connect(server_port, fabric);
-        let free = self.lines.iter().position(Option::is_none).unwrap_or(self.lines.len());
-        if free == self.lines.len() {
-            self.lines.push(None);
+/// The connections as the client sees them.
+struct Open<'a>(&'a mut Lines, &'a mut Fabric);
+
+impl Connections for Open<'_> {
+    fn now(&self) -> Time {
+        self.1.now
+    }
+    fn open(&mut self, server_port: u16) -> usize {
+        let Open(lines, fabric) = self;
+        let line = lines.connect(server_port, fabric);
+        let free = lines.lines.iter().position(Option::is_none).unwrap_or(lines.lines.len());
+        if free == lines.lines.len() {
+            lines.lines.push(None);
         }
-        self.lines[free] = Some(line);
+        lines.lines[free] = Some(line);
         free
     }
-    /// Asks for `response` bytes with `request` bytes, one at least each.
-    pub fn ask(&mut self, line: usize, request: Bytes, response: Bytes, now: Time) {
-        let line = self.lines[line].as_mut().expect("a connection that is open");
-        let (request, response) = (request.as_u64().max(1), response.as_u64().max(1));
-        line.unwritten[CLIENT] += request;
-        line.calls.push_back(Call { asked: now, request, response, request_left: request, response_left: response });
+    fn ask(&mut self, connection: usize, request: Bytes, response: Bytes) {
+        let line = self.0.lines[connection].as_mut().expect("a connection that is open");
+        line.calls.ask(request, response, self.1.now);
     }
-    /// Closes all connections once they have answered.
-    pub fn close(&mut self) {
-        self.lines.iter_mut().flatten().for_each(|line| line.closing = true);
+    fn close(&mut self) {
+        self.0.lines.iter_mut().flatten().for_each(|line| line.calls.close());
     }
-    /// Wakes the client at `at`.
-    pub fn wake(&mut self, at: Time, fabric: &mut Fabric) {
-        fabric.schedule(at, Kind::App, self.index);
+    fn wake(&mut self, at: Time) {
+        self.1.schedule(at, Kind::App, self.0.index);
     }
+}
+
+impl Lines {
     fn connect(&mut self, server_port: u16, fabric: &mut Fabric) -> Line {
         let client_port = fabric.ephemeral_port();
         let mut end = |side: usize, role, tcp| {
@@ -136,7 +86,7 @@ impl Lines {
         let mut client = end(CLIENT, Role::Client, &self.tcp.receiver);
         let server = end(SERVER, Role::Server, &self.tcp.sender);
         client.socket.open(fabric.now);
-        Line { ends: [server, client], calls: VecDeque::new(), unwritten: [0; 2], closing: false, retransmissions: 0 }
+        Line { ends: [server, client], calls: Calls::default(), retransmissions: 0 }
     }
     /// Reads, writes and closes what can be now on a connection.
     fn go_on(&mut self, number: usize, fabric: &mut Fabric) {
@@ -145,8 +95,9 @@ impl Lines {
             return self.reopen(number, fabric);
         }
         let done = &mut self.done;
-        self.received +=
-            line.exchange(|call, bytes, again| done.push_back((Answer { line: number, bytes }, call, again)));
+        self.received += line.exchange(|call, again| {
+            done.push_back((Answer { connection: number, bytes: call.response() }, call, again))
+        });
     }
     /// Sends what may be sent now, and forgets connections that both ends have closed.
     fn transmit(&mut self, fabric: &mut Fabric) {
@@ -162,14 +113,11 @@ impl Lines {
     /// A connection gave up: what it had not answered is asked again on another one.
     fn reopen(&mut self, number: usize, fabric: &mut Fabric) {
         let Some(old) = self.lines[number].take() else { return };
-        if old.calls.is_empty() && old.closing {
+        if old.calls.is_over() {
             return;
         }
         let mut line = self.connect(old.ends[SERVER].port.header.src_port, fabric);
-        let again = |call: Call| Call { request_left: call.request, response_left: call.response, ..call };
-        line.calls = old.calls.into_iter().map(again).collect();
-        line.unwritten[CLIENT] = line.calls.iter().map(|call| call.request).sum();
-        line.closing = old.closing;
+        line.calls = old.calls.again();
         self.lines[number] = Some(line);
     }
     /// Sees to the timer of one side of all connections.
@@ -189,46 +137,27 @@ impl Line {
         self.ends.iter().any(|end| end.socket.is_closed() && !end.socket.is_peer_closed())
     }
     /// Both ends read and write what they can. Returns the bytes that the client read. `done` hears of every response that is read to
-    /// its end, with its bytes and the segments that were sent again.
-    fn exchange(&mut self, mut done: impl FnMut(Call, u64, u64)) -> u64 {
-        let Line { ends: [server, client], calls, unwritten, closing, retransmissions } = self;
-        let mut write = |end: &mut End, side: usize| {
-            if unwritten[side] > 0 {
-                unwritten[side] -= end.socket.write(Bytes::new(unwritten[side])).as_u64();
+    /// its end, with the segments that were sent again.
+    fn exchange(&mut self, mut done: impl FnMut(Call, u64)) -> u64 {
+        let Line { ends: [server, client], calls, retransmissions } = self;
+        let write = |end: &mut End, side: usize, calls: &mut Calls| {
+            if calls.unwritten(side) > 0 {
+                calls.wrote(side, end.socket.write(Bytes::new(calls.unwritten(side))).as_u64());
             }
         };
-        write(client, CLIENT);
-        let mut heard = server.socket.read(u64::MAX);
-        let mut to_answer = 0;
-        for call in calls.iter_mut().filter(|call| call.request_left > 0) {
-            let part = heard.min(call.request_left);
-            (call.request_left, heard) = (call.request_left - part, heard - part);
-            if call.request_left > 0 {
-                break;
-            }
-            to_answer += call.response;
-        }
-        unwritten[SERVER] += to_answer;
-        if unwritten[SERVER] > 0 {
-            unwritten[SERVER] -= server.socket.write(Bytes::new(unwritten[SERVER])).as_u64();
-        }
+        write(client, CLIENT, calls);
+        calls.heard(server.socket.read(u64::MAX));
+        write(server, SERVER, calls);
         let read = client.socket.read(u64::MAX);
-        let mut left = read;
-        while let Some(call) = calls.front_mut().filter(|_| left > 0) {
-            let part = left.min(call.response_left);
-            (call.response_left, left) = (call.response_left - part, left - part);
-            if call.response_left > 0 {
-                break;
-            }
+        calls.read(read, |call| {
             let again = server.socket.info().retransmissions;
-            done(*call, call.response, again - *retransmissions);
+            done(call, again - *retransmissions);
             *retransmissions = again;
-            calls.pop_front();
-        }
-        if *closing && calls.is_empty() && unwritten[CLIENT] == 0 {
+        });
+        if calls.is_over() && calls.unwritten(CLIENT) == 0 {
             client.socket.close();
         }
-        if server.socket.is_peer_closed() && unwritten[SERVER] == 0 {
+        if server.socket.is_peer_closed() && calls.unwritten(SERVER) == 0 {
             server.socket.close();
         }
         read
@@ -281,37 +210,25 @@ impl<C: Client> Exchange<C> {
             }
             let Some((answer, call, again)) = self.lines.done.pop_front() else { break };
             if C::COMPLETIONS {
-                self.completions.push(Completion { end: fabric.now, ..self.completion(&call, again) });
+                let row = call.completion(self.lines.index as u32, self.nodes, again);
+                self.completions.push(Completion { end: fabric.now, ..row });
             }
-            self.client.answered(answer, &mut self.lines, fabric);
+            self.client.answered(answer, &mut Open(&mut self.lines, fabric));
         }
         self.lines.transmit(fabric);
         for side in [SERVER, CLIENT] {
             self.lines.set_timer(side, &mut self.alarms[side], fabric);
         }
     }
-    /// The row of a call. What it takes at least is computed when the run is over.
-    fn completion(&self, call: &Call, retransmissions: u64) -> Completion {
-        Completion {
-            flow: self.lines.index as u32,
-            from: self.nodes.0,
-            to: self.nodes.1,
-            retransmissions: retransmissions as u32,
-            bytes: call.response,
-            start: call.asked,
-            end: Time::NEVER,
-            ideal: Dur::ZERO,
-        }
-    }
 }
 
 impl<C: Client> App for Exchange<C> {
     fn start(&mut self, fabric: &mut Fabric) {
-        self.client.start(&mut self.lines, fabric);
+        self.client.start(&mut Open(&mut self.lines, fabric));
         self.go_on(fabric);
     }
     fn step(&mut self, fabric: &mut Fabric) {
-        self.client.wake(&mut self.lines, fabric);
+        self.client.wake(&mut Open(&mut self.lines, fabric));
         self.go_on(fabric);
     }
     fn set_stop(&mut self, at: Time, _fabric: &mut Fabric) {
@@ -349,8 +266,8 @@ impl<C: Client> App for Exchange<C> {
     /// The answers, and at last what was not answered.
     fn finish(&mut self, at: Time, record: &mut Record) {
         if C::COMPLETIONS {
-            let open = self.lines.lines.iter().flatten().flat_map(|line| &line.calls);
-            let open: Vec<Completion> = open.map(|call| self.completion(call, 0)).collect();
+            let open = self.lines.lines.iter().flatten().flat_map(|line| line.calls.open());
+            let open = open.map(|call| call.completion(self.lines.index as u32, self.nodes, 0));
             record.completions.extend(self.completions.drain(..).chain(open));
         }
         self.client.finish(at, self.lines.index as u32, record);

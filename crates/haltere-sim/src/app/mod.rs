@@ -12,7 +12,7 @@ pub(crate) mod tcp;
 use crate::error::RunError;
 use crate::net::fabric::{Fabric, Port};
 use crate::net::packet::Packet;
-use haltere_plan::app::{MAX_DATAGRAM, unknown_to_world};
+use haltere_plan::app::{MAX_DATAGRAM, is_over, positive_span, unknown_to_world};
 use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::{Plan, Record};
@@ -251,6 +251,7 @@ apps! {
     sources {
         Bulk, bulk, bulk::Bulk;
         OnOff, on_off, Box<on_off::OnOff>;
+        Outside, outside, outside::Outside;
     }
     apps {
         Cbr, cbr, Box<cbr::Cbr>;
@@ -303,11 +304,6 @@ fn positive_rate(rate: Rate) -> Result<Rate, ParamError> {
     if rate == Rate::ZERO { Err(ParamError::new("rate", "above zero", rate)) } else { Ok(rate) }
 }
 
-/// A duration after which something is done again, which cannot be zero.
-fn positive_span(name: &'static str, span: Dur) -> Result<Dur, ParamError> {
-    if span.is_zero() { Err(ParamError::new(name, "above zero", span)) } else { Ok(span) }
-}
-
 /// A payload that fits into an IPv4 packet with its headers.
 fn payload(name: &'static str, bytes: Bytes, least: u64) -> Result<u32, ParamError> {
     match u32::try_from(bytes.as_u64()) {
@@ -325,9 +321,4 @@ fn mean(law: DurationDistribution) -> Dur {
         | DurationDistribution::Normal(span, _) => span,
         DurationDistribution::Uniform(low, high) => Dur::from_ns(low.as_ns() / 2 + high.as_ns() / 2),
     }
-}
-
-/// True if an application that stops at `stop` no longer sends at `now`.
-fn is_over(stop: Option<Time>, now: Time) -> bool {
-    stop.is_some_and(|stop| now >= stop)
 }

@@ -415,14 +415,15 @@ mod tests {
             prop_assert!(queue.is_empty());
         }
     }
-    /// All sequences of six steps: a pop, or a push so far ahead.
+    /// All sequences of six steps: a push so far ahead, a pop, or a pop of what is due by a limit.
     #[test]
     fn order_equals_a_binary_heap_in_every_short_history() {
         const AHEAD: [u64; 5] = [0, 1, 4096, 1 << 20, 1 << 40];
-        const STEPS: usize = AHEAD.len() + 1;
+        const LIMITS: [u64; 2] = [u64::MAX, 4096];
+        const STEPS: usize = AHEAD.len() + LIMITS.len();
         for history in 0..STEPS.pow(6) {
             let (mut queue, mut model) = (EventQueue::new(), BinaryHeap::new());
-            let (mut now, mut rest) = (0, history);
+            let (mut now, mut rest) = (0u64, history);
             for seq in 0..12 {
                 // After the six steps all that is left is taken out.
                 let step = if seq < 6 { rest % STEPS } else { AHEAD.len() };
@@ -431,11 +432,15 @@ mod tests {
                     queue.push(Time::from_ns(now + ahead), Target::new(Kind::App, seq));
                     model.push(Reverse((now + ahead, seq)));
                 } else {
-                    let got = queue.pop(Time::NEVER).map(|(at, what)| (at.as_ns(), what));
-                    let want = model.pop().map(|Reverse((at, seq))| (at, Target::new(Kind::App, seq)));
+                    let until = now.saturating_add(LIMITS[step - AHEAD.len()]);
+                    let got = queue.pop(Time::from_ns(until)).map(|(at, what)| (at.as_ns(), what));
+                    let is_due = model.peek().is_some_and(|Reverse((at, _))| *at <= until);
+                    let want = if is_due { model.pop() } else { None }
+                        .map(|Reverse((at, seq))| (at, Target::new(Kind::App, seq)));
                     assert_eq!(got, want, "history {history}");
                     now = got.map_or(now, |(at, _)| at);
                 }
+                assert_eq!(queue.len(), model.len(), "history {history}");
             }
             assert!(queue.is_empty());
         }

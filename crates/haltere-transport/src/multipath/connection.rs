@@ -106,7 +106,7 @@ impl Multipath {
             flows: Vec::new(),
             pending: Paths::NONE,
             coupled: false,
-            scheduler: Scheduler::new(&params.scheduler),
+            scheduler: Scheduler::new(&params.scheduler, seed),
             correlators: Correlators::new(&params.correlators),
             params: params.clone(),
             queue: SendQueue::default(),

@@ -34,6 +34,10 @@ impl Paths {
     pub const fn meets(self, other: Paths) -> bool {
         self.0 & other.0 != 0
     }
+    /// True if all its paths have lower numbers than that.
+    pub const fn is_below(self, path: usize) -> bool {
+        path >= 32 || self.0 >> path == 0
+    }
     /// True if it holds none.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

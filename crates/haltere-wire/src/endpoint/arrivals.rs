@@ -229,7 +229,7 @@ impl Endpoint for Process<'_> {
         }
         Ok(())
     }
-    fn finish(&self, observed: &mut Observed) {
+    fn finish(&mut self, observed: &mut Observed) {
         observed.completions.extend(&self.done);
         observed.completions.extend(self.flows.iter().flatten().map(Flow::line));
     }

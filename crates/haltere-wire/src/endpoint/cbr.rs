@@ -39,21 +39,7 @@ pub(super) struct Datagram {
 
 impl Datagram {
     fn open(plan: &CbrPlan, at: &Opening<'_>) -> Result<Datagram, WireError> {
-        let (flow, from, to, port) = (at.flow, at.from, at.to, at.port());
-        let receiver = to.enter(|| UdpSocket::bind((node_address(flow.to), port)));
-        let sender = from.enter(|| {
-            let socket = UdpSocket::bind((node_address(flow.from), 0))?;
-            socket.connect((node_address(flow.to), port))?;
-            Ok(socket)
-        });
-        let made = |socket: io::Result<UdpSocket>| {
-            let socket = socket.and_then(|s| s.set_nonblocking(true).map(|()| s));
-            socket.map_err(|e| WireError::os(format!("{}: socket", flow.name), e))
-        };
-        let (sender, receiver) = (made(sender)?, made(receiver)?);
-        // Datagrams must not be lost at the receiver when the agent is late. Without the privilege the default has to do.
-        let _ = nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BUFFER);
-        set_ecn(&sender, plan.ecn).map_err(|e| WireError::os(format!("{}: ECN", flow.name), e))?;
+        let (sender, receiver) = sockets(at, plan.ecn)?;
         let payload = vec![0; plan.packet.as_u64() as usize];
         Ok(Datagram { sender, receiver, payload, pace: Serialisation::new(Some(plan.rate)), next: Time::ZERO })
     }
@@ -105,6 +91,26 @@ impl Endpoint for Datagram {
         self.receive(context.line(observed));
         Ok(())
     }
+}
+
+/// The sockets of a flow of datagrams: its sender's and its receiver's.
+pub(super) fn sockets(at: &Opening<'_>, ecn: bool) -> Result<(UdpSocket, UdpSocket), WireError> {
+    let (flow, from, to, port) = (at.flow, at.from, at.to, at.port());
+    let receiver = to.enter(|| UdpSocket::bind((node_address(flow.to), port)));
+    let sender = from.enter(|| {
+        let socket = UdpSocket::bind((node_address(flow.from), 0))?;
+        socket.connect((node_address(flow.to), port))?;
+        Ok(socket)
+    });
+    let made = |socket: io::Result<UdpSocket>| {
+        let socket = socket.and_then(|s| s.set_nonblocking(true).map(|()| s));
+        socket.map_err(|e| WireError::os(format!("{}: socket", flow.name), e))
+    };
+    let (sender, receiver) = (made(sender)?, made(receiver)?);
+    // Datagrams must not be lost at the receiver when the agent is late. Without the privilege the default has to do.
+    let _ = nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BUFFER);
+    set_ecn(&sender, ecn).map_err(|e| WireError::os(format!("{}: ECN", flow.name), e))?;
+    Ok((sender, receiver))
 }
 
 /// ECT(0) or Not-ECT for all that a socket sends.

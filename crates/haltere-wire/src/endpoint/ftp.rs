@@ -254,7 +254,7 @@ impl Endpoint for Uploads<'_> {
         Some(self.stored + info.map_or(0, |info| info.info().acked.min(bytes)))
     }
     /// The tasks, the one that did not end as the last.
-    fn finish(&self, observed: &mut Observed) {
+    fn finish(&mut self, observed: &mut Observed) {
         let unfinished = self.task.as_ref().map(|task| task.record).or(self.waiting);
         observed.tasks.extend(self.done.iter().copied().chain(unfinished));
     }

@@ -8,6 +8,7 @@
 //! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what the kernel must
 //! be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the run.
 
+mod exchange;
 pub(crate) mod ftp_server;
 mod stream;
 
@@ -17,12 +18,13 @@ use crate::mptcp::Role;
 use crate::namespace::{Namespace, Topology};
 use crate::world::{Control, place};
 use haltere_plan::app::unknown_to_world;
+use haltere_plan::arrivals::set_ideals;
 use haltere_plan::plan::{AppPlan, FlowPlan, PathPlan};
-use haltere_plan::record::{Completion, FlowRecord, FlowSample, PathSample, PingSample, TaskRecord};
+use haltere_plan::record::{Completion, FlowRecord, FlowSample, PathSample};
 use haltere_plan::rng::Rng;
-use haltere_plan::{Fault, Plan};
+use haltere_plan::{Fault, Plan, Record, Routes};
 use haltere_transport::Info;
-use haltere_units::{Dur, Time};
+use haltere_units::{Dur, ParamError, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -83,10 +85,14 @@ trait Endpoint: std::fmt::Debug {
     fn received(&self) -> Option<u64> {
         None
     }
+    /// It has samples in the time series of flows though its sender is not one TCP endpoint.
+    fn is_sampled(&self) -> bool {
+        false
+    }
     /// Writes down its paths as they are.
     fn sample_paths(&self, _at: Time, _flow: u32, _paths: &mut Vec<PathSample>) {}
     /// The run is over: writes down the rest.
-    fn finish(&self, _observed: &mut Observed) {}
+    fn finish(&mut self, _observed: &mut Observed) {}
 }
 
 /// Where a flow's sockets are opened.
@@ -117,7 +123,11 @@ impl<'p> Opening<'p> {
     }
     /// The random stream of the flow's application.
     fn source_rng(&self) -> Rng {
-        Rng::new(self.seed, &format!("{}/source", self.flow.name))
+        self.flow.stream(self.seed, "source")
+    }
+    /// A parameter of the flow's traffic entry is wrong.
+    fn refused(&self, error: ParamError) -> WireError {
+        WireError::Refused(Box::new(Fault::param(place(self.flow), error)))
     }
 }
 
@@ -176,6 +186,10 @@ kinds! {
     Ftp, ftp;
     Multipath, multipath;
     Arrivals, arrivals;
+    Web, web;
+    Rpc, rpc;
+    Video, video;
+    Voip, voip;
 }
 
 /// The hosts of a flow: the nodes of each, and what it does there.
@@ -300,22 +314,8 @@ impl Context<'_> {
 /// Deadlines, the next one on top.
 type Deadlines = BinaryHeap<Reverse<(Time, Due)>>;
 
-/// What the agent wrote down.
-#[derive(Debug, Default)]
-pub struct Observed {
-    /// One entry a flow.
-    pub flows: Vec<FlowRecord>,
-    /// Samples, in order of time.
-    pub series: Vec<FlowSample>,
-    /// Samples of the paths of multipath connections, in order of time, the end included.
-    pub paths: Vec<PathSample>,
-    /// Ping replies, in order of time.
-    pub pings: Vec<PingSample>,
-    /// FTP tasks, in order of their start.
-    pub tasks: Vec<TaskRecord>,
-    /// Flows that arrived during the run, in order of their end.
-    pub completions: Vec<Completion>,
-}
+/// What the agent wrote down: a record without links.
+pub type Observed = Record;
 
 /// The sockets of all flows of a plan.
 #[derive(Debug)]
@@ -347,7 +347,8 @@ impl<'p> Agent<'p> {
         if plan.measure.flows.is_some() {
             due.push(Reverse((Time::ZERO, Due::Sample)));
         }
-        let observed = Observed { flows: vec![FlowRecord::default(); plan.flows.len()], ..Observed::default() };
+        let (flows, measured) = (vec![FlowRecord::default(); plan.flows.len()], (plan.warmup, plan.measured_until()));
+        let observed = Observed { flows, measured, ..Observed::default() };
         let recoveries = vec![(false, 0); plan.flows.len()];
         Ok(Agent { plan, endpoints, epoll, due: RefCell::new(due), observed, manner, recoveries })
     }
@@ -448,22 +449,36 @@ impl<'p> Agent<'p> {
             if self.manner.sampled_recoveries {
                 self.look_for_recovery(flow);
             }
-            if let Some(sender) = self.sender_info(flow) {
-                let received = self.observed.flows[flow].received;
-                self.observed.series.push(FlowSample { at, flow: flow as u32, received, sender, control: Vec::new() });
+            let stand_in = self.endpoints[flow].is_sampled().then(Info::default);
+            if let Some(sender) = self.sender_info(flow).or(stand_in) {
+                let (received, flow) = (self.observed.flows[flow].received, flow as u32);
+                self.observed.flow_series.push(FlowSample { at, flow, received, sender, control: Vec::new() });
             }
-            self.endpoints[flow].sample_paths(at, flow as u32, &mut self.observed.paths);
+            self.endpoints[flow].sample_paths(at, flow as u32, &mut self.observed.path_series);
         }
     }
     fn finish(&mut self) {
         self.count();
-        for (flow, endpoint) in self.endpoints.iter().enumerate() {
+        for flow in 0..self.endpoints.len() {
             self.observed.flows[flow].sender = self.sender_info(flow);
-            endpoint.sample_paths(self.plan.end, flow as u32, &mut self.observed.paths);
+            let endpoint = &mut self.endpoints[flow];
+            endpoint.sample_paths(self.plan.end, flow as u32, &mut self.observed.path_series);
             endpoint.finish(&mut self.observed);
         }
-        self.observed.completions.sort_by_key(|flow| (flow.end, flow.start));
         self.observed.tasks.sort_by_key(|task| (task.start, task.flow));
+        self.order_completions();
+    }
+    /// Flows that arrived in order of their end, then the responses to requests of each flow.
+    fn order_completions(&mut self) {
+        let (plan, rows) = (self.plan, &mut self.observed.completions);
+        let arrived = |row: &Completion| plan.flows[row.flow as usize].app.arrivals().is_some();
+        rows.sort_by_key(
+            |row| if arrived(row) { (0, row.end, row.start) } else { (1 + row.flow, Time::ZERO, Time::ZERO) },
+        );
+        let responses = rows.partition_point(arrived);
+        if responses < rows.len() {
+            set_ideals(plan, &mut Routes::of(plan), &mut rows[responses..]);
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use haltere_plan::record::PingSample;
 use haltere_units::{Dur, Time};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg, sendto,
-    setsockopt, socket, sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, RecvMsg, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg,
+    sendto, setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
@@ -96,10 +96,7 @@ impl Endpoint for Echo {
             let mut parts = [IoSliceMut::new(&mut buffer)];
             let answer = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT);
             let Ok(answer) = answer else { return Ok(()) };
-            let stamp = answer.cmsgs().ok().and_then(|mut all| {
-                all.find_map(|c| if let ControlMessageOwned::ScmTimestampns(t) = c { Some(ns(t)) } else { None })
-            });
-            let bytes = answer.bytes;
+            let (bytes, stamp) = (answer.bytes, stamp(&answer));
             let Some(sequence) = reply_sequence(&buffer[..bytes.min(2048)], self.id) else { continue };
             let Some(place) = self.sent.iter().position(|(s, _, _)| *s == sequence) else { continue };
             if let (Some((_, at, left)), Some(came)) = (self.sent.remove(place), stamp) {
@@ -111,12 +108,18 @@ impl Endpoint for Echo {
     }
 }
 
+/// The kernel's stamp on a packet, in nanoseconds of the wall clock.
+pub(super) fn stamp(packet: &RecvMsg<'_, '_, ()>) -> Option<u64> {
+    let stamp = |c| if let ControlMessageOwned::ScmTimestampns(t) = c { Some(ns(t)) } else { None };
+    packet.cmsgs().ok()?.find_map(stamp)
+}
+
 fn ns(t: TimeSpec) -> u64 {
     t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
 }
 
 /// The clock of the kernel's stamps on packets.
-fn wall_clock_ns() -> u64 {
+pub(super) fn wall_clock_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_REALTIME).map(ns).unwrap_or(0)
 }
 

@@ -47,6 +47,25 @@ impl Offload {
         // Bytes 2 and 3 are the length of the headers, which the headers tell better.
         Offload { flags: bytes[0], kind: bytes[1], size: word(4), start: word(6), offset: word(8) }
     }
+    /// As AF_PACKET expects it, in the machine's byte order.
+    pub fn write(&self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        (bytes[0], bytes[1]) = (self.flags, self.kind);
+        for (at, word) in [(4, self.size), (6, self.start), (8, self.offset)] {
+            bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+    /// How many packets a TCP frame holds, and the bytes of the headers below its payload from IP on; one of them if it holds no others.
+    pub fn packets(&self, bytes: &[u8]) -> (u32, u32) {
+        match Cut::of(self, bytes, None).filter(|_| self.holds_several()) {
+            Some(cut) => {
+                let headers = cut.headers - usize::from(cut.layout.l3);
+                (cut.payload.len().div_ceil(cut.size).max(1) as u32, headers as u32)
+            }
+            None => (1, 0),
+        }
+    }
     /// Nothing is left to do.
     #[inline]
     pub fn is_nothing(&self) -> bool {

@@ -41,6 +41,21 @@ fn seq(frame: &Frame) -> u32 {
 }
 
 #[test]
+fn a_whole_frame_takes_the_line_as_long_as_its_packets() {
+    let bytes = frame4(&segment(2500, 0x10), 6);
+    let offload = Offload::read(&TCP4);
+    let whole = Frame::whole(&bytes, offload);
+    let packets = finished(TCP4, &bytes, None).unwrap();
+    assert_eq!(whole.len(), packets.iter().map(Pkt::len).sum::<u32>());
+    assert_eq!((whole.bytes(), whole.offload(), whole.offload().write()), (&bytes[..], offload, TCP4));
+    // A copy is as whole, and one packet with an unfinished checksum is one packet.
+    assert_eq!((whole.clone().len(), whole.clone().offload()), (whole.len(), offload));
+    let single = Frame::whole(&frame4(&segment(900, 0x10), 6), Offload::read(&header(NEEDS_CHECKSUM, 0, 0, 34, 16)));
+    assert_eq!(single.len(), 954);
+    assert!(Frame::parse(&bytes).offload().is_nothing());
+}
+
+#[test]
 fn a_long_tcp_frame_becomes_packets_with_right_numbers_flags_and_checksums() {
     let bytes = frame4(&segment(2500, 0x10 | FIN_PSH | CWR), 6);
     let frames = finished(header(NEEDS_CHECKSUM, TCP_OVER_IPV4 | WITH_CWR, 1000, 34, 16), &bytes, None).unwrap();

@@ -31,6 +31,8 @@ pub struct PortCounters {
     pub unfinished_checksum: u64,
     /// Frames that came as several packets in one, and were cut into them.
     pub segmented: u64,
+    /// Frames that came with an unfinished checksum or as several packets in one, and were passed on so.
+    pub whole: u64,
     /// Frames that an offload left in a state that cannot be finished here, and were dropped.
     pub unhandled: u64,
     /// Frames that the interface would not take, and were dropped.

@@ -5,7 +5,8 @@
 //! of whole milliseconds, which would be added to every packet's delay.
 //! Sent frames bypass the interface's own queue discipline: ours is the only one. They leave by a socket of their own, which
 //! receives nothing and wants no offload header before a frame.
-//! What an offload of the sender left undone ([`Offload`]) is done here, before a queue sees the frame. A slot holds a packet of the
+//! What an offload of the sender left undone ([`Offload`]) is done here, before a queue sees the frame; a port that is opened to pass frames on
+//! whole leaves it to who is behind the interface that they leave by, and says so in a header before each frame. A slot holds a packet of the
 //! MTU's size; the kernel keeps a longer frame whole in the socket's buffer, in the same order (`PACKET_COPY_THRESH`).
 //! Known problems: the kernel takes VLAN tags out of frames (put back here). A long frame for which the buffer has no room is counted
 //! and dropped: 32 MB, but what `net.core.rmem_max` allows without CAP_NET_ADMIN in the first user namespace.
@@ -165,12 +166,19 @@ pub struct PacketPort {
     sender: OwnedFd,
     /// A long frame on its way through; empty until there is one.
     long: Vec<u8>,
+    /// Frames are passed on as they came, with what an offload of the sender left undone.
+    whole: bool,
     counters: PortCounters,
 }
 
 impl PacketPort {
     /// The interface of that name in the caller's network namespace, with room for `slots` received frames.
     pub fn open(name: &str, slots: usize) -> Result<PacketPort, WireError> {
+        PacketPort::open_with(name, slots, false)
+    }
+    /// The same. `whole`: frames are passed on as they came, with what an offload of the sender left undone, and are finished behind the
+    /// interface. They have no VLAN tag.
+    pub fn open_with(name: &str, slots: usize, whole: bool) -> Result<PacketPort, WireError> {
         let fail = |error: io::Error| match error.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => WireError::Privilege("taking packets from an interface"),
             _ => WireError::os(format!("opening a packet socket for `{name}`"), error),
@@ -189,6 +197,7 @@ impl PacketPort {
             set(libc::PACKET_VNET_HDR, 1)?;
             set(libc::PACKET_COPY_THRESH, 1)?;
             set_option(sender.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
+            set_option(sender.as_fd(), libc::SOL_PACKET, libc::PACKET_VNET_HDR, &i32::from(whole))?;
             let buffer = |option| set_option(socket.as_fd(), libc::SOL_SOCKET, option, &LONG_FRAMES);
             buffer(libc::SO_RCVBUFFORCE).or_else(|_| buffer(libc::SO_RCVBUF))?;
             let slot = (SLOT_HEADER + mtu(socket.as_fd(), name)? + 18).next_power_of_two().clamp(2048, BLOCK);
@@ -204,7 +213,8 @@ impl PacketPort {
         };
         let ring = set_up().map_err(|e| WireError::os(format!("setting up the ring of `{name}`"), e))?;
         let name = name.to_string();
-        Ok(PacketPort { name, index, ring, socket, sender, long: Vec::new(), counters: PortCounters::default() })
+        let (long, counters) = (Vec::new(), PortCounters::default());
+        Ok(PacketPort { name, index, ring, socket, sender, long, whole, counters })
     }
     /// Receives at most `most` frames as they are, each with the kernel's stamp of its arrival (nanoseconds of the wall clock).
     pub fn receive_stamped(&mut self, most: usize, mut each: impl FnMut(u64, &[u8])) -> usize {
@@ -235,18 +245,18 @@ impl PacketPort {
             }
         };
         match self.long.get(..len).and_then(<[u8]>::split_first_chunk).map(split) {
-            Some((offload, bytes)) => hand_over(&mut self.counters, offload, bytes, tag, each),
+            Some((offload, bytes)) => hand_over(&mut self.counters, (offload, self.whole), bytes, tag, each),
             None => self.counters.oversize += 1,
         }
         Ok(())
     }
 }
 
-/// Passes the packets of a frame to `each`, or counts it as one that cannot be finished.
+/// Passes the packets of a frame to `each`, or the frame itself if it stays `whole`. One that cannot be finished is counted.
 #[inline]
 fn hand_over(
     counters: &mut PortCounters,
-    offload: Offload,
+    (offload, whole): (Offload, bool),
     bytes: &[u8],
     tag: Option<Tag>,
     each: &mut dyn FnMut(Frame),
@@ -254,6 +264,10 @@ fn hand_over(
     if offload.is_nothing() {
         each(tag.map_or_else(|| Frame::parse(bytes), |(tpid, tci)| Frame::with_tag(bytes, tpid, tci)));
         return;
+    }
+    if whole && tag.is_none() {
+        counters.whole += 1;
+        return each(Frame::whole(bytes, offload));
     }
     counters.unfinished_checksum += u64::from(offload.needs_checksum());
     if !offload.finish(bytes, tag, each) {
@@ -269,12 +283,12 @@ impl Port for PacketPort {
     }
     fn receive(&mut self, _now: Time, most: usize, each: &mut dyn FnMut(Frame)) -> io::Result<usize> {
         for count in 0..most {
-            let counters = &mut self.counters;
+            let (counters, whole) = (&mut self.counters, self.whole);
             let taken = self.ring.receive(|slot| {
                 counters.received += 1;
                 counters.received_bytes += u64::from(slot.header.len);
                 if slot.is_whole() {
-                    hand_over(counters, slot.offload, slot.bytes, slot.tag(), each);
+                    hand_over(counters, (slot.offload, whole), slot.bytes, slot.tag(), each);
                 } else if slot.status & libc::TP_STATUS_COPY != 0 {
                     return Taken::Long(slot.tag());
                 } else {
@@ -293,7 +307,14 @@ impl Port for PacketPort {
     fn send(&mut self, _now: Time, frames: &mut VecDeque<(Time, Frame)>) -> io::Result<()> {
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
-            let sent = send_batch(&self.sender, frames.iter().take(count).map(|(_, f)| f.bytes()))?;
+            let sent = if self.whole {
+                let headers: Vec<[u8; offload::HEADER]> =
+                    frames.iter().take(count).map(|(_, frame)| frame.offload().write()).collect();
+                let parts = headers.iter().zip(frames.iter()).map(|(header, (_, frame))| [&header[..], frame.bytes()]);
+                send_batch(&self.sender, parts)?
+            } else {
+                send_batch(&self.sender, frames.iter().take(count).map(|(_, frame)| [frame.bytes()]))?
+            };
             self.counters.sent += sent as u64;
             for (_, frame) in frames.drain(..sent) {
                 self.counters.sent_bytes += frame.bytes().len() as u64;
@@ -331,19 +352,21 @@ impl Port for PacketPort {
     }
 }
 
-/// Sends up to `BATCH` frames; how many were taken. Errors that concern one frame only give 0.
-fn send_batch<'a>(socket: &OwnedFd, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+/// Sends up to `BATCH` frames of `N` parts each; how many were taken. Errors that concern one frame only give 0.
+fn send_batch<'a, const N: usize>(socket: &OwnedFd, frames: impl Iterator<Item = [&'a [u8]; N]>) -> io::Result<usize> {
     // SAFETY: all-zero is a valid value of these plain structures (null pointers, zero lengths).
-    let (mut parts, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { (zeroed(), zeroed()) };
+    let (mut all, mut headers): ([[libc::iovec; N]; BATCH], [libc::mmsghdr; BATCH]) = unsafe { (zeroed(), zeroed()) };
     let mut count = 0;
-    for (frame, part) in frames.zip(&mut parts) {
-        part.iov_base = frame.as_ptr().cast_mut().cast();
-        part.iov_len = frame.len();
+    for (frame, parts) in frames.zip(&mut all) {
+        for (bytes, part) in frame.iter().zip(parts) {
+            part.iov_base = bytes.as_ptr().cast_mut().cast();
+            part.iov_len = bytes.len();
+        }
         count += 1;
     }
-    for (header, part) in headers.iter_mut().zip(&mut parts).take(count) {
-        header.msg_hdr.msg_iov = part;
-        header.msg_hdr.msg_iovlen = 1;
+    for (header, parts) in headers.iter_mut().zip(&mut all).take(count) {
+        header.msg_hdr.msg_iov = parts.as_mut_ptr();
+        header.msg_hdr.msg_iovlen = N as _;
     }
     // SAFETY: `count` headers point to parts that point to the frames, all alive during the call; it only reads them.
     let sent = unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count as u32, 0) };

@@ -6,6 +6,7 @@ use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Rate};
 use std::sync::Arc;
+use std::time::Duration;
 
 fn link(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: &str) -> LinkPlan {
     let plain = LinkPlan::plain(from, to, rate, delay, serde_json::from_str(queue).unwrap());
@@ -378,9 +379,9 @@ fn what_the_kernels_multipath_cannot_do_is_refused() {
 }
 
 #[test]
-fn a_kind_that_the_wire_does_not_have_is_refused_with_those_it_has() {
+fn a_voice_packet_has_room_for_its_header() {
     let call = haltere_plan::plan::VoipPlan {
-        packet: Bytes::new(172),
+        packet: Bytes::new(11),
         interval: Dur::from_ms(20),
         playout: Dur::from_ms(60),
         codec_delay: Dur::from_ms(20),
@@ -389,6 +390,70 @@ fn a_kind_that_the_wire_does_not_have_is_refused_with_those_it_has() {
     };
     let plan = dumbbell(FQ_CODEL, vec![(0, 4, call.into())], 2);
     let error = check(&plan).unwrap_err().to_string();
-    let kinds = "`bulk`, `on_off`, `cbr`, `ping`, `ftp`, `multipath`, `poisson`, `incast`, `replay`";
-    assert_eq!(error, format!("traffic[0]: kind must be one of {kinds} on the wire, got `voip`"));
+    let rule = "packet must be at least 12 B on the wire, got 11B; a packet has an RTP header";
+    assert_eq!(error, format!("traffic[0]: {rule}"));
+}
+
+#[test]
+fn with_offloads_on_a_queue_holds_buffers_and_the_line_takes_as_long() {
+    in_real_time(|| {
+        if !privileged("kernel flows with segmentation offload") {
+            return;
+        }
+        let run = |gso: bool| {
+            let plan = dumbbell(r#"{ "kind": "drop_tail", "limit": "50p" }"#, vec![(0, 4, bulk("cubic", None))], 4);
+            let outcome = run(&plan, &Control { gso, ..quick() }).unwrap();
+            assert_eq!(outcome.router.unaccounted(), 0, "{:?}", outcome.router);
+            outcome
+        };
+        let size = |outcome: &Outcome| {
+            let total = &outcome.record.links[8].total;
+            total.sent_bytes as f64 / total.sent as f64
+        };
+        let counted = |outcome: &Outcome, of: fn(&crate::port::PortCounters) -> u64| {
+            outcome.router.ports.iter().map(of).sum::<u64>()
+        };
+        let (single, whole) = (run(false), run(true));
+        assert!(size(&single) <= 1514.0 && counted(&single, |port| port.whole) == 0);
+        assert!(size(&whole) > 2000.0, "{} bytes a unit", size(&whole));
+        assert!(counted(&whole, |port| port.whole) > 500 && counted(&whole, |port| port.segmented) == 0);
+        assert_eq!(counted(&whole, |port| port.refused + port.unhandled + port.overrun + port.oversize), 0);
+        // 10 Mbit/s times 1448 of 1514 bytes is 9.56: each packet of a buffer has its headers on the line.
+        let goodput = whole.record.flows[0].received_after_warmup as f64 * 8e-6 / 3.0;
+        assert!(goodput < 9.75, "{goodput}");
+        if whole.router.lateness.quantile(0.99) <= Dur::from_ms(1) {
+            assert!(goodput > 8.5, "{goodput}");
+        }
+    });
+}
+
+#[test]
+fn pages_are_fetched_and_the_agent_sleeps_between_their_packets() {
+    in_real_time(|| {
+        if !privileged("web pages over kernel sockets") {
+            return;
+        }
+        let congestion = CongestionParams::default_of("cubic").unwrap();
+        let web = haltere_plan::plan::WebPlan {
+            tcp: TcpPlan::alike(congestion, TcpParams::default()),
+            objects: (1, 1),
+            sizes: haltere_plan::sizes::SizeDistribution::constant(Bytes::new(5000)),
+            request: Bytes::new(400),
+            connections: 1,
+            think: haltere_plan::rng::DurationDistribution::Constant(Dur::ZERO),
+        };
+        let plan = dumbbell(FQ_CODEL, vec![(0, 4, AppPlan::Web(Box::new(web)))], 3);
+        let spent = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+        let before = spent();
+        let outcome = run(&plan, &quick()).unwrap();
+        let spent = spent() - before;
+        // The handshake and the request take 40 ms, 5 kB at 10 Mbit/s another 4.2 ms.
+        let loads: Vec<Dur> =
+            outcome.record.pages.iter().filter(|page| page.end != Time::NEVER).map(|p| p.end.since(p.start)).collect();
+        assert!(loads.len() > 40 && loads.iter().all(|load| *load >= Dur::from_ms(44)), "{loads:?}");
+        let calls = &outcome.record.completions;
+        assert!(calls.len() >= loads.len() && calls.iter().all(|c| c.bytes == 5000 && c.ideal > Dur::from_ms(24)));
+        // Some 20 events a page. A connection that closes for a round trip must not keep the agent awake.
+        assert!(Duration::from(spent) < Duration::from_millis(400), "the agent took {spent:?} of 3 s");
+    });
 }

@@ -1,5 +1,6 @@
 //! Path schedulers: which paths carry a segment. One line in the registry below makes one known everywhere.
 
+use self::outside::Check;
 use super::correlation::Relations;
 use super::view::{PathView, Paths, SegView};
 use haltere_units::{ParamError, Time};
@@ -26,7 +27,7 @@ haltere_units::registry! {
     params SchedulerParams;
     /// Any scheduler of the registry.
     any Scheduler;
-    match each_scheduler;
+    match each_scheduler, outside => Outside;
 
     lowest_rtt => LowestRtt;
     round_robin => RoundRobin;
@@ -45,9 +46,12 @@ impl SchedulerParams {
 }
 
 impl Scheduler {
-    /// The scheduler of these parameters, which have been checked.
-    pub fn new(params: &SchedulerParams) -> Scheduler {
-        each_scheduler!(new p in params => (p))
+    /// The scheduler of these parameters, which have been checked. Only one from outside the tree may draw random numbers, from `seed`.
+    pub fn new(params: &SchedulerParams, seed: u64) -> Scheduler {
+        match params {
+            SchedulerParams::Outside(params) => Scheduler::Outside(outside::Outside::seeded(params, seed).into()),
+            params => each_scheduler!(new p in params => (p)),
+        }
     }
 }
 

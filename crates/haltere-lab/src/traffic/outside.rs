@@ -1,0 +1,35 @@
+//! TCP whose application is a source from outside the tree: `kind = "python:my_module:MySource"`.
+
+use super::{About, Ends, Entry, TcpSide, TrafficKind};
+use crate::error::{Fault, FaultKind, ScenarioError};
+use haltere_plan::app::outside::{OutsidePlan, Params, make};
+use haltere_plan::plan::AppPlan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// TCP whose application writes what a source from outside the tree says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outside {
+    /// Between whom and when.
+    #[serde(flatten)]
+    pub ends: Ends,
+    /// The TCP of these flows.
+    #[serde(flatten)]
+    pub side: TcpSide,
+    /// The source. In a file its parameters are keys of the entry.
+    #[schemars(skip)]
+    pub source: Params,
+}
+
+impl TrafficKind for Outside {
+    fn about() -> About {
+        About::TCP
+    }
+    fn ends(&self) -> &Ends {
+        &self.ends
+    }
+    fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
+        make(&self.source, 0).map_err(|e| Fault::param(entry.place.clone(), e).out_of_range())?;
+        entry.tcp(&self.side, |tcp| Box::new(OutsidePlan { tcp, source: self.source.clone() }).into())
+    }
+}

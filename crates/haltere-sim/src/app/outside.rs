@@ -1,0 +1,37 @@
+//! A source from outside the tree.
+
+use super::Source;
+use haltere_plan::app::outside::{OutsidePlan, OutsideSource, make};
+use haltere_plan::plan::FlowPlan;
+use haltere_plan::rng::Rng;
+use haltere_transport::Connection;
+use haltere_units::{ParamError, Time};
+
+/// A source in any language.
+#[derive(Debug)]
+pub(crate) struct Outside(Box<dyn OutsideSource>);
+
+impl Outside {
+    pub fn new(flow: &FlowPlan, plan: &OutsidePlan, seed: u64) -> Result<Outside, ParamError> {
+        let seed = Rng::new(seed, &format!("{}/source", flow.name)).bits();
+        make(&plan.source, seed).map(Outside)
+    }
+}
+
+impl Source for Outside {
+    fn limit(&self) -> Option<u64> {
+        self.0.limit()
+    }
+    fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
+        self.0.step(now, client)
+    }
+    fn on_client(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
+        self.0.on_client(now, client)
+    }
+    fn on_server(&mut self, now: Time, server: &mut Connection, bytes: u64) {
+        self.0.on_server(now, server, bytes);
+    }
+    fn received(&self) -> u64 {
+        self.0.received()
+    }
+}

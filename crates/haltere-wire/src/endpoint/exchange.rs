@@ -1,0 +1,383 @@
+//! The connections of the closed-loop kinds (`rpc`, `video`, `web`) as sockets. What is asked for, and when, is the kind's own: its
+//! [`Client`], the same as in the simulator. The agent drives both ends, so what a request asks for is not in its bytes: [`Calls`] knows.
+//!
+//! Model: epoll reports edges. A socket is then read until it is empty, and written to until it is full or nothing is left.
+//! Deviations from the simulator: the server of each flow has a port of its own.
+//! Known problems: a host's ephemeral ports limit how many connections it can have in a minute, since a closed connection keeps its port.
+//! Servers' initial sequence numbers are the kernel's, so a classifier cannot tell a packet's place in its stream.
+
+use super::stream::{READ, ZEROS, choose_isn, owned, set_congestion, stream_socket};
+use super::{Context, Endpoint, Observed, Opening, Side};
+use crate::error::WireError;
+use crate::kernel_tcp::TcpInfo;
+use crate::namespace::node_address;
+use haltere_plan::exchange::{Answer, CLIENT, Call, Calls, Client, Connections, SERVER};
+use haltere_plan::plan::TcpPlan;
+use haltere_plan::record::Completion;
+use haltere_transport::TcpParams;
+use haltere_units::{Bytes, Time};
+use nix::errno::Errno;
+use nix::sys::epoll::EpollFlags;
+use nix::sys::socket::{
+    Backlog, MsgFlags, Shutdown, SockFlag, SockaddrIn, accept4, bind, connect, getpeername, getsockname, listen, recv,
+    send, setsockopt, shutdown, sockopt,
+};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// What epoll is asked for.
+const EDGES: EpollFlags =
+    EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
+/// After these the end of a stream may follow its last bytes.
+const ENDS: EpollFlags = EpollFlags::EPOLLRDHUP.union(EpollFlags::EPOLLHUP).union(EpollFlags::EPOLLERR);
+
+/// A flow of requests and responses.
+#[derive(Debug)]
+pub(super) struct Exchange<'p, C> {
+    client: C,
+    lines: Lines<'p>,
+    /// The answers, if they are rows of the table `completions`.
+    done: Vec<Completion>,
+}
+
+/// The connections of a flow.
+#[derive(Debug)]
+struct Lines<'p> {
+    at: Opening<'p>,
+    tcp: &'p TcpPlan,
+    listener: OwnedFd,
+    lines: Vec<Option<Line>>,
+    /// Connections that the server has not accepted, by the client's port.
+    waiting: HashMap<u16, usize>,
+    /// Connections on which there may be something to write.
+    asked: VecDeque<usize>,
+    sink: Vec<u8>,
+}
+
+/// A connection with what is asked on it.
+#[derive(Debug)]
+struct Line {
+    client: OwnedFd,
+    server: Option<OwnedFd>,
+    calls: Calls,
+    /// The server's retransmissions when it last completed a response.
+    retransmissions: u64,
+    /// The client has closed its side. Each further `shutdown` would be an edge, and wake the agent.
+    is_shut: bool,
+}
+
+/// A connection gave up.
+struct Dead;
+
+impl<'p, C: Client> Exchange<'p, C> {
+    /// The flow at that place, whose client asks.
+    pub(super) fn open(tcp: &'p TcpPlan, client: C, at: Opening<'p>) -> Result<Exchange<'p, C>, WireError> {
+        let address = SockaddrIn::from(SocketAddrV4::new(node_address(at.flow.from), at.port()));
+        let listener = at.from.enter(|| {
+            let listener = stream_socket(false)?;
+            set_buffers(&listener, &tcp.sender)?;
+            bind(listener.as_raw_fd(), &address)?;
+            listen(&listener, Backlog::MAXCONN)?;
+            Ok(listener)
+        });
+        let listener = listener.map_err(|e| WireError::os(format!("{}: server", at.flow.name), e))?;
+        // What it accepts has its control and its buffers.
+        set_congestion(&at.flow.name, &listener, tcp, at.from, at.manner)?;
+        let (lines, waiting, asked, sink) = (Vec::new(), HashMap::new(), VecDeque::new(), vec![0; READ]);
+        let lines = Lines { at, tcp, listener, lines, waiting, asked, sink };
+        Ok(Exchange { client, lines, done: Vec::new() })
+    }
+    /// Lets the client act, and writes what it asks for.
+    fn act(&mut self, context: &Context<'_>, act: impl FnOnce(&mut C, &mut Open<'_, 'p>)) -> Result<(), WireError> {
+        let mut open = Open { lines: &mut self.lines, context, failed: None };
+        act(&mut self.client, &mut open);
+        if let Some(error) = open.failed {
+            return Err(error);
+        }
+        while let Some(number) = self.lines.asked.pop_front() {
+            self.lines.write(context, number, CLIENT)?;
+        }
+        Ok(())
+    }
+    /// The client reads what has come, and hears of the answers in it.
+    fn read(&mut self, context: &Context<'_>, ends: bool, observed: &mut Observed) -> Result<(), WireError> {
+        let mut answers = Vec::new();
+        let line = &mut context.line(observed).received;
+        *line += self.lines.read(context, ends, |call, again| answers.push((call, again)))?;
+        for (call, again) in answers {
+            if C::COMPLETIONS {
+                let row = call.completion(context.flow as u32, self.lines.nodes(), again);
+                self.done.push(Completion { end: context.now, ..row });
+            }
+            let answer = Answer { connection: context.part, bytes: call.response() };
+            self.act(context, |client, open| client.answered(answer, open))?;
+        }
+        self.lines.close_if_over(context.part);
+        Ok(())
+    }
+}
+
+impl Lines<'_> {
+    /// The nodes of the server and the client.
+    fn nodes(&self) -> (u32, u32) {
+        (self.at.flow.from as u32, self.at.flow.to as u32)
+    }
+    fn failed(&self, e: impl Into<io::Error>) -> WireError {
+        WireError::os(format!("{}: a connection", self.at.flow.name), e)
+    }
+    fn line(&mut self, number: usize) -> Option<&mut Line> {
+        self.lines.get_mut(number)?.as_mut()
+    }
+    /// Begins a connection that gets that number.
+    fn connect(&mut self, context: &Context<'_>, number: usize, calls: Calls) -> Result<(), WireError> {
+        let (flow, port, tcp) = (self.at.flow, self.at.port(), self.tcp);
+        let own = SockaddrIn::from(SocketAddrV4::new(node_address(flow.to), 0));
+        let made = self.at.to.enter(|| {
+            let client = stream_socket(false)?;
+            bind(client.as_raw_fd(), &own)?;
+            choose_isn(client.as_fd(), port)?;
+            set_buffers(&client, &tcp.receiver)?;
+            Ok(client)
+        });
+        let client = made.map_err(|e| self.failed(e))?;
+        set_congestion(&flow.name, &client, tcp, self.at.to, self.at.manner)?;
+        match connect(client.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(node_address(flow.from), port))) {
+            Ok(()) | Err(Errno::EINPROGRESS) => {}
+            Err(e) => return Err(self.failed(e)),
+        }
+        let local = getsockname::<SockaddrIn>(client.as_raw_fd()).map_err(|e| self.failed(e))?;
+        self.waiting.insert(local.port(), number);
+        context.watch_part(client.as_fd(), number, Side::Receiver, EDGES)?;
+        self.lines[number] = Some(Line { client, server: None, calls, retransmissions: 0, is_shut: false });
+        Ok(())
+    }
+    fn accept(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+        loop {
+            let server = match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
+                Ok(fd) => owned(fd),
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(Errno::EINTR | Errno::ECONNABORTED) => continue,
+                Err(e) => return Err(self.failed(e)),
+            };
+            // One that is closed already has no peer, and nothing to answer.
+            let Ok(peer) = getpeername::<SockaddrIn>(server.as_raw_fd()) else { continue };
+            let Some(number) = self.waiting.remove(&peer.port()) else { continue };
+            let Some(line) = self.line(number) else { continue };
+            context.watch_part(server.as_fd(), number, Side::Sender, EDGES)?;
+            line.server = Some(server);
+        }
+    }
+    /// A connection gave up: what it had not answered is asked again on another one.
+    fn reopen(&mut self, context: &Context<'_>, number: usize) -> Result<(), WireError> {
+        match self.lines[number].take() {
+            Some(old) if !old.calls.is_over() => {
+                self.connect(context, number, old.calls.again())?;
+                self.write(context, number, CLIENT)
+            }
+            _ => Ok(()),
+        }
+    }
+    /// Writes what is left to write on one side.
+    fn write(&mut self, context: &Context<'_>, number: usize, side: usize) -> Result<(), WireError> {
+        match self.line(number).map(|line| line.write(side)) {
+            Some(Err(Dead)) => self.reopen(context, number),
+            _ => Ok(()),
+        }
+    }
+    /// The server reads requests and answers them.
+    fn serve(&mut self, context: &Context<'_>, ends: bool) -> Result<(), WireError> {
+        let (number, sink) = (context.part, &mut self.sink);
+        let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(()) };
+        let Some(server) = &line.server else { return Ok(()) };
+        let Ok((bytes, is_end)) = take(server, sink, ends) else { return self.reopen(context, number) };
+        line.calls.heard(bytes);
+        if is_end && line.calls.unwritten(SERVER) == 0 {
+            // Its FIN tells the client, which then forgets the connection.
+            line.server = None;
+            return Ok(());
+        }
+        self.write(context, number, SERVER)
+    }
+    /// The client reads responses. Returns its bytes. `done` hears of every response that is read to its end, with the segments that were
+    /// sent again.
+    fn read(&mut self, context: &Context<'_>, ends: bool, mut done: impl FnMut(Call, u64)) -> Result<u64, WireError> {
+        let (number, sink) = (context.part, &mut self.sink);
+        let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(0) };
+        let Line { client, server, calls, retransmissions, .. } = line;
+        let Ok((bytes, is_end)) = take(client, sink, ends) else { return self.reopen(context, number).map(|()| 0) };
+        calls.read(bytes, |call| {
+            let info = server.as_ref().and_then(|server| TcpInfo::of(server.as_fd()).ok());
+            let now = info.map_or(*retransmissions, |info| info.info().retransmissions);
+            done(call, now - *retransmissions);
+            *retransmissions = now;
+        });
+        if is_end {
+            self.reopen(context, number)?;
+        }
+        Ok(bytes)
+    }
+    /// The client says that it asks for nothing more, if that is so.
+    fn close_if_over(&mut self, number: usize) {
+        if let Some(line) = self.line(number)
+            && line.calls.is_over()
+            && line.calls.unwritten(CLIENT) == 0
+            && !std::mem::replace(&mut line.is_shut, true)
+        {
+            // Not connected (any more): nothing is left to close.
+            let _ = shutdown(line.client.as_raw_fd(), Shutdown::Write);
+        }
+    }
+}
+
+impl Line {
+    /// Writes what is left to write on one side.
+    fn write(&mut self, side: usize) -> Result<(), Dead> {
+        let socket = if side == CLIENT { Some(&self.client) } else { self.server.as_ref() };
+        let Some(socket) = socket else { return Ok(()) };
+        while self.calls.unwritten(side) > 0 {
+            let most = self.calls.unwritten(side).min(ZEROS.len() as u64) as usize;
+            match send(socket.as_raw_fd(), &ZEROS[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
+                Ok(n) => self.calls.wrote(side, n as u64),
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(Errno::EINTR) => {}
+                Err(_) => return Err(Dead),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes what has come: how many bytes, and whether the peer has closed its side. `ends`: it may have.
+fn take(socket: &OwnedFd, sink: &mut [u8], ends: bool) -> Result<(u64, bool), Dead> {
+    let mut bytes = 0;
+    loop {
+        match recv(socket.as_raw_fd(), sink, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT) {
+            Ok(0) => return Ok((bytes, true)),
+            Ok(n) => {
+                bytes += n as u64;
+                if n < sink.len() && !ends {
+                    return Ok((bytes, false)); // it is empty: what comes later is another edge
+                }
+            }
+            Err(Errno::EAGAIN) => return Ok((bytes, false)),
+            Err(Errno::EINTR) => {}
+            Err(_) => return Err(Dead),
+        }
+    }
+}
+
+/// The buffers and the Nagle algorithm of one end, before it is connected.
+fn set_buffers(socket: &OwnedFd, tcp: &TcpParams) -> io::Result<()> {
+    if let Some(bytes) = tcp.recv_buffer {
+        // The kernel doubles it, and half is window.
+        setsockopt(socket, sockopt::RcvBufForce, &(bytes.as_u64() as usize))?;
+    }
+    if let Some(bytes) = tcp.send_buffer {
+        setsockopt(socket, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;
+    }
+    Ok(setsockopt(socket, sockopt::TcpNoDelay, &!tcp.nagle)?)
+}
+
+/// The connections as the client sees them.
+struct Open<'a, 'p> {
+    lines: &'a mut Lines<'p>,
+    context: &'a Context<'a>,
+    failed: Option<WireError>,
+}
+
+impl Connections for Open<'_, '_> {
+    fn now(&self) -> Time {
+        self.context.now
+    }
+    fn open(&mut self, _server_port: u16) -> usize {
+        let free = self.lines.lines.iter().position(Option::is_none).unwrap_or(self.lines.lines.len());
+        if free == self.lines.lines.len() {
+            self.lines.lines.push(None);
+        }
+        if let Err(error) = self.lines.connect(self.context, free, Calls::default()) {
+            self.failed = Some(error);
+        }
+        free
+    }
+    fn ask(&mut self, connection: usize, request: Bytes, response: Bytes) {
+        if let Some(line) = self.lines.line(connection) {
+            line.calls.ask(request, response, self.context.now);
+            self.lines.asked.push_back(connection);
+        }
+    }
+    fn close(&mut self) {
+        for number in 0..self.lines.lines.len() {
+            if let Some(line) = self.lines.line(number) {
+                line.calls.close();
+            }
+            self.lines.close_if_over(number);
+        }
+    }
+    fn wake(&mut self, at: Time) {
+        self.context.tick_at(at);
+    }
+}
+
+impl<C: Client> Endpoint for Exchange<'_, C> {
+    fn start(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        context.watch(self.lines.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
+        self.act(context, |client, open| client.start(open))
+    }
+    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        self.act(context, |client, open| client.wake(open))
+    }
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        side: Side,
+        events: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError> {
+        let ends = events.intersects(ENDS);
+        match side {
+            Side::Listener => self.lines.accept(context),
+            Side::Sender => self.lines.serve(context, ends),
+            Side::Receiver => {
+                self.lines.write(context, context.part, CLIENT)?;
+                self.read(context, ends, observed)
+            }
+        }
+    }
+    /// Connections on which nothing is awaited are closed. The client asks for nothing more by itself.
+    fn stop(&mut self, _context: &Context<'_>) {
+        for number in 0..self.lines.lines.len() {
+            if let Some(line) = self.lines.line(number)
+                && line.calls.open().next().is_none()
+            {
+                line.calls.close();
+                self.lines.close_if_over(number);
+            }
+        }
+    }
+    fn is_sampled(&self) -> bool {
+        true
+    }
+    fn finish(&mut self, observed: &mut Observed) {
+        let flow = self.lines.at.index as u32;
+        if C::COMPLETIONS {
+            let open = self.lines.lines.iter().flatten().flat_map(|line| line.calls.open());
+            let open = open.map(|call| call.completion(flow, self.lines.nodes(), 0));
+            observed.completions.extend(self.done.drain(..).chain(open));
+        }
+        self.client.finish(self.lines.at.plan.end, flow, observed);
+    }
+}
+
+impl Drop for Lines<'_> {
+    fn drop(&mut self) {
+        // Reset instead of a long goodbye: orphans would keep TCP memory for minutes.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        for line in self.lines.iter().flatten() {
+            for socket in [Some(&line.client), line.server.as_ref()].into_iter().flatten() {
+                let _ = setsockopt(socket, sockopt::Linger, &linger);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! One direction of a telephone call over UDP. What the listener hears of it is [`Voice`]'s to say, as in the simulator.
+//!
+//! Each packet begins with an RTP header (RFC 3550 section 5.1), whose timestamp is the packet's number. A packet's delay is from the call
+//! that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not count.
+
+use super::ping::{stamp, wall_clock_ns};
+use super::{Context, Endpoint, Kind, Observed, Opening, Side, cbr};
+use crate::error::WireError;
+use haltere_plan::plan::VoipPlan;
+use haltere_plan::voice::Voice;
+use haltere_units::{Bytes, Dur, Time};
+use nix::sys::epoll::EpollFlags;
+use nix::sys::socket::{MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use std::io::IoSliceMut;
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Bytes of an RTP header.
+const RTP: usize = 12;
+/// Version 2, no extras; payload type 0 is PCMU (RFC 3551).
+const VERSION: u8 = 0x80;
+
+/// The kind.
+pub(super) struct Voip;
+
+impl Kind for Voip {
+    type Plan = VoipPlan;
+    type Endpoint<'p> = Call<'p>;
+    fn check(plan: &VoipPlan, place: &str) -> Result<(), WireError> {
+        if plan.packet < Bytes::new(RTP as u64) {
+            let (rule, hint) = ("at least 12 B", "a packet has an RTP header");
+            return Err(WireError::refused(place, "packet", rule, plan.packet, hint));
+        }
+        Ok(())
+    }
+    fn open<'p>(plan: &'p VoipPlan, at: Opening<'p>) -> Result<Call<'p>, WireError> {
+        let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
+        let (sender, receiver) = cbr::sockets(&at, false)?;
+        setsockopt(&receiver, sockopt::ReceiveTimestampns, &true)
+            .map_err(|e| WireError::os(format!("{}: time stamps", at.flow.name), e))?;
+        Ok(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() })
+    }
+}
+
+/// A talker and a listener.
+#[derive(Debug)]
+pub(super) struct Call<'p> {
+    at: Opening<'p>,
+    voice: Voice,
+    sender: UdpSocket,
+    receiver: UdpSocket,
+    packet: Vec<u8>,
+    /// By number: when it left, wall clock in nanoseconds.
+    left: Vec<u64>,
+}
+
+/// A packet of so many bytes without a number.
+fn packet(bytes: Bytes) -> Vec<u8> {
+    let mut packet = vec![0; bytes.as_u64() as usize];
+    packet[0] = VERSION;
+    packet
+}
+
+fn set_number(packet: &mut [u8], number: u32) {
+    packet[2..4].copy_from_slice(&(number as u16).to_be_bytes());
+    packet[4..8].copy_from_slice(&number.to_be_bytes());
+}
+
+/// The number of a packet of which so many bytes have been read.
+fn number(packet: &[u8]) -> Option<u32> {
+    packet.get(4..8).and_then(|bytes| bytes.first_chunk()).map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+impl Endpoint for Call<'_> {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+        context.watch(self.receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
+        self.voice.begin(at);
+        self.tick(context, at, observed)
+    }
+    /// Sends one packet and sets the time of the next.
+    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+        set_number(&mut self.packet, self.voice.sent() as u32);
+        let next = self.voice.send();
+        self.left.push(wall_clock_ns());
+        // A packet that the host cannot send is lost, as any.
+        let _ = self.sender.send(&self.packet);
+        context.tick_at(next);
+        Ok(())
+    }
+    fn ready(
+        &mut self,
+        context: &Context<'_>,
+        _: Side,
+        _: EpollFlags,
+        observed: &mut Observed,
+    ) -> Result<(), WireError> {
+        let mut header = [0u8; RTP];
+        let mut control = nix::cmsg_space!(TimeSpec);
+        loop {
+            let mut parts = [IoSliceMut::new(&mut header)];
+            let flags = MsgFlags::MSG_DONTWAIT;
+            let Ok(got) = recvmsg::<()>(self.receiver.as_raw_fd(), &mut parts, Some(&mut control), flags) else {
+                return Ok(());
+            };
+            let (bytes, stamp) = (got.bytes, stamp(&got));
+            let Some(number) = number(&header[..bytes.min(RTP)]) else { continue };
+            let left = self.left.get(number as usize);
+            if let (Some(left), Some(came)) = (left, stamp)
+                && self.voice.arrive(u64::from(number), Dur::from_ns(came.saturating_sub(*left)))
+            {
+                context.line(observed).received += self.packet.len() as u64;
+            }
+        }
+    }
+    fn is_sampled(&self) -> bool {
+        true
+    }
+    fn finish(&mut self, observed: &mut Observed) {
+        let (from, to) = observed.measured;
+        self.voice.count(&mut observed.flows[self.at.index]);
+        observed.voices.push(self.voice.heard(self.at.index as u32, from, to));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_rtp_and_holds_its_number() {
+        let mut packet = packet(Bytes::new(172));
+        set_number(&mut packet, 70_000);
+        assert_eq!((packet.len(), packet[0] >> 6, number(&packet)), (172, 2, Some(70_000)));
+        assert_eq!(u16::from_be_bytes([packet[2], packet[3]]), (70_000 % 65_536) as u16);
+        assert_eq!(number(&packet[..7]), None);
+    }
+}
