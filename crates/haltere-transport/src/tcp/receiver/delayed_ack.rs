@@ -114,11 +114,6 @@ impl AckSchedule {
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }
-    /// When data arrived last.
-    #[inline]
-    pub(crate) fn last_data(&self) -> Time {
-        self.last_data
-    }
     /// Something is to be acknowledged.
     pub(crate) fn schedule(&mut self) {
         self.scheduled = true;

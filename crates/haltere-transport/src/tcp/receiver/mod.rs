@@ -77,8 +77,6 @@ pub(crate) struct Receiver {
     disorder: Option<Box<Disorder>>,
     /// The application reads everything at once.
     auto_read: bool,
-    /// The application reads what arrived last; the receive window was not adjusted to that yet.
-    reading: bool,
     sack_ok: bool,
     echo: Echo,
     duplicates: u64,
@@ -94,7 +92,6 @@ impl Receiver {
             window: ReceiveWindow::new(p),
             disorder: None,
             auto_read: false,
-            reading: false,
             sack_ok: false,
             echo: Echo::new(per_packet),
             duplicates: 0,
@@ -108,11 +105,6 @@ impl Receiver {
         self.sack_ok = sack;
         self.echo.enable(ecn);
         self.window.established(now, mss, scaled);
-    }
-
-    /// The third segment of the handshake is here: what the application reads is measured from now on.
-    pub(crate) fn start_measuring(&mut self, now: Time) {
-        self.window.start_measuring(now);
     }
 
     #[inline]
@@ -286,7 +278,6 @@ impl Receiver {
     /// Bookkeeping of every segment that is taken: gaps, marks.
     #[inline]
     fn on_received(&mut self, a: &Arrival, rto: Dur) {
-        self.finish_reading(a.now);
         if let Some(echo) = a.echo
             && a.span.len() >= self.window.mss()
         {
@@ -295,17 +286,6 @@ impl Receiver {
         self.measure_gap(a.now, rto);
         if self.echo.is_enabled() {
             self.take_mark(a);
-        }
-    }
-
-    /// An application that reads what arrives runs after all segments of an instant have been received, so it reads a burst as one.
-    /// Before a segment is received, what was read at an earlier instant counts.
-    #[inline]
-    fn finish_reading(&mut self, now: Time) {
-        let at = self.acks.last_data();
-        if self.reading && at < now {
-            self.reading = false;
-            self.window.adjust(at, self.read);
         }
     }
 
@@ -321,12 +301,7 @@ impl Receiver {
     #[inline]
     pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
         self.read += bytes;
-        if now == self.acks.last_data() {
-            self.reading = true;
-        } else {
-            self.reading = false;
-            self.window.adjust(now, self.read);
-        }
+        self.window.adjust(now, self.read);
     }
     /// After the application has read: does the peer need to know?
     #[inline]
@@ -426,57 +401,6 @@ mod tests {
             r.ack_sent();
             blocks
         })
-    }
-
-    /// A handshake of 40 ms; ten segments, and 40 ms later two at once. The application runs after both, so it reads 12 in the round trip.
-    #[test]
-    fn segments_of_one_instant_are_read_as_one() {
-        let mut r = Receiver::new(&TcpParams::default(), false);
-        r.established(Time::ZERO + Dur::from_ms(40), 1448, true, true, false);
-        r.read_endless();
-        r.advertise();
-        let mut arrive = |ms: u64, segment: u64| {
-            let start = Offset::new(1 + segment * 1448);
-            let (now, span) = (Time::ZERO + Dur::from_ms(ms), Span::new(start, start + 1448));
-            let echo = Some(Ms::of(Time::ZERO + Dur::from_ms(ms - 40)));
-            let a = Arrival { now, span, fin: false, closing: false, ecn: Ecn::NotEct, cwr: false, push: false, echo };
-            r.on_data(&a, None, Dur::from_ms(200));
-            r.ack_sent();
-            r.window.size()
-        };
-        (0..10).for_each(|segment| assert_eq!(arrive(41, segment), 64_088));
-        assert_eq!((arrive(81, 10), arrive(81, 11)), (64_088, 64_088), "the application has not run yet");
-        // 2 x 17376 + 16 x 1448 = 57920; twice 57920 x (17376 - 14480) / 14480 more: 56 segments.
-        assert_eq!(arrive(82, 12), 56 * 2984 / 2);
-    }
-
-    /// Data of one instant is read in part at once and in part later; the time of the measurement never runs back.
-    #[test]
-    fn a_late_read_ends_the_one_before() {
-        let mut r = Receiver::new(&TcpParams::default(), false);
-        r.established(Time::ZERO, MSS, true, true, false);
-        r.advertise();
-        let at = |ms| Time::ZERO + Dur::from_ms(ms);
-        let arrive = |r: &mut Receiver, ms: u64| {
-            let span = Span::new(r.next, r.next + MSS);
-            let echo = Some(Ms::of(at(ms - 40)));
-            let a = Arrival {
-                now: at(ms),
-                span,
-                fin: false,
-                closing: false,
-                ecn: Ecn::NotEct,
-                cwr: false,
-                push: false,
-                echo,
-            };
-            r.on_data(&a, None, Dur::from_ms(200));
-        };
-        arrive(&mut r, 50);
-        r.consume(at(50), 500);
-        r.consume(at(95), 500);
-        assert!(!r.reading);
-        arrive(&mut r, 100);
     }
 
     #[test]

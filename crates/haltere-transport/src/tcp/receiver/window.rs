@@ -9,9 +9,6 @@
 //!     window = 2 copied + 16 mss; window += 2 window (copied - before) / before
 //! ```
 //!
-//! That is rounded down to whole segments. For each the buffer has room for a packet with its overhead, so the window is a little larger than
-//! the segments ([`room_of`]).
-//!
 //! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens it step by step.
 
 use crate::TcpParams;
@@ -19,17 +16,6 @@ use crate::tcp::seq::Offset;
 use crate::tcp::time::{Ms, PosDur};
 use core::num::NonZeroU64;
 use haltere_units::{Dur, Time};
-
-/// What Linux on x86-64 reckons for a packet beside its payload: headers (320) and the structures of its buffer (576).
-const OVERHEAD: u64 = 896;
-/// Linux grows the buffer of a segment by steps of this until half of it holds the payload.
-const STEP: u64 = 128;
-
-/// The window that the buffer of one segment gives: half of it.
-fn room_of(mss: u64) -> u64 {
-    let steps = (2 * mss).saturating_sub(mss + OVERHEAD).div_ceil(STEP);
-    (mss + OVERHEAD + steps * STEP) / 2
-}
 
 /// The receive window.
 #[derive(Debug)]
@@ -118,11 +104,6 @@ impl ReceiveWindow {
         self.since = now;
     }
 
-    /// The first round trip of the measurement begins.
-    pub(crate) fn start_measuring(&mut self, now: Time) {
-        self.since = now;
-    }
-
     /// The window field of a SYN, which is not scaled.
     pub(crate) fn syn_window(&self) -> u16 {
         self.ssthresh.min(65_535) as u16
@@ -200,8 +181,7 @@ impl ReceiveWindow {
         if copied > self.space {
             let mut window = 2 * copied + 16 * self.mss;
             window += 2 * (window * (copied - self.space) / self.space.max(1));
-            let room = window / self.mss.max(1) * room_of(self.mss);
-            self.clamp = self.clamp.max(room.min(self.max));
+            self.clamp = self.clamp.max(window.min(self.max));
             self.space = copied;
         }
         self.read_before = read;
@@ -259,8 +239,7 @@ mod tests {
         w.adjust(at(39), Offset::new(100_000));
         assert_eq!(w.size(), 64_088, "not before a round trip is over");
         w.adjust(at(41), Offset::new(28_960));
-        // 2 x 28960 + 16 x 1448 = 81088; twice 81088 x (28960 - 14480) / 14480 more: 168 segments. A packet of 1448 + 896 bytes and 5 x 128
-        // more is the first of which half holds 1448.
-        assert_eq!(w.size(), 168 * 2984 / 2);
+        // 2 x 28960 + 16 x 1448 = 81088; twice 81088 x (28960 - 14480) / 14480 more.
+        assert_eq!(w.size(), 3 * 81_088);
     }
 }
