@@ -73,19 +73,22 @@ def file(tmp_path: Path) -> Path:
 
 
 def guests() -> list[str]:
-    """The processes of guests that run."""
-    told = []
+    """The processes of this test's guests that run. Others on this machine have their folders elsewhere."""
+    found = []
     for name in Path("/proc").iterdir():
         if name.name.isdigit():
             try:
-                told.append((name / "cwd").readlink().name)
+                found.append((name / "cwd").readlink())
             except OSError:
                 continue
-    return [one for one in told if one.startswith("haltere-guest-")]
+    here = Path(os.environ["TMPDIR"]).resolve()
+    return [one.name for one in found if one.parent == here and one.name.startswith("haltere-guest-")]
 
 
 @pytest.fixture
-def nobody_left() -> Iterator[None]:
+def nobody_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "guests").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "guests"))
     yield
     deadline = time.monotonic() + 5
     while guests() and time.monotonic() < deadline:

@@ -149,9 +149,9 @@ SEEDS = range(1, 9)
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Mean, and half of its 95 % interval (Student's t for eight values)."""
+    """Mean, and half of its 99 % interval (Student's t for eight values)."""
     assert len(values) == 8
-    return statistics.fmean(values), 2.365 * statistics.stdev(values) / len(values) ** 0.5
+    return statistics.fmean(values), 3.499 * statistics.stdev(values) / len(values) ** 0.5
 
 
 @pytest.mark.usefixtures("kernel")
@@ -169,7 +169,8 @@ def test_disciplines_that_draw_drop_as_many_packets_as_linux(tc: str, ours: str,
     """Each has its own random numbers, so packets differ one by one; their numbers do not, beyond what chance makes of eight seeds.
 
     In one run of each seed Linux's discipline carries the packets and ours is beside it, in another ours carries them. A systematic
-    difference moves the mean of the eight differences out of its interval; the interval is narrow enough to show one of a fifth.
+    difference moves the mean of the eight differences out of its interval; the interval is narrow enough to show one of a fifth. Chance
+    alone does so for one kernel in a hundred.
     """
     linux = [measured(written(tc, f"{{ {ours} }}", start="1s"), file, seed) for seed in SEEDS]
     alone = written(tc, start="1s").replace(f'kind = "kernel", tc = "{tc}"', ours)
@@ -177,9 +178,9 @@ def test_disciplines_that_draw_drop_as_many_packets_as_linux(tc: str, ours: str,
     usual = statistics.fmean(lost(one) for one in linux)
     mean, half = interval([lost(one) - lost(other) for one, other in zip(own, linux, strict=True)])
     assert usual > 50 and abs(mean) <= half < 0.2 * usual, f"{mean:+.1f} of {usual:.1f}, interval {half:.1f}"
-    # The same packets at the same times: a queue that drops too many or too few would be empty or full in the end.
+    # The same packets at the same times: much less is left to chance.
     mean, half = interval([one["beside_dropped"] / lost(one) for one in linux])
-    assert abs(mean - 1) <= half + 0.01 and half < 0.1, f"{mean:.3f}, interval {half:.3f}"
+    assert abs(mean - 1) <= half < 0.15, f"{mean:.3f}, interval {half:.3f}"
 
 
 def lost(one: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-//! A monitor interval: what became of the segments that left at one rate.
+//! A monitor interval: the loss and the round-trip times of the segments that left at one rate.
 
 use haltere_units::{Dur, Time};
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::RateSample;
 use crate::law::testing::{MSS, sender};
+use alloc::string::ToString;
 
 fn outcome(loss: f64, gradient: f64) -> Outcome {
     Outcome { loss, gradient }

@@ -285,7 +285,7 @@ mod tests {
         let rules = Rules { isolation: Isolation::TripleIsolate, ack_filter: AckFilter::Off, seed: 1 };
         let config = Config::new(Dur::from_ms(100), Dur::ZERO);
         let (mut tin, mut fate) = (Tin::new(rules, config, 1500, None), Recorder::new(1));
-        for id in 0..320 {
+        for id in 0..1600 {
             tin.enqueue(Time::ZERO, TestPkt::new(id, 200 + 80 * (id % 16) as u32).flow(id as u16 % 16), &mut fate);
         }
         let send = |tin: &mut Tin<TestPkt>, fate: &mut Recorder| {
@@ -293,7 +293,9 @@ mod tests {
             tin.charge(len);
             (tin.served, len)
         };
-        (0..32).for_each(|_| drop(send(&mut tin, &mut fate)));
+        for _ in 0..60 {
+            send(&mut tin, &mut fate);
+        }
         // The plain round robin, one turn after the other.
         let (mut plain, mut order) = (tin.clone(), Vec::new());
         assert!(plain.sparse.is_empty() && plain.old.len() == 16 && plain.turn(plain.old[0]) == (1500 << 16) / 16);
