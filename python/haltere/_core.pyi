@@ -519,8 +519,8 @@ class Live:
         """The inner values of a link's discipline at this time: name, unit, value."""
 
     def flow_state(self, flow: int) -> list[tuple[str, str, float]]:
-        """The inner values of a flow's sender and of its congestion control at this time, as ``[measure] state`` has them: name, unit,
-        value. Empty without a sender of TCP."""
+        """The inner values of a flow's sender and of its congestion control at this time: name, unit, value. Empty without a
+        sender of TCP."""
 
     def change(self, scenario: Scenario) -> None:
         """From now on the scenario holds: links may have another rate, delay (both also in their course), jitter, loss and

@@ -57,6 +57,12 @@ def tables_of(run: Any) -> dict[str, list[dict[str, Any]]]:
     return {name: pyarrow.table(batch).to_pylist() for name, batch in run.tables().items()}
 
 
+def _group(row: Mapping[str, Any]) -> str:
+    """The traffic entry of a row."""
+    name: str = row["flow"]
+    return name.split(":")[0]
+
+
 def same_loops(sim: Tables, other: Tables, near: float) -> None:
     """Draws are the same, and times within the part ``near`` of each other."""
     columns = {
@@ -65,10 +71,10 @@ def same_loops(sim: Tables, other: Tables, near: float) -> None:
         "completions": (("from", "to", "bytes", "ideal_ns"), "fct_ns"),
     }
     for table, (drawn, took) in columns.items():
-        groups = {row["group"] for row in sim[table]}
-        assert groups == {row["group"] for row in other[table]}
+        groups = {_group(row) for row in sim[table]}
+        assert groups == {_group(row) for row in other[table]}
         for group in sorted(groups):
-            ours, theirs = ([row for row in of[table] if row["group"] == group and row[took]] for of in (sim, other))
+            ours, theirs = ([row for row in of[table] if _group(row) == group and row[took]] for of in (sim, other))
             both = min(len(ours), len(theirs))
             assert both > 8 and abs(len(ours) - len(theirs)) <= 1 + near * both, (table, group, len(ours), len(theirs))
             if not (table == "completions" and group.startswith("web")):
@@ -85,7 +91,7 @@ def same_loops(sim: Tables, other: Tables, near: float) -> None:
         assert theirs[key] == pytest.approx(ours[key], rel=near), key
     for group in ("web", "rpc", "video", "voip"):
         received = [
-            next(row["received_after_warmup"] for row in of["flows"] if row["group"].startswith(group))
+            next(row["received_after_warmup"] for row in of["flows"] if _group(row).startswith(group))
             for of in (sim, other)
         ]
         assert received[1] == pytest.approx(received[0], rel=0.15), group

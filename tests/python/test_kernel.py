@@ -73,19 +73,22 @@ def file(tmp_path: Path) -> Path:
 
 
 def guests() -> list[str]:
-    """The processes of guests that run."""
-    told = []
+    """The processes of this test's guests that run. Others on this machine have their folders elsewhere."""
+    found = []
     for name in Path("/proc").iterdir():
         if name.name.isdigit():
             try:
-                told.append((name / "cwd").readlink().name)
+                found.append((name / "cwd").readlink())
             except OSError:
                 continue
-    return [one for one in told if one.startswith("haltere-guest-")]
+    here = Path(os.environ["TMPDIR"]).resolve()
+    return [one.name for one in found if one.parent == here and one.name.startswith("haltere-guest-")]
 
 
 @pytest.fixture
-def nobody_left() -> Iterator[None]:
+def nobody_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "guests").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "guests"))
     yield
     deadline = time.monotonic() + 5
     while guests() and time.monotonic() < deadline:
@@ -271,7 +274,9 @@ def test_a_program_that_spins_in_the_middle_of_a_run_is_ended_with_it(
     (tmp_path / "up.toml").write_text(UPLOADS)
     monkeypatch.setenv("HALTERE_KERNEL_PATIENCE", "3")
     server = ["/bin/sh", "-c", "echo ready; sleep 1; while :; do :; done"]
-    with pytest.raises(_core.HaltereError, match=r"while its clock stood still at [01]\.\d{3} s; a program in it waits"):
+    with pytest.raises(
+        _core.HaltereError, match=r"while its clock stood still at [01]\.\d{3} s; a program in it waits"
+    ):
         core, options = Scenario.load(tmp_path / "up.toml")._core, json.dumps({"ftp_server": server})
         _core.kernel_run(core, 1, str(kernel.vmlinux), str(kernel.guest), options)
 

@@ -239,7 +239,7 @@ WRONG_LINKS: list[tuple[dict[str, Any], str, str]] = [
     (
         {**EXPERIMENT, "traffic": [{"kind": "cbr", "rate": "1Mbit", "pairs": [1]}]},
         "traffic[0]",
-        "kind must be `bulk` or `ping` in the playground, got `cbr`",
+        "kind must be one of `bulk`, `web`, `rpc`, `video`, `voip`, `ping` in the playground, got `cbr`",
     ),
     ({**EXPERIMENT, "traffic": [{"kind": "bulk"}]}, "traffic[0]", "pairs must be one pair of its own"),
     (
@@ -252,7 +252,7 @@ WRONG_LINKS: list[tuple[dict[str, Any], str, str]] = [
         "traffic[0]",
         "congestion must be one control in the playground",
     ),
-    ({**EXPERIMENT, "traffic": EXPERIMENT["traffic"][:1]}, "traffic", "pairs must be one for each `bulk` entry"),
+    ({**EXPERIMENT, "traffic": EXPERIMENT["traffic"][:1]}, "traffic", "pairs must be one for each entry but the ping"),
     (with_flows({}, {}, access_delays=["1ms"]), "topology.dumbbell.access_delays", "access_delays must be"),
 ]
 

@@ -16,6 +16,7 @@ import pytest
 from browsing import page_of, run, served_at, until, wait
 from conftest import command, haltere
 from haltere.play import courses, presets
+from haltere.play.protocol import FLOWS
 
 BOTTLENECK = "topology.dumbbell.bottleneck"
 
@@ -244,16 +245,41 @@ def test_every_discipline_and_control_is_there_with_its_parameters(page: Any, tm
     assert queues == [name for name in listed["queues"] if name != "kernel"], (
         "only the kernel world has those of the kernel"
     )
-    assert controls == listed["congestion"]
+    assert controls == [*listed["congestion"], *FLOWS[1:]], "the controls of transfers, and the applications"
     for queue in queues:
         page.get_by_label("Queue discipline", exact=True).select_option(queue)
         page.wait_for_timeout(100)
         assert page.locator(".error:not(:empty)").count() == 0, queue
     for control in controls:
-        page.get_by_label("Congestion control", exact=True).first.select_option(control)
+        page.get_by_label("Congestion control or application", exact=True).first.select_option(control)
         page.wait_for_timeout(100)
         assert page.locator(".error:not(:empty)").count() == 0, control
     assert page.evaluate("new Set(['reno', 'copa', 'bic', 'veno', 'yeah'].map(playground.colour)).size") == 5
+
+
+def test_applications_run_beside_transfers_and_are_drawn_by_what_arrives(page: Any) -> None:
+    for kind in FLOWS[1:]:
+        page.get_by_label("Congestion control of the flows to add").select_option(kind)
+        page.get_by_role("button", name="Add flows").click()
+    page.locator("details[data-name^=flow]").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    page.locator("[data-path='traffic[3].objects'] input").fill("[1, 2, 3]")
+    wait(page, "document.querySelector('.error:not(:empty)')")
+    assert page.locator("[data-path='traffic[3].objects'] .error").inner_text()
+    page.locator("[data-path='traffic[3].objects'] input").fill("[2, 4]")
+    wait(page, "!document.querySelector('.error:not(:empty)')")
+    run(page, "20")
+    until(page, 8)
+    windows, shares = (
+        {
+            line["name"]: line["values"]
+            for line in page.evaluate(f"playground.columns()[0].charts.plots[{i}].figure.lines")
+        }
+        for i in (1, 2)
+    )
+    assert not set(FLOWS) & set(windows) and set(FLOWS[1:]) <= set(shares)
+    assert all(max(shares[kind]) > 0 for kind in FLOWS[1:])
+    # 172 B of payload every 20 ms are 69 kbit/s.
+    assert 0.06 < shares["voip"][-1] < 0.08
 
 
 def test_inner_state_is_drawn_by_name_and_unit(page: Any) -> None:

@@ -100,6 +100,8 @@ def test_what_a_manifest_may_lack_is_a_list_if_it_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["haltere", "build", "git", "python", "platform"])
 def test_the_environment_has_each_version(name: str) -> None:
+    all_five = {key: value for key, value in MANIFEST["environment"].items() if key != "more"}
+    assert wrong_in_manifest(MANIFEST | {"environment": all_five}) == ""
     some = {key: value for key, value in MANIFEST["environment"].items() if key != name}
     assert wrong_in_manifest(MANIFEST | {"environment": some}) == "`environment`"
 

@@ -26,7 +26,7 @@ RECIPE = Path(__file__).parents[2] / "validation" / "sets.py"
         ("sfq limit 100 divisor 512 headdrop", {"kind": "sfq", "limit": "100p", "flows": 512, "head_drop": True}),
         ("choke limit 200 min 20 max 60 bandwidth 10mbit ecn",
          {"kind": "choke", "limit": "200p", "min": "20p", "max": "60p", "bandwidth": "10000000bit", "ecn": True}),
-        ("sfb rehash 500 db 100 increment 0.002", {"kind": "sfb", "limit": "1000p", "ecn": True, "rehash": "500ms", "warmup": "100ms", "increment": 131 / 65535, "decrement": 3 / 65535}),
+        ("sfb rehash 500 db 100 increment 0.002", {"kind": "sfb", "limit": "1000p", "ecn": True, "rehash": "500ms", "warmup": "100ms", "increment": 131 / 65535}),
         ("tbf rate 10mbit burst 5kb latency 50ms peakrate 20mbit minburst 2000",
          {"kind": "tbf", "rate": "10000000bit", "burst": "5120B", "latency": "50ms", "peakrate": "20000000bit", "mtu": "2000B"}),
         ("fq orphan_mask 255 quantum 3028 maxrate 1mbit", {"kind": "fq", "flows": 256, "quantum": "3028B", "maxrate": "1000000bit"}),

@@ -220,12 +220,18 @@ def fate(programs: Sequence[Path], folder: Path, number: int) -> str:
     return "survived"
 
 
-def tries(crate: str, sample: int, seed: int, files: Sequence[str]) -> None:
+def survivors(output: str) -> set[str]:
+    """The mutants that survived a run with this output."""
+    return set(re.findall(r"^  survived: (.*)$", output, re.MULTILINE))
+
+
+def tries(crate: str, sample: int, seed: int, files: Sequence[str], names: set[str]) -> None:
     """Prints what became of the mutants of a crate, or of a sample of those that compile."""
     with tempfile.TemporaryDirectory(prefix="haltere-mutants-") as folder:
         tree = Path(folder)
         copied(tree)
         every = [one for one in listed(tree, crate) if not files or any(part in one.file for part in files)]
+        every = [one for one in every if not names or one.name in names]
         left = compiled(tree, crate, every)
         programs = binaries(tree, crate)
         inside = tree / "crates" / f"haltere-{crate}"
@@ -252,14 +258,16 @@ def main(arguments: Sequence[str]) -> int:
     to.add_argument("--sample", type=int, default=200, help="mutants of each crate (200); 0: all")
     to.add_argument("--crate", choices=CRATES, action="append", help="one crate (both)")
     to.add_argument("--file", action="append", default=[], help="part of a file's name (all)")
+    to.add_argument("--again", type=Path, help="only those that survived by this output of an earlier run")
     to.add_argument("--seed", type=int, default=19)
     given = to.parse_args(arguments)
     if not shutil.which("cargo-mutants"):
         raise SystemExit("cargo-mutants is missing: cargo install --locked cargo-mutants")
     os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target"))
     os.environ["CARGO_TARGET_DIR"] += "/mutants"
+    names = survivors(given.again.read_text(encoding="utf-8")) if given.again else set()
     for crate in given.crate or CRATES:
-        tries(crate, given.sample, given.seed, given.file)
+        tries(crate, given.sample, given.seed, given.file, names)
     return 0
 
 

@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn the_acknowledgement_after_the_last_one_pays() {
         let mut c = htcp(Params::default());
-        c.window.cwnd = 10;
+        (c.window.cwnd, c.window.ssthresh) = (10, 10);
         let grows: alloc::vec::Vec<u64> = (0..23).map(|i| (c.on_ack(&ack(i, 1, 40, 40)), c.window.cwnd).1).collect();
         assert_eq!((grows[9], grows[10], grows[21], grows[22]), (10, 11, 11, 12));
     }

@@ -217,7 +217,7 @@ mod tests {
     fn what_goes_beyond_an_increase_is_lost() {
         let acks_for_three = |each| {
             let mut c = illinois();
-            c.window.cwnd = 70;
+            (c.window.cwnd, c.window.ssthresh) = (70, 70);
             let mut acks = 0;
             while c.window.cwnd < 73 {
                 c.on_ack(&ack(0, each, 40, 40));

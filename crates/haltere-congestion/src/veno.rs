@@ -4,11 +4,11 @@
 //! 4/5. N >= beta: cwnd += 1 every other round trip, and a loss leaves one half.
 //! Units: segments; RTT ns. Cost: O(1) an acknowledgement.
 
-use crate::law::{Count, WindowLaw, Windowed};
+use crate::law::{WindowLaw, Windowed};
 use crate::reno::halved;
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
-use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
+use haltere_units::{Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: Fu and Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC 21(2), 2003.
 ///
-/// Deviations: N is computed from the newest sample of an acknowledgement by which the window may grow, as in Linux; the paper does not say
-/// which. Before the third sample it is Reno. With N at beta or above each half of an increase begins its count at zero, with the
-/// acknowledgement after the last of a window (Linux).
+/// Deviations: N is computed from the newest sample, as in Linux; the paper does not say which. Before the third sample it is
+/// Reno.
 ///
 /// Known problems: in a queue that others keep full every loss looks like congestion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,9 +44,6 @@ pub struct Law {
     samples: u32,
     /// The flow's own packets in the queue.
     queued: f64,
-    /// With a queue: the count towards half of an increase, and whether the first half was paid.
-    count: Count,
-    half: bool,
 }
 
 /// The control.
@@ -56,14 +52,7 @@ pub type Veno = Windowed<Law>;
 impl Veno {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Veno, ParamError> {
-        let law = Law {
-            beta: f64::from(params.beta),
-            base: None,
-            samples: 0,
-            queued: 0.0,
-            count: Count::default(),
-            half: true,
-        };
+        let law = Law { beta: f64::from(params.beta), base: None, samples: 0, queued: 0.0 };
         Ok(Windowed { window: Window::new(sender), law })
     }
 }
@@ -80,23 +69,14 @@ impl WindowLaw for Law {
         let base = self.base.map_or(rtt, |base| base.min(rtt));
         self.base = Some(base);
         self.samples = self.samples.saturating_add(1);
-        if ev.cwnd_limited && !ev.in_recovery && ev.acked > Bytes::ZERO {
-            let share = 1.0 - base.as_secs_f64() / rtt.as_secs_f64().max(1e-9);
-            self.queued = window.cwnd as f64 * share;
-        }
+        let share = 1.0 - base.as_secs_f64() / rtt.as_secs_f64().max(1e-9);
+        self.queued = window.cwnd as f64 * share;
     }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
-        if self.samples < MIN_SAMPLES || !self.is_congested() {
-            window.additive_increase(window.cwnd, acked);
-        } else if self.count.ask_then_add(acked, 1.0, window.cwnd) {
-            self.half = !self.half;
-            if !self.half {
-                window.set_cwnd(window.cwnd + 1);
-            }
-        }
+        let slow = self.samples >= MIN_SAMPLES && self.is_congested();
+        window.additive_increase(if slow { 2 * window.cwnd } else { window.cwnd }, acked);
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
-        self.count.clear();
         if self.is_congested() { halved(window) } else { window.cwnd * 4 / 5 }
     }
     fn timed_out(&mut self) {
@@ -112,7 +92,6 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::law::testing::{loss, sender};
-    use alloc::vec::Vec;
 
     fn veno() -> Veno {
         Veno::new(&Params::default(), &sender(10)).unwrap().avoiding(50)
@@ -132,9 +111,9 @@ mod tests {
         let mut c = veno();
         c.round(0, 100, 100);
         c.window.cwnd = 50;
-        // 50 (110 - 100) / 110 = 4.5 packets. The 51st acknowledgement pays each half of an increase, the first of which is given.
-        let grown: Vec<u64> = (1..=6).map(|round| c.round(100 * round, 110, 100)).collect();
-        assert_eq!(grown, [0, 1, 0, 1, 0, 1]);
+        // 50 (110 - 100) / 110 = 4.5 packets.
+        let grown = c.round(100, 110, 100) + c.round(200, 110, 100);
+        assert_eq!(grown, 1);
         c.window.cwnd = 50;
         c.on_loss(&loss(300));
         assert_eq!(c.window.cwnd, 25);

@@ -83,8 +83,7 @@ impl Live {
         let probe = held.as_mut().ok_or_else(finished)?.queue_state(link);
         Ok(probe.as_ref().map_or_else(Vec::new, values))
     }
-    /// The inner values of a flow's sender and of its congestion control at this time, as `[measure] state` has them: name, unit, value.
-    /// Empty without a sender of TCP.
+    /// The inner values of a flow's sender and of its congestion control at this time: name, unit, value. Empty without a sender of TCP.
     fn flow_state(&self, flow: usize) -> PyResult<Vec<Value>> {
         let held = self.lock();
         let state = held.as_ref().ok_or_else(finished)?.flow_state(flow);
@@ -150,10 +149,13 @@ fn values(probe: &Probe) -> Vec<Value> {
 
 /// What every sender has, whatever its control.
 fn sender(info: &Info) -> Vec<Value> {
+    // Before the first loss there is no threshold.
+    let ssthresh = Some(info.ssthresh.as_f64()).filter(|bytes| *bytes < 1e12);
     let rate = info.pacing_rate.map(|rate| rate.as_bps_f64());
     let spans = [("srtt", info.srtt), ("rto", info.rto)].map(|(name, span)| (name, "s", span.as_secs_f64()));
     let bytes = [("cwnd", info.cwnd), ("in_flight", info.in_flight)].map(|(name, bytes)| (name, "B", bytes.as_f64()));
-    bytes.into_iter().chain(rate.map(|rate| ("pacing_rate", "bit/s", rate))).chain(spans).collect()
+    let some = [ssthresh.map(|bytes| ("ssthresh", "B", bytes)), rate.map(|rate| ("pacing_rate", "bit/s", rate))];
+    bytes.into_iter().chain(some.into_iter().flatten()).chain(spans).collect()
 }
 
 /// Inner variables, one mapping a sample.

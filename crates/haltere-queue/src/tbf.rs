@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 /// Source: Linux `sch_tbf` and its manual page `tc-tbf(8)`, whose names the parameters have.
 ///
 /// Deviations: tokens are counted exactly, where Linux counts in steps of 64 ns. `queue` is a parameter; in Linux the
-/// inner discipline is attached.
+/// inner discipline is attached. The packet that waits for tokens takes a place of the limit, as in Linux, unless the inner
+/// discipline is another than drop tail.
 ///
 /// Known problems: a packet longer than `burst` (or `mtu` with a peak rate) can never pass, and is dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -83,20 +83,20 @@ impl Live {
             pings: &record.pings[pings..],
         }
     }
-    /// The inner values that `[measure] state` has of the discipline of that link at this time, named and with their units.
+    /// The inner values of the discipline of that link at this time, named and with their units.
     pub fn queue_state(&mut self, link: usize) -> Option<Probe> {
         let Network { fabric, .. } = &mut self.network;
         let (now, mut probe) = (fabric.now, Probe::new());
         let link = fabric.links.get_mut(link)?;
         link.catch_up(now, &mut fabric.pool);
-        link.queue().state(&mut probe);
+        link.queue().probe(&mut probe);
         Some(probe)
     }
-    /// The sender of that flow, and the inner values that `[measure] state` has of it, at this time. `None`: it has no sender of TCP.
+    /// The sender of that flow, and the inner values of its congestion control, at this time. `None`: it has no sender of TCP.
     pub fn flow_state(&self, flow: usize) -> Option<(Info, Probe)> {
         let flow = self.network.flows.get(flow)?;
         let mut probe = Probe::new();
-        flow.state(&mut probe);
+        flow.sample(self.now(), &mut probe, &mut Record::default());
         Some((flow.sender()?, probe))
     }
     /// The line that the record would have of that flow if the run ended at this time.

@@ -194,6 +194,8 @@ class Source(Mechanism):
 
     _written: int
     _closed: bool
+    """The connection is to be closed after this call."""
+    _was_closed = False
 
     def step(self, now: int) -> int | None:
         """It is the start of the flow, or the time that the last step returned. Returns the time of the next step, or ``None``."""
@@ -216,5 +218,6 @@ class Source(Mechanism):
         return taken
 
     def close(self) -> None:
-        """Nothing is written after this."""
-        self._closed = True
+        """Nothing is written after this. A second call does nothing."""
+        self._closed = not self._was_closed
+        self._was_closed = True

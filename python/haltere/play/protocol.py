@@ -11,6 +11,7 @@ from .. import _core
 from ..errors import InputError
 
 __all__ = [
+    "FLOWS",
     "MOST",
     "REQUESTS",
     "Refused",
@@ -39,6 +40,8 @@ REQUESTS: dict[str, frozenset[str]] = {
     "stop": frozenset(),
     "export": frozenset({"experiment", "setup"}),
 }
+#: The kinds of flows that a page can add, each entry between a pair of hosts of its own. Others need a file, or more hosts than a pair.
+FLOWS = ("bulk", "web", "rpc", "video", "voip")
 #: What a page can show and this machine can run live.
 MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000, "outage": 60, "state": 16}
 
@@ -148,7 +151,7 @@ def experiment_of(value: Any, allowed: Collection[str] = ()) -> tuple[dict[str, 
 
 
 def opened(value: Any, allowed: Collection[str] = ()) -> dict[str, Any]:
-    """An experiment of a link. The page can only show those that it could have made: bulk flows, each entry with a pair of its own,
+    """An experiment of a link. The page can only show those that it could have made: flows of `FLOWS`, each entry with a pair of its own,
     and a ping."""
     experiment, _ = experiment_of(value, allowed)
     dumbbell = experiment["topology"]["dumbbell"]
@@ -161,20 +164,20 @@ def opened(value: Any, allowed: Collection[str] = ()) -> dict[str, Any]:
         raise Refused(f"topology.dumbbell: {rule}, got {len(delays)}", "topology.dumbbell.access_delays")
     seen: set[Any] = set()
     for i, entry in enumerate(experiment["traffic"]):
-        if entry["kind"] not in ("bulk", "ping"):
-            rule = "kind must be `bulk` or `ping` in the playground"
+        if entry["kind"] not in (*FLOWS, "ping"):
+            rule = f"kind must be one of {', '.join(f'`{kind}`' for kind in (*FLOWS, 'ping'))} in the playground"
             raise Refused(f"traffic[{i}]: {rule}, got {_named(entry['kind'])}", f"traffic[{i}]")
         pairs = entry.get("pairs")
-        if not isinstance(pairs, list) or len(pairs) != 1 or (entry["kind"] == "bulk" and pairs[0] in seen):
+        if not isinstance(pairs, list) or len(pairs) != 1 or (entry["kind"] != "ping" and pairs[0] in seen):
             raise Refused(f"traffic[{i}]: pairs must be one pair of its own in the playground", f"traffic[{i}]")
-        if entry["kind"] == "bulk":
+        if entry["kind"] != "ping":
             seen.add(pairs[0])
         if isinstance(entry.get("congestion"), list):
             raise Refused(
                 f"traffic[{i}]: congestion must be one control in the playground, got a list", f"traffic[{i}]"
             )
     if seen != set(range(1, dumbbell["pairs"] + 1)):
-        raise Refused("traffic: pairs must be one for each `bulk` entry in the playground", "traffic")
+        raise Refused("traffic: pairs must be one for each entry but the ping in the playground", "traffic")
     return experiment
 
 

@@ -106,17 +106,12 @@ def _sfb(words: Words, txqueuelen: int) -> Queue:
     options |= {"rehash": ("rehash", _milliseconds), "db": ("warmup", _milliseconds)}
     options |= {"increment": ("increment", _step), "decrement": ("decrement", _step)}
     options |= {"penalty_rate": ("penalty_rate", _count), "penalty_burst": ("penalty_burst", _count)}
-    usual = {"limit": packets(txqueuelen), "ecn": True, "increment": _in_steps(0.0005), "decrement": _in_steps(0.00005)}
-    return Queue("sfb", usual | _read(words, options, {}))
-
-
-def _in_steps(probability: float) -> float:
-    """As `tc` passes it to SFB: in units of 1/65535, so that 0.00005 becomes 3 of them, 8 % less."""
-    return round(probability * 65535) / 65535
+    return Queue("sfb", {"limit": packets(txqueuelen), "ecn": True} | _read(words, options, {}))
 
 
 def _step(words: Words, option: str) -> float:
-    return _in_steps(_probability(words, option))
+    """As `tc` passes it to SFB: in whole 65535ths, so that 0.00005 becomes 3 of them, 8 % less."""
+    return round(_probability(words, option) * 65535) / 65535
 
 
 def _tbf(words: Words, _txqueuelen: int) -> Queue:

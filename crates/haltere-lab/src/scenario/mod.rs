@@ -90,7 +90,8 @@ impl Scenario {
         topology::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         schema::check::check(&mut value, schema::schema(), source.folder()).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
-        schema::outside::as_written(&mut value, &[]);
+        // A scenario that was filled elsewhere keeps the folder of the code. The digest is not kept: a scenario in memory follows the code.
+        schema::outside::as_written(&mut value, &["folder"]);
         Ok(Scenario { experiment, written: value, source, warnings })
     }
 

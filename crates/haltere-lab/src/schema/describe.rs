@@ -71,7 +71,11 @@ fn told_outside(name: &str, language: &str, source: &str) -> Result<Value, Scena
     for (kind, about) in ALL.iter().filter_map(|kind| Some((kind, kind.outside?))) {
         match about(language, Location { source, folder: "" }) {
             Ok(about) => return Ok(told_about(kind, name, &about)),
-            Err(error) => refused = refused.or(Some(error)),
+            // The error that has a hint says more than that of the first kind.
+            Err(error) if refused.as_ref().is_none_or(|first: &ParamError| first.hint.is_empty()) => {
+                refused = Some(error)
+            }
+            Err(_) => {}
         }
     }
     let refused = refused.unwrap_or_else(|| ParamError::new("name", "one that `haltere list` prints", name));

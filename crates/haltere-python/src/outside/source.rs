@@ -8,7 +8,6 @@ use haltere_units::{Bytes, ParamError, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
 /// Makes them.
 pub(super) struct Sources;
@@ -50,19 +49,22 @@ impl PythonSource {
         Ok(PythonSource { object, step, on_client, on_server, kind, limit, received: 0, has_failed: false })
     }
     /// Calls the class with what it may know of the socket, and writes into the socket what it wrote. When its next step is due.
-    fn call<'py>(
+    fn call(
         &self,
-        method: &Bound<'py, PyAny>,
-        given: impl IntoPyObject<'py, Target = PyTuple>,
+        method: &Bound<'_, PyAny>,
         now: Time,
+        received: Option<u64>,
         socket: &mut Connection,
     ) -> PyResult<Option<Time>> {
         let py = method.py();
         let object = self.object.bind(py);
         object.setattr(intern!(py, "writable"), socket.writable().as_u64())?;
         object.setattr(intern!(py, "unacknowledged"), socket.unacknowledged().as_u64())?;
-        let given = given.into_pyobject(py).map_err(Into::into)?.into_any();
-        let due: Option<u64> = method.call1(given.cast_into::<PyTuple>()?)?.extract()?;
+        let due = match received {
+            None => method.call1((now.as_ns(),)),
+            Some(bytes) => method.call1((now.as_ns(), bytes)),
+        };
+        let due: Option<u64> = due?.extract()?;
         let written: u64 = object.getattr(intern!(py, "_written"))?.extract()?;
         if written > 0 {
             object.setattr(intern!(py, "_written"), 0)?;
@@ -99,7 +101,7 @@ impl OutsideSource for PythonSource {
             return None;
         }
         Python::attach(|py| {
-            let outcome = self.call(self.step.bind(py), (now.as_ns(),), now, client);
+            let outcome = self.call(self.step.bind(py), now, None, client);
             self.failed(py, "step", outcome)
         })
     }
@@ -111,7 +113,7 @@ impl OutsideSource for PythonSource {
         }
         Python::attach(|py| {
             let method = self.on_client.as_ref()?;
-            let outcome = self.call(method.bind(py), (now.as_ns(), bytes), now, client);
+            let outcome = self.call(method.bind(py), now, Some(bytes), client);
             self.failed(py, "on_client", outcome)
         })
     }
@@ -121,7 +123,7 @@ impl OutsideSource for PythonSource {
         }
         Python::attach(|py| {
             let Some(method) = &self.on_server else { return };
-            let outcome = self.call(method.bind(py), (now.as_ns(), bytes), now, server);
+            let outcome = self.call(method.bind(py), now, Some(bytes), server);
             self.failed(py, "on_server", outcome);
         });
     }

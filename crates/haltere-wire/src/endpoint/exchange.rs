@@ -30,7 +30,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// What epoll is asked for.
 const EDGES: EpollFlags =
     EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
-/// After these the end of a stream may stand behind its last bytes.
+/// After these the end of a stream may follow its last bytes.
 const ENDS: EpollFlags = EpollFlags::EPOLLRDHUP.union(EpollFlags::EPOLLHUP).union(EpollFlags::EPOLLERR);
 
 /// A flow of requests and responses.
@@ -64,6 +64,8 @@ struct Line {
     calls: Calls,
     /// The server's retransmissions when it last completed a response.
     retransmissions: u64,
+    /// The client has closed its side. Each further `shutdown` would be an edge, and wake the agent.
+    is_shut: bool,
 }
 
 /// A connection gave up.
@@ -148,7 +150,7 @@ impl Lines<'_> {
         let local = getsockname::<SockaddrIn>(client.as_raw_fd()).map_err(|e| self.failed(e))?;
         self.waiting.insert(local.port(), number);
         context.watch_part(client.as_fd(), number, Side::Receiver, EDGES)?;
-        self.lines[number] = Some(Line { client, server: None, calls, retransmissions: 0 });
+        self.lines[number] = Some(Line { client, server: None, calls, retransmissions: 0, is_shut: false });
         Ok(())
     }
     fn accept(&mut self, context: &Context<'_>) -> Result<(), WireError> {
@@ -203,7 +205,7 @@ impl Lines<'_> {
     fn read(&mut self, context: &Context<'_>, ends: bool, mut done: impl FnMut(Call, u64)) -> Result<u64, WireError> {
         let (number, sink) = (context.part, &mut self.sink);
         let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(0) };
-        let Line { client, server, calls, retransmissions } = line;
+        let Line { client, server, calls, retransmissions, .. } = line;
         let Ok((bytes, is_end)) = take(client, sink, ends) else { return self.reopen(context, number).map(|()| 0) };
         calls.read(bytes, |call| {
             let info = server.as_ref().and_then(|server| TcpInfo::of(server.as_fd()).ok());
@@ -221,6 +223,7 @@ impl Lines<'_> {
         if let Some(line) = self.line(number)
             && line.calls.is_over()
             && line.calls.unwritten(CLIENT) == 0
+            && !std::mem::replace(&mut line.is_shut, true)
         {
             // Not connected (any more): nothing is left to close.
             let _ = shutdown(line.client.as_raw_fd(), Shutdown::Write);

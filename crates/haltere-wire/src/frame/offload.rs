@@ -47,7 +47,7 @@ impl Offload {
         // Bytes 2 and 3 are the length of the headers, which the headers tell better.
         Offload { flags: bytes[0], kind: bytes[1], size: word(4), start: word(6), offset: word(8) }
     }
-    /// As AF_PACKET is told it, in the machine's byte order.
+    /// As AF_PACKET expects it, in the machine's byte order.
     pub fn write(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         (bytes[0], bytes[1]) = (self.flags, self.kind);

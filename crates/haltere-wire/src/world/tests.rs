@@ -6,6 +6,7 @@ use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
 use haltere_units::{Bytes, Rate};
 use std::sync::Arc;
+use std::time::Duration;
 
 fn link(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: &str) -> LinkPlan {
     let plain = LinkPlan::plain(from, to, rate, delay, serde_json::from_str(queue).unwrap());
@@ -423,5 +424,36 @@ fn with_offloads_on_a_queue_holds_buffers_and_the_line_takes_as_long() {
         if whole.router.lateness.quantile(0.99) <= Dur::from_ms(1) {
             assert!(goodput > 8.5, "{goodput}");
         }
+    });
+}
+
+#[test]
+fn pages_are_fetched_and_the_agent_sleeps_between_their_packets() {
+    in_real_time(|| {
+        if !privileged("web pages over kernel sockets") {
+            return;
+        }
+        let congestion = CongestionParams::default_of("cubic").unwrap();
+        let web = haltere_plan::plan::WebPlan {
+            tcp: TcpPlan::alike(congestion, TcpParams::default()),
+            objects: (1, 1),
+            sizes: haltere_plan::sizes::SizeDistribution::constant(Bytes::new(5000)),
+            request: Bytes::new(400),
+            connections: 1,
+            think: haltere_plan::rng::DurationDistribution::Constant(Dur::ZERO),
+        };
+        let plan = dumbbell(FQ_CODEL, vec![(0, 4, AppPlan::Web(Box::new(web)))], 3);
+        let spent = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+        let before = spent();
+        let outcome = run(&plan, &quick()).unwrap();
+        let spent = spent() - before;
+        // The handshake and the request take 40 ms, 5 kB at 10 Mbit/s another 4.2 ms.
+        let loads: Vec<Dur> =
+            outcome.record.pages.iter().filter(|page| page.end != Time::NEVER).map(|p| p.end.since(p.start)).collect();
+        assert!(loads.len() > 40 && loads.iter().all(|load| *load >= Dur::from_ms(44)), "{loads:?}");
+        let calls = &outcome.record.completions;
+        assert!(calls.len() >= loads.len() && calls.iter().all(|c| c.bytes == 5000 && c.ideal > Dur::from_ms(24)));
+        // Some 20 events a page. A connection that closes for a round trip must not keep the agent awake.
+        assert!(Duration::from(spent) < Duration::from_millis(400), "the agent took {spent:?} of 3 s");
     });
 }

@@ -24,7 +24,10 @@ class OnOff(haltere.Source):
         self.unsent = 0  # of a write for which there was no room
 
     def step(self, now):
-        return self.action(now) or self.next_after(now)
+        due = now
+        while due == now:
+            due = self.action(now) or self.next_after(now)
+        return due
 
     def turn_on(self, now):
         self.on_until = now + self.params.on

@@ -72,9 +72,9 @@ export class Store {
   }
 
   // Mbit/s of a flow from sample `from` on, each over the half second before it. Of what was acknowledged, in order or not: data that
-  // waits for a retransmission counts when it arrives.
-  throughput(flow, from) {
-    const { t, delivered } = this.flows, column = delivered[flow] ?? [], out = [];
+  // waits for a retransmission counts when it arrives. Of an application: what its receiver has read.
+  throughput(flow, from, app) {
+    const { t } = this.flows, column = this.flows[app ? "received" : "delivered"][flow] ?? [], out = [];
     for (let i = from; i < t.length; i++) {
       const before = first(t, t[i] - 0.5001);
       const start = before < i && column[before] != null ? [t[before], column[before]] : [0, 0];

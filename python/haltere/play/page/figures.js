@@ -30,6 +30,8 @@ export const number = (x) => x == null ? "–" : Math.abs(x) >= 100 ? x.toFixed(
 const SINGLE = 16;
 
 export const controlOf = (entry) => typeof entry.congestion === "string" ? entry.congestion : entry.congestion?.kind ?? "cubic";
+// What a row of flows is called: transfers by their control, applications by their kind.
+export const whatOf = (entry) => entry.kind === "bulk" ? controlOf(entry) : entry.kind;
 
 // The round-trip time of a pair without queues, in seconds. Null if a value cannot be read.
 export function baseRtt(written, pair) {
@@ -39,14 +41,15 @@ export function baseRtt(written, pair) {
   return near == null || far == null || back == null ? null : 4 * near + far + back;
 }
 
-// The flows of a run that are TCP, each with index, name, control and direction. A name says what sets a flow apart from the others.
+// The flows of a run but the ping, each with index, name, control (or kind of application) and direction. A name says what sets a flow apart
+// from the others. `app`: it has no sender that is one TCP endpoint.
 export function named(flows, written) {
-  const tcp = flows.map((flow, index) => ({ ...flow, index })).filter(({ entry }) => written.traffic[entry].kind === "bulk");
+  const mine = flows.map((flow, index) => ({ ...flow, index })).filter(({ entry }) => written.traffic[entry].kind !== "ping");
   const pairs = written.topology.dumbbell.access_delays;
-  const out = tcp.map((flow) => {
-    const entry = written.traffic[flow.entry], control = controlOf(entry), rtt = pairs && baseRtt(written, entry.pairs[0]);
+  const out = mine.map((flow) => {
+    const entry = written.traffic[flow.entry], control = whatOf(entry), rtt = pairs && baseRtt(written, entry.pairs[0]);
     const name = (entry.name ?? control) + (rtt ? ` ${number(rtt * 1e3)} ms` : "") + (flow.backward ? " ←" : "");
-    return { ...flow, control, name, stop: seconds(entry.stop) };
+    return { ...flow, control, name, stop: seconds(entry.stop), app: entry.kind !== "bulk" };
   });
   const count = (name) => out.filter((flow) => flow.name === name).length, seen = new Map();
   const numbers = new Map([...new Set(out.map((flow) => flow.name))].map((name) => [name, count(name)]));
@@ -94,8 +97,9 @@ function queue({ store, flows }, from) {
   })) };
 }
 
-// A line for each flow, or the mean of those that it stands for.
-function ofFlows({ store, flows, single }, from, unit, value) {
+// A line for each TCP transfer, or the mean of those that it stands for.
+function ofFlows({ store, flows: every, single }, from, unit, value) {
+  const flows = every.filter((flow) => !flow.app);
   const a = first(store.flows.t, from), t = store.flows.t.slice(a), stops = new Map(flows.map((flow) => [flow.index, flow.stop ?? Infinity]));
   return { t, unit, lines: lines(flows, single).map((line) => ({ ...line, values: t.map((at, i) => {
     const values = line.of.map((flow) => at > stops.get(flow) + 0.5 ? null : value(store, flow, a + i)).filter((one) => one != null && Number.isFinite(one));
@@ -106,11 +110,12 @@ function ofFlows({ store, flows, single }, from, unit, value) {
 // Stacked: above zero what goes from left to right, below what comes back; and what the link could carry.
 function throughput({ store, flows }, from) {
   const a = first(store.flows.t, from), t = store.flows.t.slice(a), out = [];
+  const apps = new Set(flows.filter((flow) => flow.app).map((flow) => flow.index));
   for (const way of [0, 1]) {
     const mine = lines(flows).filter((line) => Boolean(line.backward) === Boolean(way)), sign = way ? -1 : 1, sums = new Array(t.length).fill(0);
     const stack = mine.map((line) => {
       const values = new Array(t.length).fill(0);
-      for (const flow of line.of) store.throughput(flow, a).forEach((value, i) => { values[i] += value; });
+      for (const flow of line.of) store.throughput(flow, a, apps.has(flow)).forEach((value, i) => { values[i] += value; });
       values.forEach((value, i) => { sums[i] += sign * value; });
       return { ...line, values, drawn: [...sums], fill: "all" };
     });

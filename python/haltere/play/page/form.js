@@ -61,6 +61,7 @@ const literal = (value) => typeof value === "string" ? value : JSON.stringify(va
 function parse(text, base) {
   const trimmed = text.trim();
   if (trimmed === "") return undefined;
+  if (/^[[{]/.test(trimmed)) try { return JSON.parse(trimmed); } catch { return trimmed; } // a list or a table
   const numeric = base.type === "number" || base.type === "integer" || base.format === "probability";
   return numeric && trimmed !== "" && Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed;
 }

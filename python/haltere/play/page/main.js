@@ -4,7 +4,7 @@ import { Charts, scales } from "./charts.js";
 import { choose } from "./choose.js";
 import * as courses from "./courses.js";
 import { Store } from "./data.js";
-import { colour, controlOf, FIGURES, lines, named } from "./figures.js";
+import { colour, FIGURES, lines, named, whatOf } from "./figures.js";
 import { element, use } from "./form.js";
 import { History } from "./history.js";
 import { Links } from "./links.js";
@@ -77,7 +77,7 @@ const hear = {
   left(told) {
     const gone = [];
     adopt(told, (live, old) => told.experiment.traffic.forEach((entry, i) => {
-      if (entry.stop !== old.traffic[i].stop) { live.left.add(i); gone.push(controlOf(entry)); }
+      if (entry.stop !== old.traffic[i].stop) { live.left.add(i); gone.push(whatOf(entry)); }
     }));
     mark(told.setup, told.at, `− ${gone.join(", ")}`);
   },
@@ -267,7 +267,7 @@ function draw() {
   scales(view, columns.map((column) => column.charts.read()));
   columns.forEach((column) => {
     column.charts.draw();
-    const here = column.run?.flows.filter(({ stop }) => stop == null || stop > column.store.now).map((flow) => flow.index);
+    const here = column.run?.flows.filter(({ stop, app }) => !app && (stop == null || stop > column.store.now)).map((flow) => flow.index);
     drawTiles(column.tiles, column.store?.summary(here));
   });
   clock(now);

@@ -2,7 +2,7 @@
 
 import { bits } from "./data.js";
 import * as courses from "./courses.js";
-import { controlOf } from "./figures.js";
+import { whatOf } from "./figures.js";
 import * as flows from "./flows.js";
 import { complain, definition, described, element, field, forgive, parameters, variants } from "./form.js";
 
@@ -16,7 +16,7 @@ export class Setup {
     this.running = false;
     this.root = element("div", { class: "setup" });
     this.opened = new Set();
-    this.more = { control: "cubic", outage: 2 };
+    this.more = { what: "cubic", outage: 2 };
     this.live = { joined: new Set(), left: new Set() }; // entries that came and went during the run
   }
 
@@ -29,7 +29,7 @@ export class Setup {
   // Names what sets this set-up apart from the other.
   get title() {
     const limit = this.queue.limit == null ? "" : ` ${this.queue.limit}`;
-    const controls = new Set(this.written.traffic.filter((entry) => entry.kind === "bulk").map(controlOf));
+    const controls = new Set(this.written.traffic.filter((entry) => entry.kind !== "ping").map(whatOf));
     return `${this.queue.kind}${limit}, ${[...controls].join(" + ")}`;
   }
 

@@ -77,7 +77,7 @@ pub(crate) struct Receiver {
     disorder: Option<Box<Disorder>>,
     /// The application reads everything at once.
     auto_read: bool,
-    /// It reads what arrived last; the receive window was not adjusted to that yet.
+    /// The application reads what arrived last; the receive window was not adjusted to that yet.
     reading: bool,
     sack_ok: bool,
     echo: Echo,
@@ -108,6 +108,11 @@ impl Receiver {
         self.sack_ok = sack;
         self.echo.enable(ecn);
         self.window.established(now, mss, scaled);
+    }
+
+    /// The third segment of the handshake is here: what the application reads is measured from now on.
+    pub(crate) fn start_measuring(&mut self, now: Time) {
+        self.window.start_measuring(now);
     }
 
     #[inline]
@@ -273,8 +278,7 @@ impl Receiver {
         }
         self.open_window(a.span.len(), self.waiting());
         if self.auto_read {
-            self.read += self.unread();
-            self.reading = true;
+            self.consume(a.now, self.unread());
             self.acks.on_read_at_once();
         }
     }
@@ -294,7 +298,7 @@ impl Receiver {
         }
     }
 
-    /// An application that reads everything at once runs after all segments of an instant have been received, so it reads a burst as one.
+    /// An application that reads what arrives runs after all segments of an instant have been received, so it reads a burst as one.
     /// Before a segment is received, what was read at an earlier instant counts.
     #[inline]
     fn finish_reading(&mut self, now: Time) {
@@ -317,7 +321,11 @@ impl Receiver {
     #[inline]
     pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
         self.read += bytes;
-        self.window.adjust(now, self.read);
+        if now == self.acks.last_data() {
+            self.reading = true;
+        } else {
+            self.window.adjust(now, self.read);
+        }
     }
     /// After the application has read: does the peer need to know?
     #[inline]

@@ -118,6 +118,11 @@ impl ReceiveWindow {
         self.since = now;
     }
 
+    /// The first round trip of the measurement begins.
+    pub(crate) fn start_measuring(&mut self, now: Time) {
+        self.since = now;
+    }
+
     /// The window field of a SYN, which is not scaled.
     pub(crate) fn syn_window(&self) -> u16 {
         self.ssthresh.min(65_535) as u16

@@ -180,7 +180,7 @@ impl Sender {
         }
         self.units.take() || (self.pacing.may_send(now) && self.begin_unit(room, now))
     }
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, sent: Transmit, now: Time) -> Transmit {
         if self.units.are_off() { sent } else { self.complete_unit(sent, now) }
     }

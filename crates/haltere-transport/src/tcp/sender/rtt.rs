@@ -99,7 +99,7 @@ impl Rtt {
     }
 
     /// A sample for the timeout. `una` and `nxt` show when a round trip is over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sample(&mut self, sample: Dur, una: Offset, nxt: Offset) {
         let sample = PosDur::at_least_1ns(sample).dur().as_ns();
         self.samples = self.samples.wrapping_add(1);
