@@ -145,7 +145,7 @@ def test_what_cannot_be_allowed_is_refused_at_the_start(folder: Path) -> None:
     for kind, told in {
         "cubic": "--allow must be a congestion control or a queue discipline of your own",
         "python:own:First": "got `python:own:First`, one of schedulers",
-        "python:own:Fxed": "did you mean `Fixed`?",
+        "python:own:Fixedd": "did you mean `Fixed`?",
     }.items():
         with pytest.raises(InputError) as error:
             Playground(allowed=[kind])

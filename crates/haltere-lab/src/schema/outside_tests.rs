@@ -96,7 +96,11 @@ fn it_is_read_filled_and_read_again() {
     let mut moved = filled;
     moved["traffic"][0]["congestion"]["source"]["folder"] = json!("/elsewhere");
     let moved = Scenario::from_value(moved, "").unwrap().with("seeds", json!(3)).unwrap();
-    assert_eq!(moved.filled()["traffic"][0]["congestion"]["source"]["folder"], "/elsewhere", "a change keeps the folder");
+    assert_eq!(
+        moved.filled()["traffic"][0]["congestion"]["source"]["folder"],
+        "/elsewhere",
+        "a change keeps the folder"
+    );
     let plan = scenario.plan(1).unwrap();
     assert_eq!(plan.flows[0].app.tcp().unwrap().congestion.label(), "Aimd");
 }
