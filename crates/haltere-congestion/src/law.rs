@@ -38,7 +38,7 @@ pub trait WindowLaw {
 }
 
 /// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero after an increase: what
-/// was acknowledged beyond it is not paid for, as in Linux's Illinois, H-TCP and Veno.
+/// was acknowledged beyond it is not paid for, as in Linux's Illinois and H-TCP.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count(u64);
 

@@ -324,6 +324,7 @@ impl Receiver {
         if now == self.acks.last_data() {
             self.reading = true;
         } else {
+            self.reading = false;
             self.window.adjust(now, self.read);
         }
     }
@@ -447,6 +448,35 @@ mod tests {
         assert_eq!((arrive(81, 10), arrive(81, 11)), (64_088, 64_088), "the application has not run yet");
         // 2 x 17376 + 16 x 1448 = 57920; twice 57920 x (17376 - 14480) / 14480 more: 56 segments.
         assert_eq!(arrive(82, 12), 56 * 2984 / 2);
+    }
+
+    /// Data of one instant is read in part at once and in part later; the time of the measurement never runs back.
+    #[test]
+    fn a_late_read_ends_the_one_before() {
+        let mut r = Receiver::new(&TcpParams::default(), false);
+        r.established(Time::ZERO, MSS, true, true, false);
+        r.advertise();
+        let at = |ms| Time::ZERO + Dur::from_ms(ms);
+        let arrive = |r: &mut Receiver, ms: u64| {
+            let span = Span::new(r.next, r.next + MSS);
+            let echo = Some(Ms::of(at(ms - 40)));
+            let a = Arrival {
+                now: at(ms),
+                span,
+                fin: false,
+                closing: false,
+                ecn: Ecn::NotEct,
+                cwr: false,
+                push: false,
+                echo,
+            };
+            r.on_data(&a, None, Dur::from_ms(200));
+        };
+        arrive(&mut r, 50);
+        r.consume(at(50), 500);
+        r.consume(at(95), 500);
+        assert!(!r.reading);
+        arrive(&mut r, 100);
     }
 
     #[test]
