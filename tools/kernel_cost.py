@@ -51,9 +51,7 @@ def dumbbell(mbit: int, flows: int, seconds: float) -> dict[str, Any]:
 def chain(mbit: int, links: int, seconds: float) -> dict[str, Any]:
     """One flow over so many links."""
     names = [f"n{at}" for at in range(links + 1)]
-    pairs = [
-        {"from": a, "to": b, "rate": f"{mbit}Mbit", "delay": "1ms"} for a, b in pairwise(names)
-    ]
+    pairs = [{"from": a, "to": b, "rate": f"{mbit}Mbit", "delay": "1ms"} for a, b in pairwise(names)]
     whole = dumbbell(mbit, 1, seconds)
     flow = {"kind": "bulk", "from": names[0], "to": names[-1], "congestion": "cubic", "jitter": "0s"}
     return whole | {"topology": {"graph": {"nodes": names, "links": pairs}}, "traffic": [flow]}

@@ -100,23 +100,3 @@ def test_an_error_of_the_users_code_comes_back_with_its_line(file: Path, dask: s
     assert "on_ack must return without an error, got Odd: enough at" in done.stderr and "own.py:13" in done.stderr, (
         done.stderr
     )
-
-
-def test_a_worker_with_other_code_refuses(file: Path, tmp_path: Path) -> None:
-    scenario = package.load(file)
-    (file.parent / "own.py").write_text(OWN + "\n# changed after the experiment was read\n")
-    with spawned() as executor, pytest.raises(package.HaltereError, match="as it was read, with the digest"):
-        scenario.run(seeds=1, out=file.parent / "there", executor=executor)
-
-
-def test_a_worker_does_not_know_a_class_of_another_program(file: Path) -> None:
-    class Fixed(package.CongestionControl):
-        def __init__(self) -> None:
-            self.cwnd = 4 * self.mss
-
-    kind = package.register(Fixed)
-    scenario = package.load(file).with_values(
-        {"traffic.0.congestion": kind, "topology.dumbbell.bottleneck.queue": "drop_tail"}
-    )
-    with spawned() as executor, pytest.raises(package.HaltereError, match=r"register it by `haltere\.register"):
-        scenario.run(seeds=1, out=file.parent / "there", executor=executor)

@@ -79,7 +79,7 @@ def main() -> None:
         goodputs = list(pool.map(lambda row: ours(row, seeds), published))
     results = []
     for row, values in zip(published, goodputs, strict=True):
-        told = {}
+        told: dict[str, str] = {}
         for n, (own, inside) in enumerate(zip(values, within(row, values), strict=True), 1):
             told |= {f"ours_{n}_mbit": f"{sum(own) / len(own):.2f}", f"least_{n}_mbit": f"{min(own):.2f}"}
             told |= {f"most_{n}_mbit": f"{max(own):.2f}", f"within_{n}": "yes" if inside else "no"}

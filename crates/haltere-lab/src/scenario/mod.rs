@@ -88,10 +88,11 @@ impl Scenario {
         let warnings = renamed::rename(&mut value, &mut source)?;
         traffic::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         topology::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
+        let names_folder = schema::outside::names_folder(&value);
         schema::check::check(&mut value, schema::schema(), source.folder()).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
-        // A scenario that was filled elsewhere keeps the folder of the code. The digest is not kept: a scenario in memory follows the code.
-        schema::outside::as_written(&mut value, &["folder"]);
+        // The digest is not kept: a scenario in memory follows the code.
+        schema::outside::as_written(&mut value, if names_folder { &["folder"] } else { &[] });
         Ok(Scenario { experiment, written: value, source, warnings })
     }
 

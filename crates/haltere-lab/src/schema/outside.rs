@@ -187,6 +187,18 @@ fn written(params: Params, keys: &[&str]) -> Map<String, Value> {
     table
 }
 
+/// True if the folder of a mechanism's code is written: a scenario that was filled elsewhere keeps it.
+pub(crate) fn names_folder(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(names_folder),
+        Value::Object(table) => {
+            (is_meant(value) && table.get(SOURCE).is_some_and(|origin| origin["folder"].is_string()))
+                || table.values().any(names_folder)
+        }
+        _ => false,
+    }
+}
+
 /// Removes the folders from the written form.
 pub(crate) fn forget_folders(value: &mut Value) {
     match value {
