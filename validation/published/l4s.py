@@ -21,6 +21,11 @@ POINTS = 0.05
 """Points of the link by which a figure may differ."""
 LIMITS = {"50": "1000p", "10": "200p"}
 """Drop tail's limit by the link's rate in Mbit/s."""
+OF_2020 = {
+    "prague": '{ kind = "prague", rtt_min = "0ms" }',
+    "dualpi2": '{ kind = "dualpi2", min_step_packets = 2 }',
+}
+"""The kernel of the measurements: its Prague had no virtual round-trip time, its DualPI2 marked only if two packets waited."""
 
 
 def rows() -> list[dict[str, str]]:
@@ -33,9 +38,11 @@ def scenario(row: dict[str, str], folder: Path) -> haltere.Scenario:
     """The experiment of a row."""
     delays = ", ".join(f'"{float(row[key]) / 4}ms"' for key in ("rtt_1_ms", "rtt_2_ms"))
     limit = f', limit = "{LIMITS[row["rate_mbit"]]}"' if row["queue"] == "drop_tail" else ""
+    queue = OF_2020.get(row["queue"], f'{{ kind = "{row["queue"]}"{limit} }}')
+    controls = [OF_2020.get(row[f"control_{n}"], f'"{row[f"control_{n}"]}"') for n in (1, 2)]
     flows = "".join(
-        f'[[traffic]]\nkind = "bulk"\nname = "flow{n}"\npairs = [{n}]\ncongestion = "{row[f"control_{n}"]}"\n'
-        for n in (1, 2)
+        f'[[traffic]]\nkind = "bulk"\nname = "flow{n}"\npairs = [{n}]\ncongestion = {control}\n'
+        for n, control in enumerate(controls, 1)
     )
     path = folder / "row.toml"
     path.write_text(
@@ -46,7 +53,7 @@ def scenario(row: dict[str, str], folder: Path) -> haltere.Scenario:
         pairs = 2
         access = {{ rate = "1Gbit" }}
         access_delays = [{delays}]
-        bottleneck = {{ rate = "{row["rate_mbit"]}Mbit", queue = {{ kind = "{row["queue"]}"{limit} }} }}
+        bottleneck = {{ rate = "{row["rate_mbit"]}Mbit", queue = {queue} }}
         {flows}
         """
     )

@@ -62,7 +62,7 @@ mod tests {
         gradients.iter().map(|gradient| libm::round(step.change(params, 100.0, *gradient) * 1e9) / 1e9).collect()
     }
 
-    /// By the paper's m(tau): 1, 2, 3, then 2 tau - 3 = 5, 7, 9, then 4 tau - 15 = 13, 17, 21, then 9 tau - 50 = 40.
+    /// By m(tau): 1, 2, 3, then 2 tau - 3 = 5, 7, 9, then 4 tau - 15 = 13, 17, 21, then 9 tau - 50 = 40.
     #[test]
     fn the_longer_one_direction_is_right_the_larger_the_steps() {
         let params = Params { omega: 1.0, ..Params::default() };
