@@ -47,7 +47,8 @@ def _bbr_vs_cubic(told: Told) -> bool:
 
 
 def _rtt_fairness(told: Told) -> bool:
-    return told("share.far", "91ms", "reno") < 0.15 < told("share.far", "91ms", "htcp")
+    reno, htcp = (told("share.far", "91ms", one) for one in ("reno", "htcp"))
+    return 2 * reno < htcp < 0.3
 
 
 def _ledbat(told: Told) -> bool:

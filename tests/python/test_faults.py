@@ -403,9 +403,9 @@ def test_the_playground_reads_experiments_off_its_event_loop(monkeypatch: pytest
 
     real = session.experiment_of
 
-    def experiment_of(value: Any) -> Any:
+    def experiment_of(*given: Any) -> Any:
         threads.append(threading.get_ident())
-        return real(value)
+        return real(*given)
 
     monkeypatch.setattr(session, "experiment_of", experiment_of)
     experiment = {

@@ -332,6 +332,8 @@ def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.Kernel) -> No
 
 def test_uploads_have_their_server_from_the_host(tmp_path: Path, kernel: kernels.Kernel) -> None:
     pytest.importorskip("pyftpdlib", reason="uploads need pyftpdlib")
+    if Path(sys.prefix).is_relative_to("/tmp"):
+        pytest.skip("a guest has a /tmp of its own, without this Python")
     (tmp_path / "up.toml").write_text(UPLOADS)
     runs = [haltere("run", "up.toml", "--world", "kernel", "--out", out, cwd=tmp_path) for out in ("one", "two")]
     assert [run.returncode for run in runs] == [0, 0], runs[0].stderr

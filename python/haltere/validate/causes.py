@@ -6,7 +6,7 @@
     measures = "share .*|jain .*"          # the same for the measure; left out: all
     explained = true                       # false: what was found is not yet the cause
     text = "What happens, in a sentence or two."
-    world = "kernel"                       # rows of that world; left out: the simulator's
+    world = "NAME"                         # rows of that world; left out: the simulator's
 
 The first entry that fits a row is its cause. A row that none fits is not explained.
 """
