@@ -11,8 +11,8 @@ use haltere_plan::record::PingSample;
 use haltere_units::{Dur, Time};
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, RecvMsg, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg,
-    sendto, setsockopt, socket, sockopt,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg, sendto,
+    setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
@@ -91,13 +91,8 @@ impl Endpoint for Echo {
         observed: &mut Observed,
     ) -> Result<(), WireError> {
         let mut buffer = [0u8; 2048];
-        let mut control = nix::cmsg_space!(TimeSpec);
-        loop {
-            let mut parts = [IoSliceMut::new(&mut buffer)];
-            let answer = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT);
-            let Ok(answer) = answer else { return Ok(()) };
-            let (bytes, stamp) = (answer.bytes, stamp(&answer));
-            let Some(sequence) = reply_sequence(&buffer[..bytes.min(2048)], self.id) else { continue };
+        while let Some((bytes, stamp)) = receive(&self.socket, &mut buffer) {
+            let Some(sequence) = reply_sequence(&buffer[..bytes], self.id) else { continue };
             let Some(place) = self.sent.iter().position(|(s, _, _)| *s == sequence) else { continue };
             if let (Some((_, at, left)), Some(came)) = (self.sent.remove(place), stamp) {
                 context.line(observed).packets_received += 1;
@@ -105,13 +100,19 @@ impl Endpoint for Echo {
                 observed.pings.push(PingSample { at, flow: context.flow as u32, rtt });
             }
         }
+        Ok(())
     }
 }
 
-/// The kernel's stamp on a packet, in nanoseconds of the wall clock.
-pub(super) fn stamp(packet: &RecvMsg<'_, '_, ()>) -> Option<u64> {
+/// Reads the next packet, as far as the buffer holds it: its bytes, and the kernel's stamp on it in nanoseconds of the wall clock. `None`: there
+/// is none now.
+pub(super) fn receive(socket: &impl AsRawFd, buffer: &mut [u8]) -> Option<(usize, Option<u64>)> {
+    let room = buffer.len();
+    let mut control = nix::cmsg_space!(TimeSpec);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let packet = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT).ok()?;
     let stamp = |c| if let ControlMessageOwned::ScmTimestampns(t) = c { Some(ns(t)) } else { None };
-    packet.cmsgs().ok()?.find_map(stamp)
+    Some((packet.bytes.min(room), packet.cmsgs().ok().and_then(|mut all| all.find_map(stamp))))
 }
 
 fn ns(t: TimeSpec) -> u64 {

@@ -3,18 +3,16 @@
 //! Each packet begins with an RTP header (RFC 3550 section 5.1), whose timestamp is the packet's number. A packet's delay is from the call
 //! that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not count.
 
-use super::ping::{stamp, wall_clock_ns};
+use super::ping::{receive, wall_clock_ns};
 use super::{Context, Endpoint, Kind, Observed, Opening, Side, cbr};
 use crate::error::WireError;
 use haltere_plan::plan::VoipPlan;
 use haltere_plan::voice::Voice;
 use haltere_units::{Bytes, Dur, Time};
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{MsgFlags, recvmsg, setsockopt, sockopt};
-use nix::sys::time::TimeSpec;
-use std::io::IoSliceMut;
+use nix::sys::socket::{setsockopt, sockopt};
 use std::net::UdpSocket;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 /// Bytes of an RTP header.
 const RTP: usize = 12;
@@ -96,15 +94,8 @@ impl Endpoint for Call<'_> {
         observed: &mut Observed,
     ) -> Result<(), WireError> {
         let mut header = [0u8; RTP];
-        let mut control = nix::cmsg_space!(TimeSpec);
-        loop {
-            let mut parts = [IoSliceMut::new(&mut header)];
-            let flags = MsgFlags::MSG_DONTWAIT;
-            let Ok(got) = recvmsg::<()>(self.receiver.as_raw_fd(), &mut parts, Some(&mut control), flags) else {
-                return Ok(());
-            };
-            let (bytes, stamp) = (got.bytes, stamp(&got));
-            let Some(number) = number(&header[..bytes.min(RTP)]) else { continue };
+        while let Some((bytes, stamp)) = receive(&self.receiver, &mut header) {
+            let Some(number) = number(&header[..bytes]) else { continue };
             let left = self.left.get(number as usize);
             if let (Some(left), Some(came)) = (left, stamp)
                 && self.voice.arrive(u64::from(number), Dur::from_ns(came.saturating_sub(*left)))
@@ -112,6 +103,7 @@ impl Endpoint for Call<'_> {
                 context.line(observed).received += self.packet.len() as u64;
             }
         }
+        Ok(())
     }
     fn is_sampled(&self) -> bool {
         true
