@@ -10,11 +10,13 @@
 //! Units: segments (with fractions) and bytes. Cost: O(1) an acknowledgement.
 
 mod detector;
+mod gradual;
 
 use crate::window::Window;
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
 use alloc::boxed::Box;
 use detector::Detector;
+use gradual::Gradual;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,11 +50,29 @@ pub struct Params {
     /// True: detect by the variation and the size of the queueing delay that marks come from a queue with RFC 3168's marks, and answer them as Reno does
     /// then. The draft leaves it to the implementation, whose default is off.
     pub fallback: bool,
+    /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole segments. A loss stops its growth until it
+    /// is repaired. So did the L4S team's Linux of 2020. The default is the draft's reduction at once.
+    pub gradual: bool,
+    /// True: the window grows while pacing, and not the window, is what limits the sender, as in the L4S team's Linux of 2020. False: only a window
+    /// that was the limit grows (RFC 7661).
+    pub grow_while_paced: bool,
+    /// The pacing rate out of slow start as a multiple of the window a round-trip time, from 1 to 2. The default is the draft's. Linux computes the rate
+    /// from packets with headers and paces the payload: with 1448 of 1500 bytes that is 1.036.
+    pub pacing_gain: f64,
 }
 
 impl Default for Params {
     fn default() -> Params {
-        Params { g: Prob::of(0.0625), rtt_min: Dur::from_ms(25), rtt_delay: 500, pacing: true, fallback: false }
+        Params {
+            g: Prob::of(0.0625),
+            rtt_min: Dur::from_ms(25),
+            rtt_delay: 500,
+            pacing: true,
+            fallback: false,
+            gradual: false,
+            grow_while_paced: false,
+            pacing_gain: 1.0,
+        }
     }
 }
 
@@ -82,6 +102,10 @@ pub struct Prague {
     reduced: Option<Reduced>,
     /// The receiver counts marks.
     accurate: bool,
+    grow_while_paced: bool,
+    pacing_gain: f64,
+    /// The window follows `cwnd` by single segments.
+    gradual: Option<Gradual>,
     /// Looks for a queue with RFC 3168's marks.
     detector: Option<Box<Detector>>,
 }
@@ -112,6 +136,10 @@ impl Prague {
         if params.rtt_min > most {
             return Err(ParamError::new("rtt_min", "0ms to 1s", params.rtt_min).default_is(Params::default().rtt_min));
         }
+        if !(1.0..=2.0).contains(&params.pacing_gain) {
+            return Err(ParamError::new("pacing_gain", "from 1 to 2", params.pacing_gain)
+                .default_is(Params::default().pacing_gain));
+        }
         let window = Window::new(sender);
         Ok(Prague {
             g,
@@ -130,6 +158,9 @@ impl Prague {
             rounds: 0,
             reduced: None,
             accurate: false,
+            grow_while_paced: params.grow_while_paced,
+            pacing_gain: params.pacing_gain,
+            gradual: params.gradual.then(Gradual::default),
             detector: params.fallback.then(Box::default),
         })
     }
@@ -155,6 +186,9 @@ impl Prague {
 
     /// The share of marks, once every V.
     fn measure(&mut self, ev: &AckEvent) {
+        if !self.may_measure(ev) {
+            return;
+        }
         self.delivered += ev.delivered.as_u64();
         self.marked += ev.ce.as_u64();
         if ev.now.since(self.since) < self.virtual_rtt() || self.delivered == 0 {
@@ -165,13 +199,23 @@ impl Prague {
         (self.since, self.delivered, self.marked) = (ev.now, 0, 0);
     }
 
+    /// The reduction by marks.
+    fn answer_marks(&mut self) {
+        let part = self.answered() / 2.0;
+        if self.gradual.is_some() {
+            self.cwnd -= part * self.window.cwnd as f64; // the window follows
+        } else {
+            self.reduce(self.cwnd * (1.0 - part), LossKind::Ecn);
+        }
+    }
+
     /// The share of marks that a reduction answers: 1, as Reno, once the marks are known for RFC 3168's.
     fn answered(&self) -> f64 {
         self.detector.as_ref().map_or(self.alpha, |detector| self.alpha.max(detector.classic()))
     }
 
     fn grow(&mut self, ev: &AckEvent) {
-        if !ev.cwnd_limited || ev.in_recovery && !self.accurate {
+        if !ev.cwnd_limited && !self.grow_while_paced || ev.in_recovery && !self.accurate {
             return;
         }
         let unmarked = ev.delivered.as_u64().saturating_sub(ev.ce.as_u64()) as f64 / self.mss.as_u64() as f64;
@@ -179,8 +223,12 @@ impl Prague {
             self.set_cwnd(self.cwnd + unmarked);
             return;
         }
+        self.set_cwnd(self.cwnd + self.increase(unmarked, self.cwnd));
+    }
+    /// The additive increase for so many segments acknowledged without a mark.
+    fn increase(&self, unmarked: f64, cwnd: f64) -> f64 {
         let ratio = self.srtt.as_ns() as f64 / self.virtual_rtt().as_ns().max(1) as f64;
-        self.set_cwnd(self.cwnd + ratio * ratio * unmarked / self.cwnd);
+        ratio * ratio * unmarked / cwnd
     }
 }
 
@@ -196,26 +244,39 @@ impl CongestionControl for Prague {
             self.measure(ev);
             if ev.ce > Bytes::ZERO && !ev.in_rto_recovery && self.recent(ev.now, ev.snd_una).is_none() {
                 self.reduced = Some(Reduced { at: ev.now, until: ev.snd_nxt, before: self.cwnd });
-                self.reduce(self.cwnd * (1.0 - self.answered() / 2.0), LossKind::Ecn);
+                self.answer_marks();
             }
         }
-        self.grow(ev);
+        match self.gradual {
+            Some(_) if self.accurate => self.follow(ev),
+            _ => self.grow(ev),
+        }
     }
     fn on_loss(&mut self, ev: &LossEvent) {
         if ev.kind == LossKind::Ecn && self.accurate {
             return; // marks are answered as they are counted
+        }
+        if self.gradual.is_some() && self.accurate {
+            return self.begin_repair();
         }
         // What the marks have taken in this round trip counts towards the half.
         let before = self.recent(ev.now, self.una).map_or(self.cwnd, |last| last.before);
         self.reduced = None;
         self.reduce((before / 2.0).min(self.cwnd), ev.kind);
     }
+    fn on_recovered(&mut self, _now: Time) {
+        self.end_repair();
+    }
     fn on_rto(&mut self, ev: &RtoEvent) {
+        if self.gradual.is_some() && self.accurate {
+            return self.time_out(ev);
+        }
         self.window.timeout((self.cwnd / 2.0) as u64, ev);
         self.cwnd = self.window.cwnd as f64;
         self.reduced = None;
     }
     fn on_spurious(&mut self, _now: Time) {
+        self.take_back();
         self.window.undo();
         self.cwnd = self.cwnd.max(self.window.cwnd as f64);
     }
@@ -235,8 +296,9 @@ impl CongestionControl for Prague {
         }
         // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path takes.
         let rises = 2 * self.window.cwnd < self.window.ssthresh;
-        let gain = if rises { SLOW_START_GAIN } else { 1.0 };
-        let bits = gain * self.cwnd * self.mss.as_u64() as f64 * 8e9 / self.srtt.as_ns() as f64;
+        let gain = if rises { SLOW_START_GAIN } else { self.pacing_gain };
+        let cwnd = if self.gradual.is_some() { self.window.cwnd as f64 } else { self.cwnd };
+        let bits = gain * cwnd * self.mss.as_u64() as f64 * 8e9 / self.srtt.as_ns() as f64;
         Some(Rate::from_bps(bits as u64))
     }
     fn owns_recovery(&self) -> bool {

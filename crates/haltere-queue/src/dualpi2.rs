@@ -14,7 +14,8 @@
 //! Units: time ns, queues bytes. Cost: O(1) a packet, and one step a `tupdate`.
 
 use crate::{Backlog, Bound, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
-use haltere_units::{Dur, ParamError, Prob, Probe, Size, Time};
+use alloc::collections::VecDeque;
+use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,8 +54,12 @@ pub struct Params {
     /// Over this time above `step` the probability of a mark grows from 0 to 1. The default is a step, as in Linux;
     /// RFC 9332 has a `step` of 800 us and a ramp of 400 us.
     pub ramp: Dur,
-    /// L4S packets are marked by `step` only while at least this many wait behind. The default is Linux's (tc-dualpi2(8)).
+    /// L4S packets are marked by `step` only if at least this many waited in their queue as they arrived. The default is Linux's (tc-dualpi2(8)); the L4S
+    /// team's Linux of 2020 had 2.
     pub min_step_packets: u32,
+    /// Neither queue drops or marks by p' while less than this waits behind in both together. The default is RFC 9332's; Linux has two packets of
+    /// the link's size (`3028B`), as PIE has.
+    pub min_backlog: Bytes,
     /// True: while `coupling` p' would be above 1, L4S packets are dropped with p'^2, too, and no packet is spared because it
     /// could be marked. False: L4S packets are only marked, until the limit drops them.
     pub drop_overload: bool,
@@ -75,6 +80,7 @@ impl Default for Params {
             step: Dur::from_ms(1),
             ramp: Dur::ZERO,
             min_step_packets: 0,
+            min_backlog: Bytes::ZERO,
             drop_overload: true,
             classic_protection: Prob::of(0.1),
         }
@@ -95,6 +101,8 @@ pub struct Dualpi2<P> {
     bound: Bound,
     l4s: Store<P>,
     classic: Store<P>,
+    /// Of each packet in the L4S queue: enough waited as it arrived. Only with `min_step_packets`.
+    found_queue: VecDeque<bool>,
     /// The base probability p'.
     base: f64,
     /// The delay at the last update.
@@ -127,6 +135,7 @@ impl<P: Pkt> Dualpi2<P> {
             bound: Bound::new(link.resolve(params.limit))?,
             l4s: Store::unbounded(),
             classic: Store::unbounded(),
+            found_queue: VecDeque::new(),
             base: 0.0,
             delay: Dur::ZERO,
             credit: 0.0,
@@ -142,11 +151,6 @@ impl<P: Pkt> Dualpi2<P> {
         let step = self.params.alpha * (d - target) + self.params.beta * (d - old);
         self.base = (self.base + step).clamp(0.0, 1.0);
         self.delay = delay;
-    }
-
-    /// True while the coupled probability would exceed 1 (RFC 9332 appendix A.2).
-    fn is_overloaded(&self) -> bool {
-        self.params.coupling * self.base >= 1.0
     }
 
     /// The queue that sends next, if any waits: weighted round robin by bytes.
@@ -170,7 +174,7 @@ impl<P: Pkt> Dualpi2<P> {
 
     /// The probability p'_L of the L4S queue's own marks, for a packet that waited so long.
     fn step_probability(&self, waited: Dur) -> f64 {
-        if waited <= self.params.step || self.l4s.backlog().packets < self.params.min_step_packets {
+        if waited <= self.params.step {
             return 0.0;
         }
         if self.params.ramp.is_zero() {
@@ -181,15 +185,17 @@ impl<P: Pkt> Dualpi2<P> {
 
     /// The packet if it is sent on, marked or not; `None` if it was dropped.
     fn signal(&mut self, side: Side, waited: Dur, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
-        let (overload, squared) = (self.is_overloaded(), self.base * self.base);
+        let found_queue = side == Side::Classic || self.found_queue.pop_front().unwrap_or(true);
+        let base = if self.backlog().bytes < self.params.min_backlog.as_u64() { 0.0 } else { self.base };
+        let (overload, squared) = (self.params.coupling * base >= 1.0, base * base);
         match side {
             Side::L4s => {
                 if overload && self.params.drop_overload && fate.uniform() < squared {
                     fate.dropped(pkt, DropReason::Congestion);
                     return None;
                 }
-                let own = self.step_probability(waited);
-                let coupled = (self.params.coupling * self.base).min(1.0);
+                let own = if found_queue { self.step_probability(waited) } else { 0.0 };
+                let coupled = (self.params.coupling * base).min(1.0);
                 let p = own.max(coupled);
                 if p > 0.0 && fate.uniform() < p {
                     let reason = if own > coupled { MarkReason::Threshold } else { MarkReason::Congestion };
@@ -217,7 +223,12 @@ impl<P: Pkt> Qdisc<P> for Dualpi2<P> {
             return fate.dropped(pkt, DropReason::Overlimit);
         }
         let store = match pkt.ecn() {
-            Ecn::Ect1 | Ecn::Ce => &mut self.l4s,
+            Ecn::Ect1 | Ecn::Ce => {
+                if self.params.min_step_packets > 0 {
+                    self.found_queue.push_back(self.l4s.backlog().packets >= self.params.min_step_packets);
+                }
+                &mut self.l4s
+            }
             Ecn::NotEct | Ecn::Ect0 => &mut self.classic,
         };
         if store.push(now, pkt).is_err() {
@@ -333,6 +344,27 @@ mod tests {
         assert_eq!(q.dequeue(at(1), &mut fate).unwrap().ecn, Ecn::Ect1);
         assert_eq!(q.dequeue(Time::from_ns(1_000_001), &mut fate).unwrap().ecn, Ecn::Ce);
         assert_eq!(fate.marked[0].1, MarkReason::Threshold);
+    }
+
+    /// The third packet finds two, and is marked although none waits behind it when it leaves; the first two found fewer.
+    #[test]
+    fn the_step_spares_a_packet_that_found_a_short_queue() {
+        let (mut q, mut fate) = queue(&Params { min_step_packets: 2, ..Params::default() });
+        fill(&mut q, &mut fate, Ecn::Ect1, 0, 3);
+        while q.dequeue(at(5), &mut fate).is_some() {}
+        assert_eq!(fate.marked_ids(), [2]);
+    }
+
+    /// p' = 1 drops and marks all, except what leaves less than 3,000 bytes behind.
+    #[test]
+    fn p_does_nothing_below_the_least_backlog() {
+        let params = Params { min_backlog: Bytes::new(3000), step: Dur::from_secs(9), ..Params::default() };
+        let (mut q, mut fate) = queue(&params);
+        q.base = 1.0;
+        fill(&mut q, &mut fate, Ecn::NotEct, 0, 3);
+        fill(&mut q, &mut fate, Ecn::Ect1, 10, 1);
+        while q.dequeue(at(0), &mut fate).is_some() {}
+        assert_eq!((fate.dropped_ids(), fate.marked_ids()), ([10, 0].to_vec(), [].to_vec()));
     }
 
     #[test]
