@@ -26,6 +26,7 @@ fn parameters_are_taken_up_to_the_ends_of_their_ranges_and_no_further() {
         ("ledbat", "target", json!(["1ns", "1s"]), json!(["0s"])),
         ("ledbat", "decrease", json!([0.0, 10.0]), json!([-0.1, 10.1])),
         ("ledbat", "filter", json!([1, 100]), json!([0, 101])),
+        ("prague", "pacing_gain", json!([1.0, 2.0]), json!([0.99, 2.01])),
         ("lp", "delta", json!([1e-6, 0.999]), json!([0.0, 1.0])),
         ("lp", "inference", json!([1]), json!([0])),
         ("copa", "delta", json!([1e-6, 1.0]), json!([0.0, -1.0, 1.1])),

@@ -42,7 +42,10 @@ const SETS: &[(&str, &str)] = &[
     ("pie", r#"{"target": "1ms", "tupdate": "1ms", "max_burst": "0", "dq_rate_estimator": true, "bytemode": true}"#),
     ("pie", r#"{"target": "1ms", "max_burst": "1ms", "derandomisation": false}"#),
     ("dualpi2", r#"{"limit": "50p", "target": "1ms", "tupdate": "1ms", "step": "200us", "ramp": "1ms"}"#),
-    ("dualpi2", r#"{"target": "1ms", "tupdate": "1ms", "coupling": 4, "drop_overload": false, "min_step_packets": 3}"#),
+    (
+        "dualpi2",
+        r#"{"target": "1ms", "tupdate": "1ms", "coupling": 4, "drop_overload": false, "min_step_packets": 3, "min_backlog": "3kB"}"#,
+    ),
     ("fq_pie", r#"{"limit": "30p", "flows": 4, "quantum": "300B", "target": "1ms", "tupdate": "1ms", "ecn": true}"#),
     ("fq_pie", r#"{"memory_limit": "20kB", "flows": 1, "target": "1ms", "tupdate": "1ms", "max_burst": "0"}"#),
     ("sfq", r#"{"limit": "20p", "flows": 4, "depth": 5, "quantum": "300B"}"#),

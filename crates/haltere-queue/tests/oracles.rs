@@ -7,7 +7,7 @@ mod world;
 
 use common::{Recorder, TestPkt, link};
 use haltere_queue::{Backlog, DropReason, Ecn, Fate, MarkReason, Qdisc, codel, dualpi2, pie};
-use haltere_units::{Dur, Prob, Rate, Size, Time};
+use haltere_units::{Bytes, Dur, Prob, Rate, Size, Time};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -201,6 +201,8 @@ struct Dualpi2Rfc {
     params: dualpi2::Params,
     lq: VecDeque<(Time, TestPkt)>,
     cq: VecDeque<(Time, TestPkt)>,
+    /// How many waited in `lq` as each of its packets arrived.
+    found: VecDeque<usize>,
     p: f64,
     prevq: f64,
     next_update: Time,
@@ -222,11 +224,11 @@ impl Dualpi2Rfc {
         self.prevq = curq;
     }
     /// The ramp of the L4S queue; a step is a ramp of no width.
-    fn laqm(&self, qdelay: Dur) -> f64 {
+    fn laqm(&self, qdelay: Dur, found: usize) -> f64 {
         let (min, width) = (self.params.step.as_secs_f64(), self.params.ramp.as_secs_f64());
         let over = qdelay.saturating_sub(self.params.step).as_secs_f64();
-        // LINUX: no mark over a short queue.
-        if qdelay.as_secs_f64() <= min || self.lq.len() < self.params.min_step_packets as usize {
+        // LINUX: no mark for a packet that found a short queue.
+        if qdelay.as_secs_f64() <= min || found < self.params.min_step_packets as usize {
             0.0
         } else if over >= width {
             1.0
@@ -250,22 +252,28 @@ impl Dualpi2Rfc {
         }
         pkt
     }
+    /// LINUX: p' rests over a short queue.
+    fn effective_p(&self) -> f64 {
+        if self.backlog().bytes < self.params.min_backlog.as_u64() { 0.0 } else { self.p }
+    }
     /// The packet if it is sent.
-    fn l4s(&self, qdelay: Dur, pkt: TestPkt, fate: &mut impl Fate<TestPkt>) -> Option<TestPkt> {
-        let (p_c, p_cl) = (self.p * self.p, self.params.coupling * self.p);
+    fn l4s(&mut self, qdelay: Dur, pkt: TestPkt, fate: &mut impl Fate<TestPkt>) -> Option<TestPkt> {
+        let (p, found) = (self.effective_p(), self.found.pop_front().unwrap());
+        let (p_c, p_cl) = (p * p, self.params.coupling * p);
         if p_cl >= 1.0 && self.params.drop_overload && Self::chance(p_c, fate) {
             fate.dropped(pkt, DropReason::Congestion);
             return None;
         }
-        let p_l = self.laqm(qdelay).max(p_cl).min(1.0);
+        let p_l = self.laqm(qdelay, found).max(p_cl).min(1.0);
         Some(if Self::chance(p_l, fate) { Self::marked(pkt, MarkReason::Congestion, fate) } else { pkt })
     }
     /// The packet if it is sent.
     fn classic(&self, pkt: TestPkt, fate: &mut impl Fate<TestPkt>) -> Option<TestPkt> {
-        if !Self::chance(self.p * self.p, fate) {
+        let p = self.effective_p();
+        if !Self::chance(p * p, fate) {
             return Some(pkt);
         }
-        if pkt.ecn == Ecn::NotEct || self.params.coupling * self.p >= 1.0 {
+        if pkt.ecn == Ecn::NotEct || self.params.coupling * p >= 1.0 {
             fate.dropped(pkt, DropReason::Congestion);
             return None;
         }
@@ -276,7 +284,10 @@ impl Dualpi2Rfc {
 impl Qdisc<TestPkt> for Dualpi2Rfc {
     fn enqueue(&mut self, now: Time, pkt: TestPkt, _: &mut impl Fate<TestPkt>) {
         match pkt.ecn {
-            Ecn::Ect1 | Ecn::Ce => self.lq.push_back((now, pkt)),
+            Ecn::Ect1 | Ecn::Ce => {
+                self.found.push_back(self.lq.len());
+                self.lq.push_back((now, pkt));
+            }
             Ecn::NotEct | Ecn::Ect0 => self.cq.push_back((now, pkt)),
         }
     }
@@ -373,6 +384,7 @@ fn dualpi2_pair(params: &dualpi2::Params) -> (dualpi2::Dualpi2<TestPkt>, Dualpi2
     let rfc = Dualpi2Rfc {
         lq: VecDeque::new(),
         cq: VecDeque::new(),
+        found: VecDeque::new(),
         p: 0.0,
         prevq: 0.0,
         next_update: Time::ZERO + params.tupdate,
@@ -394,8 +406,8 @@ fn sent_and_dropped(
 
 fn dualpi2_params() -> impl Strategy<Value = dualpi2::Params> {
     let times = (1..30_000u64, 200..5_000u64, 0..2_000u64);
-    (times, 1.0..4.0, 0..4u32, any::<bool>()).prop_map(
-        |((target, step, ramp), coupling, min_step_packets, drop_overload)| {
+    (times, 1.0..4.0, 0..4u32, 0..4_000u64, any::<bool>()).prop_map(
+        |((target, step, ramp), coupling, min_step_packets, min_backlog, drop_overload)| {
             let (target, step, ramp) =
                 (Dur::from_us(target), Dur::from_us(step), Dur::from_us(ramp / 1000 * (ramp % 1000)));
             dualpi2::Params {
@@ -404,6 +416,7 @@ fn dualpi2_params() -> impl Strategy<Value = dualpi2::Params> {
                 ramp,
                 coupling,
                 min_step_packets,
+                min_backlog: Bytes::new(min_backlog),
                 drop_overload,
                 ..dualpi2::Params::default()
             }
