@@ -2,7 +2,8 @@
 
 `python benches/costs.py` measures and writes `costs.json`, from which `bench.py report` makes a section of docs/performance.md.
 Instructions are counted under Valgrind's callgrind, as the difference of a longer and a shorter run, so what else the machine does is
-not in them. Times are the least of several runs in one process, in which all take turns.
+not in them. Times are the least of several runs in one process, in which all take turns. `--instructions` leaves times out, and
+measures only what is named after it, if anything is.
 """
 
 from __future__ import annotations
@@ -55,13 +56,19 @@ def _instructions(program: str, name: str) -> float:
     return (counts[1] - counts[0]) / (LENGTHS[1] - LENGTHS[0])
 
 
-def measure(crate: str, example: str, beside: str) -> dict[str, dict[str, float]]:
-    """Instructions and ns by name, and both over those of `beside`."""
+def measure(crate: str, example: str, beside: str, *, timed: bool, names: list[str]) -> dict[str, dict[str, float]]:
+    """Instructions by name and over those of `beside`; if it is timed, ns too."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")).absolute()
     _said(["cargo", "build", "--quiet", "--release", "-p", crate, "--example", example])
     program = str(target / "release" / "examples" / example)
-    times = dict(re.findall(r"(?m)^(.+?) +([\d.]+) ns", _said([program])))
-    found = {name: {"instructions": round(_instructions(program, name)), "ns": float(ns)} for name, ns in times.items()}
+    found: dict[str, dict[str, float]]
+    if timed:
+        times = re.findall(r"(?m)^(.+?) +([\d.]+) ns", _said([program]))
+        found = {name: {"instructions": round(_instructions(program, name)), "ns": float(ns)} for name, ns in times}
+    else:
+        known = _said([program, "names"]).split("\n")
+        wanted = [name for name in known if name and (not names or name in names)]
+        found = {name: {"instructions": round(_instructions(program, name))} for name in [beside, *wanted]}
     usual = found[beside]
     return {
         name: cost | {f"{key}_over": round(cost[key] / usual[key], 2) for key in usual} for name, cost in found.items()
