@@ -2,8 +2,8 @@
 
 `python benches/costs.py` measures and writes `costs.json`, from which `bench.py report` makes a section of docs/performance.md.
 Instructions are counted under Valgrind's callgrind, as the difference of a longer and a shorter run, so what else the machine does is
-not in them. Times are the least of several runs in one process, in which all take turns. `--instructions` leaves times out, and
-measures only what is named after it, if anything is.
+not in them. Times are the least of several runs in one process, in which all take turns. `--instructions queues|controls [NAME ...]`
+leaves times out, and measures all of the kind or only what is named.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ REASONS = {
     "htb": "A tree: classes are matched, and each packet takes exact tokens of its class and of all above.",
     "bbr": "A model of the path: filters of bandwidth and round-trip time, and a state machine.",
     "bbr3": "As BBR, with bounds by loss and ECN.",
+    "highspeed": "The growth is RFC 3649's function of the window, with two logarithms and a power.",
+    "ledbat": "A filter of recent delays and a history of base delays are looked through.",
+    "copa": "Two filters of the least round-trip time, and the direction of the window over three round trips.",
     "vivace": "Each acknowledgement is a sample of a regression.",
 }
 """Why an entry costs what it does."""
@@ -76,23 +79,15 @@ def measure(crate: str, example: str, beside: str, *, timed: bool, names: list[s
 
 
 def _table(costs: dict[str, dict[str, float]], first: str, beside: str, unit: str) -> str:
-    head = [
-        first,
-        f"instructions {unit}",
-        f"over {beside}",
-        f"ns {unit}",
-        f"over {beside}",
-        "why more than twice the instructions",
-    ]
-    lines = ["| " + " | ".join(head) + " |", "| --- | ---: | ---: | ---: | ---: | --- |"]
+    timed = any("ns" in cost for cost in costs.values())
+    measured = ["instructions", "ns"] if timed else ["instructions"]
+    head = [first, *(f"{what} {unit} | over {beside}" for what in measured), "why more than twice the instructions"]
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: | ---: |" * len(measured) + " --- |"]
     for name, cost in costs.items():
         reason = REASONS.get(name, "") if cost["instructions_over"] > MOST else ""
-        figures = [
-            f"{cost['instructions']:,.0f}",
-            f"{cost['instructions_over']:.2f}",
-            f"{cost['ns']:.1f}",
-            f"{cost['ns_over']:.2f}",
-        ]
+        figures = [f"{cost['instructions']:,.0f}", f"{cost['instructions_over']:.2f}"]
+        if timed:
+            figures += [f"{cost['ns']:.1f}", f"{cost['ns_over']:.2f}"] if "ns" in cost else ["", ""]
         lines.append("| " + " | ".join([f"`{name}`", *figures, reason]) + " |")
     return "\n".join(lines)
 
@@ -118,7 +113,7 @@ def section() -> str:
 What a packet costs in a queue discipline alone, and an acknowledgement in a congestion control alone. `python benches/costs.py` measures it again.
 
 - **Instructions** are counted under Valgrind. Other work on the machine does not change them.
-- **Time** is the least of fifteen runs. All run in turn in one process, on a machine that other work kept busy.
+- **Time**, if it was measured, is the least of fifteen runs. All run in turn in one process, on a machine that other work kept busy.
 {chr(10).join(SET_UPS[kind] for kind in heads if kind in costs)}
 
 {tables}
@@ -126,11 +121,25 @@ What a packet costs in a queue discipline alone, and an acknowledgement in a con
 """
 
 
+def _without_times(kind: str, names: list[str]) -> dict[str, dict[str, float]]:
+    """What is stored, with the instructions of these names (all, without any) measured anew; an entry measured anew has no time."""
+    stored: dict[str, dict[str, dict[str, float]]] = json.loads(COSTS.read_text()) if COSTS.exists() else {}
+    return stored.get(kind, {}) | measure(*KINDS[kind], timed=False, names=names)
+
+
 def main() -> int:
     if not shutil.which("valgrind"):
         print("costs: valgrind is missing (on Debian: apt-get install valgrind)", file=sys.stderr)
         return 2
-    found = {kind: measure(*what) for kind, what in KINDS.items()}
+    match sys.argv[1:]:
+        case []:
+            found = {kind: measure(*what, timed=True, names=[]) for kind, what in KINDS.items()}
+        case ["--instructions", kind, *names] if kind in KINDS:
+            found = json.loads(COSTS.read_text()) if COSTS.exists() else {}
+            found[kind] = _without_times(kind, names)
+        case _:
+            print("costs: no arguments, or `--instructions queues|controls [NAME ...]`", file=sys.stderr)
+            return 2
     COSTS.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
