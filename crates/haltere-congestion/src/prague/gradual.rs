@@ -134,8 +134,10 @@ mod tests {
         (5..=30).for_each(|n| arrive(&mut c, n, n, false));
         assert_eq!((segments(&c), c.ssthresh()), (10, Bytes::new(10 * MSS)));
         c.on_recovered(at(31));
-        (31..=40).for_each(|n| arrive(&mut c, n, n, false));
-        assert_eq!(segments(&c), 11, "ten acknowledgements with a window of ten");
+        (31..=39).for_each(|n| arrive(&mut c, n, n, false));
+        assert_eq!(segments(&c), 10, "nine acknowledgements with a window of ten");
+        (40..=41).for_each(|n| arrive(&mut c, n, n, false));
+        assert_eq!(segments(&c), 11, "ten, and one for the rounding of tenths");
     }
 
     /// alpha is 1 until the first mark: half of 20. Growth while the window falls: 20 -> 10 takes more than ten acknowledgements.
