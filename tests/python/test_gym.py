@@ -175,7 +175,7 @@ def test_larger_windows_fill_the_queue_and_the_reward_says_so() -> None:
         ({"agent": "nobody"}, "gym: agents must be the name of another flow or traffic entry: `agent`, `other`, got `nobody`"),
         ({"action": "jump"}, "gym: action must be one of `cwnd`"),
         ({"action": "probability"}, "gym: action must be an action of a sender, got `probability`"),
-        ({"interval": "0ms"}, "gym: interval must be a duration from 100us to 1h, or from 0.1rtt to 100rtt, got `0ms`"),
+        ({"interval": "0ms"}, "gym: interval must be `ack`, a duration from 100us to 1h, or from 0.1rtt to 100rtt, got `0ms`"),
         ({"observe": "capacity"}, "gym: observe must be one of `window`, `scaled`, `tcp_info` or a list"),
         ({"observe": ["capacity"]}, "gym: observe must be fields of the groups"),
         ({"observe": []}, "gym: observe must be at least one field"),
