@@ -33,10 +33,10 @@ def main() -> None:
         # Gym had one sign of the end, Gymnasium has two.
         done = any(told[2:-1])
         steps += 1
-    wall, cpu = time.perf_counter() - began, time.process_time() - began_cpu
+    ended, cpu = time.perf_counter(), time.process_time() - began_cpu
     out, _ = simulator.communicate()
     said = json.loads(next(line for line in reversed(out.splitlines()) if line.startswith("{")))
-    print(json.dumps({"agent_steps": steps, "wall_s": wall, "agent_cpu_s": cpu, **said}))
+    print(json.dumps({"agent_steps": steps, "began": began, "ended": ended, "agent_cpu_s": cpu, **said}))
 
 
 if __name__ == "__main__":

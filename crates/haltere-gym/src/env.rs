@@ -79,25 +79,28 @@ impl Env {
         let mut run = Episode::new(spec, network, seed)?;
         run.begin(spec)?;
         run.close(&mut self.rows);
-        self.read(&run, spec, BEGUN);
         self.run = Some(run);
+        self.read(spec, BEGUN);
         Ok(())
     }
     /// One decision, and the interval after it.
     pub(crate) fn step(&mut self, spec: &Spec, values: &[f64]) -> Result<(), String> {
-        let Some(mut run) = self.run.take() else { return Err("gym: reset must come before step".into()) };
+        let Some(run) = &mut self.run else { return Err("gym: reset must come before step".into()) };
         run.decide(spec, values);
-        run.advance(spec)?;
+        if let Err(fault) = run.advance(spec) {
+            self.run = None;
+            return Err(fault);
+        }
         run.close(&mut self.rows);
-        self.read(&run, spec, 0);
-        self.run = Some(run);
+        self.read(spec, 0);
         Ok(())
     }
     /// All that decide are done.
     pub(crate) fn is_over(&self) -> bool {
         self.run.is_some() && self.flags.iter().all(|flags| flags & (TERMINATED | TRUNCATED) != 0)
     }
-    fn read(&mut self, run: &Episode, spec: &Spec, begun: u8) {
+    fn read(&mut self, spec: &Spec, begun: u8) {
+        let Some(run) = &self.run else { return };
         let truncated = if run.is_at_end() { TRUNCATED } else { 0 };
         for agent in 0..spec.agents {
             run.count(agent, &mut self.counters[agent]);
