@@ -34,7 +34,9 @@ class Setup:
         model = self.folder / "model"
         program, made = self.into / f"gym-{self.build.name}", self.into / "ns3-gym"
         sources = [ns3.HERE / "gym.cc", *(model / f"{name}.cc" for name in SOURCES)]
-        if program.exists() and program.stat().st_mtime > max(s.stat().st_mtime for s in (*sources, ns3.HERE / "common.h")):
+        if program.exists() and program.stat().st_mtime > max(
+            s.stat().st_mtime for s in (*sources, ns3.HERE / "common.h")
+        ):
             return program
         made.mkdir(parents=True, exist_ok=True)
         package = model / "ns3gym" / "ns3gym"

@@ -134,7 +134,9 @@ def test_the_sum_over_the_intervals_is_the_counter_and_the_window_is_what_was_de
 
 
 def test_with_the_interval_ack_each_acknowledgement_is_a_step() -> None:
-    env = gym.make(net(), interval="ack", action="cwnd_segments", observe=["acked", "cwnd", "mss", "lost", "acks", "timeouts"])
+    env = gym.make(
+        net(), interval="ack", action="cwnd_segments", observe=["acked", "cwnd", "mss", "lost", "acks", "timeouts"]
+    )
     observation, info = env.reset(seed=1)
     acked, lost, ended = [float(observation[0])], [float(observation[3])], False
     while not ended:
