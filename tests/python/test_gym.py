@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import warnings
@@ -132,6 +133,22 @@ def test_the_sum_over_the_intervals_is_the_counter_and_the_window_is_what_was_de
     assert info["decisions"] == 40
 
 
+def test_with_the_interval_ack_each_acknowledgement_is_a_step() -> None:
+    env = gym.make(
+        net(), interval="ack", action="cwnd_segments", observe=["acked", "cwnd", "mss", "lost", "acks", "timeouts"]
+    )
+    observation, info = env.reset(seed=1)
+    acked, lost, ended = [float(observation[0])], [float(observation[3])], False
+    while not ended:
+        observation, _, _, ended, info = env.step([12.0])
+        acked.append(float(observation[0]))
+        lost.append(float(observation[3]))
+        assert observation[4] + observation[5] == 1 or (ended and observation[4] == 0)
+    assert (sum(acked), sum(lost)) == (info["delivered_bytes"], info["lost_bytes"])
+    # An acknowledgement answers two segments at most.
+    assert info["decisions"] == len(acked) - 1 >= info["segments_sent"] / 2 - 12
+
+
 def test_a_run_is_truncated_at_its_end_and_terminated_when_the_flow_is_complete() -> None:
     env = gym.make(alone())
     env.reset(seed=1)
@@ -175,7 +192,7 @@ def test_larger_windows_fill_the_queue_and_the_reward_says_so() -> None:
         ({"agent": "nobody"}, "gym: agents must be the name of another flow or traffic entry: `agent`, `other`, got `nobody`"),
         ({"action": "jump"}, "gym: action must be one of `cwnd`"),
         ({"action": "probability"}, "gym: action must be an action of a sender, got `probability`"),
-        ({"interval": "0ms"}, "gym: interval must be a duration from 100us to 1h, or from 0.1rtt to 100rtt, got `0ms`"),
+        ({"interval": "0ms"}, "gym: interval must be `ack`, a duration from 100us to 1h, or from 0.1rtt to 100rtt, got `0ms`"),
         ({"observe": "capacity"}, "gym: observe must be one of `window`, `scaled`, `tcp_info` or a list"),
         ({"observe": ["capacity"]}, "gym: observe must be fields of the groups"),
         ({"observe": []}, "gym: observe must be at least one field"),
@@ -186,6 +203,15 @@ def test_what_is_wrong_is_said_before_a_run(settings: dict[str, Any], message: s
     with pytest.raises(InputError) as error:
         gym.make(net(), **settings)
     assert str(error.value).startswith(message)
+
+
+def test_several_senders_and_a_queue_decide_at_fixed_instants() -> None:
+    for wrong in ("ack", "1rtt"):
+        rule = f"interval must be a duration if several senders or a queue decide, got `{wrong}`"
+        with pytest.raises(InputError, match=rule):
+            gym.make_parallel(net(), ["agent", "other"], interval=wrong)
+        with pytest.raises(InputError, match=rule):
+            gym.make_queue(net(), "left>right", interval=wrong)
 
 
 def test_actions_and_seeds_have_ranges() -> None:
@@ -390,10 +416,12 @@ def test_a_policy_keeps_its_decisions_in_its_file_and_numpy_agrees(tmp_path: Pat
     assert set(choices.act(np.linspace(-3, 3, 50, dtype=np.float32)[:, None]).reshape(-1)) <= {0, 1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("network", [one.name for one in gym.networks("held_out")[::9]])
-def test_a_policy_in_the_simulator_decides_as_it_does_in_python(network: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("network", "interval"), [(one.name, "1rtt") for one in gym.networks("held_out")[::9]] + [("held_out-usual-1", "ack")]
+)
+def test_a_policy_in_the_simulator_decides_as_it_does_in_python(network: str, interval: str, tmp_path: Path) -> None:
     """The same windows after every decision, and the same counters at the end: the file runs without Python."""
-    policy = trained()
+    policy = dataclasses.replace(trained(), interval=interval)
     policy.save(tmp_path / "small.json")
     (one,) = [one for one in gym.networks("held_out") if one.name == network]
     env = gym.make(one.scenario(), observe=policy.observe, interval=policy.interval)

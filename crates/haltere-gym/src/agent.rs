@@ -6,7 +6,7 @@
 //! Units: bytes, bit/s. Cost: O(1) an event. Known problems: a window stays as it is in a retransmission timeout, until the next decision.
 
 use crate::action::{Action, Setting};
-use crate::fields::Row;
+use crate::fields::{Row, SENDER};
 use crate::interval::Interval;
 use crate::policy::Policy;
 use crate::window::{Settings, Window};
@@ -14,7 +14,20 @@ use haltere_congestion::{
     AckEvent, CongestionControl, Control, EcnUse, LossEvent, LostSegment, RestartEvent, RtoEvent, SenderContext,
 };
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
+use std::cell::Cell;
 use std::sync::Arc;
+
+thread_local! {
+    /// Intervals that ended on this thread, of senders for whose decisions a run waits.
+    static ENDED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Intervals that ended on this thread, of senders for whose decisions a run waits. It costs less to see that this has changed than to
+/// ask a sender after every event.
+#[inline]
+pub(crate) fn ended() -> u64 {
+    ENDED.get()
+}
 
 /// Who decides.
 #[derive(Debug, Clone)]
@@ -62,23 +75,29 @@ impl Agent {
         }
     }
     /// The interval is over, and the run is to wait for a decision.
-    #[inline]
-    pub fn is_due(&self) -> bool {
+    #[cfg(test)]
+    fn is_due(&self) -> bool {
         self.is_due
     }
     /// The interval ends: what it showed. The next one begins.
-    pub fn close(&mut self, now: Time) -> Row {
+    #[cfg(test)]
+    fn close(&mut self, now: Time) -> Row {
+        let mut row = Row::new(SENDER);
+        self.close_into(now, &mut row);
+        row
+    }
+    /// The interval ends: what it showed, in the fields of a sender. The next one begins.
+    pub fn close_into(&mut self, now: Time, row: &mut Row) {
         let settings = Settings {
             cwnd: self.cwnd().as_f64(),
             pacing_bps: self.pacing_rate().map_or(0.0, Rate::as_bps_f64),
             mss: self.mss,
             last_action: self.last_action,
         };
-        let row = self.window.close(now, &settings);
+        self.window.close(now, &settings, row);
         self.window.restart(now);
         self.is_due = false;
         self.deadline = self.interval.end(now, self.srtt);
-        row
     }
     /// A decision, which takes effect with the next event. Without one the setting stays.
     pub fn decide(&mut self, values: &[f64]) {
@@ -121,10 +140,12 @@ impl Agent {
     fn end_interval(&mut self, now: Time) {
         if let Driver::Policy(policy) = &self.driver {
             let policy = policy.clone();
-            let row = self.close(now);
+            let mut row = Row::new(SENDER);
+            self.close_into(now, &mut row);
             self.decide(&policy.decide(&row));
         } else {
             self.is_due = true;
+            ENDED.set(ENDED.get().wrapping_add(1));
         }
     }
 }
@@ -249,6 +270,20 @@ mod tests {
         assert!(agent.is_due());
         assert_eq!(agent.close(at(23)).values()[Row::ACKED], 2000.0);
         assert!(!agent.is_due());
+    }
+    #[test]
+    fn with_the_interval_ack_every_acknowledgement_ends_one() {
+        let sender = SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(10_000), seed: 1 };
+        let mut agent = Agent::new(Driver::Outside(Action::Cwnd), Interval::EachAck, &sender);
+        agent.on_established(at(0), Dur::from_ms(10));
+        assert!(!agent.is_due());
+        // Two at the same instant, too.
+        for (ms, number) in [(10, 1), (11, 2), (11, 3)] {
+            let before = ended();
+            agent.on_ack(&ack(ms));
+            assert!(agent.is_due() && ended() == before + 1);
+            assert_eq!(agent.close(at(ms)).values()[Row::ACKS], 1.0, "acknowledgement {number}");
+        }
     }
     #[test]
     fn a_decision_takes_effect_with_the_next_event() {

@@ -1,12 +1,13 @@
 //! One environment: a run that is carried out in steps, one decision each.
 
-use crate::agent::Agent;
-use crate::fields::Row;
+use crate::agent::{Agent, ended};
+use crate::fields::{Row, SENDER};
 use crate::path::Path;
 use crate::queue::DecidedQueue;
 use crate::reading::{self, LinkReading};
 use crate::spec::{Deciders, Spec};
 use haltere_plan::Routes;
+use haltere_plan::record::FlowRecord;
 use haltere_plan::rng::Rng;
 use haltere_sim::{Live, RunControl};
 use haltere_units::{Dur, Time};
@@ -43,8 +44,8 @@ struct Episode {
     paths: Vec<Path>,
     /// The end of the last interval.
     since: Time,
-    /// Payload received until then, by each that decides; of a queue, its counters.
-    received: Vec<u64>,
+    /// What was known of each flow that decides then; of a queue, its counters.
+    lines: Vec<FlowRecord>,
     link: LinkReading,
     decisions: u64,
     network: usize,
@@ -77,29 +78,32 @@ impl Env {
         };
         let mut run = Episode::new(spec, network, seed)?;
         run.begin(spec)?;
-        self.rows = run.close();
-        self.read(&mut run, spec, BEGUN);
+        run.close(&mut self.rows);
         self.run = Some(run);
+        self.read(spec, BEGUN);
         Ok(())
     }
     /// One decision, and the interval after it.
     pub(crate) fn step(&mut self, spec: &Spec, values: &[f64]) -> Result<(), String> {
-        let Some(mut run) = self.run.take() else { return Err("gym: reset must come before step".into()) };
+        let Some(run) = &mut self.run else { return Err("gym: reset must come before step".into()) };
         run.decide(spec, values);
-        run.advance(spec)?;
-        self.rows = run.close();
-        self.read(&mut run, spec, 0);
-        self.run = Some(run);
+        if let Err(fault) = run.advance(spec) {
+            self.run = None;
+            return Err(fault);
+        }
+        run.close(&mut self.rows);
+        self.read(spec, 0);
         Ok(())
     }
     /// All that decide are done.
     pub(crate) fn is_over(&self) -> bool {
         self.run.is_some() && self.flags.iter().all(|flags| flags & (TERMINATED | TRUNCATED) != 0)
     }
-    fn read(&mut self, run: &mut Episode, spec: &Spec, begun: u8) {
+    fn read(&mut self, spec: &Spec, begun: u8) {
+        let Some(run) = &self.run else { return };
         let truncated = if run.is_at_end() { TRUNCATED } else { 0 };
         for agent in 0..spec.agents {
-            self.counters[agent] = run.counters(agent);
+            run.count(agent, &mut self.counters[agent]);
             let done = if run.is_done(agent) { TERMINATED } else { 0 };
             self.flags[agent] = done | truncated | begun;
         }
@@ -120,9 +124,9 @@ impl Episode {
             Deciders::Link(link) => vec![Path::of_link(&plan, *link)],
         };
         let live = Live::new(plan).map_err(|error| error.to_string())?;
-        let received = vec![0; deciders.count()];
+        let lines = vec![FlowRecord::default(); deciders.count()];
         let link = LinkReading::default();
-        Ok(Episode { live, deciders, paths, since: Time::ZERO, received, link, decisions: 0, network, seed })
+        Ok(Episode { live, deciders, paths, since: Time::ZERO, lines, link, decisions: 0, network, seed })
     }
     /// Runs until the first decision is due.
     fn begin(&mut self, spec: &Spec) -> Result<(), String> {
@@ -137,10 +141,9 @@ impl Episode {
         let (control, end) = (RunControl::default(), self.live.plan().end);
         let result = match &self.deciders {
             Deciders::Flows(flows) if flows.len() == 1 => {
-                let flow = flows[0];
-                self.live.advance_while(end, &control, |live| {
-                    !live.is_complete(flow) && agent(live, flow).is_none_or(|agent| !agent.is_due())
-                })
+                // One sender decides, so that an interval that ends is its own.
+                let (flow, before) = (flows[0], ended());
+                self.live.advance_while(end, &control, |live| !live.is_complete(flow) && ended() == before)
             }
             _ => self.live.advance(spec.interval.end(self.since, Dur::ZERO), &control),
         };
@@ -168,32 +171,32 @@ impl Episode {
         }
     }
     /// The interval ends: what it showed, a row for each that decides.
-    fn close(&mut self) -> Vec<Row> {
+    fn close(&mut self, rows: &mut [Row]) {
         let (from, now) = (self.since, self.live.now());
         self.since = now;
-        match self.deciders.clone() {
+        match &self.deciders {
             Deciders::Flows(flows) => {
-                flows.iter().enumerate().map(|(number, &flow)| self.close_flow(number, flow, (from, now))).collect()
+                for (number, (&flow, row)) in flows.iter().zip(rows).enumerate() {
+                    let before = std::mem::take(&mut self.lines[number]);
+                    let line = self.live.flow_line(flow).unwrap_or_default();
+                    if let Some(agent) = agent(&mut self.live, flow) {
+                        agent.close_into(now, row);
+                        reading::tcp_info(row, &line.sender.unwrap_or_default());
+                        let received = line.received - before.received;
+                        reading::network(row, received, (from, now), &self.paths[number]);
+                    } else {
+                        *row = Row::new(SENDER);
+                    }
+                    self.lines[number] = line;
+                }
             }
             Deciders::Link(link) => {
-                let decided = decided(&mut self.live, link).map_or(0.0, |queue| queue.probability());
-                let reading = LinkReading::of(&mut self.live, link);
-                let row = reading::link_row(&self.link, &reading, decided, (from, now), &self.paths[0]);
+                let decided = decided(&mut self.live, *link).map_or(0.0, |queue| queue.probability());
+                let reading = LinkReading::of(&mut self.live, *link);
+                rows[0] = reading::link_row(&self.link, &reading, decided, (from, now), &self.paths[0]);
                 self.link = reading;
-                vec![row]
             }
         }
-    }
-    fn close_flow(&mut self, number: usize, flow: usize, (from, now): (Time, Time)) -> Row {
-        let Some(mut row) = agent(&mut self.live, flow).map(|agent| agent.close(now)) else {
-            return Row::new(crate::fields::SENDER);
-        };
-        let Some(line) = self.live.flow_line(flow) else { return row };
-        let received = line.received - self.received[number];
-        self.received[number] = line.received;
-        reading::tcp_info(&mut row, &line.sender.unwrap_or_default());
-        reading::network(&mut row, received, (from, now), &self.paths[number]);
-        row
     }
     fn is_at_end(&self) -> bool {
         self.live.now() >= self.live.plan().end
@@ -201,20 +204,28 @@ impl Episode {
     fn is_done(&self, number: usize) -> bool {
         match &self.deciders {
             Deciders::Flows(flows) => {
-                let flow = flows[number];
-                self.live.is_complete(flow)
-                    || self.live.flow_line(flow).and_then(|line| line.sender).is_some_and(|info| info.reset)
+                self.live.is_complete(flows[number]) || self.lines[number].sender.is_some_and(|info| info.reset)
             }
             Deciders::Link(_) => false,
         }
     }
-    fn counters(&mut self, number: usize) -> Vec<i64> {
+    /// Writes the exact whole numbers of one that decides.
+    fn count(&self, number: usize, into: &mut [i64]) {
         let begin = [self.network as u64, self.seed, self.live.now().as_ns(), self.decisions];
-        let rest = match &self.deciders {
-            Deciders::Flows(flows) => reading::sender_counters(&self.live.flow_line(flows[number]).unwrap_or_default()),
-            Deciders::Link(_) => self.link.counters(),
+        let (of_flow, of_link);
+        let rest: &[u64] = match &self.deciders {
+            Deciders::Flows(_) => {
+                of_flow = reading::sender_counters(&self.lines[number]);
+                &of_flow
+            }
+            Deciders::Link(_) => {
+                of_link = self.link.counters();
+                &of_link
+            }
         };
-        begin.into_iter().chain(rest).map(|count| i64::try_from(count).unwrap_or(i64::MAX)).collect()
+        for (place, &count) in into.iter_mut().zip(begin.iter().chain(rest)) {
+            *place = i64::try_from(count).unwrap_or(i64::MAX);
+        }
     }
 }
 

@@ -22,8 +22,13 @@ pub struct Spec {
 
 impl Spec {
     /// The value, in the field's range. A value that is no number becomes the least one.
+    #[inline]
     fn limit(&self, value: f64) -> f64 {
-        if value.is_nan() { self.low } else { value.clamp(self.low, self.high) }
+        match value {
+            value if value.is_nan() || value < self.low => self.low,
+            value if value > self.high => self.high,
+            value => value,
+        }
     }
 }
 

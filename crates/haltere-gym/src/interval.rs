@@ -12,15 +12,20 @@ pub enum Interval {
     Fixed(Dur),
     /// So many smoothed round-trip times, at least 1 ms.
     Rtts(f64),
+    /// No time: until the next acknowledgement or timeout.
+    EachAck,
 }
 
 impl Interval {
-    /// Reads `20ms` or `1rtt`.
+    /// Reads `20ms`, `1rtt` or `ack`.
     pub fn parse(text: &str) -> Result<Interval, ParamError> {
         let wrong = || {
-            ParamError::new("interval", "a duration from 100us to 1h, or from 0.1rtt to 100rtt", format!("`{text}`"))
-                .hint("write for example `20ms` or `1rtt`")
+            let rule = "`ack`, a duration from 100us to 1h, or from 0.1rtt to 100rtt";
+            ParamError::new("interval", rule, format!("`{text}`")).hint("write for example `20ms` or `1rtt`")
         };
+        if text == "ack" {
+            return Ok(Interval::EachAck);
+        }
         if let Some(number) = text.strip_suffix("rtt") {
             let count: f64 = number.trim().parse().map_err(|_| wrong())?;
             return if (0.1..=100.0).contains(&count) { Ok(Interval::Rtts(count)) } else { Err(wrong()) };
@@ -34,6 +39,7 @@ impl Interval {
         let span = match self {
             Interval::Fixed(span) => span,
             Interval::Rtts(count) => srtt.mul_f64(count).max(LEAST),
+            Interval::EachAck => Dur::ZERO,
         };
         now.checked_add(span).unwrap_or(Time::NEVER)
     }
@@ -49,7 +55,9 @@ mod tests {
         let rtts = Interval::parse("1.5rtt").unwrap();
         assert_eq!(rtts.end(Time::ZERO, Dur::from_ms(10)), Time::ZERO + Dur::from_ms(15));
         assert_eq!(rtts.end(Time::ZERO, Dur::from_us(10)), Time::ZERO + LEAST);
-        for wrong in ["0ms", "rtt", "0rtt", "1e9rtt", "nanrtt", "fast", "-1ms"] {
+        let each = Interval::parse("ack").unwrap();
+        assert_eq!(each.end(Time::ZERO, Dur::from_ms(10)), Time::ZERO);
+        for wrong in ["0ms", "rtt", "acks", "0rtt", "1e9rtt", "nanrtt", "fast", "-1ms"] {
             assert!(Interval::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -56,9 +56,9 @@ pub(crate) fn network(row: &mut Row, received: u64, (from, now): (Time, Time), p
 }
 
 /// The counters of a sender after those of the run.
-pub(crate) fn sender_counters(line: &FlowRecord) -> Vec<u64> {
+pub(crate) fn sender_counters(line: &FlowRecord) -> [u64; 8] {
     let info = line.sender.unwrap_or_default();
-    vec![
+    [
         line.received,
         info.bytes_delivered,
         info.bytes_lost,
@@ -83,9 +83,9 @@ impl LinkReading {
         LinkReading { counters, backlog }
     }
     /// The counters of a queue after those of the run.
-    pub(crate) fn counters(&self) -> Vec<u64> {
+    pub(crate) fn counters(&self) -> [u64; 6] {
         let c = &self.counters;
-        vec![c.arrived, c.sent, c.sent_bytes, c.dropped_overlimit + c.dropped_congestion, c.marked, c.lost]
+        [c.arrived, c.sent, c.sent_bytes, c.dropped_overlimit + c.dropped_congestion, c.marked, c.lost]
     }
 }
 

@@ -79,7 +79,7 @@ impl Spec {
             }
         }
         let agents = agents.ok_or("gym: networks must be at least one, got none")?;
-        if (agents > 1 || spec.choices.link.is_some()) && matches!(spec.interval, Interval::Rtts(_)) {
+        if (agents > 1 || spec.choices.link.is_some()) && !matches!(spec.interval, Interval::Fixed(_)) {
             let got = format!("`{}`", spec.choices.interval);
             let error = ParamError::new("interval", "a duration if several senders or a queue decide", got);
             return Err(format!("gym: {}", error.hint("write for example `20ms`")));

@@ -2,7 +2,7 @@
 //! Source: none. Model: sums, least and most over events, and a least-squares line through the round-trip times.
 //! Units: bytes, seconds, bit/s. Cost: O(1) an event.
 
-use crate::fields::{Row, SENDER};
+use crate::fields::Row;
 use haltere_congestion::{AckEvent, LossEvent, LostSegment};
 use haltere_units::{Bytes, Dur, Time};
 
@@ -134,8 +134,7 @@ impl Window {
         self.memory.in_flight = still_in_flight.as_u64();
     }
     /// The interval ends: its fields, but for those of `tcp_info` and `network`.
-    pub fn close(&mut self, now: Time, settings: &Settings) -> Row {
-        let mut row = Row::new(SENDER);
+    pub fn close(&mut self, now: Time, settings: &Settings, row: &mut Row) {
         let duration = now.since(self.start).as_secs_f64();
         let per_second = |bytes: f64| if duration > 0.0 { bytes * 8.0 / duration } else { 0.0 };
         let (acked, lost, marked) = (self.acked as f64, self.lost as f64, self.marked as f64);
@@ -191,7 +190,6 @@ impl Window {
         ] {
             row.set(field, value);
         }
-        row
     }
 }
 
@@ -213,7 +211,13 @@ pub(crate) fn log2_ratio(value: f64, of: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::SENDER;
 
+    fn closed(window: &mut Window, ms: u64) -> Row {
+        let mut row = Row::new(SENDER);
+        window.close(Time::ZERO + Dur::from_ms(ms), &settings(), &mut row);
+        row
+    }
     fn ack(ms: u64, delivered: u64, rtt_ms: u64) -> AckEvent {
         let mut ev = AckEvent::at(Time::ZERO + Dur::from_ms(ms));
         ev.delivered = Bytes::new(delivered);
@@ -234,7 +238,7 @@ mod tests {
         window.on_ack(&ack(10, 3000, 20));
         window.on_ack(&ack(20, 1000, 40));
         window.on_segment_lost(&LostSegment::new(0, Bytes::new(1000)));
-        let row = window.close(Time::ZERO + Dur::from_ms(20), &settings());
+        let row = closed(&mut window, 20);
         let of = |field: usize| row.values()[field];
         assert_eq!([of(Row::ACKED), of(Row::LOST), of(Row::ACKS)], [4000.0, 1000.0, 2.0]);
         assert_eq!(of(Row::SENT), 10_000.0, "in flight 5000 from nothing, delivered 4000, lost 1000");
@@ -249,9 +253,9 @@ mod tests {
         let mut window = Window::default();
         window.restart(Time::ZERO);
         window.on_ack(&ack(10, 3000, 20));
-        window.close(Time::ZERO + Dur::from_ms(10), &settings());
+        closed(&mut window, 10);
         window.restart(Time::ZERO + Dur::from_ms(10));
-        let row = window.close(Time::ZERO + Dur::from_ms(20), &settings());
+        let row = closed(&mut window, 20);
         assert_eq!((row.values()[Row::ACKED], row.values()[Row::RTT_MEAN]), (0.0, 0.020));
         assert_eq!(row.values()[Row::MAX_THROUGHPUT], 2.4e6, "of the interval before");
         assert_eq!((row.values()[Row::RATE_RATIO], row.values()[Row::SENT]), (-10.0, 0.0));

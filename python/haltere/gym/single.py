@@ -72,7 +72,7 @@ def make(
 
     ``networks``: an experiment file, or several of which each run draws one. ``agent``: the name of a flow or of its traffic entry, or its
     index. ``action``, ``observe``, ``reward``: see :data:`ACTIONS`, :data:`SENDER_FIELDS` and :mod:`haltere.gym.rewards`. ``interval``: a
-    duration, or round-trip times such as ``1rtt``. Not ``decides``: the sender has the experiment's own congestion control, and actions
+    duration, round-trip times such as ``1rtt``, or ``ack`` for each acknowledgement. Not ``decides``: the sender has the experiment's own congestion control, and actions
     mean nothing.
     """
     choices = Choices([str(agent)], None, action, interval, decides)

@@ -81,11 +81,12 @@ class Stepper:
         self._gym = _core.Gym(cores, json.dumps(asdict(choices)), count, threads, fixed)
         self.names = self._gym.names()
         self.counter_names = _core.gym_counters(queue)
-        self._low, self._high = self.observation_space.low, self.observation_space.high
         agents = len(self.names)
         self.rows: Array = np.zeros((count, agents, len(self.fields)))
         self.counters: npt.NDArray[np.int64] = np.zeros((count, agents, len(self.counter_names)), np.int64)
         self.flags: npt.NDArray[np.uint8] = np.zeros((count, agents), np.uint8)
+        #: Fields by name: the same array with each step.
+        self._interval = Interval(self.fields, self.rows)
         self._count = count
 
     def reset(self, seeds: Sequence[int | None], which: Sequence[bool] | None = None) -> None:
@@ -102,13 +103,12 @@ class Stepper:
         self._gym.show(self.rows, self.counters, self.flags)
 
     def observations(self) -> npt.NDArray[np.float32]:
-        """The chosen fields: environment, who decides, field."""
-        taken = self.rows[:, :, self.columns].astype(np.float32)
-        return np.clip(taken, self._low, self._high, out=taken)
+        """The chosen fields: environment, who decides, field. The simulator keeps each in its range, and rounding does, too."""
+        return self.rows[:, :, self.columns].astype(np.float32)
 
     def rewards(self) -> Array:
         """The reward of each that decides, of each environment; 0 for a run that has just begun."""
-        reward = np.asarray(self.reward(Interval(self.fields, self.rows)), np.float64)
+        reward = np.asarray(self.reward(self._interval), np.float64)
         return np.where(self.flags & BEGUN, 0.0, reward)
 
     def info(self, env: int, agent: int = 0) -> dict[str, Any]:

@@ -40,6 +40,9 @@ class HaltereVectorEnv(VectorEnv[Floats, Any, npt.NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, count)
         self.action_space = batch_space(self.single_action_space, count)
         self._restart = autoreset == "next_step"
+        told = [field for field in stepper.fields if field.group == "network" or field.name == "duration"]
+        self._told = [stepper.fields.index(field) for field in told]
+        self._told_names = [field.name for field in told]
         self._has_seed = False
         self._was_over: Bools = np.zeros(count, np.bool_)
 
@@ -72,11 +75,11 @@ class HaltereVectorEnv(VectorEnv[Floats, Any, npt.NDArray[Any]]):
 
     def _infos(self) -> dict[str, Any]:
         """Exact whole numbers, and what the network alone knows: an array each."""
-        numbers = enumerate(self.stepper.counter_names)
-        infos: dict[str, Any] = {name: self.stepper.counters[:, 0, number].copy() for number, name in numbers}
-        for number, field in enumerate(self.stepper.fields):
-            if field.group == "network" or field.name == "duration":
-                infos[field.name] = self.stepper.rows[:, 0, number].copy()
+        # One copy with a row for each, instead of a copy for each: a step has little else to do in Python.
+        counters = self.stepper.counters[:, 0].T.copy()
+        fields = self.stepper.rows[:, 0, self._told].T.copy()
+        infos: dict[str, Any] = dict(zip(self.stepper.counter_names, counters, strict=True))
+        infos.update(zip(self._told_names, fields, strict=True))
         return infos
 
 

@@ -178,7 +178,8 @@ macro_rules! apps {
             fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
                 match self { Flow::Tcp(app) => app.on_timer(side, fabric), Flow::Observed(app) => app.on_timer(side, fabric), $(Flow::$app(app) => app.on_timer(side, fabric)),+ }
             }
-            #[inline]
+            // Without a call of its own, the packet is not copied once more on its way.
+            #[inline(always)]
             fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
                 match self {
                     Flow::Tcp(app) => app.receive(side, packet, fabric),
