@@ -22,12 +22,33 @@ pub(crate) struct Host {
     limits: StoreLimits,
     /// State of SplitMix64.
     random: u64,
+    /// Whether a control asks for a reduction.
+    reduction: Reduction,
+}
+
+/// A control's wish for a reduction, of which only an acknowledgement may be the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reduction {
+    /// This event may not ask.
+    Closed,
+    /// This event may ask.
+    Open,
+    /// It has asked.
+    Asked,
 }
 
 impl Host {
     fn new(seed: u64) -> Host {
         let limits = StoreLimitsBuilder::new().memory_size(limits::MEMORY_BYTES).memories(1).instances(1).build();
-        Host { limits, random: seed }
+        Host { limits, random: seed, reduction: Reduction::Closed }
+    }
+    /// The control asks for a reduction.
+    pub fn ask_reduction(&mut self) -> Result<(), Error> {
+        if self.reduction == Reduction::Closed {
+            return Err(Error::new("a call of `ask_reduction`, which only `on_ack` may call"));
+        }
+        self.reduction = Reduction::Asked;
+        Ok(())
     }
     /// 64 random bits. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): seeds that differ by one give unrelated numbers.
     pub fn random(&mut self) -> u64 {
@@ -204,6 +225,17 @@ impl Machine {
                 None => suspended.resume(&mut self.store, &[])?,
             };
         }
+    }
+
+    /// From now on the control may ask for a reduction.
+    #[inline]
+    pub fn let_ask(&mut self) {
+        self.store.data_mut().reduction = Reduction::Open;
+    }
+    /// From now on it may not. True if it has asked.
+    #[inline]
+    pub fn has_asked(&mut self) -> bool {
+        std::mem::replace(&mut self.store.data_mut().reduction, Reduction::Closed) == Reduction::Asked
     }
 
     /// The first fields of the answer.

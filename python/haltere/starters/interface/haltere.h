@@ -208,7 +208,10 @@ EXPORT(haltere_answer) void *haltere_answer(void) { return &out; }
 IMPORT(random) i64 haltere_random(void);
 /* Ends the run with a message. */
 IMPORT(fail) void haltere_fail(const char *message, int length);
-#ifdef HALTERE_QUEUE
+#ifndef HALTERE_QUEUE
+/* In on_ack: asks for a reduction without loss or echo. If none goes on, one begins, and on_loss follows with `asked`. */
+IMPORT(ask_reduction) void haltere_ask_reduction(void);
+#else
 /* Drops a packet that waits: reason 0, the queue is full; 1, to signal congestion. */
 IMPORT(drop) void haltere_drop(i64 id, int reason);
 /* Marks a packet that waits: reason 0, congestion; 1, a threshold. 0 if it is not ECN-capable: drop it instead. */

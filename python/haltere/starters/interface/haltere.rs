@@ -297,6 +297,10 @@ pub trait Control: Sized {
     fn on_cached_ssthresh(&mut self, _: &CachedSsthresh) {}
     /// See [`Ack`].
     fn on_ack(&mut self, ev: &Ack);
+    /// After `on_ack`: true asks for a reduction without loss or echo. If none goes on, one begins, and `on_loss` follows with `asked`.
+    fn wants_reduction(&self) -> bool {
+        false
+    }
     /// See [`SegmentLost`].
     fn on_segment_lost(&mut self, _: &SegmentLost) {}
     /// See [`Loss`].
@@ -385,7 +389,15 @@ macro_rules! export_control {
                 handle(control, room::event());
                 answer(control);
             }
-            export_events!(tell, $control, on_established, on_cached_ssthresh, on_ack, on_segment_lost, on_loss);
+            #[unsafe(no_mangle)]
+            extern "C" fn on_ack() {
+                tell(<$control>::on_ack);
+                // SAFETY: as above.
+                if unsafe { (*&raw const CONTROL).as_ref() }.is_some_and(<$control>::wants_reduction) {
+                    room::ask_reduction();
+                }
+            }
+            export_events!(tell, $control, on_established, on_cached_ssthresh, on_segment_lost, on_loss);
             export_events!(tell, $control, on_recovered, on_rto, on_spurious, on_restart);
         }
     };
@@ -488,6 +500,8 @@ pub mod room {
     unsafe extern "C" {
         fn fail(address: i32, length: i32);
         safe fn random() -> i64;
+        #[link_name = "ask_reduction"]
+        safe fn host_ask_reduction();
         #[link_name = "drop"]
         safe fn drop_packet(id: i64, reason: i32);
         safe fn mark(id: i64, reason: i32) -> i32;
@@ -514,6 +528,10 @@ pub mod room {
     /// 64 random bits for a congestion control.
     pub fn random_bits() -> u64 {
         random() as u64
+    }
+    /// Asks for a reduction: [`wants_reduction`](super::Control::wants_reduction).
+    pub fn ask_reduction() {
+        host_ask_reduction();
     }
     /// A panic ends the run with its message.
     pub fn report_panics() {
