@@ -65,7 +65,8 @@ impl Control {
         let handlers = handlers(&machine);
         let answer = Answer { cwnd: sender.initial_window, ssthresh: Bytes::MAX, pacing_rate: None };
         let mss = sender.mss.max(Bytes::new(1));
-        let mut control = Control { machine, handlers, answer, kind: kind.into(), mss, wants_reduction: false, is_broken: false };
+        let mut control =
+            Control { machine, handlers, answer, kind: kind.into(), mss, wants_reduction: false, is_broken: false };
         control.try_tell(Event::Start, None, &abi::start(sender)).map_err(|failure| failure.to_string())?;
         Ok(control)
     }

@@ -1,36 +1,12 @@
 //! What a module may import, all from `haltere`: see [`IMPORTS`](crate::abi::IMPORTS).
 
 use crate::about::Kind;
-use crate::limits;
 use crate::machine::Host;
 use crate::module::engine;
-use std::fmt;
-use wasmi::errors::HostError;
+use crate::{desk, limits};
+use haltere_queue::outside::Verdicts;
+use haltere_queue::{DropReason, MarkReason};
 use wasmi::{Caller, Error, Extern, ExternType, FuncType, Linker, ValType};
-
-/// What a queue discipline asks of its host in the middle of a call. The call is suspended, the host acts, and the call goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
-    /// Random bits.
-    Random,
-    /// Drop that packet for that reason.
-    Drop(i64, i32),
-    /// Mark that packet for that reason.
-    Mark(i64, i32),
-}
-
-impl fmt::Display for Ask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Ask::Random => "random",
-            Ask::Drop(..) => "drop",
-            Ask::Mark(..) => "mark",
-        };
-        write!(f, "a call of `{name}`, which this event may not call")
-    }
-}
-
-impl HostError for Ask {}
 
 /// The imports of a module of that kind; `None`: all of them.
 pub(crate) fn linker(kind: Option<Kind>) -> Linker<Host> {
@@ -44,16 +20,28 @@ pub(crate) fn linker(kind: Option<Kind>) -> Linker<Host> {
     if kind == Some(Kind::Control) {
         linker.func_wrap("haltere", "random", |mut c: Caller<'_, Host>| c.data_mut().random() as i64).expect(all);
     } else {
-        linker.func_wrap("haltere", "random", || asked::<i64>(Ask::Random)).expect(all);
-        linker.func_wrap("haltere", "drop", |id, reason| asked::<()>(Ask::Drop(id, reason))).expect(all);
-        linker.func_wrap("haltere", "mark", |id, reason| asked::<i32>(Ask::Mark(id, reason))).expect(all);
+        linker.func_wrap("haltere", "random", || ask("random", |verdicts| verdicts.random() as i64)).expect(all);
+        linker.func_wrap("haltere", "drop", drop_packet).expect(all);
+        linker.func_wrap("haltere", "mark", mark).expect(all);
     }
     linker
 }
 
-/// Suspends the call.
-fn asked<T>(ask: Ask) -> Result<T, Error> {
-    Err(Error::host(ask))
+/// Asks the verdicts of the call that goes on.
+fn ask<T>(import: &str, act: impl FnOnce(&mut dyn Verdicts) -> T) -> Result<T, Error> {
+    desk::ask(act).ok_or_else(|| Error::new(format!("a call of `{import}`, which this event may not call")))
+}
+
+/// A queue discipline drops a packet. A number below 0 is that of no packet.
+fn drop_packet(id: i64, reason: i32) -> Result<(), Error> {
+    let reason = if reason == 0 { DropReason::Overlimit } else { DropReason::Congestion };
+    ask("drop", |verdicts| verdicts.drop(id as u64, reason))
+}
+
+/// A queue discipline marks a packet.
+fn mark(id: i64, reason: i32) -> Result<i32, Error> {
+    let reason = if reason == 0 { MarkReason::Congestion } else { MarkReason::Threshold };
+    ask("mark", |verdicts| verdicts.mark(id as u64, reason).into())
 }
 
 /// The module gives up, with a message in its memory.
