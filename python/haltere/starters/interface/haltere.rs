@@ -421,12 +421,9 @@ macro_rules! export_queue {
             extern "C" fn start() {
                 room::report_panics();
                 let queue = <$queue as Queue>::start(room::event(), room::parameters());
-                answer(&queue, None);
+                room::answer([-1; 3], |values| queue.state(values));
                 // SAFETY: a module has one thread, and no call of the host comes within another.
                 unsafe { QUEUE = Some(queue) };
-            }
-            fn answer(queue: &$queue, next: Option<i64>) {
-                room::answer([next.unwrap_or(-1), -1, -1], |values| queue.state(values));
             }
             fn queue() -> &'static mut $queue {
                 // SAFETY: as above; `start` is called first.
@@ -434,13 +431,15 @@ macro_rules! export_queue {
             }
             #[unsafe(no_mangle)]
             extern "C" fn enqueue() {
-                queue().enqueue(room::event(), &mut room::Haltere);
-                answer(queue(), None);
+                let queue = queue();
+                queue.enqueue(room::event(), &mut room::Haltere);
+                room::state(|values| queue.state(values));
             }
             #[unsafe(no_mangle)]
             extern "C" fn dequeue() {
-                let next = queue().dequeue(room::event(), &mut room::Haltere);
-                answer(queue(), next);
+                let queue = queue();
+                room::next(queue.dequeue(room::event(), &mut room::Haltere).unwrap_or(-1));
+                room::state(|values| queue.state(values));
             }
         }
     };
@@ -491,9 +490,18 @@ pub mod room {
     /// Writes the answer, and has the state variables written.
     pub fn answer(answer: [i64; 3], state: impl FnOnce(&mut [f64])) {
         // SAFETY: a module has one thread, and the host reads after the call.
-        let to = unsafe { &mut *(&raw mut ANSWER) };
-        to.0 = answer;
-        state(&mut to.1);
+        unsafe { (&raw mut ANSWER.0).write(answer) };
+        self::state(state);
+    }
+    /// Writes the first field of the answer. The others stay as they are.
+    pub fn next(next: i64) {
+        // SAFETY: as above.
+        unsafe { (&raw mut ANSWER.0).cast::<i64>().write(next) };
+    }
+    /// Has the state variables written.
+    pub fn state(state: impl FnOnce(&mut [f64])) {
+        // SAFETY: as above; nothing else refers to them meanwhile.
+        state(unsafe { &mut *(&raw mut ANSWER.1) });
     }
 
     #[link(wasm_import_module = "haltere")]
