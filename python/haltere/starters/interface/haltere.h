@@ -89,6 +89,7 @@ struct loss {
     i64 in_flight; /* In flight, lost segments left out. Unit: B. */
     i64 lost; /* Marked lost so far in this episode. Unit: B. */
     i64 snd_nxt; /* Stream offset of the first byte not yet sent: the episode ends when it is acknowledged. Unit: B. */
+    i64 asked; /* The control asked for it by `ask_reduction`. Unit: 0/1. */
 };
 
 /* on_recovered: The recovery episode is over. */

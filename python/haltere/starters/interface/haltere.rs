@@ -152,6 +152,8 @@ event! {
         lost,
         /// Stream offset of the first byte not yet sent: the episode ends when it is acknowledged. Unit: B.
         snd_nxt,
+        /// The control asked for it by `ask_reduction`. Unit: 0/1.
+        asked,
     }
 }
 

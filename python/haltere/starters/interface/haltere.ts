@@ -129,6 +129,8 @@ export class Loss {
   lost: i64;
   /** Stream offset of the first byte not yet sent: the episode ends when it is acknowledged. Unit: B. */
   snd_nxt: i64;
+  /** The control asked for it by `ask_reduction`. Unit: 0/1. */
+  asked: i64;
 }
 
 /** `on_recovered`: The recovery episode is over. */
