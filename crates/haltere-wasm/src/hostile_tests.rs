@@ -212,7 +212,8 @@ fn a_module_with_another_interface_is_refused() {
         (func (export "haltere_event") (result i32) i32.const 1) (func (export "haltere_answer") (result i32) i32.const 1))"#;
     let refused = load(&wat::parse_str(text).unwrap()).unwrap_err();
     assert!(
-        refused.starts_with("an import of a module must be one of `haltere.ask_reduction()`, `haltere.random() -> i64`"),
+        refused
+            .starts_with("an import of a module must be one of `haltere.ask_reduction()`, `haltere.random() -> i64`"),
         "{refused}"
     );
     assert!(refused.ends_with("got `env.clock`"), "{refused}");

@@ -25,7 +25,12 @@ def add(to: Commands) -> None:
         "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
         "A file or folder that is there already is not overwritten.",
     )
-    new.add_argument("name", nargs="?", metavar="NAME", help="which one, or a kind of mechanism such as `control` (default: list them)")
+    new.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="which one, or a kind of mechanism such as `control` (default: list them)",
+    )
     new.add_argument("file", nargs="?", type=Path, metavar="FILE", help="where (default: NAME.toml in this folder)")
     # The parser leaves no optional argument for what comes after an option, so the option takes the folder, too.
     new.add_argument(
