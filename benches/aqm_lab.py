@@ -62,12 +62,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10, help="runs of each cell (default 10)")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default 1)")
     parser.add_argument("--out", type=Path, default=ROOT / "papers" / "aqm-lab" / "ns3.csv", help="the file")
-    parser.add_argument(
-        "--control", default="TcpNewReno", help="ns-3's name of the congestion control (default TcpNewReno)"
-    )
-    parser.add_argument(
-        "--always", action="store_true", help="sources that are always on, as in ns-3's benchmark example"
-    )
+    parser.add_argument("--control", default="TcpNewReno", help="ns-3's name of the congestion control (default TcpNewReno)")
+    parser.add_argument("--always", action="store_true", help="sources that are always on, as in ns-3's benchmark example")
     options = parser.parse_args()
     found = ns3.builds(OWN_NS3)
     if not found:
@@ -87,9 +83,7 @@ def main() -> int:
             with options.out.open("w", newline="") as file:
                 writer = csv.DictWriter(file, [*KEYS, *MEASURES], lineterminator="\n")
                 writer.writeheader()
-                writer.writerows(
-                    rows[one] for one in sorted(rows, key=lambda key: (key[0], QUEUES.index(key[1]), key[2]))
-                )
+                writer.writerows(rows[one] for one in sorted(rows, key=lambda key: (key[0], QUEUES.index(key[1]), key[2])))
     return 0
 
 
