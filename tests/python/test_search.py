@@ -485,20 +485,26 @@ def modules(deep: Path) -> Path:
 
 
 @needs_optuna
-@pytest.mark.parametrize(
-    ("target", "over"), [("wasm:reno.wasm", "rate=20Mbit"), ("{ kind = 'wasm:fifo.wasm', limit = 20 }", "buffer=2bdp")]
-)
-def test_an_attack_takes_a_module_and_its_file_runs_elsewhere(target: str, over: str, modules: Path) -> None:
-    words = ("attack", target, "--over", over, "--conditions", "loss", "--keep", "0", "--duration", "4s", "--trials", "3", "--seeds", "2")  # fmt: skip
+def test_an_attack_takes_a_control_that_is_a_module_and_its_file_runs_elsewhere(modules: Path) -> None:
+    words = ("attack", "wasm:reno.wasm", "--over", "rate=20Mbit", "--conditions", "none", "--duration", "4s", "--trials", "3", "--seeds", "2")  # fmt: skip
     done = haltere(*words, "--json", "--out", "out", cwd=modules)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["trials"] == 3
+    told = json.loads(done.stdout)
+    assert told["found"] and told["candidates"] == 3 and told["failed"] == 0, told
     elsewhere = modules / "elsewhere"
     elsewhere.mkdir()
-    file = modules / "out" / "worst.toml"
-    if file.exists():
-        again = haltere("run", "../out/worst.toml", "--seeds", "2", "--json", "--out", "again", cwd=elsewhere)
-        assert again.returncode == 0, again.stderr
+    again = haltere("run", "../out/worst.toml", "--seeds", "2", "--json", "--out", "again", cwd=elsewhere)
+    assert again.returncode == 0, again.stderr
+
+
+@needs_optuna
+def test_an_attack_takes_a_queue_that_is_a_module(modules: Path) -> None:
+    target = "{ kind = 'wasm:fifo.wasm', limit = 20 }"
+    words = ("attack", target, "--over", "buffer=2bdp", "--conditions", "none", "--duration", "4s", "--trials", "2", "--seeds", "2")  # fmt: skip
+    done = haltere(*words, "--json", "--out", "out", cwd=modules)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["candidates"] == 2 and told["failed"] == 0 and told["runs_made"] >= 8, told
 
 
 @needs_optuna
