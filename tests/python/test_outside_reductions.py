@@ -167,7 +167,6 @@ def own(tmp_path: Path) -> str:
     "network",
     [
         {},
-        {"rate": "5Mbit", "delay": "40ms"},
         {"rate": "2Mbit"},
         {"loss": 0.01},
         {"queue": {"kind": "drop_tail", "limit": "10p"}},
