@@ -178,8 +178,7 @@ impl PythonControl {
         }
         let wants = object.getattr(intern!(py, "wants_reduction"));
         let wants = wants.as_ref().map_err(|_| ("wants_reduction", "set", "nothing".to_owned()))?;
-        self.wants_reduction =
-            wants.extract().map_err(|_| ("wants_reduction", "`True` or `False`", shown(wants)))?;
+        self.wants_reduction = wants.extract().map_err(|_| ("wants_reduction", "`True` or `False`", shown(wants)))?;
         Ok(())
     }
 }
