@@ -273,7 +273,7 @@ class LossEvent:
 
     @property
     def kind(self) -> str:
-        """What began it: `loss` or `ecn`."""
+        """What began it: `loss`, `ecn`, or `asked` if the control asked for it."""
 
     @property
     def in_flight(self) -> int:

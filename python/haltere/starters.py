@@ -1,9 +1,9 @@
 """Folders to begin a mechanism of one's own with: source, build recipe, experiment, README and tests.
 
-A starter of a kind (a congestion control or a queue discipline) in a language is the folder ``starters/KIND/LANGUAGE``, with what both kinds
+A starter of a kind, such as a congestion control, in a language is the folder ``starters/KIND/LANGUAGE``, with what all kinds
 have from ``starters/both/LANGUAGE``. In its files and
-their names, ``@name@`` stands for the mechanism's name, ``@Name@`` for the same as a type, ``@crate@`` as a Rust crate, ``@kind@`` for what
-an experiment writes, and ``@haltere@`` for Haltere's sources. The
+their names, ``@name@`` stands for the mechanism's name, ``@Name@`` for the same as a type, ``@crate@`` as a Rust crate or Python module,
+``@about@`` for its kind in words, ``@kind@`` for what an experiment writes, and ``@haltere@`` for Haltere's sources. The
 ending ``.in`` of a file is left out: it hides a file from the tools that look after this package.
 """
 
@@ -22,12 +22,18 @@ __all__ = ["KINDS", "Starter", "begin", "find", "languages"]
 FOLDER = Path(__file__).parent / "starters"
 
 #: What `haltere new` makes a folder for.
-KINDS: dict[str, str] = {"control": "a congestion control", "queue": "a queue discipline"}
+KINDS: dict[str, str] = {
+    "control": "a congestion control",
+    "queue": "a queue discipline",
+    "scheduler": "a path scheduler",
+    "classifier": "a flow classifier",
+    "source": "a traffic source",
+}
 
 #: Where the file of the interface of a language goes.
 _INTERFACE = {"rust": "src/haltere.rs", "c": "haltere.h", "assemblyscript": "assembly/haltere.ts"}
 #: What an experiment writes for a mechanism in a language; the others are WebAssembly.
-_WRITTEN = {"rust-crate": "rust:@name@"}
+_WRITTEN = {"rust-crate": "rust:@name@", "python": "python:@crate@:@Name@"}
 
 #: Haltere's sources: those of a checkout, or where its user puts them.
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -50,7 +56,7 @@ class Starter:
             for path in sorted(path for path in folder.rglob("*") if path.is_file()):
                 yield (
                     _filled(str(path.relative_to(folder)).removesuffix(".in"), name),
-                    _filled(path.read_text(encoding="utf-8"), name),
+                    _filled(path.read_text(encoding="utf-8").replace("@about@", KINDS[self.kind]), name),
                 )
         experiment = (FOLDER / self.kind / "experiment.toml").read_text(encoding="utf-8")
         yield "experiment.toml", _filled(experiment.replace("@kind@", written), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -100,3 +100,26 @@ def test_an_error_of_the_users_code_comes_back_with_its_line(file: Path, dask: s
     assert "on_ack must return without an error, got Odd: enough at" in done.stderr and "own.py:13" in done.stderr, (
         done.stderr
     )
+
+
+class Registered(package.CongestionControl):
+    """A window that never changes, of a class without a file that workers know."""
+
+
+def test_a_registered_class_runs_where_the_workers_know_it_and_is_refused_elsewhere(tmp_path: Path) -> None:
+    name = package.register(Registered)
+    file = tmp_path / "experiment.toml"
+    file.write_text(EXPERIMENT.replace("python:own:Half", name).replace("python:own:Drop", "drop_tail"))
+    scenario = package.load(file)
+    here = scenario.run(out=tmp_path / "here", jobs=1)
+    with ThreadPoolExecutor(2) as threads:
+        assert scenario.run(out=tmp_path / "there", executor=threads).digest() == here.digest()
+    refused = (
+        r"^executor: kind must be a class that its workers know, got `python:Registered`, which this program alone has registered; "
+        r"name the file of the class: `python:\./file\.py:Registered`$"
+    )
+    mixed = scenario.with_values({"traffic": [{"kind": "bulk", "congestion": ["cubic", name]}]})
+    with spawned() as executor:
+        for number, one in enumerate((scenario, mixed)):
+            with pytest.raises(package.InputError, match=refused):
+                one.run(out=tmp_path / f"refused{number}", executor=executor)

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -473,3 +474,48 @@ def test_a_search_tunes_the_parameters_of_a_control_from_outside(deep: Path) -> 
     assert best > 4
     tuned = package.load(deep / "tuned" / "best.toml").to_dict()["traffic"][0]["congestion"]
     assert (tuned["kind"], tuned["segments"]) == ("python:own:Timid", best)
+
+
+@pytest.fixture
+def modules(deep: Path) -> Path:
+    """The folder of an experiment with two WebAssembly modules beside it."""
+    for name in ("reno", "fifo"):
+        shutil.copy(ROOT / "tests" / "wasm" / f"{name}_c.wasm", deep / f"{name}.wasm")
+    return deep
+
+
+@needs_optuna
+def test_an_attack_takes_a_control_that_is_a_module_and_its_file_runs_elsewhere(modules: Path) -> None:
+    words = ("attack", "wasm:reno.wasm", "--over", "rate=20Mbit", "--conditions", "none", "--duration", "4s", "--trials", "3", "--seeds", "2")  # fmt: skip
+    done = haltere(*words, "--json", "--out", "out", cwd=modules)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["found"] and told["candidates"] == 3 and told["failed"] == 0, told
+    elsewhere = modules / "elsewhere"
+    elsewhere.mkdir()
+    again = haltere("run", "../out/worst.toml", "--seeds", "2", "--json", "--out", "again", cwd=elsewhere)
+    assert again.returncode == 0, again.stderr
+
+
+@needs_optuna
+def test_an_attack_takes_a_queue_that_is_a_module(modules: Path) -> None:
+    target = "{ kind = 'wasm:fifo.wasm', limit = 20 }"
+    words = ("attack", target, "--over", "buffer=2bdp", "--conditions", "none", "--duration", "4s", "--trials", "2", "--seeds", "2")  # fmt: skip
+    done = haltere(*words, "--json", "--out", "out", cwd=modules)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["candidates"] == 2 and told["failed"] == 0 and told["runs_made"] >= 8, told
+
+
+@needs_optuna
+def test_a_search_tunes_the_parameters_of_modules(modules: Path) -> None:
+    control = '{ kind = "wasm:reno.wasm" }'
+    text = (modules / "deep.toml").read_text().replace('["cubic", "reno"]', control)
+    (modules / "own.toml").write_text(text)
+    done = haltere("search", "own.toml", "--maximise", "goodput", "--over", "traffic.0.congestion.beta=0.2..0.9", "--trials", "4", "--json", "--out", "tuned", cwd=modules)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    best = json.loads(done.stdout)["values"]["traffic.0.congestion.beta"]
+    tuned = package.load(modules / "tuned" / "best.toml").to_dict()["traffic"][0]["congestion"]
+    assert (tuned["kind"], tuned["beta"]) == ("wasm:reno.wasm", best)
+    refused = haltere("search", "own.toml", "--maximise", "goodput", "--over", "traffic.0.congestion.gamma=1..2", "--trials", "2", "--out", "no", cwd=modules)  # fmt: skip
+    assert refused.returncode == 2 and "key must be `beta`, got `gamma`" in refused.stderr, refused.stderr

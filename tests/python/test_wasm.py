@@ -279,28 +279,33 @@ def missing(language: str) -> str | None:
     return None if os.environ.get("HALTERE_NPM") else "npm and the network: HALTERE_NPM=1 says that they are there"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("kind", starters.KINDS)
-def test_a_starter_builds_and_its_tests_pass(kind: str, language: str, tmp_path: Path) -> None:
-    if lack := missing(language):
-        pytest.skip(f"needs {lack}")
-    assert haltere("new", kind, "--lang", language, "my-own", cwd=tmp_path).returncode == 0
-    (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "haltere"
+def tested(folder: Path, *variables: str) -> None:
+    """`make test` in `my-own`, with this Haltere as the command."""
+    (folder / "bin").mkdir()
+    command = folder / "bin" / "haltere"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m haltere "$@"\n')
     command.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CARGO_TARGET", "RUSTFLAGS"))}
-    environment = {**kept, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python")}
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
     made = subprocess.run(
-        ["make", "-C", "my-own", "test", f"LLD={wasm_linker() or ''}"],
-        cwd=tmp_path,
-        env=environment,
+        ["make", "-C", "my-own", "test", *variables],
+        cwd=folder,
+        env={**kept, "PATH": path, "PYTHONPATH": str(ROOT / "python")},
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert made.returncode == 0, made.stdout + made.stderr
-    assert (tmp_path / "my-own" / "results" / "experiment").is_dir()
+    assert (folder / "my-own" / "results" / "experiment").is_dir()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", ["control", "queue"])
+def test_a_starter_builds_and_its_tests_pass(kind: str, language: str, tmp_path: Path) -> None:
+    if lack := missing(language):
+        pytest.skip(f"needs {lack}")
+    assert haltere("new", kind, "--lang", language, "my-own", cwd=tmp_path).returncode == 0
+    tested(tmp_path, f"LLD={wasm_linker() or ''}")
     built = haltere("explain", "wasm:my-own/my-own.wasm", cwd=tmp_path)
     kept_one = haltere(
         "explain", module(f"{'reno' if kind == 'control' else 'fifo'}_{LANGUAGES[language]}"), cwd=tmp_path
@@ -310,12 +315,31 @@ def test_a_starter_builds_and_its_tests_pass(kind: str, language: str, tmp_path:
 
 
 @pytest.mark.parametrize("kind", starters.KINDS)
+def test_a_starter_in_python_runs_and_its_tests_pass(kind: str, tmp_path: Path) -> None:
+    made = haltere("new", kind, "--lang", "python", "my-own", cwd=tmp_path)
+    assert made.returncode == 0 and f"{starters.KINDS[kind]} in python" in made.stdout, made.stderr
+    tested(tmp_path, f"PYTHON={sys.executable}")
+    told = haltere("explain", "python:my_own:MyOwn", cwd=tmp_path / "my-own")
+    assert told.returncode == 0 and "Takes: " in told.stdout, told.stdout + told.stderr
+
+
+def test_the_queue_in_python_drops_and_marks_what_the_modules_do(tmp_path: Path) -> None:
+    starters.begin(starters.find("queue", "python"), tmp_path / "own")
+    keys = {"limit": 30, "threshold": 20}
+    own, theirs = (
+        tables(experiment("cubic", queue={"kind": kind, **keys}, traffic={"ecn": True}))
+        for kind in (f"python:{tmp_path / 'own' / 'own.py'}:Own", module("fifo_c"))
+    )
+    same(own, theirs)
+
+
+@pytest.mark.parametrize("kind", starters.KINDS)
 def test_every_starter_is_complete_and_has_no_placeholder_left(kind: str) -> None:
     for language in starters.languages(kind):
         files = dict(starters.find(kind, language).files("a-name"))
         assert {"README.md", "experiment.toml"} <= files.keys()
         for file, text in files.items():
-            assert not any(mark in file + text for mark in ("@name@", "@Name@", "@crate@", "@kind@")), file
+            assert not any(mark in file + text for mark in ("@name@", "@Name@", "@crate@", "@kind@", "@about@")), file
 
 
 def test_new_refuses_what_it_cannot_do(tmp_path: Path) -> None:
@@ -325,12 +349,13 @@ def test_new_refuses_what_it_cannot_do(tmp_path: Path) -> None:
         return done.stderr.strip()
 
     assert told("control", "--lang", "cobol", "x").endswith(
-        "--lang must be one of `assemblyscript`, `c`, `rust`, `rust-crate`, got `cobol`"
+        "--lang must be one of `assemblyscript`, `c`, `python`, `rust`, `rust-crate`, got `cobol`"
     )
     assert "got none" in told("control", "x")
     assert "name must be lower-case letters" in told("queue", "--lang", "c", "My Queue")
     assert "folder must be one, got 2" in told("queue", "x", "--lang", "c", "y")
-    assert "--lang must be given for `control` or `queue` alone" in told("rrul", "--lang", "c")
+    assert "--lang must be given for a mechanism alone (`control`, `queue`, " in told("rrul", "--lang", "c")
+    assert told("source", "--lang", "c", "x").endswith("--lang must be one of `python`, got `c`")
     assert haltere("new", "queue", "--lang", "c", "sub/x", cwd=tmp_path).returncode == 0
     assert "folder must be a new one" in told("queue", "--lang", "c", "sub/x")
 

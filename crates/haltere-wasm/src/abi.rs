@@ -3,8 +3,8 @@
 //! Every field is 8 bytes, little endian, signed, without gaps: field `i` is at offset `8 * i`. A time or a span is in nanoseconds, a size in
 //! bytes, a rate in bits a second, a truth value 0 or 1. A value that is not there is -1. A window without a limit is [`UNLIMITED`].
 //!
-//! A later version of Haltere may add fields at the end of an event, within [`EVENT_BYTES`]; it then keeps [`VERSION`]. Whatever else
-//! changes raises it.
+//! A later version of Haltere may add fields at the end of an event, within [`EVENT_BYTES`], and imports; it then keeps [`VERSION`].
+//! Whatever else changes raises it.
 
 use haltere_congestion::{
     AckEvent, LossEvent, LossKind, LostSegment, RateSample, RestartEvent, RtoEvent, SenderContext,
@@ -129,6 +129,7 @@ event! { LOSS, loss, Loss, "on_loss", "A recovery episode begins: reduce once.",
     in_flight "B" "In flight, lost segments left out." = bytes(ev.in_flight);
     lost "B" "Marked lost so far in this episode." = bytes(ev.lost);
     snd_nxt "B" "Stream offset of the first byte not yet sent: the episode ends when it is acknowledged." = whole(ev.snd_nxt);
+    asked "0/1" "The control asked for it by `ask_reduction`." = i64::from(ev.kind == LossKind::Asked);
 } }
 
 event! { RTO, rto, Rto, "on_rto", "The retransmission timer fired.", (ev: &RtoEvent) {
@@ -257,6 +258,11 @@ pub const QUEUE: &[Layout] = &[LINK, ENQUEUE, DEQUEUE, TIMER];
 /// What a module may import from `haltere`: its name and type, and what it does.
 pub const IMPORTS: &[(&str, &str, &str)] = &[
     ("random", "() -> i64", "64 random bits: of this flow for a control, of this queue for a queue discipline."),
+    (
+        "ask_reduction",
+        "()",
+        "A control asks for a reduction without loss or echo, in `on_ack`. If none goes on, one begins, and `on_loss` follows with `asked`.",
+    ),
     ("fail", "(address: i32, length: i32)", "Ends the run with this message, in UTF-8."),
     (
         "drop",

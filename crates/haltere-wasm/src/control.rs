@@ -47,6 +47,8 @@ pub(crate) struct Control {
     kind: Arc<str>,
     /// One segment: the window of a control whose module failed.
     mss: Bytes,
+    /// The last acknowledgement asked for a reduction.
+    wants_reduction: bool,
     is_broken: bool,
 }
 
@@ -63,7 +65,8 @@ impl Control {
         let handlers = handlers(&machine);
         let answer = Answer { cwnd: sender.initial_window, ssthresh: Bytes::MAX, pacing_rate: None };
         let mss = sender.mss.max(Bytes::new(1));
-        let mut control = Control { machine, handlers, answer, kind: kind.into(), mss, is_broken: false };
+        let mut control =
+            Control { machine, handlers, answer, kind: kind.into(), mss, wants_reduction: false, is_broken: false };
         control.try_tell(Event::Start, None, &abi::start(sender)).map_err(|failure| failure.to_string())?;
         Ok(control)
     }
@@ -129,9 +132,15 @@ impl OutsideControl for Control {
 
 impl CongestionControl for Control {
     fn on_ack(&mut self, ev: &AckEvent) {
+        self.machine.let_ask();
         self.tell(Event::Ack, Some(ev.now), &abi::ack(ev));
+        self.wants_reduction = self.machine.has_asked() && !self.is_broken;
+    }
+    fn wants_reduction(&self) -> bool {
+        self.wants_reduction
     }
     fn on_loss(&mut self, ev: &LossEvent) {
+        self.wants_reduction = false;
         self.tell(Event::Loss, Some(ev.now), &abi::loss(ev));
     }
     fn on_rto(&mut self, ev: &RtoEvent) {

@@ -6,7 +6,7 @@ use crate::queue::Queue;
 use crate::trial::load;
 use crate::{limits, queue};
 use haltere_congestion::outside::OutsideControl;
-use haltere_congestion::{AckEvent, CongestionControl};
+use haltere_congestion::{AckEvent, CongestionControl, LossEvent, LossKind};
 use haltere_queue::outside::{OutsideQueue, PacketView, Verdicts};
 use haltere_queue::{Backlog, DropReason, MarkReason, Pkt};
 use haltere_units::outside::{Fault, set_reporter};
@@ -102,6 +102,38 @@ fn a_module_answers_an_event() {
     assert!(faults.is_empty());
 }
 
+/// A control that asks for a reduction at its first acknowledgement.
+fn asking(more: &'static str) -> Parts {
+    Parts {
+        memory: r#"(import "haltere" "ask_reduction" (func $ask)) (memory (export "memory") 1)"#,
+        on_ack: "(if (i32.eqz (i32.load (i32.const 3000))) (then (call $ask))) (i32.store (i32.const 3000) (i32.const 1))",
+        more,
+        ..CONTROL
+    }
+}
+
+#[test]
+fn a_control_may_ask_for_a_reduction() {
+    // Field 5 of the event, at 48, is `asked`.
+    let parts = asking(r#"(func (export "on_loss") (i64.store (i32.const 1024) (i64.load (i32.const 48))))"#);
+    let (mut control, faults) = parts.after_an_ack();
+    assert!(control.wants_reduction() && faults.is_empty());
+    assert!(control.clone_box().wants_reduction(), "a copy wants what the original wants");
+    control.on_loss(&LossEvent::at(Time::ZERO, LossKind::Asked));
+    assert_eq!((control.wants_reduction(), control.cwnd()), (false, Bytes::new(1)));
+    control.on_ack(&ack());
+    assert!(!control.wants_reduction(), "one wish is one reduction");
+}
+
+#[test]
+fn only_an_acknowledgement_may_ask_for_a_reduction() {
+    let (mut control, _) = asking(r#"(func (export "on_loss") (call $ask))"#).after_an_ack();
+    let faults = faults_of(|| control.on_loss(&LossEvent::at(Time::ZERO, LossKind::Loss)));
+    let told = "wasm:test.wasm: on_loss must return, got a call of `ask_reduction`, which only `on_ack` may call at ";
+    assert!(faults.len() == 1 && faults[0].starts_with(told), "{faults:?}");
+    assert!(!control.wants_reduction());
+}
+
 #[test]
 fn a_copy_has_the_memory_and_the_globals_and_goes_its_own_way() {
     let counting = Parts {
@@ -180,7 +212,8 @@ fn a_module_with_another_interface_is_refused() {
         (func (export "haltere_event") (result i32) i32.const 1) (func (export "haltere_answer") (result i32) i32.const 1))"#;
     let refused = load(&wat::parse_str(text).unwrap()).unwrap_err();
     assert!(
-        refused.starts_with("an import of a queue discipline must be one of `haltere.random() -> i64`"),
+        refused
+            .starts_with("an import of a module must be one of `haltere.ask_reduction()`, `haltere.random() -> i64`"),
         "{refused}"
     );
     assert!(refused.ends_with("got `env.clock`"), "{refused}");

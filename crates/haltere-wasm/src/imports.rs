@@ -1,58 +1,47 @@
 //! What a module may import, all from `haltere`: see [`IMPORTS`](crate::abi::IMPORTS).
 
 use crate::about::Kind;
-use crate::limits;
 use crate::machine::Host;
 use crate::module::engine;
-use std::fmt;
-use wasmi::errors::HostError;
+use crate::{desk, limits};
+use haltere_queue::outside::Verdicts;
+use haltere_queue::{DropReason, MarkReason};
 use wasmi::{Caller, Error, Extern, ExternType, FuncType, Linker, ValType};
 
-/// What a queue discipline asks of its host in the middle of a call. The call is suspended, the host acts, and the call goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
-    /// Random bits.
-    Random,
-    /// Drop that packet for that reason.
-    Drop(i64, i32),
-    /// Mark that packet for that reason.
-    Mark(i64, i32),
-}
-
-impl fmt::Display for Ask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Ask::Random => "random",
-            Ask::Drop(..) => "drop",
-            Ask::Mark(..) => "mark",
-        };
-        write!(f, "a call of `{name}`, which this event may not call")
-    }
-}
-
-impl HostError for Ask {}
-
-/// The imports of a module of that kind.
-pub(crate) fn linker(kind: Kind) -> Linker<Host> {
+/// The imports of a module of that kind; `None`: all of them.
+pub(crate) fn linker(kind: Option<Kind>) -> Linker<Host> {
     let all = "each name is defined once";
     let mut linker = Linker::new(engine());
     linker.func_wrap("haltere", "fail", fail).expect(all);
-    match kind {
-        Kind::Control => {
-            linker.func_wrap("haltere", "random", |mut c: Caller<'_, Host>| c.data_mut().random() as i64).expect(all);
-        }
-        Kind::Queue => {
-            linker.func_wrap("haltere", "random", || asked::<i64>(Ask::Random)).expect(all);
-            linker.func_wrap("haltere", "drop", |id, reason| asked::<()>(Ask::Drop(id, reason))).expect(all);
-            linker.func_wrap("haltere", "mark", |id, reason| asked::<i32>(Ask::Mark(id, reason))).expect(all);
-        }
+    if kind != Some(Kind::Queue) {
+        let ask = |mut c: Caller<'_, Host>| c.data_mut().ask_reduction();
+        linker.func_wrap("haltere", "ask_reduction", ask).expect(all);
+    }
+    if kind == Some(Kind::Control) {
+        linker.func_wrap("haltere", "random", |mut c: Caller<'_, Host>| c.data_mut().random() as i64).expect(all);
+    } else {
+        linker.func_wrap("haltere", "random", || ask("random", |verdicts| verdicts.random() as i64)).expect(all);
+        linker.func_wrap("haltere", "drop", drop_packet).expect(all);
+        linker.func_wrap("haltere", "mark", mark).expect(all);
     }
     linker
 }
 
-/// Suspends the call.
-fn asked<T>(ask: Ask) -> Result<T, Error> {
-    Err(Error::host(ask))
+/// Asks the verdicts of the call that goes on.
+fn ask<T>(import: &str, act: impl FnOnce(&mut dyn Verdicts) -> T) -> Result<T, Error> {
+    desk::ask(act).ok_or_else(|| Error::new(format!("a call of `{import}`, which this event may not call")))
+}
+
+/// A queue discipline drops a packet. A number below 0 is that of no packet.
+fn drop_packet(id: i64, reason: i32) -> Result<(), Error> {
+    let reason = if reason == 0 { DropReason::Overlimit } else { DropReason::Congestion };
+    ask("drop", |verdicts| verdicts.drop(id as u64, reason))
+}
+
+/// A queue discipline marks a packet.
+fn mark(id: i64, reason: i32) -> Result<i32, Error> {
+    let reason = if reason == 0 { MarkReason::Congestion } else { MarkReason::Threshold };
+    ask("mark", |verdicts| verdicts.mark(id as u64, reason).into())
 }
 
 /// The module gives up, with a message in its memory.
@@ -64,25 +53,23 @@ fn fail(caller: Caller<'_, Host>, at: i32, len: i32) -> Result<(), Error> {
     Err(Error::new(format!("the failure `{}`", String::from_utf8_lossy(bytes))))
 }
 
-/// Checks that a module imports nothing else.
-pub(crate) fn check(module: &wasmi::Module, kind: Kind) -> Result<(), String> {
+/// Checks that a module imports nothing else; `None`: of any kind.
+pub(crate) fn check(module: &wasmi::Module, kind: Option<Kind>) -> Result<(), String> {
     let verdict = [ValType::I64, ValType::I32];
     let known = [
-        ("random", FuncType::new([], [ValType::I64]), "random() -> i64"),
-        ("fail", FuncType::new([ValType::I32; 2], []), "fail(i32, i32)"),
-        ("drop", FuncType::new(verdict, []), "drop(i64, i32)"),
-        ("mark", FuncType::new(verdict, [ValType::I32]), "mark(i64, i32) -> i32"),
+        ("ask_reduction", FuncType::new([], []), "ask_reduction()", Some(Kind::Control)),
+        ("random", FuncType::new([], [ValType::I64]), "random() -> i64", None),
+        ("fail", FuncType::new([ValType::I32; 2], []), "fail(i32, i32)", None),
+        ("drop", FuncType::new(verdict, []), "drop(i64, i32)", Some(Kind::Queue)),
+        ("mark", FuncType::new(verdict, [ValType::I32]), "mark(i64, i32) -> i32", Some(Kind::Queue)),
     ];
-    let known = match kind {
-        Kind::Control => &known[..2],
-        Kind::Queue => &known,
-    };
+    let known = || known.iter().filter(|(.., of)| kind.is_none() || of.is_none() || kind == *of);
     for import in module.imports() {
         let fits = |ty: &FuncType| matches!(import.ty(), ExternType::Func(func) if func == ty);
-        let is_known = known.iter().any(|(name, ty, _)| import.name() == *name && fits(ty));
+        let is_known = known().any(|(name, ty, ..)| import.name() == *name && fits(ty));
         if import.module() != "haltere" || !is_known {
-            let (what, all) = (kind.name(), known.iter().map(|(_, _, written)| format!("`haltere.{written}`")));
-            let all = all.collect::<Vec<_>>().join(", ");
+            let what = kind.map_or("a module", Kind::name);
+            let all = known().map(|(_, _, written, _)| format!("`haltere.{written}`")).collect::<Vec<_>>().join(", ");
             return Err(format!(
                 "an import of {what} must be one of {all}, got `{}.{}`",
                 import.module(),

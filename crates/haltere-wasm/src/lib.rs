@@ -12,6 +12,7 @@ pub mod about;
 pub mod limits;
 
 mod control;
+mod desk;
 mod globals;
 #[cfg(test)]
 mod hostile_tests;

@@ -2,16 +2,10 @@
 
 use crate::abi::EVENT_BYTES;
 use crate::about::About;
-use crate::imports::Ask;
 use crate::module::{Module, check_version};
 use crate::{globals, limits};
-use haltere_queue::outside::Verdicts;
-use haltere_queue::{DropReason, MarkReason};
 use haltere_units::Time;
-use wasmi::{
-    Error, Instance, Linker, Memory, Store, StoreLimits, StoreLimitsBuilder, TrapCode, TypedFunc, TypedResumableCall,
-    Val,
-};
+use wasmi::{Error, Instance, Linker, Memory, Store, StoreLimits, StoreLimitsBuilder, TrapCode, TypedFunc};
 
 /// An event handler of a module.
 pub(crate) type Handler = Option<TypedFunc<(), ()>>;
@@ -22,12 +16,33 @@ pub(crate) struct Host {
     limits: StoreLimits,
     /// State of SplitMix64.
     random: u64,
+    /// Whether a control asks for a reduction.
+    reduction: Reduction,
+}
+
+/// A control's wish for a reduction, of which only an acknowledgement may be the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reduction {
+    /// This event may not ask.
+    Closed,
+    /// This event may ask.
+    Open,
+    /// It has asked.
+    Asked,
 }
 
 impl Host {
     fn new(seed: u64) -> Host {
         let limits = StoreLimitsBuilder::new().memory_size(limits::MEMORY_BYTES).memories(1).instances(1).build();
-        Host { limits, random: seed }
+        Host { limits, random: seed, reduction: Reduction::Closed }
+    }
+    /// The control asks for a reduction.
+    pub fn ask_reduction(&mut self) -> Result<(), Error> {
+        if self.reduction == Reduction::Closed {
+            return Err(Error::new("a call of `ask_reduction`, which only `on_ack` may call"));
+        }
+        self.reduction = Reduction::Asked;
+        Ok(())
     }
     /// 64 random bits. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): seeds that differ by one give unrelated numbers.
     pub fn random(&mut self) -> u64 {
@@ -173,37 +188,15 @@ impl Machine {
         handler.call(&mut self.store, ())
     }
 
-    /// The same for a queue discipline: what it asks for in the middle of the call is done by `verdicts`.
-    pub fn call_with<const FIELDS: usize>(
-        &mut self,
-        handler: TypedFunc<(), ()>,
-        event: &[i64; FIELDS],
-        verdicts: &mut dyn Verdicts,
-    ) -> Result<(), Error> {
-        self.prepare(event);
-        match handler.call_resumable(&mut self.store, ())? {
-            TypedResumableCall::Finished(()) => Ok(()),
-            call => self.go_on(call, verdicts),
-        }
+    /// From now on the control may ask for a reduction.
+    #[inline]
+    pub fn let_ask(&mut self) {
+        self.store.data_mut().reduction = Reduction::Open;
     }
-
-    /// Does what a suspended call asks for, and lets it go on until it returns.
-    #[cold]
-    fn go_on(&mut self, mut call: TypedResumableCall<()>, verdicts: &mut dyn Verdicts) -> Result<(), Error> {
-        loop {
-            let suspended = match call {
-                TypedResumableCall::Finished(()) => return Ok(()),
-                TypedResumableCall::OutOfFuel(_) => return Err(TrapCode::OutOfFuel.into()),
-                TypedResumableCall::HostTrap(suspended) => suspended,
-            };
-            let Some(&ask) = suspended.host_error().downcast_ref::<Ask>() else {
-                return Err(Error::new(suspended.host_error().to_string()));
-            };
-            call = match act(ask, verdicts) {
-                Some(value) => suspended.resume(&mut self.store, &[value])?,
-                None => suspended.resume(&mut self.store, &[])?,
-            };
-        }
+    /// From now on it may not. True if it has asked.
+    #[inline]
+    pub fn has_asked(&mut self) -> bool {
+        std::mem::replace(&mut self.store.data_mut().reduction, Reduction::Closed) == Reduction::Asked
     }
 
     /// The first fields of the answer.
@@ -250,21 +243,6 @@ impl Machine {
             }
         }
         Machine { module: self.module.clone(), store, instance, memory, ..*self }
-    }
-}
-
-/// Does what a queue discipline asks for. A number below 0 is that of no packet.
-fn act(ask: Ask, verdicts: &mut dyn Verdicts) -> Option<Val> {
-    match ask {
-        Ask::Random => Some(Val::I64(verdicts.random() as i64)),
-        Ask::Drop(id, reason) => {
-            verdicts.drop(id as u64, if reason == 0 { DropReason::Overlimit } else { DropReason::Congestion });
-            None
-        }
-        Ask::Mark(id, reason) => {
-            let reason = if reason == 0 { MarkReason::Congestion } else { MarkReason::Threshold };
-            Some(Val::I32(verdicts.mark(id as u64, reason).into()))
-        }
     }
 }
 

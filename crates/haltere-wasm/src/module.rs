@@ -58,15 +58,15 @@ impl Module {
         };
         let original = compile(bytes)?;
         check_exports(&original)?;
-        imports::check(&original, Kind::Queue)?;
+        imports::check(&original, None)?;
         let globals = globals::count(bytes);
         let code = compile(&globals::exposed(bytes, globals))?;
         // Every module may be asked what it is with all imports there.
-        let about = Machine::about(&code, &linker(Kind::Queue))?;
-        imports::check(&original, about.kind)?;
+        let about = Machine::about(&code, &linker(None))?;
+        imports::check(&original, Some(about.kind))?;
         check_kind(&original, &about)?;
         let state = about.state.iter().map(|s| (leaked(&s.name), leaked(&s.unit))).collect();
-        let linker = linker(about.kind);
+        let linker = linker(Some(about.kind));
         Ok(Module(Arc::new(Compiled { about, state, code, linker, globals })))
     }
 

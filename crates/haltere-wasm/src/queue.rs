@@ -1,8 +1,8 @@
 //! A queue discipline that is a module.
 
-use crate::abi;
 use crate::machine::{Failure, Handler, Machine};
 use crate::module::Module;
+use crate::{abi, desk};
 use haltere_queue::LinkContext;
 use haltere_queue::outside::{OutsideQueue, PacketView, Verdicts};
 use haltere_units::outside::{Fault, raise};
@@ -103,7 +103,7 @@ impl OutsideQueue for Queue {
     fn enqueue(&mut self, now: Time, packet: &PacketView, verdicts: &mut dyn Verdicts) {
         if !self.is_broken {
             let event = abi::enqueue(now, packet, verdicts.backlog(), self.seed);
-            let told = self.machine.call_with(self.enqueue, &event, verdicts);
+            let told = desk::lend(verdicts, || self.machine.call(self.enqueue, &event));
             self.settle("enqueue", now, told);
         }
     }
@@ -112,7 +112,7 @@ impl OutsideQueue for Queue {
             return None;
         }
         let event = abi::dequeue(now, verdicts.backlog());
-        let told = self.machine.call_with(self.dequeue, &event, verdicts);
+        let told = desk::lend(verdicts, || self.machine.call(self.dequeue, &event));
         u64::try_from(self.settle("dequeue", now, told)).ok()
     }
     fn ready_at(&self) -> Option<Time> {

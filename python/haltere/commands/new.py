@@ -20,18 +20,24 @@ def add(to: Commands) -> None:
         "  haltere new                       the list\n"
         "  haltere new rrul                  writes rrul.toml\n"
         "  haltere new rrul my-test.toml     writes my-test.toml\n"
+        "  haltere new control --lang python my-control a folder with a congestion control in Python\n"
         "  haltere new control --lang rust my-control   a folder with a congestion control in Rust\n"
         "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
         "A file or folder that is there already is not overwritten.",
     )
-    new.add_argument("name", nargs="?", metavar="NAME", help="which one, `control` or `queue` (default: list them)")
+    new.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="which one, or a kind of mechanism such as `control` (default: list them)",
+    )
     new.add_argument("file", nargs="?", type=Path, metavar="FILE", help="where (default: NAME.toml in this folder)")
     # The parser leaves no optional argument for what comes after an option, so the option takes the folder, too.
     new.add_argument(
         "--lang",
         nargs="+",
         metavar=("LANGUAGE", "FOLDER"),
-        help="of a `control` or a `queue`: its language (rust, c, assemblyscript, rust-crate) and its folder",
+        help="of a mechanism: its language (python; of a `control` or a `queue` also rust, c, assemblyscript, rust-crate) and its folder",
     )
 
 
@@ -45,7 +51,7 @@ def _new(args: argparse.Namespace) -> int:
         return _mechanism(args.name, *_language(args))
     if args.lang is not None:
         raise InputError(
-            f"--lang must be given for {' or '.join(f'`{kind}`' for kind in starters.KINDS)} alone, got one for `{args.name}`"
+            f"--lang must be given for a mechanism alone ({', '.join(f'`{kind}`' for kind in starters.KINDS)}), got one for `{args.name}`"
         )
     template = templates.find(args.name)
     path = args.file or Path(template.path.name)
@@ -98,7 +104,7 @@ def _listed(sections: dict[str, tuple[str, ...]]) -> str:
         [
             *parts,
             f"Mechanisms of your own\n{mechanisms}",
-            "`haltere new NAME` writes NAME.toml. `haltere new control --lang rust NAME` writes a folder.",
+            "`haltere new NAME` writes NAME.toml. `haltere new control --lang python NAME` writes a folder.",
         ]
     )
 

@@ -48,6 +48,9 @@ class CongestionControl(Mechanism):
     """The slow-start threshold in bytes. Set it. ``None``: there was no reduction yet."""
     pacing_rate: float | None
     """The rate at which payload leaves, in bit/s. Set it. ``None``: as soon as the window allows."""
+    wants_reduction: bool = False
+    """Set it to true in ``on_ack`` to ask for a reduction without loss or echo. If none goes on, one begins: ``on_loss`` follows, and its
+    ``kind`` is ``asked``. Set it to false there, else the next one begins when this one has ended."""
 
     ecn: ClassVar[str] = "classic"
     """How the control uses ECN: ``classic`` (RFC 3168), ``per_packet`` (RFC 8257) or ``l4s`` (RFC 9331)."""
@@ -58,7 +61,7 @@ class CongestionControl(Mechanism):
         """Data was newly acknowledged, cumulatively or selectively. ``ev`` is the same object each time: copy what you keep."""
 
     def on_loss(self, ev: _core.LossEvent) -> None:
-        """A recovery episode begins (loss found without a timeout, or an ECN echo): reduce, once."""
+        """A recovery episode begins (loss found without a timeout, an ECN echo, or :attr:`wants_reduction`): reduce, once."""
 
     def on_rto(self, ev: _core.RtoEvent) -> None:
         """The retransmission timer fired."""

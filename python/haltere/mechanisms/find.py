@@ -20,7 +20,7 @@ import random
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -38,7 +38,9 @@ __all__ = [
     "make_scheduler",
     "make_source",
     "register",
+    "registered_in",
     "told",
+    "unregistered",
 ]
 
 #: The kinds: the class that mechanisms derive from, and its name in words.
@@ -77,6 +79,24 @@ def register(cls: type[Mechanism], name: str | None = None) -> str:
     with _lock:
         _registered[name] = cls
     return f"python:{name}"
+
+
+def registered_in(experiment: Any) -> set[str]:
+    """The names of registered classes that an experiment, as JSON has it, needs: those of ``python:NAME``."""
+    if isinstance(experiment, Mapping):
+        kind = experiment.get("kind")
+        own = {kind.removeprefix("python:")} if isinstance(kind, str) and kind.startswith("python:") else set()
+        experiment = experiment.values()
+    elif isinstance(experiment, list):
+        own = set()
+    else:
+        return set()
+    return {name for name in own if ":" not in name}.union(*map(registered_in, experiment))
+
+
+def unregistered(names: list[str]) -> list[str]:
+    """Those of the names that this process has not registered: a worker is asked this."""
+    return [name for name in names if name not in _registered]
 
 
 @dataclass

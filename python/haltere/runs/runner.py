@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from .. import _core, errors
 from ..errors import HaltereError, InputError
+from ..mechanisms.find import registered_in, unregistered
 from ..worlds import World, world
 from .build import build_id, usable_cores
 from .progress import Bar
@@ -94,6 +95,17 @@ def _run_elsewhere(task: Task, store: Store, build: str) -> Done:
     return _run_one(task, store, _core.Progress())
 
 
+def _check_workers(executor: Executor, tasks: Sequence[Task]) -> None:
+    """Asks a worker whether it knows the registered classes of the runs. One that does not could not even read its task, and would end."""
+    scenarios = {id(task.scenario): task.scenario for task in tasks}.values()
+    names = sorted(set[str]().union(*(registered_in(json.loads(scenario.to_json())) for scenario in scenarios)))
+    if names and (unknown := executor.submit(unregistered, names).result()):
+        raise InputError(
+            f"executor: kind must be a class that its workers know, got `python:{unknown[0]}`, which this program alone has registered; "
+            f"name the file of the class: `python:./file.py:{unknown[0]}`"
+        )
+
+
 def execute(
     tasks: Sequence[Task],
     store: Store,
@@ -122,6 +134,8 @@ def execute(
     elif not store.local:  # other processes cannot be seen: begin anywhere
         start = random.randrange(len(todo) or 1)
         todo = todo[start:] + todo[:start]
+    if executor and todo:
+        _check_workers(executor, todo)
     if todo:
         with Bar(len(todo), f"run ({len(results)} found)" if results else "run", quiet=quiet) as bar:
             workers: _Workers

@@ -67,6 +67,8 @@ struct PythonControl {
     pacing_rate: Option<Rate>,
     /// Only read of a control that depends on its siblings.
     between_losses: Bytes,
+    /// The last acknowledgement left `wants_reduction` true.
+    wants_reduction: bool,
     has_failed: bool,
 }
 
@@ -107,6 +109,7 @@ impl PythonControl {
             ssthresh: Bytes::MAX,
             pacing_rate: None,
             between_losses: Bytes::ZERO,
+            wants_reduction: false,
             has_failed: false,
         };
         control.read(py).map_err(|(name, rule, got)| {
@@ -147,7 +150,7 @@ impl PythonControl {
     /// From now on it is a window of one segment: the run ends soon.
     fn fail(&mut self) {
         self.has_failed = true;
-        (self.cwnd, self.pacing_rate) = (self.fixed.mss, None);
+        (self.cwnd, self.pacing_rate, self.wants_reduction) = (self.fixed.mss, None, false);
     }
 
     /// Reads the window, the threshold and the pacing rate. The error: which attribute, what it must be, what it is.
@@ -173,6 +176,9 @@ impl PythonControl {
             self.between_losses =
                 between.map_err(|(rule, got)| ("bytes_between_losses", rule, got))?.map_or(Bytes::ZERO, Bytes::new);
         }
+        let wants = object.getattr(intern!(py, "wants_reduction"));
+        let wants = wants.as_ref().map_err(|_| ("wants_reduction", "set", "nothing".to_owned()))?;
+        self.wants_reduction = wants.extract().map_err(|_| ("wants_reduction", "`True` or `False`", shown(wants)))?;
         Ok(())
     }
 }
@@ -229,6 +235,9 @@ impl CongestionControl for PythonControl {
     fn on_restart(&mut self, ev: &core::RestartEvent) {
         self.tell(Event::Restart, |_, method| method.call1((RestartEvent::from(ev),)));
     }
+    fn wants_reduction(&self) -> bool {
+        self.wants_reduction
+    }
     fn on_coupling(&mut self, view: &CouplingView<'_>) {
         let siblings: Vec<Sibling> = view.siblings.iter().map(Sibling::from).collect();
         self.tell(Event::Coupling, |_, method| method.call1((siblings, view.this)));
@@ -283,6 +292,7 @@ impl OutsideControl for PythonControl {
                 ssthresh: self.ssthresh,
                 pacing_rate: self.pacing_rate,
                 between_losses: self.between_losses,
+                wants_reduction: self.wants_reduction,
                 has_failed: self.has_failed,
             };
             match copied {

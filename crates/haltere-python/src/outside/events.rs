@@ -186,7 +186,7 @@ impl RateSample {
 pub(crate) struct LossEvent {
     /// Now, in nanoseconds.
     now: u64,
-    /// What began it: `loss` or `ecn`.
+    /// What began it: `loss`, `ecn`, or `asked` if the control asked for it.
     kind: &'static str,
     /// Bytes in flight, lost ones left out.
     in_flight: u64,
@@ -198,7 +198,11 @@ pub(crate) struct LossEvent {
 
 impl From<&core::LossEvent> for LossEvent {
     fn from(ev: &core::LossEvent) -> LossEvent {
-        let kind = if ev.kind == core::LossKind::Ecn { "ecn" } else { "loss" };
+        let kind = match ev.kind {
+            core::LossKind::Ecn => "ecn",
+            core::LossKind::Asked => "asked",
+            _ => "loss",
+        };
         let (in_flight, lost) = (ev.in_flight.as_u64(), ev.lost.as_u64());
         LossEvent { now: ev.now.as_ns(), kind, in_flight, lost, snd_nxt: ev.snd_nxt }
     }

@@ -89,6 +89,7 @@ struct loss {
     i64 in_flight; /* In flight, lost segments left out. Unit: B. */
     i64 lost; /* Marked lost so far in this episode. Unit: B. */
     i64 snd_nxt; /* Stream offset of the first byte not yet sent: the episode ends when it is acknowledged. Unit: B. */
+    i64 asked; /* The control asked for it by `ask_reduction`. Unit: 0/1. */
 };
 
 /* on_recovered: The recovery episode is over. */
@@ -208,7 +209,10 @@ EXPORT(haltere_answer) void *haltere_answer(void) { return &out; }
 IMPORT(random) i64 haltere_random(void);
 /* Ends the run with a message. */
 IMPORT(fail) void haltere_fail(const char *message, int length);
-#ifdef HALTERE_QUEUE
+#ifndef HALTERE_QUEUE
+/* In on_ack: asks for a reduction without loss or echo. If none goes on, one begins, and on_loss follows with `asked`. */
+IMPORT(ask_reduction) void haltere_ask_reduction(void);
+#else
 /* Drops a packet that waits: reason 0, the queue is full; 1, to signal congestion. */
 IMPORT(drop) void haltere_drop(i64 id, int reason);
 /* Marks a packet that waits: reason 0, congestion; 1, a threshold. 0 if it is not ECN-capable: drop it instead. */

@@ -152,6 +152,8 @@ event! {
         lost,
         /// Stream offset of the first byte not yet sent: the episode ends when it is acknowledged. Unit: B.
         snd_nxt,
+        /// The control asked for it by `ask_reduction`. Unit: 0/1.
+        asked,
     }
 }
 
@@ -297,6 +299,10 @@ pub trait Control: Sized {
     fn on_cached_ssthresh(&mut self, _: &CachedSsthresh) {}
     /// See [`Ack`].
     fn on_ack(&mut self, ev: &Ack);
+    /// After `on_ack`: true asks for a reduction without loss or echo. If none goes on, one begins, and `on_loss` follows with `asked`.
+    fn wants_reduction(&self) -> bool {
+        false
+    }
     /// See [`SegmentLost`].
     fn on_segment_lost(&mut self, _: &SegmentLost) {}
     /// See [`Loss`].
@@ -385,7 +391,15 @@ macro_rules! export_control {
                 handle(control, room::event());
                 answer(control);
             }
-            export_events!(tell, $control, on_established, on_cached_ssthresh, on_ack, on_segment_lost, on_loss);
+            #[unsafe(no_mangle)]
+            extern "C" fn on_ack() {
+                tell(<$control>::on_ack);
+                // SAFETY: as above.
+                if unsafe { (*&raw const CONTROL).as_ref() }.is_some_and(<$control>::wants_reduction) {
+                    room::ask_reduction();
+                }
+            }
+            export_events!(tell, $control, on_established, on_cached_ssthresh, on_segment_lost, on_loss);
             export_events!(tell, $control, on_recovered, on_rto, on_spurious, on_restart);
         }
     };
@@ -409,12 +423,9 @@ macro_rules! export_queue {
             extern "C" fn start() {
                 room::report_panics();
                 let queue = <$queue as Queue>::start(room::event(), room::parameters());
-                answer(&queue, None);
+                room::answer([-1; 3], |values| queue.state(values));
                 // SAFETY: a module has one thread, and no call of the host comes within another.
                 unsafe { QUEUE = Some(queue) };
-            }
-            fn answer(queue: &$queue, next: Option<i64>) {
-                room::answer([next.unwrap_or(-1), -1, -1], |values| queue.state(values));
             }
             fn queue() -> &'static mut $queue {
                 // SAFETY: as above; `start` is called first.
@@ -422,13 +433,15 @@ macro_rules! export_queue {
             }
             #[unsafe(no_mangle)]
             extern "C" fn enqueue() {
-                queue().enqueue(room::event(), &mut room::Haltere);
-                answer(queue(), None);
+                let queue = queue();
+                queue.enqueue(room::event(), &mut room::Haltere);
+                room::state(|values| queue.state(values));
             }
             #[unsafe(no_mangle)]
             extern "C" fn dequeue() {
-                let next = queue().dequeue(room::event(), &mut room::Haltere);
-                answer(queue(), next);
+                let queue = queue();
+                room::next(queue.dequeue(room::event(), &mut room::Haltere).unwrap_or(-1));
+                room::state(|values| queue.state(values));
             }
         }
     };
@@ -479,15 +492,26 @@ pub mod room {
     /// Writes the answer, and has the state variables written.
     pub fn answer(answer: [i64; 3], state: impl FnOnce(&mut [f64])) {
         // SAFETY: a module has one thread, and the host reads after the call.
-        let to = unsafe { &mut *(&raw mut ANSWER) };
-        to.0 = answer;
-        state(&mut to.1);
+        unsafe { (&raw mut ANSWER.0).write(answer) };
+        self::state(state);
+    }
+    /// Writes the first field of the answer. The others stay as they are.
+    pub fn next(next: i64) {
+        // SAFETY: as above.
+        unsafe { (&raw mut ANSWER.0).cast::<i64>().write(next) };
+    }
+    /// Has the state variables written.
+    pub fn state(state: impl FnOnce(&mut [f64])) {
+        // SAFETY: as above; nothing else refers to them meanwhile.
+        state(unsafe { &mut *(&raw mut ANSWER.1) });
     }
 
     #[link(wasm_import_module = "haltere")]
     unsafe extern "C" {
         fn fail(address: i32, length: i32);
         safe fn random() -> i64;
+        #[link_name = "ask_reduction"]
+        safe fn host_ask_reduction();
         #[link_name = "drop"]
         safe fn drop_packet(id: i64, reason: i32);
         safe fn mark(id: i64, reason: i32) -> i32;
@@ -514,6 +538,10 @@ pub mod room {
     /// 64 random bits for a congestion control.
     pub fn random_bits() -> u64 {
         random() as u64
+    }
+    /// Asks for a reduction: [`wants_reduction`](super::Control::wants_reduction).
+    pub fn ask_reduction() {
+        host_ask_reduction();
     }
     /// A panic ends the run with its message.
     pub fn report_panics() {

@@ -129,6 +129,8 @@ export class Loss {
   lost: i64;
   /** Stream offset of the first byte not yet sent: the episode ends when it is acknowledged. Unit: B. */
   snd_nxt: i64;
+  /** The control asked for it by `ask_reduction`. Unit: 0/1. */
+  asked: i64;
 }
 
 /** `on_recovered`: The recovery episode is over. */
@@ -289,6 +291,9 @@ export declare function fail(address: usize, length: i32): void;
 /** 64 random bits. */
 @external("haltere", "random")
 export declare function random(): i64;
+/** A control, in `on_ack`: asks for a reduction without loss or echo. If none goes on, one begins, and `on_loss` follows with `asked`. */
+@external("haltere", "ask_reduction")
+export declare function askReduction(): void;
 /** Drops a packet that waits: reason 0, the queue is full; 1, to signal congestion. */
 @external("haltere", "drop")
 export declare function drop(id: i64, reason: i32): void;
