@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 /// and comparison of Westwood+, New Reno and Vegas", ACM CCR 34(2), 2004 (one sample a round trip).
 ///
 /// Deviations: these are Linux's. The constants (7/8, 50 ms). The window is B RTT_min at the end of a recovery and not at its beginning, so B
-/// includes what a halved window delivers during the recovery. A duplicate acknowledgement counts as one segment, however many it SACKs; what they counted is
-/// taken from the next one that advances during the recovery. The least RTT is measured anew after a timeout. Times are whole ticks of the
+/// includes what a halved window delivers during the recovery. The least RTT is measured anew after a timeout. Times are whole ticks of the
 /// kernel's clock, and a round-trip time is rounded up to them: at 250 Hz one of 40.1 ms counts as 44 ms.
 ///
 /// Known problems: a bandwidth that others share is estimated too high, so it takes more than its share from Reno behind small
@@ -44,10 +43,9 @@ impl Default for Params {
 pub struct Law {
     ticks: Ticks,
     interval: u64,
-    mss: u64,
-    /// Bytes counted as delivered since `since`, and those counted by duplicate acknowledgements that none in order has covered yet.
+    mss: f64,
+    /// Bytes delivered since `since`.
     bytes: u64,
-    ahead: u64,
     since: Option<u64>,
     /// After the first filter and after both, in bytes a tick.
     once: f64,
@@ -69,9 +67,8 @@ impl Westwood {
         let law = Law {
             ticks,
             interval: ticks.floor(params.interval),
-            mss: sender.mss.as_u64().max(1),
+            mss: sender.mss.as_u64().max(1) as f64,
             bytes: 0,
-            ahead: 0,
             since: None,
             once: 0.0,
             twice: 0.0,
@@ -92,25 +89,9 @@ impl Law {
         self.once = (7.0 * self.once + rate) / 8.0;
         self.twice = (7.0 * self.twice + self.once) / 8.0;
     }
-    /// The bytes that an acknowledgement counts for: those by which it advances, in a recovery without what duplicates counted already; one segment if
-    /// it does not advance.
-    fn count(&mut self, acked: u64, in_recovery: bool) -> u64 {
-        if acked == 0 {
-            self.ahead += self.mss;
-            return self.mss;
-        }
-        if !in_recovery || acked <= self.mss {
-            return acked;
-        }
-        if self.ahead >= acked {
-            self.ahead -= acked;
-            return self.mss;
-        }
-        acked - core::mem::take(&mut self.ahead)
-    }
     /// Segments that the measured bandwidth needs.
     fn needed(&self) -> u64 {
-        ((self.twice * self.least.unwrap_or(self.rtt) as f64 / self.mss as f64) as u64).max(2)
+        ((self.twice * self.least.unwrap_or(self.rtt) as f64 / self.mss) as u64).max(2)
     }
 }
 
@@ -122,7 +103,7 @@ impl WindowLaw for Law {
             self.sample(self.bytes as f64 / took as f64);
             (self.bytes, self.since) = (0, Some(now));
         }
-        self.bytes += self.count(ev.acked.as_u64(), ev.in_recovery);
+        self.bytes += ev.delivered.as_u64();
         if self.rtt > 0 {
             self.least = Some(self.least.map_or(self.rtt, |least| least.min(self.rtt)));
         }
@@ -209,16 +190,6 @@ mod tests {
         assert_eq!((c.window.cwnd, c.law.least), (1, None));
         c.on_recovered(at(5500));
         assert_eq!(c.window.cwnd, 1, "a timeout's repair is slow start");
-    }
-
-    /// By hand: three duplicates, which SACK two segments each, count three segments. Then two segments are acknowledged, of which the
-    /// duplicates counted three: one counts, as the least. Then five: one was counted, so four.
-    #[test]
-    fn a_duplicate_counts_a_segment_and_an_advance_what_is_left() {
-        let mut c = Westwood::new(&Params::default(), &sender(10)).unwrap();
-        let counted = [0, 0, 0, 2, 5].map(|segments| c.law.count(1000 * segments, true) / 1000);
-        assert_eq!((counted, c.law.ahead), ([1, 1, 1, 1, 4], 0));
-        assert_eq!(c.law.count(2000, false), 2000);
     }
 
     #[test]
