@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 /// "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and defaults). Hayes, "Timing
 /// enhancements to the FreeBSD kernel to support delay and rate based TCP mechanisms", CAIA 100219A, 2010 (delayed acknowledgements).
 ///
-/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` only if the queue seems full, as in the paper. Slow start
-/// may end as in HyStart, before the first back-off (`hystart`). Changes during a reduction do not count. The shadow window begins with the
+/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` not while the queue seems not full (the paper: only if it
+/// seems full). Slow start may end as in HyStart, before the first back-off (`hystart`). Changes during a reduction do not count. The shadow window begins with the
 /// connection, and a loss leaves no larger window than there was. A mean over fewer rounds than `smoothing` is of those that there are.
 ///
 /// Known problems: beside flows that fill the queue it gets less than its share, though the shadow window helps. In a queue that is always
