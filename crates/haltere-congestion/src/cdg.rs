@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 /// "Using delay-gradient TCP for multimedia-friendly background transport in home networks", LCN 2013 (use and defaults). Hayes, "Timing
 /// enhancements to the FreeBSD kernel to support delay and rate based TCP mechanisms", CAIA 100219A, 2010 (delayed acknowledgements).
 ///
-/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` only if the queue seems full, as in the paper. Slow start
-/// may end as in HyStart, before the first back-off (`hystart`). Changes during a reduction do not count. The shadow window begins with the
+/// Deviations: these are Linux's. A loss always reduces by default; with `tolerance` not while the queue seems not full (the paper: only if it
+/// seems full). Slow start may end as in HyStart, before the first back-off (`hystart`). Changes during a reduction do not count. The shadow window begins with the
 /// connection, and a loss leaves no larger window than there was. A mean over fewer rounds than `smoothing` is of those that there are.
 ///
 /// Known problems: beside flows that fill the queue it gets less than its share, though the shadow window helps. In a queue that is always
@@ -43,7 +43,8 @@ pub struct Params {
     pub pause: u32,
     /// Keep a shadow window beside flows that fill the queue. The default is the paper's.
     pub shadow: bool,
-    /// A loss reduces only if the queue seems full: the largest RTT stopped growing before the least one did. For paths that lose at random.
+    /// A loss does not reduce while the queue seems not to be full. It seems full when the largest RTT stops growing before the least one does;
+    /// after a reduction nothing is known. For paths that lose at random.
     pub tolerance: bool,
     /// Slow start ends also if acknowledgements at most 3 ms apart span half of the least RTT, or if eight of a round are an eighth above it. The
     /// default is Linux's.
@@ -67,6 +68,8 @@ impl Default for Params {
 
 /// A sum of changes at most this says that the queue got shorter (Linux: 32 us).
 const SHORTER_MS: f64 = -0.032;
+/// Smaller sums are taken for none when the queue is judged (Linux: 32 us).
+const STEADY_MS: f64 = 0.032;
 /// HyStart here: acknowledgements of one train are at most so far apart, and no bound is below this (Linux).
 const TRAIN_GAP: Dur = Dur::from_ms(3);
 const LEAST_BOUND: Dur = Dur::from_us(125);
@@ -96,6 +99,11 @@ impl Gradient {
     }
 }
 
+/// 1 if a sum of changes says that the RTT rises, -1 if it falls, else 0.
+fn direction(sum: f64) -> i8 {
+    i8::from(sum >= STEADY_MS) - i8::from(sum <= -STEADY_MS)
+}
+
 /// The least and the largest RTT of a round trip, in ms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Extremes {
@@ -118,15 +126,15 @@ pub struct Law {
     round_end: u64,
     /// Acknowledgements of several segments, against which those of one are held for delayed ones.
     delayed: u32,
-    /// The queue seems full.
-    full: bool,
+    /// The queue seems full, or not; `None` after a reduction.
+    full: Option<bool>,
     /// The shadow window, in segments.
     shadow: u64,
     /// A back-off is asked for.
     asked: bool,
-    /// A reduction goes on; or it is over, and a round begins with the next acknowledgement.
+    /// A reduction goes on; or this acknowledgement ended it.
     reducing: bool,
-    restarted: bool,
+    ended: bool,
     /// Back-offs in a row, and round trips until the next may come.
     backoffs: u32,
     pause: u32,
@@ -170,11 +178,11 @@ impl Cdg {
             before: None,
             round_end: 0,
             delayed: 0,
-            full: false,
+            full: None,
             shadow: window.cwnd,
             asked: false,
             reducing: false,
-            restarted: false,
+            ended: false,
             backoffs: 0,
             pause: 0,
             train: Train::default(),
@@ -225,14 +233,21 @@ impl Law {
             (self.backoffs, self.pause) = (0, 0);
         }
         // The paper, section 3.2: a full queue cannot grow, so the largest RTT stops first; an empty one cannot shrink.
-        if least > 0.0 && largest <= 0.0 {
-            self.full = true;
-        } else if least > 0.0 && largest > 0.0 || largest < 0.0 {
-            self.full = false;
+        let (least, largest) = (direction(least), direction(largest));
+        if least > 0 && largest <= 0 {
+            self.full = Some(true);
+        } else if least > 0 || largest < 0 {
+            self.full = Some(false);
         }
         if self.gradient() > 0.0 {
             self.asked = self.backs_off();
         }
+    }
+    /// What the reduction changed is no gradient: a new round begins, and that of the reduction is the one before.
+    fn end_reduction(&mut self, snd_nxt: u64) {
+        self.before = self.round.take();
+        self.round_end = snd_nxt;
+        self.full = None;
     }
     fn backs_off(&mut self) -> bool {
         if self.pause > 0 {
@@ -252,10 +267,10 @@ impl Law {
     }
     /// HyStart: true if slow start is to end.
     fn leaves_slow_start(&mut self, ev: &AckEvent) -> bool {
-        let Some(round) = self.round else { return false };
-        let rtt = Dur::from_ns((round.least * 1e6) as u64);
-        let least = self.train.least.map_or(rtt, |least| least.min(rtt));
-        self.train.least = Some(least);
+        // The least RTT of this round is not known if its only acknowledgement was taken for a delayed one.
+        let rtt = self.round.map(|round| Dur::from_ns((round.least * 1e6) as u64));
+        self.train.least = [self.train.least, rtt].into_iter().flatten().min();
+        let Some(least) = self.train.least else { return false };
         match self.train.times {
             Some((start, last)) if ev.cwnd_limited => {
                 if ev.now.since(last) < TRAIN_GAP {
@@ -271,7 +286,7 @@ impl Law {
             self.train.acks += 1;
             return false;
         }
-        rtt > least + (least / 8).max(LEAST_BOUND)
+        rtt.is_some_and(|rtt| rtt > least + (least / 8).max(LEAST_BOUND))
     }
 }
 
@@ -284,11 +299,11 @@ impl WindowLaw for Law {
         if ev.in_recovery {
             return;
         }
+        if core::mem::take(&mut self.ended) {
+            self.end_reduction(ev.snd_nxt);
+        }
         if self.params.hystart && window.in_slow_start() && self.leaves_slow_start(ev) {
             window.ssthresh = window.cwnd;
-        }
-        if core::mem::take(&mut self.restarted) {
-            self.round_end = ev.snd_nxt;
         }
         if ev.snd_una > self.round_end && self.round.is_some() {
             self.round_end = ev.snd_nxt;
@@ -319,7 +334,7 @@ impl WindowLaw for Law {
             self.shadow = self.shadow.max(window.cwnd);
             return (window.cwnd as f64 * self.params.beta) as u64;
         }
-        if self.params.tolerance && !self.full {
+        if self.params.tolerance && self.full == Some(false) {
             return window.cwnd;
         }
         self.shadow = (self.shadow / 2).min(window.cwnd);
@@ -330,12 +345,9 @@ impl WindowLaw for Law {
         self.reducing = false;
         left
     }
-    /// What the reduction changed is no gradient: a new round begins, and that of the reduction is the one before.
+    /// The acknowledgement that ended the reduction follows: its round-trip time belongs to the reduction, too.
     fn recovered(&mut self, _window: &mut Window, _now: Time) {
-        if core::mem::take(&mut self.reducing) {
-            self.before = self.round.take();
-            self.restarted = true;
-        }
+        self.ended |= core::mem::take(&mut self.reducing);
     }
     fn probe(&self, row: &mut Probe) {
         row.push("gradient_min", "s", self.least.mean() * 1e-3);
@@ -449,8 +461,24 @@ mod tests {
         c.on_loss(&loss(0));
         c.law.round = Some(Extremes { least: 40.0, largest: 40.0 });
         c.on_recovered(at(40));
+        c.on_ack(&ack(40, 1, 40, 40));
         pass(&mut c, 40.0, 40.0);
         assert_eq!(c.law.least.sum, 0.0);
+    }
+
+    /// By hand: a queue of 8 ms is full when the reduction ends, and empty a round trip later: the largest RTT falls by 8 ms. If that
+    /// acknowledgement counted in the next round, it would not fall at all.
+    #[test]
+    fn the_acknowledgement_that_ends_a_reduction_belongs_to_it() {
+        let mut c = cdg(Params::default());
+        pass(&mut c, 40.0, 48.0);
+        c.on_loss(&loss(0));
+        c.on_recovered(at(48));
+        c.on_ack(&AckEvent { snd_una: 10, snd_nxt: 60, ..ack(48, 1, 48, 40) });
+        assert_eq!((c.law.round, c.law.before.map(|round| round.largest)), (None, Some(48.0)));
+        c.on_ack(&AckEvent { snd_una: 60, snd_nxt: 100, ..ack(88, 2, 40, 40) });
+        c.on_ack(&AckEvent { snd_una: 61, snd_nxt: 100, ..ack(89, 2, 40, 40) });
+        assert_eq!(c.law.largest.sum, -8.0);
     }
 
     /// Acknowledgements 1 ms apart for 21 ms, at a least RTT of 40 ms, are a train of over a half.
@@ -475,13 +503,14 @@ mod tests {
     }
 
     #[test]
-    fn with_tolerance_a_loss_counts_only_if_the_queue_seems_full() {
-        let mut c = cdg(Params { tolerance: true, ..Params::default() });
-        c.on_loss(&loss(0));
-        assert_eq!(c.window.cwnd, 100);
-        c.law.full = true;
-        c.on_loss(&loss(1));
-        assert_eq!(c.window.cwnd, 50);
+    fn with_tolerance_a_loss_counts_unless_the_queue_seems_not_to_be_full() {
+        let left = |full| {
+            let mut c = cdg(Params { tolerance: true, ..Params::default() });
+            c.law.full = full;
+            c.on_loss(&loss(0));
+            c.window.cwnd
+        };
+        assert_eq!([left(Some(false)), left(Some(true)), left(None)], [100, 50, 50]);
     }
 
     #[test]

@@ -32,8 +32,11 @@ use step::Step;
 /// Deviations: a timeout halves the rate; the paper has a timeout of monitor intervals for it. An interval has ten segments at
 /// least. One in which the sender had no data for the rate is tried again. A segment counts for an interval by what was delivered
 /// when it left, so that acknowledgements of two segments may belong to the next. While results are awaited (a round trip), the rate is x. The
-/// window is two round trips of the rate, so that it limits only without acknowledgements. The defaults of `epsilon`, `theta`, `omega`, `delta` and
-/// `gradient_filter`, and the steps of the amplifier, were not compared with the paper's text; the authors' later code has 0.06 for delta.
+/// window is two round trips of the rate, so that it limits only without acknowledgements. The defaults were compared with
+/// the authors' code (PCCproject/PCC-Uspace, commit 2ca18114), not with the paper's text. `t`, `b`, `c`, `epsilon`, `theta` and `omega` are the same
+/// there. `delta` is 0.05 there, the amplifier is ((n + 1) / 2)^1.2 after n steps, and a step is at least 0.5 Mbit/s. It probes three pairs, of
+/// which two must say up or all three down, and then moves on by one interval a step; here each step has a pair of its own. It takes a growth of the round-trip time for none by the
+/// deviation of earlier ones, and never rewards a fall; its cut to hundredths, `gradient_filter` here, is switched off.
 ///
 /// Known problems: a probe is 5 % of the rate, so that a segment lost or not in an interval of twenty tells the wrong way. It takes
 /// three round trips for each step. Jitter of the path looks like a queue. The form `loss` gets no sign while a queue fills, and its steps

@@ -112,6 +112,14 @@ impl Window {
         self.credit %= per_segment;
     }
 
+    /// Counts `acked` segments towards `per_segment`, with the same credit. True for the acknowledgement that finds them complete: it does not
+    /// count itself, and the count begins at zero.
+    pub(crate) fn completes(&mut self, per_segment: u64, acked: u64) -> bool {
+        let complete = self.credit >= per_segment;
+        self.credit = if complete { 0 } else { self.credit + acked };
+        complete
+    }
+
     /// Sets the window to so many segments, at least one.
     pub fn set_cwnd(&mut self, segments: u64) {
         self.cwnd = segments.clamp(1, MAX_SEGMENTS);

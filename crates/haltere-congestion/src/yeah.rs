@@ -8,7 +8,7 @@
 use crate::law::{WindowLaw, Windowed};
 use crate::window::Window;
 use crate::{AckEvent, SenderContext};
-use haltere_units::{Dur, ParamError, Probe, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,9 @@ use serde::{Deserialize, Serialize};
 /// Source: Baiocchi, Castellani and Vacirca, "YeAH-TCP: yet another highspeed TCP", PFLDnet 2007.
 ///
 /// Deviations: the constants are Linux's (`queue` 80, phi 8, gamma 1, epsilon 1, delta 3, zeta 50, rho 16). A loss counts as
-/// one in competition with Reno after 16 rounds of slow mode in a row.
+/// one in competition with Reno after 16 rounds of slow mode in a row. The queue is also judged in slow start, which ends if it is taken out. After a
+/// reduction the next judgement waits for a round of its own, whose round-trip times are all newer. A round is judged after the window grew by its
+/// last acknowledgement, and only if the window was the limit.
 ///
 /// Known problems: a base RTT that was measured in a queue hides that queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +56,10 @@ pub struct Law {
     round_rtt: Option<Dur>,
     samples: u32,
     round_end: u64,
+    /// This acknowledgement ends a round; the next one ends there.
+    next_end: Option<u64>,
+    /// This acknowledgement ended a reduction.
+    restarted: bool,
     /// The flow's own packets in the queue in the last round.
     queued: u64,
     /// Rounds of slow mode in a row; zero: fast mode.
@@ -79,6 +85,8 @@ impl Yeah {
             round_rtt: None,
             samples: 0,
             round_end: 0,
+            next_end: None,
+            restarted: false,
             queued: 0,
             slow_rounds: 0,
             fast_rounds: 0,
@@ -89,7 +97,18 @@ impl Yeah {
 }
 
 impl Law {
-    fn end_round(&mut self, base: Dur, rtt: Dur, window: &mut Window) {
+    fn begin_round(&mut self, end: u64) {
+        (self.round_end, self.round_rtt, self.samples) = (end, None, 0);
+    }
+    /// After growth: if the acknowledgement ends a round, it is judged.
+    fn judge_if_due(&mut self, window: &mut Window) {
+        let Some(end) = self.next_end.take() else { return };
+        if let (Some(base), Some(rtt), MIN_SAMPLES..) = (self.base, self.round_rtt, self.samples) {
+            self.judge(base, rtt, window);
+        }
+        self.begin_round(end);
+    }
+    fn judge(&mut self, base: Dur, rtt: Dur, window: &mut Window) {
         let (base, rtt) = (base.as_ns(), rtt.as_ns().max(1));
         let limit = u64::from(self.params.queue);
         self.queued = (u128::from(window.cwnd) * u128::from(rtt - base) / u128::from(rtt)) as u64;
@@ -112,26 +131,37 @@ impl Law {
 }
 
 impl WindowLaw for Law {
-    fn observe(&mut self, ev: &AckEvent, window: &mut Window) {
+    fn observe(&mut self, ev: &AckEvent, _window: &mut Window) {
         if let Some(rtt) = ev.rtt {
             self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             self.round_rtt = Some(self.round_rtt.map_or(rtt, |least| least.min(rtt)));
             self.samples += 1;
         }
-        if ev.snd_una <= self.round_end {
+        self.next_end = None;
+        if ev.in_recovery {
             return;
         }
-        if let (Some(base), Some(rtt), MIN_SAMPLES..) = (self.base, self.round_rtt, self.samples)
-            && !ev.in_recovery
-            && !window.in_slow_start()
-        {
-            self.end_round(base, rtt, window);
+        if core::mem::take(&mut self.restarted) {
+            self.begin_round(ev.snd_nxt);
         }
-        (self.round_end, self.round_rtt, self.samples) = (ev.snd_nxt, None, 0);
+        if ev.cwnd_limited && ev.acked > Bytes::ZERO && ev.snd_una > self.round_end {
+            self.next_end = Some(ev.snd_nxt);
+        }
+    }
+    fn slow_start(&mut self, window: &mut Window, acked: u64) -> u64 {
+        let rest = window.slow_start(acked);
+        if rest == 0 {
+            self.judge_if_due(window);
+        }
+        rest
     }
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
         let scalable = window.cwnd.min(u64::from(self.params.per_segment));
         window.additive_increase(if self.slow_rounds == 0 { scalable } else { window.cwnd }, acked);
+        self.judge_if_due(window);
+    }
+    fn recovered(&mut self, _window: &mut Window, _now: Time) {
+        self.restarted = true;
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         let half = (window.cwnd / 2).max(2);
@@ -155,12 +185,12 @@ mod tests {
     fn yeah() -> Yeah {
         Yeah::new(&Params::default(), &sender(10)).unwrap().avoiding(1000)
     }
-    /// Ten acknowledgements of nothing, in a round of their own.
+    /// Eleven acknowledgements of a segment, the last of which ends a round.
     fn round(c: &mut Yeah, i: u64, rtt_ms: u64) {
         for _ in 0..10 {
-            c.on_ack(&AckEvent { cwnd_limited: false, snd_una: 10 * i, snd_nxt: 10 * i + 5, ..ack(i, 1, rtt_ms, 100) });
+            c.on_ack(&AckEvent { snd_una: 10 * i, snd_nxt: 10 * i + 5, ..ack(i, 1, rtt_ms, 100) });
         }
-        c.on_ack(&AckEvent { cwnd_limited: false, snd_una: 10 * i + 6, snd_nxt: 10 * i + 6, ..ack(i, 1, rtt_ms, 100) });
+        c.on_ack(&AckEvent { snd_una: 10 * i + 6, snd_nxt: 10 * i + 6, ..ack(i, 1, rtt_ms, 100) });
     }
 
     #[test]
@@ -175,6 +205,35 @@ mod tests {
         round(&mut c, 2, 125);
         // 1000 (125 - 100) / 125 = 200 packets in the queue.
         assert_eq!((c.law.queued, c.window.cwnd, c.law.slow_rounds), (200, 800, 1));
+    }
+
+    /// By hand: 1011 (105 - 100) / 105 = 48 packets are fewer than 80, and 5 ms less than an eighth; the loss takes 1011 / 8 = 126. At 150 ms it is
+    /// 1011 x 50 / 150 = 337 packets.
+    #[test]
+    fn slow_start_knows_its_queue_and_ends_if_it_is_taken_out() {
+        let slow_start = |rtt| {
+            let mut c = Yeah::new(&Params::default(), &sender(989)).unwrap();
+            round(&mut c, 1, 100);
+            round(&mut c, 2, rtt);
+            c
+        };
+        let mut c = slow_start(105);
+        assert_eq!((c.window.cwnd, c.law.queued, c.window.ssthresh), (1011, 48, u64::MAX));
+        c.on_loss(&loss(0));
+        assert_eq!(c.window.cwnd, 885);
+        let c = slow_start(150);
+        assert_eq!((c.law.queued, c.window.cwnd, c.window.ssthresh), (337, 674, 674));
+    }
+
+    /// The round of 125 ms was cut by a reduction. What came before its end is not judged.
+    #[test]
+    fn a_round_begins_anew_after_a_reduction() {
+        let mut c = yeah();
+        round(&mut c, 1, 100);
+        c.on_recovered(crate::law::testing::at(0));
+        c.on_ack(&AckEvent { snd_una: 30, snd_nxt: 45, ..ack(3, 1, 125, 100) });
+        c.on_ack(&AckEvent { snd_una: 44, snd_nxt: 46, ..ack(4, 1, 125, 100) });
+        assert_eq!((c.law.samples, c.law.round_end, c.law.slow_rounds), (1, 45, 0));
     }
 
     #[test]
