@@ -5,7 +5,7 @@ use crate::{Fate, Pkt, PureAck, Store};
 
 /// The place of the oldest packet of the store that `arrival` makes redundant, if one is to go.
 ///
-/// Only pure acknowledgements of the same flow with the same flags go, and only those that `arrival` [contains](contains). The plain filter
+/// Only pure acknowledgements of the same flow with the same flags go, and only those that `arrival` [`contains`]. The plain filter
 /// leaves one of them beside `arrival`, so that the sender still sees acknowledgements at about its usual rate.
 #[inline]
 pub(super) fn redundant<P: Pkt>(
