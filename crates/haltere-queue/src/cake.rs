@@ -41,8 +41,8 @@ use tin::{Rules, Tin};
 ///
 /// Deviations: what Linux has and the paper has not: a sparse flow counts for its host once it is a bulk flow, and an empty flow is
 /// kept until its COBALT state is at rest. Square roots are exact. `limit` counts packet lengths; Linux counts buffer memory.
-/// `overhead` is added to the length with the link's framing. The ACK filter leaves acknowledgements with options other than timestamps
-/// alone (SACK); Linux compares their blocks. `nat`, `wash`, `ingress`, `autorate-ingress`, `precedence` and `diffserv8` are left out.
+/// `overhead` is added to the length with the link's framing. Only an acknowledgement without data makes an older one redundant; in Linux
+/// a segment with data does, too. `nat`, `wash`, `ingress`, `autorate-ingress`, `precedence` and `diffserv8` are left out.
 ///
 /// Known problems: in the kernel world and in captures packets do not show their acknowledgement numbers, so the ACK filter does
 /// nothing there.

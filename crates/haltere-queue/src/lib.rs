@@ -201,7 +201,7 @@ pub trait Pkt {
     fn is_data_segment(&self) -> bool {
         self.flow().protocol == 6
     }
-    /// What it acknowledges, of a TCP segment that does nothing else and whose header shows it: for a filter of acknowledgements.
+    /// What it acknowledges, of a TCP segment that does nothing else, if the packet itself shows it. A discipline asks [`Fate::pure_ack`].
     fn pure_ack(&self) -> Option<PureAck> {
         None
     }
@@ -218,13 +218,15 @@ pub trait Pkt {
     }
 }
 
-/// A TCP segment with the flag ACK, without payload, SYN, FIN and RST, and without options other than timestamps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A TCP segment with the flag ACK, without payload, SYN, FIN and RST, and without options other than timestamps and SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PureAck {
     /// The acknowledgement number.
     pub ack: u32,
     /// The flags that carry ECN's answers: CWR, ECE and AE. The value has no other use than to be compared.
     pub flags: u8,
+    /// SACK blocks (RFC 2018): sequence numbers of the first byte and the one after the last. A place that is not used has twice zero.
+    pub sack: [(u32, u32); 4],
 }
 
 /// Why a packet was dropped.
@@ -268,6 +270,13 @@ pub trait Fate<P> {
     fn marked(&mut self, pkt: &P, reason: MarkReason);
     /// A copy of the packet is to return to its sender with CE set; the packet itself goes on.
     fn returned(&mut self, _pkt: &P) {}
+    /// What the packet acknowledges, if it does nothing else. A world that keeps options beside its packets looks there.
+    fn pure_ack(&self, pkt: &P) -> Option<PureAck>
+    where
+        P: Pkt,
+    {
+        pkt.pure_ack()
+    }
     /// 64 random bits from the stream of this component.
     fn random(&mut self) -> u64;
     /// A number drawn uniformly from [0, 1).

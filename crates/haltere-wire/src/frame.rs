@@ -298,14 +298,11 @@ impl Pkt for Frame {
         let header: &[u8; 20] = self.bytes.get(l4..)?.first_chunk()?;
         let (len, flags) = (usize::from(header[12] >> 4) * 4, header[13]);
         let is_bare = self.ip()?.len() == l4 - l3.min(l4) + len;
-        // Of FIN, SYN, RST, PSH and ACK it has ACK, and PSH or not; the timestamps option has a kind of 8 and is alone, with two bytes of padding.
-        let has_plain_options = match self.bytes.get(l4 + 20..l4 + len)? {
-            [] => true,
-            options => options.len() == 12 && options[..4] == [1, 1, 8, 10],
-        };
+        let sack = sack_alone(self.bytes.get(l4 + 20..l4 + len)?)?;
         let answers = (flags & 0xc0) | (header[12] & 1);
         let ack = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
-        (is_bare && has_plain_options && flags & 0x17 == 0x10).then_some(PureAck { ack, flags: answers })
+        // Of FIN, SYN, RST, PSH and ACK it has ACK, and PSH or not.
+        (is_bare && flags & 0x17 == 0x10).then_some(PureAck { ack, flags: answers, sack })
     }
     fn stream_offset(&self) -> Option<u64> {
         if self.isn_bits == 0 || self.layout.l4 == 0 || self.layout.protocol != TCP {
@@ -317,6 +314,27 @@ impl Pkt for Frame {
         let is_syn = self.bytes.get(l4 + 13)? & 0x02 != 0;
         let from_isn = if is_syn { seq } else { seq.wrapping_sub(1) };
         Some(u64::from(from_isn) & ((1u64 << self.isn_bits.min(32)) - 1))
+    }
+}
+
+/// The SACK blocks among a segment's options; `None` if there are others than timestamps, SACK (kinds 8 and 5) and padding.
+fn sack_alone(mut options: &[u8]) -> Option<[(u32, u32); 4]> {
+    let mut blocks = [(0, 0); 4];
+    loop {
+        options = match options {
+            [] | [0, ..] => return Some(blocks),
+            [1, rest @ ..] => rest,
+            [8, 10, rest @ ..] => rest.get(8..)?,
+            [5, len, rest @ ..] if len % 8 == 2 => {
+                let (edges, rest) = rest.split_at_checked(usize::from(*len) - 2)?;
+                for (block, edges) in blocks.iter_mut().zip(edges.chunks_exact(8)) {
+                    let edge = |at: usize| Some(u32::from_be_bytes(*edges.get(at..)?.first_chunk()?));
+                    *block = (edge(0)?, edge(4)?);
+                }
+                rest
+            }
+            _ => return None,
+        };
     }
 }
 

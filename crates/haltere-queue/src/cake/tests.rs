@@ -115,7 +115,8 @@ fn a_queue_that_stands_is_marked_or_dropped() {
 }
 #[test]
 fn the_filter_drops_the_oldest_acknowledgement_that_the_newest_contains() {
-    let ack = |id, ack, flags| TestPkt { ack: Some(PureAck { ack, flags }), ..TestPkt::new(id, 66) };
+    let ack =
+        |id, ack, flags| TestPkt { ack: Some(PureAck { ack, flags, ..PureAck::default() }), ..TestPkt::new(id, 66) };
     let dropped = |filter, acks: &[(u32, u8)]| {
         let (mut q, mut fate) = queue(&Params { ack_filter: filter, ..Params::default() });
         for (id, &(number, flags)) in (0..).zip(acks) {
@@ -131,4 +132,32 @@ fn the_filter_drops_the_oldest_acknowledgement_that_the_newest_contains() {
     assert_eq!(dropped(AckFilter::Aggressive, &[(1000, 0), (1000, 0), (1000, 0)]), [0_u64; 0], "duplicates count");
     assert_eq!(dropped(AckFilter::Aggressive, &[(1000, 1), (2000, 0)]), [0_u64; 0], "its ECN echo would be lost");
     assert_eq!(dropped(AckFilter::Aggressive, &[(u32::MAX - 5, 0), (5, 0)]), [0], "numbers wrap");
+}
+
+/// Two acknowledgements as a receiver with holes sends them: the aggressive filter drops the older one if the newer one covers it.
+#[test]
+fn an_acknowledgement_goes_if_a_later_one_covers_its_blocks() {
+    let ack = |id, ack, blocks: &[(u32, u32)]| {
+        let mut said = PureAck { ack, ..PureAck::default() };
+        said.sack[..blocks.len()].copy_from_slice(blocks);
+        TestPkt { ack: Some(said), ..TestPkt::new(id, 78) }
+    };
+    let goes = |old: (u32, &[(u32, u32)]), new: (u32, &[(u32, u32)])| {
+        let (mut q, mut fate) = queue(&Params { ack_filter: AckFilter::Aggressive, ..Params::default() });
+        q.enqueue(us(0), ack(0, old.0, old.1), &mut fate);
+        q.enqueue(us(0), ack(1, new.0, new.1), &mut fate);
+        fate.dropped_ids() == [0]
+    };
+    let first = (1000, &[(2000, 3000)][..]);
+    assert!(goes(first, (1000, &[(2000, 4000)])), "the block has grown");
+    assert!(goes(first, (1000, &[(5000, 6000), (2000, 3000)])), "another block");
+    assert!(goes((1000, &[]), first), "the first block");
+    assert!(goes(first, (1500, &[(2000, 3000)])), "a higher number and the same block");
+    assert!(!goes(first, first), "a duplicate counts");
+    assert!(!goes(first, (1000, &[(5000, 9000)])), "the block was pushed out");
+    assert!(!goes(first, (4000, &[])), "no block covers it, though the number does");
+    assert!(!goes((1000, &[(500, 800), (2000, 3000)]), (1000, &[(500, 800), (2000, 4000)])), "it reports a duplicate");
+    let wrapping = (u32::MAX - 99, &[(u32::MAX - 50, 50)][..]);
+    assert!(goes(wrapping, (u32::MAX - 99, &[(u32::MAX - 50, 150)])), "numbers wrap");
+    assert!(!goes(wrapping, (u32::MAX - 99, &[(u32::MAX - 40, 50)])));
 }

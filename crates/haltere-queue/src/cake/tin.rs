@@ -131,7 +131,7 @@ impl<P: Pkt> Tin<P> {
         let id = self.table.place(hash, |at| self.flows[at].set == Set::None) as u32;
         self.backlog.add(pkt.len());
         let store = &mut self.flows[id as usize].store;
-        let redundant = ack_filter::redundant(self.rules.ack_filter, store, &pkt);
+        let redundant = ack_filter::redundant(self.rules.ack_filter, store, &pkt, fate);
         if store.push(now, pkt).is_err() {
             unreachable!("a flow's store has no bound");
         }

@@ -250,18 +250,6 @@ impl Pkt for Packet {
         let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
         self.header.protocol == TCP && self.content.payload > 0 && u16::from(self.header.flags) & others == 0
     }
-    fn pure_ack(&self) -> Option<PureAck> {
-        let flags = u16::from(self.header.flags);
-        let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
-        let is_pure = self.header.protocol == TCP && self.content.payload == 0 && flags & others == 0;
-        let has_rare = self.content.more & !TIMESTAMPS != 0;
-        if !is_pure || has_rare || !Flags(flags).contains(Flags::ACK) {
-            return None;
-        }
-        // The eighth bit of the byte is CWR, so AE takes the place of ACK, which all of these have.
-        let ae = if self.header.marks.has_ae() { 0 } else { Flags::ACK.0 };
-        Some(PureAck { ack: self.content.ack, flags: (flags & !Flags::ACK.0 | ae) as u8 })
-    }
     /// A router can read the offset only if the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {
         if self.header.protocol != TCP || !self.header.marks.is_aligned() {
@@ -358,6 +346,25 @@ impl Pool {
                 Body::Echo(Echo { sent: content.sent(), seq, payload, reply: header.flags != 0 })
             }
         }
+    }
+    /// What a packet acknowledges, if it does nothing else and has no option but timestamps and SACK.
+    pub fn pure_ack(&self, packet: &Packet) -> Option<PureAck> {
+        let Packet { header, content } = packet;
+        let flags = u16::from(header.flags);
+        let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
+        let is_pure = header.protocol == TCP && content.payload == 0 && flags & others == 0;
+        let rare = (content.more & !TIMESTAMPS).checked_sub(1).map(|at| &self.rare[at as usize]);
+        let is_plain = rare.is_none_or(|rare| rare.ecn_counts.is_none());
+        if !is_pure || !is_plain || !Flags(flags).contains(Flags::ACK) {
+            return None;
+        }
+        // The eighth bit of the byte is CWR, so AE takes the place of ACK, which all of these have.
+        let ae = if header.marks.has_ae() { 0 } else { Flags::ACK.0 };
+        let mut said = PureAck { ack: content.ack, flags: (flags & !Flags::ACK.0 | ae) as u8, ..PureAck::default() };
+        for (place, block) in said.sack.iter_mut().zip(rare.iter().flat_map(|rare| rare.sack.as_slice())) {
+            *place = *block;
+        }
+        Some(said)
     }
     /// The segment that a TCP packet carries.
     #[inline(always)]

@@ -63,7 +63,7 @@ fn a_data_segment_has_payload_and_no_syn_fin_or_rst() {
 }
 
 #[test]
-fn a_pure_acknowledgement_has_no_payload_and_no_option_but_timestamps() {
+fn a_pure_acknowledgement_has_no_payload_and_no_option_but_timestamps_and_sack() {
     let read = |flags: u8, options: &[u8], payload: usize| {
         let mut bytes = tcp(1000, 80, 7, payload);
         (bytes[12], bytes[13]) = (((5 + options.len() / 4) as u8) << 4, flags);
@@ -74,10 +74,17 @@ fn a_pure_acknowledgement_has_no_payload_and_no_option_but_timestamps() {
         Frame::parse(&bytes).pure_ack()
     };
     let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
-    let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
-    assert_eq!(read(0x10, &[], 0), Some(PureAck { ack: 77, flags: 0 }));
-    assert_eq!(read(0x58, &timestamps, 0), Some(PureAck { ack: 77, flags: 0x40 }), "the ECN echo is kept");
-    assert_eq!(read(0x10, &sack, 0), None);
+    let sack = [1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 2, 0];
+    let bare = PureAck { ack: 77, ..PureAck::default() };
+    assert_eq!(read(0x10, &[], 0), Some(bare));
+    assert_eq!(read(0x58, &timestamps, 0), Some(PureAck { flags: 0x40, ..bare }), "the ECN echo is kept");
+    let blocks = [(1, 2), (256, 512), (0, 0), (0, 0)];
+    assert_eq!(read(0x10, &sack, 0), Some(PureAck { sack: blocks, ..bare }));
+    assert_eq!(read(0x10, &[&timestamps[..], &sack].concat(), 0), Some(PureAck { sack: blocks, ..bare }));
+    assert_eq!(read(0x10, &[1, 1, 1, 0], 0), Some(bare), "padding, and the end of the options");
+    for refused in [[172, 4, 0, 0], [5, 4, 0, 0], [5, 10, 0, 0], [8, 10, 0, 0], [1, 1, 1, 5]] {
+        assert_eq!(read(0x10, &refused, 0), None, "options {refused:?}: AccECN, or cut off");
+    }
     assert_eq!(read(0x10, &timestamps, 1), None);
     for flags in [0x00, 0x02, 0x12, 0x11, 0x14] {
         assert_eq!(read(flags, &timestamps, 0), None, "flags {flags:#x}");

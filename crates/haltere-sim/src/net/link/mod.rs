@@ -27,7 +27,7 @@ use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::Depths;
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
-use haltere_queue::{DropReason, Fate, MarkReason, Qdisc, Queue, Returns};
+use haltere_queue::{DropReason, Fate, MarkReason, PureAck, Qdisc, Queue, Returns};
 use haltere_units::{Bytes, Dur, ParamError, Prob, Serialisation, Time};
 use impairments::ImpairedLine;
 use std::collections::VecDeque;
@@ -140,6 +140,9 @@ impl Fate<Packet> for QueueFate<'_> {
     fn returned(&mut self, packet: &Packet) {
         self.counters.signals.get().returned += 1;
         self.pool.send_back(packet);
+    }
+    fn pure_ack(&self, packet: &Packet) -> Option<PureAck> {
+        self.pool.pure_ack(packet)
     }
     fn random(&mut self) -> u64 {
         self.counters.signals.get().rng.bits()

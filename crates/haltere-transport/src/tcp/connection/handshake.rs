@@ -141,6 +141,7 @@ impl Connection {
             }
             State::SynReceived if acks_syn => {
                 self.establish(now, segment);
+                self.rx.start_measuring(now);
                 let segment = &self.take_third_ace(segment);
                 self.on_established(now, segment, ecn);
             }

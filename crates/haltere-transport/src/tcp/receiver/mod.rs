@@ -107,6 +107,11 @@ impl Receiver {
         self.window.established(now, mss, scaled);
     }
 
+    /// The third segment of the handshake is here: what the application reads is measured from now on.
+    pub(crate) fn start_measuring(&mut self, now: Time) {
+        self.window.start_measuring(now);
+    }
+
     #[inline]
     pub(crate) fn next(&self) -> Offset {
         self.next

@@ -104,6 +104,11 @@ impl ReceiveWindow {
         self.since = now;
     }
 
+    /// The third segment of the handshake is here: the first round trip of the measurement begins.
+    pub(crate) fn start_measuring(&mut self, now: Time) {
+        self.since = now;
+    }
+
     /// The window field of a SYN, which is not scaled.
     pub(crate) fn syn_window(&self) -> u16 {
         self.ssthresh.min(65_535) as u16
@@ -155,7 +160,8 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// A data segment echoed our clock: the receiver's own round-trip time, to the millisecond.
+    /// A data segment echoed our clock: the receiver's own round-trip time, to the millisecond. A shorter one counts at once, a longer one by
+    /// an eighth (Linux).
     #[inline]
     pub(crate) fn sample_rtt(&mut self, now: Time, echo: Ms) {
         if !self.tuned || self.last_echo == Some(echo) {
@@ -163,7 +169,8 @@ impl ReceiveWindow {
         }
         self.last_echo = Some(echo);
         let ns = echo.elapsed(now).as_ns();
-        let rtt8 = self.rtt8.map_or(ns * 8, |rtt8| rtt8.get() - (rtt8.get() >> 3) + ns);
+        let before = self.rtt8.map_or(u64::MAX, NonZeroU64::get);
+        let rtt8 = if ns * 8 < before { ns * 8 } else { before - (before >> 3) + ns };
         self.rtt8 = NonZeroU64::new(rtt8);
     }
 
@@ -240,6 +247,25 @@ mod tests {
         assert_eq!(w.size(), 64_088, "not before a round trip is over");
         w.adjust(at(41), Offset::new(28_960));
         // 2 x 28960 + 16 x 1448 = 81088; twice 81088 x (28960 - 14480) / 14480 more.
+        assert_eq!(w.size(), 3 * 81_088);
+    }
+
+    /// A burst whose end waits in a queue: the round-trip time rises, and the first segment of the next burst ends the measurement after 40 ms.
+    #[test]
+    fn a_shorter_round_trip_counts_at_once() {
+        let mut w = ReceiveWindow::new(&TcpParams::default());
+        w.established(Time::ZERO, 1448, true);
+        for (echo, now) in [(0, 40), (41, 86), (47, 98)] {
+            w.sample_rtt(at(now), Ms::of(at(echo)));
+        }
+        assert_eq!(
+            w.rtt().map(|rtt| rtt.dur().as_ns()),
+            Some((40_000_000 * 7 / 8 + 45_000_000 / 8) * 7 / 8 + 51_000_000 / 8)
+        );
+        w.sample_rtt(at(140), Ms::of(at(100)));
+        assert_eq!(w.rtt().map(PosDur::dur), Some(Dur::from_ms(40)));
+        w.start_measuring(at(100));
+        w.adjust(at(140), Offset::new(28_960));
         assert_eq!(w.size(), 3 * 81_088);
     }
 }
