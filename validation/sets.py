@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-SEEDS = (1, 2, 3, 4, 5)
+REPETITIONS = {"H": 5, "I": 10}
 SAMPLE = {"tcp_ms": 100, "store_tcp_ms": 500, "qdisc_ms": 10, "store_qdisc_ms": 50}
 FRAME = 1514
 
@@ -166,8 +166,8 @@ def main() -> None:
     """Prints the scenarios of the sets that are named, all repetitions."""
     every = [
         scenario | {"name": f"{scenario['name']}_r{seed}", "seed": seed}
-        for seed in SEEDS
         for name in sys.argv[1:] or SETS
+        for seed in range(1, REPETITIONS[name] + 1)
         for scenario in SETS[name]()
     ]
     json.dump(every, sys.stdout, indent=1)

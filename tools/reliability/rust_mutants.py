@@ -184,7 +184,8 @@ def compiled(tree: Path, crate: str, mutants: Sequence[Mutant]) -> list[Mutant]:
 
 def binaries(tree: Path, crate: str) -> list[Path]:
     """The test binaries, that of the sources first."""
-    made = [one for one in messages(tree, "test", "--no-run", f"-phaltere-{crate}") if one.get("executable")]
+    every = messages(tree, "test", "--lib", "--tests", "--no-run", f"-phaltere-{crate}")
+    made = [one for one in every if one.get("executable") and "example" not in one["target"]["kind"]]  # type: ignore[index]
     made.sort(key=lambda one: "lib" not in one["target"]["kind"])  # type: ignore[index]
     if not made:
         raise SystemExit(f"the tests of {crate} do not compile with its mutants")
@@ -215,6 +216,8 @@ def fate(programs: Sequence[Path], folder: Path, number: int) -> str:
         except subprocess.TimeoutExpired:
             return "late"
         if ended.returncode:
+            if not number:
+                print(f"{program.name} ended with {ended.returncode}: {ended.stderr.decode(errors='replace')[-1000:]}")
             # The signal at the limit of processor time.
             return "late" if ended.returncode in (-24, -9) else "noticed"
     return "survived"
