@@ -417,7 +417,8 @@ def test_a_policy_keeps_its_decisions_in_its_file_and_numpy_agrees(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("network", "interval"), [(one.name, "1rtt") for one in gym.networks("held_out")[::9]] + [("held_out-usual-1", "ack")]
+    ("network", "interval"),
+    [(one.name, "1rtt") for one in gym.networks("held_out")[::9]] + [("held_out-usual-1", "ack")],
 )
 def test_a_policy_in_the_simulator_decides_as_it_does_in_python(network: str, interval: str, tmp_path: Path) -> None:
     """The same windows after every decision, and the same counters at the end: the file runs without Python."""
