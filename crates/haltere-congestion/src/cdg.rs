@@ -520,4 +520,49 @@ mod tests {
         assert!(refused(Params { beta: 1.0, ..Params::default() }));
         assert!(refused(Params { smoothing: 0, ..Params::default() }));
     }
+
+    #[test]
+    fn a_sum_of_changes_rises_falls_or_is_steady() {
+        assert_eq!([0.032, 0.031, -0.031, -0.032].map(direction), [1, 0, 0, -1]);
+    }
+
+    /// By hand: the acknowledgement of one segment after one of several may be a delayed one.
+    #[test]
+    fn a_delayed_acknowledgement_counts_as_the_least_alone() {
+        let mut c = cdg(Params::default());
+        let mut sample = |ms, segments, in_order| {
+            c.law.sample(Dur::from_ms(ms), segments, in_order);
+            let round = c.law.round.expect("a sample");
+            (libm::round(round.least), libm::round(round.largest), c.law.delayed)
+        };
+        assert_eq!(sample(20, 1, true), (20.0, 20.0, 0));
+        assert_eq!(sample(21, 2, false), (20.0, 21.0, 0), "not in order");
+        assert_eq!(sample(22, 2, true), (20.0, 22.0, 1));
+        assert_eq!(sample(60, 1, true), (20.0, 22.0, 0), "it may have waited 40 ms");
+        assert_eq!(sample(23, 2, true), (20.0, 23.0, 1));
+        assert_eq!(sample(10, 1, true), (10.0, 23.0, 0));
+        assert_eq!(sample(24, 1, true), (10.0, 24.0, 0));
+    }
+
+    #[test]
+    fn a_fall_of_the_least_or_of_the_largest_rtt_forgets_the_back_offs() {
+        for (least, largest, left) in [(-1.0, 1.0, 0), (1.0, -1.0, 0), (0.0, 0.0, 3)] {
+            let mut c = cdg(Params { scale: Dur::from_secs(3600), ..Params::default() });
+            pass(&mut c, 20.0, 30.0);
+            c.law.backoffs = 3;
+            pass(&mut c, 20.0 + least, 30.0 + largest);
+            assert_eq!(c.law.backoffs, left, "{least} {largest}");
+        }
+    }
+
+    #[test]
+    fn it_shows_its_gradients_and_its_shadow_window() {
+        let mut c = cdg(Params { scale: Dur::from_secs(3600), ..Params::default() });
+        pass(&mut c, 20.0, 30.0);
+        pass(&mut c, 24.0, 32.0);
+        let mut row = Probe::new();
+        c.probe(&mut row);
+        assert_eq!(["gradient_min", "gradient_max"].map(|name| row.get(name)), [Some(0.004), Some(0.002)]);
+        assert!(row.get("shadow").is_some());
+    }
 }

@@ -300,4 +300,16 @@ mod tests {
         c.end_round(11);
         assert_eq!(c.delta, 0.5);
     }
+
+    /// The paper, section 2.2: a loss in competitive mode halves 1 / delta, down to that of the default mode.
+    #[test]
+    fn a_loss_in_competitive_mode_doubles_delta() {
+        let mut c = Copa::new(&Params::default(), &sender(10)).unwrap();
+        assert!(c.params.competitive);
+        for (before, after) in [(0.1, 0.2), (0.4, 0.5), (0.5, 0.5)] {
+            c.delta = before;
+            c.on_loss(&crate::law::testing::loss(1));
+            assert_eq!(c.delta, after);
+        }
+    }
 }

@@ -292,4 +292,32 @@ mod tests {
     fn a_tick_of_zero_is_refused() {
         assert!(Htcp::new(&Params { tick: Dur::ZERO, ..Params::default() }, &sender(10)).is_err());
     }
+
+    /// By hand, in ticks of 4 ms: the largest RTT rises by 20 ms at a time, which are five ticks, and not by more.
+    #[test]
+    fn the_largest_rtt_rises_by_a_step_of_five_ticks_at_most() {
+        let mut c = Htcp::new(&Params::default(), &sender(10)).unwrap();
+        c.law.take_rtt(10, true);
+        assert_eq!((c.law.min_rtt, c.law.max_rtt), (10, 10));
+        c.law.take_rtt(16, true);
+        assert_eq!(c.law.max_rtt, 10, "six ticks");
+        c.law.take_rtt(15, true);
+        assert_eq!(c.law.max_rtt, 15, "five");
+        c.law.take_rtt(18, false);
+        assert_eq!((c.law.min_rtt, c.law.max_rtt), (10, 15), "not during a repair");
+    }
+
+    /// By hand: a window of 10 segments and alpha 1 need 9 of them, over the least RTT at least.
+    #[test]
+    fn the_throughput_is_measured_over_a_window_and_the_least_rtt() {
+        let measured = |segments: u64, took: u64| {
+            let mut c = htcp(Params::default());
+            (c.law.min_rtt, c.law.last_loss) = (100, Some(0));
+            c.law.measure(0, Bytes::ZERO, 10);
+            c.law.measure(took, Bytes::new(segments * c.law.mss), 10);
+            c.law.throughput
+        };
+        assert_eq!((measured(8, 100), measured(9, 99)), (0.0, 0.0));
+        assert_eq!((measured(9, 100), measured(20, 200)), (0.09, 0.1));
+    }
 }

@@ -20,3 +20,15 @@ impl SplitMix {
         self.next() % n
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The generator's first numbers from the seed 0, as its authors publish them.
+    #[test]
+    fn it_is_splitmix64() {
+        let mut random = SplitMix::new(0);
+        assert_eq!([random.next(), random.next()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
+    }
+}

@@ -387,4 +387,16 @@ mod tests {
         f.round(46, Dur::ZERO);
         assert_eq!(f.window.ssthresh, 32 + 8, "the ninth sample judges");
     }
+
+    #[test]
+    fn a_careful_slow_start_is_shown() {
+        let shown = |slow_start: &SlowStart| {
+            let mut row = Probe::new();
+            slow_start.probe(&mut row);
+            row.get("conservative")
+        };
+        let careful = PlusPlus { css_baseline: Some(Dur::from_ms(40)), ..PlusPlus::default() };
+        assert_eq!(shown(&SlowStart::PlusPlus(careful)), Some(1.0));
+        assert_eq!((shown(&SlowStart::PlusPlus(PlusPlus::default())), shown(&SlowStart::Off)), (Some(0.0), None));
+    }
 }

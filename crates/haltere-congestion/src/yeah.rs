@@ -253,4 +253,14 @@ mod tests {
         c.on_loss(&loss(0));
         assert_eq!(c.window.cwnd, 500);
     }
+
+    #[test]
+    fn a_loss_halves_the_window_of_a_reno_flow() {
+        let mut c = yeah();
+        for (before, after) in [(101, 50), (50, 25), (3, 2), (2, 2)] {
+            c.law.reno = before;
+            c.on_loss(&loss(1));
+            assert_eq!(c.law.reno, after);
+        }
+    }
 }

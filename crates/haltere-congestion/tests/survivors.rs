@@ -142,3 +142,26 @@ fn without_siblings_a_coupled_control_grows_by_a_segment_a_round_trip() {
         assert_eq!(control.cwnd().as_u64() / MSS, begin + 2, "{kind}");
     }
 }
+
+#[test]
+fn a_loss_that_was_none_is_taken_back() {
+    for kind in ["lia", "olia", "balia", "reno", "veno", "westwood"] {
+        let mut control = control(kind);
+        assert!(lose(&mut control, at(0)) < 100, "{kind}");
+        control.on_spurious(at(1));
+        assert_eq!(control.cwnd(), Bytes::new(100 * MSS), "{kind}");
+    }
+}
+
+#[test]
+fn without_siblings_a_coupled_control_halves() {
+    for kind in ["lia", "olia", "balia"] {
+        assert_eq!(lose(&mut control(kind), at(0)), 50, "{kind}");
+    }
+}
+
+#[test]
+fn controls_that_model_the_path_own_their_recovery() {
+    let owns = |kind| control(kind).owns_recovery();
+    assert_eq!(["bbr", "bbr3", "vivace", "reno", "cubic"].map(owns), [true, true, true, false, false]);
+}

@@ -124,4 +124,34 @@ mod tests {
             assert!(f.get() <= max(10) && f.get() >= max(5), "tick {t}: {} of {} to {}", f.get(), max(5), max(10));
         }
     }
+
+    /// By hand, with a window of 8: nothing younger than a quarter replaces a second, nothing younger than half a third.
+    #[test]
+    fn a_second_is_renewed_after_a_quarter_and_a_third_after_half() {
+        let mut f = WindowedMax::new(8, 0u64);
+        for (tick, value, best) in [
+            (1, 100, [(1, 100); 3]),
+            (2, 50, [(1, 100); 3]),
+            (4, 40, [(1, 100), (4, 40), (4, 40)]),
+            (4, 30, [(1, 100), (4, 40), (4, 40)]),
+            (6, 20, [(1, 100), (4, 40), (6, 20)]),
+        ] {
+            f.update(tick, value);
+            assert_eq!(f.best, best, "at {tick}");
+        }
+    }
+
+    #[test]
+    fn the_least_round_trip_time_is_the_first_a_lower_or_one_after_the_window() {
+        let (mut least, window) = (MinRtt::default(), Dur::from_secs(10));
+        let mut take = |s, ms| {
+            let expired = least.update(Time::ZERO + Dur::from_secs(s), Some(Dur::from_ms(ms)), window);
+            (expired, least.value.map(|value| value.as_ns() / 1_000_000), least.stamp.as_ns() / 1_000_000_000)
+        };
+        assert_eq!(take(1, 10), (false, Some(10), 1));
+        assert_eq!(take(2, 12), (false, Some(10), 1));
+        assert_eq!(take(3, 8), (false, Some(8), 3));
+        assert_eq!(take(13, 9), (false, Some(8), 3), "as old as the window");
+        assert_eq!(take(14, 9), (true, Some(9), 14));
+    }
 }

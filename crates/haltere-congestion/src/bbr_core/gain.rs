@@ -39,4 +39,9 @@ mod tests {
         assert_eq!(Gain::percent(90).of(25_600), 23_040);
         assert_eq!((Gain::percent(100), Gain::ratio(5, 4)), (Gain::UNIT, Gain::percent(125)));
     }
+
+    #[test]
+    fn a_gain_is_shown_as_a_number() {
+        assert_eq!((Gain::percent(125).as_f64(), Gain::ratio(1, 4).as_f64()), (1.25, 0.25));
+    }
 }

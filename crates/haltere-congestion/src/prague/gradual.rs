@@ -189,4 +189,34 @@ mod tests {
         let wrong = Params { pacing_gain: 0.5, ..Params::default() };
         assert!(Prague::new(&wrong, &sender(20)).is_err());
     }
+
+    /// By hand: slow start takes the one segment below the threshold of 11, and the two that are left grow 2 / 11.
+    #[test]
+    fn slow_start_moves_the_window_and_its_fraction_alike() {
+        let params = Params { rtt_min: Dur::ZERO, gradual: true, grow_while_paced: true, ..Params::default() };
+        let mut c = Prague::new(&params, &sender(10)).unwrap();
+        (1..=5).for_each(|n| arrive(&mut c, n, n, false));
+        assert_eq!((segments(&c), c.cwnd), (15, 15.0));
+        let mut c = gradual(10);
+        c.window.ssthresh = 11;
+        c.on_ack(&crate::AckEvent { accurate: true, snd_una: MSS, snd_nxt: 101 * MSS, ..ack(1, 3, 50, 50) });
+        assert_eq!(segments(&c), 11);
+        assert!((c.cwnd - 11.0 - 2.0 / 11.0).abs() < 0.01, "{}", c.cwnd);
+    }
+
+    /// By hand: half of 20 is 10 below; from the loss window of 1 that is -9.
+    #[test]
+    fn a_timeout_takes_what_a_loss_takes_from_the_loss_window() {
+        let mut c = gradual(20);
+        c.on_rto(&RtoEvent { first: true, ..RtoEvent::at(at(1)) });
+        assert_eq!(c.cwnd, -9.0);
+    }
+
+    /// By hand: alpha is 1, so 20 - 1 / 2 * 20 = 10.
+    #[test]
+    fn a_mark_takes_its_part_of_the_whole_window() {
+        let mut c = gradual(20);
+        arrive(&mut c, 1, 1, true);
+        assert!((c.cwnd - 10.0).abs() < 0.1, "{}", c.cwnd);
+    }
 }
