@@ -36,7 +36,9 @@ class Cdg(Reno):
             self.sample(ev.rtt * 1e-9 * 1e3, -(-ev.acked // self.mss), not ev.in_recovery)
         if not ev.in_recovery:
             if self.restarted:
+                # Its round-trip time belongs to the reduction, too.
                 self.restarted, self.round_end = False, ev.snd_nxt
+                self.last, self.round = self.round, None
             if ev.snd_una > self.round_end and self.round is not None:
                 self.round_end = ev.snd_nxt
                 self.end_round()
@@ -90,7 +92,6 @@ class Cdg(Reno):
     def on_recovered(self, now):
         if self.reducing:
             self.reducing, self.restarted = False, True
-            self.last, self.round = self.round, None
 
 
 class Dctcp(Reno):
@@ -167,7 +168,7 @@ def own(tmp_path: Path) -> str:
     "network",
     [
         {},
-        {"rate": "2Mbit"},
+        {"rate": "5Mbit"},
         {"loss": 0.01},
         {"queue": {"kind": "drop_tail", "limit": "10p"}},
         {"queue": {"kind": "codel", "ecn": True}, "traffic": {"ecn": True}},

@@ -279,7 +279,7 @@ def missing(language: str) -> str | None:
     return None if os.environ.get("HALTERE_NPM") else "npm and the network: HALTERE_NPM=1 says that they are there"
 
 
-def tested(folder: Path, *variables: str) -> None:
+def run_its_tests(folder: Path, *variables: str) -> None:
     """`make test` in `my-own`, with this Haltere as the command."""
     (folder / "bin").mkdir()
     command = folder / "bin" / "haltere"
@@ -305,7 +305,7 @@ def test_a_starter_builds_and_its_tests_pass(kind: str, language: str, tmp_path:
     if lack := missing(language):
         pytest.skip(f"needs {lack}")
     assert haltere("new", kind, "--lang", language, "my-own", cwd=tmp_path).returncode == 0
-    tested(tmp_path, f"LLD={wasm_linker() or ''}")
+    run_its_tests(tmp_path, f"LLD={wasm_linker() or ''}")
     built = haltere("explain", "wasm:my-own/my-own.wasm", cwd=tmp_path)
     kept_one = haltere(
         "explain", module(f"{'reno' if kind == 'control' else 'fifo'}_{LANGUAGES[language]}"), cwd=tmp_path
@@ -318,7 +318,7 @@ def test_a_starter_builds_and_its_tests_pass(kind: str, language: str, tmp_path:
 def test_a_starter_in_python_runs_and_its_tests_pass(kind: str, tmp_path: Path) -> None:
     made = haltere("new", kind, "--lang", "python", "my-own", cwd=tmp_path)
     assert made.returncode == 0 and f"{starters.KINDS[kind]} in python" in made.stdout, made.stderr
-    tested(tmp_path, f"PYTHON={sys.executable}")
+    run_its_tests(tmp_path, f"PYTHON={sys.executable}")
     told = haltere("explain", "python:my_own:MyOwn", cwd=tmp_path / "my-own")
     assert told.returncode == 0 and "Takes: " in told.stdout, told.stdout + told.stderr
 
