@@ -110,10 +110,9 @@ def section() -> str:
     return f"""\
 ## Cost of a mechanism
 
-What a packet costs in a queue discipline alone, and an acknowledgement in a congestion control alone. `python benches/costs.py` measures it again.
+The cost of a packet in a queue discipline alone, and of an acknowledgement in a congestion control alone (`python benches/costs.py`). Valgrind counts the
+instructions. A time is the least of fifteen runs.
 
-- **Instructions** are counted under Valgrind. Other work on the machine does not change them.
-- **Time**, if it was measured, is the least of fifteen runs. All run in turn in one process, on a machine that other work kept busy.
 {chr(10).join(SET_UPS[kind] for kind in heads if kind in costs)}
 
 {tables}

@@ -9,16 +9,13 @@ from typing import Any
 import costs
 from measure import Spread, ratios, slope
 
-TARGET = 25
-"""How many times less CPU than ns-3 scenarios a to c should take."""
-
-REFERENCE: Mapping[str, tuple[int, int, int, int]] = {
-    "h-16": (600, 149, 274, 959),
-    "h-256": (900, 178, 312, 1666),
-    "h-10000": (1800, 374, 481, 3577),
+REFERENCE: Mapping[str, tuple[int, int, int]] = {
+    "h-16": (149, 274, 959),
+    "h-256": (178, 312, 1666),
+    "h-10000": (374, 481, 3577),
 }
-"""By case, in ns a pair: the aim; two other loops without TCP, a timing wheel and a heap of links' heads; htsim. The loops and
-htsim were measured elsewhere, on a machine of this class, with as many packets under way as here."""
+"""By case, in ns a pair: two other loops without TCP, a timing wheel and a heap of links' heads; htsim. They were measured elsewhere, on a
+machine of this class, with as many packets in flight as here."""
 
 Case = dict[str, Any]
 Run = dict[str, Any]
@@ -97,48 +94,6 @@ def cost_table(first: str, cases: Mapping[str, Case], columns: Sequence[str]) ->
     return table([first, "ns-3's CPU over Haltere's", *columns], rows)
 
 
-def work_table(cases: Mapping[str, Case]) -> str:
-    keys = {
-        "delivered, MB": ("received_bytes", 1e-6),
-        "packets into watched queues": ("bottleneck_packets", 1),
-        "dropped there": ("drops", 1),
-        "marked there": ("marks", 1),
-        "packet-hops": ("hops", 1),
-    }
-    rows = []
-    for id, case in cases.items():
-        if not case.get("ns3"):
-            continue
-        said = [case[who][0]["said"] for who in ("haltere", "ns3")]
-        cells = [
-            " / ".join(f"{one[key] * scale:,.{1 if scale < 1 else 0}f}" for one in said) for key, scale in keys.values()
-        ]
-        rows.append([f"({id})", *cells])
-    return table(["scenario", *keys], rows)
-
-
-def completion_table(cases: Mapping[str, Case]) -> str:
-    """Completion times of the first run of each, by size of the flow."""
-    rows = []
-    for id, case in cases.items():
-        for who, name in (("haltere", ""), ("ns3", ", ns-3")):
-            if not case.get(who):
-                continue
-            ended = case[who][0]["said"]["completions"]
-            for of in ended["by_size"]:
-                us, slow = of["us"], of.get("slowdown", {})
-                # A class that all flows are in says nothing new.
-                if of["sizes"] != "all" and of["completed"] == ended["completed"]:
-                    continue
-                flows = f"{of.get('completed', ended['completed']):,}"
-                cells = [number(us[p]) for p in ("p50", "p95", "p99", "most")]
-                cells += [number(slow[p]) if slow.get(p) else "–" for p in ("p50", "p99")]
-                rows.append([f"({id}){name}", of["sizes"], flows, *cells])
-    return table(
-        ["scenario", "size", "ended", "median, µs", "95 %", "99 %", "most", "over the ideal: median", "99 %"], rows
-    )
-
-
 def growth(cases: Mapping[str, Case], group: str = "d") -> dict[int, Case]:
     """The growth curve by the number of flows: each with its own hosts, or (`m`) between the same."""
     found = {int(id.split("-")[1]): case for id, case in cases.items() if id.startswith(f"{group}-")}
@@ -159,8 +114,8 @@ def memory(cases: Mapping[str, Case]) -> str:
     if not rows:
         return ""
     return (
-        "One more flow takes this much memory. It is the slope of peak memory from 64 flows on, and includes packets in flight, records and"
-        f" the plan.\n\n{table(['one more flow', 'Haltere, KiB', 'ns-3, KiB'], rows)}"
+        "Memory of one more flow is the slope of peak memory from 64 flows on. It includes packets in flight, records and the plan."
+        f"\n\n{table(['one more flow', 'Haltere, KiB', 'ns-3, KiB'], rows)}"
     )
 
 
@@ -174,10 +129,10 @@ def bare_table(cases: Mapping[str, Case]) -> str:
             f"{number(Spread.of(values).median)} ({number(min(values))})" if values else "–"
             for values in (ours, learned, dumbbell, bare)
         ]
-        known = ["–"] * 4
+        known = ["–"] * 2
         if id in REFERENCE:
-            aim, wheel, heap, htsim = REFERENCE[id]
-            known = [f"{aim:,}", f"{aim / wheel:.1f}", f"{wheel} to {heap}", f"{htsim:,}"]
+            wheel, heap, htsim = REFERENCE[id]
+            known = [f"{wheel} to {heap}", f"{htsim:,}"]
         beside = [times(ratios(values, bare)) if values else "–" for values in (ours, learned)]
         rows.append([case["title"], *cells, *beside, *known])
     head = [
@@ -188,41 +143,10 @@ def bare_table(cases: Mapping[str, Case]) -> str:
         "bare loop",
         "Haltere over the loop",
         "tuned over the loop",
-        "aim",
-        "aim over a wheel",
         "other loops",
         "htsim",
     ]
     return table(head, rows)
-
-
-def aims(cases: Mapping[str, Case]) -> str:
-    """How many of the aims beside the bare loop are reached: in ns, and as a ratio to the loop; by medians, and by the least runs."""
-    rows = []
-    for who, name in (("haltere", "Haltere"), ("tuned", "tuned")):
-        known = [
-            (aim, aim / wheel, crossings(cases[id], who), crossings(cases[id], "bare"))
-            for id, (aim, wheel, *_) in REFERENCE.items()
-            if cases.get(id, {}).get(who)
-        ]
-        if known:
-            reached = [
-                sum(Spread.of(ours).median <= aim for aim, _, ours, _ in known),
-                sum(ratios(ours, bare).median <= most for _, most, ours, bare in known),
-                sum(min(ours) <= aim for aim, _, ours, _ in known),
-                sum(min(ours) / min(bare) <= most for _, most, ours, bare in known),
-            ]
-            rows.append([name, *(f"{count} of {len(known)}" for count in reached)])
-    if not rows:
-        return ""
-    head = [
-        "build",
-        "medians: time",
-        "medians: ratio to a wheel",
-        "least of all runs: time",
-        "least of all runs: ratio to a wheel",
-    ]
-    return f"**Aims reached**, as a time and as a ratio to a timing wheel:\n\n{table(head, rows)}"
 
 
 def tuned(cases: Mapping[str, Case]) -> str:
@@ -246,9 +170,8 @@ def tracing(cases: Mapping[str, Case]) -> str:
         return ""
     return (
         "## Cost of a record\n\n"
-        f"A record costs {times(ratio(case, 'traced'))} times the CPU time of the same run without a record, in {len(case['traced'])} turns."
-        " The run is 4 s of the network of (b). The record has the bottleneck's queue each millisecond and all flows each 10 ms, in"
-        " memory.\n\n"
+        f"A run with a record takes {times(ratio(case, 'traced'))} times the CPU time of one without ({len(case['traced'])} turns, 4 s of the network of"
+        " (b)). The record has the bottleneck's queue each millisecond and all flows each 10 ms, in memory.\n\n"
     )
 
 
@@ -275,22 +198,11 @@ def figure(points: Mapping[int, Case], file: Path) -> None:
     plt.close(shown)
 
 
-def verdict(cases: Mapping[str, Case], chosen: str | None) -> str:
-    """Scenarios a to c against the aim."""
-    known = {id: ratio(cases[id]) for id in "abc" if id in cases and cases[id].get("ns3")}
-    aim = f"The aim for scenarios (a) to (c) is {TARGET} times less CPU time than ns-3"
-    if not known:
-        return f"{aim}. ns-3 was not run with them."
-    medians = [f"({id}) {number(r.median)}" for id, r in known.items() if r]
-    missed = [f"({id})" for id, r in known.items() if r and r.median < TARGET]
-    outcome = "is missed in " + " and ".join(missed) if missed else "is reached"
-    text = f"{aim}.\nIt {outcome}: {', '.join(medians)}."
+def verdict(chosen: str | None) -> str:
+    """Which build of ns-3 took part."""
     if chosen == "optimized":
-        return f"{text}\nThe build of ns-3 is `optimized`: without logging and asserts, `-O3 -march=native`."
-    return (
-        f"{text}\nThe build of ns-3 is `{chosen}`, the fastest that was found. A build without logging (`make bench-ns3`) is"
-        " faster. Ratios to it are not measured yet. They will be smaller."
-    )
+        return "The build of ns-3 is `optimized`: without logging and asserts, `-O3 -march=native`."
+    return f"The build of ns-3 is `{chosen}`, the fastest that was found. A build without logging (`make bench-ns3`) is faster."
 
 
 def summary(cases: Mapping[str, Case]) -> str:
@@ -349,17 +261,15 @@ def machine(results: dict[str, Any]) -> str:
     )
     if max([m["load"], *(that["load"] for that in when.values() if that)]) > m["cores"] / 2:
         text += (
-            "\n\nIf the load was above half the cores, other work kept this machine busy. CPU times of both programs are then longer than on an"
-            " idle machine. Ratios remain valid, because the programs run in turn, but they vary more."
+            "\n\nOther work kept this machine busy if the load was above half the cores. CPU times are then longer, and ratios vary more."
         )
     return text
 
 
 TUNED = """\
-`make tuned` makes a profile-guided build. It builds the package, runs it, and builds it again. From the runs the compiler learns which direction
-each branch usually takes. The networks of these runs are not those of this page ([tuned.py](../benches/tuned.py),
-[decision 0078](decisions/0078-a-build-that-learned-from-runs.md)). Results are the same, byte for byte. Columns with *tuned* show this
-build. All other columns on this page show the usual build. The build of ns-3 is not profile-guided.
+`make tuned` builds the package, runs it, and builds it again with the profile of the runs. It takes about ten minutes. Results are the same,
+byte for byte. The runs use other networks than this page ([tuned.py](../benches/tuned.py),
+[decision 0078](decisions/0078-a-build-that-learned-from-runs.md)). Columns with *tuned* show this build, all others the usual one.
 """
 
 
@@ -368,26 +278,25 @@ PAGE = """\
 
 # Performance
 
-This page compares the CPU time and memory of Haltere and ns-3 on the same scenarios.
-{verdict}
+CPU time and memory of Haltere and ns-3 on the same scenarios. {verdict}
 
 {summary}
 
-Each ratio of CPU time is the median over all turns, with the least and the most in brackets. A ratio compares two runs, one directly after the
-other. The programs run in turn on one machine: A B, B A, A B. So load on the machine changes the times more than the ratios. Use the
-ratios for your own machine, not the times. A ratio of peak memory is the ratio of the medians.
+A ratio of CPU time is the median over pairs of consecutive runs, with the least and the most in brackets. The programs alternate on one machine,
+so load changes times more than ratios. Expect these ratios on your machine, not these times. A ratio of peak memory is the ratio of the
+medians.
 
 ## Terms of the tables
 
-- A **cell** with two numbers has the medians of Haltere / ns-3. A cell with one number is Haltere alone.
-- A **pair** is a full segment delivered to an application: a data packet that crossed the network, with its acknowledgement.
-- A **packet-hop** is one packet on one link.
-- **CPU time** is user and system time of the whole process. It includes start-up and the construction of the network.
-- **Events** are counted by each program in its own way. Haltere needs less than one event per packet-hop
-  ([decision 0077](decisions/0077-links-fed-by-one-link.md)).
-- **Peak memory** is the maximum resident memory (`VmHWM`).
-- **Memory of a flow** is the memory that became resident after the program's start, divided by the number of flows. It includes the
-  network, the packets and the record of flows.
+| term | meaning |
+| --- | --- |
+| cell with two numbers | medians of Haltere / ns-3; one number is Haltere alone |
+| pair | a full segment delivered to an application, with its acknowledgement |
+| packet-hop | one packet on one link |
+| CPU time | user and system time of the whole process, start-up and construction of the network included |
+| events | each program counts its own; Haltere needs less than one a packet-hop ([decision 0077](decisions/0077-links-fed-by-one-link.md)) |
+| peak memory | maximum resident memory (`VmHWM`) |
+| KiB a flow | memory that became resident after the start, over the number of flows: network, packets and records |
 
 ## Long flows
 
@@ -397,29 +306,23 @@ ratios for your own machine, not the times. A ratio of peak memory is the ratio 
 
 {fabric}
 
-- **Network.** 128 hosts at 10 Gbit/s, DCTCP, step threshold.
-- **Permutation.** Each host sends to one other host for the whole run.
-- **Incast.** Every 2 ms, 64 hosts send 32 kB each to one host.
-- **Paths.** A hash of addresses and ports spreads the flows over equal paths. Haltere's plan gives ns-3 the path of each flow in both
-  directions. For the permutations the suite checks that both programs used the same links.
+There are 128 hosts at 10 Gbit/s, with DCTCP and a step threshold. In a permutation each host sends to one other host for the whole run. In an incast
+64 hosts send 32 kB each to one host, every 2 ms. A hash of addresses and ports spreads the flows over equal paths. Haltere's plan gives ns-3 the
+path of each flow; for the permutations the suite checks that both used the same links.
 
 ## Short flows
 
 {short}
 
-Flows arrive as a Poisson process over 9 leaves and 4 spines. There are 144 hosts at 10 Gbit/s, with DCTCP. Sizes follow the web-search
-distribution (1.7 MB on average). The memory of a flow is divided by all flows that arrived, not by those active at one time.
-[Flow completion times](#flow-completion-times) are at the end of the page.
+Flows arrive as a Poisson process, over 9 leaves and 4 spines with 144 hosts at 10 Gbit/s and DCTCP. Sizes follow the web-search distribution (mean
+1.7 MB). KiB a flow counts all flows that arrived. `benches/results.json` has the completion times.
 
 ## Growth
 
 {growth}
 
-These are DCTCP flows over one link of 10 Gbit/s for 200 ms. Only the number of flows differs. CPU time includes the construction of the network.
-The table of [work done](#work-done) has the bytes delivered, in the rows (d).
-
-With 4,096 flows, a third of ns-3's time goes into its routers' lists of packet handlers. These lists have a few entries for each device
-(`Node::ReceiveFromDevice` and `TrafficControlLayer::Receive`, by `perf record`). We left them unchanged.
+DCTCP flows share one link of 10 Gbit/s for 200 ms. With 4,096 flows, ns-3 spends a third of its time in its routers' lists of packet handlers
+(`Node::ReceiveFromDevice` and `TrafficControlLayer::Receive`).
 
 {memory}
 
@@ -429,15 +332,10 @@ With 4,096 flows, a third of ns-3's time goes into its routers' lists of packet 
 
 {bare}
 
-This table shows how far Haltere is above the least possible cost. The bare loop only moves packets over the same links
-(`crates/haltere-sim/examples/bare_loop.rs`). It has a timing wheel and fixed windows. It has no loss, no timers and no TCP.
-
-**How to read it.** A figure is a median, with the least of all runs in brackets. The machine is a share of a larger one. For seconds or minutes
-everything on it takes up to twice as long. Programs that execute more code suffer most. Here a pair is a data packet over the
-bottleneck with its acknowledgement, on both sides. The loop acknowledges every packet, so its pair is six packet-hops. Haltere's receivers behave as
-Linux's and usually acknowledge every second packet, so its pair is about five.
-
-{aims}
+The bare loop only moves packets over the same links, with a timing wheel and fixed windows: no loss, no timers, no TCP
+(`crates/haltere-sim/examples/bare_loop.rs`). The table shows how much Haltere adds to this. A figure is a median, with the least of all runs in
+brackets. Here a pair is a data packet over the bottleneck with its acknowledgement. The loop acknowledges every packet, so its pair is six
+packet-hops. Haltere's receivers acknowledge most second packets, so its pair is about five.
 
 | column | meaning |
 | --- | --- |
@@ -446,19 +344,14 @@ Linux's and usually acknowledge every second packet, so its pair is about five.
 | Haltere, the loop's RTTs | `crates/haltere-sim/examples/dumbbell.rs`: exactly the round-trip times of the loop, and Haltere's own defaults (buffers that grow, Linux's quick acknowledgements) |
 | other loops | two loops without TCP over the same links: a timing wheel, and a heap of the links' heads |
 | htsim | htsim with a simple TCP without SACK |
-| aim over a wheel | the aim divided by the time of the timing wheel in *other loops* |
 
-*Other loops* and *htsim* were measured elsewhere, on this class of machine. They had 104, 65 and 16 packets of a flow in flight, in twice the
-bandwidth-delay product. The flows of the first three rows have the same room in link and queue. The speed of the machine changes a ratio
-less than its two times.
-
-The last row is harder. The link holds less than one packet of each flow. A quarter of all packets are lost, and the flows depend on retransmission
-timeouts.
+*Other loops* and *htsim* were measured elsewhere, on this class of machine, with 104, 65 and 16 packets of a flow in flight. In the last row the link
+holds less than one packet of each flow. A quarter of all packets are lost, and the flows depend on retransmission timeouts.
 
 {tuned}{tracing}{costs}## The same work
 
-Both programs run the same plan. Haltere reads the experiment file (`benches/scenarios`) and draws round-trip times, starts, sizes and paths. It
-prints nodes, links and flows. ns-3 builds exactly these (`benches/ns3/plan.cc`). Both programs have the same:
+Both programs run the same plan. Haltere reads the experiment file (`benches/scenarios`), draws round-trip times, starts, sizes and paths, and prints
+nodes, links and flows. ns-3 builds these (`benches/ns3/plan.cc`). Both have the same:
 
 - segment size, fixed buffers, initial window (10), and SACK;
 - acknowledgements: for every second segment, or after the same delay;
@@ -466,10 +359,8 @@ prints nodes, links and flows. ns-3 builds exactly these (`benches/ns3/plan.cc`)
 - queues with the same limits;
 - no recording.
 
-**Differences of TCP.** Haltere's TCP follows Linux. It also has RACK, tail loss probes, F-RTO and undo, which ns-3 lacks. CUBIC and the end of
-slow start differ between the two. So losses differ, most in (a). [Validation](validation.md) compares Haltere with Linux.
-
-**Differences of packets.** ns-3's packets carry real headers. Haltere writes headers only for a capture.
+**Differences.** Haltere's TCP follows Linux: it has RACK, tail loss probes, F-RTO and undo, which ns-3 lacks. CUBIC and the end of slow start differ,
+so losses differ, most in (a). ns-3's packets carry real headers; Haltere writes headers only for a capture.
 
 **Choices that make ns-3 fast.**
 - A drop-tail queue is the device's own queue, with no queue disc above it.
@@ -479,14 +370,14 @@ slow start differ between the two. So losses differ, most in (a). [Validation](v
 - IPv6 is off, and the strong end system model is on.
 - There is no tracing and no checksums, and the program ends without destroying its objects.
 
-The [table of work done](#work-done) shows what both then carried.
+`benches/results.json` has the bytes that both delivered, their drops and their marks.
 
 ## Which ns-3
 
 {builds}
 
-Each build first runs one second of scenario (c). The fastest takes part. The suite checks in the library itself that logging is compiled out:
-it counts calls of `LogComponent::IsEnabled`.
+Each build runs one second of scenario (c), and the fastest takes part. The suite counts calls of `LogComponent::IsEnabled` in the library, to check
+that logging is compiled out.
 
 ## How to run it again
 
@@ -504,19 +395,6 @@ profile: fat LTO, one codegen unit) for any x86-64, not for this machine alone.
 ## The machine
 
 {machine}
-
-## Work done
-
-The first run of each scenario, `Haltere / ns-3`:
-
-{work}
-
-## Flow completion times
-
-The first run of each scenario. The ideal time of a flow is its time alone on its path: the handshake, the propagation, and its bytes on the slowest
-link.
-
-{completions}
 """
 
 
@@ -527,19 +405,15 @@ def write(results: dict[str, Any], docs: Path) -> None:
     def titled(*groups: str) -> dict[str, Case]:
         return {f"({id}) {case['title']}": case for id, case in cases.items() if id.split("-")[0] in groups}
 
-    ending = {id: case for id, case in cases.items() if id.startswith("g-") or id.endswith("incast")}
     page = PAGE.format(
-        verdict=verdict(cases, results["ns3"]["chosen"]),
+        verdict=verdict(results["ns3"]["chosen"]),
         summary=summary(cases),
         cost=cost_table("scenario", titled("a", "b", "c", "e"), list(COLUMNS)[:-1]),
         fabric=cost_table("scenario", titled("f"), list(COLUMNS)),
         short=cost_table("scenario", titled("g"), list(COLUMNS)),
-        completions=completion_table(ending),
-        work=work_table(cases),
         growth=cost_table("flows", {f"{n:,}": case for n, case in points.items()}, list(COLUMNS)[1:]),
         memory=memory(cases),
         bare=bare_table(cases),
-        aims=aims(cases),
         tuned=tuned(cases),
         tracing=tracing(cases),
         costs=costs.section(),

@@ -62,7 +62,7 @@ u64 hk_start(void *fabric, u64 origin);
 u64 hk_arrive(void *fabric, u64 now, u32 node, u64 skb, const struct hk_seen *seen);
 u64 hk_advance(void *fabric, u64 now);
 u64 hk_wake(void *fabric, u64 now, u32 queue);
-size_t hk_counted(void *fabric, const char **text);
+size_t hk_counted(void *fabric, bool first, const char **text);
 void hk_free(void *fabric);
 
 static DEFINE_SPINLOCK(lock);
@@ -495,19 +495,28 @@ static ssize_t control(struct file *file, const char __user *from, size_t len, l
 
 static ssize_t counted(struct file *file, char __user *to, size_t len, loff_t *at)
 {
+	/* The present piece of the text, and where it begins in the file. */
 	static const char *text;
 	static size_t size;
+	static loff_t begin;
+	loff_t within;
+	ssize_t read;
 
 	if (!fabric)
 		return 0;
-	if (*at == 0) {
+	if (*at == 0 || *at >= begin + size) {
 		/* The run is over. */
 		refuse_every = 0;
+		begin = *at;
 		spin_lock_bh(&lock);
-		size = hk_counted(fabric, &text);
+		size = hk_counted(fabric, *at == 0, &text);
 		spin_unlock_bh(&lock);
 	}
-	return simple_read_from_buffer(to, len, at, text, size);
+	within = *at - begin;
+	read = simple_read_from_buffer(to, len, &within, text, size);
+	if (read > 0)
+		*at += read;
+	return read;
 }
 
 static const struct proc_ops files = {

@@ -38,19 +38,19 @@ pub struct Options {
     /// Flows with fewer measurements are left out. At least 3.
     pub least: u64,
     /// What is measured.
-    pub source: Source,
+    pub source: DelaySource,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { methods: vec![], every: Dur::from_ms(100), flows: 8, least: 200, source: Source::Auto }
+        Options { methods: vec![], every: Dur::from_ms(100), flows: 8, least: 200, source: DelaySource::Auto }
     }
 }
 
 /// What is measured of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum DelaySource {
     /// What varies more.
     Auto,
     /// Round-trip times.
@@ -79,7 +79,7 @@ impl Options {
 
 /// One flow: one direction of a connection in one capture.
 #[derive(Debug, Clone, Serialize)]
-pub struct Flow {
+pub struct CorrelatedFlow {
     /// Which of the captures, from 0.
     pub capture: usize,
     /// Address and port of both ends, sender first.
@@ -91,7 +91,7 @@ pub struct Flow {
     /// Data segments that came again.
     pub again: u64,
     /// What is followed.
-    pub source: Source,
+    pub source: DelaySource,
     /// Measurements.
     pub samples: u64,
     /// Their standard deviation in milliseconds.
@@ -153,7 +153,7 @@ pub struct Report {
     /// Packets in all files.
     pub packets: u64,
     /// The flows that were followed.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<CorrelatedFlow>,
     /// Flows with payload that were not.
     pub left_out: u64,
     /// Every pair by every method.
@@ -223,7 +223,7 @@ impl CoMoments {
 struct Chosen {
     capture: usize,
     key: FlowKey,
-    source: Source,
+    source: DelaySource,
     /// Of one-way delays.
     tick_ns: Option<f64>,
     from_ns: u64,
@@ -345,20 +345,20 @@ fn survey<R: Read>(
 }
 
 /// What to follow of a flow: measure, number of measurements, tick and deviation in ns. `None` where there is too little.
-fn source(flow: &Known, options: &Options) -> Option<(Source, u64, Option<f64>, f64)> {
+fn source(flow: &Known, options: &Options) -> Option<(DelaySource, u64, Option<f64>, f64)> {
     let enough = |count: u64| count >= options.least;
-    let round_trip = (options.source != Source::OneWay && enough(flow.round_trips.count))
-        .then(|| (Source::RoundTrip, flow.round_trips.count, None, flow.round_trips.deviation()));
+    let round_trip = (options.source != DelaySource::OneWay && enough(flow.round_trips.count))
+        .then(|| (DelaySource::RoundTrip, flow.round_trips.count, None, flow.round_trips.deviation()));
     let tick =
-        flow.track.clock().tick_ns().filter(|_| options.source != Source::RoundTrip && enough(flow.delays.count));
-    let one_way = tick.map(|tick| (Source::OneWay, flow.delays.count, Some(tick), flow.delays.deviation(tick)));
+        flow.track.clock().tick_ns().filter(|_| options.source != DelaySource::RoundTrip && enough(flow.delays.count));
+    let one_way = tick.map(|tick| (DelaySource::OneWay, flow.delays.count, Some(tick), flow.delays.deviation(tick)));
     match (round_trip, one_way) {
         (Some(there), Some(way)) => Some(if there.3 >= way.3 { there } else { way }),
         (there, way) => there.or(way),
     }
 }
 
-fn choose(known: Survey, options: &Options) -> Result<(Vec<Chosen>, Vec<Flow>, u64), CaptureError> {
+fn choose(known: Survey, options: &Options) -> Result<(Vec<Chosen>, Vec<CorrelatedFlow>, u64), CaptureError> {
     let all = known.len();
     let usable =
         known.into_iter().filter_map(|(capture, key, flow)| Some((capture, key, source(&flow, options)?, flow)));
@@ -381,7 +381,7 @@ fn choose(known: Survey, options: &Options) -> Result<(Vec<Chosen>, Vec<Flow>, u
     for (capture, key, (source, samples, tick_ns, deviation), flow) in usable {
         let Known { from_ns, to_ns, .. } = flow;
         chosen.push(Chosen { capture, key, source, tick_ns, from_ns, to_ns });
-        flows.push(Flow {
+        flows.push(CorrelatedFlow {
             capture,
             name: name(&key, flow.v6),
             bytes: flow.bytes,

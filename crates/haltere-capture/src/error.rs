@@ -14,7 +14,7 @@ pub enum CaptureError {
     /// The packet of that number, from 1, breaks off or contradicts itself.
     Packet(u64, String),
     /// The packet of that number came over a kind of link that is not read.
-    Link(u64, u16),
+    LinkType(u64, u16),
     /// A parameter is wrong.
     Param(ParamError),
     /// The caller wanted no more.
@@ -31,7 +31,7 @@ impl fmt::Display for CaptureError {
             CaptureError::Packet(number, got) => {
                 write!(f, "packet {number} must be whole, got {got}; the file is truncated or corrupt there")
             }
-            CaptureError::Link(number, got) => {
+            CaptureError::LinkType(number, got) => {
                 write!(f, "packet {number} must be Ethernet, IP, loopback or Linux cooked, got link type {got}")
             }
             CaptureError::Param(error) => error.fmt(f),

@@ -13,7 +13,7 @@ use std::io::Read;
 
 /// One direction of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Flow {
+pub struct CapturedFlow {
     /// Nanoseconds from the first packet of the capture to the first payload of the flow.
     pub start_ns: u64,
     /// The number of its client's address, in order of appearance from 0.
@@ -35,7 +35,7 @@ struct Seen {
 }
 
 /// The flows of a capture, in order of their start.
-pub fn flows(input: impl Read, watch: Watch<'_>) -> Result<Vec<Flow>, CaptureError> {
+pub fn flows(input: impl Read, watch: Watch<'_>) -> Result<Vec<CapturedFlow>, CaptureError> {
     let mut reader = Reader::new(input, watch)?;
     let (mut first, mut list) = (None, Vec::new());
     let mut clients: HashMap<u128, u32> = HashMap::new();
@@ -62,7 +62,7 @@ pub fn flows(input: impl Read, watch: Watch<'_>) -> Result<Vec<Flow>, CaptureErr
             let address = if from_client { key.src } else { key.dst };
             let next = clients.len() as u32;
             let client = *clients.entry(address).or_insert(next);
-            list.push(Flow { start_ns, client, from_client, bytes: 0 });
+            list.push(CapturedFlow { start_ns, client, from_client, bytes: 0 });
             Seen { place: list.len() - 1, highest: 0, first: tcp.seq }
         });
         // The signed distance from the highest number so far, as sequence numbers wrap.

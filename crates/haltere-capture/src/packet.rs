@@ -4,7 +4,7 @@
 //! from the bytes. A length of zero there (segmentation offload) is taken from the capture.
 //! Units: bytes. Cost: one pass over the headers, nothing is copied.
 
-use crate::reader::{Link, Record};
+use crate::reader::{LinkType, Record};
 use haltere_queue::{Ecn, FlowKey, Pkt};
 
 /// Bytes that count below IP: an Ethernet header.
@@ -55,11 +55,11 @@ impl Packet {
     pub fn of(record: &Record<'_>) -> Option<Packet> {
         let bytes = record.bytes;
         let skipped = match record.link {
-            Link::Ethernet => after_ethernet(bytes)?,
-            Link::Ip => 0,
-            Link::Loopback => 4,
-            Link::Cooked => after_cooked(bytes, 14, 16)?,
-            Link::Cooked2 => after_cooked(bytes, 0, 20)?,
+            LinkType::Ethernet => after_ethernet(bytes)?,
+            LinkType::Ip => 0,
+            LinkType::Loopback => 4,
+            LinkType::Cooked => after_cooked(bytes, 14, 16)?,
+            LinkType::Cooked2 => after_cooked(bytes, 0, 20)?,
         };
         let ip = bytes.get(skipped..)?;
         let rest = record.length.saturating_sub(skipped as u32);

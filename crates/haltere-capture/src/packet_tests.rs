@@ -9,13 +9,13 @@ fn ipv4() -> Vec<u8> {
     ip
 }
 
-fn of(link: Link, bytes: &[u8], length: u32) -> Option<Packet> {
+fn of(link: LinkType, bytes: &[u8], length: u32) -> Option<Packet> {
     Packet::of(&Record { at_ns: 0, link, bytes, length })
 }
 
 #[test]
 fn a_cut_off_packet_tells_its_length_its_flow_and_tcp() {
-    let packet = of(Link::Ip, &ipv4(), 1052).unwrap();
+    let packet = of(LinkType::Ip, &ipv4(), 1052).unwrap();
     assert_eq!((packet.len, packet.class >> 2, packet.ecn()), (1052 + 14, 10, Ecn::NotEct));
     assert_eq!((packet.flow.src, packet.flow.dst), (0x0a00_0001, 0x0a00_0002));
     assert_eq!((packet.flow.src_port, packet.flow.dst_port, packet.flow.protocol), (5000, 80, 6));
@@ -31,21 +31,25 @@ fn links_of_all_kinds_lead_to_the_same_packet() {
     let cooked = [&[0u8; 14] as &[u8], &[0x08, 0], &ip].concat();
     let cooked2 = [&[0x08u8, 0] as &[u8], &[0; 18], &ip].concat();
     let loopback = [&[2u8, 0, 0, 0] as &[u8], &ip].concat();
-    let links =
-        [(Link::Ethernet, tagged), (Link::Cooked, cooked), (Link::Cooked2, cooked2), (Link::Loopback, loopback)];
+    let links = [
+        (LinkType::Ethernet, tagged),
+        (LinkType::Cooked, cooked),
+        (LinkType::Cooked2, cooked2),
+        (LinkType::Loopback, loopback),
+    ];
     for (link, bytes) in links {
         let packet = of(link, &bytes, bytes.len() as u32 + 1000).unwrap();
         assert_eq!((packet.len, packet.flow.src_port), (1066, 5000), "{link:?}");
     }
-    assert!(of(Link::Ethernet, &[0; 60], 60).is_none(), "no IP");
-    assert!(of(Link::Ethernet, &[0; 3], 60).is_none());
+    assert!(of(LinkType::Ethernet, &[0; 60], 60).is_none(), "no IP");
+    assert!(of(LinkType::Ethernet, &[0; 3], 60).is_none());
 }
 
 #[test]
 fn an_offloaded_packet_s_length_is_the_capture_s() {
     let mut ip = ipv4();
     ip[2..4].fill(0);
-    let packet = of(Link::Ip, &ip, 64_052).unwrap();
+    let packet = of(LinkType::Ip, &ip, 64_052).unwrap();
     assert_eq!((packet.len, packet.tcp.unwrap().payload), (64_066, 64_000));
 }
 
@@ -53,7 +57,7 @@ fn an_offloaded_packet_s_length_is_the_capture_s() {
 fn fragments_have_no_ports() {
     let mut ip = ipv4();
     ip[6] = 0x20;
-    let packet = of(Link::Ip, &ip, 1052).unwrap();
+    let packet = of(LinkType::Ip, &ip, 1052).unwrap();
     assert_eq!((packet.flow.src_port, packet.tcp), (0, None));
 }
 
@@ -66,7 +70,7 @@ fn ipv6_with_an_extension_header() {
     ip.push(2);
     ip.extend([6, 0, 1, 4, 0, 0, 0, 0]);
     ip.extend([0x13, 0x88, 0, 80, 0, 0, 0, 9, 0, 0, 0, 5, 0x50, 0x02, 0, 0, 0, 0, 0, 0]);
-    let packet = of(Link::Ip, &ip, 68).unwrap();
+    let packet = of(LinkType::Ip, &ip, 68).unwrap();
     assert_eq!((packet.flow.src, packet.flow.dst, packet.flow.dst_port), (1, 2, 80));
     assert!(packet.opens() && packet.v6);
     assert_eq!(packet.tcp.map(|tcp| (tcp.payload, tcp.ack)), Some((0, None)));
@@ -85,7 +89,7 @@ proptest! {
         let mut changed = ipv4();
         changed[at] = value;
         changed.truncate(cut);
-        for link in [Link::Ethernet, Link::Ip, Link::Loopback, Link::Cooked, Link::Cooked2] {
+        for link in [LinkType::Ethernet, LinkType::Ip, LinkType::Loopback, LinkType::Cooked, LinkType::Cooked2] {
             let _ = of(link, &bytes, 80);
             let _ = of(link, &changed, 1052);
         }

@@ -24,7 +24,7 @@ const TSRESOL: u16 = 9;
 
 /// The kinds of link whose packets are read, as <https://www.tcpdump.org/linktypes.html> numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Link {
+pub enum LinkType {
     /// Ethernet, with or without tags.
     Ethernet,
     /// IPv4 or IPv6 without anything below.
@@ -37,14 +37,14 @@ pub enum Link {
     Cooked2,
 }
 
-impl Link {
-    const fn of(number: u16) -> Option<Link> {
+impl LinkType {
+    const fn of(number: u16) -> Option<LinkType> {
         Some(match number {
-            1 => Link::Ethernet,
-            12 | 14 | 101 | 228 | 229 => Link::Ip,
-            0 | 108 => Link::Loopback,
-            113 => Link::Cooked,
-            276 => Link::Cooked2,
+            1 => LinkType::Ethernet,
+            12 | 14 | 101 | 228 | 229 => LinkType::Ip,
+            0 | 108 => LinkType::Loopback,
+            113 => LinkType::Cooked,
+            276 => LinkType::Cooked2,
             _ => return None,
         })
     }
@@ -56,7 +56,7 @@ pub struct Record<'a> {
     /// Nanoseconds since 1970, or whatever the clock of the capture counts from.
     pub at_ns: u64,
     /// What lies below IP.
-    pub link: Link,
+    pub link: LinkType,
     /// The bytes that were kept.
     pub bytes: &'a [u8],
     /// Bytes on the line.
@@ -66,7 +66,7 @@ pub struct Record<'a> {
 /// An interface of a pcapng file; a pcap file has one.
 #[derive(Debug, Clone, Copy)]
 struct Interface {
-    link: Result<Link, u16>,
+    link: Result<LinkType, u16>,
     unit: Unit,
     snaplen: u32,
 }
@@ -166,7 +166,7 @@ impl<'a, R: Read> Reader<'a, R> {
         // The upper bits of the link type tell of a frame check sequence.
         let link = self.u32(&rest[16..]) as u16;
         let snaplen = self.u32(&rest[12..]);
-        self.interfaces.push(Interface { link: Link::of(link).ok_or(link), unit: Unit { per_second }, snaplen });
+        self.interfaces.push(Interface { link: LinkType::of(link).ok_or(link), unit: Unit { per_second }, snaplen });
         Ok(())
     }
     /// The rest of a section header, whose type was read.
@@ -201,7 +201,7 @@ impl<'a, R: Read> Reader<'a, R> {
         let Some(on) = self.interfaces.get(interface as usize) else {
             return Err(CaptureError::Packet(self.number, format!("interface {interface}, which is not described")));
         };
-        let link = on.link.map_err(|number| CaptureError::Link(self.number, number))?;
+        let link = on.link.map_err(|number| CaptureError::LinkType(self.number, number))?;
         let bytes = &self.body[start..start + kept as usize];
         Ok(Some(Record { at_ns: on.unit.ns(ticks), link, bytes, length: length.max(kept) }))
     }
@@ -290,7 +290,7 @@ impl<'a, R: Read> Reader<'a, R> {
             }
             options = rest.get(size.next_multiple_of(4)..).unwrap_or_default();
         }
-        self.interfaces.push(Interface { link: Link::of(link).ok_or(link), unit, snaplen });
+        self.interfaces.push(Interface { link: LinkType::of(link).ok_or(link), unit, snaplen });
         Ok(())
     }
     fn enhanced(&self) -> Result<Found, CaptureError> {

@@ -32,7 +32,7 @@ fn section() -> Vec<u8> {
 }
 
 /// Time, kind of link, bytes kept, length on the line.
-type Packet = (u64, Link, Vec<u8>, u32);
+type Packet = (u64, LinkType, Vec<u8>, u32);
 
 fn read(bytes: &[u8]) -> Result<Vec<Packet>, CaptureError> {
     let mut reader = Reader::new(bytes, Watch::default())?;
@@ -47,8 +47,8 @@ fn read(bytes: &[u8]) -> Result<Vec<Packet>, CaptureError> {
 fn pcap_of_both_byte_orders_and_cut_off_packets() {
     for big_endian in [false, true] {
         let got = read(&pcap(big_endian, &[(1, 5, &[1, 2, 3], 3), (2, 0, &[9; 96], 1514)])).unwrap();
-        let second = (2_000_000_000, Link::Ethernet, vec![9; 96], 1514);
-        assert_eq!(got, [(1_000_005_000, Link::Ethernet, vec![1, 2, 3], 3), second]);
+        let second = (2_000_000_000, LinkType::Ethernet, vec![9; 96], 1514);
+        assert_eq!(got, [(1_000_005_000, LinkType::Ethernet, vec![1, 2, 3], 3), second]);
     }
 }
 
@@ -63,10 +63,10 @@ fn pcapng_times_follow_the_interface_s_unit() {
         [section(), block(1, &words(&[1, 0])), block(1, &unit(9)), block(1, &raw), packet(0), packet(1), packet(2)];
     let got = read(&file.concat()).unwrap();
     let ticks = (1u64 << 32) + 4096;
-    assert_eq!(got[0], (ticks * 1000, Link::Ethernet, vec![7, 8], 60));
+    assert_eq!(got[0], (ticks * 1000, LinkType::Ethernet, vec![7, 8], 60));
     assert_eq!(
         (got[1].0, got[2].0, got[2].1),
-        (ticks, ((ticks >> 10) * 1_000_000_000) + (ticks & 1023) * 1_000_000_000 / 1024, Link::Ip)
+        (ticks, ((ticks >> 10) * 1_000_000_000) + (ticks & 1023) * 1_000_000_000 / 1024, LinkType::Ip)
     );
 }
 
@@ -75,7 +75,7 @@ fn unknown_blocks_simple_packets_and_a_second_section() {
     let file = [section(), block(1, &words(&[1, 0])), block(0xbad, &[1; 8]), block(3, &words(&[3, 0x0003_0201]))];
     let twice = [file.concat(), file.concat()].concat();
     let got = read(&twice).unwrap();
-    assert_eq!(got, vec![(0, Link::Ethernet, vec![1, 2, 3], 3); 2]);
+    assert_eq!(got, vec![(0, LinkType::Ethernet, vec![1, 2, 3], 3); 2]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::reader::Reader;
 use haltere_plan::rng::Rng;
 use haltere_queue::classify::{CLASSES, Class, Classifier, ClassifierParams, FlowClassifier};
 use haltere_queue::{DropReason, Fate, FlowKey, LinkContext, MarkReason};
+use haltere_units::outside::Outside;
 use haltere_units::{Bytes, ParamError, Time};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -32,11 +33,13 @@ pub struct Options {
     pub draws: u32,
     /// Random seed; each replay has a random stream of its own.
     pub seed: u64,
+    /// The languages of classifiers from outside the tree.
+    pub outside: Outside,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { classifiers: vec![], short: Bytes::new(16_000), draws: 10, seed: 1 }
+        Options { classifiers: vec![], short: Bytes::new(16_000), draws: 10, seed: 1, outside: Outside::NONE }
     }
 }
 
@@ -55,7 +58,8 @@ impl Options {
     }
     /// The classifier of these parameters, and how often it is replayed: once if it draws no random numbers.
     fn replayed(&self, params: &ClassifierParams) -> Result<(Classifier, u32), ParamError> {
-        let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: self.seed };
+        let link =
+            LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: self.seed, ..Default::default() };
         let classifier = Classifier::new(params, &link)?;
         let replays = if FlowClassifier::<Packet>::is_random(&classifier) { self.draws } else { 1 };
         Ok((classifier, replays))
@@ -116,7 +120,7 @@ pub struct Report {
 }
 
 /// A flow that is not over yet.
-struct Flow {
+struct OpenFlow {
     bytes: u64,
     packets: u64,
     isn: Option<u32>,
@@ -211,7 +215,7 @@ struct Replay<C> {
     /// How often each classifier is replayed.
     replays: Vec<u32>,
     short: u64,
-    flows: HashMap<FlowKey, Flow>,
+    flows: HashMap<FlowKey, OpenFlow>,
     classes: Vec<Class>,
     without_flow: u64,
     without_offset: u64,
@@ -262,7 +266,7 @@ impl<C: Fate<Packet>> Replay<C> {
             self.over(&over);
         }
         let count = self.replays.len();
-        let flow = self.flows.entry(key).or_insert_with(|| Flow {
+        let flow = self.flows.entry(key).or_insert_with(|| OpenFlow {
             bytes: 0,
             packets: 0,
             isn: place.filter(|_| packet.opens()),
@@ -282,7 +286,7 @@ impl<C: Fate<Packet>> Replay<C> {
         Some(&self.classes)
     }
     /// A flow is over: its size says what it was.
-    fn over(&mut self, flow: &Flow) {
+    fn over(&mut self, flow: &OpenFlow) {
         let truth = if flow.bytes <= self.short { Class::Short } else { Class::Long };
         self.flow_count[truth.index()] += 1;
         self.packet_count[truth.index()] += flow.packets;
@@ -294,7 +298,7 @@ impl<C: Fate<Packet>> Replay<C> {
     }
     fn report(mut self, packets: u64, seconds: f64, options: &Options) -> Report {
         let flows = std::mem::take(&mut self.flows);
-        let mut rest: Vec<Flow> = flows.into_values().collect();
+        let mut rest: Vec<OpenFlow> = flows.into_values().collect();
         // Sums of floating-point numbers depend on their order, and a map's order on the run.
         rest.sort_unstable_by(|a, b| (a.bytes, a.packets, &a.long).cmp(&(b.bytes, b.packets, &b.long)));
         rest.iter().for_each(|flow| self.over(flow));

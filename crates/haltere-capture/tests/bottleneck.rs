@@ -4,7 +4,7 @@
 mod common;
 
 use common::{File, link};
-use haltere_capture::correlate::{Options, Report, Source, correlate};
+use haltere_capture::correlate::{DelaySource, Options, Report, correlate};
 use haltere_capture::{CaptureError, Watch};
 use haltere_congestion::CongestionParams;
 use haltere_plan::Plan;
@@ -91,7 +91,7 @@ fn check(report: &Report, what: &str) {
 fn before_the_bottleneck_round_trips_tell_who_shares_it() {
     let files = captures(&plan(true), &BEFORE);
     let report = ask(&files, &[0, 0, 1, 1, 2, 2, 3, 3], &options());
-    assert!(report.flows.iter().all(|flow| flow.source == Source::RoundTrip), "{:?}", report.flows);
+    assert!(report.flows.iter().all(|flow| flow.source == DelaySource::RoundTrip), "{:?}", report.flows);
     check(&report, "timestamps");
     // Without timestamps, sequence numbers and acknowledgements tell the same.
     let files = captures(&plan(false), &BEFORE);
@@ -102,7 +102,7 @@ fn before_the_bottleneck_round_trips_tell_who_shares_it() {
 fn behind_the_bottleneck_one_way_delays_tell_it_without_the_other_direction() {
     let files = captures(&plan(true), &BEHIND);
     let report = ask(&files, &[0, 1, 2, 3], &options());
-    assert!(report.flows.iter().all(|flow| flow.source == Source::OneWay), "{:?}", report.flows);
+    assert!(report.flows.iter().all(|flow| flow.source == DelaySource::OneWay), "{:?}", report.flows);
     check(&report, "one way");
 }
 

@@ -46,7 +46,8 @@ fn ack(number: u64) -> AckEvent {
 
 /// Plays so many acknowledgements to a control.
 fn play(name: &str, events: u64) {
-    let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1 };
+    let sender =
+        SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1, ..Default::default() };
     let mut control = Control::new(&CongestionParams::default_of(name).expect("a name"), &sender).expect("defaults");
     control.on_established(Time::ZERO, Dur::from_ms(20));
     for number in 1..=events {

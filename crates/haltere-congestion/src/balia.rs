@@ -76,12 +76,19 @@ mod tests {
         // x: 100/s and 10/s: a = 10 for the slow one, capped to 1.5: 8 segments become 8 - 8 / 2 * 1.5 = 2.
         let siblings = [sibling(10, 100), sibling(1, 100)];
         let mss = Bytes::new(1000);
-        let mut c = Balia::new(&Params::default(), &SenderContext { mss, initial_window: mss * 8, seed: 0 }).unwrap();
+        let mut c = Balia::new(
+            &Params::default(),
+            &SenderContext { mss, initial_window: mss * 8, seed: 0, ..Default::default() },
+        )
+        .unwrap();
         c.on_coupling(&CouplingView { siblings: &siblings, this: 1 });
         c.on_loss(&LossEvent::at(Time::ZERO, crate::LossKind::Loss));
         assert_eq!(c.cwnd(), mss * 2);
-        let mut best =
-            Balia::new(&Params::default(), &SenderContext { mss, initial_window: mss * 8, seed: 0 }).unwrap();
+        let mut best = Balia::new(
+            &Params::default(),
+            &SenderContext { mss, initial_window: mss * 8, seed: 0, ..Default::default() },
+        )
+        .unwrap();
         best.on_coupling(&CouplingView { siblings: &siblings, this: 0 });
         best.on_loss(&LossEvent::at(Time::ZERO, crate::LossKind::Loss));
         assert_eq!(best.cwnd(), mss * 4);

@@ -132,7 +132,7 @@ pub struct Law {
     shadow: u64,
     /// A back-off is asked for.
     asked: bool,
-    /// A reduction goes on; or this acknowledgement ended it.
+    /// The sender is in a reduction, or this acknowledgement ended it.
     reducing: bool,
     ended: bool,
     /// Back-offs in a row, and round trips until the next may come.
@@ -243,7 +243,7 @@ impl Law {
             self.asked = self.backs_off();
         }
     }
-    /// What the reduction changed is no gradient: a new round begins, and that of the reduction is the one before.
+    /// A change of the delay by the reduction is no gradient: a new round begins, and the round of the reduction is the one before.
     fn end_reduction(&mut self, snd_nxt: u64) {
         self.before = self.round.take();
         self.round_end = snd_nxt;
@@ -303,7 +303,7 @@ impl WindowLaw for Law {
             self.end_reduction(ev.snd_nxt);
         }
         if self.params.hystart && window.in_slow_start() && self.leaves_slow_start(ev) {
-            window.ssthresh = window.cwnd;
+            window.ssthresh = window.cwnd.max(2);
         }
         if ev.snd_una > self.round_end && self.round.is_some() {
             self.round_end = ev.snd_nxt;

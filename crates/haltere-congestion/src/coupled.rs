@@ -1,7 +1,7 @@
-//! What the coupled controls LIA, OLIA and BALIA share: they are Reno except for the growth, which depends on the siblings.
+//! The common part of the coupled controls LIA, OLIA and BALIA: Reno, but the growth depends on the siblings.
 //!
-//! A coupled control is a [`Rule`] under [`Coupled`]: what it learns of its siblings, how much a segment acknowledged adds to the
-//! window, and the window after a loss if that is not Reno's. All have the same parameters, which [`coupled_params!`] makes.
+//! A coupled control is a [`Rule`] under [`Coupled`]: the values that it takes from its siblings, the growth of the window for each
+//! acknowledged segment, and the window after a loss if that is not Reno's. All have the same parameters, which [`coupled_params!`] makes.
 
 use crate::coupling::{CouplingView, Credit};
 use crate::slow_start::{Hystart, SlowStart};
@@ -33,7 +33,7 @@ macro_rules! coupled_params {
 }
 pub(crate) use coupled_params;
 
-/// What [`coupled_params!`] gives to [`Coupled`].
+/// The parameters that [`Coupled`] reads of those that [`coupled_params!`] makes.
 pub trait CoupledParams {
     /// How the first slow start ends.
     fn hystart(&self) -> Hystart;
@@ -43,7 +43,7 @@ pub trait CoupledParams {
 pub trait Rule: Default {
     /// Its parameters.
     type Params: CoupledParams;
-    /// What the siblings are now; `mss` in bytes.
+    /// The siblings have this state now; `mss` in bytes.
     fn learn(&mut self, view: &CouplingView<'_>, mss: f64);
     /// Segments that the window grows by for each segment acknowledged above the threshold; `alone` is Reno's growth.
     fn growth(&self, alone: f64) -> f64;

@@ -1,4 +1,4 @@
-//! What a coupled control knows of its siblings, and the credit by which LIA, OLIA and BALIA grow.
+//! The view that a coupled control has of its siblings, and the credit by which LIA, OLIA and BALIA grow.
 
 use crate::window::Window;
 use haltere_units::{Bytes, Dur};
@@ -36,7 +36,7 @@ impl CouplingView<'_> {
     }
 }
 
-/// Parts of a segment by which the window is still to grow or shrink.
+/// The fraction of a segment by which the window is still to grow or shrink.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Credit(f64);
 
@@ -50,7 +50,7 @@ impl Credit {
             window.set_cwnd(window.cwnd.saturating_add_signed(whole).max(2));
         }
     }
-    /// Drops the parts.
+    /// Discards the fraction of a segment.
     pub fn clear(&mut self) {
         self.0 = 0.0;
     }

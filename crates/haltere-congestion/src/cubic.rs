@@ -328,7 +328,8 @@ mod tests {
 
     fn cubic(segments: u64, params: Params) -> Cubic {
         let mss = Bytes::new(MSS);
-        Cubic::new(&params, &SenderContext { mss, initial_window: mss * segments, seed: 0 }).unwrap()
+        Cubic::new(&params, &SenderContext { mss, initial_window: mss * segments, seed: 0, ..Default::default() })
+            .unwrap()
     }
     fn ack(now: Time, segments: u64) -> AckEvent {
         let bytes = Bytes::new(segments * MSS);
@@ -447,7 +448,8 @@ mod tests {
 
     #[test]
     fn parameters_out_of_range_are_refused() {
-        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0 };
+        let sender =
+            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0, ..Default::default() };
         let error = Cubic::new(&Params { beta: 1.0, ..Params::default() }, &sender).unwrap_err();
         assert_eq!(
             alloc::string::ToString::to_string(&error),

@@ -104,7 +104,7 @@ impl CongestionControl for Dctcp {
     fn on_rto(&mut self, ev: &RtoEvent) {
         self.window.timeout(reno::halved(&self.window), ev);
     }
-    fn on_returned(&mut self, _now: Time, bytes: Bytes) -> bool {
+    fn on_early_ce(&mut self, _now: Time, bytes: Bytes) -> bool {
         self.bytes_marked += bytes.as_u64();
         true
     }
@@ -139,7 +139,11 @@ mod tests {
 
     fn dctcp(segments: u64) -> Dctcp {
         let mss = Bytes::new(MSS);
-        Dctcp::new(&Params::default(), &SenderContext { mss, initial_window: mss * segments, seed: 0 }).unwrap()
+        Dctcp::new(
+            &Params::default(),
+            &SenderContext { mss, initial_window: mss * segments, seed: 0, ..Default::default() },
+        )
+        .unwrap()
     }
     /// A window of ten segments, of which `marked` are marked, then the acknowledgement that ends it.
     fn window(c: &mut Dctcp, start: u64, marked: u64) -> u64 {
@@ -193,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn a_returned_packet_counts_as_marked_before_its_echo() {
+    fn early_marks_count_before_their_echo() {
         let (mut with, mut without) = (dctcp(10), dctcp(10));
-        with.on_returned(Time::ZERO, Bytes::new(5 * MSS));
+        with.on_early_ce(Time::ZERO, Bytes::new(5 * MSS));
         for c in [&mut with, &mut without] {
             c.alpha = 0;
             let seq = window(c, 0, 0);
@@ -205,11 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn more_returned_than_delivered_is_no_more_than_all() {
+    fn more_marked_than_delivered_is_no_more_than_all() {
         let mut c = dctcp(10);
         c.alpha = 1000;
         c.bytes_acked = 1000;
-        c.on_returned(Time::ZERO, Bytes::new(50_000));
+        c.on_early_ce(Time::ZERO, Bytes::new(50_000));
         c.end_window(0);
         assert_eq!(c.alpha, 1000 - 62 + 64);
     }

@@ -32,8 +32,8 @@ impl CongestionControl for Control {
     fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
         each_control!(self, c => c.on_cached_ssthresh(ssthresh))
     }
-    fn on_returned(&mut self, now: Time, bytes: Bytes) -> bool {
-        each_control!(self, c => c.on_returned(now, bytes))
+    fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool {
+        each_control!(self, c => c.on_early_ce(now, bytes))
     }
     fn on_spurious(&mut self, now: Time) {
         each_control!(self, c => c.on_spurious(now))

@@ -1,8 +1,7 @@
 //! Events that the transport reports to a congestion control.
 //!
-//! The events carry everything that a modern control needs (delivery rate samples, rounds, ECN counts,
-//! bytes in flight, whether the window was the limit) from the first day; they are non-exhaustive
-//! structs, so they can grow.
+//! The events carry the values that a modern control needs: delivery rate samples, rounds, ECN counts,
+//! bytes in flight, and whether the window was the limit. They are non-exhaustive structs, so they can grow.
 
 use haltere_units::{Bytes, Dur, Time};
 
@@ -115,13 +114,13 @@ pub struct LostSegment {
 }
 
 impl LostSegment {
-    /// A segment of so many bytes at that offset, with everything else zero.
+    /// A segment of that length at that offset, with everything else zero.
     pub fn new(seq: u64, bytes: Bytes) -> LostSegment {
         LostSegment { seq, bytes, ..LostSegment::default() }
     }
 }
 
-/// What began a recovery episode.
+/// The cause of a recovery episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LossKind {
@@ -129,7 +128,7 @@ pub enum LossKind {
     Loss,
     /// The receiver echoed congestion (RFC 3168).
     Ecn,
-    /// The control asked for it ([`wants_reduction`](crate::CongestionControl::wants_reduction)).
+    /// The control requested it ([`wants_reduction`](crate::CongestionControl::wants_reduction)).
     Asked,
 }
 
@@ -139,7 +138,7 @@ pub enum LossKind {
 pub struct LossEvent {
     /// Now.
     pub now: Time,
-    /// What began it.
+    /// The cause of the episode.
     pub kind: LossKind,
     /// Bytes in flight, lost ones left out.
     pub in_flight: Bytes,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// Deviations: none. a(w) and b(w) are those of the table in appendix B, as in Linux: the row of a window is the first that is not smaller, so a(w) is
 /// rounded up to whole segments. The rows are computed, and differ from the printed ones by a segment or two in a thousand.
 /// Each acknowledgement adds a(w)/w, however much it covers, as in the RFC and in Linux: with delayed acknowledgements that is half of a(w) a
-/// round trip.
+/// round trip. The table is looked up in congestion avoidance only, as in Linux: the first reduction after slow start halves.
 ///
 /// Known problems: it is unfair to Reno above 38 segments, by intent, and to flows with longer round-trip times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,9 @@ pub struct Law {
     params: Params,
     /// Segments towards the next one of the window: a(w) for each acknowledgement, of w.
     credit: u64,
+    /// The window of the row that congestion avoidance used last. Linux looks the table up only there, so the first reduction after slow
+    /// start halves.
+    row: u64,
 }
 
 /// The control.
@@ -64,7 +67,7 @@ impl Highspeed {
             return Err(ParamError::new("high_decrease", "above 0 and at most 0.5", params.high_decrease)
                 .default_is(usual.high_decrease));
         }
-        Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), credit: 0 } })
+        Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), credit: 0, row: 0 } })
     }
 }
 
@@ -102,6 +105,7 @@ impl Law {
 
 impl WindowLaw for Law {
     fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, _acked: u64) {
+        self.row = if window.cwnd <= u64::from(self.params.low_window) { 0 } else { self.window_of(window.cwnd) };
         self.credit += self.row(window.cwnd); // RFC 3649 section 5: a(w)/w for each ACK
         if self.credit >= window.cwnd {
             self.credit -= window.cwnd;
@@ -110,9 +114,7 @@ impl WindowLaw for Law {
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         self.credit = 0;
-        let small = window.cwnd <= u64::from(self.params.low_window);
-        let share = if small { 0.5 } else { self.decrease(self.window_of(window.cwnd)) };
-        (window.cwnd as f64 * (1.0 - share)) as u64
+        window.cwnd - (window.cwnd as f64 * self.decrease(self.row)) as u64
     }
     fn probe(&self, row: &mut Probe) {
         row.push("low_window", "segments", f64::from(self.params.low_window));
@@ -128,7 +130,7 @@ mod tests {
     /// RFC 3649 appendix B, some rows: w, a(w), b(w).
     #[test]
     fn the_table_of_the_rfc() {
-        let law = Law { params: Params::default(), credit: 0 };
+        let law = Law { params: Params::default(), credit: 0, row: 0 };
         for (w, a, b) in [(38, 1, 0.50), (118, 2, 0.44), (221, 3, 0.41), (347, 4, 0.38)] {
             assert_eq!((law.row(w), law.row(w + 1)), (a, a + 1), "a({w})");
             assert!((law.decrease(w) - b).abs() < 0.005, "b({w}) = {}", law.decrease(w));
@@ -151,7 +153,7 @@ mod tests {
         assert_eq!(c.window.cwnd, 81, "40 acknowledgements of 2/80");
         c.window.cwnd = 80;
         c.on_loss(&loss(0));
-        assert_eq!(c.window.cwnd, 44, "80 times 0.559");
+        assert_eq!(c.window.cwnd, 45, "80 less the whole segments of 80 times 0.441");
     }
 
     #[test]
@@ -159,7 +161,7 @@ mod tests {
         let mut c = Highspeed::new(&Params::default(), &sender(10)).unwrap().avoiding(20);
         assert_eq!(c.round(0, 100, 100), 1);
         c.on_loss(&loss(0));
-        assert_eq!(c.window.cwnd, 10);
+        assert_eq!(c.window.cwnd, 11, "21 less 10");
     }
 
     #[test]
@@ -167,7 +169,16 @@ mod tests {
         let mut c = Highspeed::new(&Params::default(), &sender(10)).unwrap().avoiding(118);
         assert_eq!(c.round(0, 100, 100), 2);
         c.window.cwnd = 118;
+        c.on_ack(&ack(200, 1, 40, 40));
         c.on_loss(&loss(0));
-        assert_eq!(c.window.cwnd, 65);
+        assert_eq!(c.window.cwnd, 66, "118 less the whole segments of 118 times 0.445");
+    }
+
+    #[test]
+    fn the_first_reduction_after_slow_start_halves() {
+        let mut c = Highspeed::new(&Params::default(), &sender(10)).unwrap();
+        c.window.cwnd = 400;
+        c.on_loss(&loss(0));
+        assert_eq!(c.window.cwnd, 200);
     }
 }

@@ -162,14 +162,16 @@ impl WindowLaw for Law {
             self.round_end = ev.snd_nxt;
         }
     }
-    fn avoid(&mut self, _ev: &AckEvent, window: &mut Window, acked: u64) {
+    /// Linux counts what the acknowledgement covers, whether it was SACKed before or not: all of a recovery's data with the one that ends it.
+    fn avoid(&mut self, ev: &AckEvent, window: &mut Window, _delivered: u64) {
+        let acked = window.segments_in(ev.acked);
         if let Some(segments) = self.count.add_then_ask(acked, self.alpha, window.cwnd) {
             window.set_cwnd(window.cwnd + segments);
         }
     }
     fn reduced(&mut self, window: &Window, _now: Time) -> u64 {
         self.count.clear();
-        (window.cwnd as f64 * (1.0 - self.beta)) as u64
+        window.cwnd - (window.cwnd as f64 * self.beta) as u64
     }
     fn timed_out(&mut self) {
         (self.alpha, self.beta) = (1.0, 0.5);
@@ -186,6 +188,7 @@ mod tests {
     use super::*;
     use crate::CongestionControl;
     use crate::law::testing::{ack, loss, sender};
+    use haltere_units::Bytes;
 
     fn illinois() -> Illinois {
         Illinois::new(&Params::default(), &sender(10)).unwrap().avoiding(100)
@@ -227,6 +230,24 @@ mod tests {
         };
         assert_eq!(acks_for_three(1), 7 + 8 + 8, "71 and 72 need 7.1 and 7.2");
         assert_eq!(acks_for_three(2), 4 + 4 + 4);
+    }
+
+    /// By hand: alpha 10, a window of 70: seven segments make one more, SACKed before or not.
+    #[test]
+    fn what_was_sacked_before_counts_when_it_is_covered() {
+        let mut c = illinois();
+        (c.window.cwnd, c.window.ssthresh) = (70, 70);
+        c.on_ack(&AckEvent { delivered: Bytes::new(1000), ..ack(0, 7, 40, 40) });
+        assert_eq!(c.window.cwnd, 71);
+    }
+
+    /// By hand: a quarter of 101 segments is 25.25, of which Linux takes the whole ones.
+    #[test]
+    fn what_a_loss_leaves_is_rounded_up() {
+        let mut c = illinois();
+        (c.window.cwnd, c.law.beta) = (101, 0.25);
+        c.on_loss(&loss(0));
+        assert_eq!(c.window.cwnd, 76);
     }
 
     #[test]

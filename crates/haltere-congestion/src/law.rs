@@ -1,4 +1,4 @@
-//! Controls that are a law for a window: how it grows in congestion avoidance, and what a loss leaves of it.
+//! Controls that are a law for a window: its growth in congestion avoidance and its reduction after a loss.
 //!
 //! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a reduction back. A
 //! control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
@@ -27,7 +27,7 @@ pub trait WindowLaw {
     }
     /// The retransmission timer fired.
     fn timed_out(&mut self) {}
-    /// The law asks for a reduction of its own. It is given once: [`reduced`](WindowLaw::reduced) answers it.
+    /// The law asks for a reduction of its own, once. [`reduced`](WindowLaw::reduced) follows.
     fn wants_reduction(&self) -> bool {
         false
     }
@@ -37,8 +37,8 @@ pub trait WindowLaw {
     fn probe(&self, _row: &mut Probe) {}
 }
 
-/// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero after an increase: what
-/// was acknowledged beyond it is not paid for, as in Linux's Illinois and H-TCP.
+/// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero after an increase:
+/// segments beyond the increase do not count, as in Linux's Illinois and H-TCP.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count(u64);
 
@@ -53,13 +53,14 @@ impl Count {
         self.0 = 0;
         Some(segments)
     }
-    /// True if the count gives a segment at `alpha` a window; if not, `acked` segments more. So the acknowledgement after the last one pays.
+    /// True if the count gives a segment at `alpha` a window; if not, it counts `acked` segments more. So the window grows one
+    /// acknowledgement after the count is complete.
     pub(crate) fn ask_then_add(&mut self, acked: u64, alpha: f64, cwnd: u64) -> bool {
         let pays = (self.0 as f64 * alpha) as u64 >= cwnd;
         self.0 = if pays { 0 } else { self.0 + acked };
         pays
     }
-    /// A reduction: what was counted is not paid for.
+    /// A reduction: the count begins at zero.
     pub(crate) fn clear(&mut self) {
         self.0 = 0;
     }
@@ -78,7 +79,7 @@ impl Ticks {
             Ok(Ticks(tick))
         }
     }
-    /// What the clock shows at that time.
+    /// The ticks since the start at that time.
     pub(crate) fn at(self, now: Time) -> u64 {
         now.as_ns() / self.0.as_ns()
     }
@@ -90,7 +91,7 @@ impl Ticks {
     pub(crate) fn floor(self, span: Dur) -> u64 {
         span.as_ns() / self.0.as_ns()
     }
-    /// So many ticks in seconds.
+    /// That number of ticks in seconds.
     pub(crate) fn seconds(self, ticks: u64) -> f64 {
         (self.0 * ticks).as_secs_f64()
     }
@@ -169,7 +170,7 @@ pub(crate) mod testing {
 
     pub fn sender(segments: u64) -> SenderContext {
         let mss = Bytes::new(MSS);
-        SenderContext { mss, initial_window: mss * segments, seed: 0 }
+        SenderContext { mss, initial_window: mss * segments, seed: 0, ..Default::default() }
     }
     /// So many segments acknowledged at that time, with this RTT; the least RTT so far is `base`.
     pub fn ack(now_ms: u64, segments: u64, rtt_ms: u64, base_ms: u64) -> AckEvent {

@@ -79,7 +79,7 @@ mod tests {
         let view = CouplingView { siblings: &[sibling(10, 10), sibling(100, 1000)], this: 1 };
         assert!(linked(&view, 1000.0).unwrap() > 1.0 / 100.0);
         let mss = Bytes::new(1000);
-        let sender = SenderContext { mss, initial_window: mss * 200, seed: 0 };
+        let sender = SenderContext { mss, initial_window: mss * 200, seed: 0, ..Default::default() };
         let mut c = Lia::new(&Params::default(), &sender).unwrap();
         c.on_loss(&LossEvent::at(Time::ZERO, crate::LossKind::Loss));
         c.on_coupling(&view);

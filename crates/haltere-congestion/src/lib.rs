@@ -67,10 +67,11 @@ pub use coupling::{CouplingView, Sibling};
 pub use event::{AckEvent, LossEvent, LossKind, LostSegment, RateSample, RestartEvent, RtoEvent};
 pub use slow_start::Hystart;
 
+use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
-/// What a control knows of its connection.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The connection of a control.
+#[derive(Debug, Clone, PartialEq)]
 pub struct SenderContext {
     /// Payload bytes of a full segment.
     pub mss: Bytes,
@@ -78,6 +79,16 @@ pub struct SenderContext {
     pub initial_window: Bytes,
     /// Seed for choices that must differ between flows but not between runs (BBR's cycle phase).
     pub seed: u64,
+    /// What controls from outside the tree are made with.
+    pub outside: Outside,
+}
+
+impl Default for SenderContext {
+    /// Segments of 1448 bytes, ten of them in the initial window, seed 0, no controls from outside.
+    fn default() -> SenderContext {
+        let mss = Bytes::new(1448);
+        SenderContext { mss, initial_window: mss * 10, seed: 0, outside: Outside::NONE }
+    }
 }
 
 /// How a control uses ECN.
@@ -110,8 +121,8 @@ pub trait CongestionControl {
     fn on_segment_lost(&mut self, _lost: &LostSegment) {}
     /// The recovery episode is over: all that was outstanding at its start is acknowledged.
     fn on_recovered(&mut self, _now: Time) {}
-    /// After [`on_ack`](CongestionControl::on_ack): true if the control asks for a reduction of its own, without loss or echo (CDG). If no
-    /// reduction goes on, the transport begins one, and [`on_loss`](CongestionControl::on_loss) follows with [`LossKind::Asked`].
+    /// After [`on_ack`](CongestionControl::on_ack): true if the control requests a reduction without loss or echo (CDG). The transport
+    /// begins one, and [`on_loss`](CongestionControl::on_loss) follows with [`LossKind::Asked`]. A request is ignored during a reduction.
     fn wants_reduction(&self) -> bool {
         false
     }
@@ -119,10 +130,10 @@ pub trait CongestionControl {
     fn on_established(&mut self, _now: Time, _rtt: Dur) {}
     /// Before anything is sent: the host remembers this slow-start threshold of an earlier connection.
     fn on_cached_ssthresh(&mut self, _ssthresh: Bytes) {}
-    /// A switch returned a marked packet that carried so many payload bytes: they count as marked now. The
-    /// transport leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports such
-    /// packets, and the transport answers as to an echo, with one reduction a window.
-    fn on_returned(&mut self, _now: Time, _bytes: Bytes) -> bool {
+    /// So many payload bytes are known to be marked before they are acknowledged, because a switch notified the sender. The transport
+    /// leaves them out of [`AckEvent::ce`] when the receiver's echo arrives. True: the control supports such notifications, and the
+    /// transport answers as to an echo, with one reduction a window.
+    fn on_early_ce(&mut self, _now: Time, _bytes: Bytes) -> bool {
         false
     }
     /// The last reduction was spurious (Eifel, DSACK): restore the window.
@@ -157,7 +168,7 @@ pub trait CongestionControl {
     fn ecn(&self) -> EcnUse {
         EcnUse::Classic
     }
-    /// Shows the inner variables, for time series.
+    /// Writes the inner variables, for time series.
     fn probe(&self, _row: &mut Probe) {}
     /// Shows the inner variables for `[measure] state`: those of [`probe`](CongestionControl::probe), and any that time series do not have.
     fn state(&self, row: &mut Probe) {

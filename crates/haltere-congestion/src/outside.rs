@@ -1,7 +1,8 @@
-//! Congestion controls from outside the tree: the table of their languages, and a control of any of them.
+//! Congestion controls from outside the tree: how a language makes them, and the registry's variant for them.
 //!
-//! A language registers a [`Maker`] once: `outside::register("python", Box::new(maker))`. The registry then has its controls as the variant
-//! `Outside` of both enums. The controls of the tree are dispatched as before: only this variant costs a virtual call.
+//! A program adds the [`Maker`] of a language to its [`Makers`](haltere_units::outside::Makers), which reach this crate
+//! by
+//! [`SenderContext::outside`]. Only the variant `Outside` costs a virtual call.
 
 use crate::{CongestionControl, Control, SenderContext};
 use alloc::boxed::Box;
@@ -9,30 +10,36 @@ use core::any::Any;
 use core::fmt::Debug;
 use core::ops::{Deref, DerefMut};
 use haltere_units::ParamError;
-use haltere_units::outside::{About, Location, Makers};
+use haltere_units::outside::{About, Location};
 
 pub use haltere_units::outside::Params;
 
 /// Makes the controls of one language.
 pub trait Maker: Send + Sync {
-    /// What the source is, without a sender. The laboratory asks for each place of an experiment that names it, so a maker keeps what it has
+    /// The description of a source, without a sender. The laboratory asks for each place of an experiment that names
+    /// it, so a maker keeps what it has
     /// read for as long as the code is the same. The error's name is `kind`; its hint may name the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
-    /// A control at its initial window for that sender. `params` were checked against [`About::schema`]. A maker that reads the code again
+    /// A control at its initial window for that sender. `params` were checked against [`About::schema`]. A maker that
+    /// reads the code again
     /// [checks its digest](Params::check_digest).
     fn make(&self, params: &Params, sender: &SenderContext) -> Result<Box<dyn OutsideControl>, ParamError>;
 }
 
 /// A control from outside the tree.
 ///
-/// A call that fails [raises](haltere_units::outside::raise) a fault and answers all the same: [`cwnd`](CongestionControl::cwnd) is at least
-/// one segment, always. After a fault it is one segment. Random numbers follow from [`SenderContext::seed`] alone, which differs between
-/// runs and between flows. Names and units that [`probe`](CongestionControl::probe) gives live as long as the process: a maker leaks each of
+/// A call that fails [raises](haltere_units::outside::Outside::raise) a fault and answers all the same:
+/// [`cwnd`](CongestionControl::cwnd) is at least
+/// one segment, always. After a fault it is one segment. Random numbers follow from [`SenderContext::seed`] alone,
+/// which differs between
+/// runs and between flows. Names and units that [`probe`](CongestionControl::probe) gives live as long as the process:
+/// a maker leaks each of
 /// them once.
 pub trait OutsideControl: CongestionControl + Debug + Send {
     /// A copy with the same state.
     fn clone_box(&self) -> Box<dyn OutsideControl>;
-    /// The control itself, for a caller that knows its type: a run in steps sets what it decides. `None`: it is not shown.
+    /// The control itself, for a caller that knows its type: a run in steps sets what it decides. `None`: it is not
+    /// shown.
     fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
         None
     }
@@ -46,14 +53,6 @@ impl Control {
     }
 }
 
-/// The languages of congestion controls.
-pub static MAKERS: Makers<dyn Maker> = Makers::new();
-
-/// Adds a language to this process. False if it was there: the first maker stays.
-pub fn register(language: &'static str, maker: Box<dyn Maker>) -> bool {
-    MAKERS.register(language, maker)
-}
-
 /// A control from outside the tree, in the registry's enum.
 #[derive(Debug)]
 pub struct Outside(Box<dyn OutsideControl>);
@@ -61,7 +60,7 @@ pub struct Outside(Box<dyn OutsideControl>);
 impl Outside {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Outside, ParamError> {
-        MAKERS.find(&params.language)?.make(params, sender).map(Outside)
+        sender.outside.find::<dyn Maker>(&params.language)?.make(params, sender).map(Outside)
     }
 }
 
@@ -89,6 +88,8 @@ mod tests {
     use super::*;
     use crate::{AckEvent, CongestionParams, Control, LossEvent, RtoEvent};
     use alloc::string::ToString;
+    use alloc::sync::Arc;
+    use haltere_units::outside::Makers;
     use haltere_units::{Bytes, Time};
 
     /// Two segments a round; a maker of the test's own language.
@@ -128,12 +129,14 @@ mod tests {
         CongestionParams::Outside(Params { language, digest, name, source: "Two".into(), ..Params::default() })
     }
     fn sender() -> SenderContext {
-        SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(2000), seed: 1 }
+        let mut makers = Makers::default();
+        makers.add::<dyn Maker>("test", Box::new(Test));
+        let outside = haltere_units::outside::Outside::of(&Arc::new(makers));
+        SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(2000), seed: 1, outside }
     }
 
     #[test]
-    fn a_registered_language_makes_controls_and_copies_are_apart() {
-        register("test", Box::new(Test));
+    fn a_language_makes_controls_and_copies_are_apart() {
         let mut control = Control::new(&params("test", "d"), &sender()).unwrap();
         let copy = control.clone();
         let mut ack = AckEvent::at(Time::ZERO);
@@ -143,7 +146,6 @@ mod tests {
     }
     #[test]
     fn an_unknown_language_and_changed_code_are_refused() {
-        register("test", Box::new(Test));
         let refused = |params| Control::new(&params, &sender()).unwrap_err().to_string();
         assert!(refused(params("cobol", "d")).contains("`test:`, got `cobol:`"));
         assert!(refused(params("test", "e")).starts_with("kind must be `test:Two` as it was read"));

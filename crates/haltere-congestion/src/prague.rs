@@ -114,7 +114,7 @@ pub struct Prague {
 #[derive(Debug, Clone, Copy)]
 struct Reduced {
     at: Time,
-    /// What was sent so far is acknowledged at this byte: a round trip has passed.
+    /// A round trip has passed when this byte is acknowledged.
     until: u64,
     /// The window before it.
     before: f64,
@@ -259,7 +259,7 @@ impl CongestionControl for Prague {
         if self.gradual.is_some() && self.accurate {
             return self.begin_repair();
         }
-        // What the marks have taken in this round trip counts towards the half.
+        // The reduction by marks in this round trip counts towards the half.
         let before = self.recent(ev.now, self.una).map_or(self.cwnd, |last| last.before);
         self.reduced = None;
         self.reduce((before / 2.0).min(self.cwnd), ev.kind);

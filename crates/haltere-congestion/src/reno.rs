@@ -154,7 +154,11 @@ mod tests {
 
     fn reno(segments: u64) -> Reno {
         let mss = Bytes::new(MSS);
-        Reno::new(&Params::default(), &SenderContext { mss, initial_window: mss * segments, seed: 0 }).unwrap()
+        Reno::new(
+            &Params::default(),
+            &SenderContext { mss, initial_window: mss * segments, seed: 0, ..Default::default() },
+        )
+        .unwrap()
     }
     fn ack(segments: u64) -> AckEvent {
         let bytes = Bytes::new(segments * MSS);
@@ -186,7 +190,8 @@ mod tests {
 
     #[test]
     fn counting_acks_grows_by_acknowledgements_however_much_they_acknowledge() {
-        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 0 };
+        let sender =
+            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 0, ..Default::default() };
         let mut c = Reno::new(&Params { counting: Counting::Acks, ..Params::default() }, &sender).unwrap();
         (0..5).for_each(|_| c.on_ack(&ack(2)));
         assert_eq!(c.cwnd(), Bytes::new(15 * MSS), "slow start: one segment for each of five acknowledgements");
@@ -198,7 +203,8 @@ mod tests {
 
     #[test]
     fn the_threshold_may_be_half_of_what_is_in_flight() {
-        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(20 * MSS), seed: 0 };
+        let sender =
+            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(20 * MSS), seed: 0, ..Default::default() };
         let mut c = Reno::new(&Params { threshold: Threshold::InFlight, ..Params::default() }, &sender).unwrap();
         // 20 sent, 3 SACKed, 1 marked lost: 16 in flight.
         c.on_loss(&LossEvent { in_flight: Bytes::new(16 * MSS), ..loss() });

@@ -54,7 +54,7 @@ const CSS_ROUNDS: u32 = 5;
 /// L for senders that do not pace: more in one acknowledgement would send a burst.
 const GROWTH_LIMIT: u64 = 8;
 
-/// Linux: below this window nothing is judged, since too few samples come in a round.
+/// Linux: HyStart begins at this window. A smaller one gives too few samples in a round.
 const LOW_WINDOW: u64 = 16;
 /// Linux: acknowledgements further apart than this are not of one train.
 const ACK_DELTA: Dur = Dur::from_ms(2);
@@ -62,7 +62,7 @@ const ACK_DELTA: Dur = Dur::from_ms(2);
 const AGGREGATE_BYTES: u64 = 4 * 65_536;
 const AGGREGATE_MAX: Dur = Dur::from_ms(1);
 
-/// The increase of the least RTT that is taken for a queue.
+/// The increase of the least RTT that indicates a queue.
 fn rtt_thresh(base: Dur) -> Dur {
     (base / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
@@ -197,7 +197,7 @@ impl PlusPlus {
 /// The HyStart of 2008 with Linux's constants.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Classic {
-    /// A window that is too small to be judged begins no round either (Linux 5.16 to 6.12).
+    /// A window below the limit of HyStart begins no round either (Linux 5.16 to 6.12).
     late_rounds: bool,
     found: bool,
     round_start: Time,
@@ -274,7 +274,8 @@ mod tests {
         }
         fn with_window(kind: Hystart, segments: u64) -> Fixture {
             let mss = Bytes::new(MSS);
-            let window = Window::new(&SenderContext { mss, initial_window: mss * segments, seed: 0 });
+            let window =
+                Window::new(&SenderContext { mss, initial_window: mss * segments, seed: 0, ..Default::default() });
             let base = Dur::from_ms(40);
             Fixture { slow_start: SlowStart::new(kind), window, now: Time::ZERO, snd_una: 0, base }
         }

@@ -191,7 +191,7 @@ mod tests {
     impl Fixture {
         fn new(segments: u64) -> Fixture {
             let mss = Bytes::new(MSS);
-            let sender = SenderContext { mss, initial_window: mss * segments, seed: 0 };
+            let sender = SenderContext { mss, initial_window: mss * segments, seed: 0, ..Default::default() };
             let mut f = Fixture { vegas: Vegas::new(&Params::default(), &sender).unwrap(), snd_una: 0 };
             f.ack(40_000, 40 * MSS);
             f

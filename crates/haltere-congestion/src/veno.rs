@@ -52,7 +52,7 @@ pub struct Law {
     /// The least RTT since N was computed last.
     least: Option<Dur>,
     samples: u32,
-    /// A reduction goes on, or this acknowledgement ended it.
+    /// The sender is in a reduction, or this acknowledgement ended it.
     reduced: bool,
     /// With a long queue: the next complete count makes an increase.
     turn: bool,

@@ -38,7 +38,7 @@ use step::Step;
 /// which two must say up or all three down, and then moves on by one interval a step; here each step has a pair of its own. It takes a growth of the round-trip time for none by the
 /// deviation of earlier ones, and never rewards a fall; its cut to hundredths, `gradient_filter` here, is switched off.
 ///
-/// Known problems: a probe is 5 % of the rate, so that a segment lost or not in an interval of twenty tells the wrong way. It takes
+/// Known problems: a probe is 5 % of the rate, so that one lost segment in an interval of twenty points in the wrong direction. It takes
 /// three round trips for each step. Jitter of the path looks like a queue. The form `loss` gets no sign while a queue fills, and its steps
 /// grow to 25 % by then: a flow alone loses 12 % behind drop tail of one bandwidth-delay product.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,18 +134,18 @@ impl Params {
     }
 }
 
-/// An interval has so many segments at least, so that it has a loss rate and a slope.
+/// The least number of segments in an interval, for a loss rate and a slope.
 const LEAST_SEGMENTS: f64 = 10.0;
 /// The window in round trips of the rate.
 const WINDOW_ROUND_TRIPS: f64 = 2.0;
 /// The least window in segments: acknowledgements may be delayed.
 const LEAST_WINDOW: f64 = 4.0;
-/// The rate is at least so many segments a round trip.
+/// The least rate, in segments a round trip.
 const LEAST_RATE: f64 = 2.0;
 /// The largest rate in Mbit/s: beyond all links.
 const MOST_RATE: f64 = 1e7;
 
-/// What the intervals are for.
+/// The purpose of the intervals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     /// The rate doubles. The utility of the last rate, if one was measured.
@@ -277,7 +277,7 @@ impl Vivace {
             _ => {}
         }
     }
-    /// The rate doubles while that pays; then it goes back to the last that did.
+    /// The rate doubles while the utility grows; then it returns to the last rate at which it did.
     fn end_start_step(&mut self, last: Option<f64>, utility: f64) {
         if last.is_none_or(|last| utility > last) {
             self.phase = Phase::Starting(Some(utility));

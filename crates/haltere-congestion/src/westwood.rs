@@ -53,7 +53,7 @@ pub struct Law {
     /// The newest round-trip time and the least one; `None`: it is measured anew.
     rtt: u64,
     least: Option<u64>,
-    /// A recovery goes on that began with a loss.
+    /// The sender is in a recovery that began with a loss.
     recovering: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The congestion window that Reno, CUBIC, Vegas and DCTCP share.
 //!
-//! It is held in whole segments, as Linux holds it: a window of bytes that grows by parts of a segment would let
-//! a segment go a little earlier than Linux does, at every step. What is acknowledged is counted in bytes
-//! (RFC 3465) and turned into whole segments; the rest is carried, so nothing drifts.
+//! The window is in whole segments, as in Linux. A window in bytes that grows by parts of a segment would send
+//! each segment a little earlier than Linux does. Acknowledged data is counted in bytes
+//! (RFC 3465) and converted to whole segments. The remainder is carried over, so no error accumulates.
 
 use crate::{AckEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
 use haltere_units::{Bytes, Dur, Rate};
@@ -12,10 +12,10 @@ use haltere_units::{Bytes, Dur, Rate};
 const PACING_SLOW_START_PERCENT: u128 = 200;
 const PACING_AVOIDANCE_PERCENT: u128 = 120;
 
-/// Larger windows cannot be written in the 32 bits that Linux has for them; they are not useful either.
+/// The largest window in segments: Linux stores it in 32 bits, and larger ones are not useful.
 const MAX_SEGMENTS: u64 = u32::MAX as u64;
 
-/// Congestion window, slow-start threshold and what is needed to take a reduction back.
+/// Congestion window, slow-start threshold and the state that undoes a reduction.
 #[derive(Debug, Clone)]
 pub struct Window {
     mss: Bytes,
@@ -28,7 +28,7 @@ pub struct Window {
     credit: u64,
     /// Acknowledged bytes that do not make a segment yet.
     carry_bytes: u64,
-    /// Window and threshold before the last reduction, while it may be taken back.
+    /// Window and threshold before the last reduction, while it may be undone.
     prior: Option<(u64, u64)>,
 }
 
@@ -43,7 +43,7 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
-    /// So many segments in bytes.
+    /// That number of segments in bytes.
     pub fn bytes(&self, segments: u64) -> Bytes {
         self.mss * segments
     }
@@ -88,6 +88,11 @@ impl Window {
         bytes / self.mss.as_u64()
     }
 
+    /// Segments of which these bytes consist; a shorter one counts as one.
+    pub fn segments_in(&self, bytes: Bytes) -> u64 {
+        bytes.as_u64().div_ceil(self.mss.as_u64())
+    }
+
     /// RFC 5681 §3.1, slow start: one segment for each acknowledged, up to the threshold. Returns what is left for
     /// congestion avoidance.
     pub fn slow_start(&mut self, acked: u64) -> u64 {
@@ -120,13 +125,13 @@ impl Window {
         complete
     }
 
-    /// Sets the window to so many segments, at least one.
+    /// Sets the window to `segments`, at least one.
     pub fn set_cwnd(&mut self, segments: u64) {
         self.cwnd = segments.clamp(1, MAX_SEGMENTS);
     }
 
-    /// Reduces to `ssthresh` segments, at least two (RFC 5681 §3.1 equation 4). The additive increase starts anew: what
-    /// was acknowledged before the reduction is not paid for after it.
+    /// Reduces to `ssthresh` segments, at least two (RFC 5681 §3.1 equation 4). The additive increase starts anew:
+    /// acknowledgements before the reduction do not count after it.
     pub fn reduce(&mut self, ssthresh: u64, kind: LossKind) {
         // An echo of congestion is never spurious: there is nothing to take back.
         self.prior = (kind == LossKind::Loss).then(|| (self.cwnd, self.protected_ssthresh()));
@@ -148,7 +153,7 @@ impl Window {
         self.set_cwnd(ev.still_in_flight.as_u64() / self.mss.as_u64() + 1);
     }
 
-    /// Takes the last reduction back (RFC 4015).
+    /// Undoes the last reduction (RFC 4015).
     pub fn undo(&mut self) {
         if let Some((cwnd, ssthresh)) = self.prior.take() {
             self.cwnd = self.cwnd.max(cwnd);
@@ -182,7 +187,7 @@ mod tests {
 
     fn window(segments: u64) -> Window {
         let mss = Bytes::new(1000);
-        Window::new(&SenderContext { mss, initial_window: mss * segments, seed: 0 })
+        Window::new(&SenderContext { mss, initial_window: mss * segments, seed: 0, ..Default::default() })
     }
     fn acked(bytes: u64) -> AckEvent {
         AckEvent { acked: Bytes::new(bytes), delivered: Bytes::new(bytes), ..AckEvent::at(Time::ZERO) }

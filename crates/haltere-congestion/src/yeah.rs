@@ -45,7 +45,7 @@ const DELTA: u32 = 3;
 const ZETA: u32 = 50;
 /// Slow rounds in a row after which a loss is Reno's.
 const RHO: u32 = 16;
-/// With fewer samples a round tells nothing.
+/// A round with fewer samples is ignored.
 const MIN_SAMPLES: u32 = 3;
 
 /// The law.

@@ -203,8 +203,8 @@ impl CongestionControl for Agent {
             control.on_cached_ssthresh(ssthresh);
         }
     }
-    fn on_returned(&mut self, now: Time, bytes: Bytes) -> bool {
-        self.inner_mut().is_some_and(|control| control.on_returned(now, bytes))
+    fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool {
+        self.inner_mut().is_some_and(|control| control.on_early_ce(now, bytes))
     }
     fn on_spurious(&mut self, now: Time) {
         if let Some(control) = self.inner_mut() {
@@ -247,7 +247,8 @@ mod tests {
     use super::*;
 
     fn agent() -> Agent {
-        let sender = SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(10_000), seed: 1 };
+        let sender =
+            SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(10_000), seed: 1, ..Default::default() };
         let mut agent = Agent::new(Driver::Outside(Action::Cwnd), Interval::Fixed(Dur::from_ms(20)), &sender);
         agent.on_established(at(0), Dur::from_ms(10));
         agent
@@ -273,7 +274,8 @@ mod tests {
     }
     #[test]
     fn with_the_interval_ack_every_acknowledgement_ends_one() {
-        let sender = SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(10_000), seed: 1 };
+        let sender =
+            SenderContext { mss: Bytes::new(1000), initial_window: Bytes::new(10_000), seed: 1, ..Default::default() };
         let mut agent = Agent::new(Driver::Outside(Action::Cwnd), Interval::EachAck, &sender);
         agent.on_established(at(0), Dur::from_ms(10));
         assert!(!agent.is_due());

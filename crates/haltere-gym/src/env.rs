@@ -2,7 +2,7 @@
 
 use crate::agent::{Agent, ended};
 use crate::fields::{Row, SENDER};
-use crate::path::Path;
+use crate::path::ObservedPath;
 use crate::queue::DecidedQueue;
 use crate::reading::{self, LinkReading};
 use crate::spec::{Deciders, Spec};
@@ -41,7 +41,7 @@ pub struct Env {
 struct Episode {
     live: Live,
     deciders: Deciders,
-    paths: Vec<Path>,
+    paths: Vec<ObservedPath>,
     /// The end of the last interval.
     since: Time,
     /// What was known of each flow that decides then; of a queue, its counters.
@@ -120,8 +120,10 @@ impl Episode {
         let (plan, deciders) = spec.plan(&spec.networks[network], seed)?;
         let mut routes = Routes::of(&plan);
         let paths = match &deciders {
-            Deciders::Flows(flows) => flows.iter().map(|&flow| Path::of_flow(&plan, flow, &mut routes)).collect(),
-            Deciders::Link(link) => vec![Path::of_link(&plan, *link)],
+            Deciders::Flows(flows) => {
+                flows.iter().map(|&flow| ObservedPath::of_flow(&plan, flow, &mut routes)).collect()
+            }
+            Deciders::Link(link) => vec![ObservedPath::of_link(&plan, *link)],
         };
         let live = Live::new(plan).map_err(|error| error.to_string())?;
         let lines = vec![FlowRecord::default(); deciders.count()];

@@ -28,7 +28,7 @@ mod window;
 pub use action::{ACTIONS, Action, ActionSpec};
 pub use env::{BEGUN, TERMINATED, TRUNCATED};
 pub use fields::{QUEUE, QUEUE_COUNTERS, SENDER, SENDER_COUNTERS, Spec as Field};
-pub use makers::register;
+pub use makers::add;
 pub use policy::Policy;
 pub use spec::{Choices, Spec};
 pub use vector::{Gym, Shown};

@@ -15,7 +15,7 @@ use haltere_congestion::outside::{Maker as ControlMaker, OutsideControl};
 use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_queue::outside::{Maker as QueueMaker, OutsideQueue};
 use haltere_queue::{Bound, LinkContext};
-use haltere_units::outside::{About, Location, Params};
+use haltere_units::outside::{About, Location, Makers, Params};
 use haltere_units::{ParamError, Size};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -36,11 +36,11 @@ impl OutsideControl for Agent {
     }
 }
 
-/// Adds the languages to this process. A second call changes nothing.
-pub fn register() {
-    haltere_congestion::outside::register(GYM, Box::new(Gym));
-    haltere_congestion::outside::register(POLICY, Box::new(Policies::default()));
-    haltere_queue::outside::register(GYM, Box::new(Gym));
+/// Adds the languages to those of a program.
+pub fn add(makers: &mut Makers) {
+    makers.add::<dyn ControlMaker>(GYM, Box::new(Gym));
+    makers.add::<dyn ControlMaker>(POLICY, Box::new(Policies::default()));
+    makers.add::<dyn QueueMaker>(GYM, Box::new(Gym));
 }
 
 fn gym_params(source: &str, parameters: Value) -> Params {

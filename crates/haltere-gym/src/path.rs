@@ -9,13 +9,13 @@ const LENGTHS: [Bytes; 2] = [Bytes::new(1514), Bytes::new(66)];
 
 /// The links of a path there, and its round-trip time.
 #[derive(Debug)]
-pub(crate) struct Path {
+pub(crate) struct ObservedPath {
     links: Vec<LinkPlan>,
     pub(crate) rtt: Dur,
 }
 
-impl Path {
-    pub(crate) fn of_flow(plan: &Plan, flow: usize, routes: &mut Routes) -> Path {
+impl ObservedPath {
+    pub(crate) fn of_flow(plan: &Plan, flow: usize, routes: &mut Routes) -> ObservedPath {
         let (from, to) = (plan.flows[flow].from, plan.flows[flow].to);
         let mut rtt = Dur::ZERO;
         let mut links = Vec::new();
@@ -29,11 +29,11 @@ impl Path {
                 }
             }
         }
-        Path { links, rtt }
+        ObservedPath { links, rtt }
     }
-    pub(crate) fn of_link(plan: &Plan, link: usize) -> Path {
+    pub(crate) fn of_link(plan: &Plan, link: usize) -> ObservedPath {
         let link = &plan.links[link];
-        Path { links: vec![link.clone()], rtt: link.rtt.unwrap_or(Dur::ZERO) }
+        ObservedPath { links: vec![link.clone()], rtt: link.rtt.unwrap_or(Dur::ZERO) }
     }
     /// What the slowest link carries between these instants, in bits; 0 if packets take no time.
     pub(crate) fn capacity(&self, from: Time, to: Time) -> f64 {

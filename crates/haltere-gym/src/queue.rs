@@ -101,9 +101,11 @@ mod tests {
     }
 
     fn after(probability: f64, ecn: Ecn) -> ([u32; 3], u32) {
-        crate::makers::register();
+        let mut makers = haltere_units::outside::Makers::default();
+        crate::add(&mut makers);
+        let outside = haltere_units::outside::Outside::of(&std::sync::Arc::new(makers));
         let params = QueueParams::Outside(crate::makers::queue_params(Size::Packets(2), true));
-        let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1000), seed: 1 };
+        let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1000), seed: 1, outside };
         let (mut queue, mut count) = (Queue::new(&params, &link).unwrap(), Count::default());
         let Queue::Outside(outside) = &mut queue else { panic!("it is one") };
         let decided: &mut DecidedQueue = outside.discipline_mut().as_any_mut().unwrap().downcast_mut().unwrap();

@@ -1,7 +1,7 @@
 //! What the world knows beyond the events of a sender: fields of `tcp_info`, `network` and of queues, and exact counters.
 
 use crate::fields::{QUEUE, Row};
-use crate::path::Path;
+use crate::path::ObservedPath;
 use crate::window::{log2_ratio, share};
 use haltere_plan::record::{FlowRecord, LinkCounters};
 use haltere_queue::Backlog;
@@ -47,7 +47,7 @@ pub(crate) fn tcp_info(row: &mut Row, info: &Info) {
 }
 
 /// Sets what only the network knows. `received` bytes reached the application in the interval.
-pub(crate) fn network(row: &mut Row, received: u64, (from, now): (Time, Time), path: &Path) {
+pub(crate) fn network(row: &mut Row, received: u64, (from, now): (Time, Time), path: &ObservedPath) {
     let duration = now.since(from).as_secs_f64();
     row.set(Row::TIME, now.as_secs_f64());
     row.set(Row::CAPACITY, share(path.capacity(from, now), duration));
@@ -95,7 +95,7 @@ pub(crate) fn link_row(
     after: &LinkReading,
     decided: f64,
     (from, now): (Time, Time),
-    path: &Path,
+    path: &ObservedPath,
 ) -> Row {
     let mut row = Row::new(QUEUE);
     let (was, is) = (&before.counters, &after.counters);

@@ -60,9 +60,8 @@ fn refuse<T>(name: &'static str, rule: impl Into<String>, got: impl std::fmt::Di
 }
 
 impl Spec {
-    /// Checks the choices, and finds those that decide in each network.
+    /// Checks the choices, and finds those that decide in each network. The networks know the languages that [`add`](crate::add) adds.
     pub fn new(networks: Vec<Arc<Scenario>>, choices: Choices, is_fixed: bool) -> Result<Spec, String> {
-        makers::register();
         let spec = Spec::checked(networks, choices, is_fixed).map_err(|error| format!("gym: {error}"))?;
         let mut agents = None;
         for network in &spec.networks {
@@ -177,7 +176,7 @@ impl Spec {
             let limit = self.choices.limit.as_deref().unwrap_or("1000p");
             let wrong = || ParamError::new("limit", "a size such as `100p`, `90kB` or `2bdp`", format!("`{limit}`"));
             let limit: Size = limit.parse().map_err(|_| wrong())?;
-            plan.links[index].queue = QueueParams::Outside(makers::queue_params(limit, self.choices.ecn));
+            plan.links[index].queue = QueueParams::Outside(makers::queue_params(limit, self.choices.ecn)).into();
         }
         Ok(Deciders::Link(index))
     }

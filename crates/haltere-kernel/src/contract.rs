@@ -119,15 +119,17 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Tells two builds of this contract apart: a digest of the sources of plan, record and this file.
+/// Tells two builds of this contract apart: a digest of the sources of plan, record, fabric and this file.
 pub fn version() -> String {
     let sources = [
         include_str!("contract.rs"),
+        include_str!("fabric.rs"),
+        include_str!("../../haltere-plan/src/fabric.rs"),
         include_str!("../../haltere-plan/src/plan.rs"),
         include_str!("../../haltere-plan/src/app/mod.rs"),
         include_str!("../../haltere-plan/src/record.rs"),
         include_str!("../../haltere-plan/src/varying.rs"),
-        include_str!("../../haltere-queue/src/kernel.rs"),
+        include_str!("../../haltere-plan/src/link_queue.rs"),
         include_str!("../../haltere-transport/src/tcp/info.rs"),
         include_str!("../../haltere-transport/src/multipath/info.rs"),
     ];

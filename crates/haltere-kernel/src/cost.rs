@@ -17,7 +17,7 @@ const HOSTS_US: f64 = 9.0;
 const LINK_US: f64 = 5.0;
 /// The same with the router in user space, all links together.
 const USER_US: f64 = 530.0;
-/// Segments of a buffer that a host hands over with segmentation offload, about.
+/// Segments of a buffer that a host sends with segmentation offload, about.
 const SEGMENTS: f64 = 12.0;
 
 /// No path without rates is taken to be faster.

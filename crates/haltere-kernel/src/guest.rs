@@ -4,8 +4,9 @@
 //! off. All of it is deterministic: time is virtual, and entropy comes from the seed.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
-use crate::fabric::{Counted, FabricPlan, kernel_queues};
+use crate::fabric::{self, kernel_queues};
 use crate::tc;
+use haltere_plan::fabric::Totals;
 use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 use haltere_wire::namespace::attach_discipline;
@@ -162,22 +163,23 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
     }
     let device = Device { plan };
     let record = haltere_wire::run_over(plan, &device, options.gso, control)?;
-    let counted: Counted =
-        fs::read(DEVICE).and_then(|text| Ok(serde_json::from_slice(&text)?)).map_err(other("reading the fabric"))?;
+    let read = fs::read(DEVICE).and_then(|text| Ok(fabric::read(&text)?));
+    let (fabric::Counted { totals, refused }, samples) = read.map_err(other("reading the fabric"))?;
+    let unaccounted = totals.unaccounted();
+    let Totals { links, counters, inside } = totals;
     if options.pcap.is_some() {
         fs::copy(CAPTURE, "/out/packets.pcap").map_err(other("copying the capture"))?;
     }
     let late = |ns: u64, of: u64| ns as f64 * 1e-3 / of.max(1) as f64;
     let told = json!({
         "fabric": "kernel",
-        "late_us": { "mean": late(counted.late_sum_ns, counted.departed), "max": late(counted.late_max_ns, 1) },
+        "late_us": { "mean": late(counters.late_sum_ns, counters.departed), "max": late(counters.late_max_ns, 1) },
         "router": {
-            "arrived": counted.arrived, "departed": counted.departed, "returned": counted.returned,
-            "unroutable": counted.unroutable, "inside": counted.inside, "unaccounted": counted.unaccounted(),
-            "refused": counted.refused,
+            "arrived": counters.arrived, "departed": counters.departed, "returned": counters.returned,
+            "unroutable": counters.unroutable, "inside": inside, "unaccounted": unaccounted, "refused": refused,
         },
     });
-    let record = Record { links: counted.links, queue_series: counted.samples, events: counted.events, ..record };
+    let record = Record { links, queue_series: samples, events: counters.events, ..record };
     Ok(Done { record, told })
 }
 
@@ -202,11 +204,9 @@ impl Device<'_> {
 
 impl Network for Device<'_> {
     fn prepare(&self, nodes: &[usize]) -> Result<(), WireError> {
-        let Plan { seed, end, warmup, framing, .. } = *self.plan;
-        let (links, reroutes, sample) = (self.plan.links.clone(), self.plan.reroutes.clone(), self.plan.measure.queues);
-        let fabric = FabricPlan { nodes: self.plan.nodes.len(), links, reroutes, framing, seed, sample, warmup, end };
+        let fabric = self.plan.fabric();
         let ports = nodes.iter().map(|node| format!(" {node}")).collect::<String>();
-        let mut text = format!("{} {framing}{ports}\n", fabric.nodes).into_bytes();
+        let mut text = format!("{} {}{ports}\n", fabric.nodes, fabric.framing).into_bytes();
         text.extend(serde_json::to_vec(&fabric).map_err(|e| WireError::os("writing the fabric's plan", e))?);
         Device::tell(&text)?;
         for (queue, (_, words)) in kernel_queues(&self.plan.links).enumerate() {

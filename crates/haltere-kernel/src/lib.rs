@@ -10,7 +10,7 @@
 //!                                    fabric: the links of the plan with their queues, in the kernel
 //! ```
 //!
-//! - [`fabric`] is the network between the hosts. It needs no `std` and is linked into the guest kernel.
+//! - [`fabric`] is what the network between the hosts counted. The network itself is [`haltere_plan::fabric`], which is linked into the guest kernel.
 //! - [`contract`] is what goes in and what comes out, as JSON.
 //! - [`boot`] starts a guest, watches it and ends it.
 //! - [`guest`] is the program that runs in it.
@@ -22,6 +22,7 @@
 extern crate alloc;
 
 pub mod fabric;
+pub mod queue;
 
 #[cfg(feature = "host")]
 pub mod boot;

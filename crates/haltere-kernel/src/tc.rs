@@ -17,100 +17,55 @@ pub struct Discipline {
     pub nested: bool,
 }
 
-/// What a word does.
+/// The value that a word takes.
 #[derive(Debug, Clone, Copy)]
-enum Word {
-    /// It takes a number.
-    Number(u16),
-    /// It takes a time, which the kernel takes in us.
-    Micros(u16),
-    /// It takes a size in bytes.
-    Size(u16),
-    /// It takes a rate, which the kernel takes in bytes a second.
-    Rate(u16),
-    /// It takes nothing, and gives the attribute that value.
-    Flag(u16, u32),
+enum Take {
+    Number,
+    /// A time, which the kernel takes in us.
+    Micros,
+    /// A size in bytes.
+    Size,
+    /// A rate, which the kernel takes in bytes a second.
+    Rate,
+    /// From 0 to 1.
+    Probability,
+    /// None: the word itself stands for this value.
+    Set(u32),
 }
 
-use Word::{Flag, Micros, Number, Size};
+use Take::{Micros, Number, Probability, Rate as PerSecond, Set, Size};
 
-/// The disciplines that are a table of words, each with the number of its attribute.
-const TABLES: &[(&str, &[(&str, Word)])] = &[
-    (
-        "codel",
-        &[
-            ("target", Micros(1)),
-            ("limit", Number(2)),
-            ("interval", Micros(3)),
-            ("ecn", Flag(4, 1)),
-            ("noecn", Flag(4, 0)),
-            ("ce_threshold", Micros(5)),
-        ],
-    ),
-    (
-        "fq_codel",
-        &[
-            ("target", Micros(1)),
-            ("limit", Number(2)),
-            ("interval", Micros(3)),
-            ("ecn", Flag(4, 1)),
-            ("noecn", Flag(4, 0)),
-            ("flows", Number(5)),
-            ("quantum", Size(6)),
-            ("ce_threshold", Micros(7)),
-            ("drop_batch", Number(8)),
-            ("memory_limit", Size(9)),
-        ],
-    ),
-    (
-        "pie",
-        &[
-            ("target", Micros(1)),
-            ("limit", Number(2)),
-            ("tupdate", Micros(3)),
-            ("alpha", Number(4)),
-            ("beta", Number(5)),
-            ("ecn", Flag(6, 1)),
-            ("noecn", Flag(6, 0)),
-            ("bytemode", Flag(7, 1)),
-            ("nobytemode", Flag(7, 0)),
-            ("dq_rate_estimator", Flag(8, 1)),
-            ("no_dq_rate_estimator", Flag(8, 0)),
-        ],
-    ),
-    (
-        "fq_pie",
-        &[
-            ("limit", Number(1)),
-            ("flows", Number(2)),
-            ("target", Micros(3)),
-            ("tupdate", Micros(4)),
-            ("alpha", Number(5)),
-            ("beta", Number(6)),
-            ("quantum", Size(7)),
-            ("memory_limit", Size(8)),
-            ("ecn_prob", Number(9)),
-            ("ecn", Flag(10, 1)),
-            ("noecn", Flag(10, 0)),
-            ("bytemode", Flag(11, 1)),
-            ("dq_rate_estimator", Flag(12, 1)),
-        ],
-    ),
-    (
-        "fq",
-        &[
-            ("limit", Number(1)),
-            ("flow_limit", Number(2)),
-            ("quantum", Size(3)),
-            ("initial_quantum", Size(4)),
-            ("pacing", Flag(5, 1)),
-            ("nopacing", Flag(5, 0)),
-            ("maxrate", Word::Rate(7)),
-            ("refill_delay", Micros(9)),
-            ("low_rate_threshold", Word::Rate(10)),
-            ("ce_threshold", Micros(12)),
-        ],
-    ),
+/// A discipline, and its words, each with the number of its attribute.
+type Table = (&'static str, &'static [(&'static str, u16, Take)]);
+
+/// The disciplines that take a list of attributes.
+#[rustfmt::skip]
+const TABLES: &[Table] = &[
+    ("codel", &[
+        ("target", 1, Micros), ("limit", 2, Number), ("interval", 3, Micros), ("ecn", 4, Set(1)),
+        ("noecn", 4, Set(0)), ("ce_threshold", 5, Micros),
+    ]),
+    ("fq_codel", &[
+        ("target", 1, Micros), ("limit", 2, Number), ("interval", 3, Micros), ("ecn", 4, Set(1)),
+        ("noecn", 4, Set(0)), ("flows", 5, Number), ("quantum", 6, Size), ("ce_threshold", 7, Micros),
+        ("drop_batch", 8, Number), ("memory_limit", 9, Size),
+    ]),
+    ("pie", &[
+        ("target", 1, Micros), ("limit", 2, Number), ("tupdate", 3, Micros), ("alpha", 4, Number),
+        ("beta", 5, Number), ("ecn", 6, Set(1)), ("noecn", 6, Set(0)), ("bytemode", 7, Set(1)),
+        ("nobytemode", 7, Set(0)), ("dq_rate_estimator", 8, Set(1)), ("no_dq_rate_estimator", 8, Set(0)),
+    ]),
+    ("fq_pie", &[
+        ("limit", 1, Number), ("flows", 2, Number), ("target", 3, Micros), ("tupdate", 4, Micros),
+        ("alpha", 5, Number), ("beta", 6, Number), ("quantum", 7, Size), ("memory_limit", 8, Size),
+        ("ecn_prob", 9, Number), ("ecn", 10, Set(1)), ("noecn", 10, Set(0)), ("bytemode", 11, Set(1)),
+        ("dq_rate_estimator", 12, Set(1)),
+    ]),
+    ("fq", &[
+        ("limit", 1, Number), ("flow_limit", 2, Number), ("quantum", 3, Size), ("initial_quantum", 4, Size),
+        ("pacing", 5, Set(1)), ("nopacing", 5, Set(0)), ("maxrate", 7, PerSecond), ("refill_delay", 9, Micros),
+        ("low_rate_threshold", 10, PerSecond), ("ce_threshold", 12, Micros),
+    ]),
 ];
 
 /// Those that take a structure.
@@ -146,42 +101,57 @@ pub fn parse(text: &str) -> Result<Discipline, String> {
 struct Words<'t>(std::vec::IntoIter<&'t str>);
 
 impl Words<'_> {
-    fn value<T>(&mut self, word: &str, what: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, String> {
+    fn value(&mut self, word: &str, what: &str, read: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
         self.0.next().and_then(read).ok_or_else(|| format!("written with {what} after `{word}`"))
     }
-    fn number(&mut self, word: &str) -> Result<u32, String> {
-        self.value(word, "a whole number", |text| text.parse().ok())
+    fn take(&mut self, word: &str, take: Take) -> Result<f64, String> {
+        match take {
+            Number => self.value(word, "a whole number", |text| text.parse::<u32>().ok().map(f64::from)),
+            Micros => self.value(word, "a time, such as `5ms`", micros),
+            Size => self.value(word, "a size in bytes, such as `1514` or `32kb`", size),
+            PerSecond => self.value(word, "a rate, such as `10mbit`", rate),
+            Probability => {
+                self.value(word, "a number from 0 to 1", |text| text.parse().ok().filter(|p| (0.0..=1.0).contains(p)))
+            }
+            Set(value) => Ok(f64::from(value)),
+        }
     }
-    fn probability(&mut self, word: &str) -> Result<f64, String> {
-        self.value(word, "a number from 0 to 1", |text| text.parse().ok().filter(|p| (0.0..=1.0).contains(p)))
-    }
-    fn micros(&mut self, word: &str) -> Result<u32, String> {
-        self.value(word, "a time, such as `5ms`", micros)
-    }
-    fn size(&mut self, word: &str) -> Result<u32, String> {
-        self.value(word, "a size in bytes, such as `1514` or `32kb`", size)
-    }
-    /// Bytes a second.
-    fn rate(&mut self, word: &str) -> Result<u64, String> {
-        self.value(word, "a rate, such as `10mbit`", |text| {
-            // Large and small letters are the same in tc.
-            let lower = text.to_lowercase();
-            let (number, prefix) = lower
-                .strip_suffix("bit")
-                .map(|rest| rest.split_at(rest.len() - usize::from(rest.ends_with(['k', 'm', 'g']))))?;
-            let unit = match prefix {
-                "" => "bit",
-                "k" => "kbit",
-                "m" => "Mbit",
-                _ => "Gbit",
+    /// The values of the words of a discipline that takes a structure, each with its default. It has the first `known` of these words; other
+    /// names of a word follow a `|`.
+    fn all<const N: usize>(
+        &mut self,
+        kind: &str,
+        table: [(&str, Take, f64); N],
+        known: usize,
+    ) -> Result<[f64; N], String> {
+        let mut values = table.map(|(_, _, default)| default);
+        while let Some(word) = self.0.next() {
+            let place = table[..known].iter().position(|(names, ..)| names.split('|').any(|name| name == word));
+            let Some(place) = place else {
+                return Err(words_of(kind, table[..known].iter().filter_map(|(names, ..)| names.split('|').next())));
             };
-            format!("{number}{unit}").parse::<Rate>().ok().map(|rate| rate.as_bps() / 8)
-        })
+            values[place] = self.take(word, table[place].1)?;
+        }
+        Ok(values)
     }
 }
 
+/// A rate as tc reads it, in bytes a second. Large and small letters are the same.
+fn rate(text: &str) -> Option<f64> {
+    let lower = text.to_lowercase();
+    let rest = lower.strip_suffix("bit")?;
+    let (number, prefix) = rest.split_at(rest.len() - usize::from(rest.ends_with(['k', 'm', 'g'])));
+    let unit = match prefix {
+        "" => "bit",
+        "k" => "kbit",
+        "m" => "Mbit",
+        _ => "Gbit",
+    };
+    format!("{number}{unit}").parse::<Rate>().ok().map(|rate| (rate.as_bps() / 8) as f64)
+}
+
 /// A time as tc reads it, in us. Without a unit it is in us.
-fn micros(text: &str) -> Option<u32> {
+fn micros(text: &str) -> Option<f64> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let unit = match &text[split..] {
         "s" | "sec" | "secs" => 1e6,
@@ -190,11 +160,11 @@ fn micros(text: &str) -> Option<u32> {
         _ => return None,
     };
     let us = text[..split].parse::<f64>().ok()? * unit;
-    (0.0..=f64::from(u32::MAX)).contains(&us).then_some(us as u32)
+    (0.0..=f64::from(u32::MAX)).contains(&us).then_some(us.trunc())
 }
 
 /// A size as tc reads it, in bytes: a kilobyte has 1024.
-fn size(text: &str) -> Option<u32> {
+fn size(text: &str) -> Option<f64> {
     let lower = text.to_lowercase();
     let split = lower.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(lower.len());
     let unit = match &lower[split..] {
@@ -206,7 +176,7 @@ fn size(text: &str) -> Option<u32> {
         _ => return None,
     };
     let bytes = lower[..split].parse::<f64>().ok()? * unit;
-    (0.0..=f64::from(u32::MAX)).contains(&bytes).then_some(bytes as u32)
+    (0.0..=f64::from(u32::MAX)).contains(&bytes).then_some(bytes.trunc())
 }
 
 /// One netlink attribute.
@@ -219,91 +189,59 @@ fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-fn words_of<T>(kind: &str, table: &[(&str, T)]) -> String {
-    let names: Vec<String> = table.iter().map(|(name, _)| format!("`{name}`")).collect();
+fn words_of<'t>(kind: &str, words: impl Iterator<Item = &'t str>) -> String {
+    let names: Vec<String> = words.map(|name| format!("`{name}`")).collect();
     format!("`{kind}` with words among {}", names.join(", "))
 }
 
-fn by_table(kind: &str, table: &[(&str, Word)], words: &mut Words<'_>) -> Result<Vec<u8>, String> {
+fn by_table(kind: &str, table: &[(&str, u16, Take)], words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     while let Some(word) = words.0.next() {
-        let Some((_, what)) = table.iter().find(|(name, _)| *name == word) else { return Err(words_of(kind, table)) };
-        let (kind, value) = match *what {
-            Number(kind) => (kind, words.number(word)?),
-            Micros(kind) => (kind, words.micros(word)?),
-            Size(kind) => (kind, words.size(word)?),
-            Word::Rate(kind) => (kind, u32::try_from(words.rate(word)?).unwrap_or(u32::MAX)),
-            Flag(kind, value) => (kind, value),
-        };
-        out.extend(attribute(kind, &value.to_ne_bytes()));
+        let found = table.iter().find(|(name, ..)| *name == word);
+        let (_, number, take) = found.ok_or_else(|| words_of(kind, table.iter().map(|(name, ..)| *name)))?;
+        out.extend(attribute(*number, &(words.take(word, *take)? as u32).to_ne_bytes()));
     }
     Ok(out)
 }
 
 /// `struct tc_fifo_qopt`.
 fn fifo(kind: &str, words: &mut Words<'_>) -> Result<Option<Vec<u8>>, String> {
-    match words.0.next() {
-        None => Ok(None),
-        Some("limit") if kind == "bfifo" => Ok(Some(words.size("limit")?.to_ne_bytes().to_vec())),
-        Some("limit") => Ok(Some(words.number("limit")?.to_ne_bytes().to_vec())),
-        Some(_) => Err(words_of(kind, &[("limit", ())])),
-    }
+    let take = if kind == "bfifo" { Size } else { Number };
+    let [limit] = words.all(kind, [("limit", take, f64::NAN)], 1)?;
+    Ok((!limit.is_nan()).then(|| structure(&[limit])))
 }
 
 /// Joins numbers into the bytes of a structure.
-fn structure(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
+fn structure(numbers: &[f64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| (*n as u32).to_ne_bytes()).collect()
 }
 
 /// `struct tc_red_qopt` or `tc_choke_qopt`, the table of idle damping, and the probability. RED's limits are bytes, CHOKe's packets.
 fn red(kind: &str, words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     let in_bytes = kind == "red";
-    let (mut limit, mut min, mut max, mut burst, mut flags) = (0u32, 0u32, 0u32, 0u32, 0u8);
-    let (mut avpkt, mut probability, mut bandwidth) = (1000u32, 0.02, 1_250_000u64);
-    while let Some(word) = words.0.next() {
-        let mut amount = || if in_bytes { words.size(word) } else { words.number(word) };
-        match word {
-            "limit" => limit = amount()?,
-            "min" => min = amount()?,
-            "max" => max = amount()?,
-            "burst" => burst = words.number(word)?,
-            "avpkt" => avpkt = words.size(word)?,
-            "bandwidth" => bandwidth = words.rate(word)?,
-            "probability" => probability = words.probability(word)?,
-            "ecn" => flags |= 1,
-            "harddrop" if in_bytes => flags |= 2,
-            "adaptive" if in_bytes => flags |= 4,
-            _ => {
-                let all = [
-                    "limit",
-                    "min",
-                    "max",
-                    "burst",
-                    "avpkt",
-                    "bandwidth",
-                    "probability",
-                    "ecn",
-                    "harddrop",
-                    "adaptive",
-                ];
-                return Err(words_of(kind, &all.map(|name| (name, ()))));
-            }
-        }
-    }
-    let unit = if in_bytes { f64::from(avpkt) } else { 1.0 };
-    if limit == 0 || min == 0 || max <= min || avpkt == 0 || bandwidth == 0 {
+    let amount = if in_bytes { Size } else { Number };
+    #[rustfmt::skip]
+    let table = [
+        ("limit", amount, 0.0), ("min", amount, 0.0), ("max", amount, 0.0), ("burst", Number, 0.0), ("avpkt", Size, 1000.0),
+        ("bandwidth", PerSecond, 1_250_000.0), ("probability", Probability, 0.02), ("ecn", Set(1), 0.0),
+        ("harddrop", Set(2), 0.0), ("adaptive", Set(4), 0.0),
+    ];
+    let [limit, min, max, mut burst, avpkt, bandwidth, probability, ecn, harddrop, adaptive] =
+        words.all(kind, table, if in_bytes { 10 } else { 8 })?;
+    let unit = if in_bytes { avpkt } else { 1.0 };
+    if limit == 0.0 || min == 0.0 || max <= min || avpkt == 0.0 || bandwidth == 0.0 {
         return Err(format!("`{kind}` with `limit`, `min` and a greater `max`"));
     }
-    if burst == 0 {
-        burst = ((2.0 * f64::from(min) + f64::from(max)) / (3.0 * unit)) as u32;
+    if burst == 0.0 {
+        burst = ((2.0 * min + max) / (3.0 * unit)).trunc();
     }
-    let wlog = averaging(f64::from(min) / unit, f64::from(burst))
-        .ok_or_else(|| format!("`{kind}` with a `burst` of at least `min` packets"))?;
-    let plog = (0..32u8).find(|&log| probability / f64::from(max - min) * f64::from(log).exp2() > 1.0).unwrap_or(31);
-    let (log, table) = idle_damping(wlog, f64::from(avpkt) / bandwidth as f64);
+    let wlog =
+        averaging(min / unit, burst).ok_or_else(|| format!("`{kind}` with a `burst` of at least `min` packets"))?;
+    let plog = (0..32u8).find(|&log| probability / (max - min) * f64::from(log).exp2() > 1.0).unwrap_or(31);
+    let (log, table) = idle_damping(wlog, avpkt / bandwidth);
     let mut parameters = structure(&[limit, min, max]);
-    parameters.extend([wlog, plog, log, flags]);
-    let most = (probability * 4_294_967_296.0).min(f64::from(u32::MAX)) as u32;
+    parameters.extend([wlog, plog, log, (ecn + harddrop + adaptive) as u8]);
+    let most = (probability * 4_294_967_296.0) as u32;
     Ok([attribute(1, &parameters), attribute(2, &table), attribute(3, &most.to_ne_bytes())].concat())
 }
 
@@ -335,103 +273,58 @@ fn idle_damping(wlog: u8, packet_s: f64) -> (u8, Vec<u8>) {
 /// `struct tc_sfb_qopt`.
 fn sfb(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     // The defaults of `tc`, not the kernel's own, which are twice and thrice as large; probabilities are in units of 1/65535.
-    let [mut rehash, mut warmup, mut max, mut target] = [600_000, 60_000, 25, 20];
-    let [mut increment, mut decrement, mut limit, mut penalty_rate, mut penalty_burst] = [33, 3, 0, 10, 20];
-    let part = |p: f64| (p * 65_535.0).round() as u32;
-    while let Some(word) = words.0.next() {
-        match word {
-            "rehash" => rehash = words.number(word)?,
-            "db" => warmup = words.number(word)?,
-            "max" => max = words.number(word)?,
-            "target" => target = words.number(word)?,
-            "increment" => increment = part(words.probability(word)?),
-            "decrement" => decrement = part(words.probability(word)?),
-            "limit" => limit = words.number(word)?,
-            "penalty_rate" => penalty_rate = words.number(word)?,
-            "penalty_burst" => penalty_burst = words.number(word)?,
-            _ => {
-                let all = [
-                    "rehash",
-                    "db",
-                    "max",
-                    "target",
-                    "increment",
-                    "decrement",
-                    "limit",
-                    "penalty_rate",
-                    "penalty_burst",
-                ];
-                return Err(words_of("sfb", &all.map(|name| (name, ()))));
-            }
-        }
-    }
-    let all = [rehash, warmup, max, target, increment, decrement, limit, penalty_rate, penalty_burst];
+    const PART: f64 = 65_535.0;
+    #[rustfmt::skip]
+    let table = [
+        ("rehash", Number, 600_000.0), ("db", Number, 60_000.0), ("max", Number, 25.0), ("target", Number, 20.0),
+        ("increment", Probability, 33.0 / PART), ("decrement", Probability, 3.0 / PART), ("limit", Number, 0.0),
+        ("penalty_rate", Number, 10.0), ("penalty_burst", Number, 20.0),
+    ];
+    let mut all = words.all("sfb", table, table.len())?;
+    all[4..6].iter_mut().for_each(|p| *p = (*p * PART).round());
     Ok(attribute(1, &structure(&all)))
 }
 
 /// `struct tc_sfq_qopt_v1` without RED. Zero leaves the kernel's default.
 fn sfq(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
-    let [mut quantum, mut perturb, mut limit, mut divisor, mut flows, mut depth, mut head] = [0; 7];
-    while let Some(word) = words.0.next() {
-        match word {
-            "quantum" => quantum = words.size(word)?,
-            "perturb" => perturb = words.number(word)?,
-            "limit" => limit = words.number(word)?,
-            "divisor" => divisor = words.number(word)?,
-            "flows" => flows = words.number(word)?,
-            "depth" => depth = words.number(word)?,
-            "headdrop" => head = 1,
-            _ => {
-                let all = ["quantum", "perturb", "limit", "divisor", "flows", "depth", "headdrop"];
-                return Err(words_of("sfq", &all.map(|name| (name, ()))));
-            }
-        }
-    }
-    // quantum, perturb, limit, divisor, flows; depth, headdrop; of RED: limit, min, max, four bytes, probability, six counters.
-    let mut all = vec![quantum, perturb, limit, divisor, flows, depth, head];
-    all.extend([0; 3 + 1 + 1 + 6]);
+    #[rustfmt::skip]
+    let table = [
+        ("quantum", Size, 0.0), ("perturb", Number, 0.0), ("limit", Number, 0.0), ("divisor", Number, 0.0),
+        ("flows", Number, 0.0), ("depth", Number, 0.0), ("headdrop", Set(1), 0.0),
+    ];
+    // Then of RED: limit, min, max, four bytes, probability, six counters.
+    let mut all = words.all("sfq", table, table.len())?.to_vec();
+    all.extend([0.0; 3 + 1 + 1 + 6]);
     Ok(structure(&all))
 }
 
 /// `struct tc_tbf_qopt` and the sizes of the buckets.
 fn tbf(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
-    let [mut rate, mut peak] = [0u64; 2];
-    let [mut burst, mut mtu, mut limit, mut latency] = [0u32; 4];
-    while let Some(word) = words.0.next() {
-        match word {
-            "rate" => rate = words.rate(word)?,
-            "peakrate" => peak = words.rate(word)?,
-            "burst" | "buffer" | "maxburst" => burst = words.size(word)?,
-            "mtu" | "minburst" => mtu = words.size(word)?,
-            "limit" => limit = words.size(word)?,
-            "latency" => latency = words.micros(word)?,
-            _ => {
-                let all = ["rate", "peakrate", "burst", "mtu", "limit", "latency"];
-                return Err(words_of("tbf", &all.map(|name| (name, ()))));
-            }
-        }
+    #[rustfmt::skip]
+    let table = [
+        ("rate", PerSecond, 0.0), ("peakrate", PerSecond, 0.0), ("burst|buffer|maxburst", Size, 0.0),
+        ("mtu|minburst", Size, 0.0), ("limit", Size, 0.0), ("latency", Micros, 0.0),
+    ];
+    let [rate, peak, burst, mtu, mut limit, latency] = words.all("tbf", table, table.len())?;
+    if latency > 0.0 {
+        limit = (rate * latency * 1e-6).trunc() + burst;
     }
-    if latency > 0 {
-        limit = (rate as f64 * f64::from(latency) * 1e-6) as u32 + burst;
-    }
-    if rate == 0 || burst == 0 || limit == 0 || (peak > 0 && mtu == 0) {
+    if rate == 0.0 || burst == 0.0 || limit == 0.0 || (peak > 0.0 && mtu == 0.0) {
         return Err("`tbf` with `rate`, `burst`, and `limit` or `latency`; `mtu` with `peakrate`".into());
     }
     /// `struct tc_ratespec`: Ethernet, so that the kernel asks for no table.
-    fn spec(rate: u64) -> Vec<u8> {
-        let mut out = vec![0, 1, 0, 0, 0xff, 0xff, 0, 0];
-        out.extend(u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
-        out
+    fn spec(rate: f64) -> Vec<u8> {
+        [&[0, 1, 0, 0, 0xff, 0xff, 0, 0][..], &(rate as u32).to_ne_bytes()].concat()
     }
     let mut parameters = [spec(rate), spec(peak)].concat();
-    if peak == 0 {
+    if peak == 0.0 {
         parameters[12..24].fill(0);
     }
-    parameters.extend(structure(&[limit, 0, 0]));
+    parameters.extend(structure(&[limit, 0.0, 0.0]));
     let mut out = attribute(1, &parameters);
-    out.extend(attribute(6, &burst.to_ne_bytes()));
-    if peak > 0 {
-        out.extend(attribute(7, &mtu.to_ne_bytes()));
+    out.extend(attribute(6, &structure(&[burst])));
+    if peak > 0.0 {
+        out.extend(attribute(7, &structure(&[mtu])));
     }
     Ok(out)
 }
@@ -472,15 +365,13 @@ mod tests {
     fn units_are_those_of_tc() {
         assert_eq!(
             (micros("5ms"), micros("100"), micros("1.5s"), micros("2h")),
-            (Some(5000), Some(100), Some(1_500_000), None)
+            (Some(5000.0), Some(100.0), Some(1_500_000.0), None)
         );
         assert_eq!(
             (size("1514b"), size("2k"), size("1mbit"), size("x")),
-            (Some(1514), Some(2048), Some(125_000), None)
+            (Some(1514.0), Some(2048.0), Some(125_000.0), None)
         );
-        let rate = |text: &'static str| Words(vec![text].into_iter()).rate("rate");
-        assert_eq!((rate("10mbit"), rate("8Kbit")), (Ok(1_250_000), Ok(1000)));
-        assert!(rate("fast").is_err());
+        assert_eq!((rate("10mbit"), rate("8Kbit"), rate("fast")), (Some(1_250_000.0), Some(1000.0), None));
     }
 
     /// By hand: min 5, burst 8, so at least 4 is needed. 1/2 gives (1 - 2^-8) * 2 = 1.99, 1/4 gives 3.60, 1/8 gives 5.25.

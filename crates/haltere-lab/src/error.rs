@@ -1,4 +1,4 @@
-//! What is wrong with an experiment file.
+//! Errors of experiment files.
 
 use crate::limits::ERROR_CHARACTERS;
 pub(crate) use haltere_plan::Fault;

@@ -10,7 +10,6 @@ use std::path::Path;
 pub(crate) struct Key<'a> {
     /// The table of the key, such as `traffic[0]`.
     pub(crate) path: &'a str,
-    /// The key.
     pub(crate) name: &'a str,
     /// What the file must be, such as `a file of sizes`.
     pub(crate) rule: &'a str,

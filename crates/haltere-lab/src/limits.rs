@@ -1,4 +1,4 @@
-//! What an input may hold at most: one table, which the code reads and the documents print.
+//! Limits of inputs: one table, which the code reads and the documents print.
 
 /// The most of one thing in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]

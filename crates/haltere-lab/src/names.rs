@@ -15,7 +15,8 @@ pub(crate) fn listed<S: AsRef<str>>(names: &[S]) -> String {
     out
 }
 
-/// What a name of `known` must be: one of a few, or one of many `what` that `where_all` lists, such as `` `haltere list queues` ``.
+/// What a name of `known` must be: one of a few, or one of many `what` that `where_all` lists, such as `` `haltere list
+/// queues` ``.
 pub(crate) fn rule<S: AsRef<str>>(known: &[S], what: &str, where_all: Option<&str>) -> String {
     match (known, where_all) {
         ([one], _) => format!("`{}`", one.as_ref()),

@@ -1,13 +1,15 @@
-//! The bodies that the fuzz targets and the bounded tests share: what is read ends with a value or an error, never with a panic.
+//! The bodies that the fuzz targets and the bounded tests share: what is read ends with a value or an error, never with
+//! a panic.
 
 use crate::scenario::Scenario;
-use crate::topology::exercise_trace as trace;
+use crate::topology::trace::exercise_trace as trace;
 use haltere_plan::arrivals::FlowArrivals;
 use haltere_plan::plan::AppPlan;
 use haltere_plan::sizes::SizeDistribution;
 use haltere_units::{Dur, Time};
 
-/// Any bytes as an experiment file, or as JSON if they begin with `{`. What is read can be planned, and read again from what it says.
+/// Any bytes as an experiment file, or as JSON if they begin with `{`. What is read can be planned, and read again from
+/// what it says.
 pub fn exercise_experiment(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     let read = if text.starts_with('{') { Scenario::from_json(text, "x") } else { Scenario::parse(text, "x") };
@@ -34,7 +36,8 @@ pub fn exercise_trace(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as a table of flow sizes and as the rate of a Poisson process: flows begin in order, between two hosts, with a size.
+/// Any bytes as a table of flow sizes and as the rate of a Poisson process: flows begin in order, between two hosts,
+/// with a size.
 pub fn exercise_arrivals(bytes: &[u8]) {
     let Some((head, text)) = bytes.split_first_chunk::<4>() else { return };
     let Ok(points) = SizeDistribution::read(&String::from_utf8_lossy(text)) else { return };

@@ -3,14 +3,15 @@
 //! A plan names nodes and links by index, resolves queue limits, and includes the jitter of start times. A world needs nothing else and
 //! does not read scenarios.
 
-use crate::Fault;
+use crate::fault::Fault;
 use crate::headers::ETHERNET_FRAMING;
+use crate::link_queue::LinkQueue;
 use crate::varying::{Burst, Capacity, Varying};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use haltere_queue::QueueParams;
+use haltere_units::outside::{Origin, Outside};
 use haltere_units::{Bytes, Dur, Prob, Rate, Time};
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,9 @@ pub struct Plan {
     pub reroutes: Vec<Reroute>,
     /// What is sampled, and how often.
     pub measure: Measure,
+    /// What mechanisms from outside the tree are made with, and where the run finds their first fault. A plan that was read has none.
+    #[serde(skip)]
+    pub outside: Outside,
 }
 
 /// A change of the routes. If the links that are left do not join two nodes, packets between them keep the path that they had.
@@ -66,14 +70,12 @@ pub struct Reroute {
 }
 
 impl Plan {
-    /// Refuses the kernel's own queue disciplines, for worlds without a kernel that runs the links.
-    pub fn without_kernel_queues(&self) -> Result<(), Box<Fault>> {
-        let found = self.links.iter().find(|link| matches!(link.queue, QueueParams::Kernel(_)));
-        found.map_or(Ok(()), |link| {
-            let rule = "one of Haltere's disciplines outside the kernel world";
-            let fault = Fault::new(format!("link {}", link.name), "queue", rule, "`kernel`");
-            Err(Box::new(fault.hint("run it with `--world kernel`")))
-        })
+    /// Refuses queues that are not Haltere's, for a world that has no other.
+    pub fn check_queues(&self) -> Result<(), Box<Fault>> {
+        for link in &self.links {
+            link.queue.ours().map_err(|e| Box::new(Fault::param(format!("link {}", link.name), e)))?;
+        }
+        Ok(())
     }
     /// The run of these nodes, links and flows until `end`, with seed 1, Ethernet framing, no warm-up, one path for all flows and no
     /// samples. Set another value with struct update: `Plan { seed, ..Plan::new(nodes, links, flows, end) }`.
@@ -89,7 +91,12 @@ impl Plan {
             ecmp: false,
             reroutes: Vec::new(),
             measure: Measure::default(),
+            outside: Outside::NONE,
         }
+    }
+    /// What the run gives each part that it makes.
+    pub fn origin(&self) -> Origin {
+        Origin { seed: self.seed, outside: self.outside.clone() }
     }
     /// When counters that say "after warm-up" end.
     pub fn measured_until(&self) -> Time {
@@ -121,7 +128,7 @@ pub struct LinkPlan {
     /// Probability that the line loses a packet.
     pub loss: Prob,
     /// The discipline of the queue in front of the line.
-    pub queue: QueueParams,
+    pub queue: LinkQueue,
     /// The device's own ring under the discipline, in packets, as ns-3 and NICs have. `None`: no ring.
     pub ring: Option<u32>,
     /// A packet leaves the line when its transmission starts instead of when it ends, as with Linux's shapers `htb` and `tbf`. The
@@ -137,8 +144,8 @@ pub struct LinkPlan {
     pub watched: bool,
     /// Count how many packets each packet leaves behind in the queue: [`LinkRecord::depths`](crate::record::LinkRecord::depths).
     pub count_depths: bool,
-    /// Index of the node at which copies start that the queue returns to their senders. `None`: the node that sends.
-    pub returned_at: Option<usize>,
+    /// Index of the node at which packets start that the queue emits. `None`: the node that sends.
+    pub emits_at: Option<usize>,
     /// Median round-trip time, without queues, of the flows over this link, for `bdp`.
     pub rtt: Option<Dur>,
 }
@@ -199,7 +206,7 @@ pub struct Failure {
 impl LinkPlan {
     /// The link `n0>n1` from node `from` to node `to`, with a rate, a delay and a queue and no other property. Set others with struct
     /// update: `LinkPlan { loss, ..LinkPlan::plain(...) }`.
-    pub fn plain(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: QueueParams) -> LinkPlan {
+    pub fn plain(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: impl Into<LinkQueue>) -> LinkPlan {
         LinkPlan {
             name: format!("n{from}>n{to}"),
             from,
@@ -209,7 +216,7 @@ impl LinkPlan {
             varying: None,
             jitter: Dur::ZERO,
             loss: Prob::ZERO,
-            queue,
+            queue: queue.into(),
             ring: None,
             handover_at_start: false,
             burst: Bytes::ZERO,
@@ -217,13 +224,13 @@ impl LinkPlan {
             impairments: None,
             watched: false,
             count_depths: false,
-            returned_at: None,
+            emits_at: None,
             rtt: None,
         }
     }
-    /// Index of the node at which copies start that the queue returns to their senders.
-    pub fn return_node(&self) -> usize {
-        self.returned_at.unwrap_or(self.from)
+    /// Index of the node at which packets start that the queue emits.
+    pub fn emission_node(&self) -> usize {
+        self.emits_at.unwrap_or(self.from)
     }
     /// What an idle line saves up: the burst, and its time at the link's rate.
     pub fn saved_up(&self) -> Burst {

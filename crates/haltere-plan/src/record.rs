@@ -12,11 +12,10 @@ use alloc::vec::Vec;
 use haltere_transport::Info;
 use haltere_transport::multipath::{Coefficient, PathInfo};
 use haltere_units::{Dur, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One run, written down.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// One entry a flow, in the plan's order.
     pub flows: Vec<FlowRecord>,
@@ -34,16 +33,16 @@ pub struct Record {
     /// each flow of the plan.
     pub completions: Vec<Completion>,
     /// Web pages, each flow in order of time.
-    #[cfg_attr(feature = "std", serde(default))]
+    #[serde(default)]
     pub pages: Vec<PageRecord>,
     /// Segments of video, each flow in order of time.
-    #[cfg_attr(feature = "std", serde(default))]
+    #[serde(default)]
     pub segments: Vec<SegmentRecord>,
     /// Telephone calls, one a flow.
-    #[cfg_attr(feature = "std", serde(default))]
+    #[serde(default)]
     pub voices: Vec<VoiceRecord>,
     /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is between.
-    #[cfg_attr(feature = "std", serde(default))]
+    #[serde(default)]
     pub measured: (Time, Time),
     /// Samples of the paths of multipath connections, in order of time, the end included.
     pub path_series: Vec<PathSample>,
@@ -71,8 +70,7 @@ pub struct Record {
 }
 
 /// The result of one flow.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// Payload bytes delivered to the receiving application, in order.
     pub received: u64,
@@ -89,13 +87,12 @@ pub struct FlowRecord {
     /// What the sender's endpoint had counted at the end of the warm-up (TCP).
     pub sender_at_warmup: Option<SenderCounts>,
     /// What it had counted at the end of the measured window, if that is before the end of the run (TCP).
-    #[cfg_attr(feature = "std", serde(default))]
+    #[serde(default)]
     pub sender_at_until: Option<SenderCounts>,
 }
 
 /// What an endpoint counts of what it sends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderCounts {
     /// Segments sent with payload, retransmissions included.
     pub segments_sent: u64,
@@ -128,8 +125,7 @@ impl From<&Info> for SenderCounts {
 }
 
 /// One FTP task.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
     /// Index of its flow.
     pub flow: u32,
@@ -146,8 +142,7 @@ pub struct TaskRecord {
 }
 
 /// A web page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRecord {
     /// Index of its flow.
     pub flow: u32,
@@ -162,8 +157,7 @@ pub struct PageRecord {
 }
 
 /// A segment of video.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentRecord {
     /// Index of its flow.
     pub flow: u32,
@@ -182,8 +176,7 @@ pub struct SegmentRecord {
 }
 
 /// One direction of a telephone call, after the warm-up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct VoiceRecord {
     /// Index of its flow.
     pub flow: u32,
@@ -206,8 +199,7 @@ pub struct VoiceRecord {
 }
 
 /// A flow that started during the run, or a response to a request.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Index of its entry in the plan.
     pub flow: u32,
@@ -230,8 +222,7 @@ pub struct Completion {
 }
 
 /// What passed one link.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
     /// The whole run.
     pub total: LinkCounters,
@@ -242,8 +233,7 @@ pub struct LinkRecord {
 }
 
 /// How often a packet that left a queue left so many packets behind: the depth at dequeue, as switches report it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Depths(Vec<u64>);
 
 impl Depths {
@@ -284,8 +274,7 @@ impl LinkRecord {
 }
 
 /// Counters of one link.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkCounters {
     /// Packets that arrived at the queue.
     pub arrived: u64,
@@ -313,8 +302,7 @@ pub struct LinkCounters {
 }
 
 /// One flow at one instant.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSample {
     /// When.
     pub at: Time,
@@ -330,8 +318,7 @@ pub struct FlowSample {
 }
 
 /// One queue at one instant.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueueSample {
     /// When.
     pub at: Time,
@@ -355,8 +342,7 @@ pub struct QueueSample {
 }
 
 /// One path of a multipath connection at one instant.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PathSample {
     /// When.
     pub at: Time,
@@ -369,8 +355,7 @@ pub struct PathSample {
 }
 
 /// One answered ping.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(feature = "std", derive(serde::Deserialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PingSample {
     /// When the request left.
     pub at: Time,

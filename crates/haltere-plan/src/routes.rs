@@ -4,7 +4,7 @@
 //! link are followed to the core first and paths through the core are remembered, so a dumbbell of 10,000 pairs costs
 //! one search.
 
-use crate::Plan;
+use crate::plan::Plan;
 use crate::plan::Reroute;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;

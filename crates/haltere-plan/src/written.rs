@@ -13,10 +13,14 @@ pub(crate) fn serialize<S: Serializer>(values: &Vec<(&'static str, f64)>, to: S)
 }
 
 /// What [`serialize`] wrote. A record's names live as long as the program: each is kept once.
-#[cfg(feature = "std")]
 pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<(&'static str, f64)>, D::Error> {
     let pairs = <Vec<(alloc::string::String, u64)> as serde::Deserialize>::deserialize(from)?;
     Ok(pairs.into_iter().map(|(name, bits)| (kept(&name), f64::from_bits(bits))).collect())
+}
+
+#[cfg(not(feature = "std"))]
+fn kept(name: &str) -> &'static str {
+    alloc::boxed::Box::leak(name.into())
 }
 
 #[cfg(feature = "std")]

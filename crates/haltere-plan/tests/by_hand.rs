@@ -100,9 +100,9 @@ fn the_first_measure_that_only_the_simulator_has_is_named() {
 #[test]
 fn a_queue_of_the_kernel_is_refused_outside_the_kernel_world() {
     let mut plan = row();
-    assert!(plan.without_kernel_queues().is_ok());
+    assert!(plan.check_queues().is_ok());
     plan.links[1].queue = serde_json::from_str(r#"{ "kind": "kernel", "tc": "pie" }"#).expect("parameters");
-    let fault = plan.without_kernel_queues().expect_err("a queue of the kernel");
+    let fault = plan.check_queues().expect_err("a queue of the kernel");
     assert_eq!(
         fault.to_string(),
         "link n1>n2: queue must be one of Haltere's disciplines outside the kernel world, got `kernel`; run it with `--world kernel`"

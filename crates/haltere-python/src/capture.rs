@@ -56,7 +56,7 @@ struct Asked {
 
 impl Default for Asked {
     fn default() -> Asked {
-        let replay::Options { classifiers, short, draws, seed } = replay::Options::default();
+        let replay::Options { classifiers, short, draws, seed, .. } = replay::Options::default();
         Asked { classifiers, short, draws, seed }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn capture_classify(
     py.detach(|| {
         let (file, size) = opened(path)?;
         let watch = watch(progress, size);
-        let asked = replay::Options { classifiers, short, draws, seed };
+        let asked = replay::Options { classifiers, short, draws, seed, outside: crate::outside::languages().clone() };
         let report = guard(|| replay::classify(file, &asked, watch))?;
         json(&report.map_err(|error| told(path, error))?)
     })

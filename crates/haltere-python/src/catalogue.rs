@@ -1,6 +1,7 @@
 //! What can be written in an experiment file.
 
 use crate::error::InputError;
+use crate::outside::languages;
 use haltere_lab::limits::{ALL, Limit};
 use haltere_lab::schema as lab;
 use pyo3::prelude::*;
@@ -39,5 +40,5 @@ pub(crate) fn names(kind: &str) -> PyResult<Vec<&'static str>> {
 /// What a name stands for, with its parameters, as JSON.
 #[pyfunction]
 pub(crate) fn describe(name: &str) -> PyResult<String> {
-    lab::describe(name).map(|told| told.to_string()).map_err(crate::error::input)
+    lab::describe(name, languages()).map(|told| told.to_string()).map_err(crate::error::input)
 }

@@ -2,6 +2,7 @@
 
 use haltere_lab::{ErrorKind, ScenarioError};
 use haltere_sim::RunError;
+use haltere_units::outside::Fault;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -25,15 +26,17 @@ pub(crate) fn input(error: ScenarioError) -> PyErr {
 pub(crate) fn run(error: RunError) -> PyErr {
     match error {
         RunError::Param { .. } | RunError::Unreachable { .. } => InputError::new_err(error.to_string()),
-        RunError::Outside { fault, .. } => outside(fault.to_string()),
+        RunError::Outside { fault, .. } => outside(&fault),
         error => HaltereError::new_err(error.to_string()),
     }
 }
 
 /// The Python error of a mechanism from outside that failed. The user's own error is its cause. An interrupt stays what it is.
-fn outside(text: String) -> PyErr {
-    let Some(cause) = crate::outside::cause() else { return HaltereError::new_err(text) };
+fn outside(fault: &Fault) -> PyErr {
+    let text = fault.to_string();
+    let Some(cause) = crate::outside::cause(fault) else { return HaltereError::new_err(text) };
     Python::attach(|py| {
+        let cause = cause.clone_ref(py);
         if !cause.is_instance_of::<PyException>(py) {
             return cause;
         }

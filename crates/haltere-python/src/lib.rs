@@ -23,6 +23,7 @@ mod wire;
 #[path = "no_wire.rs"]
 mod wire;
 
+use haltere_units::outside::Makers;
 use pyo3::prelude::*;
 
 /// The compiled half of Haltere.
@@ -62,19 +63,11 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name in Python")]
     const version: &str = env!("CARGO_PKG_VERSION");
-
-    /// Mechanisms written in Python, and those that are WebAssembly modules, are known from the start.
-    #[pymodule_init]
-    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        super::outside::register();
-        haltere_wasm::register();
-        haltere_gym::register();
-        Ok(())
-    }
 }
 
-/// Adds everything that `haltere._core` has to the module of another extension, which may register mechanisms of its own before.
-pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Adds everything that `haltere._core` has to the module of another extension, whose mechanisms these makers make.
+pub fn fill(module: &Bound<'_, PyModule>, makers: Makers) -> PyResult<()> {
+    outside::extend(makers)?;
     let own = pyo3::wrap_pymodule!(_core)(module.py());
     for (name, value) in own.bind(module.py()).dict() {
         if !name.extract::<&str>()?.starts_with("__") {

@@ -127,7 +127,7 @@ pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyRes
             return Ok(());
         }
         let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
-        plan.without_kernel_queues().map_err(|fault| error::input(lab.refuse(*fault)))
+        plan.check_queues().map_err(|fault| error::input(lab.refuse(*fault)))
     })
 }
 

@@ -1,8 +1,10 @@
 //! Scenarios.
 
 use crate::error::{HaltereError, guard, input};
+use crate::outside::languages;
 use haltere_lab::{Scenario as Lab, ScenarioError};
 use haltere_units::Time;
+use haltere_units::outside::Outside;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -26,15 +28,15 @@ const LONG: usize = 128 << 10;
 /// Reads a text. A long one is read by a thread that knows nothing of Python, while this one waits for it or for a signal.
 fn read(
     py: Python<'_>,
-    read: fn(&str, &str) -> Result<Lab, ScenarioError>,
+    read: fn(&str, &str, &Outside) -> Result<Lab, ScenarioError>,
     text: &str,
     name: &str,
 ) -> PyResult<Scenario> {
     if text.len() < LONG {
-        return wrap(py, || read(text, name));
+        return wrap(py, || read(text, name, languages()));
     }
     let (text, name) = (text.to_string(), name.to_string());
-    let reader = std::thread::spawn(move || guard(|| read(&text, &name)));
+    let reader = std::thread::spawn(move || guard(|| read(&text, &name, languages())));
     while !reader.is_finished() {
         py.detach(|| std::thread::sleep(Duration::from_millis(20)));
         py.check_signals()?;
@@ -53,13 +55,13 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_toml(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        read(py, Lab::parse, text, name)
+        read(py, Lab::parse_with, text, name)
     }
     /// Reads an experiment written as JSON.
     #[staticmethod]
     #[pyo3(signature = (text, name = ""))]
     fn from_json(py: Python<'_>, text: &str, name: &str) -> PyResult<Scenario> {
-        read(py, Lab::from_json, text, name)
+        read(py, Lab::from_json_with, text, name)
     }
     /// The full experiment with every default, as JSON.
     fn to_json(&self) -> PyResult<String> {
@@ -119,11 +121,6 @@ impl Scenario {
             })
             .collect();
         Ok(Value::Array(links).to_string())
-    }
-    /// What is to be said of how it is written, one line each: keys that have another name now.
-    #[getter]
-    fn warnings(&self) -> Vec<String> {
-        self.lab.warnings().to_vec()
     }
     /// What it is about.
     #[getter]

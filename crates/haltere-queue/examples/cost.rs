@@ -62,6 +62,7 @@ fn play(params: &QueueParams, packets: u64) {
         rtt: Some(Dur::from_ms(10)),
         packet: Bytes::new(1500),
         seed: 1,
+        ..Default::default()
     };
     let mut queue = Queue::new(params, &link).expect("parameters");
     let (mut fate, mut now) = (Count { dropped: 0, state: 1 }, Time::ZERO);

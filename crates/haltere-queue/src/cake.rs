@@ -65,6 +65,9 @@ pub struct Params {
     pub framing: Framing,
     /// Whether acknowledgements that a later one contains are dropped.
     pub ack_filter: AckFilter,
+    /// Whether every queue was late before, as in a router that has run for days. False, as in Linux at the start: the second late
+    /// packet of a queue that was never late is dropped or marked at once, later ones after an interval.
+    pub aged: bool,
     /// Packet or byte limit of all queues together, above 0. Left out: what the rate carries in four times `rtt`, and 4 MiB at
     /// least; without a rate 15 MB (Linux's `memlimit`).
     pub limit: Option<Size>,
@@ -139,6 +142,7 @@ impl Default for Params {
             mpu: 0,
             framing: Framing::None,
             ack_filter: AckFilter::Off,
+            aged: false,
             limit: None,
         }
     }
@@ -150,7 +154,7 @@ const UNSHAPED_LIMIT: u64 = 10_240 * 1514;
 /// Bytes of the turn of a whole tin without a shaper; a tin with a part of the rate has that part of it.
 const TIN_QUANTUM: i64 = 1024;
 
-/// The discipline.
+/// A queue under CAKE.
 #[derive(Debug, Clone)]
 pub struct Cake<P> {
     bandwidth: Option<Rate>,
@@ -176,7 +180,8 @@ impl<P: Pkt> Cake<P> {
         }
         let in_rtts = |rate: Rate| (rate.bytes_in(params.rtt * 4)).as_u64().max(LEAST_LIMIT);
         let usual = Size::Bytes(params.bandwidth.map_or(UNSHAPED_LIMIT, in_rtts));
-        let rules = Rules { isolation: params.isolation, ack_filter: params.ack_filter, seed: link.seed };
+        let rules =
+            Rules { isolation: params.isolation, ack_filter: params.ack_filter, aged: params.aged, seed: link.seed };
         let tin = |&part| {
             let rate = params.bandwidth.map(|rate| part_of(rate, part));
             let packet_time = rate.map_or(Dur::ZERO, |rate| rate.time_for(Bytes::new(link.packet.as_u64())));

@@ -52,7 +52,7 @@ impl Default for Params {
     }
 }
 
-/// The discipline.
+/// A queue under CHOKe.
 #[derive(Debug, Clone)]
 pub struct Choke<P> {
     red: Red<P>,

@@ -63,7 +63,7 @@ impl Default for Params {
     }
 }
 
-/// The discipline.
+/// A queue for each of two classes, a classifier before them and a service behind them.
 #[derive(Debug, Clone)]
 pub struct Classed<P> {
     classifier: Classifier,
@@ -238,7 +238,8 @@ mod tests {
     fn timers_of_both_disciplines_are_kept() {
         let pie = |ms| {
             let tupdate = haltere_units::Dur::from_ms(ms);
-            Box::new(QueueParams::Pie(pie::Params { tupdate, ..pie::Params::default() }))
+            let controller = pie::Controller { tupdate, ..pie::Controller::default() };
+            Box::new(QueueParams::Pie(pie::Params { controller, ..pie::Params::default() }))
         };
         let (mut q, mut fate) = queue(&Params { short: pie(10), long: pie(15), ..marked() });
         send(&mut q, &mut fate, &[S, L]);

@@ -111,9 +111,9 @@ macro_rules! inner_calls {
                 .filter(|queue| queue.next_timer().is_some_and(|at| at <= now))
                 .for_each(|queue| queue.on_timer(now));
         }
-        fn returns(&self) -> $crate::Returns {
+        fn emits(&self) -> $crate::Emits {
             let $this = self;
-            $all.map(|queue| queue.returns()).max().unwrap_or_default()
+            $all.map(|queue| queue.emits()).max().unwrap_or_default()
         }
     };
 }

@@ -51,25 +51,41 @@ pub enum Root {
 ///
 /// Known problems: it acts slowly against traffic that does not respond. One interval of slow start passes unhindered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct Params {
     /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
     /// (tc-codel(8)).
     pub limit: Size,
+    /// The control law.
+    #[serde(flatten)]
+    pub law: Law,
+    /// True: mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// Never drop while at most this much waits. Left out: the link's full packet (RFC 8289 section 5.3).
+    pub mtu: Option<Bytes>,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { limit: Size::Packets(1000), law: Law::default(), ecn: false, mtu: None }
+    }
+}
+
+/// CoDel's control law, which each queue of `fq_codel` has, too.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Law {
     /// Standing delay that is acceptable, above 0. The default is RFC 8289's (section 4.3).
     pub target: Dur,
     /// How long the delay may stay above `target`, at least `target`. About the largest usual round-trip time; the
     /// default is RFC 8289's (section 4.3).
     pub interval: Dur,
-    /// True: mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Mark every ECN-capable packet that waited longer than this, in any state. Left out: no such mark.
+    /// Mark every ECN-capable packet that waited longer than this, in any state (RFC 8290 section 5.2.7). Left out: no such mark.
     pub ce_threshold: Option<Dur>,
     /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold_selector: Option<Selector>,
-    /// Never drop while at most this much waits. Left out: the link's full packet (RFC 8289 section 5.3).
-    pub mtu: Option<Bytes>,
     /// How the control law takes its square root. The default is Linux's way.
     pub root: Root,
     /// Packets that one dequeue drops at most, at least 1; the next one leaves, whatever it waited. Left out: all that are due
@@ -78,16 +94,13 @@ pub struct Params {
     pub max_drops: Option<u32>,
 }
 
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            limit: Size::Packets(1000),
+impl Default for Law {
+    fn default() -> Law {
+        Law {
             target: Dur::from_ms(5),
             interval: Dur::from_ms(100),
-            ecn: false,
             ce_threshold: None,
             ce_threshold_selector: None,
-            mtu: None,
             root: Root::Newton,
             max_drops: None,
         }
@@ -111,31 +124,27 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// The parameters, checked.
-    pub(crate) fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
-        if params.target.is_zero() {
-            return Err(ParamError::new("target", "above 0", params.target).default_is(Params::default().target));
+    /// The law, checked, on that link. `ecn` and `mtu` are those of [`Params`].
+    pub(crate) fn new(law: &Law, ecn: bool, mtu: Option<Bytes>, link: &LinkContext) -> Result<Config, ParamError> {
+        if law.target.is_zero() {
+            return Err(ParamError::new("target", "above 0", law.target).default_is(Law::default().target));
         }
-        if params.interval < params.target {
-            return Err(ParamError::new(
-                "interval",
-                alloc::format!("at least target ({})", params.target),
-                params.interval,
-            )
-            .default_is(Params::default().interval));
+        if law.interval < law.target {
+            return Err(ParamError::new("interval", alloc::format!("at least target ({})", law.target), law.interval)
+                .default_is(Law::default().interval));
         }
-        if params.max_drops == Some(0) {
+        if law.max_drops == Some(0) {
             return Err(ParamError::new("max_drops", "at least 1", 0).hint("leave it out for no limit"));
         }
         Ok(Config {
-            target: params.target,
-            interval: params.interval,
-            ecn: params.ecn,
-            ce_threshold: params.ce_threshold.unwrap_or(Dur::MAX),
-            selector: params.ce_threshold_selector.unwrap_or(Selector::ALL),
-            mtu: params.mtu.unwrap_or(link.packet).as_u64(),
-            root: params.root,
-            max_drops: params.max_drops.unwrap_or(u32::MAX),
+            target: law.target,
+            interval: law.interval,
+            ecn,
+            ce_threshold: law.ce_threshold.unwrap_or(Dur::MAX),
+            selector: law.ce_threshold_selector.unwrap_or(Selector::ALL),
+            mtu: mtu.unwrap_or(link.packet).as_u64(),
+            root: law.root,
+            max_drops: law.max_drops.unwrap_or(u32::MAX),
             forget_when_empty: true,
         })
     }
@@ -317,7 +326,6 @@ impl Vars {
         t + Dur::from_ns(gap)
     }
 
-    /// Shows the state.
     pub(crate) fn probe(&self, row: &mut Probe) {
         row.push("sojourn", "s", self.sojourn.as_secs_f64());
         row.push("count", "", f64::from(self.count));
@@ -346,7 +354,7 @@ fn newton_step(y: u32, count: u32) -> u32 {
     (next.min(u64::from(u32::MAX)) as u32) & 0xffff_0000
 }
 
-/// The discipline.
+/// A queue under CoDel.
 #[derive(Debug, Clone)]
 pub struct Codel<P> {
     config: Config,
@@ -357,7 +365,7 @@ pub struct Codel<P> {
 impl<P: Pkt> Codel<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let config = Config::new(params, link)?;
+        let config = Config::new(&params.law, params.ecn, params.mtu, link)?;
         Ok(Codel { config, vars: Vars::new(), store: Store::new(link.resolve(params.limit))? })
     }
 }
@@ -405,8 +413,11 @@ mod tests {
     fn at(ms: u64) -> Time {
         Time::ZERO + Dur::from_ms(ms)
     }
+    fn with(law: Law) -> Params {
+        Params { law, ..Params::default() }
+    }
     fn exact() -> Params {
-        Params { root: Root::Exact, ..Params::default() }
+        with(Law { root: Root::Exact, ..Law::default() })
     }
     /// Dequeues every millisecond from 5 ms on until `end` ms; the ms at which something was dropped or marked.
     fn verdict_ms(q: &mut Codel<TestPkt>, fate: &mut Recorder, end: u64) -> Vec<u64> {
@@ -437,7 +448,7 @@ mod tests {
     #[test]
     fn a_dequeue_drops_no_more_than_the_limit() {
         let dropped = |max_drops| {
-            let (mut q, mut fate) = full(Params { max_drops, ..exact() }, Ecn::NotEct);
+            let (mut q, mut fate) = full(with(Law { max_drops, ..exact().law }), Ecn::NotEct);
             for ms in 0..=105 {
                 q.dequeue(at(ms), &mut fate);
             }
@@ -570,7 +581,7 @@ mod tests {
 
     #[test]
     fn ce_threshold_marks_only_what_waited_longer() {
-        let params = Params { ce_threshold: Some(Dur::from_ms(1)), ..exact() };
+        let params = with(Law { ce_threshold: Some(Dur::from_ms(1)), ..exact().law });
         let (mut q, mut fate) = full(params, Ecn::Ect1);
         q.dequeue(at(1), &mut fate);
         assert!(fate.marked.is_empty());
@@ -580,7 +591,7 @@ mod tests {
 
     #[test]
     fn an_interval_below_target_is_refused_with_both_values() {
-        let params = Params { interval: Dur::from_ms(1), ..exact() };
+        let params = with(Law { interval: Dur::from_ms(1), ..exact().law });
         let error = Codel::<TestPkt>::new(&params, &link()).unwrap_err();
         assert_eq!(
             alloc::format!("{error}"),

@@ -1,6 +1,6 @@
 //! [`Queue`] as a [`Qdisc`]: each call goes to the discipline that it holds.
 
-use crate::{Backlog, Fate, Pkt, Qdisc, Queue, Returns};
+use crate::{Backlog, Emits, Fate, Pkt, Qdisc, Queue};
 use haltere_units::{Probe, Time};
 
 impl<P: Pkt> Qdisc<P> for Queue<P> {
@@ -25,8 +25,8 @@ impl<P: Pkt> Qdisc<P> for Queue<P> {
     fn on_timer(&mut self, now: Time) {
         each_discipline!(self, q => q.on_timer(now))
     }
-    fn returns(&self) -> Returns {
-        each_discipline!(self, q => q.returns())
+    fn emits(&self) -> Emits {
+        each_discipline!(self, q => q.emits())
     }
     #[inline]
     fn passes(&self, len: u32) -> bool {

@@ -29,7 +29,7 @@ impl Default for Params {
     }
 }
 
-/// The discipline.
+/// One first-in first-out queue with a limit.
 #[derive(Debug, Clone)]
 pub struct DropTail<P> {
     store: Store<P>,

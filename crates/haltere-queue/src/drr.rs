@@ -49,7 +49,6 @@ impl Default for Params {
     }
 }
 
-/// One class.
 #[derive(Debug, Clone)]
 struct Class<P> {
     quantum: i64,
@@ -59,7 +58,7 @@ struct Class<P> {
     listed: bool,
 }
 
-/// The discipline.
+/// A queue under DRR.
 #[derive(Debug, Clone)]
 pub struct Drr<P> {
     leaves: Vec<Leaf<P>>,
@@ -67,7 +66,6 @@ pub struct Drr<P> {
     /// The classes that have packets, in the order of their turns.
     turns: VecDeque<usize>,
     limit: Bound,
-    /// The heads.
     held: Backlog,
 }
 

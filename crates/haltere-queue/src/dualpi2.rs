@@ -94,7 +94,7 @@ enum Side {
     Classic,
 }
 
-/// The discipline.
+/// A queue under DualPI2.
 #[derive(Debug, Clone)]
 pub struct Dualpi2<P> {
     params: Params,

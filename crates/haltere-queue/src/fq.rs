@@ -15,15 +15,12 @@
 //! Units: time ns, bytes. Cost: O(1) a packet; with `maxrate` O(log of the throttled flows).
 
 use crate::hashed::Hashed;
-use crate::{Backlog, Bound, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
+use crate::{Backlog, Bound, CONTROL, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// The priority of control traffic, which passes all flows (Linux: `TC_PRIO_CONTROL`).
-const CONTROL: u8 = 7;
 
 /// Fair queuing by flow without a signal but the full queue, and a rate limit for each flow.
 ///
@@ -83,7 +80,6 @@ enum Place {
     Throttled,
 }
 
-/// One queue.
 #[derive(Debug, Clone)]
 struct Flow<P> {
     store: Store<P>,
@@ -95,7 +91,7 @@ struct Flow<P> {
     since: Time,
 }
 
-/// The discipline.
+/// A queue under FQ.
 #[derive(Debug, Clone)]
 pub struct Fq<P> {
     limit: Bound,

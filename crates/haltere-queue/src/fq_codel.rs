@@ -14,19 +14,18 @@
 //! Units: time ns, queues bytes. Cost: O(1) a packet. A drop for overflow compares the lengths of all queues once a
 //! batch.
 
-use crate::ce_threshold::Selector;
-use crate::codel::{Config, Root, Source, Vars};
-use crate::hashed::Hashed;
-use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store, codel};
+use crate::codel::{Config, Law, Source, Vars};
+use crate::hashed::{Hashed, Queues};
+use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::vec::Vec;
-use haltere_units::{Bytes, Dur, ParamError, Probe, Size, Time};
+use haltere_units::{ParamError, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Fair queuing by flow, with CoDel in each flow's queue.
 ///
 /// A hash puts each flow into one of `flows` queues. The queues are served in turn, `quantum` bytes each. A flow that
-/// was idle is served first.
+/// was idle is served first. Beyond `limit` the longest queue loses packets from its head.
 ///
 /// Source: RFC 8290.
 ///
@@ -39,61 +38,36 @@ use serde::{Deserialize, Serialize};
 /// of the socket, which it draws anew at each timeout, so that collisions end.) Drops for overflow cost much if there
 /// are many short queues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct Params {
-    /// Packet or byte limit of all queues together, above 0. Beyond it the longest queue loses packets from its head.
-    /// The default is RFC 8290's (section 5.2.3).
-    pub limit: Size,
-    /// Byte limit of all queues together, besides `limit`, above 0. The default is Linux's (tc-fq_codel(8)).
-    pub memory_limit: Bytes,
-    /// Queues that flows are hashed into, from 1 to 65536. The default is RFC 8290's (section 5.2.4).
-    pub flows: u32,
-    /// Bytes that a flow may send in its turn, above 0. Left out: the link's full packet (RFC 8290 section 5.2.5).
-    pub quantum: Option<Bytes>,
+    /// The queues and their limits.
+    #[serde(flatten)]
+    pub queues: Queues,
     /// Packets that one overflow drops at most, at least 1. The default is Linux's (tc-fq_codel(8)).
     pub drop_batch: u32,
-    /// CoDel's acceptable standing delay, above 0. The default is RFC 8290's (section 5.2.2).
-    pub target: Dur,
-    /// How long the delay may stay above `target`, at least `target`. The default is RFC 8290's (section 5.2.1).
-    pub interval: Dur,
+    /// The control law.
+    #[serde(flatten)]
+    pub law: Law,
     /// Whose backlog CoDel compares with one full packet: at most one left means no drop. The default is Linux's.
     pub mtu_test: MtuTest,
     /// True: mark ECN-capable packets instead of dropping them. The default is Linux's (tc-fq_codel(8)).
     pub ecn: bool,
-    /// Mark every ECN-capable packet that waited longer than this (RFC 8290 section 5.2.7). Left out: no such mark.
-    pub ce_threshold: Option<Dur>,
-    /// Packets that `ce_threshold` marks, as `VALUE/MASK` of the DS field; ECT(1) is `0x1/0x3`. Left out: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ce_threshold_selector: Option<Selector>,
-    /// How CoDel's control law takes its square root. The default is Linux's way.
-    pub root: Root,
     /// True: a queue that is found empty forgets since when its delay was above `target`, as in RFC 8289 (section 5.6)
     /// and in Linux from 2026 on. False: it remembers, as in Linux before. A flow that comes back while others wait may
     /// then lose its first packet, without an interval above `target`.
     pub forget_when_empty: bool,
-    /// Packets of one queue that one dequeue drops at most, at least 1. Left out: all that are due (RFC 8289 section 5.5), as in
-    /// Linux before 2026. From then on Linux has 256.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_drops: Option<u32>,
 }
 
 impl Default for Params {
     fn default() -> Params {
         Params {
-            limit: Size::Packets(10_240),
-            memory_limit: Bytes::new(32 << 20),
-            flows: 1024,
-            quantum: None,
+            queues: Queues::default(),
             drop_batch: 64,
-            target: Dur::from_ms(5),
-            interval: Dur::from_ms(100),
+            law: Law::default(),
             mtu_test: MtuTest::AllQueues,
             ecn: true,
-            ce_threshold: None,
-            ce_threshold_selector: None,
-            root: Root::Newton,
             forget_when_empty: true,
-            max_drops: None,
         }
     }
 }
@@ -112,7 +86,6 @@ pub enum MtuTest {
 /// No flow: the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// One queue.
 #[derive(Debug, Clone)]
 struct Flow<P> {
     store: Store<P>,
@@ -155,7 +128,7 @@ impl List {
     }
 }
 
-/// The discipline.
+/// A queue under FQ-CoDel.
 #[derive(Debug, Clone)]
 pub struct FqCodel<P> {
     config: Config,
@@ -175,36 +148,23 @@ pub struct FqCodel<P> {
 impl<P: Pkt> FqCodel<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let codel = codel::Params {
-            target: params.target,
-            interval: params.interval,
-            ecn: params.ecn,
-            ce_threshold: params.ce_threshold,
-            ce_threshold_selector: params.ce_threshold_selector,
-            root: params.root,
-            max_drops: params.max_drops,
-            ..codel::Params::default()
-        };
-        let mut config = Config::new(&codel, link)?;
+        let mut config = Config::new(&params.law, params.ecn, None, link)?;
         config.forget_when_empty = params.forget_when_empty;
-        let hashed = Hashed::new(params.flows, Params::default().flows, params.quantum, link)?;
+        let hashed = params.queues.hashed(link)?;
         if params.drop_batch == 0 {
             return Err(ParamError::new("drop_batch", "at least 1", 0).default_is(Params::default().drop_batch));
         }
-        if params.memory_limit == Bytes::ZERO {
-            return Err(ParamError::new("memory_limit", "above 0", params.memory_limit)
-                .default_is(Params::default().memory_limit));
-        }
+        let (limit, memory_limit) = params.queues.limits(link)?;
         let flow = |_| Flow { store: Store::unbounded(), vars: Vars::new(), deficit: 0, next: NONE, listed: false };
         Ok(FqCodel {
             config,
-            limit: Bound::new(link.resolve(params.limit))?,
-            memory_limit: params.memory_limit.as_u64(),
+            limit,
+            memory_limit,
             hashed,
             drop_batch: params.drop_batch,
             mtu_test: params.mtu_test,
-            flows: (0..params.flows).map(flow).collect(),
-            bytes: alloc::vec![0; params.flows as usize],
+            flows: (0..params.queues.flows).map(flow).collect(),
+            bytes: alloc::vec![0; params.queues.flows as usize],
             new_flows: List::EMPTY,
             old_flows: List::EMPTY,
             total: Backlog::default(),
@@ -326,8 +286,13 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ce_threshold::Selector;
     use crate::testing::{Recorder, TestPkt, link};
+    use haltere_units::{Bytes, Dur, Size};
 
+    fn with(queues: Queues, drop_batch: u32) -> Params {
+        Params { queues, drop_batch, ..Params::default() }
+    }
     fn queue(params: Params) -> (FqCodel<TestPkt>, Recorder) {
         (FqCodel::new(&params, &link()).unwrap(), Recorder::new(1))
     }
@@ -383,7 +348,7 @@ mod tests {
 
     #[test]
     fn overflow_drops_half_of_the_fattest_queue_from_its_head() {
-        let (mut q, mut fate) = queue(Params { limit: Size::Packets(10), ..Params::default() });
+        let (mut q, mut fate) = queue(with(Queues { limit: Size::Packets(10), ..Queues::default() }, 64));
         let mut packets = alloc::vec![(2u16, 100u32)];
         packets.extend([(1, 1000); 10]);
         send(&mut q, &mut fate, &packets);
@@ -394,28 +359,28 @@ mod tests {
 
     #[test]
     fn fattest_is_told_in_bytes_not_packets() {
-        let (mut q, mut fate) = queue(Params { limit: Size::Packets(5), drop_batch: 1, ..Params::default() });
+        let (mut q, mut fate) = queue(with(Queues { limit: Size::Packets(5), ..Queues::default() }, 1));
         send(&mut q, &mut fate, &[(1, 1500), (2, 100), (2, 100), (2, 100), (2, 100), (2, 100)]);
         assert_eq!(fate.dropped_ids(), [0]);
     }
 
     #[test]
     fn one_overflow_drops_at_most_a_batch() {
-        let (mut q, mut fate) = queue(Params { limit: Size::Packets(100), drop_batch: 3, ..Params::default() });
+        let (mut q, mut fate) = queue(with(Queues { limit: Size::Packets(100), ..Queues::default() }, 3));
         send(&mut q, &mut fate, &[(1, 1000); 101]);
         assert_eq!(fate.dropped_ids(), [0, 1, 2]);
     }
 
     #[test]
     fn overflow_drops_count_in_the_queue_s_codel_state() {
-        let (mut q, mut fate) = queue(Params { limit: Size::Packets(100), drop_batch: 3, ..Params::default() });
+        let (mut q, mut fate) = queue(with(Queues { limit: Size::Packets(100), ..Queues::default() }, 3));
         send(&mut q, &mut fate, &[(1, 1000); 101]);
         assert_eq!(q.flows[q.hashed.queue_of(&TestPkt::new(0, 1).flow(1)) as usize].vars.count, 3);
     }
 
     #[test]
     fn what_was_sent_no_longer_makes_a_queue_fat() {
-        let (mut q, mut fate) = queue(Params { limit: Size::Packets(5), drop_batch: 1, ..Params::default() });
+        let (mut q, mut fate) = queue(with(Queues { limit: Size::Packets(5), ..Queues::default() }, 1));
         send(&mut q, &mut fate, &[(1, 1500); 5]);
         drain(&mut q, &mut fate);
         send(&mut q, &mut fate, &[(1, 1500), (2, 1000), (2, 1000), (2, 1000), (2, 1000), (2, 1000)]);
@@ -439,7 +404,7 @@ mod tests {
 
     #[test]
     fn the_memory_limit_counts_bytes_beside_the_packet_limit() {
-        let (mut q, mut fate) = queue(Params { memory_limit: Bytes::new(3000), drop_batch: 1, ..Params::default() });
+        let (mut q, mut fate) = queue(with(Queues { memory_limit: Bytes::new(3000), ..Queues::default() }, 1));
         send(&mut q, &mut fate, &[(1, 1500), (1, 1500), (1, 1)]);
         assert_eq!(fate.dropped_ids(), [0]);
     }
@@ -479,14 +444,14 @@ mod tests {
     /// host Linux hashes a number of the socket, which it draws anew at each timeout.)
     #[test]
     fn flows_that_collide_stay_together() {
-        let (mut q, mut fate) = queue(Params { flows: 1, ..Params::default() });
+        let (mut q, mut fate) = queue(with(Queues { flows: 1, ..Queues::default() }, 64));
         send(&mut q, &mut fate, &[(1, 1500), (1, 1500), (2, 1500), (2, 1500)]);
         assert_eq!(drain(&mut q, &mut fate), [0, 1, 2, 3], "first come, first served");
     }
 
     #[test]
     fn the_seed_decides_which_flows_collide() {
-        let params = Params { flows: 16, ..Params::default() };
+        let params = with(Queues { flows: 16, ..Queues::default() }, 64);
         let classes = |seed| {
             let q = FqCodel::<TestPkt>::new(&params, &LinkContext { seed, ..link() }).unwrap();
             (0..64).map(|flow| q.hashed.queue_of(&TestPkt::new(0, 1).flow(flow))).collect::<Vec<_>>()
@@ -497,11 +462,9 @@ mod tests {
 
     #[test]
     fn the_threshold_marks_what_the_selector_selects() {
-        let params = Params {
-            ce_threshold: Some(Dur::from_ms(1)),
-            ce_threshold_selector: Some(Selector::ECT1),
-            ..Params::default()
-        };
+        let (ce_threshold, ce_threshold_selector) = (Some(Dur::from_ms(1)), Some(Selector::ECT1));
+        let law = Law { ce_threshold, ce_threshold_selector, ..Law::default() };
+        let params = Params { law, ..Params::default() };
         let (mut q, mut fate) = queue(params);
         for (id, ecn) in (0..).zip([crate::Ecn::Ect1, crate::Ecn::Ect0, crate::Ecn::Ect1]) {
             q.enqueue(Time::ZERO, TestPkt::new(id, 1500).ecn(ecn), &mut fate);
@@ -511,7 +474,7 @@ mod tests {
     }
     #[test]
     fn hashing_spreads_flows_evenly() {
-        let q = FqCodel::<TestPkt>::new(&Params { flows: 16, ..Params::default() }, &link()).unwrap();
+        let q = FqCodel::<TestPkt>::new(&with(Queues { flows: 16, ..Queues::default() }, 64), &link()).unwrap();
         let mut counts = [0u32; 16];
         for flow in 0..16_000 {
             counts[q.hashed.queue_of(&TestPkt::new(0, 1).flow(flow)) as usize] += 1;

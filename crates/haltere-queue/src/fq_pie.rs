@@ -4,11 +4,12 @@
 //! [PIE](crate::pie) queue with a probability of its own.
 //! Units: time ns, queues bytes. Cost: O(1) a packet, and one step a `tupdate` for each flow that is not at rest.
 
-use crate::hashed::Hashed;
+use crate::hashed::{Hashed, Queues};
+use crate::pie::Controller;
 use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, pie, pie::Pie};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Size, Time};
+use haltere_units::{Dur, ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,59 +23,18 @@ use serde::{Deserialize, Serialize};
 /// Deviations: those of `pie`. A packet that arrives at the limit is dropped, whatever its flow, as in Linux.
 ///
 /// Known problems: flows whose hashes collide share one queue. An overflow hits the flow that arrives, not the longest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct Params {
-    /// Packet or byte limit of all queues together, above 0. The default is Linux's (tc-fq_pie(8)).
-    pub limit: Size,
-    /// Byte limit of all queues together, besides `limit`, above 0. The default is Linux's (tc-fq_pie(8)).
-    pub memory_limit: Bytes,
-    /// Queues that flows are hashed into, from 1 to 65536. The default is Linux's (tc-fq_pie(8)).
-    pub flows: u32,
-    /// Bytes that a flow may send in its turn, above 0. Left out: the link's full packet.
-    pub quantum: Option<Bytes>,
-    /// Delay that each queue's controller holds, above 0. The default is RFC 8033's (section 4.1).
-    pub target: Dur,
-    /// Time between two updates of the probabilities, above 0. The default is RFC 8033's (section 4.2).
-    pub tupdate: Dur,
-    /// Time before the first update, above 0. Left out: `tupdate`. A Linux kernel takes 0.5 s from the making of the queue.
-    pub first_update: Option<Dur>,
-    /// Gain on the distance from `target`, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2).
-    pub alpha: f64,
-    /// Gain on the change of the delay, in 1/s, from 0 to 2. The default is RFC 8033's (section 4.2).
-    pub beta: f64,
-    /// How long a burst of a flow passes after an uncongested time. The default is RFC 8033's (section 4.4).
-    pub max_burst: Dur,
-    /// True: mark ECN-capable packets instead of dropping them while the probability is at most `ecn_threshold`.
-    pub ecn: bool,
-    /// Above this probability even ECN-capable packets are dropped. The default is Linux's `ecn_prob` (tc-fq_pie(8)).
-    pub ecn_threshold: Prob,
-    /// True: a packet's probability is scaled by its length over a full packet's.
-    pub bytemode: bool,
+    /// The queues and their limits.
+    #[serde(flatten)]
+    pub queues: Queues,
+    /// The controller.
+    #[serde(flatten)]
+    pub controller: Controller,
 }
 
-impl Default for Params {
-    fn default() -> Params {
-        let pie = pie::Params::default();
-        Params {
-            limit: Size::Packets(10_240),
-            memory_limit: Bytes::new(32 << 20),
-            flows: 1024,
-            quantum: None,
-            target: pie.target,
-            tupdate: pie.tupdate,
-            first_update: pie.first_update,
-            alpha: pie.alpha,
-            beta: pie.beta,
-            max_burst: pie.max_burst,
-            ecn: false,
-            ecn_threshold: pie.ecn_threshold,
-            bytemode: false,
-        }
-    }
-}
-
-/// One queue.
 #[derive(Debug, Clone)]
 struct Flow<P> {
     pie: Pie<P>,
@@ -85,7 +45,7 @@ struct Flow<P> {
     awake: bool,
 }
 
-/// The discipline.
+/// A queue under FQ-PIE.
 #[derive(Debug, Clone)]
 pub struct FqPie<P> {
     limit: Bound,
@@ -104,36 +64,22 @@ pub struct FqPie<P> {
 impl<P: Pkt> FqPie<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let usual = Params::default();
-        if params.memory_limit == Bytes::ZERO {
-            return Err(ParamError::new("memory_limit", "above 0", params.memory_limit).default_is(usual.memory_limit));
-        }
-        let hashed = Hashed::new(params.flows, usual.flows, params.quantum, link)?;
-        let pie = pie::Params {
-            limit: Size::Packets(u64::from(u32::MAX)),
-            target: params.target,
-            tupdate: params.tupdate,
-            first_update: params.first_update,
-            alpha: params.alpha,
-            beta: params.beta,
-            max_burst: params.max_burst,
-            ecn: params.ecn,
-            ecn_threshold: params.ecn_threshold,
-            bytemode: params.bytemode,
-            ..pie::Params::default()
-        };
+        let (limit, memory_limit) = params.queues.limits(link)?;
+        let hashed = params.queues.hashed(link)?;
+        let (no_limit, controller) = (Size::Packets(u64::from(u32::MAX)), params.controller);
+        let pie = pie::Params { limit: no_limit, controller, ..pie::Params::default() };
         let flow = |_| Ok(Flow { pie: Pie::new(&pie, link)?, deficit: 0, listed: false, awake: false });
         Ok(FqPie {
-            limit: Bound::new(link.resolve(params.limit))?,
-            memory_limit: params.memory_limit.as_u64(),
+            limit,
+            memory_limit,
             hashed,
-            tupdate: params.tupdate,
-            flows: (0..params.flows).map(flow).collect::<Result<_, _>>()?,
+            tupdate: params.controller.tupdate,
+            flows: (0..params.queues.flows).map(flow).collect::<Result<_, _>>()?,
             new_flows: VecDeque::new(),
             old_flows: VecDeque::new(),
             awake: Vec::new(),
             total: Backlog::default(),
-            update_at: Time::ZERO + params.first_update.unwrap_or(params.tupdate),
+            update_at: Time::ZERO + params.controller.first_update.unwrap_or(params.controller.tupdate),
         })
     }
 }
@@ -242,7 +188,10 @@ mod tests {
     #[test]
     fn only_the_flow_that_fills_the_queue_is_dropped() {
         // 2 ms a packet: flow 0 brings two for each that leaves, flow 1 one in twenty.
-        let (mut q, mut fate) = queue(&Params { max_burst: Dur::ZERO, ..Params::default() });
+        let (mut q, mut fate) = queue(&Params {
+            controller: Controller { max_burst: Dur::ZERO, ..Controller::default() },
+            ..Params::default()
+        });
         let mut id = 0;
         for step in 0..2000_u64 {
             let now = Time::ZERO + Dur::from_ms(2 * step);
@@ -273,7 +222,8 @@ mod tests {
 
     #[test]
     fn the_limit_holds_for_all_flows_together() {
-        let (mut q, mut fate) = queue(&Params { limit: Size::Packets(3), ..Params::default() });
+        let (mut q, mut fate) =
+            queue(&Params { queues: Queues { limit: Size::Packets(3), ..Queues::default() }, ..Params::default() });
         for id in 0..5 {
             q.enqueue(Time::ZERO, TestPkt::new(id, 1500).flow(id as u16), &mut fate);
         }

@@ -25,7 +25,6 @@ use serde::{Deserialize, Serialize};
 
 /// Levels: a leaf is at level 0, the root at the highest.
 const LEVELS: usize = 8;
-/// Priorities, from 0.
 const PRIORITIES: usize = 8;
 /// Bounds of the default of `quantum`, in bytes, and the part of the rate that it is (tc-htb(8): `r2q`).
 const QUANTUM: (u64, u64) = (1000, 200_000);
@@ -158,7 +157,7 @@ struct Turn {
     deficit: [i64; LEVELS],
 }
 
-/// The discipline.
+/// A queue under HTB.
 #[derive(Debug, Clone)]
 pub struct Htb<P> {
     /// The root first, each parent before its children.
@@ -233,7 +232,7 @@ impl<P: Pkt> Htb<P> {
             let quantum = class.quantum.map_or(usual, Bytes::as_u64) as i64;
             let priority = usize::from(class.priority);
             self.turns.push(Turn { class: number + 1, priority, quantum, deficit: [quantum; LEVELS] });
-            let inside = LinkContext { rate: Some(link.rate.map_or(rate, |link| link.min(rate))), ..*link };
+            let inside = LinkContext { rate: Some(link.rate.map_or(rate, |link| link.min(rate))), ..link.clone() };
             self.leaves.push(Leaf::new(&class.fits, class.queue.as_deref(), &inside)?);
         }
         Ok(())

@@ -12,7 +12,7 @@
 //! The port of a packet is its source address. Units: packets or bytes, as the limits are written. Cost: O(ports) a packet
 //! while the buffer is full, else O(1).
 
-use crate::{Backlog, Bound, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
+use crate::{Backlog, Bound, CONTROL, DropReason, Fate, LinkContext, Pkt, Qdisc, Store};
 use alloc::vec::Vec;
 use haltere_units::{ParamError, Probe, Size, Time};
 use schemars::JsonSchema;
@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 /// One first-in first-out buffer for all ports; while it is full, packets wait in a socket for each port.
 ///
-/// When the buffer has room again, the sockets are read in turn. Copies that the switch returns to their senders
-/// (recirculated packets) have a buffer of their own, which is served first.
+/// When the buffer has room again, the sockets are read in turn. Packets of the priority 7 (control), which are the copies that the switch
+/// returns to their senders (recirculated packets), have a buffer of their own, which is served first.
 ///
 /// Source: BMv2, `simple_switch` (its input buffer of 1,024 packets blocks the thread that reads the ports, and holds
 /// recirculated packets apart).
@@ -52,10 +52,10 @@ struct Socket<P> {
     store: Store<P>,
 }
 
-/// The discipline.
+/// The input buffer of a switch, and the sockets of its ports.
 #[derive(Debug, Clone)]
 pub struct InputBuffer<P> {
-    returned: Store<P>,
+    recirculated: Store<P>,
     buffer: Store<P>,
     limit: Bound,
     socket: Option<Size>,
@@ -75,7 +75,7 @@ impl<P: Pkt> InputBuffer<P> {
             Store::<P>::new(socket).map_err(|e| ParamError { name: "socket".into(), ..e })?;
         }
         Ok(InputBuffer {
-            returned: Store::new(limit)?,
+            recirculated: Store::new(limit)?,
             buffer: Store::new(limit)?,
             limit: Bound::new(limit)?,
             socket,
@@ -119,8 +119,8 @@ impl<P: Pkt> InputBuffer<P> {
 
 impl<P: Pkt> Qdisc<P> for InputBuffer<P> {
     fn enqueue(&mut self, now: Time, pkt: P, fate: &mut impl Fate<P>) {
-        let kept = if pkt.is_returned() {
-            self.returned.push(now, pkt)
+        let kept = if pkt.priority() == CONTROL {
+            self.recirculated.push(now, pkt)
         } else if self.blocked.packets == 0 && self.buffer.fits(pkt.len()) {
             self.buffer.push(now, pkt)
         } else if let Some(socket) = self.socket
@@ -136,17 +136,17 @@ impl<P: Pkt> Qdisc<P> for InputBuffer<P> {
         }
     }
     fn dequeue(&mut self, _now: Time, _fate: &mut impl Fate<P>) -> Option<P> {
-        let (_, pkt) = self.returned.pop().or_else(|| self.buffer.pop())?;
+        let (_, pkt) = self.recirculated.pop().or_else(|| self.buffer.pop())?;
         self.unblock();
         Some(pkt)
     }
     fn backlog(&self) -> Backlog {
-        let parts = [self.returned.backlog(), self.buffer.backlog(), self.blocked];
+        let parts = [self.recirculated.backlog(), self.buffer.backlog(), self.blocked];
         let add = |a: Backlog, b: Backlog| Backlog { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
         parts.into_iter().fold(Backlog::default(), add)
     }
     fn probe(&self, row: &mut Probe) {
-        row.push("returned_packets", "packets", f64::from(self.returned.backlog().packets));
+        row.push("returned_packets", "packets", f64::from(self.recirculated.backlog().packets));
         row.push("socket_packets", "packets", f64::from(self.blocked.packets));
     }
 }
@@ -195,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn returned_packets_are_served_first_and_do_not_fill_the_buffer() {
+    fn recirculated_packets_are_served_first_and_do_not_fill_the_buffer() {
         let (mut q, mut fate) = queue(1, None);
         q.enqueue(Time::ZERO, from(0, 1), &mut fate);
-        q.enqueue(Time::ZERO, TestPkt { returned: true, ..from(1, 2) }, &mut fate);
+        q.enqueue(Time::ZERO, from(1, 2).priority(CONTROL), &mut fate);
         assert_eq!(drain(&mut q, &mut fate), [1, 0]);
         assert!(fate.dropped.is_empty());
     }

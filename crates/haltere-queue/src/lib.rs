@@ -4,35 +4,11 @@
 //! an argument. A packet is anything that is [`Pkt`]. A discipline gives packets that it does not keep to [`Fate`].
 //! So the same compiled discipline runs in every world.
 //!
-//! | module | signals congestion by |
-//! |---|---|
-//! | [`drop_tail`] | a full queue |
-//! | [`pfifo_fast`] | a full queue, one for each of three priority bands |
-//! | [`red`] | the average queue, at arrival (RED and ARED) |
-//! | [`codel`] | the sojourn time, at departure |
-//! | [`fq_codel`] | the same for each flow, flows served in turn |
-//! | [`pie`] | a controller on the delay, at arrival |
-//! | [`fq_pie`] | the same for each flow, flows served in turn |
-//! | [`sfq`] | a full queue; flows are served in turn, and the longest loses |
-//! | [`fq`] | a full queue, or a threshold; flows are served in turn, each at a rate at most |
-//! | [`choke`] | the average queue, and a comparison with a packet that waits |
-//! | [`sfb`] | a probability for each flow, kept in a Bloom filter |
-//! | [`dualpi2`] | the same controller over two queues, one for scalable (L4S) traffic |
-//! | [`threshold`] | the instantaneous queue (DCTCP), with hysteresis and returned packets |
-//! | [`input_buffer`] | a full buffer that blocks the sockets before it (BMv2) |
-//! | [`cake`] | the sojourn time, for each flow of each host, behind a shaper of its own |
-//! | [`drr`] | that of its classes' disciplines; classes are served in turn by bytes |
-//! | [`htb`] | that of its classes' disciplines; it shapes a tree of classes to rates |
-//! | [`tbf`] | that of its inner discipline; it shapes to a rate |
-//! | [`policer`] | packets beyond a rate, at arrival |
-//! | [`classed`] | its two class queues: a [classifier](classify), a [service](service), any two disciplines |
-//! | [`mod@rafle`] | a full queue: `classed` with the classifier RAFLE |
-//! | [`outside`] | whatever a discipline from outside the tree decides |
-//!
-//! Each discipline is one file: its parameters (set by the user; name, unit, default, range and source are there and
-//! nowhere else), its state, and below them its tests. [`QueueParams`] and [`Queue`] hold any of them. One line in the
-//! registry below makes a discipline known everywhere. To add one, write `src/NAME.rs` with `Params` and the discipline,
-//! its name in camel case, and add the line; `cargo test` checks the contract.
+//! [`QueueParams::NAMES`] lists the disciplines, and `haltere list queues` says what each does. Each discipline is one
+//! file: its parameters (set by the user; name, unit, default, range and source are there and nowhere else), its state,
+//! and below them its tests. [`QueueParams`] and [`Queue`] hold any of them. One line in the registry below makes a
+//! discipline known everywhere. To add one, write `src/NAME.rs` with `Params` and the discipline, its name in camel
+//! case, and add the line; `cargo test` checks the contract.
 //!
 //! ```
 //! use haltere_queue::{DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue, QueueParams};
@@ -53,7 +29,7 @@
 //! }
 //!
 //! let params: QueueParams = serde_json::from_str(r#"{ "kind": "drop_tail", "limit": "2p" }"#)?;
-//! let link = LinkContext { rate: Some(Rate::from_mbps(10)), rtt: None, packet: Bytes::new(1514), seed: 1 };
+//! let link = LinkContext { rate: Some(Rate::from_mbps(10)), rtt: None, packet: Bytes::new(1514), ..LinkContext::default() };
 //! let mut queue = Queue::new(&params, &link)?;
 //! let mut fate = Count(0);
 //! for _ in 0..3 {
@@ -98,7 +74,6 @@ haltere_units::registry! {
     policer => Policer<P>, boxed;
     classed => Classed<P>, boxed;
     rafle => Rafle<P>, boxed;
-    @elsewhere kernel => Kernel<P>, boxed;
 }
 
 impl<P: Pkt> Queue<P> {
@@ -130,6 +105,7 @@ pub mod service;
 #[path = "../tests/common/mod.rs"]
 mod testing;
 
+pub use hashed::Queues;
 pub use store::{Bound, Store};
 
 pub use haltere_units::Ecn;
@@ -171,6 +147,9 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
+/// The [priority](Pkt::priority) of control packets, Linux's `TC_PRIO_CONTROL`.
+pub const CONTROL: u8 = 7;
+
 /// What a discipline may ask of a packet.
 #[expect(clippy::len_without_is_empty, reason = "no packet is empty")]
 pub trait Pkt {
@@ -192,14 +171,14 @@ pub trait Pkt {
     }
     /// Sets the DSCP, if the packet has one.
     fn set_dscp(&mut self, _dscp: u8) {}
-    /// True for a copy that a discipline [returned](Fate::returned) to its sender: it is not returned again.
-    fn is_returned(&self) -> bool {
-        false
-    }
-    /// True for a TCP segment in one piece with payload and without SYN, FIN and RST. Only such segments are
-    /// [returned](Fate::returned) to their senders: a copy of a SYN would look like a simultaneous open. Default: any TCP packet.
-    fn is_data_segment(&self) -> bool {
-        self.flow().protocol == 6
+    /// A copy that goes back to the packet's source: source and destination exchanged, CE set, [`CONTROL`] as its priority. `None`: there
+    /// can be none. The packet must be an ECN-capable TCP segment with payload and without SYN, FIN and RST, because a copy of a SYN would
+    /// look like a simultaneous open.
+    fn reflected(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
     }
     /// What it acknowledges, of a TCP segment that does nothing else, if the packet itself shows it. A discipline asks [`Fate::pure_ack`].
     fn pure_ack(&self) -> Option<PureAck> {
@@ -207,13 +186,6 @@ pub trait Pkt {
     }
     /// Offset of the packet's first payload byte in its stream, if the header shows it.
     fn stream_offset(&self) -> Option<u64> {
-        None
-    }
-    /// The queue disciplines of the kernel whose packets these are. `None`: this world has none, and refuses [`kernel`](crate::kernel).
-    fn kernel() -> Option<kernel::Calls<Self>>
-    where
-        Self: Sized,
-    {
         None
     }
 }
@@ -249,27 +221,28 @@ pub enum MarkReason {
     Threshold,
 }
 
-/// When a discipline sends copies of packets [back](Fate::returned) to their senders.
+/// When a discipline [emits](Fate::emit) packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Returns {
-    /// It does not.
+pub enum Emits {
+    /// It emits none.
     #[default]
     Never,
     /// In [`enqueue`](Qdisc::enqueue).
     AtEnqueue,
-    /// In [`dequeue`](Qdisc::dequeue), too. The world must then not carry out departures later, because a returned packet acts
+    /// In [`dequeue`](Qdisc::dequeue), too. The world must then not carry out departures later, because an emitted packet acts
     /// at once.
     AtDequeue,
 }
 
-/// Receives the packets that a discipline drops, marks or returns, and gives it random numbers. The world counts.
+/// Receives the packets that a discipline drops, marks or emits, and gives it random numbers. The world counts.
 pub trait Fate<P> {
     /// The packet is gone.
     fn dropped(&mut self, pkt: P, reason: DropReason);
     /// The packet's ECN field was set to CE by this discipline.
     fn marked(&mut self, pkt: &P, reason: MarkReason);
-    /// A copy of the packet is to return to its sender with CE set; the packet itself goes on.
-    fn returned(&mut self, _pkt: &P) {}
+    /// A packet that the discipline made as a copy of another, such as [`Pkt::reflected`]. It starts at the node that sends on this link,
+    /// or where the plan says. A world that does not carry such packets drops them.
+    fn emit(&mut self, _copy: P) {}
     /// What the packet acknowledges, if it does nothing else. A world that keeps options beside its packets looks there.
     fn pure_ack(&self, pkt: &P) -> Option<PureAck>
     where
@@ -325,7 +298,7 @@ impl Backlog {
 }
 
 /// What a discipline knows of its link, for parameters that follow from it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LinkContext {
     /// The link's rate; `None` if packets take no time.
     pub rate: Option<Rate>,
@@ -335,6 +308,15 @@ pub struct LinkContext {
     pub packet: Bytes,
     /// Seed for hashes that must differ between runs but not within one.
     pub seed: u64,
+    /// What disciplines and classifiers from outside the tree are made with.
+    pub outside: haltere_units::outside::Outside,
+}
+
+impl Default for LinkContext {
+    /// An unknown rate and round-trip time, full packets of 1514 bytes, seed 0, no disciplines from outside.
+    fn default() -> LinkContext {
+        LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: 0, outside: Default::default() }
+    }
 }
 
 impl LinkContext {
@@ -376,9 +358,9 @@ pub trait Qdisc<P: Pkt> {
     }
     /// The time of [`next_timer`](Qdisc::next_timer) has come.
     fn on_timer(&mut self, _now: Time) {}
-    /// When it may call [`Fate::returned`].
-    fn returns(&self) -> Returns {
-        Returns::Never
+    /// When it may call [`Fate::emit`].
+    fn emits(&self) -> Emits {
+        Emits::Never
     }
     /// True if no packet waits and the discipline has no memory: a packet of `len` bytes that is enqueued and dequeued at
     /// one instant comes out as it went in and leaves no trace, and a dequeue of an empty queue leaves none either. A world

@@ -1,28 +1,32 @@
-//! Queue disciplines from outside the tree: the table of their languages, and a discipline of any of them.
+//! Queue disciplines from outside the tree: how a language makes them, and the registry's variant for them.
 //!
-//! The discipline sees packets by [`PacketView`] and names them by number. The packets themselves stay here, so a discipline from outside
-//! can neither lose nor invent one unnoticed. One that breaks its contract ends the run with a [fault](haltere_units::outside::raise): it
-//! drops, marks or sends a packet that does not wait, or sends nothing although packets wait and it withholds none. From then on the
+//! The discipline sees packets by [`PacketView`] and names them by number. The packets themselves stay here, so a
+//! discipline from outside
+//! can neither lose nor invent one unnoticed. One that breaks its contract ends the run with a
+//! [fault](haltere_units::outside::Outside::raise): it
+//! drops, marks or sends a packet that does not wait, or sends nothing although packets wait and it withholds none.
+//! From then on the
 //! packets leave in the order in which they came, until the run has ended.
 
 use crate::{Backlog, DropReason, Ecn, Fate, FlowKey, LinkContext, MarkReason, Pkt, Qdisc, Queue};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
-use alloc::string::String;
 use core::any::Any;
 use core::fmt::{Debug, Display};
-use haltere_units::outside::{About, Fault, Location, Makers, raise};
+use haltere_units::outside::{About, Location, Reporter};
 use haltere_units::{ParamError, Probe, Time};
 
 pub use haltere_units::outside::Params;
 
 /// Makes the disciplines of one language.
 pub trait Maker: Send + Sync {
-    /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a maker keeps what it has
+    /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a
+    /// maker keeps what it has
     /// read for as long as the code is the same. The error's name is `kind`; its hint may name the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
-    /// An empty discipline on that link. `params` were checked against [`About::schema`]. A maker that reads the code again
+    /// An empty discipline on that link. `params` were checked against [`About::schema`]. A maker that reads the code
+    /// again
     /// [checks its digest](Params::check_digest).
     fn make(&self, params: &Params, link: &LinkContext) -> Result<Box<dyn OutsideQueue>, ParamError>;
 }
@@ -74,9 +78,11 @@ pub trait Verdicts {
     fn backlog(&self) -> Backlog;
 }
 
-/// A discipline from outside the tree. Each packet that [`enqueue`](OutsideQueue::enqueue) was given waits until it is dropped or sent.
+/// A discipline from outside the tree. Each packet that [`enqueue`](OutsideQueue::enqueue) was given waits until it is
+/// dropped or sent.
 ///
-/// The contract is that of [`Qdisc`]. A call that fails [raises](haltere_units::outside::raise) a fault and returns. Names and units that
+/// The contract is that of [`Qdisc`]. A call that fails [raises](haltere_units::outside::Outside::raise) a fault and
+/// returns. Names and units that
 /// [`probe`](OutsideQueue::probe) gives live as long as the process: a maker leaks each of them once.
 pub trait OutsideQueue: Debug + Send {
     /// A packet arrives. It waits from now on, unless it is dropped at once.
@@ -102,18 +108,11 @@ pub trait OutsideQueue: Debug + Send {
     fn probe(&self, _row: &mut Probe) {}
     /// A copy with the same state.
     fn clone_box(&self) -> Box<dyn OutsideQueue>;
-    /// The discipline itself, for a caller that knows its type: a run in steps sets what it decides. `None`: it is not shown.
+    /// The discipline itself, for a caller that knows its type: a run in steps sets what it decides. `None`: it is not
+    /// shown.
     fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
         None
     }
-}
-
-/// The languages of queue disciplines.
-pub static MAKERS: Makers<dyn Maker> = Makers::new();
-
-/// Adds a language to this process. False if it was there: the first maker stays.
-pub fn register(language: &'static str, maker: Box<dyn Maker>) -> bool {
-    MAKERS.register(language, maker)
 }
 
 /// A discipline from outside the tree with its packets.
@@ -121,8 +120,7 @@ pub fn register(language: &'static str, maker: Box<dyn Maker>) -> bool {
 pub struct Outside<P> {
     discipline: Box<dyn OutsideQueue>,
     waiting: Waiting<P>,
-    /// What stands for `kind` in the experiment file, for faults.
-    kind: String,
+    reporter: Reporter,
     /// It broke its contract: packets leave in order of arrival.
     is_broken: bool,
 }
@@ -132,7 +130,7 @@ impl<P: Clone> Clone for Outside<P> {
         Outside {
             discipline: self.discipline.clone_box(),
             waiting: self.waiting.clone(),
-            kind: self.kind.clone(),
+            reporter: self.reporter.clone(),
             is_broken: self.is_broken,
         }
     }
@@ -141,8 +139,9 @@ impl<P: Clone> Clone for Outside<P> {
 impl<P: Pkt> Outside<P> {
     /// An empty queue.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Outside<P>, ParamError> {
-        let discipline = MAKERS.find(&params.language)?.make(params, link)?;
-        Ok(Outside { discipline, waiting: Waiting::default(), kind: params.kind(), is_broken: false })
+        let discipline = link.outside.find::<dyn Maker>(&params.language)?.make(params, link)?;
+        let reporter = Reporter::new(params, &link.outside);
+        Ok(Outside { discipline, waiting: Waiting::default(), reporter, is_broken: false })
     }
     /// The discipline without its packets.
     pub fn discipline_mut(&mut self) -> &mut dyn OutsideQueue {
@@ -151,7 +150,7 @@ impl<P: Pkt> Outside<P> {
     #[cold]
     fn broken(&mut self, call: &str, rule: &str, got: impl Display) {
         self.is_broken = true;
-        raise(Fault::new(&self.kind, call, rule, got));
+        self.reporter.raise(call, rule, got);
     }
     /// After `call`: whether it named a packet that does not wait.
     fn check(&mut self, call: &str, unknown: Option<Unknown>) {

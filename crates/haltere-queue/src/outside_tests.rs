@@ -3,15 +3,10 @@
 use super::*;
 use crate::testing::{Recorder, TestPkt, link};
 use crate::{Queue, QueueParams};
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
-use haltere_units::outside::set_reporter;
-use std::cell::RefCell;
-
-extern crate std;
-std::thread_local! {
-    static FAULTS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
+use haltere_units::outside::{self as units, Makers};
 
 /// A first-in first-out queue of two packets that marks what it takes, and misbehaves as its source says.
 #[derive(Debug, Clone)]
@@ -58,19 +53,26 @@ impl Maker for Test {
 }
 
 fn queue(manner: &str) -> Queue<TestPkt> {
-    register("test", Box::new(Test));
-    set_reporter(|fault| FAULTS.with_borrow_mut(|faults| faults.push(fault.to_string())));
-    let params = Params { language: "test".into(), source: manner.into(), ..Params::default() };
-    Queue::new(&QueueParams::Outside(params), &link()).unwrap()
+    queue_and_run(manner).0
 }
 
-/// What comes out of three packets, and the faults.
-fn through(manner: &str) -> (Vec<u64>, Vec<u64>, Vec<String>) {
-    let (mut q, mut fate) = (queue(manner), Recorder::new(1));
+/// The queue, and where its faults go.
+fn queue_and_run(manner: &str) -> (Queue<TestPkt>, units::Outside) {
+    let mut makers = Makers::default();
+    makers.add::<dyn Maker>("test", Box::new(Test));
+    let outside = units::Outside::of(&Arc::new(makers));
+    let params = Params { language: "test".into(), source: manner.into(), ..Params::default() };
+    let link = LinkContext { outside: outside.clone(), ..link() };
+    (Queue::new(&QueueParams::Outside(params), &link).unwrap(), outside)
+}
+
+/// What comes out of three packets, and the fault.
+fn through(manner: &str) -> (Vec<u64>, Vec<u64>, Option<String>) {
+    let ((mut q, run), mut fate) = (queue_and_run(manner), Recorder::new(1));
     (0..3).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500).ecn(Ecn::Ect0), &mut fate));
     let out = (0..4).filter_map(|_| Some(q.dequeue(Time::ZERO, &mut fate)?.id)).collect();
     assert_eq!(q.backlog(), Backlog::default());
-    (out, fate.dropped_ids(), FAULTS.take())
+    (out, fate.dropped_ids(), run.fault().map(ToString::to_string))
 }
 
 #[test]
@@ -81,7 +83,7 @@ fn verdicts_are_carried_out_on_the_packets_themselves() {
     assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 1600 });
     let out: Vec<_> = (0..2).map(|_| q.dequeue(Time::ZERO, &mut fate).unwrap()).collect();
     assert_eq!((out[0].id, out[0].ecn, out[1].ecn), (9, Ecn::Ce, Ecn::NotEct), "only capable packets are marked");
-    assert_eq!(through("good"), (Vec::from([0, 1]), Vec::from([2]), Vec::new()));
+    assert_eq!(through("good"), (Vec::from([0, 1]), Vec::from([2]), None));
 }
 
 #[test]
@@ -95,18 +97,19 @@ fn a_broken_contract_is_a_fault_and_no_packet_is_lost() {
         ),
         ("sends_twice", 2, "dequeue must name packets that wait, got the number of packet 0, which does not"),
     ] {
-        let (out, dropped, faults) = through(manner);
+        let (out, dropped, fault) = through(manner);
         assert_eq!((out.len(), out.len() + dropped.len()), (left, 3), "{manner}");
-        assert_eq!(faults, [alloc::format!("test:{manner}: {told}")]);
+        assert_eq!(fault, Some(alloc::format!("test:{manner}: {told}")));
     }
 }
 
 #[test]
 fn a_timer_that_does_not_advance_is_a_fault() {
-    let mut q = queue("stuck_timer");
+    let (mut q, run) = queue_and_run("stuck_timer");
     q.on_timer(Time::ZERO);
     assert_eq!(q.next_timer(), Some(Time::NEVER));
-    assert_eq!(FAULTS.take(), ["test:stuck_timer: on_timer must set a later timer, got one at 0ns or before"]);
+    let fault = run.fault().unwrap().to_string();
+    assert_eq!(fault, "test:stuck_timer: on_timer must set a later timer, got one at 0ns or before");
 }
 
 #[test]

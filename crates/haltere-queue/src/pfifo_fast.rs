@@ -74,7 +74,7 @@ impl Ring {
     }
 }
 
-/// The discipline.
+/// Three first-in first-out queues, served by priority.
 #[derive(Debug, Clone)]
 pub struct PfifoFast<P> {
     bands: [Store<P>; BANDS],

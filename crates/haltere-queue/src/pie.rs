@@ -31,11 +31,37 @@ const IDLE_DECAY: f64 = 1.0 - 1.0 / 64.0;
 ///
 /// Known problems: after an idle time the delay is that of the last packet sent, until the next one leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
 pub struct Params {
     /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped. The default is Linux's
     /// (tc-pie(8)).
     pub limit: Size,
+    /// The controller.
+    #[serde(flatten)]
+    pub controller: Controller,
+    /// True: the delay is the backlog over an estimate of the departure rate (RFC 8033 section 4.3). False: the waiting
+    /// time of the last packet sent, as in Linux.
+    pub dq_rate_estimator: bool,
+    /// True: drops are spread by derandomisation (RFC 8033 section 5.4), as in Linux.
+    pub derandomisation: bool,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params {
+            limit: Size::Packets(1000),
+            controller: Controller::default(),
+            dq_rate_estimator: false,
+            derandomisation: true,
+        }
+    }
+}
+
+/// PIE's controller, which each queue of `fq_pie` has, too.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Controller {
     /// Delay to hold, above 0. The default is RFC 8033's QDELAY_REF (section 4.1).
     pub target: Dur,
     /// Time between two updates of the probability, above 0. The default is RFC 8033's T_UPDATE (section 4.2). A Linux
@@ -53,21 +79,16 @@ pub struct Params {
     pub max_burst: Dur,
     /// True: mark ECN-capable packets instead of dropping them while p is at most `ecn_threshold`.
     pub ecn: bool,
-    /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1).
+    /// Above this p even ECN-capable packets are dropped. The default is RFC 8033's MARK_ECNTH (section 5.1), and Linux's `ecn_prob`
+    /// (tc-fq_pie(8)).
     pub ecn_threshold: Prob,
     /// True: a packet's probability is scaled by its length over a full packet's.
     pub bytemode: bool,
-    /// True: the delay is the backlog over an estimate of the departure rate (RFC 8033 section 4.3). False: the waiting
-    /// time of the last packet sent, as in Linux.
-    pub dq_rate_estimator: bool,
-    /// True: drops are spread by derandomisation (RFC 8033 section 5.4), as in Linux.
-    pub derandomisation: bool,
 }
 
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            limit: Size::Packets(1000),
+impl Default for Controller {
+    fn default() -> Controller {
+        Controller {
             target: Dur::from_ms(15),
             tupdate: Dur::from_ms(15),
             first_update: None,
@@ -77,13 +98,10 @@ impl Default for Params {
             ecn: false,
             ecn_threshold: Prob::of(0.1),
             bytemode: false,
-            dq_rate_estimator: false,
-            derandomisation: true,
         }
     }
 }
 
-/// The state.
 #[derive(Debug, Clone)]
 struct Vars {
     /// The probability p.
@@ -106,7 +124,7 @@ struct Vars {
     update_at: Time,
 }
 
-/// The discipline.
+/// A queue under PIE.
 #[derive(Debug, Clone)]
 pub struct Pie<P> {
     params: Params,
@@ -119,18 +137,18 @@ pub struct Pie<P> {
 impl<P: Pkt> Pie<P> {
     /// A queue of these parameters on that link.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Self, ParamError> {
-        let usual = Params::default();
-        let first_update = params.first_update.unwrap_or(params.tupdate);
+        let (given, usual) = (&params.controller, Controller::default());
+        let first_update = given.first_update.unwrap_or(given.tupdate);
         for (name, value, default) in [
-            ("target", params.target, usual.target),
-            ("tupdate", params.tupdate, usual.tupdate),
+            ("target", given.target, usual.target),
+            ("tupdate", given.tupdate, usual.tupdate),
             ("first_update", first_update, usual.tupdate),
         ] {
             if value.is_zero() {
                 return Err(ParamError::new(name, "above 0", value).default_is(default));
             }
         }
-        for (name, value, default) in [("alpha", params.alpha, usual.alpha), ("beta", params.beta, usual.beta)] {
+        for (name, value, default) in [("alpha", given.alpha, usual.alpha), ("beta", given.beta, usual.beta)] {
             if !(0.0..=2.0).contains(&value) {
                 let hint = alloc::format!("the default is `{default}`; tc's numbers are in sixteenths");
                 return Err(ParamError::new(name, "from 0 to 2", value).hint(hint));
@@ -141,7 +159,7 @@ impl<P: Pkt> Pie<P> {
             accu_prob: 0.0,
             qdelay: Dur::ZERO,
             qdelay_old: Dur::ZERO,
-            burst_allowance: params.max_burst,
+            burst_allowance: given.max_burst,
             dq_tstamp: None,
             dq_count: None,
             avg_dq_rate: 0.0,
@@ -156,13 +174,13 @@ impl<P: Pkt> Pie<P> {
     fn drop_early(&mut self, len: u32, fate: &mut impl Fate<P>) -> bool {
         let vars = &mut self.vars;
         if !vars.burst_allowance.is_zero()
-            || (vars.qdelay < self.params.target / 2 && vars.drop_prob < 0.2)
+            || (vars.qdelay < self.params.controller.target / 2 && vars.drop_prob < 0.2)
             || self.store.backlog().bytes < 2 * self.mtu
         {
             return false;
         }
         let len = u64::from(len);
-        let scale = if self.params.bytemode && len <= self.mtu { len as f64 / self.mtu as f64 } else { 1.0 };
+        let scale = if self.params.controller.bytemode && len <= self.mtu { len as f64 / self.mtu as f64 } else { 1.0 };
         let p = vars.drop_prob * scale;
         if !self.params.derandomisation {
             return p > 0.0 && fate.uniform() < p;
@@ -210,7 +228,6 @@ impl<P: Pkt> Pie<P> {
         vars.burst_allowance = vars.burst_allowance.saturating_sub(took);
     }
 
-    /// The probability p.
     pub(crate) fn probability(&self) -> f64 {
         self.vars.drop_prob
     }
@@ -219,7 +236,7 @@ impl<P: Pkt> Pie<P> {
     pub(crate) fn is_at_rest(&self) -> bool {
         let vars = &self.vars;
         let quiet = vars.drop_prob == 0.0 && vars.qdelay.is_zero() && vars.qdelay_old.is_zero();
-        quiet && self.store.is_empty() && vars.burst_allowance == self.params.max_burst
+        quiet && self.store.is_empty() && vars.burst_allowance == self.params.controller.max_burst
     }
 
     /// RFC 8033 §4.2: one step of the controller.
@@ -233,8 +250,9 @@ impl<P: Pkt> Pie<P> {
         }
         let (delay, old) = (vars.qdelay.as_secs_f64(), vars.qdelay_old.as_secs_f64());
         let scale = auto_tune(vars.drop_prob);
-        let mut step =
-            scale * (self.params.alpha * (delay - self.params.target.as_secs_f64()) + self.params.beta * (delay - old));
+        let mut step = scale
+            * (self.params.controller.alpha * (delay - self.params.controller.target.as_secs_f64())
+                + self.params.controller.beta * (delay - old));
         if vars.drop_prob >= 0.1 {
             step = step.min(MAX_STEP);
         }
@@ -246,11 +264,11 @@ impl<P: Pkt> Pie<P> {
         if vars.qdelay.is_zero() && vars.qdelay_old.is_zero() && backlog == 0 {
             vars.drop_prob *= IDLE_DECAY;
         }
-        let low = self.params.target / 2;
+        let low = self.params.controller.target / 2;
         let measured = !self.params.dq_rate_estimator || vars.avg_dq_rate > 0.0;
         if vars.qdelay < low && vars.qdelay_old < low && vars.drop_prob == 0.0 && measured {
             // RFC 8033 §4.4: uncongested, so the next burst may pass again.
-            vars.burst_allowance = self.params.max_burst;
+            vars.burst_allowance = self.params.controller.max_burst;
             (vars.accu_prob, vars.avg_dq_rate) = (0.0, 0.0);
             (vars.dq_tstamp, vars.dq_count) = (None, None);
         }
@@ -273,8 +291,8 @@ impl<P: Pkt> Qdisc<P> for Pie<P> {
         let reason = if !self.store.fits(pkt.len()) {
             DropReason::Overlimit
         } else if !self.drop_early(pkt.len(), fate)
-            || (self.params.ecn
-                && self.vars.drop_prob <= self.params.ecn_threshold.as_f64()
+            || (self.params.controller.ecn
+                && self.vars.drop_prob <= self.params.controller.ecn_threshold.as_f64()
                 && mark(&mut pkt, MarkReason::Congestion, fate))
         {
             match self.store.push(now, pkt) {
@@ -308,7 +326,7 @@ impl<P: Pkt> Qdisc<P> for Pie<P> {
     fn on_timer(&mut self, now: Time) {
         if now >= self.vars.update_at {
             self.update();
-            self.vars.update_at = now + self.params.tupdate;
+            self.vars.update_at = now + self.params.controller.tupdate;
         }
     }
     fn probe(&self, row: &mut Probe) {
@@ -328,6 +346,9 @@ mod tests {
     use crate::testing::{Recorder, TestPkt, link};
 
     /// A queue of ten packets whose controller has that p and those delays, without burst allowance.
+    fn with(controller: Controller) -> Params {
+        Params { controller, ..Params::default() }
+    }
     fn pie(params: Params, drop_prob: f64, qdelay_ms: u64, qdelay_old_ms: u64) -> (Pie<TestPkt>, Recorder) {
         let (mut q, mut fate) = (Pie::new(&params, &link()).unwrap(), Recorder::new(1));
         for id in 0..10 {
@@ -358,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_first_update_may_come_later_than_the_others() {
-        let late = Params { first_update: Some(Dur::from_ms(500)), ..Params::default() };
+        let late = with(Controller { first_update: Some(Dur::from_ms(500)), ..Controller::default() });
         let (mut q, _) = pie(late, 0.2, 31, 31);
         assert_eq!(q.next_timer(), Some(Time::ZERO + Dur::from_ms(500)));
         q.on_timer(Time::ZERO + Dur::from_ms(499));
@@ -402,7 +423,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_twice_in_a_row_decays_p_besides() {
-        let (mut q, mut fate) = pie(Params { alpha: 0.0, ..Params::default() }, 0.5, 0, 0);
+        let (mut q, mut fate) = pie(with(Controller { alpha: 0.0, ..Controller::default() }), 0.5, 0, 0);
         while q.dequeue(Time::ZERO, &mut fate).is_some() {}
         q.on_timer(Time::ZERO + Dur::from_ms(15));
         near(q.vars.drop_prob, 0.5 * 63.0 / 64.0);
@@ -463,7 +484,7 @@ mod tests {
 
     #[test]
     fn up_to_a_tenth_capable_packets_are_marked_and_above_dropped() {
-        let params = Params { ecn: true, derandomisation: false, ..Params::default() };
+        let params = Params { derandomisation: false, ..with(Controller { ecn: true, ..Controller::default() }) };
         let (mut q, mut fate) = pie(params, 0.1, 20, 20);
         fate.forced = alloc::vec![0.0; 2];
         arrive(&mut q, &mut fate, 1, Ecn::Ect0);
@@ -514,7 +535,8 @@ mod tests {
 
     #[test]
     fn a_gain_in_tc_s_sixteenths_is_refused() {
-        let error = Pie::<TestPkt>::new(&Params { beta: 20.0, ..Params::default() }, &link()).unwrap_err();
+        let error =
+            Pie::<TestPkt>::new(&with(Controller { beta: 20.0, ..Controller::default() }), &link()).unwrap_err();
         assert_eq!(
             alloc::format!("{error}"),
             "beta must be from 0 to 2, got 20; the default is `1.25`; tc's numbers are in sixteenths"

@@ -58,7 +58,7 @@ impl Default for Params {
     }
 }
 
-/// The discipline.
+/// A queue behind a token bucket that drops what does not conform.
 #[derive(Debug, Clone)]
 pub struct Policer<P> {
     tokens: TokenBucket,

@@ -62,7 +62,7 @@ impl Params {
     }
 }
 
-/// The discipline.
+/// [`classed`](crate::classed) queues behind the classifier RAFLE.
 #[derive(Debug, Clone)]
 pub struct Rafle<P>(Classed<P>);
 

@@ -126,7 +126,6 @@ impl Default for Params {
     }
 }
 
-/// The state.
 #[derive(Debug, Clone)]
 struct Vars {
     /// The average queue, in packets or bytes.
@@ -135,7 +134,6 @@ struct Vars {
     count: i64,
     /// Where between 0 and 1 the next mark lies.
     r: f64,
-    /// Probability at `max`.
     max_p: f64,
     /// Since when the queue is empty.
     idle_since: Option<Time>,
@@ -153,7 +151,7 @@ enum Verdict {
     Forced,
 }
 
-/// The discipline.
+/// A queue under RED.
 #[derive(Debug, Clone)]
 pub struct Red<P> {
     config: Config,

@@ -119,7 +119,7 @@ impl<P: Pkt> Pkt for Counted<P> {
     }
 }
 
-/// The discipline.
+/// A queue under SFB.
 #[derive(Debug, Clone)]
 pub struct Sfb<P> {
     params: Params,

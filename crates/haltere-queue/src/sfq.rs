@@ -42,7 +42,6 @@ impl Default for Params {
     }
 }
 
-/// One queue.
 #[derive(Debug, Clone)]
 struct Flow<P> {
     store: Store<P>,
@@ -51,7 +50,7 @@ struct Flow<P> {
     changed: u64,
 }
 
-/// The discipline.
+/// A queue under SFQ.
 #[derive(Debug, Clone)]
 pub struct Sfq<P> {
     limit: Bound,

@@ -38,7 +38,8 @@ pub struct Params {
     pub burst: Bytes,
     /// Packet or byte limit of the queue, above 0. Left out: `1000p`, unless `latency` or `queue` is given.
     pub limit: Option<Size>,
-    /// The longest time that a packet may wait. `limit` is then `rate` times `latency` plus `burst`.
+    /// The longest time that a packet may wait. `limit` is then `rate` times `latency` plus `burst`, and with `peakrate` at most `peakrate`
+    /// times `latency` plus `mtu`.
     /// Left out: `limit` counts.
     pub latency: Option<Dur>,
     /// The fastest rate at which a burst leaves, above `rate`. Left out: that of the link.
@@ -70,7 +71,11 @@ impl Params {
         match (self.limit, self.latency, &self.queue) {
             (None, None, None) => Ok(QueueParams::DropTail(Default::default())),
             (Some(limit), None, None) => Ok(tail(limit)),
-            (None, Some(latency), None) => Ok(tail(Size::Bytes((self.rate.bytes_in(latency) + self.burst).as_u64()))),
+            (None, Some(latency), None) => {
+                let limit = self.rate.bytes_in(latency) + self.burst;
+                let peak = self.peakrate.map_or(limit, |peak| peak.bytes_in(latency) + self.mtu);
+                Ok(tail(Size::Bytes(limit.min(peak).as_u64())))
+            }
             (None, None, Some(queue)) => Ok(QueueParams::clone(queue)),
             _ => {
                 let got = [
@@ -90,7 +95,7 @@ impl Params {
     }
 }
 
-/// The discipline.
+/// A queue under TBF.
 #[derive(Debug, Clone)]
 pub struct Tbf<P> {
     queue: Queue<P>,
@@ -109,7 +114,8 @@ impl<P: Pkt> Tbf<P> {
             return Err(ParamError::new("peakrate", alloc::format!("above `rate`, which is {}", params.rate), peak));
         }
         // The inner queue's bandwidth-delay product is that of the shaped rate.
-        let inside = LinkContext { rate: Some(link.rate.map_or(params.rate, |rate| rate.min(params.rate))), ..*link };
+        let inside =
+            LinkContext { rate: Some(link.rate.map_or(params.rate, |rate| rate.min(params.rate))), ..link.clone() };
         let inner = params.inner()?;
         let bound = match &inner {
             QueueParams::DropTail(tail) => Bound::new(inside.resolve(tail.limit))?,
@@ -220,6 +226,15 @@ mod tests {
         let mut fate = Recorder::new(1);
         (0..6).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate));
         assert_eq!(fate.dropped_ids(), [4, 5]);
+    }
+    /// 8 Mbit/s for 3 ms and a burst are 6000 bytes; 9 Mbit/s for 3 ms and 1500 are 4875, in which three packets fit.
+    #[test]
+    fn with_a_peak_rate_the_smaller_of_two_limits_counts() {
+        let peak = Params { peakrate: Some(Rate::from_mbps(9)), mtu: Bytes::new(1500), ..params() };
+        let mut q = Tbf::new(&Params { latency: Some(Dur::from_ms(3)), ..peak }, &link()).unwrap();
+        let mut fate = Recorder::new(1);
+        (0..6).for_each(|id| q.enqueue(Time::ZERO, TestPkt::new(id, 1500), &mut fate));
+        assert_eq!(fate.dropped_ids(), [3, 4, 5]);
     }
     #[test]
     fn the_head_takes_a_place_of_the_limit() {

@@ -15,7 +15,7 @@
 //! Without a lower threshold the two are equal, and the state does not matter.
 //! Units: packets, bytes or ns, as `upper` is written. Cost: O(1) a packet.
 
-use crate::{Backlog, Bound, DropReason, Ecn, Fate, LinkContext, MarkReason, Pkt, Qdisc, Returns, Store, mark};
+use crate::{Backlog, Bound, DropReason, Ecn, Emits, Fate, LinkContext, MarkReason, Pkt, Qdisc, Store, mark};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use alloc::{format, vec};
@@ -97,7 +97,7 @@ impl JsonSchema for Level {
 /// Deviations: none known.
 ///
 /// Known problems: it marks bursts as if they were standing queues. With `per_destination` the study's state is one
-/// variable for all ports; here each destination has its own, as in `p4/haltere.p4`.
+/// variable for all ports; here each destination has its own, as in `haltere.p4`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -213,7 +213,7 @@ struct Port {
     congested: bool,
 }
 
-/// The discipline.
+/// A queue that marks packets by thresholds.
 #[derive(Debug, Clone)]
 pub struct Threshold<P> {
     measure: Measure,
@@ -275,8 +275,12 @@ impl<P: Pkt> Threshold<P> {
     /// Signals congestion on a packet; `None` if it was dropped.
     #[inline]
     fn signal(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
-        if self.return_to_sender && is_returnable(&pkt) {
-            fate.returned(&pkt);
+        // As in haltere.p4, a packet that is marked already is not returned. A copy is marked, so it is not returned again.
+        if self.return_to_sender
+            && matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1)
+            && let Some(copy) = pkt.reflected()
+        {
+            fate.emit(copy);
         }
         let marked = self.mark && mark(&mut pkt, MarkReason::Threshold, fate);
         if self.drop && self.mark && !marked {
@@ -285,12 +289,6 @@ impl<P: Pkt> Threshold<P> {
         }
         Some(pkt)
     }
-}
-
-/// True for what may go back: ECN-capable data segments that are neither marked nor copies, as in p4/haltere.p4.
-#[inline]
-fn is_returnable<P: Pkt>(pkt: &P) -> bool {
-    matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1) && !pkt.is_returned() && pkt.is_data_segment()
 }
 
 impl<P: Pkt> Qdisc<P> for Threshold<P> {
@@ -327,11 +325,11 @@ impl<P: Pkt> Qdisc<P> for Threshold<P> {
             }
         }
     }
-    fn returns(&self) -> Returns {
+    fn emits(&self) -> Emits {
         match (self.return_to_sender, self.measure) {
-            (false, _) => Returns::Never,
-            (true, Measure::Delay) => Returns::AtDequeue,
-            (true, _) => Returns::AtEnqueue,
+            (false, _) => Emits::Never,
+            (true, Measure::Delay) => Emits::AtDequeue,
+            (true, _) => Emits::AtEnqueue,
         }
     }
     #[inline]
@@ -429,7 +427,8 @@ mod tests {
     fn auto_is_42_packets_on_a_gigabit_of_three_milliseconds() {
         // 0.17 * 10^9 / 8 * 0.003 / 1500 = 42.5.
         let rate = Some(Rate::from_mbps(1000));
-        let link = LinkContext { rate, rtt: Some(Dur::from_ms(3)), packet: Bytes::new(1500), seed: 0 };
+        let link =
+            LinkContext { rate, rtt: Some(Dur::from_ms(3)), packet: Bytes::new(1500), seed: 0, ..Default::default() };
         assert_eq!(Threshold::<TestPkt>::new(&Params::default(), &link).unwrap().upper, 42.0);
     }
 
@@ -472,41 +471,37 @@ mod tests {
     fn a_packet_that_meets_congestion_is_returned_once_and_goes_on_unmarked() {
         let params = Params { return_to_sender: true, ..Params::default() };
         let fate = congested(params, TestPkt::new(1, 1500).ecn(Ecn::Ect0));
-        assert_eq!((fate.returned.clone(), fate.marked_ids()), (alloc::vec![1], Vec::new()));
+        assert_eq!((fate.emitted_ids(), fate.marked_ids()), (alloc::vec![1], Vec::new()));
     }
 
     #[test]
     fn with_mark_the_returned_packet_s_original_is_marked_too() {
         let params = Params { return_to_sender: true, mark: Some(true), ..Params::default() };
         let fate = congested(params, TestPkt::new(1, 1500).ecn(Ecn::Ect0));
-        assert_eq!((fate.returned.clone(), fate.marked_ids()), (alloc::vec![1], alloc::vec![1]));
+        assert_eq!((fate.emitted_ids(), fate.marked_ids()), (alloc::vec![1], alloc::vec![1]));
     }
 
     #[test]
     fn marked_packets_and_copies_are_not_returned_again() {
         let params = Params { return_to_sender: true, ..Params::default() };
-        assert!(congested(params.clone(), TestPkt::new(1, 1500).ecn(Ecn::Ce)).returned.is_empty());
-        let copy = TestPkt { returned: true, ..TestPkt::new(1, 1500).ecn(Ecn::Ect0) };
-        assert!(congested(params, copy).returned.is_empty());
+        assert!(congested(params.clone(), TestPkt::new(1, 1500).ecn(Ecn::Ce)).emitted.is_empty());
+        let copy = TestPkt::new(1, 1500).ecn(Ecn::Ect0).reflected().unwrap();
+        assert!(congested(params, copy).emitted.is_empty());
     }
 
     #[test]
     fn packets_that_are_not_capable_are_not_returned() {
         let params = Params { return_to_sender: true, ..Params::default() };
-        assert!(congested(params, TestPkt::new(1, 1500)).returned.is_empty());
+        assert!(congested(params, TestPkt::new(1, 1500)).emitted.is_empty());
     }
 
     #[test]
     fn packets_that_are_no_data_segments_are_marked_but_not_returned() {
         let params = Params { return_to_sender: true, ..Params::default() };
         let datagram = TestPkt { data_segment: false, ..TestPkt::new(1, 1500).ecn(Ecn::Ect0) };
-        assert!(congested(params.clone(), datagram.clone()).returned.is_empty());
+        assert!(congested(params.clone(), datagram.clone()).emitted.is_empty());
         let fate = congested(Params { mark: Some(true), ..params }, datagram);
-        assert_eq!(
-            (fate.returned.clone(), fate.marked_ids()),
-            (Vec::new(), alloc::vec![1]),
-            "it is marked all the same"
-        );
+        assert_eq!((fate.emitted_ids(), fate.marked_ids()), (Vec::new(), alloc::vec![1]), "it is marked all the same");
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn queue(params: &QueueParams) -> (&'static str, u64, u64) {
     };
     match params {
         QueueParams::DropTail(p) => ("drop_tail", packets(p.limit), 0),
-        QueueParams::FqCodel(p) => ("fq_codel", packets(p.limit), 0),
+        QueueParams::FqCodel(p) => ("fq_codel", packets(p.queues.limit), 0),
         QueueParams::Threshold(p) => match p.upper {
             Level::Size(upper) => ("threshold", packets(p.limit), packets(upper)),
             other => panic!("a threshold must be in packets to be handed on, got {other}"),
@@ -133,7 +133,7 @@ fn print_plan(plan: &Plan) {
     println!("run {} {} {}", plan.nodes.len(), plan.end.as_ns(), plan.warmup.as_ns());
     for link in &plan.links {
         let rate = link.rate.expect("a link has a rate").as_bps();
-        let (kind, limit, level) = queue(&link.queue);
+        let (kind, limit, level) = queue(link.queue.ours().expect("a discipline of Haltere"));
         let (from, to, delay, watched) = (link.from, link.to, link.delay.as_ns(), u8::from(link.watched));
         println!("link {from} {to} {rate} {delay} {kind} {limit} {level} {watched}");
     }

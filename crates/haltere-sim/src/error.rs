@@ -4,8 +4,8 @@ use haltere_units::outside::Fault;
 use haltere_units::{ParamError, Time};
 use std::fmt;
 
-/// Why a run failed. All errors except [`Cancelled`](RunError::Cancelled), [`Capture`](RunError::Capture) and [`Outside`](RunError::Outside)
-/// are found before it starts.
+/// Why a run failed. All errors except [`Cancelled`](RunError::Cancelled), [`Capture`](RunError::Capture) and
+/// [`Outside`](RunError::Outside) are found before it starts.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
@@ -44,6 +44,13 @@ pub enum RunError {
         /// What it did.
         fault: Box<Fault>,
     },
+}
+
+impl From<haltere_plan::Fault> for RunError {
+    fn from(fault: haltere_plan::Fault) -> RunError {
+        let error = ParamError::new(fault.name, fault.rule, fault.got).hint(fault.hint);
+        RunError::Param { place: fault.path, error }
+    }
 }
 
 impl fmt::Display for RunError {

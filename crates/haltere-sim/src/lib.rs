@@ -6,9 +6,9 @@
 //! The path of a packet:
 //!
 //! ```text
-//!   app ──> Connection ──> Port ──> Fabric::forward ──> Link::arrive ─ ─ event ─ ─> Link::on_event ──┐
-//!    ^          ^                        ^                                                           │
-//!    └── read ──┴──── Flow::receive <────┴───────── Network::receive_or_forward <───────────────────┘
+//!   app ──> Connection ──> Port ──> Fabric::forward ──> SimLink::arrive ─ ─ event ─ ─> SimLink::on_event ──┐
+//!    ^          ^                        ^                                                                 │
+//!    └── read ──┴─── AnyFlow::receive <───┴────────────── Run::receive_or_forward <────────────────────────┘
 //! ```
 //!
 //! | folder | what |
@@ -22,16 +22,17 @@
 //! | `recorder` | samples and counters |
 //! | `capture` | pcapng files with real headers |
 //!
-//! It is fast because a packet costs at most one event a link, whatever the discipline (see `net::link` and `net::ahead`). The event
-//! queue holds O(links + endpoints) entries, all packets in flight are in one list, and mechanisms are dispatched by enum.
-//! It is exact because times are whole nanoseconds, and a line carries the remaining fraction from packet to packet.
-//! Everything that is due at or before the plan's end happens.
+//! It is fast because a packet costs at most one event a link, whatever the discipline (see `net::link` and
+//! `net::ahead`). The event queue holds O(links + endpoints) entries, all packets in flight are in one list, and
+//! mechanisms are dispatched by enum. It is exact because times are whole nanoseconds, and a line carries the remaining
+//! fraction from packet to packet. Everything that is due at or before the plan's end happens.
 
 mod app;
 mod capture;
 mod control;
 pub mod engine;
 mod error;
+mod hosts;
 mod live;
 mod net;
 mod prefetcher;

@@ -1,19 +1,19 @@
 //! A run that is watched, and changed, during the run.
 //!
-//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes. Only the number of events
-//! differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add paths. A run that is changed is
-//! a function of its plans and of the instants at which they were given.
+//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes. Only the
+//! number of events differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add
+//! paths. A run that is changed is a function of its plans and of the instants at which they were given.
 
-use crate::app::{App, Asked, Flow, Place};
+use crate::app::{AnyFlow, App, Asked, Place};
 use crate::control::RunControl;
 use crate::engine::event::Kind;
 use crate::error::RunError;
-use crate::net::link::Link;
-use crate::run::{Network, check, links, path_ports, ports};
+use crate::net::link::SimLink;
+use crate::run::{Run, check, links, path_ports, ports};
 use haltere_congestion::outside::OutsideControl;
 use haltere_plan::plan::{FlowPlan, LinkPlan};
 use haltere_plan::record::{FlowRecord, FlowSample, LinkCounters, PingSample, QueueSample};
-use haltere_plan::{Plan, Record, Routes, outside};
+use haltere_plan::{Plan, Record, Routes};
 use haltere_queue::outside::OutsideQueue;
 use haltere_queue::{Backlog, Qdisc};
 use haltere_transport::Info;
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 /// A run that is watched, and changed, during the run.
 #[derive(Debug)]
 pub struct Live {
-    network: Network<'static>,
+    network: Run<'static>,
     /// How many samples of queues, flows and pings have been [read](Live::fresh).
     read: [usize; 3],
 }
@@ -44,7 +44,7 @@ pub struct Fresh<'a> {
 impl Live {
     /// The run of that plan, at its start.
     pub fn new(plan: Plan) -> Result<Live, RunError> {
-        Ok(Live { network: Network::new(Cow::Owned(plan))?, read: [0; 3] })
+        Ok(Live { network: Run::new(Cow::Owned(plan))?, read: [0; 3] })
     }
     /// The plan after the last change.
     pub fn plan(&self) -> &Plan {
@@ -67,13 +67,12 @@ impl Live {
         mut goes_on: impl FnMut(&mut Live) -> bool,
     ) -> Result<(), RunError> {
         let until = until.min(self.plan().end);
-        outside::watch();
         while until > self.now() && self.network.carry_out_next(until, control)? && goes_on(self) {}
         self.network.poll(control)
     }
     /// The samples taken since the last call.
     pub fn fresh(&mut self) -> Fresh<'_> {
-        let Network { plan, fabric, .. } = &self.network;
+        let Run { plan, fabric, .. } = &self.network;
         let (record, [queues, flows, pings]) = (&fabric.record, self.read);
         self.read = [record.queue_series.len(), record.flow_series.len(), record.pings.len()];
         Fresh {
@@ -85,14 +84,15 @@ impl Live {
     }
     /// The inner values of the discipline of that link at this time, named and with their units.
     pub fn queue_state(&mut self, link: usize) -> Option<Probe> {
-        let Network { fabric, .. } = &mut self.network;
+        let Run { fabric, .. } = &mut self.network;
         let (now, mut probe) = (fabric.now, Probe::new());
         let link = fabric.links.get_mut(link)?;
         link.catch_up(now, &mut fabric.pool);
         link.queue().probe(&mut probe);
         Some(probe)
     }
-    /// The sender of that flow, and the inner values of its congestion control, at this time. `None`: it has no sender of TCP.
+    /// The sender of that flow, and the inner values of its congestion control, at this time. `None`: it has no sender
+    /// of TCP.
     pub fn flow_state(&self, flow: usize) -> Option<(Info, Probe)> {
         let flow = self.network.flows.get(flow)?;
         let mut probe = Probe::new();
@@ -101,36 +101,39 @@ impl Live {
     }
     /// The line that the record would have of that flow if the run ended at this time.
     pub fn flow_line(&self, flow: usize) -> Option<FlowRecord> {
-        self.network.flows.get(flow).map(Flow::line)
+        self.network.flows.get(flow).map(AnyFlow::line)
     }
     /// True if that flow is one TCP connection with a limit, and all its bytes are delivered.
     #[inline]
     pub fn is_complete(&self, flow: usize) -> bool {
-        self.network.flows.get(flow).and_then(Flow::tcp).is_some_and(|tcp| tcp.completed.is_some())
+        self.network.flows.get(flow).and_then(AnyFlow::tcp).is_some_and(|tcp| tcp.completed.is_some())
     }
-    /// The congestion control from outside the tree of that flow's sender. `None` if it has none, or has not begun to send.
+    /// The congestion control from outside the tree of that flow's sender. `None` if it has none, or has not begun to
+    /// send.
     #[inline]
     pub fn outside_control(&mut self, flow: usize) -> Option<&mut dyn OutsideControl> {
         self.network.flows.get_mut(flow)?.tcp_mut()?.control_mut()?.outside_mut()
     }
     /// The discipline from outside the tree of that link, at this time. `None` if it has none.
     pub fn outside_queue(&mut self, link: usize) -> Option<&mut dyn OutsideQueue> {
-        let Network { fabric, .. } = &mut self.network;
+        let Run { fabric, .. } = &mut self.network;
         let link = fabric.links.get_mut(link)?;
         link.catch_up(fabric.now, &mut fabric.pool);
         link.queue_mut().outside_mut()
     }
     /// The counters of that link up to this time, and what waits in its queue.
     pub fn link_counters(&mut self, link: usize) -> Option<(LinkCounters, Backlog)> {
-        let Network { fabric, .. } = &mut self.network;
+        let Run { fabric, .. } = &mut self.network;
         let view = fabric.links.get_mut(link)?.view(fabric.now, &mut fabric.pool);
         Some((view.counters, Backlog { packets: view.waiting, bytes: view.waiting_bytes }))
     }
-    /// Continues the run with `plan`. Links may have another rate, delay, jitter, loss, discipline and course of rate and delay. Nodes,
-    /// links and flows may be added after the existing ones. A flow whose start has passed starts now. A flow may get a stop, or an
-    /// earlier one. The file `net/link/change.rs` says what happens to packets in a link. A plan that differs otherwise is refused, and
-    /// nothing is changed.
+    /// Continues the run with `plan`. Links may have another rate, delay, jitter, loss, discipline and course of rate
+    /// and delay. Nodes, links and flows may be added after the existing ones. A flow whose start has passed starts
+    /// now. A flow may get a stop, or an earlier one. The file `net/link/change.rs` says what happens to packets in a
+    /// link. A plan that differs otherwise is refused, and nothing is changed.
     pub fn change(&mut self, plan: Plan) -> Result<(), RunError> {
+        // The mechanisms that stay know where this run looks for faults.
+        let plan = Plan { outside: self.plan().outside.clone(), ..plan };
         check(&plan)?;
         fits(self.plan(), &plan, self.now())?;
         let (old, known) = (self.network.plan.clone(), self.network.plan.links.len());
@@ -145,7 +148,7 @@ impl Live {
                 replace(network, i, link, (&plan.links[i], plan.seed), old.links[i].queue != plan.links[i].queue);
             }
         }
-        network.send_back();
+        network.send_emitted();
         for (flow, (had, has)) in network.flows.iter_mut().zip(old.flows.iter().zip(&plan.flows)) {
             if let Some(stop) = has.stop.filter(|_| had.stop != has.stop) {
                 flow.set_stop(stop, &mut network.fabric);
@@ -161,16 +164,17 @@ impl Live {
         Ok(())
     }
     /// The flows that `plan` adds. Adds their paths.
-    fn join(&mut self, plan: &Plan) -> Result<Vec<Flow>, RunError> {
+    fn join(&mut self, plan: &Plan) -> Result<Vec<AnyFlow>, RunError> {
         let fabric = &mut self.network.fabric;
         let (paths, routes) = (fabric.paths.len(), core::mem::replace(&mut fabric.routes, Routes::of(plan)));
         fabric.detours.renew(plan);
         let more = plan.flows.iter().enumerate().skip(self.network.flows.len());
-        let joined: Result<Vec<Flow>, RunError> = more
+        let joined: Result<Vec<AnyFlow>, RunError> = more
             .map(|(index, flow)| {
                 let both = ports(plan, flow, index, fabric)?;
                 let more = path_ports(plan, flow, index, fabric)?;
-                Flow::new(flow, Place { index, ports: both, paths: more, seed: plan.seed, asked: Asked::of(plan) })
+                let place = Place { index, ports: both, paths: more, origin: plan.origin(), asked: Asked::of(plan) };
+                AnyFlow::new(flow, place)
             })
             .collect();
         if joined.is_err() {
@@ -188,7 +192,7 @@ impl Live {
     }
 }
 
-fn replace(network: &mut Network<'_>, index: usize, link: Link, of: (&LinkPlan, u64), with_queue: bool) {
+fn replace(network: &mut Run<'_>, index: usize, link: SimLink, of: (&LinkPlan, u64), with_queue: bool) {
     let fabric = &mut network.fabric;
     let next = fabric.links[index].change_to(link, of, with_queue, fabric.now, &mut fabric.pool);
     fabric.schedule_next(index as u32, next);

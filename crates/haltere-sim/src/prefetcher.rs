@@ -1,25 +1,29 @@
 //! Prefetches memory that the next events will need.
 //!
-//! With thousands of flows hardly anything that an event needs is in the cache, and each event would wait for one memory line after the
-//! other. The pending events say which flows are next. So each event begins with one step: it chooses an event that is due soon, and
-//! the events that were chosen before come one step nearer to the endpoint that will receive the packet:
+//! With thousands of flows hardly anything that an event needs is in the cache, and each event would wait for one
+//! memory line after the other. The pending events say which flows are next. So each event begins with one step: it
+//! chooses an event that is due soon, and the events that were chosen before come one step nearer to the endpoint that
+//! will receive the packet:
 //!
 //! ```text
 //!   place in the queue -> link -> first packet in flight -> point of its path -> next link, and those after it
-//!                              -> packet in flight                           -> flow -> endpoint -> its parts -> oldest segment
+//!                              -> packet in flight                           -> flow -> endpoint -> its parts ->
+//! oldest segment
 //! ```
 //!
-//! Each step prefetches the line that the next step reads. It changes nothing, so a wrong guess costs only the prefetch.
+//! Each step prefetches the line that the next step reads. It changes nothing, so a wrong guess costs only the
+//! prefetch.
 //!
-//! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 160 instructions an event.
+//! Model: software prefetching along pointers, C.-K. Luk and T. C. Mowry, ASPLOS 1996. Cost: some 160 instructions an
+//! event.
 
-use crate::app::Flow;
+use crate::app::AnyFlow;
 use crate::app::arrivals::{self, SpawnedFlows};
 use crate::app::tcp::Tcp;
 use crate::engine::event::{Kind, Target};
 use crate::engine::prefetch::{fetch, fetch_all};
 use crate::net::fabric::{DELIVER, Fabric};
-use crate::net::link::Link;
+use crate::net::link::SimLink;
 use haltere_queue::Qdisc;
 
 /// With at least so many pending events, what they need does not fit into the caches.
@@ -67,7 +71,7 @@ impl Default for Prefetcher {
 impl Prefetcher {
     /// One step, just before an event is carried out.
     #[inline(never)]
-    pub fn step(&mut self, fabric: &mut Fabric, flows: &[Flow], spawned: &SpawnedFlows) {
+    pub fn step(&mut self, fabric: &mut Fabric, flows: &[AnyFlow], spawned: &SpawnedFlows) {
         let tcp = |endpoint: u32| tcp_of(endpoint, flows, spawned);
         if let Some(tcp) = tcp(self.parts) {
             tcp.fetch_record(self.parts as usize % 2);
@@ -121,10 +125,10 @@ impl Prefetcher {
     }
 }
 
-/// Prefetches the links on which `first` puts packets ahead of time: the link after that point of a packet's path, or those of the
-/// packets that wait in `first`.
+/// Prefetches the links on which `first` puts packets ahead of time: the link after that point of a packet's path, or
+/// those of the packets that wait in `first`.
 #[inline(always)]
-fn fetch_next_links(point: u32, first: &Link, fabric: &Fabric) {
+fn fetch_next_links(point: u32, first: &SimLink, fabric: &Fabric) {
     let fetch_next = |point: u32| match fabric.paths.get(point as usize) {
         Some(&link) if link != DELIVER => fabric.fetch_link(link),
         _ => {}
@@ -146,7 +150,7 @@ fn fetch_next_links(point: u32, first: &Link, fabric: &Fabric) {
 
 /// Prefetches the first line of an endpoint's flow.
 #[inline(always)]
-fn fetch_flow(endpoint: u32, flows: &[Flow], spawned: &SpawnedFlows) {
+fn fetch_flow(endpoint: u32, flows: &[AnyFlow], spawned: &SpawnedFlows) {
     match arrivals::slot(endpoint as usize) {
         Some(slot) => spawned.fetch(slot),
         None => fetch(flows.as_ptr().wrapping_add(endpoint as usize / 2)),
@@ -154,7 +158,7 @@ fn fetch_flow(endpoint: u32, flows: &[Flow], spawned: &SpawnedFlows) {
 }
 
 #[inline(always)]
-fn tcp_of<'a>(endpoint: u32, flows: &'a [Flow], spawned: &'a SpawnedFlows) -> Option<&'a Tcp> {
+fn tcp_of<'a>(endpoint: u32, flows: &'a [AnyFlow], spawned: &'a SpawnedFlows) -> Option<&'a Tcp> {
     if endpoint == NONE {
         return None; // the usual case
     }
@@ -166,7 +170,7 @@ fn tcp_of<'a>(endpoint: u32, flows: &'a [Flow], spawned: &'a SpawnedFlows) -> Op
 
 #[cfg(test)]
 mod tests {
-    use crate::run::Network;
+    use crate::run::Run;
     use haltere_lab::Scenario;
     use haltere_plan::Record;
     use std::borrow::Cow;
@@ -193,7 +197,7 @@ mod tests {
     fn a_run_is_the_same_with_and_without_prefetching() {
         let plan = Scenario::parse(NETWORK, "test.toml").and_then(|one| one.plan(1)).expect("the experiment is right");
         let run = |min_pending: usize| -> Record {
-            let mut network = Network::new(Cow::Borrowed(&plan)).expect("the network is right");
+            let mut network = Run::new(Cow::Borrowed(&plan)).expect("the network is right");
             network.prefetcher.min_pending = min_pending;
             network.run_until(plan.end, &Default::default()).expect("it runs");
             network.finish()

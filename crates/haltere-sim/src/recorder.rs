@@ -2,10 +2,10 @@
 //!
 //! Samples are taken after 1, 2, 3, ... intervals, the end of the run included. There is no sample at time zero.
 
-use crate::app::{App, Flow};
+use crate::app::{AnyFlow, App};
 use crate::engine::event::Kind;
 use crate::net::fabric::Fabric;
-use crate::net::link::Link;
+use crate::net::link::SimLink;
 use haltere_plan::Plan;
 use haltere_plan::record::{
     DelayOf, DelayRecord, Depths, FlowRecord, FlowSample, LinkCounters, LinkRecord, QueueSample, Record, SenderCounts,
@@ -62,18 +62,18 @@ impl Recorder {
         recorder
     }
     /// A sample is due, or the warm-up ends.
-    pub fn on_event(&mut self, what: usize, fabric: &mut Fabric, flows: &[Flow]) {
+    pub fn on_event(&mut self, what: usize, fabric: &mut Fabric, flows: &[AnyFlow]) {
         let interval = match what {
             WARMUP => {
                 self.end_warmup(fabric, flows);
-                fabric.links.iter_mut().for_each(Link::count_later);
+                fabric.links.iter_mut().for_each(SimLink::count_later);
                 // If there is no window, they are next read when the run is over, and nothing arrives after that.
                 fabric.warmup = self.until.unwrap_or(Time::NEVER);
                 None
             }
             UNTIL => {
                 self.end_window(fabric, flows);
-                fabric.links.iter_mut().for_each(Link::count_later);
+                fabric.links.iter_mut().for_each(SimLink::count_later);
                 fabric.warmup = Time::NEVER;
                 None
             }
@@ -90,12 +90,13 @@ impl Recorder {
             fabric.schedule(fabric.now + interval, Kind::Record, what);
         }
     }
-    /// From now on flows and links have lines in the record. Until the run is over they hold what was so at the end of the warm-up.
-    fn end_warmup(&self, fabric: &mut Fabric, flows: &[Flow]) {
+    /// From now on flows and links have lines in the record. Until the run is over they hold what was so at the end of
+    /// the warm-up.
+    fn end_warmup(&self, fabric: &mut Fabric, flows: &[AnyFlow]) {
         let Fabric { links, pool, now, record, .. } = fabric;
-        let link = |link: &mut Link| LinkRecord { total: link.end_warmup(*now, pool), ..LinkRecord::default() };
+        let link = |link: &mut SimLink| LinkRecord { total: link.end_warmup(*now, pool), ..LinkRecord::default() };
         record.links = links.iter_mut().map(link).collect();
-        let flow = |flow: &Flow| FlowRecord {
+        let flow = |flow: &AnyFlow| FlowRecord {
             received_after_warmup: flow.received(),
             sender_at_warmup: flow.sender().as_ref().map(Into::into),
             ..FlowRecord::default()
@@ -103,7 +104,7 @@ impl Recorder {
         record.flows = flows.iter().map(flow).collect();
     }
     /// The measured window ends before the run does.
-    fn end_window(&mut self, fabric: &mut Fabric, flows: &[Flow]) {
+    fn end_window(&mut self, fabric: &mut Fabric, flows: &[AnyFlow]) {
         let Fabric { links, pool, now, .. } = fabric;
         let links = links.iter_mut().map(|link| (link.record(*now, pool), link.depths())).collect();
         let flows = flows.iter().map(|flow| (flow.received(), flow.sender().as_ref().map(Into::into))).collect();
@@ -135,7 +136,7 @@ impl Recorder {
         }
     }
     /// The run is over. Returns its record.
-    pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [Flow]) -> Record {
+    pub fn finish(mut self, fabric: &mut Fabric, flows: &mut [AnyFlow]) -> Record {
         let end = fabric.now;
         if self.warmup > end {
             self.end_warmup(fabric, flows); // nothing is after a warm-up that outlasts the run
@@ -168,15 +169,17 @@ impl Recorder {
     }
 }
 
-/// The line of a flow, which held what was so at the end of the warm-up. `until`: what was so at the end of the window, if there is one.
-fn finish_flow(record: &mut FlowRecord, flow: &Flow, until: Option<(u64, Option<SenderCounts>)>) {
+/// The line of a flow, which held what was so at the end of the warm-up. `until`: what was so at the end of the window,
+/// if there is one.
+fn finish_flow(record: &mut FlowRecord, flow: &AnyFlow, until: Option<(u64, Option<SenderCounts>)>) {
     let sender_at_warmup = record.sender_at_warmup.take();
     let (received, sender_at_until) = until.unwrap_or_else(|| (flow.received(), None));
     let received_after_warmup = received - record.received_after_warmup;
     *record = FlowRecord { received_after_warmup, sender_at_warmup, sender_at_until, ..flow.line() };
 }
 
-/// The line of a link from its counters at the end of the warm-up, at the end of the run, and at that of the window, if there is one.
+/// The line of a link from its counters at the end of the warm-up, at the end of the run, and at that of the window, if
+/// there is one.
 fn finish_link(
     warmup: &LinkCounters,
     end: &LinkCounters,
@@ -193,7 +196,7 @@ fn finish_link(
 }
 
 /// A sample of every flow that has samples in this series.
-fn sample_flows(fabric: &mut Fabric, flows: &[Flow], state: bool) {
+fn sample_flows(fabric: &mut Fabric, flows: &[AnyFlow], state: bool) {
     let (at, mut probe) = (fabric.now, Probe::new());
     for (i, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.is_sampled()) {
         probe.clear();

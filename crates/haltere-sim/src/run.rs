@@ -1,25 +1,34 @@
 //! A run: builds the network of a plan and carries out its events until the end.
+//!
+//! What a run does is what this loop does, which acts on every instant (`tests/it/event_loop.rs` compares the records):
+//!
+//! ```ignore
+#![doc = include_str!("../tests/it/event_loop/reference.rs")]
+//! ```
+//!
+//! It is faster because pending events are in a timing wheel, links are computed lazily, and packets lie in one pool.
 
 use crate::app::arrivals::{self, FIRST, SpawnedFlows};
-use crate::app::{App, Asked, Flow, Place};
+use crate::app::{AnyFlow, App, Asked, Place};
 use crate::capture::pcap::Tap;
 use crate::control::{Capture, RunControl};
 use crate::engine::event::{Kind, Target};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::large_pages;
 use crate::error::RunError;
+use crate::hosts::Hosts;
 use crate::net::detours::Detours;
 use crate::net::fabric::{DELIVER, Fabric, Port};
-use crate::net::link::Link;
+use crate::net::link::SimLink;
 use crate::net::packet::{Header, Marks, Packet, Pool};
 use crate::prefetcher::Prefetcher;
 use crate::recorder::Recorder;
 use haltere_plan::plan::{FlowPlan, PathPlan};
 use haltere_plan::ports::of_flow;
-use haltere_plan::{Histogram, Plan, Record, Routes, outside};
+use haltere_plan::{Histogram, Plan, Record, Routes};
 use haltere_units::{Dur, ParamError, Time};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// Events between two looks at the cancel flag.
@@ -27,10 +36,10 @@ const EVENTS_PER_POLL: u64 = 1024;
 
 /// The state of a run.
 #[derive(Debug)]
-pub(crate) struct Network<'a> {
+pub(crate) struct Run<'a> {
     pub plan: Cow<'a, Plan>,
     pub fabric: Fabric,
-    pub flows: Vec<Flow>,
+    pub flows: Vec<AnyFlow>,
     pub recorder: Recorder,
     pub spawned: SpawnedFlows,
     pub prefetcher: Prefetcher,
@@ -46,7 +55,7 @@ pub fn run(plan: &Plan, control: &RunControl) -> Result<Record, RunError> {
 
 /// Runs `plan` to its end and writes the packets of some links to pcapng files.
 pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Capture>) -> Result<Record, RunError> {
-    let mut network = Network::new(Cow::Borrowed(plan))?;
+    let mut network = Run::new(Cow::Borrowed(plan))?;
     for capture in captures {
         let link = network.fabric.links.get_mut(capture.link).ok_or_else(|| {
             let rule = format!("a link's index below {}", plan.links.len());
@@ -67,8 +76,8 @@ pub fn run_with_captures(plan: &Plan, control: &RunControl, captures: Vec<Captur
     Ok(network.finish())
 }
 
-impl<'a> Network<'a> {
-    pub fn new(owned: Cow<'a, Plan>) -> Result<Network<'a>, RunError> {
+impl<'a> Run<'a> {
+    pub fn new(owned: Cow<'a, Plan>) -> Result<Run<'a>, RunError> {
         let plan: &Plan = &owned;
         check(plan)?;
         let mut fabric = Fabric {
@@ -82,8 +91,7 @@ impl<'a> Network<'a> {
             routes: Routes::of(plan),
             detours: Detours::new(plan),
             framing: plan.framing,
-            last_port: 0,
-            metrics: HashMap::new(),
+            hosts: Hosts::default(),
             record: Record::default(),
         };
         watch(plan, &mut fabric.links);
@@ -92,25 +100,18 @@ impl<'a> Network<'a> {
         for (index, flow) in plan.flows.iter().enumerate() {
             let ports = ports(plan, flow, index, &mut fabric)?;
             let more = path_ports(plan, flow, index, &mut fabric)?;
-            flows.push(Flow::new(flow, Place { index, ports, paths: more, seed: plan.seed, asked: Asked::of(plan) })?);
+            flows.push(AnyFlow::new(
+                flow,
+                Place { index, ports, paths: more, origin: plan.origin(), asked: Asked::of(plan) },
+            )?);
             fabric.schedule(flow.start, Kind::Start, index);
         }
         let spawned = SpawnedFlows::new(plan);
         let prefetcher = Prefetcher::default();
-        Ok(Network {
-            plan: owned,
-            fabric,
-            flows,
-            recorder,
-            spawned,
-            prefetcher,
-            return_paths: BTreeMap::new(),
-            events: 0,
-        })
+        Ok(Run { plan: owned, fabric, flows, recorder, spawned, prefetcher, return_paths: BTreeMap::new(), events: 0 })
     }
     /// Carries out everything that is due by `until`.
     pub fn run_until(&mut self, until: Time, control: &RunControl) -> Result<(), RunError> {
-        outside::watch();
         while self.carry_out_next(until, control)? {}
         Ok(())
     }
@@ -136,7 +137,7 @@ impl<'a> Network<'a> {
     }
     /// The run is over. Returns its record.
     pub fn finish(self) -> Record {
-        let Network { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
+        let Run { plan, mut fabric, mut flows, recorder, spawned, events, .. } = self;
         let (warmup, until) = (plan.warmup, plan.measured_until());
         let mut record = recorder.finish(&mut fabric, &mut flows);
         record.packets.iter_mut().for_each(|packet| packet.flow = spawned.flow_of(packet));
@@ -158,10 +159,8 @@ impl<'a> Network<'a> {
         if let Some(progress) = control.progress {
             progress.store(at.as_ns(), Ordering::Relaxed);
         }
-        if outside::is_raised()
-            && let Some(fault) = outside::take()
-        {
-            return Err(RunError::Outside { at, fault: Box::new(fault) });
+        if let Some(fault) = self.plan.outside.fault() {
+            return Err(RunError::Outside { at, fault: Box::new(fault.clone()) });
         }
         match control.cancel {
             Some(cancel) if cancel.load(Ordering::Relaxed) => Err(RunError::Cancelled { at }),
@@ -199,8 +198,8 @@ impl<'a> Network<'a> {
         if !self.fabric.pool.ahead.is_empty() {
             self.fabric.send_ahead();
         }
-        if !self.fabric.pool.returned.is_empty() {
-            self.send_back();
+        if !self.fabric.pool.emitted.is_empty() {
+            self.send_emitted();
         }
     }
     /// A packet is at a node: an endpoint receives it, or it is forwarded.
@@ -216,11 +215,11 @@ impl<'a> Network<'a> {
             self.fabric.pass_on(packet);
         }
     }
-    /// Sends returned packets on their return paths.
+    /// Puts the packets that disciplines emitted on their paths.
     #[cold]
-    pub fn send_back(&mut self) {
-        while let Some(mut packet) = self.fabric.pool.returned.pop() {
-            match self.return_path(&packet) {
+    pub fn send_emitted(&mut self) {
+        while let Some(mut packet) = self.fabric.pool.emitted.pop() {
+            match self.path_of_emitted(&packet) {
                 Some(cursor) => {
                     packet.header.cursor = cursor;
                     self.receive_or_forward(packet);
@@ -229,11 +228,12 @@ impl<'a> Network<'a> {
             }
         }
     }
-    /// The return path of `packet`. It begins at the return node of the link that returned the packet, which the cursor still names.
-    fn return_path(&mut self, packet: &Packet) -> Option<u32> {
+    /// The path of `packet`. It begins at the emission node of the link whose discipline emitted it, which the cursor
+    /// still names.
+    fn path_of_emitted(&mut self, packet: &Packet) -> Option<u32> {
         let h = &packet.header;
         let link = self.fabric.paths[h.cursor as usize - 1];
-        let node = self.plan.links[link as usize].return_node() as u32;
+        let node = self.plan.links[link as usize].emission_node() as u32;
         let fabric = &mut self.fabric;
         let cursor = *self.return_paths.entry((node, h.dst)).or_insert_with(|| {
             let start = fabric.paths.len() as u32;
@@ -245,8 +245,8 @@ impl<'a> Network<'a> {
 }
 
 /// The links of the plan.
-pub(crate) fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
-    let link = |link| Link::new(link, plan.framing, plan.seed);
+pub(crate) fn links(plan: &Plan) -> Result<Vec<SimLink>, RunError> {
+    let link = |link| SimLink::new(link, plan.framing, plan.origin());
     let mut links = large_pages::with_capacity(plan.links.len());
     for plan in &plan.links {
         links.push(link(plan).map_err(|error| RunError::Param { place: format!("link {}", plan.name), error })?);
@@ -255,7 +255,7 @@ pub(crate) fn links(plan: &Plan) -> Result<Vec<Link>, RunError> {
 }
 
 /// Sets up what the plan asks of single links beyond their counters.
-fn watch(plan: &Plan, links: &mut [Link]) {
+fn watch(plan: &Plan, links: &mut [SimLink]) {
     let asked = &plan.measure;
     let window = (plan.warmup, asked.until.unwrap_or(Time::NEVER));
     for (index, (link, of)) in links.iter_mut().zip(&plan.links).enumerate() {
@@ -331,49 +331,13 @@ pub(crate) fn path_ports(
     flow.app.paths().iter().enumerate().map(one).collect()
 }
 
-/// Refuses a plan that no world could run.
+/// Refuses a plan that no world, or not this one, could run.
 pub(crate) fn check(plan: &Plan) -> Result<(), RunError> {
-    let refuse = |place: String, name, rule: String, got: String| {
-        Err(RunError::Param { place, error: ParamError::new(name, rule, got) })
-    };
-    let nodes = plan.nodes.len();
-    let known = format!("a node's index below {nodes}");
-    for link in &plan.links {
-        let place = || format!("link {}", link.name);
-        for (name, node) in [("from", link.from), ("to", link.to)] {
-            if node >= nodes {
-                return refuse(place(), name, known, node.to_string());
-            }
-        }
-        if link.from == link.to {
-            return refuse(place(), "to", "another node than `from`".into(), plan.nodes[link.to].clone());
-        }
-        if link.ring == Some(0) {
-            return refuse(place(), "ring", "at least one packet".into(), "0p".into());
-        }
-        if link.rate.is_some_and(|rate| rate.as_bps() == 0) {
-            return refuse(place(), "rate", "above zero".into(), "0bit".into());
-        }
-    }
-    for flow in &plan.flows {
-        let place = || format!("flow {}", flow.name);
-        for (name, node) in [("from", flow.from), ("to", flow.to)] {
-            if node >= nodes {
-                return refuse(place(), name, known, node.to_string());
-            }
-        }
-        if flow.from == flow.to {
-            return refuse(place(), "to", "another node than `from`".into(), plan.nodes[flow.to].clone());
-        }
-    }
-    for (name, interval) in [("queues", plan.measure.queues), ("flows", plan.measure.flows)] {
-        if interval.is_some_and(Dur::is_zero) {
-            return refuse("measure".into(), name, "above zero".into(), "0ns".into());
-        }
-    }
+    plan.check().map_err(|fault| RunError::from(*fault))?;
     let most = Target::MAX_INDEX as usize;
     if plan.links.len() > most || plan.flows.len() > FIRST {
-        return refuse("plan".into(), "links and flows", format!("at most {most} and {FIRST}"), "more".into());
+        let error = ParamError::new("links and flows", format!("at most {most} and {FIRST}"), "more");
+        return Err(RunError::Param { place: "plan".into(), error });
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Transport endpoints without I/O.
 //!
-//! A [`Connection`] is a TCP endpoint as a pure state machine. It never sends, sleeps or reads a clock: time is an argument,
-//! segments come in and go out as values. A world drives it by five calls:
+//! A [`Connection`] is a TCP endpoint as a pure state machine. It never sends, sleeps or reads a clock: time is an
+//! argument, segments come in and go out as values. A world drives it by five calls:
 //!
 //! - [`on_segment(now, segment, ecn)`](Connection::on_segment): a segment arrived;
 //! - [`on_timeout(now)`](Connection::on_timeout): the time of the timer has come;
@@ -38,12 +38,13 @@
 //! # Ok::<(), haltere_units::ParamError>(())
 //! ```
 //!
-//! The same code runs in the simulator, where segments carry lengths only, and on the wire, where they carry bytes. It behaves
-//! as Linux 6.1 does, from the RFCs. If the two differ, the head of the file says so.
+//! The same code runs in the simulator, where segments carry lengths only, and on the wire, where they carry bytes. It
+//! behaves as Linux 6.1 does, from the RFCs. If the two differ, the head of the file says so.
 //!
 //! `tcp/connection/` holds the handshake and the way between header fields and the two halves of an endpoint.
-//! `tcp/sender/` is the sending half, `tcp/receiver/` the receiving half; they know nothing of each other. The sending half is
-//! made when it is first needed (`tcp/connection/lazy.rs`). [`multipath`] sends one stream over several connections.
+//! `tcp/sender/` is the sending half, `tcp/receiver/` the receiving half; they know nothing of each other. The sending
+//! half is made when it is first needed (`tcp/connection/lazy.rs`). [`multipath`] sends one stream over several
+//! connections.
 
 #![no_std]
 extern crate alloc;
@@ -53,8 +54,8 @@ mod tcp;
 
 pub use tcp::connection::{Connection, PrefetchStage, Role};
 pub use tcp::info::Info;
-pub use tcp::metrics::Metrics;
+pub use tcp::metrics::{Metrics, MetricsCache};
 pub use tcp::params::{AccurateEcn, CachedMetrics, Offload, RtoRule, TcpParams};
 pub use tcp::segment::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
-pub use tcp::sender::recovery::CaState;
+pub use tcp::sender::episode::CaState;
 pub use tcp::sender::rtt::RttReading;

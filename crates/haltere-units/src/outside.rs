@@ -1,21 +1,25 @@
 //! Mechanisms from outside the tree: what every registry that takes them has in common.
 //!
-//! A *language* (`python`, `wasm`, `rust`) makes mechanisms of a kind, such as congestion controls, from a *source*: `my_module:MyControl`,
-//! `control.wasm`. An experiment file names both with a colon between them: `kind = "python:my_module:MyControl"`. The mechanism's own
+//! A *language* (`python`, `wasm`, `rust`) makes mechanisms of a kind, such as congestion controls, from a *source*:
+//! `my_module:MyControl`,
+//! `control.wasm`. An experiment file names both with a colon between them: `kind = "python:my_module:MyControl"`. The
+//! mechanism's own
 //! parameters are beside `kind`.
 //!
 //! | step | who | by |
 //! |---|---|---|
-//! | a language makes itself known, once in a process | the program | [`Makers::register`] of the registry's table |
+//! | the languages of a program | the program, which passes the table to the laboratory | [`Makers::add`] |
 //! | what a source is: its name, its parameters, the digest of its code | the laboratory, before a run | `about` of the maker |
-//! | one mechanism for one sender or link | the registry's enum, when a run begins | `make` of the maker, with [`Params`] |
-//! | a mechanism that fails during a run | the mechanism | [`raise`] |
-//! | the run ends with that fault | the world | [`set_reporter`] |
+//! | one mechanism for one sender or link | the registry's enum, with the context's [`Outside`] | `make` of the maker, with [`Params`] |
+//! | a mechanism fails during a run | the mechanism | its [`Reporter`] |
+//! | the run ends with that fault | the world | [`Outside::fault`] of its plan |
 
 use crate::ParamError;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt;
 use once_cell::race::OnceBox;
 use serde::{Deserialize, Serialize};
@@ -26,7 +30,8 @@ pub const KIND: &str = "outside";
 
 /// The parameters of a mechanism from outside, as the plan of a run holds them.
 ///
-/// The laboratory makes them of `{ kind = "python:my_module:MyControl", beta = 0.7 }`. Everything is resolved: `parameters` has every
+/// The laboratory makes them of `{ kind = "python:my_module:MyControl", beta = 0.7 }`. Everything is resolved:
+/// `parameters` has every
 /// parameter, those with their defaults too.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +72,8 @@ impl Params {
     }
 }
 
-/// Takes `python:my_module:MyControl` apart: the language and the source. `None` if it has no colon: a name of the registry.
+/// Takes `python:my_module:MyControl` apart: the language and the source. `None` if it has no colon: a name of the
+/// registry.
 pub fn split(kind: &str) -> Option<(&str, &str)> {
     kind.split_once(':')
 }
@@ -95,7 +101,8 @@ pub struct About {
 }
 
 impl About {
-    /// The JSON Schema of the table in an experiment file, without `kind`. The laboratory checks the user's table against it.
+    /// The JSON Schema of the table in an experiment file, without `kind`. The laboratory checks the user's table
+    /// against it.
     pub fn schema(&self) -> Value {
         let properties: Map<String, Value> = self.parameters.iter().map(|p| (p.name.clone(), p.schema())).collect();
         let required: Vec<&str> =
@@ -221,79 +228,164 @@ impl Parameter {
     }
 }
 
-/// The languages of one registry: a table of the process to which entries are added and from which none is taken.
+/// The languages of a program: who makes mechanisms from outside, one maker for each language and kind of mechanism.
+///
+/// A kind is known by its trait of makers, such as `dyn haltere_congestion::outside::Maker`.
 ///
 /// ```
 /// use haltere_units::outside::Makers;
-/// static MAKERS: Makers<dyn Fn() -> u32 + Send + Sync> = Makers::new();
-/// MAKERS.register("python", Box::new(|| 1));
-/// assert_eq!(MAKERS.get("python").map(|make| make()), Some(1));
-/// assert!(!MAKERS.register("python", Box::new(|| 2)), "the first one stays");
+/// type Numbers = dyn Fn() -> u32 + Send + Sync;
+/// let mut makers = Makers::default();
+/// makers.add::<Numbers>("python", Box::new(|| 1));
+/// assert_eq!(makers.find::<Numbers>("python").map(|make| make()), Ok(1));
 /// ```
-pub struct Makers<M: ?Sized + 'static> {
-    first: OnceBox<Entry<M>>,
+#[derive(Default)]
+pub struct Makers {
+    /// Each maker is a `Box<M>` of its trait `M`.
+    entries: Vec<(&'static str, Box<dyn Any + Send + Sync>)>,
 }
 
-struct Entry<M: ?Sized + 'static> {
-    language: &'static str,
-    maker: Box<M>,
-    next: OnceBox<Entry<M>>,
-}
-
-impl<M: ?Sized + Send + Sync + 'static> Makers<M> {
-    /// A table without languages.
-    pub const fn new() -> Makers<M> {
-        Makers { first: OnceBox::new() }
+impl Makers {
+    /// Adds the maker of a language for one kind of mechanism. The first one of a language stays.
+    pub fn add<M: ?Sized + Send + Sync + 'static>(&mut self, language: &'static str, maker: Box<M>) {
+        self.entries.push((language, Box::new(maker)));
     }
-    /// Adds a language. False if the table has it already: the first maker stays.
-    pub fn register(&self, language: &'static str, maker: Box<M>) -> bool {
-        let mut place = &self.first;
-        let mut new = Box::new(Entry { language, maker, next: OnceBox::new() });
-        loop {
-            match place.set(new) {
-                Ok(()) => return true,
-                Err(back) => new = back,
-            }
-            let Some(there) = place.get() else { continue };
-            if there.language == language {
-                return false;
-            }
-            place = &there.next;
+    /// The maker of that language for this kind of mechanism, or the error of its absence.
+    pub fn find<M: ?Sized + 'static>(&self, language: &str) -> Result<&M, ParamError> {
+        let mut known = self.entries.iter().filter_map(|(name, maker)| Some((*name, maker.downcast_ref::<Box<M>>()?)));
+        if let Some((_, maker)) = known.clone().find(|(name, _)| *name == language) {
+            return Ok(maker);
+        }
+        let rule = match known.next() {
+            None => "a mechanism of the tree: this program has no languages for others".into(),
+            Some((first, _)) => known
+                .fold(alloc::format!("in a language of this program: `{first}:`"), |list, (name, _)| {
+                    alloc::format!("{list}, `{name}:`")
+                }),
+        };
+        Err(ParamError::new("kind", rule, alloc::format!("`{language}:`")))
+    }
+}
+
+impl fmt::Debug for Makers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.entries.iter().map(|(language, _)| language)).finish()
+    }
+}
+
+/// What a run lends to its mechanisms from outside: the languages that make them, and the place of the first fault.
+///
+/// A copy shares both. Two are always equal: a plan is the same run whatever program carries it out.
+#[derive(Clone, Default)]
+pub struct Outside(Option<Arc<Shared>>);
+
+struct Shared {
+    makers: Arc<Makers>,
+    fault: OnceBox<Fault>,
+}
+
+impl Outside {
+    /// Without languages: mechanisms of the tree only.
+    pub const NONE: Outside = Outside(None);
+
+    /// For one run of a program that has these languages.
+    pub fn of(makers: &Arc<Makers>) -> Outside {
+        Outside(Some(Arc::new(Shared { makers: makers.clone(), fault: OnceBox::new() })))
+    }
+    /// The same languages for another run, which has no fault yet.
+    pub fn again(&self) -> Outside {
+        self.0.as_ref().map_or(Outside::NONE, |shared| Outside::of(&shared.makers))
+    }
+    /// The maker of that language for the kind of mechanism whose makers are `M`.
+    pub fn find<M: ?Sized + 'static>(&self, language: &str) -> Result<&M, ParamError> {
+        const NO_MAKERS: &Makers = &Makers { entries: Vec::new() };
+        self.0.as_ref().map_or(NO_MAKERS, |shared| &shared.makers).find(language)
+    }
+    /// Ends the run with that fault; the first one counts. It returns: the mechanism must still answer, and from now on
+    /// does the least that
+    /// it can (a window of one segment, packets in order of arrival), until the world has looked.
+    #[cold]
+    pub fn raise(&self, fault: Fault) {
+        if let Some(shared) = &self.0 {
+            let _ = shared.fault.set(Box::new(fault));
         }
     }
-    /// The maker of that language.
-    pub fn get(&self, language: &str) -> Option<&M> {
-        self.entries().find(|entry| entry.language == language).map(|entry| &*entry.maker)
-    }
-    /// The maker of that language, or what to say if there is none.
-    pub fn find(&self, language: &str) -> Result<&M, ParamError> {
-        self.get(language).ok_or_else(|| {
-            let known: Vec<String> = self.languages().map(|name| alloc::format!("`{name}:`")).collect();
-            let rule = match known.is_empty() {
-                true => "a mechanism of the tree: this program has no languages for others".into(),
-                false => alloc::format!("in a language of this program: {}", known.join(", ")),
-            };
-            ParamError::new("kind", rule, alloc::format!("`{language}:`"))
-        })
-    }
-    /// The languages in the order in which they were added.
-    pub fn languages(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.entries().map(|entry| entry.language)
-    }
-    fn entries(&self) -> impl Iterator<Item = &Entry<M>> {
-        core::iter::successors(self.first.get(), |entry| entry.next.get())
+    /// The first fault of the run. Cheap enough to be asked between events.
+    #[inline]
+    pub fn fault(&self) -> Option<&Fault> {
+        self.0.as_ref()?.fault.get()
     }
 }
 
-impl<M: ?Sized + Send + Sync + 'static> Default for Makers<M> {
-    fn default() -> Makers<M> {
-        Makers::new()
+/// Where one mechanism reports its fault.
+#[derive(Debug, Clone)]
+pub struct Reporter {
+    /// The mechanism: [`Params::kind`].
+    mechanism: Arc<str>,
+    run: Outside,
+}
+
+impl Reporter {
+    /// For a mechanism that is made with these.
+    pub fn new(params: &Params, run: &Outside) -> Reporter {
+        Reporter { mechanism: params.kind().into(), run: run.clone() }
+    }
+    /// The call `name` of the mechanism must `rule`, but did `got`: the run ends. See [`Outside::raise`].
+    #[cold]
+    pub fn raise(&self, name: &str, rule: &str, got: impl fmt::Display) {
+        self.raise_fault(Fault::new("", name, rule, got));
+    }
+    /// The same with the rest of the fault, whose mechanism is filled in.
+    #[cold]
+    pub fn raise_fault(&self, fault: Fault) {
+        self.run.raise(Fault { mechanism: (*self.mechanism).into(), ..fault });
+    }
+    /// The first fault of the run: see [`Outside::fault`].
+    pub fn fault(&self) -> Option<&Fault> {
+        self.run.fault()
+    }
+}
+
+impl PartialEq for Outside {
+    fn eq(&self, _: &Outside) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Outside").field(&self.0.as_ref().map(|shared| &shared.makers)).finish()
+    }
+}
+
+/// What a run gives each part that it makes: the seed of its random numbers, and what mechanisms from outside need.
+///
+/// A seed alone is one, too: `1.into()`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Origin {
+    /// The seed.
+    pub seed: u64,
+    /// The languages of the program, and the place of faults.
+    pub outside: Outside,
+}
+
+impl Origin {
+    /// The same with another seed, for a part of that part.
+    pub fn with_seed(&self, seed: u64) -> Origin {
+        Origin { seed, outside: self.outside.clone() }
+    }
+}
+
+impl From<u64> for Origin {
+    fn from(seed: u64) -> Origin {
+        Origin { seed, outside: Outside::NONE }
     }
 }
 
 /// What went wrong in a mechanism from outside during a run. The run ends with it.
 ///
-/// Prints as `python:my_module:MyControl: on_ack must return without an error, got ZeroDivisionError: division by zero at
+/// Prints as `python:my_module:MyControl: on_ack must return without an error, got ZeroDivisionError: division by zero
+/// at
 /// my_module.py:12`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fault {
@@ -307,8 +399,28 @@ pub struct Fault {
     pub got: String,
     /// What to do about it, or empty.
     pub hint: String,
-    /// More, for who asks: a traceback. Or empty.
+    /// More, such as a traceback. Or empty.
     pub details: String,
+    /// The error of the language behind it, for a program that knows its type.
+    pub cause: Cause,
+}
+
+/// An error of a language, such as a Python exception. Two are always equal.
+#[derive(Clone, Default)]
+pub struct Cause(pub Option<Arc<dyn Any + Send + Sync>>);
+
+impl PartialEq for Cause {
+    fn eq(&self, _: &Cause) -> bool {
+        true
+    }
+}
+
+impl Eq for Cause {}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Cause" } else { "None" })
+    }
 }
 
 impl Fault {
@@ -329,41 +441,34 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Receives the faults of this process.
-pub type Reporter = fn(Fault);
-
-static REPORTER: OnceBox<Reporter> = OnceBox::new();
-
-/// Says where faults go. `haltere_plan::outside` does so for all worlds: it keeps the first fault of each thread until the run of that
-/// thread looks. Without a reporter faults are lost.
-pub fn set_reporter(reporter: Reporter) {
-    // A second reporter would be the same one.
-    let _ = REPORTER.set(Box::new(reporter));
-}
-
-/// Ends the run of this thread with that fault. It returns: the mechanism must still answer, and from now on does the least that it can
-/// (a window of one segment, packets in order of arrival), until the world has looked.
-#[cold]
-pub fn raise(fault: Fault) {
-    if let Some(reporter) = REPORTER.get() {
-        reporter(fault);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_the_languages_in_order_and_the_first_maker_stays() {
-        let makers: Makers<dyn Fn() -> u32 + Send + Sync> = Makers::new();
-        assert!(makers.get("a").is_none() && makers.languages().next().is_none());
-        assert!(makers.register("a", Box::new(|| 1)) && makers.register("b", Box::new(|| 2)));
-        assert!(!makers.register("a", Box::new(|| 3)));
-        assert_eq!((makers.get("a").unwrap()(), makers.get("b").unwrap()()), (1, 2));
-        assert!(makers.languages().eq(["a", "b"]));
-        let Err(unknown) = makers.find("c") else { panic!("there is no c") };
-        assert_eq!(unknown.to_string(), "kind must be in a language of this program: `a:`, `b:`, got `c:`");
+    fn a_maker_is_found_by_its_language_and_its_kind() {
+        type One = dyn Fn() -> u32 + Send + Sync;
+        type Other = dyn Fn() -> u64 + Send + Sync;
+        let mut makers = Makers::default();
+        makers.add::<One>("a", Box::new(|| 1));
+        makers.add::<One>("b", Box::new(|| 2));
+        makers.add::<One>("a", Box::new(|| 3));
+        makers.add::<Other>("c", Box::new(|| 4));
+        assert_eq!((makers.find::<One>("a").unwrap()(), makers.find::<Other>("c").unwrap()()), (1, 4));
+        let unknown = |found: Option<ParamError>| found.unwrap().to_string();
+        let text = "kind must be in a language of this program: `c:`, got `a:`";
+        assert_eq!(unknown(makers.find::<Other>("a").err()), text);
+        let text = "kind must be a mechanism of the tree: this program has no languages for others, got `a:`";
+        assert_eq!(unknown(Outside::NONE.find::<One>("a").err()), text);
+    }
+    #[test]
+    fn the_first_fault_of_a_run_stays_and_another_run_has_none() {
+        let makers = Arc::default();
+        let (run, other) = (Outside::of(&makers), Outside::of(&makers));
+        let fault = |call| Fault::new("python:m:C", call, "return without an error", "one");
+        run.raise(fault("on_ack"));
+        run.clone().raise(fault("on_loss"));
+        assert_eq!((run.fault(), other.fault()), (Some(&fault("on_ack")), None));
     }
     #[test]
     fn a_schema_says_what_the_laboratory_checks() {

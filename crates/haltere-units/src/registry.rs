@@ -19,7 +19,6 @@
 /// The module's name is the mechanism's name everywhere: in experiment files, on the command line, in the reference.
 /// `match each_discipline, outside => Outside<P>;` declares the module `outside`, by which the registry takes mechanisms from
 /// [outside](crate::outside) the tree: a variant of both enums that is not among `NAMES` and not in the schema.
-/// Lines that begin with `@elsewhere` come last: entries that not every world has. They have a key, and are not among `NAMES`.
 ///
 /// `boxed` keeps a large mechanism that few own from making the enum large. The macro gives
 ///
@@ -55,18 +54,15 @@ macro_rules! registry {
         $(#[$any_doc:meta])* any $any:ident $(<$p:ident>)?;
         match $each:ident $(, $outside:ident => $foreign:ident $(<$q:ident>)?)?;
         $($module:ident => $variant:ident $(<$generic:ident>)? $(, $boxed:ident)?;)+
-        $(@elsewhere $other:ident => $other_variant:ident $(<$other_generic:ident>)? $(, $other_boxed:ident)?;)*
     ) => {
         $(pub mod $module;)+
         $(pub mod $outside;)?
-        $(pub mod $other;)*
 
         $crate::params_registry! {
             $(#[$params_doc])*
             pub enum $params {
                 $($variant($module::Params) = $module),+
                 $(; outside $foreign($outside::Params))?
-                $(@elsewhere $other_variant($other::Params) = $other)*
             }
         }
 
@@ -75,7 +71,6 @@ macro_rules! registry {
         pub enum $any $(<$p>)? {
             $($variant($crate::registry!(@mechanism $module $variant ($($generic)?) $($boxed)?)),)+
             $($foreign($crate::registry!(@mechanism $outside $foreign ($($q)?) boxed)),)?
-            $($other_variant($crate::registry!(@mechanism $other $other_variant ($($other_generic)?) $($other_boxed)?)),)*
         }
         // Derives take no variants whose type is a macro's.
         impl$(<$p: Clone>)? Clone for $any$(<$p>)? {
@@ -83,7 +78,6 @@ macro_rules! registry {
                 match self {
                     $($any::$variant(m) => $any::$variant(m.clone()),)+
                     $($any::$foreign(m) => $any::$foreign(m.clone()),)?
-                    $($any::$other_variant(m) => $any::$other_variant(m.clone()),)*
                 }
             }
         }
@@ -92,12 +86,11 @@ macro_rules! registry {
                 match self {
                     $($any::$variant(m) => f.debug_tuple(stringify!($variant)).field(m).finish(),)+
                     $($any::$foreign(m) => f.debug_tuple(stringify!($foreign)).field(m).finish(),)?
-                    $($any::$other_variant(m) => f.debug_tuple(stringify!($other_variant)).field(m).finish(),)*
                 }
             }
         }
 
-        $crate::registry! { @match ($) $each $params $any $($module $variant),+ $(, $outside $foreign)? $(, $other $other_variant)* }
+        $crate::registry! { @match ($) $each $params $any $($module $variant),+ $(, $outside $foreign)? }
     };
 }
 
@@ -113,7 +106,6 @@ macro_rules! params_registry {
         $(#[$doc:meta])* pub enum $name:ident {
             $($variant:ident($params:path) = $kind:ident),+ $(,)?
             $(; outside $foreign:ident($outside:path))?
-            $(@elsewhere $other:ident($other_params:path) = $other_kind:ident)*
         }
     ) => {
         $(#[$doc])*
@@ -126,7 +118,6 @@ macro_rules! params_registry {
                 #[schemars(skip)]
                 $foreign($outside),
             )?
-            $(#[expect(missing_docs, reason = "the schema takes the text of the params struct")] $other($other_params),)*
         }
         impl $name {
             /// The names of all mechanisms, in the registry's order.
@@ -137,7 +128,6 @@ macro_rules! params_registry {
                 match self {
                     $($name::$variant(_) => stringify!($kind),)+
                     $($name::$foreign(_) => $crate::registry!(@outside $foreign),)?
-                    $($name::$other(_) => stringify!($other_kind),)*
                 }
             }
             /// The mechanism's name in reports: its kind, or the name of one from outside the tree.
@@ -161,5 +151,43 @@ macro_rules! params_registry {
                 None
             }
         }
+    };
+}
+
+/// Makes a macro that matches over an enum each of whose variants holds one value.
+///
+/// `matcher! { ($) each_flow: AnyFlow { Tcp, Cbr } }` makes `each_flow!(self, flow => flow.received())`.
+#[macro_export]
+macro_rules! matcher {
+    // `$d` is a dollar sign, for the variables of the macro that is made.
+    (($d:tt) $each:ident: $any:ident { $($variant:ident),+ $(,)? }) => {
+        macro_rules! $each {
+            ($d any:expr, $d m:ident => $d body:expr) => {
+                match $d any { $($any::$variant($d m) => $d body),+ }
+            };
+        }
+    };
+}
+
+/// Writes a trait's methods for an enum: each passes the call to the variant's value, by a [`matcher!`](crate::matcher).
+///
+/// ```text
+/// haltere_units::forward! { each_flow;
+///     fn received(&self) -> u64;
+///     fn stop(&mut self, fabric: &mut Fabric);
+/// }
+/// ```
+#[macro_export]
+macro_rules! forward {
+    ($each:ident;) => {};
+    ($each:ident; $(#[$meta:meta])* fn $name:ident(&$self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)?; $($rest:tt)*) => {
+        $(#[$meta])*
+        fn $name(&$self $(, $arg: $ty)*) $(-> $out)? { $each!($self, it => it.$name($($arg),*)) }
+        $crate::forward! { $each; $($rest)* }
+    };
+    ($each:ident; $(#[$meta:meta])* fn $name:ident(&mut $self:ident $(, $arg:ident: $ty:ty)*) $(-> $out:ty)?; $($rest:tt)*) => {
+        $(#[$meta])*
+        fn $name(&mut $self $(, $arg: $ty)*) $(-> $out)? { $each!($self, it => it.$name($($arg),*)) }
+        $crate::forward! { $each; $($rest)* }
     };
 }

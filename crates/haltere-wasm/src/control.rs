@@ -7,13 +7,12 @@ use haltere_congestion::outside::OutsideControl;
 use haltere_congestion::{
     AckEvent, CongestionControl, EcnUse, LossEvent, LostSegment, RestartEvent, RtoEvent, SenderContext,
 };
-use haltere_units::outside::{Fault, raise};
+use haltere_units::outside::{Outside, Params, Reporter};
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
-use std::sync::Arc;
 
 /// The sender of the trial before the run.
 pub(crate) const TRIAL: SenderContext =
-    SenderContext { mss: Bytes::new(1448), initial_window: Bytes::new(14_480), seed: 1 };
+    SenderContext { mss: Bytes::new(1448), initial_window: Bytes::new(14_480), seed: 1, outside: Outside::NONE };
 
 /// The handlers of a control, in the order of [`abi::CONTROL`].
 #[derive(Clone, Copy)]
@@ -43,8 +42,7 @@ pub(crate) struct Control {
     machine: Machine,
     handlers: [Handler; abi::CONTROL.len()],
     answer: Answer,
-    /// What stands for `kind` in the experiment, for faults.
-    kind: Arc<str>,
+    pub(crate) reporter: Reporter,
     /// One segment: the window of a control whose module failed.
     mss: Bytes,
     /// The last acknowledgement asked for a reduction.
@@ -60,13 +58,20 @@ impl std::fmt::Debug for Control {
 
 impl Control {
     /// A control of that module for that sender; `values` are those of [`About::values`](crate::about::About::values).
-    pub fn new(module: &Module, kind: &str, values: &[f64], sender: &SenderContext) -> Result<Control, String> {
+    pub fn new(module: &Module, params: &Params, values: &[f64], sender: &SenderContext) -> Result<Control, String> {
         let machine = Machine::new(module, values, abi::CONTROL_ANSWER.fields.len(), sender.seed)?;
         let handlers = handlers(&machine);
         let answer = Answer { cwnd: sender.initial_window, ssthresh: Bytes::MAX, pacing_rate: None };
         let mss = sender.mss.max(Bytes::new(1));
-        let mut control =
-            Control { machine, handlers, answer, kind: kind.into(), mss, wants_reduction: false, is_broken: false };
+        let mut control = Control {
+            machine,
+            handlers,
+            answer,
+            reporter: Reporter::new(params, &sender.outside),
+            mss,
+            wants_reduction: false,
+            is_broken: false,
+        };
         control.try_tell(Event::Start, None, &abi::start(sender)).map_err(|failure| failure.to_string())?;
         Ok(control)
     }
@@ -79,7 +84,7 @@ impl Control {
         {
             self.is_broken = true;
             self.answer = Answer { cwnd: self.mss, ssthresh: self.mss, pacing_rate: None };
-            raise(Fault::new(&self.kind, failure.name, failure.rule, failure.got));
+            self.reporter.raise(failure.name, failure.rule, failure.got);
         }
     }
 
@@ -126,7 +131,7 @@ impl OutsideControl for Control {
     fn clone_box(&self) -> Box<dyn OutsideControl> {
         let machine = self.machine.copy();
         let handlers = handlers(&machine);
-        Box::new(Control { machine, handlers, kind: self.kind.clone(), ..*self })
+        Box::new(Control { machine, handlers, reporter: self.reporter.clone(), ..*self })
     }
 }
 

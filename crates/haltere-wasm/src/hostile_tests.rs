@@ -6,12 +6,12 @@ use crate::queue::Queue;
 use crate::trial::load;
 use crate::{limits, queue};
 use haltere_congestion::outside::OutsideControl;
-use haltere_congestion::{AckEvent, CongestionControl, LossEvent, LossKind};
+use haltere_congestion::{AckEvent, CongestionControl, LossEvent, LossKind, SenderContext};
 use haltere_queue::outside::{OutsideQueue, PacketView, Verdicts};
-use haltere_queue::{Backlog, DropReason, MarkReason, Pkt};
-use haltere_units::outside::{Fault, set_reporter};
+use haltere_queue::{Backlog, DropReason, LinkContext, MarkReason, Pkt};
+use haltere_units::outside::{Outside, Params, Reporter};
 use haltere_units::{Bytes, Time};
-use std::cell::RefCell;
+use std::sync::Arc;
 
 /// The parts of a small control: a window of 14480 B that grows by what is acknowledged.
 struct Parts {
@@ -58,31 +58,35 @@ impl Parts {
     fn refused(&self) -> String {
         self.load().expect_err("refused")
     }
-    /// A control, and the faults of one acknowledgement.
-    fn after_an_ack(&self) -> (Control, Vec<String>) {
-        let mut control = Control::new(&self.load().unwrap(), "wasm:test.wasm", &[], &TRIAL).unwrap();
-        let faults = faults_of(|| control.on_ack(&ack()));
-        (control, faults)
+    /// A control after one acknowledgement, and the fault of it.
+    fn after_an_ack(&self) -> (Control, Option<String>) {
+        let sender = SenderContext { outside: run(), ..TRIAL };
+        let mut control = Control::new(&self.load().unwrap(), &params(), &[], &sender).unwrap();
+        control.on_ack(&ack());
+        let fault = fault_of(&control.reporter);
+        (control, fault)
     }
-    /// The one fault of an acknowledgement; the window is then one segment, and later events raise no more.
+    /// The fault of an acknowledgement; the window is then one segment, and later events change nothing.
     fn fault(&self) -> String {
-        let (mut control, faults) = self.after_an_ack();
+        let (mut control, fault) = self.after_an_ack();
         assert_eq!(control.cwnd(), TRIAL.mss);
-        assert!(faults_of(|| control.on_ack(&ack())).is_empty(), "one fault is enough");
-        faults.concat()
+        control.on_ack(&ack());
+        assert_eq!(control.cwnd(), TRIAL.mss);
+        fault.unwrap()
     }
 }
 
-thread_local! {
-    static FAULTS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+fn params() -> Params {
+    Params { language: "wasm".into(), source: "test.wasm".into(), ..Params::default() }
 }
 
-/// What was raised meanwhile.
-fn faults_of(act: impl FnOnce()) -> Vec<String> {
-    set_reporter(|fault: Fault| FAULTS.with_borrow_mut(|faults| faults.push(fault.to_string())));
-    FAULTS.take();
-    act();
-    FAULTS.take()
+/// A run that keeps the first fault.
+fn run() -> Outside {
+    Outside::of(&Arc::default())
+}
+
+fn fault_of(reporter: &Reporter) -> Option<String> {
+    reporter.fault().map(ToString::to_string)
 }
 
 /// 1000 bytes are acknowledged after a second and a half. Field 2 of the event, at 24, is `delivered`.
@@ -94,12 +98,12 @@ fn ack() -> AckEvent {
 
 #[test]
 fn a_module_answers_an_event() {
-    let (control, faults) = CONTROL.after_an_ack();
+    let (control, fault) = CONTROL.after_an_ack();
     assert_eq!(
         (control.cwnd(), control.ssthresh(), control.pacing_rate()),
         (Bytes::new(15_480), Bytes::new(28_960), None)
     );
-    assert!(faults.is_empty());
+    assert_eq!(fault, None);
 }
 
 /// A control that asks for a reduction at its first acknowledgement.
@@ -116,8 +120,8 @@ fn asking(more: &'static str) -> Parts {
 fn a_control_may_ask_for_a_reduction() {
     // Field 5 of the event, at 48, is `asked`.
     let parts = asking(r#"(func (export "on_loss") (i64.store (i32.const 1024) (i64.load (i32.const 48))))"#);
-    let (mut control, faults) = parts.after_an_ack();
-    assert!(control.wants_reduction() && faults.is_empty());
+    let (mut control, fault) = parts.after_an_ack();
+    assert!(control.wants_reduction() && fault.is_none());
     assert!(control.clone_box().wants_reduction(), "a copy wants what the original wants");
     control.on_loss(&LossEvent::at(Time::ZERO, LossKind::Asked));
     assert_eq!((control.wants_reduction(), control.cwnd()), (false, Bytes::new(1)));
@@ -128,9 +132,10 @@ fn a_control_may_ask_for_a_reduction() {
 #[test]
 fn only_an_acknowledgement_may_ask_for_a_reduction() {
     let (mut control, _) = asking(r#"(func (export "on_loss") (call $ask))"#).after_an_ack();
-    let faults = faults_of(|| control.on_loss(&LossEvent::at(Time::ZERO, LossKind::Loss)));
+    control.on_loss(&LossEvent::at(Time::ZERO, LossKind::Loss));
+    let fault = fault_of(&control.reporter).unwrap();
     let told = "wasm:test.wasm: on_loss must return, got a call of `ask_reduction`, which only `on_ack` may call at ";
-    assert!(faults.len() == 1 && faults[0].starts_with(told), "{faults:?}");
+    assert!(fault.starts_with(told), "{fault}");
     assert!(!control.wants_reduction());
 }
 
@@ -166,7 +171,7 @@ fn random_numbers_follow_from_the_seed() {
     let random = Parts { on_ack: "(i64.store (i32.const 1024) (i64.shr_u (call $random) (i64.const 1)))", ..CONTROL };
     let module = random.load().unwrap();
     let window = |seed| {
-        let mut control = Control::new(&module, "", &[], &haltere_congestion::SenderContext { seed, ..TRIAL }).unwrap();
+        let mut control = Control::new(&module, &params(), &[], &SenderContext { seed, ..TRIAL }).unwrap();
         control.on_ack(&ack());
         control.cwnd()
     };
@@ -273,8 +278,8 @@ fn too_much_memory_is_refused_and_does_not_grow() {
         on_ack: "(i64.store (i32.const 1024) (i64.sub (i64.const 5) (i64.extend_i32_s (memory.grow (i32.const 2000)))))",
         ..CONTROL
     };
-    let (control, faults) = growing.after_an_ack();
-    assert_eq!((control.cwnd(), faults.len()), (Bytes::new(6), 0));
+    let (control, fault) = growing.after_an_ack();
+    assert_eq!((control.cwnd(), fault), (Bytes::new(6), None));
 }
 
 #[test]
@@ -331,7 +336,7 @@ fn queue(enqueue: &str, dequeue: &str) -> Queue {
         (func (export "dequeue") {dequeue}))"#
     );
     let module = load(&wat::parse_str(text).unwrap()).unwrap();
-    Queue::new(&module, "wasm:test.wasm", &[], &queue::TRIAL).unwrap()
+    Queue::new(&module, &params(), &[], &LinkContext { outside: run(), ..queue::TRIAL }).unwrap()
 }
 
 /// Writes down what a queue asks for.
@@ -363,7 +368,7 @@ fn packet(id: u64) -> PacketView {
             100
         }
         fn ecn(&self) -> haltere_queue::Ecn {
-            haltere_queue::Ecn::Ect0
+            haltere_queue::Ecn::NotEct
         }
         fn set_ce(&mut self) {}
         fn flow(&self) -> haltere_queue::FlowKey {
@@ -375,26 +380,33 @@ fn packet(id: u64) -> PacketView {
 
 #[test]
 fn a_queue_asks_in_the_middle_of_a_call_and_is_answered() {
-    // Marks the packet; as that is refused, drops the one whose number is a random one.
+    // Marks the packet; as that is refused because it is not ECN-capable, draws a number and drops packet 0.
     let mut queue = queue(
-        "(if (i32.eqz (call $mark (i64.load (i32.const 16)) (i32.const 1))) (then (call $drop (call $random) (i32.const 1))))",
+        "(if (i32.eqz (call $mark (i64.load (i32.const 16)) (i32.const 1))) (then (call $drop (i64.and (call $random) (i64.const 0)) (i32.const 1))))",
         "(i64.store (i32.const 1024) (i64.const 5))",
     );
     let mut asked = Asked::default();
-    assert!(faults_of(|| queue.enqueue(Time::ZERO, &packet(3), &mut asked)).is_empty());
-    assert_eq!(asked.0, ["mark 3 Threshold", "random", "drop 7 Congestion"]);
+    queue.enqueue(Time::ZERO, &packet(3), &mut asked);
+    assert_eq!(fault_of(&queue.reporter), None);
+    assert_eq!(
+        asked.0,
+        ["random", "mark 3 Threshold", "drop 0 Congestion"],
+        "it is seeded once, and decides in this order"
+    );
     assert_eq!(queue.dequeue(Time::ZERO, &mut asked), Some(5));
 }
 
 #[test]
 fn a_queue_that_traps_or_asks_without_end_ends_the_run() {
     let mut trapping = queue("(unreachable)", "");
-    let faults = faults_of(|| trapping.enqueue(Time::ZERO, &packet(0), &mut Asked::default()));
-    assert!(faults.concat().starts_with("wasm:test.wasm: enqueue must return, got the instruction `unreachable`"));
+    trapping.enqueue(Time::ZERO, &packet(0), &mut Asked::default());
+    let fault = fault_of(&trapping.reporter).unwrap();
+    assert!(fault.starts_with("wasm:test.wasm: enqueue must return, got the instruction `unreachable`"));
     assert_eq!(trapping.dequeue(Time::ZERO, &mut Asked::default()), None);
     let mut endless = queue("(loop (br 0))", "");
-    let faults = faults_of(|| endless.enqueue(Time::ZERO, &packet(0), &mut Asked::default()));
-    assert!(faults.concat().contains("no end within"));
+    endless.enqueue(Time::ZERO, &packet(0), &mut Asked::default());
+    let fault = fault_of(&endless.reporter).unwrap();
+    assert!(fault.contains("no end within"));
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! What a module may import, all from `haltere`: see [`IMPORTS`](crate::abi::IMPORTS).
 
 use crate::about::Kind;
+use crate::limits;
 use crate::machine::Host;
 use crate::module::engine;
-use crate::{desk, limits};
-use haltere_queue::outside::Verdicts;
 use haltere_queue::{DropReason, MarkReason};
 use wasmi::{Caller, Error, Extern, ExternType, FuncType, Linker, ValType};
 
@@ -20,28 +19,29 @@ pub(crate) fn linker(kind: Option<Kind>) -> Linker<Host> {
     if kind == Some(Kind::Control) {
         linker.func_wrap("haltere", "random", |mut c: Caller<'_, Host>| c.data_mut().random() as i64).expect(all);
     } else {
-        linker.func_wrap("haltere", "random", || ask("random", |verdicts| verdicts.random() as i64)).expect(all);
+        linker.func_wrap("haltere", "random", random).expect(all);
         linker.func_wrap("haltere", "drop", drop_packet).expect(all);
         linker.func_wrap("haltere", "mark", mark).expect(all);
     }
     linker
 }
 
-/// Asks the verdicts of the call that goes on.
-fn ask<T>(import: &str, act: impl FnOnce(&mut dyn Verdicts) -> T) -> Result<T, Error> {
-    desk::ask(act).ok_or_else(|| Error::new(format!("a call of `{import}`, which this event may not call")))
+/// A queue discipline draws a random number.
+fn random(mut caller: Caller<'_, Host>) -> Result<i64, Error> {
+    caller.data().decisions.check("random")?;
+    Ok(caller.data_mut().random() as i64)
 }
 
 /// A queue discipline drops a packet. A number below 0 is that of no packet.
-fn drop_packet(id: i64, reason: i32) -> Result<(), Error> {
+fn drop_packet(mut caller: Caller<'_, Host>, id: i64, reason: i32) -> Result<(), Error> {
     let reason = if reason == 0 { DropReason::Overlimit } else { DropReason::Congestion };
-    ask("drop", |verdicts| verdicts.drop(id as u64, reason))
+    caller.data_mut().decisions.drop(id as u64, reason)
 }
 
 /// A queue discipline marks a packet.
-fn mark(id: i64, reason: i32) -> Result<i32, Error> {
+fn mark(mut caller: Caller<'_, Host>, id: i64, reason: i32) -> Result<i32, Error> {
     let reason = if reason == 0 { MarkReason::Congestion } else { MarkReason::Threshold };
-    ask("mark", |verdicts| verdicts.mark(id as u64, reason).into())
+    caller.data_mut().decisions.mark(id as u64, reason).map(i32::from)
 }
 
 /// The module gives up, with a message in its memory.

@@ -5,14 +5,14 @@
 //! The engine is an interpreter. It counts instructions, so that each call ends, and gives the same bits on every machine.
 //! It has no clock and no system: a module imports [what `abi` lists](abi::IMPORTS), and nothing else.
 //!
-//! [`register`] makes the language `wasm` known to a program: `kind = "wasm:control.wasm"`.
+//! [`add`] adds the language `wasm` to those of a program: `kind = "wasm:control.wasm"`.
 
 pub mod abi;
 pub mod about;
 pub mod limits;
 
 mod control;
-mod desk;
+mod decisions;
 mod globals;
 #[cfg(test)]
 mod hostile_tests;
@@ -23,6 +23,6 @@ mod module;
 mod queue;
 mod trial;
 
-pub use maker::register;
+pub use maker::add;
 pub use module::Module;
 pub use trial::load;

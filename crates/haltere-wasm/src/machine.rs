@@ -2,6 +2,7 @@
 
 use crate::abi::EVENT_BYTES;
 use crate::about::About;
+use crate::decisions::Decisions;
 use crate::module::{Module, check_version};
 use crate::{globals, limits};
 use haltere_units::Time;
@@ -18,9 +19,11 @@ pub(crate) struct Host {
     random: u64,
     /// Whether a control asks for a reduction.
     reduction: Reduction,
+    /// Of a queue discipline.
+    pub decisions: Decisions,
 }
 
-/// A control's wish for a reduction, of which only an acknowledgement may be the reason.
+/// The state of a control's request for a reduction, which only an acknowledgement may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reduction {
     /// This event may not ask.
@@ -34,7 +37,7 @@ enum Reduction {
 impl Host {
     fn new(seed: u64) -> Host {
         let limits = StoreLimitsBuilder::new().memory_size(limits::MEMORY_BYTES).memories(1).instances(1).build();
-        Host { limits, random: seed, reduction: Reduction::Closed }
+        Host { limits, random: seed, reduction: Reduction::Closed, decisions: Decisions::default() }
     }
     /// The control asks for a reduction.
     pub fn ask_reduction(&mut self) -> Result<(), Error> {
@@ -43,6 +46,10 @@ impl Host {
         }
         self.reduction = Reduction::Asked;
         Ok(())
+    }
+    /// From now on random numbers follow from `seed`.
+    pub fn seed(&mut self, seed: u64) {
+        self.random = seed;
     }
     /// 64 random bits. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): seeds that differ by one give unrelated numbers.
     pub fn random(&mut self) -> u64 {
@@ -188,6 +195,12 @@ impl Machine {
         handler.call(&mut self.store, ())
     }
 
+    /// What the host keeps for it.
+    #[inline]
+    pub fn host(&mut self) -> &mut Host {
+        self.store.data_mut()
+    }
+
     /// From now on the control may ask for a reduction.
     #[inline]
     pub fn let_ask(&mut self) {
@@ -226,6 +239,7 @@ impl Machine {
         let compiled = &self.module.0;
         let (mut store, instance, memory) = instantiate(&compiled.code, &compiled.linker, self.store.data().random)
             .expect("it was instantiated before");
+        store.data_mut().decisions = self.store.data().decisions.clone();
         let from = self.memory.data(&self.store);
         let pages = (from.len() - memory.data(&store).len()) as u64 >> 16;
         memory.grow(&mut store, pages).expect("the original grew as much");

@@ -11,7 +11,7 @@ use haltere_congestion::outside::OutsideControl;
 use haltere_queue::LinkContext;
 use haltere_queue::outside::OutsideQueue;
 use haltere_units::ParamError;
-use haltere_units::outside::{About, Location, Params};
+use haltere_units::outside::{About, Location, Makers, Params};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read};
@@ -21,10 +21,10 @@ use std::sync::{Mutex, PoisonError};
 /// The name of the language.
 const LANGUAGE: &str = "wasm";
 
-/// Makes the language `wasm` known to this program, for congestion controls and queue disciplines.
-pub fn register() {
-    haltere_congestion::outside::register(LANGUAGE, Box::new(Maker));
-    haltere_queue::outside::register(LANGUAGE, Box::new(Maker));
+/// Adds the language `wasm` to those of a program, for congestion controls and queue disciplines.
+pub fn add(makers: &mut Makers) {
+    makers.add::<dyn haltere_congestion::outside::Maker>(LANGUAGE, Box::new(Maker));
+    makers.add::<dyn haltere_queue::outside::Maker>(LANGUAGE, Box::new(Maker));
 }
 
 struct Maker;
@@ -114,7 +114,7 @@ impl haltere_congestion::outside::Maker for Maker {
     }
     fn make(&self, params: &Params, sender: &SenderContext) -> Result<Box<dyn OutsideControl>, ParamError> {
         let (module, values) = self.module(params)?;
-        let made = Control::new(&module, &params.kind(), &values, sender);
+        let made = Control::new(&module, params, &values, sender);
         Ok(Box::new(made.map_err(|why| faulty(params.location(), &why))?))
     }
 }
@@ -125,7 +125,7 @@ impl haltere_queue::outside::Maker for Maker {
     }
     fn make(&self, params: &Params, link: &LinkContext) -> Result<Box<dyn OutsideQueue>, ParamError> {
         let (module, values) = self.module(params)?;
-        let made = Queue::new(&module, &params.kind(), &values, link);
+        let made = Queue::new(&module, params, &values, link);
         Ok(Box::new(made.map_err(|why| faulty(params.location(), &why))?))
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Compiled {
     pub state: Vec<(&'static str, &'static str)>,
     pub code: wasmi::Module,
     pub linker: Linker<Host>,
+    /// It draws random numbers.
+    pub draws: bool,
     /// Globals that a copy of a running mechanism takes over.
     pub globals: u32,
 }
@@ -67,7 +69,8 @@ impl Module {
         check_kind(&original, &about)?;
         let state = about.state.iter().map(|s| (leaked(&s.name), leaked(&s.unit))).collect();
         let linker = linker(Some(about.kind));
-        Ok(Module(Arc::new(Compiled { about, state, code, linker, globals })))
+        let draws = original.imports().any(|import| import.name() == "random");
+        Ok(Module(Arc::new(Compiled { about, state, code, linker, draws, globals })))
     }
 
     /// What the module says of itself.

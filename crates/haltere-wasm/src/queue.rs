@@ -1,18 +1,22 @@
 //! A queue discipline that is a module.
 
+use crate::abi;
 use crate::machine::{Failure, Handler, Machine};
 use crate::module::Module;
-use crate::{abi, desk};
 use haltere_queue::LinkContext;
 use haltere_queue::outside::{OutsideQueue, PacketView, Verdicts};
-use haltere_units::outside::{Fault, raise};
+use haltere_units::outside::{Outside, Params, Reporter};
 use haltere_units::{Bytes, Dur, Probe, Rate, Time};
-use std::sync::Arc;
 use wasmi::TypedFunc;
 
 /// The link of the trial before the run.
-pub(crate) const TRIAL: LinkContext =
-    LinkContext { rate: Some(Rate::from_mbps(10)), rtt: Some(Dur::from_ms(20)), packet: Bytes::new(1514), seed: 1 };
+pub(crate) const TRIAL: LinkContext = LinkContext {
+    rate: Some(Rate::from_mbps(10)),
+    rtt: Some(Dur::from_ms(20)),
+    packet: Bytes::new(1514),
+    seed: 1,
+    outside: Outside::NONE,
+};
 
 /// A queue discipline that is a module.
 pub(crate) struct Queue {
@@ -24,8 +28,9 @@ pub(crate) struct Queue {
     ready_at: Option<Time>,
     /// Seed of the hashes of flows.
     seed: u64,
-    /// What stands for `kind` in the experiment, for faults.
-    kind: Arc<str>,
+    /// Its random numbers are yet to be seeded from the queue's stream, which is not there before the first packet.
+    is_unseeded: bool,
+    pub(crate) reporter: Reporter,
     is_broken: bool,
 }
 
@@ -46,7 +51,7 @@ fn time(value: i64) -> Option<Time> {
 
 impl Queue {
     /// An empty queue of that module on that link; `values` are those of [`About::values`](crate::about::About::values).
-    pub fn new(module: &Module, kind: &str, values: &[f64], link: &LinkContext) -> Result<Queue, String> {
+    pub fn new(module: &Module, params: &Params, values: &[f64], link: &LinkContext) -> Result<Queue, String> {
         let mut machine = Machine::new(module, values, abi::QUEUE_ANSWER.fields.len(), link.seed)?;
         let needed = |name: &str| machine.handler(name).expect("checked when the module was read");
         let (start, enqueue, dequeue) = (needed("start"), needed("enqueue"), needed("dequeue"));
@@ -60,7 +65,8 @@ impl Queue {
             next_timer: None,
             ready_at: None,
             seed: link.seed,
-            kind: kind.into(),
+            is_unseeded: module.0.draws,
+            reporter: Reporter::new(params, &link.outside),
             is_broken: false,
         };
         queue.read();
@@ -78,10 +84,28 @@ impl Queue {
         next
     }
 
+    /// Calls the module, which may decide about packets, and carries out its decisions.
+    #[inline]
+    fn ask<const FIELDS: usize>(
+        &mut self,
+        handler: TypedFunc<(), ()>,
+        event: &[i64; FIELDS],
+        arrival: Option<&PacketView>,
+        verdicts: &mut dyn Verdicts,
+    ) -> Result<(), wasmi::Error> {
+        if std::mem::take(&mut self.is_unseeded) {
+            self.machine.host().seed(verdicts.random());
+        }
+        self.machine.host().decisions.open(arrival);
+        let outcome = self.machine.call(handler, event);
+        self.machine.host().decisions.close(verdicts);
+        outcome
+    }
+
     /// Takes over the answer of a call, or ends the run with its failure. The number of the next packet; -1: none.
     #[inline]
-    fn settle(&mut self, export: &'static str, now: Time, told: Result<(), wasmi::Error>) -> i64 {
-        match told {
+    fn settle(&mut self, export: &'static str, now: Time, outcome: Result<(), wasmi::Error>) -> i64 {
+        match outcome {
             Ok(()) => self.read(),
             Err(error) => self.broken(export, now, &error),
         }
@@ -94,7 +118,7 @@ impl Queue {
         self.ready_at = self.ready_at.map(|_| now);
         self.next_timer = self.next_timer.map(|_| Time::NEVER);
         let failure = Failure::call(export, error, Some(now));
-        raise(Fault::new(&self.kind, failure.name, failure.rule, failure.got));
+        self.reporter.raise(failure.name, failure.rule, failure.got);
         -1
     }
 }
@@ -103,8 +127,8 @@ impl OutsideQueue for Queue {
     fn enqueue(&mut self, now: Time, packet: &PacketView, verdicts: &mut dyn Verdicts) {
         if !self.is_broken {
             let event = abi::enqueue(now, packet, verdicts.backlog(), self.seed);
-            let told = desk::lend(verdicts, || self.machine.call(self.enqueue, &event));
-            self.settle("enqueue", now, told);
+            let outcome = self.ask(self.enqueue, &event, Some(packet), verdicts);
+            self.settle("enqueue", now, outcome);
         }
     }
     fn dequeue(&mut self, now: Time, verdicts: &mut dyn Verdicts) -> Option<u64> {
@@ -112,8 +136,10 @@ impl OutsideQueue for Queue {
             return None;
         }
         let event = abi::dequeue(now, verdicts.backlog());
-        let told = desk::lend(verdicts, || self.machine.call(self.dequeue, &event));
-        u64::try_from(self.settle("dequeue", now, told)).ok()
+        let outcome = self.ask(self.dequeue, &event, None, verdicts);
+        let chosen = u64::try_from(self.settle("dequeue", now, outcome)).ok()?;
+        self.machine.host().decisions.leave(chosen);
+        Some(chosen)
     }
     fn ready_at(&self) -> Option<Time> {
         self.ready_at
@@ -123,8 +149,8 @@ impl OutsideQueue for Queue {
     }
     fn on_timer(&mut self, now: Time) {
         if let (Some(on_timer), false) = (self.on_timer, self.is_broken) {
-            let told = self.machine.call(on_timer, &abi::timer(now));
-            self.settle("on_timer", now, told);
+            let outcome = self.machine.call(on_timer, &abi::timer(now));
+            self.settle("on_timer", now, outcome);
         }
     }
     fn keeps_flow_order(&self) -> bool {
@@ -138,6 +164,6 @@ impl OutsideQueue for Queue {
         let needed = |name: &str| machine.handler(name).expect("checked when the module was read");
         let (enqueue, dequeue) = (needed("enqueue"), needed("dequeue"));
         let on_timer = machine.handler("on_timer");
-        Box::new(Queue { machine, enqueue, dequeue, on_timer, kind: self.kind.clone(), ..*self })
+        Box::new(Queue { machine, enqueue, dequeue, on_timer, reporter: self.reporter.clone(), ..*self })
     }
 }

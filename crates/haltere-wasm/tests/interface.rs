@@ -114,7 +114,7 @@ fn every_language_has_the_table_of_the_interface() {
 
 #[test]
 fn the_documents_have_the_table_of_the_interface() {
-    hold("docs/wasm.md", &document());
+    hold("docs/wasm-interface.md", &document());
 }
 
 #[test]

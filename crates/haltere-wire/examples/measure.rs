@@ -94,9 +94,9 @@ impl haltere_wire::router::Watch for Bell<'_> {
 fn ours(topology: &Topology, queue: &QueueParams, rate: Option<Rate>, spin: Dur, stop: &AtomicBool) {
     topology.router.stay().unwrap();
     let mut params = cable(link(0, 1, queue.clone()), link(1, 0, queue.clone()));
-    for link in &mut params.links {
-        link.plan.rate = rate;
-        link.plan.delay = Dur::ZERO;
+    for link in &mut params.plan.links {
+        link.rate = rate;
+        link.delay = Dur::ZERO;
     }
     let ports = [0, 1].map(|n| PacketPort::open(&port_name(n), 4096).unwrap());
     let guard = PriorityGuard::for_router(spin);

@@ -187,7 +187,7 @@ fn planned_rtt(plan: &Plan, path: &[usize]) -> Dur {
 /// The plan's network with plain queues and without loss, to measure the machine and not the experiment.
 fn plain(plan: &Plan, flow: FlowPlan, warmup: Dur, window: Dur) -> Plan {
     // The discipline that every registry has; its defaults fit any link.
-    let queue = QueueParams::default_of("drop_tail").unwrap_or_else(|| plan.links[0].queue.clone());
+    let queue = QueueParams::default_of("drop_tail").map_or_else(|| plan.links[0].queue.clone(), Into::into);
     let lossless = |varying: &Varying| Box::new(Varying { loss: None, limit: None, ..varying.clone() });
     let links = plan.links.iter().map(|link| LinkPlan {
         loss: Prob::ZERO,

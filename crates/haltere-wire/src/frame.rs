@@ -73,6 +73,8 @@ pub struct Frame {
     layout: Layout,
     framing: u32,
     isn_bits: u8,
+    /// The nodes of the sender and of the receiver, where known.
+    route: (Option<u16>, Option<u16>),
     whole: Option<Whole>,
 }
 
@@ -140,7 +142,7 @@ impl Frame {
         let mut bytes = take_buffer(capacity);
         fill(&mut bytes);
         let layout = layout(&bytes).unwrap_or(Layout::without_flow(Kind::Malformed));
-        Frame { bytes, layout, framing: ETHERNET as u32, isn_bits: 0, whole: None }
+        Frame { bytes, layout, framing: ETHERNET as u32, isn_bits: 0, route: (None, None), whole: None }
     }
     /// The bytes.
     #[inline]
@@ -163,6 +165,15 @@ impl Frame {
     /// sequence number tell the place in the stream (it wraps after 2^bits bytes). 0: they say nothing.
     pub fn set_isn_bits(&mut self, bits: u8) {
         self.isn_bits = bits;
+    }
+    /// Sets the nodes of the sender and of the receiver. `None`: it is no node of the network.
+    pub fn set_route(&mut self, route: (Option<u16>, Option<u16>)) {
+        self.route = route;
+    }
+    /// The nodes of the sender and of the receiver.
+    #[inline]
+    pub fn route(&self) -> (Option<u16>, Option<u16>) {
+        self.route
     }
     /// Destination and source address.
     pub fn macs(&self) -> Option<([u8; 6], [u8; 6])> {
@@ -189,13 +200,25 @@ impl Frame {
             _ => None,
         }
     }
-    /// A returned packet, a copy to be sent back: addresses and ports swapped, the TTL as a sender sets it, CE set.
+    /// A TCP segment in one piece with payload and without SYN, FIN and RST.
+    fn is_data_segment(&self) -> bool {
+        let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));
+        let Some(&[offset, flags]) = self.bytes.get(l4 + 12..).and_then(|rest| rest.first_chunk()) else {
+            return false;
+        };
+        let payload_at = l4 - l3.min(l4) + usize::from(offset >> 4) * 4;
+        let has_payload = self.ip().is_some_and(|ip| payload_at < ip.len());
+        // FIN, SYN and RST are the lowest three flags.
+        l4 != 0 && self.layout.protocol == TCP && has_payload && flags & 0x07 == 0
+    }
+    /// A copy to be sent back: addresses and ports swapped, the TTL as a sender sets it, CE set.
     /// `None` if there is nothing to return (no IP), or the field is Not-ECT and CE would be a lie.
     pub fn turned_round(&self) -> Option<Frame> {
         if !self.ecn().is_capable() {
             return None;
         }
         let mut back = self.clone();
+        back.route = (self.route.1, self.route.0);
         let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));
         swap(&mut back.bytes, 0, 6, 6)?;
         match self.layout.kind {
@@ -280,15 +303,8 @@ impl Pkt for Frame {
             _ => {}
         }
     }
-    fn is_data_segment(&self) -> bool {
-        let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));
-        let Some(&[offset, flags]) = self.bytes.get(l4 + 12..).and_then(|rest| rest.first_chunk()) else {
-            return false;
-        };
-        let payload_at = l4 - l3.min(l4) + usize::from(offset >> 4) * 4;
-        let has_payload = self.ip().is_some_and(|ip| payload_at < ip.len());
-        // FIN, SYN and RST are the lowest three flags.
-        l4 != 0 && self.layout.protocol == TCP && has_payload && flags & 0x07 == 0
+    fn reflected(&self) -> Option<Frame> {
+        if self.is_data_segment() { self.turned_round() } else { None }
     }
     fn pure_ack(&self) -> Option<PureAck> {
         let (l3, l4) = (usize::from(self.layout.l3), usize::from(self.layout.l4));

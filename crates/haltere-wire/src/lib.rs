@@ -1,8 +1,7 @@
 //! The wire: the same mechanisms on real packets, in real time.
 //!
-//! A tour, from the bytes up: [`frame`] reads an Ethernet frame and is a packet to the disciplines; [`link`]
-//! is a discipline with a line behind it; [`fabric`] joins links into a network between ports; [`port`]
-//! is where frames come in and go out; [`clock`] is the one place for time; [`router`] is the loop over all of them.
+//! A tour, from the bytes up: [`frame`] reads an Ethernet frame and is a packet to the disciplines;
+//! [`fabric`] is a network of links between ports; [`port`] is where frames come in and go out; [`clock`] is the one place for time; [`router`] is the loop over all of them.
 
 mod error;
 
@@ -13,7 +12,6 @@ pub mod endpoint;
 pub mod fabric;
 pub mod frame;
 pub mod kernel_tcp;
-pub mod link;
 mod mptcp;
 pub mod namespace;
 mod netlink;
@@ -23,10 +21,8 @@ mod privileges;
 pub mod router;
 pub mod schedule;
 pub mod service;
-pub mod stack;
 pub mod stats;
 mod sys;
-pub mod tcp_bytes;
 #[doc(hidden)]
 pub mod testing;
 

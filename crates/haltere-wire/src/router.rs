@@ -3,9 +3,9 @@
 //! One turn: what is due happens, what is due out is sent, what has come in is taken, and then the loop
 //! sleeps until the next deadline or the next frame. It never waits in a busy loop, unless its clock was set to spin.
 
-use crate::WireError;
 use crate::clock::Clock;
-use crate::fabric::{Fabric, FabricCounters};
+use crate::error::WireError;
+use crate::fabric::Fabric;
 use crate::pcapng::{Capture, Direction};
 use crate::port::{Port, PortCounters};
 use crate::schedule::Schedule;
@@ -76,8 +76,8 @@ pub struct Router<P> {
 impl<P: Port> Router<P> {
     /// A router of this fabric with a port for each of the fabric's.
     pub fn new(fabric: Fabric, ports: Vec<P>) -> Result<Router<P>, WireError> {
-        if fabric.params().ports.len() != ports.len() {
-            let want = fabric.params().ports.len();
+        if fabric.ports() != ports.len() {
+            let want = fabric.ports();
             return Err(WireError::plan("router", format!("ports must be {want}, got {}", ports.len())));
         }
         let captures = ports.iter().map(|_| None).collect();
@@ -199,16 +199,16 @@ impl<P: Port> Router<P> {
     }
     /// Everything counted so far.
     pub fn snapshot(&mut self, now: Time) -> Snapshot {
-        let counters: FabricCounters = self.fabric.counters();
         let ports: Vec<PortCounters> = self.ports.iter_mut().map(Port::counters).collect();
-        let names = self.fabric.links().iter().map(|l| (l.params().plan.name.clone(), l.backlog())).collect::<Vec<_>>();
         let records = self.fabric.link_records(now);
+        let links = self.fabric.backlogs().zip(records);
         Snapshot {
             at: now,
-            fabric: counters,
+            fabric: self.fabric.counters(),
+            unread: self.fabric.unread(),
             holds: self.fabric.holds(),
             ports,
-            links: names.into_iter().zip(records).map(|((name, backlog), r)| (name, backlog, r.total)).collect(),
+            links: links.map(|((name, backlog), r)| (name.to_string(), backlog, r.total)).collect(),
             lateness: self.lateness.clone(),
             schedule: self.schedule,
             turns: self.turns,

@@ -3,7 +3,6 @@
 use crate::clock::{Clock, Monotonic, wall_ns};
 use crate::error::WireError;
 use crate::fabric::{Fabric, FabricParams, Steering};
-use crate::link::LinkParams;
 use crate::port::packet::PacketPort;
 use crate::port::{Port, PortCounters};
 use crate::privileges;
@@ -12,8 +11,9 @@ use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
 use crate::sys;
 use haltere_plan::Plan;
-use haltere_plan::plan::LinkPlan;
-use haltere_units::{Dur, Time};
+use haltere_plan::fabric::FabricPlan;
+use haltere_plan::plan::{Impairments, LinkPlan};
+use haltere_units::{Dur, Prob, Time};
 use options::Options;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -62,23 +62,27 @@ pub fn router_service(plan: &Plan, options: &str, signals: RawFd) -> Result<(), 
 
 fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireError> {
     let [there, _, back, ..] = &plan.links[..] else { return Err(WireError::plan("router", "links must be two")) };
-    let link = |plan: &LinkPlan, name: &str, (from, to)| LinkParams {
-        plan: LinkPlan { name: name.into(), from, to, rtt: options.rtt.or(plan.rtt), ..plan.clone() },
-        reorder: options.reorder,
-        reorder_by: options.reorder_by,
+    let link = |plan: &LinkPlan, name: &str, (from, to)| {
+        let mut link = LinkPlan { name: name.into(), from, to, emits_at: None, ..plan.clone() };
+        link.rtt = options.rtt.or(plan.rtt);
+        if options.reorder > Prob::ZERO {
+            let line: &mut Impairments = link.impairments.get_or_insert_default();
+            (line.reorder, line.reorder_by) = (options.reorder, options.reorder_by);
+        }
+        link
     };
-    Ok(FabricParams {
+    let plan = FabricPlan {
         nodes: 2,
-        ports: vec![0, 1],
         links: vec![link(there, "right", (0, 1)), link(back, "left", (1, 0))],
         reroutes: Vec::new(),
-        steering: Steering::Across,
         framing: plan.framing,
-        isn_bits: options.isn_bits,
         seed: options.seed,
+        outside: plan.outside.clone(),
         sample: None,
         warmup: Time::ZERO,
-    })
+        end: Time::NEVER,
+    };
+    Ok(FabricParams { plan, ports: vec![0, 1], steering: Steering::Across, isn_bits: options.isn_bits })
 }
 
 /// How the service behaves.

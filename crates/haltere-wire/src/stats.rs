@@ -1,8 +1,9 @@
 //! What a router tells of itself while it runs: a line, JSON, Prometheus text.
 
-use crate::fabric::FabricCounters;
+use crate::fabric::Unread;
 use crate::port::PortCounters;
 use crate::schedule::Schedule;
+use haltere_plan::fabric::Counters;
 use haltere_plan::record::LinkCounters;
 use haltere_queue::Backlog;
 use haltere_units::{Dur, Time};
@@ -63,7 +64,9 @@ pub struct Snapshot {
     /// When.
     pub at: Time,
     /// What came in and went out.
-    pub fabric: FabricCounters,
+    pub fabric: Counters,
+    /// Frames that could not be read.
+    pub unread: Unread,
     /// Packets inside.
     pub holds: u64,
     /// The ports.
@@ -118,9 +121,9 @@ impl Snapshot {
             fabric.departed,
             self.holds,
             self.unaccounted(),
-            fabric.malformed,
-            fabric.fragments,
-            fabric.not_ip,
+            self.unread.malformed,
+            self.unread.fragments,
+            self.unread.not_ip,
         );
         for (name, (backlog, _), c) in &self.links {
             let _ = writeln!(
@@ -172,8 +175,8 @@ impl Snapshot {
         json!({
             "time_s": self.at.as_secs_f64(),
             "arrived": self.fabric.arrived, "departed": self.fabric.departed, "returned": self.fabric.returned,
-            "unroutable": self.fabric.unroutable, "malformed": self.fabric.malformed, "not_ip": self.fabric.not_ip,
-            "fragments": self.fabric.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
+            "unroutable": self.fabric.unroutable, "malformed": self.unread.malformed, "not_ip": self.unread.not_ip,
+            "fragments": self.unread.fragments, "inside": self.holds, "unaccounted": self.unaccounted(),
             "links": links, "ports": ports, "turns": self.turns, "sleeps": self.sleeps,
             "schedule": self.schedule.name(),
             "late_us": { "mean": us(self.lateness.mean()), "p50": us(self.lateness.quantile(0.5)),
@@ -189,65 +192,43 @@ impl Snapshot {
                 let _ = writeln!(text, "haltere_{name}{{{label}=\"{which}\"}} {value}");
             }
         };
-        let of_links = |of: fn(&LinkCounters) -> u64| -> Vec<(String, f64)> {
-            self.links.iter().map(|(name, _, c)| (escape(name), of(c) as f64)).collect()
-        };
-        metric(
-            "link_arrived_packets_total",
-            "counter",
-            "Packets that arrived at the queue.",
-            "link",
-            &of_links(|c| c.arrived),
-        );
-        metric("link_sent_packets_total", "counter", "Packets that the line took.", "link", &of_links(|c| c.sent));
-        metric("link_sent_bytes_total", "counter", "Bytes that the line took.", "link", &of_links(|c| c.sent_bytes));
-        metric(
-            "link_overlimit_packets_total",
-            "counter",
-            "Packets dropped: queue full.",
-            "link",
-            &of_links(|c| c.dropped_overlimit),
-        );
-        metric(
-            "link_congestion_packets_total",
-            "counter",
-            "Packets dropped to tell congestion.",
-            "link",
-            &of_links(|c| c.dropped_congestion),
-        );
-        metric("link_marked_packets_total", "counter", "Packets marked CE.", "link", &of_links(|c| c.marked));
-        metric("link_lost_packets_total", "counter", "Packets lost on the line.", "link", &of_links(|c| c.lost));
-        let waiting: Vec<_> = self.links.iter().map(|(n, (b, _), _)| (escape(n), f64::from(b.packets))).collect();
+        let links = self.links.iter().map(|(name, (backlog, _), counters)| (escape(name), backlog, counters));
+        for (name, help, of) in OF_LINKS {
+            let values: Vec<_> = links.clone().map(|(link, _, counters)| (link, of(counters) as f64)).collect();
+            metric(&format!("link_{name}_total"), "counter", help, "link", &values);
+        }
+        let waiting: Vec<_> = links.map(|(link, backlog, _)| (link, f64::from(backlog.packets))).collect();
         metric("link_waiting_packets", "gauge", "Packets waiting.", "link", &waiting);
-        let of_ports = |of: fn(&PortCounters) -> u64| -> Vec<(String, f64)> {
-            self.ports.iter().enumerate().map(|(i, p)| (i.to_string(), of(p) as f64)).collect()
-        };
-        metric("port_received_packets_total", "counter", "Frames received.", "port", &of_ports(|p| p.received));
-        metric("port_sent_packets_total", "counter", "Frames sent.", "port", &of_ports(|p| p.sent));
-        metric(
-            "port_overrun_packets_total",
-            "counter",
-            "Frames dropped before the router saw them.",
-            "port",
-            &of_ports(|p| p.overrun),
-        );
-        metric(
-            "port_refused_packets_total",
-            "counter",
-            "Frames that the interface refused.",
-            "port",
-            &of_ports(|p| p.refused),
-        );
-        metric(
-            "port_unhandled_packets_total",
-            "counter",
-            "Frames dropped: too long, or left by an offload in a state that cannot be finished.",
-            "port",
-            &of_ports(|p| p.oversize + p.unhandled),
-        );
+        for (name, help, of) in OF_PORTS {
+            let values: Vec<_> = self.ports.iter().enumerate().map(|(i, p)| (i.to_string(), of(p) as f64)).collect();
+            metric(&format!("port_{name}_packets_total"), "counter", help, "port", &values);
+        }
         text
     }
 }
+
+/// Name, explanation and value of a counter in Prometheus.
+type Metric<T> = (&'static str, &'static str, fn(&T) -> u64);
+
+const OF_LINKS: [Metric<LinkCounters>; 7] = [
+    ("arrived_packets", "Packets that arrived at the queue.", |c| c.arrived),
+    ("sent_packets", "Packets that the line took.", |c| c.sent),
+    ("sent_bytes", "Bytes that the line took.", |c| c.sent_bytes),
+    ("overlimit_packets", "Packets dropped: queue full.", |c| c.dropped_overlimit),
+    ("congestion_packets", "Packets dropped to signal congestion.", |c| c.dropped_congestion),
+    ("marked_packets", "Packets marked CE.", |c| c.marked),
+    ("lost_packets", "Packets lost on the line.", |c| c.lost),
+];
+
+const OF_PORTS: [Metric<PortCounters>; 5] = [
+    ("received", "Frames received.", |p| p.received),
+    ("sent", "Frames sent.", |p| p.sent),
+    ("overrun", "Frames dropped before the router saw them.", |p| p.overrun),
+    ("refused", "Frames that the interface refused.", |p| p.refused),
+    ("unhandled", "Frames dropped: too long, or left by an offload in a state that cannot be finished.", |p| {
+        p.oversize + p.unhandled
+    }),
+];
 
 fn us(span: Dur) -> f64 {
     span.as_ns() as f64 * 1e-3

@@ -18,10 +18,12 @@ use crate::port::packet::PacketPort;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
+use haltere_plan::fabric::FabricPlan;
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::record::{LinkRecord, QueueSample};
-use haltere_plan::{Plan, Record, outside};
+use haltere_plan::{Plan, Record};
 use haltere_transport::TcpParams;
+use haltere_units::outside::Outside;
 use haltere_units::{Dur, Time};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
@@ -176,7 +178,7 @@ pub(crate) fn place(flow: &FlowPlan) -> String {
 
 /// Whether the wire, and this kernel, can do what the plan asks; needs no privilege.
 pub fn check(plan: &Plan) -> Result<(), WireError> {
-    plan.without_kernel_queues().map_err(WireError::Refused)?;
+    plan.check_queues().map_err(WireError::Refused)?;
     let has = available_controls()?;
     check_for(plan, &has)?;
     bpf::may_load(&missing_controls(plan, &has))
@@ -184,6 +186,7 @@ pub fn check(plan: &Plan) -> Result<(), WireError> {
 
 /// Whether the wire can do what the plan asks, on a kernel with those congestion controls (names with blanks between).
 pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
+    plan.check().map_err(WireError::Refused)?;
     if plan.ecmp {
         let hint = "the simulator spreads flows over equal paths";
         return Err(WireError::refused("the experiment", "topology", "one path between two hosts", "several", hint));
@@ -242,7 +245,10 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
     let agent = Agent::prepare(plan, topology, &control.manner)?;
     let ports: Vec<usize> = topology.nodes();
-    let fabric = Fabric::new(fabric_params(plan, ports.clone()))?;
+    // The router ends the run.
+    let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
+    let (steering, isn_bits) = (Steering::ByAddress, endpoint::ISN_BITS);
+    let fabric = Fabric::new(FabricParams { plan: network, ports: ports.clone(), steering, isn_bits })?;
     // The ports stand before time zero is fixed: what a host sends to a port that is not open yet would be lost.
     let slots = (SLOTS_IN_ALL / ports.len().max(1)).clamp(*SLOTS.start(), *SLOTS.end());
     let opened = topology.router.enter(|| {
@@ -281,22 +287,6 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
     Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
 }
 
-/// The plan's network with ports at these nodes.
-pub fn fabric_params(plan: &Plan, ports: Vec<usize>) -> FabricParams {
-    FabricParams {
-        nodes: plan.nodes.len(),
-        ports,
-        links: plan.links.iter().cloned().map(Into::into).collect(),
-        reroutes: plan.reroutes.clone(),
-        steering: Steering::ByAddress,
-        framing: plan.framing,
-        isn_bits: crate::endpoint::ISN_BITS,
-        seed: plan.seed,
-        sample: plan.measure.queues,
-        warmup: plan.warmup,
-    }
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Stops<'a> {
     all: &'a Control<'a>,
@@ -306,6 +296,7 @@ struct Stops<'a> {
 
 struct Attentive<'a> {
     stops: Stops<'a>,
+    outside: Outside,
     next: Time,
 }
 
@@ -313,7 +304,7 @@ impl Watch for Attentive<'_> {
     fn turn(&mut self, _: &mut dyn FnMut() -> Snapshot, now: Time) -> ControlFlow<()> {
         self.next = (now + ATTENTION).min(self.stops.end);
         let is_over = now >= self.stops.end || self.stops.ended.load(Ordering::Relaxed);
-        if is_over || self.stops.all.is_stopped() || outside::is_raised() {
+        if is_over || self.stops.all.is_stopped() || self.outside.fault().is_some() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -340,22 +331,22 @@ fn route(
     stops: Stops<'_>,
 ) -> Result<Routed, WireError> {
     let guard = PriorityGuard::for_router(spin);
+    let outside = fabric.outside();
     let mut router = Router::new(fabric, ports)?;
     router.schedule = guard.schedule();
     let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
-    let mut watch = Attentive { stops, next: Time::ZERO };
+    let mut watch = Attentive { stops, outside: outside.clone(), next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());
-    outside::watch();
     // What is in flight at the end stays there, as in the simulator.
     router.run(&mut clock, &mut watch, Dur::ZERO)?;
-    if let Some(fault) = outside::take() {
-        return Err(WireError::Outside(Box::new(fault)));
+    if let Some(fault) = outside.fault() {
+        return Err(WireError::Outside(Box::new(fault.clone())));
     }
     let cpu = (cpu_ns() - cpu) as f64 / (monotonic_ns() - started).max(1) as f64;
     Ok(Routed {
         links: router.fabric.link_records(stops.end),
         samples: router.fabric.take_samples(),
-        events: router.fabric.events(),
+        events: router.fabric.counters().events,
         books: router.snapshot(stops.end),
         cpu,
     })

@@ -28,6 +28,9 @@ impl Pkt for Plain {
     fn set_ce(&mut self) {
         self.ecn = Ecn::Ce;
     }
+    fn reflected(&self) -> Option<Plain> {
+        self.ecn.is_capable().then_some(Plain { ecn: Ecn::Ce, ..*self })
+    }
     fn flow(&self) -> FlowKey {
         let port = 1000 + u16::from(self.flow);
         FlowKey { src: 0x0a00_0001, dst: 0x0a00_0002, src_port: port, dst_port: 80, protocol: 6 }
@@ -105,8 +108,8 @@ impl Fate<Plain> for Book {
     fn marked(&mut self, _: &Plain, _: MarkReason) {
         self.seen.marked += 1;
     }
-    fn returned(&mut self, pkt: &Plain) {
-        self.seen.returned += u64::from(pkt.ecn.is_capable());
+    fn emit(&mut self, _: Plain) {
+        self.seen.returned += 1;
     }
     fn random(&mut self) -> u64 {
         self.chance.bits()
@@ -117,7 +120,7 @@ impl Fate<Plain> for Book {
 fn direct(params: &QueueParams, trace: &[(Time, Plain)]) -> Verdicts {
     let (rate, rtt) = (Some(Rate::from_mbps(10)), Some(Dur::from_ms(10)));
     let seed = Rng::new(SEED, "n0>n1/hash").bits();
-    let context = LinkContext { rate, rtt, packet: Bytes::new(1514), seed };
+    let context = LinkContext { rate, rtt, packet: Bytes::new(1514), seed, ..Default::default() };
     let mut queue: Queue<Plain> = Queue::new(params, &context).unwrap();
     let mut book = Book { chance: Rng::new(SEED, "n0>n1/queue"), seen: Verdicts::default() };
     let (mut line, mut busy) = (Serialisation::new(rate), None::<Time>);

@@ -8,12 +8,16 @@ extern crate alloc;
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::fmt::Write;
 use core::slice;
-use haltere_kernel::fabric::{Counted, Fabric, FabricPlan, Ports, Routed};
-use haltere_queue::{Ecn, FlowKey, Pkt};
-use haltere_units::Time;
+use haltere_kernel::fabric::{first_piece, kernel_queues, next_piece};
+use haltere_kernel::queue::FabricQueue;
+use haltere_plan::LinkQueue;
+use haltere_plan::fabric::{Fabric, FabricPlan, Ports, Routed};
+use haltere_queue::{CONTROL, Ecn, FlowKey, LinkContext, Pkt};
+use haltere_units::{ParamError, Time};
 
 unsafe extern "C" {
     fn hk_k_alloc(bytes: usize, align: usize) -> *mut u8;
@@ -111,6 +115,8 @@ pub struct Seen {
     tag: u32,
 }
 
+/// TCP's IP protocol number.
+const TCP: u8 = 6;
 const HAS_SEQ: u8 = 1;
 const IS_SYN: u8 = 2;
 const IS_TURNED: u8 = 4;
@@ -171,6 +177,9 @@ impl Pkt for Packet {
         }
     }
     fn priority(&self) -> u8 {
+        if self.seen.flags & IS_TURNED != 0 {
+            return CONTROL;
+        }
         TOS_PRIORITY[usize::from(self.seen.tos >> 1) & 15]
     }
     fn dscp(&self) -> u8 {
@@ -179,8 +188,15 @@ impl Pkt for Packet {
     fn set_dscp(&mut self, dscp: u8) {
         self.set_tos(dscp << 2 | self.seen.tos & 3);
     }
-    fn is_returned(&self) -> bool {
-        self.seen.flags & IS_TURNED != 0
+    fn reflected(&self) -> Option<Packet> {
+        if self.seen.protocol != TCP || !self.ecn().is_capable() || self.skb == 0 {
+            return None;
+        }
+        let mut seen = Seen::default();
+        // SAFETY: the kernel's side copies the packet and fills `seen`, or returns 0.
+        let skb = unsafe { hk_k_turn(self.skb, &raw mut seen) };
+        seen.flags |= IS_TURNED;
+        (skb != 0).then_some(Packet { skb, seen })
     }
     fn stream_offset(&self) -> Option<u64> {
         if self.seen.flags & HAS_SEQ == 0 {
@@ -190,41 +206,35 @@ impl Pkt for Packet {
         let from_isn = if self.seen.flags & IS_SYN != 0 { self.seen.seq } else { self.seen.seq.wrapping_sub(1) };
         Some(u64::from(from_isn) & ((1 << ISN_BITS) - 1))
     }
-    fn kernel() -> Option<haltere_queue::kernel::Calls<Packet>> {
-        Some(queues::CALLS)
-    }
 }
 
 impl Routed for Packet {
-    fn destination(&self) -> usize {
-        usize::from(self.seen.node)
+    type Queue = FabricQueue<Packet>;
+    fn queue(params: &LinkQueue, link: &LinkContext) -> Result<FabricQueue<Packet>, ParamError> {
+        FabricQueue::new(params, link, queues::CALLS)
     }
-    fn turned_round(&self) -> Option<Packet> {
-        if !self.ecn().is_capable() || self.skb == 0 {
-            return None;
-        }
-        let mut seen = Seen::default();
-        // SAFETY: the kernel's side copies the packet and fills `seen`, or returns 0.
-        let skb = unsafe { hk_k_turn(self.skb, &raw mut seen) };
-        seen.flags |= IS_TURNED;
-        (skb != 0).then_some(Packet { skb, seen })
+    fn destination(&self) -> Option<usize> {
+        Some(usize::from(self.seen.node))
     }
 }
 
 struct Devices;
 
 impl Ports<Packet> for Devices {
-    fn deliver(&mut self, node: usize, packet: Packet) {
+    fn deliver(&mut self, _at: Time, node: usize, packet: Packet) -> bool {
         let skb = packet.skb;
         core::mem::forget(packet);
         // SAFETY: the packet was owned here, and is given away.
         unsafe { hk_k_deliver(node as u32, skb) }
+        true
     }
 }
 
 /// A fabric, and the kernel's time at which its run begins.
 pub struct Handle {
-    fabric: Box<Fabric<Packet>>,
+    fabric: Fabric<Packet>,
+    /// The links whose queue is the kernel's, by the queue's number.
+    queues: Vec<usize>,
     origin: u64,
     written: String,
 }
@@ -247,9 +257,13 @@ pub unsafe extern "C" fn hk_new(text: *const u8, len: usize, why: *mut u8) -> *m
     // SAFETY: as the caller says.
     let text = unsafe { slice::from_raw_parts(text, len) };
     let plan = serde_json::from_slice::<FabricPlan>(text);
-    let made = plan.map_err(|e| alloc::format!("{e}")).and_then(Fabric::new);
+    let made =
+        plan.map_err(|e| alloc::format!("{e}")).and_then(|plan| Fabric::new(plan).map_err(|e| alloc::format!("{e}")));
     match made {
-        Ok(fabric) => Box::into_raw(Box::new(Handle { fabric, origin: u64::MAX / 2, written: String::new() })),
+        Ok(fabric) => {
+            let queues = kernel_queues(&fabric.plan().links).map(|(link, _)| link).collect();
+            Box::into_raw(Box::new(Handle { fabric, queues, origin: u64::MAX / 2, written: String::new() }))
+        }
         Err(error) => {
             // SAFETY: as the caller says.
             let why = unsafe { slice::from_raw_parts_mut(why, 240) };
@@ -308,21 +322,27 @@ pub unsafe extern "C" fn hk_wake(handle: *mut Handle, now: u64, queue: u32) -> u
     // SAFETY: as the caller says.
     let handle = unsafe { &mut *handle };
     let now = handle.time(now);
-    handle.fabric.wake(now, queue as usize, &mut Devices);
+    if let Some(&link) = handle.queues.get(queue as usize) {
+        handle.fabric.wake(now, link, &mut Devices);
+    }
     handle.next()
 }
 
-/// What the fabric counted, as JSON: its length; the text stays where `text` says until the next call.
+/// The first or the next piece of what the fabric counted: its length, 0 if there is none. The text stays where `text` says until the
+/// next call.
 ///
 /// # Safety
 /// See [`hk_start`]; `text` can be written to.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hk_counted(handle: *mut Handle, text: *mut *const u8) -> usize {
+pub unsafe extern "C" fn hk_counted(handle: *mut Handle, first: bool, text: *mut *const u8) -> usize {
     // SAFETY: as the caller says.
     let handle = unsafe { &mut *handle };
-    // SAFETY: a call without arguments.
-    let counted = Counted { refused: unsafe { hk_k_refused() }, ..handle.fabric.counted().clone() };
-    handle.written = serde_json::to_string(&counted).unwrap_or_default();
+    handle.written = if first {
+        // SAFETY: a call without arguments.
+        first_piece(&mut handle.fabric, unsafe { hk_k_refused() })
+    } else {
+        next_piece(&mut handle.fabric)
+    };
     // SAFETY: as the caller says.
     unsafe { *text = handle.written.as_ptr() };
     handle.written.len()

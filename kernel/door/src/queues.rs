@@ -1,4 +1,4 @@
-//! The kernel's own queue disciplines, as [`haltere_queue::kernel`] calls them.
+//! The kernel's own queue disciplines, as [`haltere_kernel::queue`] calls them.
 //!
 //! The kernel frees a packet that it drops; its side tells which. A mark shows when the packet leaves. So a packet in such a queue has a
 //! tag in the kernel: its number, whether it was turned round, and the byte with its ECN field when it came.
@@ -6,7 +6,7 @@
 use crate::{IS_TURNED, Packet, Seen};
 use alloc::string::String;
 use core::sync::atomic::{AtomicU64, Ordering};
-use haltere_queue::kernel::Calls;
+use haltere_kernel::queue::Calls;
 use haltere_queue::{Backlog, DropReason, Ecn, Fate, MarkReason, Pkt};
 use haltere_units::Time;
 
@@ -42,7 +42,7 @@ fn header(pkt: &Packet) -> Packet {
 }
 
 fn enqueue(queue: u32, pkt: Packet, fate: &mut dyn Fate<Packet>) {
-    let turned = if pkt.is_returned() { TURNED } else { 0 };
+    let turned = if pkt.seen.flags & IS_TURNED != 0 { TURNED } else { 0 };
     let tag = pkt.seen.tag & !0x1ff | turned | u32::from(pkt.seen.tos);
     let (skb, len) = (pkt.skb, pkt.seen.len);
     core::mem::forget(pkt);

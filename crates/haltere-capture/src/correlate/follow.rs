@@ -1,6 +1,6 @@
 //! The second reading: the files side by side in order of time, the chosen flows through the correlators.
 
-use super::{Chosen, Fault, Options, Pair, Passed, Report, Series, SideBySide, Source, Told};
+use super::{Chosen, DelaySource, Fault, Options, Pair, Passed, Report, Series, SideBySide, Told};
 use crate::packet::{Tcp, reversed};
 use crate::samples::Track;
 use haltere_queue::FlowKey;
@@ -170,7 +170,7 @@ impl Follow {
     fn take(&mut self, at_ns: u64, capture: usize, key: FlowKey, tcp: &Tcp) {
         if let Some(&i) = self.index.get(&(capture, reversed(key)))
             && let Some(rtt) = self.flows[i].track.answered(at_ns, tcp)
-            && self.flows[i].chosen.source == Source::RoundTrip
+            && self.flows[i].chosen.source == DelaySource::RoundTrip
         {
             self.measured(at_ns, i, rtt as f64);
         }
@@ -180,7 +180,7 @@ impl Follow {
         {
             let flow = &mut self.flows[i];
             let delay = flow.track.sent(at_ns, tcp, flow.chosen.tick_ns);
-            if let Some(delay) = delay.filter(|_| flow.chosen.source == Source::OneWay) {
+            if let Some(delay) = delay.filter(|_| flow.chosen.source == DelaySource::OneWay) {
                 self.measured(at_ns, i, delay + SHIFT_NS);
             }
         }
@@ -197,7 +197,7 @@ impl Follow {
         }
     }
     fn report(mut self) -> Report {
-        for flow in self.flows.iter_mut().filter(|flow| flow.chosen.source == Source::OneWay) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.chosen.source == DelaySource::OneWay) {
             let least = flow.series.delay_ms.iter().copied().fold(f64::INFINITY, f64::min);
             flow.series.delay_ms.iter_mut().for_each(|ms| *ms -= least);
         }

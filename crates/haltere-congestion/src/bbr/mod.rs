@@ -223,7 +223,8 @@ mod tests {
     const MSS: u64 = 1448;
 
     fn bbr() -> Bbr {
-        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1 };
+        let sender =
+            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1, ..Default::default() };
         Bbr::new(&Params::default(), &sender).unwrap()
     }
 
@@ -350,7 +351,8 @@ mod tests {
     #[test]
     fn a_bad_interval_is_refused() {
         let params = Params { probe_rtt_interval: Dur::ZERO, ..Params::default() };
-        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0 };
+        let sender =
+            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(MSS), seed: 0, ..Default::default() };
         assert_eq!(Bbr::new(&params, &sender).unwrap_err().name, "probe_rtt_interval");
     }
 }

@@ -12,12 +12,12 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.cycle.probes() { cwnd + 2 } else { cwnd }
     }
 
-    /// What should be in flight with this gain.
+    /// The inflight target with this gain.
     pub(super) fn inflight(&self, bw: Rate, gain: Gain) -> u64 {
         self.with_bursts(self.core.bdp(bw, gain))
     }
 
-    /// What will be in the network when the next segment leaves: pacing may hold it back.
+    /// The expected bytes in flight when pacing releases the next segment.
     pub(super) fn in_net_at_departure(&self, ack: &Ack, in_flight: u64) -> u64 {
         let wait = ack.ev.next_departure.since(ack.ev.now);
         let delivered = self.bw().bytes_in(wait).as_u64() / self.core.mss;

@@ -2,7 +2,7 @@
 
 use super::{Ack, Bbr3, Gain, State};
 
-/// If the bandwidth was overestimated the flight never reaches its product: Drain ends after so many rounds.
+/// If the bandwidth was overestimated the flight never reaches its product: Drain ends after this number of rounds.
 const MAX_DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {

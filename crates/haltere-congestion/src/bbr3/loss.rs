@@ -1,4 +1,4 @@
-//! What a lost segment tells, and what is put back if it was not lost (draft sections 5.5.10.2 and 5.5.11).
+//! The response to a lost segment, and the state that is restored if it was not lost (draft sections 5.5.10.2 and 5.5.11).
 
 use super::bounds::too_much;
 use super::{Bbr3, State};
@@ -9,7 +9,7 @@ use haltere_units::Rate;
 /// LossThresh: the loss rate that a probe may cause, in percent.
 pub(super) const LOSS_THRESH_PERCENT: u64 = 2;
 
-/// What an episode of loss may have changed.
+/// The state before an episode of loss, which a spurious episode restores.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Undo {
     /// An episode is open: what was before it is saved.

@@ -13,7 +13,7 @@ const PROBE_WAIT_RANDOM_MS: u64 = 1000;
 /// Rounds of doubling growth of inflight_longterm; a window of 2^30 is never reached.
 const MAX_UP_ROUNDS: u32 = 30;
 
-/// What the acknowledgements that come now tell of the probe.
+/// The phase of the probe to which the acknowledgements that arrive now belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AckPhase {
     #[default]

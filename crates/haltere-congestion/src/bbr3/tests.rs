@@ -1,5 +1,5 @@
 //! The test cases of the draft's appendix A (working copy of 2026), one acknowledgement a round, and claims of ours.
-//! Those that need a path, not events (A.14 and A.15 in part), are in `tests/bbr3_draft.rs`.
+//! Those that need a path, not events (A.14 and A.15 in part), are in `tests/it/bbr3_draft.rs`.
 
 use super::*;
 use crate::RateSample;
@@ -32,7 +32,8 @@ struct Path {
 impl Path {
     /// In Startup at 10 Mbit/s.
     fn new() -> Path {
-        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1 };
+        let sender =
+            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1, ..Default::default() };
         let mut bbr = Bbr3::new(&Params::default(), &sender).unwrap();
         bbr.on_established(Time::ZERO, Dur::from_ms(40));
         Path {

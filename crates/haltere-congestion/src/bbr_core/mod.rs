@@ -1,4 +1,4 @@
-//! What both versions of BBR share.
+//! The common part of both versions of BBR.
 //!
 //! [`Core`] counts rounds, filters the delivery rate and the round-trip time, paces, and times ProbeRTT. It conserves
 //! packets in recovery for version 1. The versions add their phases, their gains and their bounds.
@@ -18,10 +18,10 @@ use haltere_units::{Bytes, Dur, Rate, Time};
 pub(crate) const MIN_CWND: u64 = 4;
 /// The round trip that is assumed before any is known.
 const UNKNOWN_RTT: Dur = Dur::from_ms(1);
-/// The pipe is full after so many rounds in which the bandwidth did not grow by a quarter.
+/// The pipe is full after this number of rounds in which the bandwidth did not grow by a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 
-/// What the transport is doing.
+/// The state of the transport's loss recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repair {
     None,
@@ -73,7 +73,7 @@ struct ProbeRtt {
     done: Option<Time>,
     /// A round has passed since the flight is small.
     round_done: bool,
-    /// Segments sent while so many bytes were delivered (from, to) were limited by ProbeRTT, not by the path.
+    /// ProbeRTT, not the path, limited segments that were sent when the delivered bytes were in this range (from, to).
     limited: Option<(u64, u64)>,
 }
 
@@ -86,7 +86,7 @@ impl ProbeRtt {
         }
         RateSample { app_limited: rate.app_limited || limits, ..rate }
     }
-    /// True if a segment that left after so many delivered bytes was limited by ProbeRTT.
+    /// True if ProbeRTT limited a segment that was sent when `delivered` bytes had been delivered.
     fn limits(&self, prior_delivered: u64) -> bool {
         self.limited.is_some_and(|(from, to)| (from..=to).contains(&prior_delivered))
     }
@@ -289,7 +289,7 @@ impl Core {
         self.repair = repair;
         saved
     }
-    /// What the transport is doing. BBR does not answer a reduction after an ECN echo.
+    /// The state of the transport's loss recovery. BBR does not answer a reduction after an ECN echo.
     fn repair_of(&self, ev: &AckEvent) -> Repair {
         if ev.in_rto_recovery {
             return Repair::Timeout;

@@ -11,7 +11,7 @@ const V0_NS: f64 = 750e3;
 const D0_NS: f64 = 2e6;
 /// The weights of both.
 const WEIGHT: f64 = 0.5;
-/// How far the score is from the transition when nothing is known, and when all is: the paper's stickiness of 16, weighted.
+/// The distance of the score from the transition at the start and at its limit: the paper's stickiness of 16, weighted.
 const STICKY: f64 = 16.0 * WEIGHT;
 /// The weight of a sample in the mean and in the deviation.
 const SMOOTHING: f64 = 1.0 / 256.0;
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(d.score, 9.0);
     }
 
-    /// 187.5 us are lg (1/4) = -2: one less a round trip. A shallow queue tells nothing.
+    /// 187.5 us are lg (1/4) = -2: one less a round trip. A shallow queue is neutral.
     #[test]
     fn a_queue_of_l4s_takes_the_score_back() {
         let mut d = known(187.5, 20.5);

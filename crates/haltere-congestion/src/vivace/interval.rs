@@ -30,7 +30,7 @@ impl Regression {
     }
 }
 
-/// What an interval tells.
+/// The measurements of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Outcome {
     /// L: the share of lost bytes.
@@ -39,7 +39,7 @@ pub(super) struct Outcome {
     pub gradient: f64,
 }
 
-/// One interval. Segments belong to it if so many bytes had been delivered when they left: `from <= delivered < until`.
+/// One interval. A segment belongs to it if the bytes delivered when the segment was sent are in its range: `from <= delivered < until`.
 #[derive(Debug, Clone)]
 pub(super) struct Interval {
     /// In Mbit/s.
@@ -112,7 +112,7 @@ impl Interval {
             self.lost += bytes;
         }
     }
-    /// What it tells; `None` if there was no data for its rate.
+    /// Its measurements; `None` if there was no data for its rate.
     pub fn outcome(&self) -> Option<Outcome> {
         let sent = (self.acked + self.lost) as f64;
         let planned = self.rate * 1e6 / 8.0 * self.ran?.as_secs_f64();

@@ -114,7 +114,8 @@ struct Prr {
 
 impl Flow {
     pub fn new(path: Path, params: &CongestionParams) -> Flow {
-        let sender = SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1 };
+        let sender =
+            SenderContext { mss: Bytes::new(MSS), initial_window: Bytes::new(10 * MSS), seed: 1, ..Default::default() };
         let mut flow = Flow {
             path,
             control: Control::new(params, &sender).unwrap(),

@@ -2,30 +2,36 @@
 
 pub(crate) mod verify;
 
-use crate::error::ScenarioError;
+use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::FLOWS;
 use crate::scenario::experiment::Experiment;
-use crate::topology::{Drawing, Network};
-use crate::traffic;
+use crate::topology::context::Context;
+use crate::topology::drawing::Drawing;
+use crate::topology::network::NetworkDraft;
+use crate::traffic::Traffic;
+use crate::traffic::draft::FlowDraft;
+use crate::traffic::entry::Entry;
 use haltere_plan::plan::Plan;
-use haltere_units::{Dur, Time};
+use haltere_units::Time;
+use std::collections::HashSet;
 
 /// The run of `experiment` with that seed.
 pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioError> {
     verify::times(experiment)?;
-    let mut network = Network::of(experiment, seed)?;
-    let flows = traffic::flows(experiment, &network, seed)?;
+    let mut network = network(experiment, seed)?;
+    let flows = flows(experiment, &network, seed)?;
     let paths = network.route(&flows)?;
     network.set_round_trips(&paths);
     network.links.iter_mut().for_each(|link| link.count_depths = link.watched && experiment.measure.depths);
     let mut measure = experiment.measure.plan(&network.links)?;
     if !experiment.cooldown.is_zero() {
-        measure.until = Some(at(experiment.duration - experiment.cooldown));
+        measure.until = Some(Time::ZERO + (experiment.duration - experiment.cooldown));
     }
     let framing = u32::try_from(experiment.framing.as_u64()).unwrap_or(u32::MAX);
     let plan = Plan {
         seed,
-        end: at(experiment.duration),
-        warmup: at(experiment.measure.window.map_or(experiment.warmup, |[from, _]| from)),
+        end: Time::ZERO + experiment.duration,
+        warmup: Time::ZERO + experiment.measure.window.map_or(experiment.warmup, |[from, _]| from),
         framing,
         nodes: network.nodes,
         links: network.links,
@@ -33,6 +39,7 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
         ecmp: network.ecmp,
         reroutes: network.reroutes,
         measure,
+        outside: experiment.outside.again(),
     };
     verify::queues(&plan, &network.places)?;
     Ok(plan)
@@ -40,12 +47,40 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
 
 /// The drawing of `experiment`; the random seed changes nothing that is drawn.
 pub(crate) fn drawing(experiment: &Experiment) -> Result<Drawing, ScenarioError> {
-    let network = Network::of(experiment, 0)?;
-    let flows = traffic::flows(experiment, &network, 0)?;
+    let network = network(experiment, 0)?;
+    let flows = flows(experiment, &network, 0)?;
     Ok(Drawing::of(&network, flows.iter().map(|flow| &flow.plan)))
 }
 
-/// The point in time that lies `span` after the start.
-pub(crate) fn at(span: Dur) -> Time {
-    Time::from_ns(span.as_ns())
+/// The network of that experiment.
+fn network(experiment: &Experiment, seed: u64) -> Result<NetworkDraft, ScenarioError> {
+    let mut network = NetworkDraft::default();
+    let place = format!("topology.{}", experiment.topology.kind());
+    let context = Context { place: &place, framing: experiment.framing, seed };
+    experiment.topology.as_kind().build(&mut network, &context)?;
+    network.draw_leo(experiment.duration, seed);
+    network.set_means(experiment.duration, experiment.framing);
+    Ok(network)
+}
+
+/// All flows, in the order of the entries; within one by pair, then count, then direction.
+fn flows(experiment: &Experiment, network: &NetworkDraft, seed: u64) -> Result<Vec<FlowDraft>, ScenarioError> {
+    let mut flows: Vec<FlowDraft> = Vec::new();
+    let mut labels: HashSet<String> = HashSet::new();
+    for (group, traffic) in experiment.traffic.iter().enumerate() {
+        let kind = traffic.as_kind();
+        let about = Traffic::about(traffic.kind()).expect("the name of a kind");
+        let label = kind.ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
+        let (duration, hosts_tcp, place) = (experiment.duration, &experiment.tcp, format!("traffic[{group}]"));
+        let outside = &experiment.outside;
+        let entry = Entry { duration, hosts_tcp, outside, network, kind, about, group, place, label, seed };
+        entry.check_label(&labels)?;
+        flows.extend(entry.flows()?);
+        labels.insert(entry.label);
+        if flows.len() as u64 > FLOWS {
+            let fault = Fault::new("", "traffic", format!("at most {FLOWS} flows in all"), flows.len());
+            return Err(fault.out_of_range());
+        }
+    }
+    Ok(flows)
 }

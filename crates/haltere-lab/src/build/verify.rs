@@ -3,12 +3,12 @@
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::experiment::Experiment;
 use haltere_congestion::{CongestionParams, Control, SenderContext};
-use haltere_plan::FULL_PACKET;
-use haltere_plan::plan::{LinkPlan, Plan};
-use haltere_queue::kernel::Calls;
-use haltere_queue::{Backlog, Ecn, FlowKey, LinkContext, Pkt, Queue};
+use haltere_plan::link::context;
+use haltere_plan::plan::Plan;
+use haltere_queue::{Ecn, FlowKey, Pkt, Queue};
 use haltere_transport::TcpParams;
-use haltere_units::{Bytes, Dur, ParamError, Time};
+use haltere_units::outside::Outside;
+use haltere_units::{Bytes, Dur, ParamError};
 use std::collections::HashSet;
 
 /// The run's times beside each other.
@@ -46,30 +46,25 @@ pub(crate) fn tcp(tcp: &TcpParams) -> Result<(), ParamError> {
 }
 
 /// Whether the control takes its parameters at such a sender.
-pub(crate) fn control(control: &CongestionParams, tcp: &TcpParams) -> Result<(), ParamError> {
+pub(crate) fn control(control: &CongestionParams, tcp: &TcpParams, outside: &Outside) -> Result<(), ParamError> {
     let initial_window = tcp.mss * u64::from(tcp.initial_window);
-    Control::new(control, &SenderContext { mss: tcp.mss, initial_window, seed: 0 }).map(drop)
+    Control::new(control, &SenderContext { mss: tcp.mss, initial_window, seed: 0, outside: outside.clone() }).map(drop)
 }
 
 /// Whether each queue takes its parameters on its link.
 pub(crate) fn queues(plan: &Plan, places: &[String]) -> Result<(), ScenarioError> {
-    let mut seen = HashSet::new();
+    let (mut seen, origin) = (HashSet::new(), plan.origin());
     for (link, place) in plan.links.iter().zip(places) {
+        let Some(params) = link.queue.all_ours() else { continue };
         if seen.insert((place, link.rate, link.rtt)) {
-            Queue::<Blank>::new(&link.queue, &context(plan, link))
+            Queue::<Blank>::new(params, &context(link, plan.framing, &origin))
                 .map_err(|e| Fault::param(format!("{place}.queue"), e).out_of_range())?;
         }
     }
     Ok(())
 }
 
-/// The link, whose full packet has its framing.
-fn context(plan: &Plan, link: &LinkPlan) -> LinkContext {
-    let packet = Bytes::new(FULL_PACKET + u64::from(plan.framing));
-    LinkContext { rate: link.rate, rtt: link.rtt, packet, seed: plan.seed }
-}
-
-/// A packet that is never sent: disciplines are built with it only to hear what they say of their parameters.
+/// A packet that is never sent: disciplines are built with it only to check their parameters.
 #[derive(Debug, Clone)]
 struct Blank;
 
@@ -83,18 +78,5 @@ impl Pkt for Blank {
     fn set_ce(&mut self) {}
     fn flow(&self) -> FlowKey {
         FlowKey::default()
-    }
-    /// Whether a kernel takes its words, the world says that has one.
-    fn kernel() -> Option<Calls<Blank>> {
-        Some(Calls {
-            make: |_| Ok(0),
-            enqueue: |_, _, _| {},
-            dequeue: |_, _| None,
-            backlog: |_| Backlog::default(),
-            now: || Time::ZERO,
-            number: |_, _| {},
-            number_of: |_| 0,
-            header: |_| Blank,
-        })
     }
 }

@@ -1,14 +1,16 @@
 //! The experiment file as types: what can be written, with what default, in what unit.
 //!
-//! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these doc comments and defaults. They
-//! are written nowhere else.
+//! The JSON Schema, the error messages, `haltere explain` and the reference pages are made from these doc comments and
+//! defaults. They are written nowhere else.
 
 use super::measure::MeasureSpec;
 use super::precision::Precision;
 use super::sweep::Sweep;
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::{Topology, Traffic};
+use crate::topology::Topology;
+use crate::traffic::Traffic;
 use haltere_transport::TcpParams;
+use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,8 +28,8 @@ pub struct Experiment {
     /// The first part of a run, which statistics leave out.
     #[serde(default)]
     pub warmup: Dur,
-    /// The last part of a run, which statistics leave out, as they do the warm-up: flows that began before have time to end. Statistics of
-    /// flows, pages and calls count those that began in between. The simulator alone has it.
+    /// The last part of a run, which statistics leave out, as they do the warm-up: flows that began before have time to
+    /// end. Statistics of flows, pages and calls count those that began in between. The simulator alone has it.
     #[serde(default)]
     pub cooldown: Dur,
     /// How many times the experiment is repeated, each time with another random seed.
@@ -55,6 +57,9 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(with = "Sweep")]
     pub sweep: Map<String, Value>,
+    /// The languages of mechanisms from outside the tree.
+    #[serde(skip)]
+    pub outside: Outside,
 }
 
 fn ten() -> u32 {

@@ -17,36 +17,41 @@ pub struct MeasureSpec {
     pub queues: Every,
     /// Interval of the flows' time series, or `off`.
     pub flows: Every,
-    /// True: count how many packets each packet leaves behind when it leaves a watched queue (the depth at dequeue). The table `depths`
-    /// and the metrics `depth`, `depth_p50` and `depth_p95` show it.
+    /// True: count how many packets each packet leaves behind when it leaves a watched queue (the depth at dequeue).
+    /// The table `depths` and the metrics `depth`, `depth_p50` and `depth_p95` show it.
     pub depths: bool,
-    /// The part of the run that statistics take, from the first time to the second, instead of all that follows the warm-up. Columns that end in
-    /// `_after_warmup`, metrics and tables of delays are of this part. Time series are of the whole run. Simulator only.
+    /// The part of the run that statistics take, from the first time to the second, instead of all that follows the
+    /// warm-up. Columns that end in `_after_warmup`, metrics and tables of delays are of this part. Time series are of
+    /// the whole run. Simulator only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<[Dur; 2]>,
-    /// True: measure delays. Of watched links the sojourn time of each packet, of TCP flows each sample of the round-trip time, of `cbr` the
-    /// one-way delay, jitter and loss. The tables `delay_summary` and `delay_bins` and the metrics `sojourn_p50`, `rtt_p95`, `one_way_p99`,
-    /// `one_way_jitter` and their like show them. Simulator only.
+    /// True: measure delays. Of watched links the sojourn time of each packet, of TCP flows each sample of the
+    /// round-trip time, of `cbr` the one-way delay, jitter and loss. The tables `delay_summary` and `delay_bins` and
+    /// the metrics `sojourn_p50`, `rtt_p95`, `one_way_p99`, `one_way_jitter` and their like show them. Simulator only.
     pub delays: bool,
-    /// True: record inner variables of queue disciplines and congestion controls at the intervals of the time series: CoDel's `count` and
-    /// `drop_next`, PIE's `drop_prob`, BBR's `state` and `bw`, CUBIC's `w_max`, `ssthresh`. The tables `queue_state` and `flow_state` and the
-    /// timeline show them. Simulator only.
+    /// True: record inner variables of queue disciplines and congestion controls at the intervals of the time series:
+    /// CoDel's `count` and `drop_next`, PIE's `drop_prob`, BBR's `state` and `bw`, CUBIC's `w_max`, `ssthresh`. The
+    /// tables `queue_state` and `flow_state` and the timeline show them. Simulator only.
     pub state: bool,
     /// True: write what the TCP senders do to `senders.qlog`, one trace a flow. Simulator only.
     pub qlog: bool,
-    /// Links whose packets are written to a capture file (pcapng) of that name, such as `["left>right"]`. Payload is zeros. Simulator only.
+    /// Links whose packets are written to a capture file (pcapng) of that name, such as `["left>right"]`. Payload is
+    /// zeros. Simulator only.
     pub pcap: Vec<String>,
-    /// Bytes of each packet that a capture file keeps: enough for all headers. With the length of a full packet, tools can check checksums.
+    /// Bytes of each packet that a capture file keeps: enough for all headers. With the length of a full packet, tools
+    /// can check checksums.
     pub snaplen: Bytes,
-    /// Links whose packets are logged in the table `packets`, such as `["left>right"]`: time, flow, bytes, sojourn time, fate. Simulator only.
+    /// Links whose packets are logged in the table `packets`, such as `["left>right"]`: time, flow, bytes, sojourn
+    /// time, fate. Simulator only.
     pub packets: Vec<String>,
-    /// Sizes that divide flows into ranges, in ascending order. Flow completion times are given for each range. If none is given, they are 100 kB and
-    /// 10 MB.
+    /// Sizes that divide flows into ranges, in ascending order. Flow completion times are given for each range. If none
+    /// is given, they are 100 kB and 10 MB.
     pub size_bins: Vec<Bytes>,
     /// What `convergence` means: see `haltere explain convergence`.
     pub convergence: Convergence,
-    /// Metrics of one's own by name, such as `{ deep = "SELECT max(packets) FROM queue_series" }`: a question in SQL to the tables of one run, whose
-    /// answer is one number. They are metrics like others: in summaries, reports, `precision`, `haltere plot` and comparisons.
+    /// Metrics of one's own by name, such as `{ deep = "SELECT max(packets) FROM queue_series" }`: a question in SQL to
+    /// the tables of one run, whose answer is one number. They are metrics like others: in summaries, reports,
+    /// `precision`, `haltere plot` and comparisons.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, OwnMetric>,
 }
@@ -76,8 +81,9 @@ fn snaplen() -> Bytes {
     Bytes::new(96)
 }
 
-/// When flows have converged: the first time from which each flow's rate stays within this part of the fair share. The fair share is the mean of the
-/// rates of the flows that are compared. Time counts from the start of the last of them. After RFC 5166, which names convergence times among the metrics.
+/// When flows have converged: the first time from which each flow's rate stays within this part of the fair share. The
+/// fair share is the mean of the rates of the flows that are compared. Time counts from the start of the last of them.
+/// After RFC 5166, which names convergence times among the metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Convergence {
@@ -102,8 +108,8 @@ impl Default for Convergence {
 /// A metric of one's own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OwnMetric {
-    /// A question in DuckDB's SQL to the tables of one run. Its answer is one row with one number, or null. The table `span` has the columns
-    /// `from_ns` and `to_ns`: the part of the run that statistics take.
+    /// A question in DuckDB's SQL to the tables of one run. Its answer is one row with one number, or null. The table
+    /// `span` has the columns `from_ns` and `to_ns`: the part of the run that statistics take.
     pub sql: String,
     /// Its unit.
     pub unit: String,
@@ -139,8 +145,8 @@ enum Written {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "MetricTable")]
 struct MetricTable {
-    /// A question in DuckDB's SQL to the tables of one run. Its answer is one row with one number, or null. The table `span` has the columns
-    /// `from_ns` and `to_ns`: the part of the run that statistics take.
+    /// A question in DuckDB's SQL to the tables of one run. Its answer is one row with one number, or null. The table
+    /// `span` has the columns `from_ns` and `to_ns`: the part of the run that statistics take.
     sql: String,
     /// Its unit.
     #[serde(default)]

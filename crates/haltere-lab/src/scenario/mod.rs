@@ -6,7 +6,6 @@ pub(crate) mod overrides;
 mod path;
 mod points;
 mod precision;
-mod renamed;
 mod spacing;
 mod sweep;
 mod text;
@@ -20,24 +19,26 @@ pub use overrides::Overrides;
 pub use points::Point;
 pub use precision::Precision;
 
-pub use crate::{Drawing, Topology, Traffic};
+pub use crate::topology::Topology;
+pub use crate::topology::drawing::Drawing;
+pub use crate::traffic::Traffic;
 use crate::{build, schema, topology, traffic};
 use haltere_plan::plan::Plan;
 use haltere_plan::varying::Capacity;
 use haltere_units::Time;
+use haltere_units::outside::Outside;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ops::Deref;
-use text::Source;
+use text::SourceText;
 
 /// An experiment that was read and checked: every point of its sweep can be run.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     experiment: Experiment,
-    /// What was written, in one form, for setting single keys.
+    /// The file in one form, for setting single keys.
     written: Value,
-    source: Source,
-    warnings: Vec<String>,
+    source: SourceText,
 }
 
 impl Deref for Scenario {
@@ -55,26 +56,41 @@ impl PartialEq for Scenario {
 }
 
 impl Scenario {
-    /// Reads an experiment file (TOML); `file` is its name in error messages.
+    /// Reads an experiment file (TOML) with mechanisms of the tree only; `file` is its name in error messages.
     pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+        Scenario::parse_with(text, file, &Outside::NONE)
+    }
+
+    /// The same with mechanisms from outside the tree, in these languages.
+    pub fn parse_with(text: &str, file: &str, languages: &Outside) -> Result<Scenario, ScenarioError> {
         let (value, source) = text::read_toml(text, file)?;
-        Scenario::read(value, source)
+        Scenario::read(value, source, languages)
     }
 
-    /// Reads an experiment written as JSON.
+    /// Reads an experiment written as JSON, with mechanisms of the tree only.
     pub fn from_json(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-        let (value, source) = text::read_json(text, file)?;
-        Scenario::read(value, source)
+        Scenario::from_json_with(text, file, &Outside::NONE)
     }
 
-    /// Takes an experiment as a value, such as a Python dict.
+    /// The same with mechanisms from outside the tree, in these languages.
+    pub fn from_json_with(text: &str, file: &str, languages: &Outside) -> Result<Scenario, ScenarioError> {
+        let (value, source) = text::read_json(text, file)?;
+        Scenario::read(value, source, languages)
+    }
+
+    /// Takes an experiment as a value, with mechanisms of the tree only.
     pub fn from_value(value: Value, file: &str) -> Result<Scenario, ScenarioError> {
-        Scenario::read(value, Source::new(file))
+        Scenario::from_value_with(value, file, &Outside::NONE)
+    }
+
+    /// The same with mechanisms from outside the tree, in these languages.
+    pub fn from_value_with(value: Value, file: &str, languages: &Outside) -> Result<Scenario, ScenarioError> {
+        Scenario::read(value, SourceText::new(file), languages)
     }
 
     /// Everything that can be wrong is found here, before anything is run.
-    fn read(value: Value, source: Source) -> Result<Scenario, ScenarioError> {
-        let scenario = Scenario::typed(value, source)?;
+    fn read(value: Value, source: SourceText, languages: &Outside) -> Result<Scenario, ScenarioError> {
+        let scenario = Scenario::typed(value, source, languages)?;
         scenario.place(build::plan(&scenario.experiment, 0))?;
         if let Some(precision) = &scenario.precision {
             scenario.place(precision.check(scenario.seeds))?;
@@ -84,30 +100,26 @@ impl Scenario {
     }
 
     /// Checks `value` against the schema and reads the types.
-    fn typed(mut value: Value, mut source: Source) -> Result<Scenario, ScenarioError> {
-        let warnings = renamed::rename(&mut value, &mut source)?;
+    fn typed(mut value: Value, source: SourceText, languages: &Outside) -> Result<Scenario, ScenarioError> {
         traffic::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
-        topology::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
+        topology::trace::read_files(&mut value, source.folder()).map_err(|e| source.place(e))?;
         let names_folder = schema::outside::names_folder(&value);
-        schema::check::check(&mut value, schema::schema(), source.folder()).map_err(|e| source.place(e))?;
+        schema::check::check(&mut value, schema::schema(), source.folder(), languages).map_err(|e| source.place(e))?;
         let experiment = Experiment::deserialize_checked(&value).map_err(|e| source.place(e))?;
+        let experiment = Experiment { outside: languages.clone(), ..experiment };
         // The digest is not kept: a scenario in memory follows the code.
         schema::outside::as_written(&mut value, if names_folder { &["folder"] } else { &[] });
-        Ok(Scenario { experiment, written: value, source, warnings })
+        Ok(Scenario { experiment, written: value, source })
     }
 
     fn place<T>(&self, result: Result<T, ScenarioError>) -> Result<T, ScenarioError> {
         result.map_err(|e| self.source.place(e))
     }
 
-    /// The run of this scenario with that seed, explicit and checked. The sweep is left aside: see [`points`](Self::points).
+    /// The run of this scenario with that seed, explicit and checked. The sweep is left aside: see
+    /// [`points`](Self::points).
     pub fn plan(&self, seed: u64) -> Result<Plan, ScenarioError> {
         self.place(build::plan(&self.experiment, seed))
-    }
-
-    /// What is to be said of how the file is written, one line each: keys that have another name now. The command line prints them.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 
     /// The network drawn: nodes and links with those that are alike as one. See [`Drawing`].
@@ -115,8 +127,8 @@ impl Scenario {
         self.place(build::drawing(&self.experiment))
     }
 
-    /// What the link `name`, such as `left>right`, can carry between each of these instants and the next, in bits. `None` if there is no
-    /// such link, or if its packets take no time.
+    /// What the link `name`, such as `left>right`, can carry between each of these instants and the next, in bits.
+    /// `None` if there is no such link, or if its packets take no time.
     pub fn capacity(&self, name: &str, instants: &[Time]) -> Result<Option<Vec<f64>>, ScenarioError> {
         let plan = self.plan(0)?;
         let Some(link) = plan.links.iter().find(|link| link.name == name) else { return Ok(None) };
@@ -140,8 +152,9 @@ impl Scenario {
 
     /// The name under which a run is stored: SHA-256 over what decides its result, in hexadecimal.
     ///
-    /// That is the filled scenario but for its title, its number of seeds or their precision, what is read off afterwards, and its sweep (a point stores its own values),
-    /// the seed, and Haltere's version. So more seeds or another title do not run again what is there.
+    /// That is the filled scenario but for its title, its number of seeds or their precision, what is read off
+    /// afterwards, and its sweep (a point stores its own values), the seed, and Haltere's version. So more seeds or
+    /// another title do not run again what is there.
     pub fn hash(&self, seed: u64, version: &str) -> String {
         let mut value = self.filled();
         if let Value::Object(keys) = &mut value {

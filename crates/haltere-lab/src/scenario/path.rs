@@ -113,7 +113,8 @@ fn label(item: &Value, index: usize) -> String {
     text("name").map(str::to_owned).or_else(by_kind).unwrap_or_default()
 }
 
-/// Sets the key at resolved `steps`, and makes the tables on the way that are missing. `path` is how the key was written.
+/// Sets the key at resolved `steps`, and makes the tables on the way that are missing. `path` is how the key was
+/// written.
 pub(super) fn set(root: &mut Value, steps: &[Step], setting: Value, path: &str) -> Result<(), ScenarioError> {
     let mut here = root;
     for step in steps {

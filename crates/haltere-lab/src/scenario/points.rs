@@ -2,7 +2,7 @@
 
 use super::path::{self, Step};
 use super::sweep::{Grid, Settings};
-use super::{Scenario, build, renamed};
+use super::{Scenario, build};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::POINTS;
 use crate::names::listed;
@@ -71,7 +71,7 @@ impl Scenario {
             }
             error
         };
-        let scenario = Scenario::typed(value, self.source.clone()).map_err(in_point)?;
+        let scenario = Scenario::typed(value, self.source.clone(), &self.outside).map_err(in_point)?;
         build::plan(&scenario.experiment, 0).map_err(|e| in_point(self.source.place(e)))?;
         Ok(Point { settings, scenario })
     }
@@ -82,20 +82,20 @@ impl Scenario {
         self.with_all(vec![(path.to_owned(), setting)])
     }
 
-    /// The scenario with all these keys set, checked once when all are: values that fit only together may come in any order.
+    /// The scenario with all these keys set, checked once when all are: values that fit only together may come in any
+    /// order.
     ///
     /// A key that the sweep sets, or one below it, is refused: the sweep would replace the value at every point.
     pub fn with_all(&self, changes: Vec<(String, Value)>) -> Result<Scenario, ScenarioError> {
         let mut value = self.written.clone();
         let mut named = Vec::new();
         for (key, setting) in changes {
-            let key = renamed::current(&key).unwrap_or(key);
             for steps in self.keys(&value, &key, "")? {
                 path::set(&mut value, &steps, setting.clone(), &key).map_err(|e| self.source.place(e))?;
                 named.push((key.clone(), steps));
             }
         }
-        let scenario = Scenario::read(value, self.source.clone())?;
+        let scenario = Scenario::read(value, self.source.clone(), &self.outside)?;
         let grid = Grid::read(&scenario.sweep).map_err(|e| self.source.place(e))?;
         for axis in grid.keys() {
             let swept = scenario.keys(&scenario.written, axis, "sweep")?;
@@ -127,7 +127,8 @@ impl Scenario {
     }
 }
 
-/// The value of a sweep's axis in place of `current`. A name alone chooses another kind, and keeps the keys that both kinds have.
+/// The value of a sweep's axis in place of `current`. A name alone chooses another kind, and keeps the keys that both
+/// kinds have.
 fn swept(current: Option<&Value>, setting: Value) -> Value {
     let (Some(Value::Object(table)), Value::String(name)) = (current, &setting) else { return setting };
     let Some(kind) = table.get("kind").and_then(Value::as_str) else { return setting };

@@ -11,8 +11,8 @@ use std::borrow::Cow;
 pub struct Precision {
     /// Half of the 95 % Student-t interval of the mean, relative to the mean. Seeds are enough when it is no wider.
     pub within: Prob,
-    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is given, they are
-    /// `goodput`, `jain` and, if there are pings, `ping_p50`.
+    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is
+    /// given, they are `goodput`, `jain` and, if there are pings, `ping_p50`.
     pub of: Vec<String>,
     /// The most seeds of one point of the sweep.
     pub max_seeds: u32,
@@ -32,8 +32,8 @@ enum Written {
 struct Table {
     /// Half of the 95 % Student-t interval of the mean, relative to the mean. Seeds are enough when it is no wider.
     within: Prob,
-    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is given, they are
-    /// `goodput`, `jain` and, if there are pings, `ping_p50`.
+    /// Of which metrics, such as `goodput`, `jain`, `ping_p95`, `goodput.bulk1` or `utilisation.left>right`. If none is
+    /// given, they are `goodput`, `jain` and, if there are pings, `ping_p50`.
     #[serde(default)]
     of: Vec<String>,
     /// The most seeds of one point of the sweep.

@@ -1,4 +1,5 @@
-//! The table `sweep`: axes of a grid, axes that change together, axes of some combinations only, and combinations that are left out.
+//! The table `sweep`: axes of a grid, axes that change together, axes of some combinations only, and combinations that
+//! are left out.
 
 use super::spacing::{self, Range, Spacing};
 use crate::error::{Fault, FaultKind, ScenarioError};
@@ -8,13 +9,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What is varied. Every key but `zip` and `skip` is an axis: the dotted path of a key, and the values that it takes. The points are all
-/// combinations. The last axis changes fastest. An entry of a list goes by its number or its name, and `*` stands for every entry that has the key:
-/// `traffic.0.count`, `traffic.video.start`, `traffic.*.congestion`.
+/// What is varied. Every key but `zip` and `skip` is an axis: the dotted path of a key, and the values that it takes.
+/// The points are all combinations. The last axis changes fastest. An entry of a list goes by its number or its name,
+/// and `*` stands for every entry that has the key: `traffic.0.count`, `traffic.video.start`, `traffic.*.congestion`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(super) struct Sweep {
-    /// Axes that change together: tables of axes of one length. The first values of all are one step, the second values the next.
+    /// Axes that change together: tables of axes of one length. The first values of all are one step, the second values
+    /// the next.
     #[schemars(with = "Option<OneOrMany<BTreeMap<String, Values>>>")]
     zip: OneOrMany<Map<String, Value>>,
     /// Combinations that are left out.
@@ -38,7 +40,8 @@ enum Axis {
     Table(Box<AxisTable>),
 }
 
-/// An axis as a table: values one by one or between two ends, and for which combinations they are. Give `values`, `linspace` or `logspace`.
+/// An axis as a table: values one by one or between two ends, and for which combinations they are. Give `values`,
+/// `linspace` or `logspace`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AxisTable {
@@ -48,8 +51,8 @@ struct AxisTable {
     linspace: Option<Range>,
     /// Values in equal ratios, such as `{ from = "1Mbit", to = "1Gbit", count = 7 }`. They have at most three digits.
     logspace: Option<Range>,
-    /// Which combinations: keys of other axes, or the end of a key's path, each with a value or a list of values. In the others the key
-    /// of this axis stays as the file says.
+    /// Which combinations: keys of other axes, or the end of a key's path, each with a value or a list of values. In
+    /// the others the key of this axis stays as the file says.
     when: Option<Map<String, Value>>,
 }
 
@@ -71,7 +74,8 @@ impl AxisTable {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Skip {
-    /// Which combinations: keys of axes, or the end of a key's path, each with a value or a list of values. All must hold.
+    /// Which combinations: keys of axes, or the end of a key's path, each with a value or a list of values. All must
+    /// hold.
     when: Map<String, Value>,
 }
 

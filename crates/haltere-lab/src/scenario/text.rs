@@ -9,16 +9,16 @@ use toml::de::{DeTable, DeValue};
 
 /// The lines of a file's keys.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     file: String,
     /// One for all points of a sweep.
     lines: Arc<HashMap<String, usize>>,
 }
 
-impl Source {
+impl SourceText {
     /// A source without lines, such as a Python dict.
-    pub(crate) fn new(file: &str) -> Source {
-        Source { file: file.into(), lines: Arc::default() }
+    pub(crate) fn new(file: &str) -> SourceText {
+        SourceText { file: file.into(), lines: Arc::default() }
     }
     /// The folder of the file, from which the names of other files count.
     pub(crate) fn folder(&self) -> &Path {
@@ -31,12 +31,6 @@ impl Source {
             fault.file = self.at(&fault.key());
         }
         error
-    }
-    /// The key at the path `old` is now at the path `new`.
-    pub(crate) fn rename(&mut self, old: &str, new: &str) {
-        if let Some(line) = self.lines.get(old).copied() {
-            Arc::make_mut(&mut self.lines).insert(new.into(), line);
-        }
     }
     /// The file and the line of a key, or of the nearest table above it.
     pub(crate) fn at(&self, key: &str) -> String {
@@ -58,8 +52,7 @@ fn at_line(file: &str, line: usize) -> String {
     if file.is_empty() { format!("line {line}") } else { format!("{file}:{line}") }
 }
 
-/// Reads TOML.
-pub(crate) fn read_toml(text: &str, file: &str) -> Result<(Value, Source), ScenarioError> {
+pub(crate) fn read_toml(text: &str, file: &str) -> Result<(Value, SourceText), ScenarioError> {
     let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
     let mut reader = Reader { ends, file, lines: HashMap::new() };
     let table = DeTable::parse(text).map_err(|e| {
@@ -67,17 +60,16 @@ pub(crate) fn read_toml(text: &str, file: &str) -> Result<(Value, Source), Scena
         reader.syntax(e.span().map_or(0, |s| s.start), "the text", "TOML", format!("what is no TOML: {message}"))
     })?;
     let value = reader.table(table.get_ref(), "")?;
-    Ok((value, Source { file: file.into(), lines: Arc::new(reader.lines) }))
+    Ok((value, SourceText { file: file.into(), lines: Arc::new(reader.lines) }))
 }
 
-/// Reads JSON.
-pub(crate) fn read_json(text: &str, file: &str) -> Result<(Value, Source), ScenarioError> {
+pub(crate) fn read_json(text: &str, file: &str) -> Result<(Value, SourceText), ScenarioError> {
     let value = serde_json::from_str(text).map_err(|e| {
         let mut fault = Fault::new("", "the text", "JSON", format!("what is no JSON: {e}"));
         fault.file = at_line(file, e.line());
         fault.syntax()
     })?;
-    Ok((value, Source::new(file)))
+    Ok((value, SourceText::new(file)))
 }
 
 struct Reader<'a> {

@@ -8,14 +8,20 @@ use super::{kinds, outside};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, listed, rule};
 use haltere_queue::threshold::Level;
+use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
 use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Checks `value` against the whole schema and normalises it. Names of files count from `folder`.
-pub(crate) fn check(value: &mut Value, schema: &Value, folder: &Path) -> Result<(), ScenarioError> {
+pub(crate) fn check(
+    value: &mut Value,
+    schema: &Value,
+    folder: &Path,
+    languages: &Outside,
+) -> Result<(), ScenarioError> {
     strip_nulls(value);
-    let checker = Checker { root: schema, folder };
+    let checker = Checker { root: schema, folder, languages };
     let place = Place { path: String::new(), name: "the experiment".into() };
     checker.visit(value, &checker.node(schema), &place)
 }
@@ -25,9 +31,10 @@ pub(super) fn check_table(
     value: &mut Value,
     schema: &Value,
     folder: &Path,
+    languages: &Outside,
     place: &Place,
 ) -> Result<(), ScenarioError> {
-    Checker { root: schema, folder }.visit(value, &Node(vec![schema]), place)
+    Checker { root: schema, folder, languages }.visit(value, &Node(vec![schema]), place)
 }
 
 /// A key that is null is a key that is not given.
@@ -59,7 +66,7 @@ impl<'a> Node<'a> {
     fn properties(&self) -> Option<&'a Map<String, Value>> {
         self.get("properties")?.as_object()
     }
-    /// What `haltere explain` is asked for this table: its kind, or the name of its definition.
+    /// The argument of `haltere explain` that describes this table: its kind, or the name of its definition.
     fn explained(&self) -> Option<&'a str> {
         let definition = || self.text("$ref")?.rsplit('/').next().map(|name| name.trim_end_matches("Overrides"));
         self.kind().or_else(definition)
@@ -100,6 +107,8 @@ impl Place {
 struct Checker<'a> {
     root: &'a Value,
     folder: &'a Path,
+    /// Of mechanisms from outside the tree.
+    languages: &'a Outside,
 }
 
 impl<'a> Checker<'a> {
@@ -211,8 +220,8 @@ impl<'a> Checker<'a> {
             && outside::is_meant(value)
         {
             return match kind.is_entry() {
-                true => outside::resolve_entry(value, about, self.folder, place),
-                false => outside::resolve(value, about, self.folder, place),
+                true => outside::resolve_entry(value, about, self.folder, self.languages, place),
+                false => outside::resolve(value, about, self.folder, self.languages, place),
             };
         }
         if let Value::String(name) = value {
@@ -279,7 +288,7 @@ impl<'a> Checker<'a> {
                 (None, _) => {}
             }
         }
-        // Last, so that a misspelt key is told as such and not as a missing one.
+        // Last, so that a misspelt key is reported as such and not as a missing one.
         for name in node.list("required").unwrap_or_default().iter().filter_map(Value::as_str) {
             if !table.contains_key(name) {
                 let rule = properties.get(name).map_or_else(String::new, |s| self.rule(&[self.node(s)]));

@@ -1,11 +1,11 @@
 //! Names and descriptions of what can be written in an experiment file.
 
+use super::generate::schema;
 use super::kinds::{ALL, Kind};
-use super::schema;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, rule};
 use haltere_units::ParamError;
-use haltere_units::outside::{About, Location, Parameter, split};
+use haltere_units::outside::{About, Location, Outside, Parameter, split};
 use serde_json::{Value, json};
 
 /// The kinds of names that [`names`] lists.
@@ -18,7 +18,8 @@ pub fn names(kind: &str) -> Option<&'static [&'static str]> {
     ALL.iter().find(|k| k.name == kind).map(|k| k.names)
 }
 
-/// The keys that the tables of two names of one kind both have, such as `limit` of two queue disciplines; `None` if no kind has both names.
+/// The keys that the tables of two names of one kind both have, such as `limit` of two queue disciplines; `None` if no
+/// kind has both names.
 pub(crate) fn shared_keys(one: &str, other: &str) -> Option<Vec<&'static str>> {
     let kind = ALL.iter().find(|kind| kind.names.contains(&one) && kind.names.contains(&other))?;
     let root = schema();
@@ -27,19 +28,23 @@ pub(crate) fn shared_keys(one: &str, other: &str) -> Option<Vec<&'static str>> {
     Some(ones.keys().filter(|key| others.contains_key(*key)).map(String::as_str).collect())
 }
 
-/// Whether a table of that name, such as a queue discipline or a kind of traffic, has that key. True of a name that is none.
+/// Whether a table of that name, such as a queue discipline or a kind of traffic, has that key. True of a name that is
+/// none.
 pub(crate) fn has_key(name: &str, key: &str) -> bool {
     let root = schema();
     let mut tables = ALL.iter().filter_map(|kind| find(root, &root["$defs"][kind.union], name)).peekable();
     tables.peek().is_none() || tables.any(|table| table["properties"].get(key).is_some())
 }
 
-/// The part of the schema under a name, such as that of a queue discipline. Of several kinds that have the name, the first counts.
+/// The part of the schema under a name, such as that of a queue discipline. Of several kinds that have the name, the
+/// first counts.
+///
+/// One from outside the tree, such as `python:my_module:MyControl`, is asked for in these languages.
 ///
 /// `{ "name", "kind", "summary", "parameters": [{ "name", "meaning", "format", "default", "required" }] }`
-pub fn describe(name: &str) -> Result<Value, ScenarioError> {
+pub fn describe(name: &str, languages: &Outside) -> Result<Value, ScenarioError> {
     if let Some((language, source)) = split(name) {
-        return told_outside(name, language, source);
+        return told_outside(name, language, source, languages);
     }
     if let Some(kind) = ALL.iter().find(|kind| kind.names.contains(&name)) {
         return Ok(told(kind, name));
@@ -66,10 +71,10 @@ fn told(kind: &Kind, name: &str) -> Value {
 }
 
 /// The same of a mechanism from outside the tree: of the first kind as which its language has it.
-fn told_outside(name: &str, language: &str, source: &str) -> Result<Value, ScenarioError> {
+fn told_outside(name: &str, language: &str, source: &str, languages: &Outside) -> Result<Value, ScenarioError> {
     let mut refused = None;
     for (kind, about) in ALL.iter().filter_map(|kind| Some((kind, kind.outside?))) {
-        match about(language, Location { source, folder: "" }) {
+        match about(languages, language, Location { source, folder: "" }) {
             Ok(about) => return Ok(told_about(kind, name, &about)),
             // The error that has a hint says more than that of the first kind.
             Err(error) if refused.as_ref().is_none_or(|first: &ParamError| first.hint.is_empty()) => {

@@ -1,7 +1,8 @@
 //! An example of each mechanism and of each table, in TOML, under `x-example` in the schema.
 //!
-//! The example of a mechanism follows from its kind's pattern and its own defaults: a new mechanism has one at once. A type may
-//! bring its example along, as a block of TOML in its doc comment. The others are listed here. A test reads them all.
+//! The example of a mechanism follows from its kind's pattern and its own defaults: a new mechanism has one at once. A
+//! type may bring its example along, as a block of TOML in its doc comment. The others are listed here. A test reads
+//! them all.
 
 use super::kinds::{self, ALL};
 use serde_json::{Map, Value};

@@ -7,7 +7,7 @@ use haltere_queue::service::ServiceParams;
 use haltere_transport::multipath::correlation::CorrelatorParams;
 use haltere_transport::multipath::scheduler::{self, SchedulerParams};
 use haltere_units::ParamError;
-use haltere_units::outside::{About, Location};
+use haltere_units::outside::{About, Location, Outside};
 use serde_json::{Value, json};
 
 use crate::topology::Topology;
@@ -23,8 +23,8 @@ pub(super) struct Kind {
     pub union: &'static str,
     /// The names in the registry's order.
     pub names: &'static [&'static str],
-    /// How one is written in an experiment file: `{name}` and `{table}` stand for its name and its table. Empty if each of the
-    /// kind has an example of its own.
+    /// How one is written in an experiment file: `{name}` and `{table}` stand for its name and its table. Empty if each
+    /// of the kind has an example of its own.
     pub example: &'static str,
     /// What a mechanism from outside the tree is, by its language and place, if the registry takes such.
     pub outside: Option<AboutOutside>,
@@ -38,17 +38,17 @@ impl Kind {
 }
 
 /// Asks the maker of a language what a source is.
-pub(super) type AboutOutside = fn(&str, Location<'_>) -> Result<About, ParamError>;
+pub(super) type AboutOutside = fn(&Outside, &str, Location<'_>) -> Result<About, ParamError>;
 
 /// All kinds.
 pub(super) const ALL: &[Kind] = &[
     Kind {
         name: "queues",
         one: "queue discipline",
-        union: "QueueParams",
+        union: "LinkQueue",
         names: QueueParams::NAMES,
         example: "[topology.dumbbell.bottleneck]\nqueue = {table}   # or: queue = \"{name}\"",
-        outside: Some(|language, at| haltere_queue::outside::MAKERS.find(language)?.about(at)),
+        outside: Some(|of, language, at| of.find::<dyn haltere_queue::outside::Maker>(language)?.about(at)),
     },
     Kind {
         name: "classifiers",
@@ -56,7 +56,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "ClassifierParams",
         names: ClassifierParams::NAMES,
         example: "[topology.dumbbell.bottleneck.queue]\nkind = \"classed\"\nclassifier = {table}   # or: classifier = \"{name}\"",
-        outside: Some(|language, at| haltere_queue::classify::outside::MAKERS.find(language)?.about(at)),
+        outside: Some(|of, language, at| of.find::<dyn haltere_queue::classify::outside::Maker>(language)?.about(at)),
     },
     Kind {
         name: "services",
@@ -72,7 +72,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "CongestionParams",
         names: CongestionParams::NAMES,
         example: "[[traffic]]\nkind = \"bulk\"\ncongestion = {table}   # or: congestion = \"{name}\"",
-        outside: Some(|language, at| haltere_congestion::outside::MAKERS.find(language)?.about(at)),
+        outside: Some(|of, language, at| of.find::<dyn haltere_congestion::outside::Maker>(language)?.about(at)),
     },
     Kind {
         name: "schedulers",
@@ -81,7 +81,7 @@ pub(super) const ALL: &[Kind] = &[
         names: SchedulerParams::NAMES,
         example: "[topology.multipath]\n\n[[traffic]]\nkind = \"multipath\"\npaths = [{ from = \"s1\", to = \"d1\" }, { from = \"s2\", to = \"d2\" }]\n\
                   multipath.scheduler = {table}   # or: multipath.scheduler = \"{name}\"",
-        outside: Some(|language, at| scheduler::outside::MAKERS.find(language)?.about(at)),
+        outside: Some(|of, language, at| of.find::<dyn scheduler::outside::Maker>(language)?.about(at)),
     },
     Kind {
         name: "correlators",
@@ -99,7 +99,7 @@ pub(super) const ALL: &[Kind] = &[
         union: "Traffic",
         names: Traffic::NAMES,
         example: "",
-        outside: Some(|language, at| haltere_plan::app::outside::MAKERS.find(language)?.about(at)),
+        outside: Some(|of, language, at| of.find::<dyn haltere_plan::app::outside::Maker>(language)?.about(at)),
     },
 ];
 
@@ -108,8 +108,8 @@ pub(super) fn of(names: &[&str]) -> Option<&'static Kind> {
     ALL.iter().find(|kind| names.starts_with(kind.names))
 }
 
-/// Writes into the schema which union is which kind (`x-kind`), what not every world has (`x-elsewhere`), and which keys a traffic kind must
-/// leave out (`x-left-out`).
+/// Writes into the schema which union is which kind (`x-kind`), what not every world has (`x-elsewhere`), and which
+/// keys a traffic kind must leave out (`x-left-out`).
 pub(super) fn mark(schema: &mut Value) {
     variants(&mut schema["$defs"]["Traffic"], &mut |name, table| {
         for key in Traffic::about(name).map_or(&[][..], |about| about.without) {

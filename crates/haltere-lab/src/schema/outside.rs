@@ -1,16 +1,18 @@
 //! Mechanisms from outside the tree in an experiment: what is written, and what it stands for.
 //!
-//! `{ kind = "python:my_module:MyControl", beta = 0.7 }` is checked against the schema that the language gives, and becomes the parameters
-//! that the registry's enum takes. Back it goes by [`as_written`]: what a user reads, and what a key of `--set` or of a sweep names, is
-//! always the written form. There the key `source` holds the digest of the code and the folder from which files count.
+//! `{ kind = "python:my_module:MyControl", beta = 0.7 }` is checked against the schema that the language gives, and
+//! becomes the parameters that the registry's enum takes. Back it goes by [`as_written`]: what a user reads, and what a
+//! key of `--set` or of a sweep names, is always the written form. There the key `source` holds the digest of the code
+//! and the folder from which files count.
 
 use super::check::{Place, check_table};
 use super::describe::{find, shared_keys};
+use super::generate::schema;
 use super::kinds::AboutOutside;
-use super::schema;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::listed;
-use haltere_units::outside::{About, KIND, Location, Params, split};
+use haltere_units::ParamError;
+use haltere_units::outside::{About, KIND, Location, Outside, Params, split};
 use serde_json::{Map, Value, json};
 use std::path::{Path, absolute};
 
@@ -33,10 +35,12 @@ pub(super) fn resolve(
     value: &mut Value,
     about: AboutOutside,
     folder: &Path,
+    languages: &Outside,
     place: &Place,
 ) -> Result<(), ScenarioError> {
+    let about = |language: &str, at: Location<'_>| about(languages, language, at);
     let written = Written::of(value.take(), about, folder, place)?;
-    let parameters = parameters(written.given.clone(), &written.about, place)?;
+    let parameters = parameters(written.given.clone(), &written.about, languages, place)?;
     *value = serde_json::to_value(written.params(parameters)?).unwrap_or_default();
     value["kind"] = json!(KIND);
     Ok(())
@@ -47,8 +51,10 @@ pub(super) fn resolve_entry(
     value: &mut Value,
     about: AboutOutside,
     folder: &Path,
+    languages: &Outside,
     place: &Place,
 ) -> Result<(), ScenarioError> {
+    let about = |language: &str, at: Location<'_>| about(languages, language, at);
     let mut written = Written::of(value.take(), about, folder, place)?;
     let shared = shared_keys("bulk", "on_off").unwrap_or_default();
     if let Some(taken) = written.about.parameters.iter().find(|one| shared.contains(&one.name.as_str())) {
@@ -57,7 +63,7 @@ pub(super) fn resolve_entry(
         return Err(written.place.fault(rule, format!("`{}`", taken.name)).out_of_range());
     }
     let mut entry = Value::Object(std::mem::take(&mut written.given));
-    check_table(&mut entry, &entry_schema(&written.about, &shared), folder, place)?;
+    check_table(&mut entry, &entry_schema(&written.about, &shared), folder, languages, place)?;
     let Value::Object(mut entry) = entry else { return Ok(()) };
     let own = written.about.parameters.iter().filter_map(|one| entry.remove_entry(&one.name)).collect();
     let own = with_defaults(own, &written.about);
@@ -94,7 +100,12 @@ struct Written {
 }
 
 impl Written {
-    fn of(value: Value, about: AboutOutside, folder: &Path, place: &Place) -> Result<Written, ScenarioError> {
+    fn of(
+        value: Value,
+        about: impl Fn(&str, Location<'_>) -> Result<About, ParamError>,
+        folder: &Path,
+        place: &Place,
+    ) -> Result<Written, ScenarioError> {
         let kind = kind_of(&value).unwrap_or_default().to_owned();
         let (language, source) = split(&kind).unwrap_or_default();
         let mut given = match value {
@@ -127,7 +138,12 @@ impl Written {
 }
 
 /// The parameters that are given, checked, and the defaults of the others.
-fn parameters(given: Map<String, Value>, about: &About, place: &Place) -> Result<Map<String, Value>, ScenarioError> {
+fn parameters(
+    given: Map<String, Value>,
+    about: &About,
+    languages: &Outside,
+    place: &Place,
+) -> Result<Map<String, Value>, ScenarioError> {
     if about.parameters.is_empty()
         && let Some(key) = given.keys().next()
     {
@@ -135,7 +151,7 @@ fn parameters(given: Map<String, Value>, about: &About, place: &Place) -> Result
         return Err(Fault::new(place.key(), "key", rule, format!("`{key}`")).unknown_key());
     }
     let mut table = Value::Object(given);
-    check_table(&mut table, &about.schema(), Path::new(""), place)?;
+    check_table(&mut table, &about.schema(), Path::new(""), languages, place)?;
     let Value::Object(table) = table else { return Ok(Map::new()) };
     Ok(with_defaults(table, about))
 }
@@ -149,7 +165,8 @@ fn with_defaults(mut table: Map<String, Value>, about: &About) -> Map<String, Va
     table
 }
 
-/// Brings all such mechanisms of an experiment back into the form in which they are written, with these keys of `source`.
+/// Brings all such mechanisms of an experiment back into the form in which they are written, with these keys of
+/// `source`.
 pub(crate) fn as_written(value: &mut Value, keys: &[&str]) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| as_written(item, keys)),

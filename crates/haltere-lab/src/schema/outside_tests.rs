@@ -1,10 +1,10 @@
 //! An experiment with a control in a language of the test's own.
 
 use crate::{ErrorKind, Scenario};
-use haltere_congestion::outside::{Maker, OutsideControl, Params, register};
+use haltere_congestion::outside::{Maker, OutsideControl, Params};
 use haltere_congestion::{CongestionParams, Control, SenderContext};
 use haltere_units::ParamError;
-use haltere_units::outside::{About, Format, Location, Parameter};
+use haltere_units::outside::{About, Format, Location, Outside, Parameter};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
@@ -38,6 +38,7 @@ fn crate_reno() -> Control {
         mss: haltere_units::Bytes::new(1448),
         initial_window: haltere_units::Bytes::new(14480),
         seed: 1,
+        ..Default::default()
     };
     Control::new(&CongestionParams::default_of("reno").unwrap(), &sender).unwrap()
 }
@@ -64,13 +65,20 @@ impl OutsideControl for Reno {
     }
 }
 
+fn languages() -> Outside {
+    let mut makers = haltere_units::outside::Makers::default();
+    makers.add::<dyn Maker>("test", Box::new(Test));
+    Outside::of(&std::sync::Arc::new(makers))
+}
+fn from_value(value: Value) -> Result<Scenario, crate::ScenarioError> {
+    Scenario::from_value_with(value, "", &languages())
+}
 fn read(congestion: Value) -> Result<Scenario, crate::ScenarioError> {
-    register("test", Box::new(Test));
     let value = json!({
         "duration": "1s", "topology": { "dumbbell": { "pairs": 1, "access": { "rate": "1Gbit", "delay": "1ms" }, "bottleneck": { "rate": "10Mbit", "delay": "10ms" } } },
         "traffic": [{ "kind": "bulk", "congestion": congestion }],
     });
-    Scenario::from_value(value, "")
+    from_value(value)
 }
 fn refused(congestion: Value) -> (ErrorKind, String) {
     let error = read(congestion).unwrap_err();
@@ -92,10 +100,10 @@ fn it_is_read_filled_and_read_again() {
         (&json!("test:Aimd"), &json!(0.5), &json!("5ms"))
     );
     assert_eq!(control["source"]["digest"], "one");
-    assert_eq!(Scenario::from_value(filled.clone(), "").unwrap(), scenario);
+    assert_eq!(from_value(filled.clone()).unwrap(), scenario);
     let mut moved = filled;
     moved["traffic"][0]["congestion"]["source"]["folder"] = json!("/elsewhere");
-    let moved = Scenario::from_value(moved, "").unwrap().with("seeds", json!(3)).unwrap();
+    let moved = from_value(moved).unwrap().with("seeds", json!(3)).unwrap();
     assert_eq!(
         moved.filled()["traffic"][0]["congestion"]["source"]["folder"],
         "/elsewhere",
@@ -124,11 +132,11 @@ fn another_code_is_another_run_and_another_place_is_not() {
     let scenario = read(json!("test:Aimd")).unwrap();
     let mut moved = scenario.filled();
     moved["traffic"][0]["congestion"]["source"]["folder"] = json!("/elsewhere");
-    let moved = Scenario::from_value(moved, "").unwrap();
+    let moved = from_value(moved).unwrap();
     assert_eq!(scenario.hash(1, "v"), moved.hash(1, "v"));
     digest("two");
     assert_ne!(scenario.hash(1, "v"), read(json!("test:Aimd")).unwrap().hash(1, "v"));
-    let changed = Scenario::from_value(scenario.filled(), "").unwrap_err().to_string();
+    let changed = from_value(scenario.filled()).unwrap_err().to_string();
     assert!(changed.contains("must be `test:Aimd` as it was read, with the digest one, got two"), "{changed}");
     assert!(scenario.with("seeds", json!(3)).is_ok(), "a scenario in memory follows the code");
 }
@@ -165,9 +173,8 @@ fn mistakes_are_told_as_those_of_any_mechanism() {
 #[test]
 fn it_explains_itself() {
     let _turn = TURN.lock();
-    register("test", Box::new(Test));
-    let told = super::super::describe("test:Aimd").unwrap();
+    let told = super::super::describe("test:Aimd", &languages()).unwrap();
     assert_eq!((&told["kind"], &told["parameters"][0]["name"]), (&json!("congestion"), &json!("beta")));
     assert_eq!(told["parameters"][1]["default"], "5ms");
-    assert!(super::super::describe("test:B").is_err());
+    assert!(super::super::describe("test:B", &languages()).is_err());
 }

@@ -25,7 +25,6 @@ impl Columns {
         self.fields.push(field.with_metadata(told));
         self.arrays.push(array);
     }
-    /// Whole numbers.
     pub(super) fn count(&mut self, name: &str, unit: &str, values: impl Iterator<Item = u64>) {
         self.push(name, unit, false, Arc::new(UInt64Array::from_iter_values(values)));
     }
@@ -37,7 +36,6 @@ impl Columns {
     pub(super) fn number_opt(&mut self, name: &str, unit: &str, values: impl Iterator<Item = Option<f64>>) {
         self.push(name, unit, true, Arc::new(Float64Array::from_iter(values)));
     }
-    /// True or false.
     pub(super) fn flag(&mut self, name: &str, values: impl Iterator<Item = bool>) {
         self.push(name, "", false, Arc::new(BooleanArray::from_iter(values.map(Some))));
     }
@@ -89,7 +87,6 @@ impl Columns {
             self.number_opt(&column, "", rows.clone().map(value));
         }
     }
-    /// The table.
     pub(super) fn finish(self) -> RecordBatch {
         debug_assert!(self.fields.iter().all(|f| *f.data_type() != DataType::Null));
         RecordBatch::try_new(Arc::new(Schema::new(self.fields)), self.arrays).expect("columns of one length and type")

@@ -21,9 +21,10 @@
 //! | `packets` | packet and logged link | at_ns, link, flow, bytes, sojourn_ns, fate |
 //! | `depths` | watched queue and depth at dequeue | link, depth, packets that left so many behind after the warm-up |
 //!
-//! `depths` is there only with `[measure] depths = true`, and the four lines above it only with `delays`, `state` and `packets`.
-//! `completions` is there only if flows arrive during the run or requests are answered, and `pages`, `segments` and `voices` only
-//! with `web`, `video` and `voip`. The tables of multipath connections are there only if there is one.
+//! `depths` is there only with `[measure] depths = true`, and the four lines above it only with `delays`, `state` and
+//! `packets`. `completions` is there only if flows arrive during the run or requests are answered, and `pages`,
+//! `segments` and `voices` only with `web`, `video` and `voip`. The tables of multipath connections are there only if
+//! there is one.
 //!
 //! Times are nanoseconds from the start of the run, rates bit/s. A column's unit is in its field's metadata under
 //! `unit`. What there is only for some rows is null elsewhere: TCP's figures for other flows, inner variables for other

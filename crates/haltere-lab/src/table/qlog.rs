@@ -1,7 +1,9 @@
 //! What TCP senders did, as a qlog file.
-//! Source: draft-ietf-quic-qlog-main-schema (contained JSON file, one trace a flow) and draft-ietf-quic-qlog-quic-events (recovery events).
-//! Deviations: the senders are TCP. Their events are named as those of QUIC, because tools draw them, and map to TCP as `docs/results.md` says:
-//! segments have no packet numbers, so losses are counted in bytes by an event of our own, `haltere:segments_lost`.
+//! Source: draft-ietf-quic-qlog-main-schema (contained JSON file, one trace a flow) and
+//! draft-ietf-quic-qlog-quic-events (recovery events).
+//! Deviations: the senders are TCP. Their events are named as those of QUIC, because tools draw them, and map to TCP as
+//! `docs/results.md` says: segments have no packet numbers, so losses are counted in bytes by an event of our own,
+//! `haltere:segments_lost`.
 //! Units: times in ms from the start of the run, sizes in bytes, rates in bit/s.
 
 use haltere_plan::record::{SenderEvent, SenderView};

@@ -56,8 +56,8 @@ pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
 /// One figure of a TCP endpoint.
 type Figure = fn(&SenderCounts) -> u64;
 
-/// Payload delivered after the warm-up, over the time from the later of warm-up and start to the earliest of completion,
-/// stop and end (of the measured window); `None` if it means nothing for the kind, as for pings.
+/// Payload delivered after the warm-up, over the time from the later of warm-up and start to the earliest of
+/// completion, stop and end (of the measured window); `None` if it means nothing for the kind, as for pings.
 fn goodput(plan: &Plan, flow: &FlowPlan, record: &FlowRecord) -> Option<f64> {
     if !flow.app.has_goodput() {
         return None;

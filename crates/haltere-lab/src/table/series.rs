@@ -7,7 +7,6 @@ use haltere_plan::{Plan, Record};
 use haltere_transport::Info;
 use haltere_units::Bytes;
 
-/// Flows over time.
 pub(super) fn flows(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.flow_series.iter();
@@ -61,7 +60,6 @@ pub(super) fn queues(plan: &Plan, record: &Record) -> RecordBatch {
     table.finish()
 }
 
-/// Answered pings.
 pub(super) fn pings(plan: &Plan, record: &Record) -> RecordBatch {
     let mut table = Columns::default();
     let rows = || record.pings.iter();

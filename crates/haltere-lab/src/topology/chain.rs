@@ -1,6 +1,9 @@
 //! Nodes in a row.
 
-use super::{Context, Link, Network, TopologyKind, both, slowest, watched};
+use super::context::{Context, TopologyKind};
+use super::direction::{both, slowest, watched};
+use super::link::LinkSpec;
+use super::network::NetworkDraft;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Chain {
     /// The links in order. `reverse` is the direction from the later node to the earlier.
     #[schemars(length(min = 1))]
-    pub links: Vec<Link>,
+    pub links: Vec<LinkSpec>,
     /// Names of the nodes, one more than links. If they are not given, they are `n1`, `n2`, ...
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
@@ -31,7 +34,7 @@ to = "n3"
 "#
     }
     /// Node `i` is the `i`-th name.
-    fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+    fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         let names = match self.nodes.as_slice() {
             [] => (1..=self.links.len() + 1).map(|i| format!("n{i}")).collect(),
             given => given.to_vec(),

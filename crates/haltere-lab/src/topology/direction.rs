@@ -1,6 +1,7 @@
 //! One direction of a link: from what is written to what the plan takes.
 
-use super::{Link, default_queue, varying};
+use super::link::{LinkSpec, default_queue};
+use super::varying;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::varying::Varying;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
@@ -8,7 +9,7 @@ use haltere_units::{Bytes, Dur, Prob, Rate, Size};
 /// One direction of a link as written.
 #[derive(Clone)]
 pub(crate) struct Direction {
-    pub(crate) link: Link,
+    pub(crate) link: LinkSpec,
     pub(crate) ring: Option<u32>,
     pub(crate) mpu: Bytes,
     pub(crate) varying: Option<Box<Varying>>,
@@ -17,7 +18,7 @@ pub(crate) struct Direction {
 }
 
 /// Both directions of a link, the second with its overrides.
-pub(crate) fn both(link: &Link, place: &str) -> Result<[Direction; 2], ScenarioError> {
+pub(crate) fn both(link: &LinkSpec, place: &str) -> Result<[Direction; 2], ScenarioError> {
     let mut reverse = link
         .reverse
         .apply(link)
@@ -28,11 +29,11 @@ pub(crate) fn both(link: &Link, place: &str) -> Result<[Direction; 2], ScenarioE
     Ok([direction(link.clone(), place, place.into())?, direction(reverse, &reverse_path(link, place), back)?])
 }
 
-fn reverse_path(link: &Link, place: &str) -> String {
+fn reverse_path(link: &LinkSpec, place: &str) -> String {
     if link.reverse.is_empty() { place.into() } else { format!("{place}.reverse") }
 }
 
-fn direction(mut link: Link, path: &str, place: String) -> Result<Direction, ScenarioError> {
+fn direction(mut link: LinkSpec, path: &str, place: String) -> Result<Direction, ScenarioError> {
     if link.rate == Some(Rate::ZERO) {
         let hint = "leave it out for a link on which packets take no time";
         return Err(Fault::new(path, "rate", "above zero", Rate::ZERO).hint(hint).out_of_range());
@@ -51,7 +52,7 @@ fn direction(mut link: Link, path: &str, place: String) -> Result<Direction, Sce
     Ok(Direction { link, ring, mpu: Bytes::ZERO, varying, place })
 }
 
-fn check_impairments(link: &Link, path: &str) -> Result<(), ScenarioError> {
+fn check_impairments(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
     if let Some(pair) = link.lose.windows(2).find(|pair| pair[0] >= pair[1]) {
         let got = format!("{} before {}", pair[0], pair[1]);
         return Err(Fault::new(path, "lose", "numbers in ascending order", got).out_of_range());
@@ -73,8 +74,9 @@ pub(crate) fn slowest(links: &[[Direction; 2]]) -> Option<Rate> {
     links.iter().flatten().filter_map(|d| d.link.rate).min()
 }
 
-/// Whether a direction is watched if its topology has no bottleneck of its own: the slowest are, and those with a queue or a rate of note.
-pub(crate) fn watched(link: &Link, slowest: Option<Rate>) -> bool {
+/// Whether a direction is watched if its topology has no bottleneck of its own: the slowest are, and those with a queue
+/// or a rate of note.
+pub(crate) fn watched(link: &LinkSpec, slowest: Option<Rate>) -> bool {
     let slow = link.rate.is_some() && link.rate == slowest;
     link.watch.unwrap_or(slow || link.queue != default_queue() || link.trace.is_some() || !link.schedule.is_empty())
 }

@@ -1,12 +1,13 @@
 //! The picture of a network as data: which nodes and links a drawing shows, those that are alike as one.
 //!
-//! It follows from the graph: hosts on one link each to the same node, with the same link and the same part in the traffic, are drawn as
-//! one. A topology may say more by a [`Hint`](super::Hint): which nodes belong together, and in which column they are.
+//! It follows from the graph: hosts on one link each to the same node, with the same link and the same part in the
+//! traffic, are drawn as one. A topology may say more by a [`Hint`](super::network::Hint): which nodes belong together,
+//! and in which column they are.
 
-use super::Network;
+use super::network::NetworkDraft;
+use haltere_plan::LinkQueue;
 use haltere_plan::plan::{FlowPlan, LinkPlan};
 use haltere_plan::varying::Capacity;
-use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Rate};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -73,7 +74,7 @@ pub struct DrawnDirection {
     /// Probability that a packet is lost.
     pub loss: f64,
     /// The queue discipline with its parameters.
-    pub queue: QueueParams,
+    pub queue: LinkQueue,
     /// Packets in the device ring under it.
     pub ring: Option<u32>,
     /// It is sampled and reported.
@@ -84,7 +85,7 @@ pub struct DrawnDirection {
 type Roles = BTreeSet<(bool, &'static str)>;
 
 impl Drawing {
-    pub(crate) fn of<'a>(network: &Network, flows: impl Iterator<Item = &'a FlowPlan>) -> Drawing {
+    pub(crate) fn of<'a>(network: &NetworkDraft, flows: impl Iterator<Item = &'a FlowPlan>) -> Drawing {
         let links = joined(&network.links);
         let mut roles = vec![Roles::new(); network.nodes.len()];
         let mut sends: Vec<Option<bool>> = vec![None; network.nodes.len()];
@@ -122,7 +123,7 @@ fn joined(links: &[LinkPlan]) -> Vec<Joined> {
 }
 
 /// The column of each node that has one. If all hosts of a group send, or none does, the first half is on the left.
-fn layers(network: &Network, sends: &[Option<bool>]) -> Vec<Option<u32>> {
+fn layers(network: &NetworkDraft, sends: &[Option<bool>]) -> Vec<Option<u32>> {
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (node, hint) in &network.hints {
         groups.entry(hint.group).or_default().push(*node);
@@ -142,7 +143,7 @@ fn layers(network: &Network, sends: &[Option<bool>]) -> Vec<Option<u32>> {
 }
 
 /// The node that stands for each: the first of those that are drawn as one.
-fn classes(network: &Network, links: &[Joined], roles: &[Roles], layers: &[Option<u32>]) -> Vec<usize> {
+fn classes(network: &NetworkDraft, links: &[Joined], roles: &[Roles], layers: &[Option<u32>]) -> Vec<usize> {
     let mut degree = vec![0usize; network.nodes.len()];
     let mut only_link = vec![0usize; network.nodes.len()];
     for (i, (there, _)) in links.iter().enumerate() {
@@ -179,7 +180,7 @@ fn classes(network: &Network, links: &[Joined], roles: &[Roles], layers: &[Optio
     out
 }
 
-fn nodes(network: &Network, stands_for: &[usize], roles: &[Roles], layers: &[Option<u32>]) -> Vec<DrawnNode> {
+fn nodes(network: &NetworkDraft, stands_for: &[usize], roles: &[Roles], layers: &[Option<u32>]) -> Vec<DrawnNode> {
     let mut links = vec![0usize; network.nodes.len()];
     network.links.iter().for_each(|link| links[link.from] += 1);
     let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -207,7 +208,12 @@ fn nodes(network: &Network, stands_for: &[usize], roles: &[Roles], layers: &[Opt
     members.into_iter().map(drawn).collect()
 }
 
-fn drawn_links(network: &Network, links: &[Joined], stands_for: &[usize], layers: &[Option<u32>]) -> Vec<DrawnLink> {
+fn drawn_links(
+    network: &NetworkDraft,
+    links: &[Joined],
+    stands_for: &[usize],
+    layers: &[Option<u32>],
+) -> Vec<DrawnLink> {
     let mut several = vec![false; stands_for.len()];
     for (node, &first) in stands_for.iter().enumerate().filter(|(node, first)| node != *first) {
         (several[node], several[first]) = (true, true);

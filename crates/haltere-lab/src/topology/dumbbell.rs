@@ -1,28 +1,33 @@
 //! Pairs of hosts on both sides of one bottleneck.
 
-use super::{Context, Direction, Hint, Link, Network, TopologyKind, both};
+use super::context::{Context, TopologyKind};
+use super::direction::{Direction, both};
+use super::link::LinkSpec;
+use super::network::{Hint, NetworkDraft};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::rng::Rng;
 use haltere_units::{Dur, Prob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and `right`.
+/// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and
+/// `right`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dumbbell {
     /// Number of pairs.
     #[schemars(range(min = 1, max = 100_000))]
     pub pairs: u32,
     /// The link of each host to its switch. `reverse` is the direction from the switch to the host.
-    pub access: Link,
+    pub access: LinkSpec,
     /// The link from `left` to `right`. `reverse` is the direction from `right` to `left`.
-    pub bottleneck: Link,
-    /// Round-trip times without queues are spread evenly over plus and minus this part of the middle one. The delay of the access links
-    /// makes the difference. Which pair gets which is drawn with the random seed.
+    pub bottleneck: LinkSpec,
+    /// Round-trip times without queues are spread evenly over plus and minus this part of the middle one. The delay of
+    /// the access links makes the difference. Which pair gets which is drawn with the random seed.
     #[serde(default)]
     pub rtt_spread: Prob,
-    /// The delay of each pair's access links, each way, instead of that of `access`: `["1ms", "20ms"]`. Fewer than there are pairs are
-    /// assigned round-robin. Data of a pair crosses two access links. Not together with `rtt_spread`.
+    /// The delay of each pair's access links, each way, instead of that of `access`: `["1ms", "20ms"]`. Fewer than
+    /// there are pairs are assigned round-robin. Data of a pair crosses two access links. Not together with
+    /// `rtt_spread`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100_000))]
     pub access_delays: Vec<Dur>,
@@ -40,7 +45,7 @@ kind = "bulk"
 "#
     }
     /// The bottleneck is the first link; pair `i` has nodes 2 `i` and 2 `i` + 1.
-    fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+    fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         let (left, right) = (network.add("left"), network.add("right"));
         network.show(left, Hint::switch("left", 1));
         network.show(right, Hint::switch("right", 2));

@@ -1,6 +1,7 @@
 //! Links that fail, and routes that change: from what is written to what the plan says.
 
-use super::{Context, Network};
+use super::context::Context;
+use super::network::NetworkDraft;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::plan::{Failure, Reroute};
 use haltere_units::{Dur, Time};
@@ -14,8 +15,9 @@ pub struct Failures {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100_000))]
     pub fail: Vec<LinkFailure>,
-    /// How long after a failure, and after its end, the routes change: the time to detect it and to converge. Packets that are sent from
-    /// then on take the paths of the links that are left. Without it routes are static, and a failed link loses what is sent over it.
+    /// How long after a failure, and after its end, the routes change: the time to detect it and to converge. Packets
+    /// that are sent from then on take the paths of the links that are left. Without it routes are static, and a failed
+    /// link loses what is sent over it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reroute: Option<Dur>,
 }
@@ -50,8 +52,9 @@ pub struct LinkFailure {
 }
 
 impl Failures {
-    /// Writes the failures into the links of the network, and the changes of the routes into the network. Its links are complete.
-    pub(crate) fn apply(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+    /// Writes the failures into the links of the network, and the changes of the routes into the network. Its links are
+    /// complete.
+    pub(crate) fn apply(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         if let (Some(reroute), true) = (self.reroute, self.fail.is_empty()) {
             let fault = Fault::new(context.place, "reroute", "left out without `fail`", reroute);
             return Err(fault.hint("routes change after a failure").out_of_range());
@@ -75,7 +78,7 @@ impl Failures {
 
 impl LinkFailure {
     /// The links between its two nodes. It is in the table `path`.
-    fn links(&self, network: &Network, path: &str) -> Result<Vec<usize>, ScenarioError> {
+    fn links(&self, network: &NetworkDraft, path: &str) -> Result<Vec<usize>, ScenarioError> {
         let ends = (network.node(&self.from, path, "from")?, network.node(&self.to, path, "to")?);
         let joins = |link: &haltere_plan::plan::LinkPlan| (link.from, link.to) == ends || (link.to, link.from) == ends;
         let links: Vec<usize> = (0..network.links.len()).filter(|i| joins(&network.links[*i])).collect();

@@ -1,23 +1,27 @@
 //! Hosts under three tiers of equal switches.
 
-use super::{Context, Failures, Hint, Link, Network, TopologyKind, both};
+use super::context::{Context, TopologyKind};
+use super::direction::both;
+use super::failure::Failures;
+use super::link::LinkSpec;
+use super::network::{Hint, NetworkDraft};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A fat tree of switches with `k` ports (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008). It has k pods and k^2/4 core switches (`core1` ..).
-/// A pod has k/2 edge switches (`edge1.1`: pod and number) with k/2 hosts each, and k/2 aggregation switches (`agg1.1`). There are k^3/4
-/// hosts, `h1` and on from pod to pod. Each flow takes one of the shortest paths by a hash of its ends and ports with the random seed
-/// (ECMP).
+/// A fat tree of switches with `k` ports (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008). It has k pods and k^2/4 core
+/// switches (`core1` ..). A pod has k/2 edge switches (`edge1.1`: pod and number) with k/2 hosts each, and k/2
+/// aggregation switches (`agg1.1`). There are k^3/4 hosts, `h1` and on from pod to pod. Each flow takes one of the
+/// shortest paths by a hash of its ends and ports with the random seed (ECMP).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FatTree {
     /// Ports of each switch, an even number.
     #[schemars(range(min = 2, max = 64))]
     pub k: u32,
     /// The link of each host to its edge switch. `reverse` is the direction to the host.
-    pub access: Link,
+    pub access: LinkSpec,
     /// Each link between switches. `reverse` is the direction towards the hosts.
-    pub fabric: Link,
+    pub fabric: LinkSpec,
     /// Links that fail.
     #[serde(flatten)]
     pub failures: Failures,
@@ -34,7 +38,7 @@ fabric = { rate = "1Gbit", delay = "5us" }
 kind = "permutation"
 "#
     }
-    fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+    fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         if !self.k.is_multiple_of(2) {
             let fault = Fault::new(context.place, "k", "an even number from 2 to 64", self.k);
             return Err(fault.hint("half of a switch's ports lead up").out_of_range());

@@ -1,12 +1,16 @@
 //! Any nodes and links.
 
-use super::{Context, Failures, Link, Network, TopologyKind, both, slowest, watched};
+use super::context::{Context, TopologyKind};
+use super::direction::{both, slowest, watched};
+use super::failure::Failures;
+use super::link::LinkSpec;
+use super::network::NetworkDraft;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Any nodes and links. A packet takes the path of the fewest links. Of several it takes the path of the least delay, then the one given
-/// first.
+/// Any nodes and links. A packet takes the path of the fewest links. Of several it takes the path of the least delay,
+/// then the one given first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Graph {
     /// Names of the nodes.
@@ -29,7 +33,7 @@ pub struct GraphLink {
     pub to: String,
     /// What the link is.
     #[serde(flatten)]
-    pub link: Link,
+    pub link: LinkSpec,
 }
 
 impl TopologyKind for Graph {
@@ -48,7 +52,7 @@ from = "a"
 to = "z"
 "#
     }
-    fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+    fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         network.add_all(&self.nodes, context.place)?;
         let path = |i: usize| context.below(&format!("links[{i}]"));
         let links = self.links.iter().enumerate().map(|(i, l)| both(&l.link, &path(i)));

@@ -1,13 +1,17 @@
 //! Hosts at leaf switches, each of which is joined to every spine switch.
 
-use super::{Context, Failures, Hint, Link, Network, TopologyKind, both};
+use super::context::{Context, TopologyKind};
+use super::direction::both;
+use super::failure::Failures;
+use super::link::LinkSpec;
+use super::network::{Hint, NetworkDraft};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::LINKS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Hosts, `h1` .. `hN` from leaf to leaf, at the switches `leaf1` ... Each leaf is joined to every switch of `spine1` ... Each flow takes
-/// one of the shortest paths by a hash of its ends and ports with the random seed (ECMP).
+/// Hosts, `h1` .. `hN` from leaf to leaf, at the switches `leaf1` ... Each leaf is joined to every switch of `spine1`
+/// ... Each flow takes one of the shortest paths by a hash of its ends and ports with the random seed (ECMP).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeafSpine {
     /// Number of leaf switches.
@@ -20,9 +24,9 @@ pub struct LeafSpine {
     #[schemars(range(min = 1, max = 10_000))]
     pub hosts: u32,
     /// The link of each host to its leaf. `reverse` is the direction to the host.
-    pub access: Link,
+    pub access: LinkSpec,
     /// The link of each leaf to each spine. `reverse` is the direction to the leaf.
-    pub fabric: Link,
+    pub fabric: LinkSpec,
     /// Links that fail.
     #[serde(flatten)]
     pub failures: Failures,
@@ -43,7 +47,7 @@ sizes = "web_search"
 load = 0.3
 "#
     }
-    fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+    fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         let links = 2 * u64::from(self.leaves) * (u64::from(self.hosts) + u64::from(self.spines));
         if links > LINKS {
             let rule = format!("so many that there are at most {LINKS} links, each direction counted");

@@ -1,7 +1,9 @@
 //! A link, as written in an experiment file.
 
-use super::{Loss, TraceSpec};
+use super::loss::Loss;
+use super::trace::TraceSpec;
 use crate::scenario::overrides::Overrides;
+use haltere_plan::LinkQueue;
 use haltere_plan::plan::Impairments;
 use haltere_queue::QueueParams;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size};
@@ -11,16 +13,18 @@ use serde::{Deserialize, Serialize};
 /// A link with a queue in front of each direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Link {
+#[schemars(rename = "Link")]
+pub struct LinkSpec {
     /// Rate of each direction. If it is not given, packets take no time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// A trace instead of a rate: the name of a file, or a table with `kind`. `mahimahi`: times at which a packet can be delivered, as on
-    /// a wireless link. `csv` and `theaterq`: rate, delay and loss over time. `leo`: a path over satellites with hand-overs.
+    /// A trace instead of a rate: the name of a file, or a table with `kind`. `mahimahi`: times at which a packet can
+    /// be delivered, as on a wireless link. `csv` and `theaterq`: rate, delay and loss over time. `leo`: a path over
+    /// satellites with hand-overs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
-    /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms" }]`. `rate`,
-    /// `delay` and `loss` hold until a step changes them.
+    /// Steps of rate, delay and loss: `[{ at = "10s", rate = "5Mbit" }, { at = "20s", rate = "10Mbit", delay = "30ms"
+    /// }]`. `rate`, `delay` and `loss` hold until a step changes them.
     #[schemars(length(max = 100_000))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Step>,
@@ -29,14 +33,16 @@ pub struct Link {
     pub schedule_repeat: Option<Dur>,
     /// Propagation time of each direction.
     pub delay: Dur,
-    /// Each packet takes longer by a time drawn uniformly from zero to this. Packets keep their order. Real hosts have some jitter. Without
-    /// any, flows of equal rates stay in phase, and the phase decides which flow finds room in a full drop-tail queue (Floyd and Jacobson
-    /// 1992). Jitter of about the time of a full packet at the bottleneck avoids that.
+    /// Each packet takes longer by a time drawn uniformly from zero to this. Packets keep their order. Real hosts have
+    /// some jitter. Without any, flows of equal rates stay in phase, and the phase decides which flow finds room in a
+    /// full drop-tail queue (Floyd and Jacobson 1992). Jitter of about the time of a full packet at the bottleneck
+    /// avoids that.
     pub jitter: Dur,
-    /// Loss on the line: the probability that a packet is lost, or `{ kind = "gilbert_elliott", p = "1%", r = "25%" }` for loss in bursts.
+    /// Loss on the line: the probability that a packet is lost, or `{ kind = "gilbert_elliott", p = "1%", r = "25%" }`
+    /// for loss in bursts.
     pub loss: Loss,
-    /// Numbers of packets that are lost on the line, in ascending order: the first one that the line takes is 1. For tests of a
-    /// protocol.
+    /// Numbers of packets that are lost on the line, in ascending order: the first one that the line takes is 1. For
+    /// tests of a protocol.
     #[schemars(length(max = 100_000))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lose: Vec<u64>,
@@ -46,32 +52,35 @@ pub struct Link {
     /// How long such a packet is held back. Required with `reorder`.
     #[serde(skip_serializing_if = "is_no_time")]
     pub reorder_by: Dur,
-    /// Probability that a packet is delivered twice. The copy takes no time on the line. The kernel world has no such links.
+    /// Probability that a packet is delivered twice. The copy takes no time on the line. The kernel world has no such
+    /// links.
     #[serde(skip_serializing_if = "is_never")]
     pub duplicate: Prob,
     /// The discipline of the queue in front of the line.
-    pub queue: QueueParams,
-    /// The device's own first-in first-out ring under the discipline, in packets (`100p`). If it is not given, there is none.
+    pub queue: LinkQueue,
+    /// The device's own first-in first-out ring under the discipline, in packets (`100p`). If it is not given, there is
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<Size>,
-    /// When a packet is handed over to the line: when its transmission ends, or when it starts, as Linux's `htb` and `tbf` shapers do.
+    /// When a packet is handed over to the line: when its transmission ends, or when it starts, as Linux's `htb` and
+    /// `tbf` shapers do.
     pub handover: Handover,
-    /// Depth of a token bucket: after an idle time, so many bytes take no time on the line. With a `schedule` an idle line saves up what it
-    /// could have carried, at most that. Linux's `htb` (with `handover = "start"`) and
-    /// `tbf` (with `"end"`) need at least a full frame.
+    /// Depth of a token bucket: after an idle time, so many bytes take no time on the line. With a `schedule` an idle
+    /// line saves up what it could have carried, at most that. Linux's `htb` (with `handover = "start"`) and `tbf`
+    /// (with `"end"`) need at least a full frame.
     pub burst: Bytes,
-    /// Sample and report this queue. If it is not given, a topology with a bottleneck watches that. Others watch the slowest links, those
-    /// whose rate changes, and those whose queue is not the default.
+    /// Sample and report this queue. If it is not given, a topology with a bottleneck watches that. Others watch the
+    /// slowest links, those whose rate changes, and those whose queue is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<bool>,
     /// What is different in the other direction.
     #[serde(skip_serializing_if = "Overrides::is_empty")]
-    pub reverse: Overrides<Link>,
+    pub reverse: Overrides<LinkSpec>,
 }
 
-impl Default for Link {
-    fn default() -> Link {
-        Link {
+impl Default for LinkSpec {
+    fn default() -> LinkSpec {
+        LinkSpec {
             rate: None,
             trace: None,
             schedule: Vec::new(),
@@ -93,10 +102,10 @@ impl Default for Link {
     }
 }
 
-impl Link {
+impl LinkSpec {
     /// What the line does to some packets besides independent loss.
     pub(crate) fn impairments(&self) -> Option<Box<Impairments>> {
-        let Link { reorder, reorder_by, duplicate, .. } = *self;
+        let LinkSpec { reorder, reorder_by, duplicate, .. } = *self;
         let (lose, gilbert_elliott) = (self.lose.clone(), self.loss.bursts());
         let all = Impairments { reorder, reorder_by, duplicate, lose, gilbert_elliott, failures: Vec::new() };
         (all != Impairments { reorder_by, ..Impairments::default() }).then(|| Box::new(all))
@@ -128,8 +137,8 @@ pub struct Step {
 }
 
 /// The queue of a link that names none.
-pub(crate) fn default_queue() -> QueueParams {
-    QueueParams::default_of("drop_tail").expect("the registry holds drop_tail")
+pub(crate) fn default_queue() -> LinkQueue {
+    QueueParams::default_of("drop_tail").expect("the registry holds drop_tail").into()
 }
 
 /// When a packet is handed over to the line.

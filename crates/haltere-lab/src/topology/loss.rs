@@ -1,6 +1,6 @@
 //! Loss on the line, as written in an experiment file.
 
-use super::kind;
+use super::kind::kind;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::plan;
 use haltere_units::Prob;
@@ -23,9 +23,10 @@ kind! {
     GilbertElliottKind, GilbertElliott, "gilbert_elliott"
 }
 
-/// Loss in bursts: a chain of two states, good and bad (Gilbert 1960, Elliott 1963). For each packet the state may change. Of all packets
-/// `(r * loss_good + p * loss_bad) / (p + r)` are lost. The mean burst has `1 / r` packets, if the bad state alone loses packets, and all.
-/// Linux's `netem` has it as `loss gemodel p r 1-h 1-k`: `loss_bad` is 1-h, and `loss_good` is 1-k.
+/// Loss in bursts: a chain of two states, good and bad (Gilbert 1960, Elliott 1963). For each packet the state may
+/// change. Of all packets `(r * loss_good + p * loss_bad) / (p + r)` are lost. The mean burst has `1 / r` packets, if
+/// the bad state alone loses packets, and all. Linux's `netem` has it as `loss gemodel p r 1-h 1-k`: `loss_bad` is 1-h,
+/// and `loss_good` is 1-k.
 ///
 /// ```toml
 /// [topology.dumbbell.bottleneck]

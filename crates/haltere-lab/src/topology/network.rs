@@ -1,18 +1,23 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
-use super::{Context, Direction, Handover, Leo, Link, TraceSpec};
+use super::direction::Direction;
+use super::link::{Handover, LinkSpec};
+use super::trace::TraceSpec;
+use super::trace::leo::Leo;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::names::{did_you_mean, rule};
-use crate::scenario::experiment::Experiment;
-use crate::traffic::FlowDraft;
+use crate::traffic::draft::FlowDraft;
+use haltere_plan::FULL_PACKET;
 use haltere_plan::plan::{LinkPlan, Reroute};
+use haltere_plan::rng::Rng;
 use haltere_plan::routes::Routes;
-use haltere_units::Dur;
+use haltere_plan::varying::Capacity;
+use haltere_units::{Bytes, Dur, Rate};
 use std::collections::HashMap;
 
 /// Nodes and links of one run.
 #[derive(Default)]
-pub(crate) struct Network {
+pub(crate) struct NetworkDraft {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkPlan>,
     /// Where each link is in the experiment, for errors about its queue.
@@ -60,21 +65,33 @@ impl Hint {
 }
 
 /// The links that a flow's data takes, and those that come back.
-pub(crate) struct Path {
+pub(crate) struct RoundTrip {
     there: Vec<usize>,
     back: Vec<usize>,
 }
 
-impl Network {
-    /// The network of that experiment.
-    pub(crate) fn of(experiment: &Experiment, seed: u64) -> Result<Network, ScenarioError> {
-        let mut network = Network::default();
-        let place = format!("topology.{}", experiment.topology.kind());
-        let context = Context { place: &place, framing: experiment.framing, seed };
-        experiment.topology.as_kind().build(&mut network, &context)?;
-        network.draw_leo(experiment, seed);
-        network.set_means(experiment);
-        Ok(network)
+impl NetworkDraft {
+    /// Draws what changes on the links over satellites. Both directions draw from one stream.
+    pub(crate) fn draw_leo(&mut self, duration: Dur, seed: u64) {
+        for (index, leo) in std::mem::take(&mut self.leo) {
+            let link = &mut self.links[index];
+            let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
+            let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
+            link.varying = Some(Box::new(leo.draw(&mut rng, duration, link.loss)));
+        }
+    }
+    /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.
+    pub(crate) fn set_means(&mut self, duration: Dur, framing: Bytes) {
+        for link in &mut self.links {
+            let Some(varying) = &mut link.varying else { continue };
+            if let Capacity::Trace(trace) = &mut varying.capacity
+                && trace.opportunity == Bytes::ZERO
+            {
+                trace.opportunity = Bytes::new(FULL_PACKET) + framing;
+            }
+            // A mean that rounds to nothing is still not a link without a rate.
+            link.rate = varying.capacity.mean(duration).map(|mean| mean.max(Rate::from_bps(1)));
+        }
     }
 
     /// Index of the node of that name, which is at `key` in the table `path`.
@@ -85,7 +102,6 @@ impl Network {
         })
     }
 
-    /// Adds a node.
     pub(crate) fn add(&mut self, name: &str) -> usize {
         self.by_name.insert(name.into(), self.nodes.len());
         self.nodes.push(name.into());
@@ -121,7 +137,7 @@ impl Network {
         from: usize,
         to: usize,
         directions: &[Direction; 2],
-        watched: impl Fn(&Link) -> bool,
+        watched: impl Fn(&LinkSpec) -> bool,
     ) {
         for (direction, (from, to)) in directions.iter().zip([(from, to), (to, from)]) {
             self.lay(from, to, direction, watched(&direction.link));
@@ -155,27 +171,27 @@ impl Network {
             impairments: link.impairments(),
             watched,
             count_depths: false,
-            returned_at: None,
+            emits_at: None,
             rtt: None,
         });
         self.places.push(direction.place.clone());
     }
 
-    /// Copies that the queue of the last link returns to their senders start at that node.
-    pub(crate) fn return_at(&mut self, node: usize) {
+    /// Packets that the queue of the last link emits start at that node.
+    pub(crate) fn emit_at(&mut self, node: usize) {
         if let Some(link) = self.links.last_mut() {
-            link.returned_at = Some(node);
+            link.emits_at = Some(node);
         }
     }
 
     /// The paths of all flows; a flow whose ends do not reach each other is an error.
-    pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<Path>, ScenarioError> {
+    pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<RoundTrip>, ScenarioError> {
         let mut routes = Routes::new(self.nodes.len(), self.links.iter().map(|l| (l.from, l.to, l.delay)));
         let mut paths = Vec::with_capacity(flows.len());
         let ends = |flow: &FlowDraft| flow.plan.app.ends(flow.plan.from, flow.plan.to);
         for (flow, (from, to)) in flows.iter().flat_map(|flow| ends(flow).into_iter().map(move |ends| (flow, ends))) {
             match (routes.path(from, to), routes.path(to, from)) {
-                (Some(there), Some(back)) => paths.push(Path { there, back }),
+                (Some(there), Some(back)) => paths.push(RoundTrip { there, back }),
                 _ => {
                     let rule = format!("a node that can be reached from `{}`", self.nodes[flow.from_written]);
                     let got = format!("`{}`", self.nodes[flow.to_written]);
@@ -189,7 +205,7 @@ impl Network {
 
     /// Gives each link the median round-trip time of the flows over it, those of their replies included; a link without
     /// flows gets the median of all flows.
-    pub(crate) fn set_round_trips(&mut self, paths: &[Path]) {
+    pub(crate) fn set_round_trips(&mut self, paths: &[RoundTrip]) {
         let mut over: Vec<Vec<Dur>> = vec![Vec::new(); self.links.len()];
         let mut all = Vec::with_capacity(paths.len());
         for path in paths {

@@ -1,27 +1,32 @@
-//! Hosts around one switch: one processor that all packets share, or an ingress thread and several egress threads (BMv2).
+//! Hosts around one switch: one processor that all packets share, or an ingress thread and several egress threads
+//! (BMv2).
 
-use super::{Context, Direction, Hint, Link, Network, TopologyKind, both, default_queue};
+use super::context::{Context, TopologyKind};
+use super::direction::{Direction, both};
+use super::link::{LinkSpec, default_queue};
+use super::network::{Hint, NetworkDraft};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::FULL_PACKET;
-use haltere_queue::QueueParams;
+use haltere_plan::LinkQueue;
 use haltere_units::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Hosts, `h1` .. `hN`, around one switch. Every packet, whatever its output, waits for the same processor, as in a software switch.
-/// The switch is two nodes: packets enter at `switch` and leave from `switch.out`. The processor is the link
-/// `switch>switch.out` between them. Packets that its queue returns to their sender start at `switch`, so they pass the processor, too.
+/// Hosts, `h1` .. `hN`, around one switch. Every packet, whatever its output, waits for the same processor, as in a
+/// software switch. The switch is two nodes: packets enter at `switch` and leave from `switch.out`. The processor is
+/// the link `switch>switch.out` between them. Packets that its queue returns to their sender start at `switch`, so they
+/// pass the processor, too.
 ///
-/// With `egress` the switch is built like BMv2's `simple_switch`. The processor is then the ingress thread, with `input_buffer` as its
-/// queue. The link `switch.out>switch.egressK` is egress thread K. It serves the ports of the hosts `hN` with N mod `threads` = K.
-/// Packets that its queue returns start at `switch`, too (BMv2 recirculates them).
+/// With `egress` the switch is built like BMv2's `simple_switch`. The processor is then the ingress thread, with
+/// `input_buffer` as its queue. The link `switch.out>switch.egressK` is egress thread K. It serves the ports of the
+/// hosts `hN` with N mod `threads` = K. Packets that its queue returns start at `switch`, too (BMv2 recirculates them).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Switch {
     /// Number of hosts.
     #[schemars(range(min = 2, max = 100_000))]
     pub hosts: u32,
     /// The link of each host to the switch. `reverse` is the direction from the switch to the host.
-    pub link: Link,
+    pub link: LinkSpec,
     /// The processor, which every packet passes between its input and its output.
     pub processor: Processor,
     /// Egress threads behind the processor. If they are not given, there are none.
@@ -29,8 +34,8 @@ pub struct Switch {
     pub egress: Option<Egress>,
 }
 
-/// The egress threads of a switch: how many there are, and for each its speed and the queue in front of it. A `threshold` with
-/// `per_destination` and a limit of 64 packets gives BMv2's queues, one for each port.
+/// The egress threads of a switch: how many there are, and for each its speed and the queue in front of it. A
+/// `threshold` with `per_destination` and a limit of 64 packets gives BMv2's queues, one for each port.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Egress {
@@ -40,11 +45,12 @@ pub struct Egress {
     /// Bits that each handles in a second. Not with `packet_rate`. Without both a thread is as fast as the processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Packets that each handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with `rate`.
+    /// Packets that each handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with
+    /// `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_rate: Option<f64>,
     /// The discipline of the queue in front of each.
-    pub queue: QueueParams,
+    pub queue: LinkQueue,
 }
 
 impl Default for Egress {
@@ -60,11 +66,12 @@ pub struct Processor {
     /// Bits that it handles in a second. Not with `packet_rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Packets that it handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with `rate`.
+    /// Packets that it handles in a second. Every packet of up to 1500 bytes takes the same time. Above 0. Not with
+    /// `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_rate: Option<f64>,
     /// The discipline of the queue in front of it.
-    pub queue: QueueParams,
+    pub queue: LinkQueue,
 }
 
 impl Default for Processor {
@@ -86,9 +93,9 @@ from = "h1"
 to = "h2"
 "#
     }
-    /// The processor or ingress thread is the first link, then come the egress threads. Host `hN` has node N + 1, after the
-    /// threads' nodes.
-    fn build(&self, network: &mut Network, context: &Context<'_>) -> Result<(), ScenarioError> {
+    /// The processor or ingress thread is the first link, then come the egress threads. Host `hN` has node N + 1, after
+    /// the threads' nodes.
+    fn build(&self, network: &mut NetworkDraft, context: &Context<'_>) -> Result<(), ScenarioError> {
         let (input, output) = (network.add("switch"), network.add("switch.out"));
         network.show(input, Hint::switch("switch", 1));
         network.show(output, Hint::switch("switch.out", 2));
@@ -113,7 +120,7 @@ impl Egress {
     /// Adds the threads of a switch with that processor and these input and output nodes. Returns their nodes.
     fn build(
         &self,
-        network: &mut Network,
+        network: &mut NetworkDraft,
         ingress: &Processor,
         [input, output]: [usize; 2],
         context: &Context<'_>,
@@ -128,7 +135,7 @@ impl Egress {
             let node = network.add(&format!("switch.egress{k}"));
             network.show(node, Hint::switch("switch.egress", 3));
             network.lay(output, node, &thread, true);
-            network.return_at(input);
+            network.emit_at(input);
             node
         };
         Ok((0..self.threads).map(lay).collect())
@@ -159,6 +166,6 @@ fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<Direc
             return Err(fault("rate", "given, or `packet_rate`", "nothing".into()).hint(hint).missing());
         }
     };
-    let link = Link { rate: Some(rate), queue: processor.queue.clone(), ..Link::default() };
+    let link = LinkSpec { rate: Some(rate), queue: processor.queue.clone(), ..LinkSpec::default() };
     Ok(Direction { link, ring: None, mpu, varying: None, place: place.into() })
 }

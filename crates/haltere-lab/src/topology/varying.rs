@@ -1,42 +1,16 @@
 //! Links whose rate or delay changes: from what is written to what the plan says.
 
-use super::trace::{Columns, CsvTrace, TheaterqTrace};
-use super::{Handover, Link, Network, Rows, Step, TraceSpec};
+use super::link::{Handover, LinkSpec, Step};
+use super::trace::TraceSpec;
+use super::trace::rows::Rows;
+use super::trace::rows::{Columns, CsvTrace, TheaterqTrace};
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::scenario::experiment::Experiment;
 use crate::scenario::overrides::Overrides;
-use haltere_plan::FULL_PACKET;
-use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Bytes, Dur, Prob, Rate};
 
-impl Network {
-    /// Draws what changes on the links over satellites. Both directions draw from one stream.
-    pub(super) fn draw_leo(&mut self, experiment: &Experiment, seed: u64) {
-        for (index, leo) in std::mem::take(&mut self.leo) {
-            let link = &mut self.links[index];
-            let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
-            let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
-            link.varying = Some(Box::new(leo.draw(&mut rng, experiment.duration, link.loss)));
-        }
-    }
-    /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.
-    pub(super) fn set_means(&mut self, experiment: &Experiment) {
-        for link in &mut self.links {
-            let Some(varying) = &mut link.varying else { continue };
-            if let Capacity::Trace(trace) = &mut varying.capacity
-                && trace.opportunity == Bytes::ZERO
-            {
-                trace.opportunity = Bytes::new(FULL_PACKET) + experiment.framing;
-            }
-            // A mean that rounds to nothing is still not a link without a rate.
-            link.rate = varying.capacity.mean(experiment.duration).map(|mean| mean.max(Rate::from_bps(1)));
-        }
-    }
-}
-
 /// An override of the other direction that gives a capacity puts aside what the direction would inherit.
-pub(super) fn one_capacity(reverse: &mut Link, given: &Overrides<Link>) {
+pub(super) fn one_capacity(reverse: &mut LinkSpec, given: &Overrides<LinkSpec>) {
     if !given.has("rate") && !given.has("trace") {
         return;
     }
@@ -51,8 +25,9 @@ pub(super) fn one_capacity(reverse: &mut Link, given: &Overrides<Link>) {
     }
 }
 
-/// What changes on that link, which is in the table `path`; `None`: nothing, or it is drawn later. A delay that the trace says is the link's.
-pub(super) fn of(link: &mut Link, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
+/// What changes on that link, which is in the table `path`; `None`: nothing, or it is drawn later. A delay that the
+/// trace says is the link's.
+pub(super) fn of(link: &mut LinkSpec, path: &str) -> Result<Option<Box<Varying>>, ScenarioError> {
     check_schedule(link, path)?;
     match link.trace.clone() {
         Some(TraceSpec::Csv(CsvTrace { rows, .. }) | TraceSpec::Theaterq(TheaterqTrace { rows, .. })) => {
@@ -88,7 +63,7 @@ pub(super) fn of(link: &mut Link, path: &str) -> Result<Option<Box<Varying>>, Sc
     Ok(Some(Box::new(Varying { capacity, delay, loss, limit: None })))
 }
 
-fn trace_of(link: &Link, trace: &TraceSpec, path: &str) -> Result<Capacity, ScenarioError> {
+fn trace_of(link: &LinkSpec, trace: &TraceSpec, path: &str) -> Result<Capacity, ScenarioError> {
     if let Some(rate) = link.rate {
         let fault = Fault::new(path, "rate", "left out beside `trace`", rate);
         return Err(fault.hint("the trace says the rate").out_of_range());
@@ -107,7 +82,7 @@ fn trace_of(link: &Link, trace: &TraceSpec, path: &str) -> Result<Capacity, Scen
 }
 
 /// What changes on a link with a trace of rows.
-fn of_rows(link: &mut Link, rows: &Rows, path: &str) -> Result<Box<Varying>, ScenarioError> {
+fn of_rows(link: &mut LinkSpec, rows: &Rows, path: &str) -> Result<Box<Varying>, ScenarioError> {
     let Columns { rate, delay, loss, limit } = rows.columns(&format!("{path}.trace"))?;
     let given = |is_given: bool, name: &'static str| if is_given { name } else { "" };
     only_the_trace(
@@ -123,7 +98,7 @@ fn of_rows(link: &mut Link, rows: &Rows, path: &str) -> Result<Box<Varying>, Sce
 }
 
 /// Refuses keys that say what the trace says, and steps beside it.
-fn only_the_trace(link: &Link, path: &str, says: [&str; 3]) -> Result<(), ScenarioError> {
+fn only_the_trace(link: &LinkSpec, path: &str, says: [&str; 3]) -> Result<(), ScenarioError> {
     let given = [
         ("rate", link.rate.map(|rate| rate.to_string())),
         ("delay", (!link.delay.is_zero()).then(|| link.delay.to_string())),
@@ -140,14 +115,14 @@ fn only_the_trace(link: &Link, path: &str, says: [&str; 3]) -> Result<(), Scenar
 }
 
 /// One value of the schedule, with that of the link at first; `None` if no step gives it.
-fn values<T: Copy>(link: &Link, first: Option<T>, value: impl Fn(&Step) -> Option<T>) -> Option<Steps<T>> {
+fn values<T: Copy>(link: &LinkSpec, first: Option<T>, value: impl Fn(&Step) -> Option<T>) -> Option<Steps<T>> {
     let steps: Vec<(Dur, T)> = link.schedule.iter().filter_map(|step| Some((step.at, value(step)?))).collect();
     // Without a value of the link's own the first step gives it: it is at the start, or the check has refused it.
     let first = first.or(steps.first().map(|step| step.1))?;
     (!steps.is_empty()).then(|| Steps { first, steps: steps.into(), repeat: link.schedule_repeat })
 }
 
-fn check_schedule(link: &Link, path: &str) -> Result<(), ScenarioError> {
+fn check_schedule(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
     let fault = |i: usize, name: &str, rule: String, got: String| {
         let place = format!("{path}.schedule[{i}]");
         Fault::new(place, name, rule, got)

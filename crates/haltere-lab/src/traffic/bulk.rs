@@ -1,6 +1,9 @@
 //! TCP that always has something to send, or sends a number of bytes.
 
-use super::{About, Ends, Entry, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, BulkPlan};
 use haltere_units::Bytes;

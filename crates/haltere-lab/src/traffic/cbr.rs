@@ -1,6 +1,8 @@
 //! UDP at a constant rate.
 
-use super::{About, Ends, Entry, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
 use crate::error::ScenarioError;
 use haltere_plan::app::MAX_DATAGRAM;
 use haltere_plan::plan::{AppPlan, CbrPlan};

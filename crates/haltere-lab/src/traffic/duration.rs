@@ -1,6 +1,6 @@
 //! Durations that may be drawn from a distribution.
 
-use super::Entry;
+use super::entry::Entry;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::plan::DurationDistribution;
 use haltere_units::Dur;

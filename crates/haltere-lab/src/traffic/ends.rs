@@ -9,11 +9,12 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Ends {
-    /// Name of this entry in the results. If it is not given, it is the kind and the entry's place in the file, such as `bulk1`.
+    /// Name of this entry in the results. If it is not given, it is the kind and the entry's place in the file, such as
+    /// `bulk1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The pairs of hosts between which flows run: `all`, or their numbers from 1. A dumbbell has pairs. Not together with `from` and
-    /// `to`.
+    /// The pairs of hosts between which flows run: `all`, or their numbers from 1. A dumbbell has pairs. Not together
+    /// with `from` and `to`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
     /// Name of the node that sends.
@@ -27,17 +28,19 @@ pub struct Ends {
     pub count: u32,
     /// Direction of the data: from `c` to `s` (`from` to `to`), back, or one flow in each direction.
     pub direction: Direction,
-    /// When the flows start. A list is assigned round-robin to the pairs and their `count`; both directions of one pair start together.
+    /// When the flows start. A list is assigned round-robin to the pairs and their `count`; both directions of one pair
+    /// start together.
     pub start: Starts,
-    /// Staggered starts: by how much later than the pair before each pair starts, `count` included. The first starts at `start`.
+    /// Staggered starts: by how much later than the pair before each pair starts, `count` included. The first starts at
+    /// `start`.
     pub stagger: Dur,
     /// Each flow starts later by a time drawn uniformly from zero to this, with the random seed and the flow's name.
     pub jitter: Dur,
     /// When the flows stop. If it is not given, they stop at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Dur>,
-    /// The DSCP of all packets, from 0 to 63: 46 is EF (expedited forwarding), 8 is CS1, 34 is AF41. If it is not given, it is 0. `ftp`
-    /// marks its packets itself.
+    /// The DSCP of all packets, from 0 to 63: 46 is EF (expedited forwarding), 8 is CS1, 34 is AF41. If it is not
+    /// given, it is 0. `ftp` marks its packets itself.
     #[schemars(range(max = 63))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,

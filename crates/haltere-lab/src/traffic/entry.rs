@@ -1,53 +1,31 @@
 //! A traffic entry and its flows: names, ends, directions, starts and stops, the same for every kind.
 
-use super::ends::Starts;
-use super::{Direction, Ends, Pairs, Traffic};
-use crate::build::at;
+use super::draft::FlowDraft;
+use super::ends::{Direction, Ends, Pairs, Starts};
+use super::kind::{About, TrafficKind};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::FLOWS;
-use crate::scenario::experiment::Experiment;
-use crate::topology::Network;
+use crate::topology::network::NetworkDraft;
 use haltere_plan::plan::{DurationDistribution, FlowPlan};
 use haltere_plan::rng::Rng;
-use haltere_units::{Bytes, Dur, Rate};
+use haltere_transport::TcpParams;
+use haltere_units::outside::{Origin, Outside};
+use haltere_units::{Bytes, Dur, Rate, Time};
 use std::collections::HashSet;
-
-/// A flow with what error messages need.
-pub(crate) struct FlowDraft {
-    pub(crate) plan: FlowPlan,
-    /// The traffic entry, e.g. `traffic[0]`.
-    pub(crate) place: String,
-    /// The ends as written, before `direction`.
-    pub(crate) from_written: usize,
-    pub(crate) to_written: usize,
-}
-
-/// All flows, in the order of the entries; within one by pair, then count, then direction.
-pub(crate) fn flows(experiment: &Experiment, network: &Network, seed: u64) -> Result<Vec<FlowDraft>, ScenarioError> {
-    let mut flows: Vec<FlowDraft> = Vec::new();
-    let mut labels: HashSet<String> = HashSet::new();
-    for (group, traffic) in experiment.traffic.iter().enumerate() {
-        let label =
-            traffic.as_kind().ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
-        let entry = Entry { experiment, network, traffic, group, place: format!("traffic[{group}]"), label, seed };
-        entry.check_label(&labels)?;
-        flows.extend(entry.flows()?);
-        labels.insert(entry.label);
-        if flows.len() as u64 > FLOWS {
-            let fault = Fault::new("", "traffic", format!("at most {FLOWS} flows in all"), flows.len());
-            return Err(fault.out_of_range());
-        }
-    }
-    Ok(flows)
-}
 
 /// A traffic entry of an experiment on its network: what a kind may ask while it makes its plan.
 pub(crate) struct Entry<'a> {
-    pub(crate) experiment: &'a Experiment,
-    pub(crate) network: &'a Network,
-    traffic: &'a Traffic,
-    group: usize,
-    /// Where it is, e.g. `traffic[0]`.
+    /// How long the run lasts.
+    pub(crate) duration: Dur,
+    /// TCP of every host, unless the entry says otherwise.
+    pub(crate) hosts_tcp: &'a TcpParams,
+    /// The languages of mechanisms from outside the tree.
+    pub(crate) outside: &'a Outside,
+    pub(crate) network: &'a NetworkDraft,
+    pub(crate) kind: &'a dyn TrafficKind,
+    pub(crate) about: About,
+    pub(crate) group: usize,
+    /// Its place in the experiment, e.g. `traffic[0]`.
     pub(crate) place: String,
     /// Its name: the one given, or its kind and its place among the entries, from 1.
     pub(crate) label: String,
@@ -56,7 +34,11 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn check_label(&self, taken: &HashSet<String>) -> Result<(), ScenarioError> {
+    /// What a part of a flow is made with to hear what it says of its parameters.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { seed: 0, outside: self.outside.clone() }
+    }
+    pub(crate) fn check_label(&self, taken: &HashSet<String>) -> Result<(), ScenarioError> {
         let label = &self.label;
         let fault = |rule: &str| self.fault("name", rule, format!("`{label}`")).out_of_range();
         if taken.contains(label) {
@@ -68,9 +50,9 @@ impl Entry<'_> {
         Ok(())
     }
 
-    fn flows(&self) -> Result<Vec<FlowDraft>, ScenarioError> {
-        let (kind, ends) = (self.traffic.as_kind(), self.ends());
-        self.left_out(Traffic::about(self.traffic.kind()).map_or(&[], |about| about.without))?;
+    pub(crate) fn flows(&self) -> Result<Vec<FlowDraft>, ScenarioError> {
+        let (kind, ends) = (self.kind, self.ends());
+        self.left_out(self.about.without)?;
         let pairs = kind.pairs(self)?;
         let count = ends.count.saturating_mul(kind.flows_of_a_pair());
         let total = pairs.len() as u64 * u64::from(count);
@@ -80,17 +62,17 @@ impl Entry<'_> {
         }
         self.check_times(total)?;
         let apps = kind.plan(self)?;
-        let single = total == 1 && (ends.direction != Direction::Both || self.traffic.arrives());
+        let single = total == 1 && (ends.direction != Direction::Both || self.about.arrivals);
         // Flows that arrive take their direction from their own plan.
-        let direction = if self.traffic.arrives() { Direction::Forward } else { ends.direction };
+        let direction = if self.about.arrivals { Direction::Forward } else { ends.direction };
         let mut flows = Vec::new();
         for (turn, (a, b)) in pairs.iter().flat_map(|p| (0..count).map(move |_| *p)).enumerate() {
             let copy = turn as u64 % u64::from(count) + 1;
             for (from, to) in direction.of(a, b) {
                 let name = if single { self.label.clone() } else { self.name_of(from, to, copy) };
-                let start = at(ends.start_of(turn as u64).saturating_add(self.delay_of_start(&name)));
+                let start = Time::ZERO + ends.start_of(turn as u64).saturating_add(self.delay_of_start(&name));
                 let app = apps[turn % apps.len()].clone();
-                let (group, stop, dscp) = (self.group, ends.stop.map(at), ends.dscp.unwrap_or(0));
+                let (group, stop, dscp) = (self.group, ends.stop.map(|stop| Time::ZERO + stop), ends.dscp.unwrap_or(0));
                 let plan = FlowPlan { name, group, from, to, start, stop, dscp, app };
                 flows.push(FlowDraft { plan, place: self.place.clone(), from_written: a, to_written: b });
             }
@@ -107,18 +89,19 @@ impl Entry<'_> {
         }
     }
 
-    /// By how much later than `start` the flow of that name starts. Flows that arrive during the run draw their own times.
+    /// The random delay of the start of the flow of that name. Flows that arrive during the run draw their own
+    /// times.
     fn delay_of_start(&self, name: &str) -> Dur {
-        if self.traffic.arrives() {
+        if self.about.arrivals {
             return Dur::ZERO;
         }
         let jitter = DurationDistribution::Uniform(Dur::ZERO, self.ends().jitter);
         Rng::new(self.seed, &format!("{name} start")).span(jitter)
     }
 
-    /// Between whom and when its flows run.
+    /// The nodes and times of its flows.
     pub(crate) fn ends(&self) -> &Ends {
-        self.traffic.as_kind().ends()
+        self.kind.ends()
     }
 
     /// The key `name` of this entry must be `rule`, but is `got`.
@@ -128,8 +111,8 @@ impl Entry<'_> {
 
     /// Every one of so many pairs starts before the end, and before the stop.
     fn check_times(&self, pairs: u64) -> Result<(), ScenarioError> {
-        let (ends, end) = (self.ends(), self.experiment.duration);
-        let drawn = self.traffic.arrives();
+        let (ends, end) = (self.ends(), self.duration);
+        let drawn = self.about.arrivals;
         let lists = match &ends.start {
             Starts::RoundRobin(starts) if drawn => {
                 let got = format!("a list of {}", starts.len());

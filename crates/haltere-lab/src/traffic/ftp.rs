@@ -1,6 +1,9 @@
 //! Files uploaded by FTP.
 
-use super::{About, Ends, Entry, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, FtpPlan, TcpPlan, Work};
@@ -9,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Uploads by FTP. Each has a control connection with its dialogue and a data connection. Either every file is uploaded once, all from
-/// the start, or `tasks` run at a time, each followed by another file drawn at random.
+/// Uploads by FTP. Each has a control connection with its dialogue and a data connection. Either every file is uploaded
+/// once, all from the start, or `tasks` run at a time, each followed by another file drawn at random.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Ftp {
@@ -23,8 +26,8 @@ pub struct Ftp {
     /// Sizes of the files.
     #[schemars(length(min = 1, max = 100_000))]
     pub files: Vec<Bytes>,
-    /// Tasks at a time, to the end of the run. A task that is done is followed by one with a file drawn from `files`. If it is not given,
-    /// each file is uploaded once, and all start together.
+    /// Tasks at a time, to the end of the run. A task that is done is followed by one with a file drawn from `files`.
+    /// If it is not given, each file is uploaded once, and all start together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub tasks: Option<u32>,
@@ -53,7 +56,8 @@ impl TrafficKind for Ftp {
     fn flows_of_a_pair(&self) -> u32 {
         self.tasks.unwrap_or(self.files.len() as u32)
     }
-    /// One for each file, or one for all tasks that draw theirs. The congestion controls are assigned to them round-robin.
+    /// One for each file, or one for all tasks that draw theirs. The congestion controls are assigned to them
+    /// round-robin.
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         if let Some(i) = self.files.iter().position(|bytes| *bytes == Bytes::ZERO) {
             return Err(entry.fault(&format!("files[{i}]"), "at least 1B", Bytes::ZERO).out_of_range());

@@ -1,6 +1,8 @@
-//! What the kinds share that choose their hosts themselves, and those whose flows arrive during the run.
+//! Shared by the kinds that choose their hosts themselves and by those whose flows arrive during the run.
 
-use super::{Ends, Entry, TcpSide};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::tcp::TcpSide;
 use crate::error::{FaultKind, ScenarioError};
 use haltere_plan::plan::{AppPlan, ArrivalsPlan, Between, Pattern};
 use haltere_plan::routes::Routes;
@@ -90,8 +92,8 @@ impl Entry<'_> {
         }
     }
 
-    /// The rate of payload between these nodes that is a load of 1. Between pairs it fills the link of their paths that fills first;
-    /// between any hosts it is the rate of all their links together.
+    /// The rate of payload between these nodes that is a load of 1. Between pairs it fills the link of their paths that
+    /// fills first; between any hosts it is the rate of all their links together.
     pub(crate) fn full_load(&self, between: &Between) -> Result<Rate, ScenarioError> {
         let full = match between {
             Between::Hosts(hosts) => self.hosts_rate(hosts),

@@ -1,6 +1,12 @@
 //! Many hosts send to one at a time, in rounds.
 
-use super::{About, Arriving, Ends, Entry, SizesSpec, TcpSide, TrafficKind, a_second};
+use super::duration::a_second;
+use super::ends::Ends;
+use super::entry::Entry;
+use super::hosts::Arriving;
+use super::kind::{About, TrafficKind};
+use super::sizes::SizesSpec;
+use super::tcp::TcpSide;
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, Between, Pattern};
@@ -11,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 /// TCP flows that start together, in rounds.
 ///
-/// With `pairs`, or `from` and `to`, each flow of a round runs between the hosts of another pair, and `direction` says which way. With
-/// `pairs` and `to`, the pairs' senders all send to that host. Without `pairs` and `from`, hosts drawn at random send to `to`, or to
-/// another host each round. Hosts are the nodes with one link.
+/// With `pairs`, or `from` and `to`, each flow of a round runs between the hosts of another pair, and `direction` says
+/// which way. With `pairs` and `to`, the pairs' senders all send to that host. Without `pairs` and `from`, hosts drawn
+/// at random send to `to`, or to another host each round. Hosts are the nodes with one link.
 ///
 /// ```toml
 /// [[traffic]]
@@ -38,7 +44,8 @@ pub struct Incast {
     /// Bytes of each flow, if all have the same size. Give `bytes` or `sizes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a table.
+    /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a
+    /// table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<SizesSpec>,
     /// From one round to the next.

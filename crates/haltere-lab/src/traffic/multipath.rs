@@ -1,12 +1,15 @@
 //! A stream over several paths.
 
-use super::{About, Ends, Entry, TcpSide, TrafficKind};
-use crate::build::at;
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::ScenarioError;
 use crate::error::{Fault, FaultKind};
 use haltere_plan::plan::{AppPlan, MultipathPlan, PathPlan};
 use haltere_transport::multipath::MultipathParams;
-use haltere_units::{Bytes, Dur, Rate};
+use haltere_transport::multipath::scheduler::Scheduler;
+use haltere_units::{Bytes, Dur, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +20,8 @@ pub struct Multipath {
     /// Name and times. The nodes are in `paths`.
     #[serde(flatten)]
     pub ends: Ends,
-    /// The TCP of the subflows. `congestion` has one for all of them: `lia`, `olia` and `balia` are coupled, the others are not.
+    /// The TCP of the subflows. `congestion` has one for all of them: `lia`, `olia` and `balia` are coupled, the others
+    /// are not.
     #[serde(flatten)]
     pub side: TcpSide,
     /// The paths in the order of joining.
@@ -89,6 +93,7 @@ impl TrafficKind for Multipath {
         }
         self.multipath
             .check(tcp[0].sender.mss)
+            .and_then(|()| Scheduler::new(&self.multipath.scheduler, &entry.origin()).map(drop))
             .map_err(|e| Fault::param(format!("{}.multipath", entry.place), e).out_of_range())?;
         if self.rate == Some(Rate::ZERO) {
             return Err(fault("rate", "above zero", Rate::ZERO.to_string()));
@@ -129,6 +134,7 @@ impl Multipath {
         if i == 0 && path.join.is_some_and(|j| j > Dur::ZERO) {
             return fault("join", "left out for the first path", "a time".into());
         }
+        let at = |span| Time::ZERO + span;
         Ok(PathPlan { from, to, join: path.join.map(at), leave: path.leave.map(at), cut: path.cut.map(at) })
     }
 }

@@ -1,7 +1,11 @@
 //! TCP whose application writes at a rate while it is on.
 
+use super::duration::DurationSpec;
 use super::duration::one_second;
-use super::{About, DurationSpec, Ends, Entry, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, DurationDistribution, OnOffPlan};

@@ -1,6 +1,9 @@
 //! TCP whose application is a source from outside the tree: `kind = "python:my_module:MySource"`.
 
-use super::{About, Ends, Entry, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use haltere_plan::app::outside::{OutsidePlan, Params, make};
 use haltere_plan::plan::AppPlan;
@@ -29,7 +32,7 @@ impl TrafficKind for Outside {
         &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        make(&self.source, 0).map_err(|e| Fault::param(entry.place.clone(), e).out_of_range())?;
+        make(&self.source, &entry.origin()).map_err(|e| Fault::param(entry.place.clone(), e).out_of_range())?;
         entry.tcp(&self.side, |tcp| Box::new(OutsidePlan { tcp, source: self.source.clone() }).into())
     }
 }

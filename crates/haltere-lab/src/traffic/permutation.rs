@@ -1,6 +1,9 @@
 //! Each host sends to one other host and receives from one.
 
-use super::{About, Ends, Entry, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, BulkPlan};
 use haltere_plan::rng::Rng;
@@ -8,8 +11,8 @@ use haltere_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// TCP from each host to another one. Each host sends to one and receives from one: a permutation without fixed points, drawn with
-/// the random seed. Hosts are the nodes with one link.
+/// TCP from each host to another one. Each host sends to one and receives from one: a permutation without fixed points,
+/// drawn with the random seed. Hosts are the nodes with one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Permutation {

@@ -1,6 +1,9 @@
 //! ICMP echo requests and their replies.
 
-use super::{About, Ends, Entry, TrafficKind, a_second};
+use super::duration::a_second;
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
 use haltere_plan::app::MAX_DATAGRAM;

@@ -1,6 +1,11 @@
 //! TCP flows that arrive as a Poisson process.
 
-use super::{About, Arriving, Ends, Entry, SizesSpec, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::hosts::Arriving;
+use super::kind::{About, TrafficKind};
+use super::sizes::SizesSpec;
+use super::tcp::TcpSide;
 use crate::error::FaultKind;
 use crate::error::ScenarioError;
 use crate::limits::ARRIVALS_PER_SECOND;
@@ -11,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 /// TCP flows that arrive as a Poisson process. A flow ends when all is delivered.
 ///
-/// With `pairs`, or `from` and `to`, each flow runs between the hosts of one pair, drawn at random: `direction` says which way.
-/// Without them, each flow runs between two hosts drawn at random. Hosts are the nodes with one link. Give `load` or `per_second`.
+/// With `pairs`, or `from` and `to`, each flow runs between the hosts of one pair, drawn at random: `direction` says
+/// which way. Without them, each flow runs between two hosts drawn at random. Hosts are the nodes with one link. Give
+/// `load` or `per_second`.
 ///
 /// ```toml
 /// [[traffic]]
@@ -30,11 +36,12 @@ pub struct Poisson {
     /// The TCP of these flows, with one congestion control.
     #[serde(flatten)]
     pub side: TcpSide,
-    /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a table.
+    /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a
+    /// table.
     pub sizes: SizesSpec,
-    /// The part of the bottleneck that the flows' payload fills on average. The bottleneck is the link that fills first, of all links on
-    /// the pairs' paths. With `direction = "both"` the load holds in each direction of a bottleneck that is alike in both. If hosts are
-    /// drawn, `load` is the part of all hosts' links together.
+    /// The part of the bottleneck that the flows' payload fills on average. The bottleneck is the link that fills
+    /// first, of all links on the pairs' paths. With `direction = "both"` the load holds in each direction of a
+    /// bottleneck that is alike in both. If hosts are drawn, `load` is the part of all hosts' links together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Prob>,
     /// Flows that arrive in a second, on average.

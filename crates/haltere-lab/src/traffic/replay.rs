@@ -1,6 +1,10 @@
 //! Flows that are replayed from a file.
 
-use super::{About, Arriving, Ends, Entry, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::hosts::Arriving;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
 use crate::limits::REPLAYED_FLOWS;
@@ -13,18 +17,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// TCP flows that are replayed from a file: when each starts, between whom, and how many bytes it has. A flow ends when all is delivered.
+/// TCP flows that are replayed from a file: when each starts, between whom, and how many bytes it has. A flow ends when
+/// all is delivered.
 ///
-/// The file is CSV with the header `start,from,to,size`. `start` counts from the entry's start, in seconds or with a unit, `from` and `to`
-/// are names of nodes, and `size` is in bytes or with a unit. What follows `#` does not count. Rows may be in any order.
-/// `haltere replay CAPTURE` makes such a file of a capture.
+/// The file is CSV with the header `start,from,to,size`. `start` counts from the entry's start, in seconds or with a
+/// unit, `from` and `to` are names of nodes, and `size` is in bytes or with a unit. What follows `#` does not count.
+/// Rows may be in any order. `haltere replay CAPTURE` makes such a file of a capture.
 ///
-/// Known problems: the flows of a capture were as long as their own congestion made them; here only their starts and sizes count.
+/// Known problems: the flows of a capture were as long as their own congestion made them; here only their starts and
+/// sizes count.
 ///
 /// ```toml
 /// [[traffic]]
 /// kind = "replay"
-/// flows = [{ start = "0s", from = "c1", to = "s1", size = "20kB" }, { start = "500ms", from = "s2", to = "c2", size = "1MB" }]
+/// flows = [{ start = "0s", from = "c1", to = "s1", size = "20kB" }, { start = "500ms", from = "s2", to = "c2", size =
+/// "1MB" }]
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

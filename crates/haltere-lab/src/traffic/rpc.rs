@@ -1,18 +1,24 @@
 //! Requests and responses in a closed loop.
 
-use super::{About, DurationSpec, Ends, Entry, SizesSpec, TcpSide, TrafficKind};
+use super::duration::DurationSpec;
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::sizes::SizesSpec;
+use super::tcp::TcpSide;
 use crate::error::ScenarioError;
 use haltere_plan::plan::{AppPlan, RpcPlan};
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Remote procedure calls over one TCP connection: requests and their responses, a fixed number at a time (a closed loop). `to` calls and
-/// `from` answers, so responses go the way that data goes in all kinds. `count` is the number of connections.
+/// Remote procedure calls over one TCP connection: requests and their responses, a fixed number at a time (a closed
+/// loop). `to` calls and `from` answers, so responses go the way that data goes in all kinds. `count` is the number of
+/// connections.
 ///
-/// So many requests as `outstanding` says are sent at the start. Each response is followed by the next request after the think time.
-/// Responses come in the order of the requests, as with netperf's `TCP_RR` with a burst. The table `completions` has the time of each
-/// call, from the request to the last byte of the response.
+/// So many requests as `outstanding` says are sent at the start. Each response is followed by the next request after
+/// the think time. Responses come in the order of the requests, as with netperf's `TCP_RR` with a burst. The table
+/// `completions` has the time of each call, from the request to the last byte of the response.
 ///
 /// Known problems: a long response delays those behind it on the same connection; the server takes no time to answer.
 ///

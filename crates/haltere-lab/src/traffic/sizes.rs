@@ -1,6 +1,6 @@
 //! Distributions of sizes: one size, published ones, laws with parameters, and tables of the user's own.
 
-use super::Entry;
+use super::entry::Entry;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
 use crate::limits::SIZE_POINTS;
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// A distribution of sizes: one size for all, the name of a published distribution, a law with its parameters, or a table.
+/// A distribution of sizes: one size for all, the name of a published distribution, a law with its parameters, or a
+/// table.
 ///
 /// ```toml
 /// [[traffic]]
@@ -34,9 +35,9 @@ pub enum SizesSpec {
 }
 
 /// A size distribution with parameters: `{ kind = "exponential", mean }`, `{ kind = "lognormal", mean, sigma }` or
-/// `{ kind = "pareto", mean, shape }`. `mean` is the mean in bytes. `sigma` is the standard deviation of the natural logarithm, above 0 and
-/// at most 10; the median is the mean times exp(-sigma^2 / 2). `shape` is above 1, so that the mean exists; up to 2 the variance is
-/// infinite, and a run's own mean may be far from `mean`.
+/// `{ kind = "pareto", mean, shape }`. `mean` is the mean in bytes. `sigma` is the standard deviation of the natural
+/// logarithm, above 0 and at most 10; the median is the mean times exp(-sigma^2 / 2). `shape` is above 1, so that the
+/// mean exists; up to 2 the variance is infinite, and a run's own mean may be far from `mean`.
 ///
 /// ```toml
 /// [[traffic]]
@@ -64,7 +65,8 @@ pub enum SizeLaw {
     Pareto {
         /// The mean.
         mean: Bytes,
-        /// The shape, above 1 so that the mean exists. Up to 2 the variance is infinite: a run's own mean may be far from `mean`.
+        /// The shape, above 1 so that the mean exists. Up to 2 the variance is infinite: a run's own mean may be far
+        /// from `mean`.
         shape: f64,
     },
 }
@@ -85,8 +87,9 @@ pub enum Published {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SizeTable {
-    /// The file. Its name counts from the folder of the experiment file. Each line has a size in bytes and the part of the flows that
-    /// are at most so large, from 0 to 1. Lines are in order, and the last part is 1. What follows `#` does not count.
+    /// The file. Its name counts from the folder of the experiment file. Each line has a size in bytes and the part of
+    /// the flows that are at most so large, from 0 to 1. Lines are in order, and the last part is 1. What follows `#`
+    /// does not count.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// The points of the file, or points instead of a file: `[[1000, 0.5], [50000, 1]]`.
@@ -149,30 +152,8 @@ fn refused(path: &str, name: &str, (rule, got): TableFault) -> ScenarioError {
     Fault::new(path, name, rule, got).out_of_range()
 }
 
-/// Keys of traffic entries that take a distribution of sizes.
-const KEYS: [&str; 3] = ["sizes", "request", "response"];
-
-/// Replaces the name of each file of sizes by its points, and of each file of flows by its flows, so that a run depends on the experiment and the seed only.
-pub(crate) fn read_files(experiment: &mut Value, folder: &Path) -> Result<(), ScenarioError> {
-    let Some(Value::Array(entries)) = experiment.get_mut("traffic") else { return Ok(()) };
-    for (i, entry) in entries.iter_mut().enumerate() {
-        if let Some(entry) = entry.as_object_mut().filter(|entry| entry.get("kind") == Some(&"replay".into())) {
-            super::replay::read_file(entry, &format!("traffic[{i}]"), folder)?;
-        }
-        for name in KEYS {
-            if let Some(Value::Object(table)) = entry.get_mut(name) {
-                read_file(
-                    table,
-                    &Key { path: &format!("traffic[{i}]"), name, rule: "a file of sizes in bytes and parts" },
-                    folder,
-                )?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn read_file(table: &mut Map<String, Value>, key: &Key<'_>, folder: &Path) -> Result<(), ScenarioError> {
+/// Puts the points of a file of sizes in the place of its name.
+pub(super) fn read_file(table: &mut Map<String, Value>, key: &Key<'_>, folder: &Path) -> Result<(), ScenarioError> {
     let (Some(Value::String(file)), None) = (table.get("file"), table.get("points")) else { return Ok(()) };
     let refused = |rule, got| refused(key.path, key.name, (rule, got));
     let text = read_text(key, folder, file)?;

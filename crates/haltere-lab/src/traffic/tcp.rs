@@ -1,6 +1,6 @@
 //! The TCP of the flows of an entry: the keys, and the plan of both endpoints.
 
-use super::Entry;
+use super::entry::Entry;
 use crate::build::verify;
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::scenario::overrides::Overrides;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpSide {
-    /// The congestion control. A list is assigned round-robin to the pairs and their `count`; both directions of one pair get the
-    /// same.
+    /// The congestion control. A list is assigned round-robin to the pairs and their `count`; both directions of one
+    /// pair get the same.
     pub congestion: Controls,
     /// Both ends use ECN, or do not. If it is not given, `[tcp]` says.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,10 +63,10 @@ impl Controls {
 }
 
 impl Entry<'_> {
-    /// What the entry's flows do: one for each of the congestion controls. All that `side` says of TCP is checked.
+    /// One plan for each congestion control of `side`. Checks all parameters of TCP.
     pub(crate) fn tcp<T>(&self, side: &TcpSide, app: impl Fn(TcpPlan) -> T) -> Result<Vec<T>, ScenarioError> {
         let bug = |e| self.fault("tcp", "what the schema says", e).hint("this is a bug of Haltere").bug();
-        let mut base = self.experiment.tcp.clone();
+        let mut base = self.hosts_tcp.clone();
         base.ecn = side.ecn.unwrap_or(base.ecn);
         let sender = side.tcp.apply(&base).map_err(bug)?;
         let receiver = side.receiver.apply(&sender).map_err(bug)?;
@@ -85,8 +85,8 @@ impl Entry<'_> {
         Ok(controls.iter().map(|c| app(plan(c))).collect())
     }
 
-    /// The same of an application that turns Nagle's algorithm off, as those do that ask and answer, unless the entry's `tcp` says
-    /// otherwise.
+    /// The same of an application that turns Nagle's algorithm off, as those do that ask and answer, unless the entry's
+    /// `tcp` says otherwise.
     pub(crate) fn tcp_without_nagle<T>(
         &self,
         side: &TcpSide,
@@ -121,6 +121,7 @@ impl Entry<'_> {
             };
             Fault::param(place, e).out_of_range()
         })?;
-        verify::control(control, tcp).map_err(|e| Fault::param(format!("{}.{name}", self.place), e).out_of_range())
+        verify::control(control, tcp, self.outside)
+            .map_err(|e| Fault::param(format!("{}.{name}", self.place), e).out_of_range())
     }
 }

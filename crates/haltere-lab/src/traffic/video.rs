@@ -1,23 +1,27 @@
 //! Adaptive video.
 
-use super::{About, Ends, Entry, TcpSide, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::tcp::TcpSide;
 use crate::error::{FaultKind, ScenarioError};
 use haltere_plan::plan::{AppPlan, VideoPlan};
 use haltere_units::{Dur, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Adaptive video over TCP, as DASH and HLS stream it: a player fetches segments one after the other, each at a bitrate that follows
-/// from its buffer. `to` is the player and `from` the server, so video goes the way that data goes in all kinds. The table `segments`
-/// has the bitrate, the time and the stall of each segment.
+/// Adaptive video over TCP, as DASH and HLS stream it: a player fetches segments one after the other, each at a bitrate
+/// that follows from its buffer. `to` is the player and `from` the server, so video goes the way that data goes in all
+/// kinds. The table `segments` has the bitrate, the time and the stall of each segment.
 ///
-/// Source: T.-Y. Huang et al., "A buffer-based approach to rate adaptation: evidence from a large video streaming service", SIGCOMM 2014:
-/// algorithm 1, BBA-0.
+/// Source: T.-Y. Huang et al., "A buffer-based approach to rate adaptation: evidence from a large video streaming
+/// service", SIGCOMM 2014: algorithm 1, BBA-0.
 ///
-/// Deviations: the paper's buffer holds 240 s, its reservoir 90 s, and its cushion ends at 216 s. Here `buffer` is 30 s, so that an
-/// experiment of a minute reaches the end; the reservoir and the cushion are the same parts of it.
+/// Deviations: the paper's buffer holds 240 s, its reservoir 90 s, and its cushion ends at 216 s. Here `buffer` is 30
+/// s, so that an experiment of a minute reaches the end; the reservoir and the cushion are the same parts of it.
 ///
-/// Known problems: every segment of a bitrate has the same size; the player never leaves before `stop`; a video has no end.
+/// Known problems: every segment of a bitrate has the same size; the player never leaves before `stop`; a video has no
+/// end.
 ///
 /// ```toml
 /// [[traffic]]
@@ -48,8 +52,8 @@ pub struct Video {
     /// With at most so much in the buffer, the lowest bitrate is asked for. If it is not given, 3/8 of the buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservoir: Option<Dur>,
-    /// From the reservoir on, the playing time over which the bitrate grows from the lowest to the highest. If it is not given, it ends at
-    /// 9/10 of the buffer.
+    /// From the reservoir on, the playing time over which the bitrate grows from the lowest to the highest. If it is
+    /// not given, it ends at 9/10 of the buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cushion: Option<Dur>,
 }

@@ -1,23 +1,27 @@
 //! Telephone calls.
 
-use super::{About, Ends, Entry, TrafficKind};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
 use crate::error::{FaultKind, ScenarioError};
 use haltere_plan::plan::{AppPlan, VoipPlan};
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Telephone calls over UDP: packets of a codec at a constant rate, a playout buffer, and the mean opinion score of what is heard. `from`
-/// talks and `to` listens; `direction = "both"` is a conversation. The table `voices` has loss, delay, jitter and score of each flow.
+/// Telephone calls over UDP: packets of a codec at a constant rate, a playout buffer, and the mean opinion score of
+/// what is heard. `from` talks and `to` listens; `direction = "both"` is a conversation. The table `voices` has loss,
+/// delay, jitter and score of each flow.
 ///
-/// Source: ITU-T G.107 (2015), the E-model; for its delay term R. Cole and J. Rosenbluth, "Voice over IP performance monitoring", ACM
-/// SIGCOMM Computer Communication Review 31(2), 2001. R = 93.2 - Id - Ie_eff, with Id = 0.024 d + 0.11 (d - 177.3) H(d - 177.3) of the
-/// delay d from mouth to ear in ms, and Ie_eff = Ie + (95 - Ie) P / (P + Bpl) of the lost and late packets P in per cent.
-/// MOS = 1 + 0.035 R + 7e-6 R (R - 60) (100 - R).
+/// Source: ITU-T G.107 (2015), the E-model; for its delay term R. Cole and J. Rosenbluth, "Voice over IP performance
+/// monitoring", ACM SIGCOMM Computer Communication Review 31(2), 2001. R = 93.2 - Id - Ie_eff, with Id = 0.024 d + 0.11
+/// (d - 177.3) H(d - 177.3) of the delay d from mouth to ear in ms, and Ie_eff = Ie + (95 - Ie) P / (P + Bpl) of the
+/// lost and late packets P in per cent. MOS = 1 + 0.035 R + 7e-6 R (R - 60) (100 - R).
 ///
 /// Deviations: there is no silence suppression: a packet leaves every interval.
 ///
-/// Known problems: losses count as random, though a full queue drops packets in bursts. The playout buffer does not adapt.
+/// Known problems: losses count as random, though a full queue drops packets in bursts. The playout buffer does not
+/// adapt.
 ///
 /// ```toml
 /// [[traffic]]
@@ -35,8 +39,8 @@ pub struct Voip {
     /// The codec.
     #[serde(default)]
     pub codec: Codec,
-    /// The playout buffer: the first packet is played so long after it arrived. A packet that comes after its time is lost to the
-    /// listener.
+    /// The playout buffer: the first packet is played so long after it arrived. A packet that comes after its time is
+    /// lost to the listener.
     #[serde(default = "playout")]
     pub playout: Dur,
 }

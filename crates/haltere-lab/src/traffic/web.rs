@@ -1,25 +1,31 @@
 //! Web pages, one after the other.
 
-use super::{About, DurationSpec, Ends, Entry, SizesSpec, TcpSide, TrafficKind};
-use super::{Pareto, RandomDuration, SizeLaw};
+use super::duration::{DurationSpec, Pareto, RandomDuration};
+use super::ends::Ends;
+use super::entry::Entry;
+use super::kind::{About, TrafficKind};
+use super::sizes::{SizeLaw, SizesSpec};
+use super::tcp::TcpSide;
 use crate::error::{FaultKind, ScenarioError};
 use haltere_plan::plan::{AppPlan, WebPlan};
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Users who fetch web pages over TCP, one after the other: a closed loop. `to` is the user and `from` the server, so pages go the way
-/// that data goes in all kinds. `count` is the number of users of a pair.
+/// Users who fetch web pages over TCP, one after the other: a closed loop. `to` is the user and `from` the server, so
+/// pages go the way that data goes in all kinds. `count` is the number of users of a pair.
 ///
-/// A page begins with one object on one connection. When it is there, the user opens more connections, up to `connections`, and each
-/// fetches one object after the other (HTTP/1.1 without pipelining). The page ends with its last object. The next page begins after
-/// the think time, on new connections. The table `pages` has the page load times, `completions` the time of each object.
+/// A page begins with one object on one connection. When it is there, the user opens more connections, up to
+/// `connections`, and each fetches one object after the other (HTTP/1.1 without pipelining). The page ends with its
+/// last object. The next page begins after the think time, on new connections. The table `pages` has the page load
+/// times, `completions` the time of each object.
 ///
-/// Source of the defaults: Barford and Crovella, "Generating representative web workloads for network and server performance
-/// evaluation", SIGMETRICS 1998, for the shapes of sizes and think times; HTTP Archive, Web Almanac 2024 (page weight), for the number of objects and
-/// the bytes of a page.
+/// Source of the defaults: Barford and Crovella, "Generating representative web workloads for network and server
+/// performance evaluation", SIGMETRICS 1998, for the shapes of sizes and think times; HTTP Archive, Web Almanac 2024
+/// (page weight), for the number of objects and the bytes of a page.
 ///
-/// Known problems: there is no TLS, no HTTP/2 and no HTTP/3; all objects come from one server, which takes no time to answer.
+/// Known problems: there is no TLS, no HTTP/2 and no HTTP/3; all objects come from one server, which takes no time to
+/// answer.
 ///
 /// ```toml
 /// [[traffic]]
@@ -38,7 +44,8 @@ pub struct Web {
     /// The TCP of all connections. Nagle's algorithm is off unless `tcp` turns it on.
     #[serde(flatten)]
     pub side: TcpSide,
-    /// Objects of a page: one number for all pages, or the least and the most. Each number between them is as likely as any other.
+    /// Objects of a page: one number for all pages, or the least and the most. Each number between them is as likely as
+    /// any other.
     #[serde(default = "objects")]
     pub objects: ObjectsSpec,
     /// How large the objects are: one size, a published distribution, a law or a table.

@@ -4,7 +4,7 @@
 //! every world may ask of a flow through the trait [`App`]: which protocol it speaks, what its TCP endpoints are, whether its flows
 //! arrive during the run. A world matches on [`AppPlan`] in one place only, where it makes what runs the flow.
 
-use crate::Fault;
+use crate::fault::Fault;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;

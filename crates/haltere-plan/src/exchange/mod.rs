@@ -18,7 +18,7 @@ pub use rpc::Caller;
 pub use video::Player;
 pub use web::User;
 
-use crate::Record;
+use crate::record::Record;
 use core::fmt::Debug;
 use haltere_units::{Bytes, Time};
 

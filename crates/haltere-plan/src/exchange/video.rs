@@ -6,9 +6,9 @@
 //! the next segment is there. If the buffer has no room for a segment, it waits. Segments come one after the other on one connection.
 
 use super::{Answer, Client, Connections};
-use crate::Record;
 use crate::app::{is_over, positive_span};
 use crate::plan::{FlowPlan, VideoPlan};
+use crate::record::Record;
 use crate::record::SegmentRecord;
 use alloc::vec::Vec;
 use haltere_units::{Bytes, Dur, ParamError, Rate, Time};

@@ -4,10 +4,10 @@
 //! think time, with connections of its own.
 
 use super::{Answer, Client, Connections};
-use crate::Record;
 use crate::app::is_over;
 use crate::plan::{FlowPlan, WebPlan};
 use crate::record::PageRecord;
+use crate::record::Record;
 use crate::rng::Rng;
 use alloc::format;
 use alloc::vec::Vec;

@@ -2,7 +2,7 @@
 //!
 //! A link is a pure state machine. The world says when a packet [arrives](Link::arrive), [advances](Link::advance) the link to a
 //! time, and reads the time of its [next event](Link::next_event). A [`Sink`] receives packets that are delivered, dropped, lost or
-//! returned.
+//! emitted by the discipline.
 //!
 //! ```text
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> Sink::delivered
@@ -45,14 +45,15 @@ use crate::varying::{Burst, Line};
 use alloc::collections::VecDeque;
 use flight::Flight;
 use haltere_queue::{Backlog, DropReason, Fate, LinkContext, MarkReason, Pkt, Qdisc, Queue};
-use haltere_units::{Bytes, Dur, ParamError, Prob, Time};
+use haltere_units::outside::Origin;
+use haltere_units::{Bytes, Dur, ParamError, Time};
 
 /// Receives a link's packets.
 pub trait Sink<P> {
     /// The packet reaches the other end of the link at that time.
     fn delivered(&mut self, at: Time, packet: P);
-    /// The discipline wants a copy of the packet to go back to its sender. False: the packet cannot be returned, and is not counted.
-    fn returned(&mut self, packet: &P) -> bool;
+    /// The discipline made this packet. It starts at the plan's [`emission_node`](LinkPlan::emission_node).
+    fn emitted(&mut self, _packet: P) {}
     /// The discipline dropped the packet.
     fn dropped(&mut self, _packet: P, _reason: DropReason) {}
     /// The line lost the packet.
@@ -63,13 +64,14 @@ pub trait Sink<P> {
     }
 }
 
-/// What a discipline may know of the link of that plan, on which packets have so many bytes of framing.
-pub fn context(plan: &LinkPlan, framing: u32, seed: u64) -> LinkContext {
+/// What a discipline may know of the link of that plan, on which packets have so many bytes of framing, in a run of that origin.
+pub fn context(plan: &LinkPlan, framing: u32, origin: &Origin) -> LinkContext {
     LinkContext {
         rate: plan.rate,
         rtt: plan.rtt,
         packet: Bytes::new(u64::from(FULL_PACKET + framing)),
-        seed: Stream::Hash.rng(seed, &plan.name).bits(),
+        seed: Stream::Hash.rng(origin.seed, &plan.name).bits(),
+        outside: origin.outside.clone(),
     }
 }
 
@@ -83,8 +85,8 @@ struct Ring<P> {
 
 /// One direction of a link.
 #[derive(Debug)]
-pub struct Link<P> {
-    queue: Queue<P>,
+pub struct Link<P, Q = Queue<P>> {
+    queue: Q,
     ring: Option<Ring<P>>,
     line: Line,
     flight: Flight<P>,
@@ -116,12 +118,21 @@ pub struct Link<P> {
 }
 
 impl<P: Pkt> Link<P> {
-    /// The link of that plan, on which packets have so many bytes of framing, in a run with that seed.
-    pub fn new(plan: &LinkPlan, framing: u32, seed: u64) -> Result<Link<P>, ParamError> {
+    /// The link of that plan, on which packets have so many bytes of framing, in a run of that origin.
+    pub fn new(plan: &LinkPlan, framing: u32, origin: impl Into<Origin>) -> Result<Link<P>, ParamError> {
+        let origin = origin.into();
+        let queue = Queue::new(plan.queue.ours()?, &context(plan, framing, &origin))?;
+        Ok(Link::with_queue(plan, queue, origin.seed))
+    }
+}
+
+impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
+    /// The link of that plan with a queue that the world made.
+    pub fn with_queue(plan: &LinkPlan, queue: Q, seed: u64) -> Link<P, Q> {
         let varying = plan.varying.as_deref();
         let impairments = plan.impairments.as_deref().cloned().unwrap_or_default();
-        Ok(Link {
-            queue: Queue::new(&plan.queue, &context(plan, framing, seed))?,
+        Link {
+            queue,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
             line: varying.map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
             flight: Flight::new(),
@@ -141,12 +152,7 @@ impl<P: Pkt> Link<P> {
             waiting: 0,
             counted_to: Time::ZERO,
             depths: plan.count_depths.then(Depths::default),
-        })
-    }
-    /// The same link, on which a packet is held back by `by` more with that probability, so that later packets overtake it.
-    pub fn reordering(mut self, probability: Prob, by: Dur) -> Link<P> {
-        (self.impairments.reorder, self.impairments.reorder_by) = (probability, by);
-        self
+        }
     }
 
     /// A packet arrives at the discipline. What is due by `now` happens first, except deliveries, which wait for
@@ -203,7 +209,7 @@ impl<P: Pkt> Link<P> {
         self.depths.clone().unwrap_or_default()
     }
     /// The discipline.
-    pub fn queue(&self) -> &Queue<P> {
+    pub fn queue(&self) -> &Q {
         &self.queue
     }
     /// What waits in the discipline.
@@ -349,8 +355,9 @@ impl<P: Pkt, S: Sink<P>> Fate<P> for Fates<'_, S> {
     fn marked(&mut self, _packet: &P, _reason: MarkReason) {
         self.counters.marked += 1;
     }
-    fn returned(&mut self, packet: &P) {
-        self.counters.returned += u64::from(self.sink.returned(packet));
+    fn emit(&mut self, copy: P) {
+        self.counters.returned += 1;
+        self.sink.emitted(copy);
     }
     fn random(&mut self) -> u64 {
         self.rng.bits()

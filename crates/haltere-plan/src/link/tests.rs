@@ -3,7 +3,7 @@
 use super::*;
 use crate::varying::{Capacity, Steps, Varying};
 use haltere_queue::{Ecn, FlowKey, QueueParams};
-use haltere_units::Rate;
+use haltere_units::{Prob, Rate};
 
 #[derive(Debug, Clone, PartialEq)]
 struct Packet(u32, u32);
@@ -32,9 +32,6 @@ struct Seen {
 impl Sink<Packet> for Seen {
     fn delivered(&mut self, at: Time, packet: Packet) {
         self.delivered.push((at.as_ns() / 1000, packet.0));
-    }
-    fn returned(&mut self, _packet: &Packet) -> bool {
-        false
     }
     fn dropped(&mut self, packet: Packet, _reason: DropReason) {
         self.dropped.push(packet.0);
@@ -118,7 +115,7 @@ fn the_ring_takes_packets_out_of_the_queue() {
 fn at_one_instant_the_line_takes_a_packet_before_another_arrives() {
     // The queue holds one packet. At 1 ms the line takes the second packet, so there is room for the third.
     let queue = haltere_queue::drop_tail::Params { limit: haltere_units::Size::Packets(1) };
-    let plan = LinkPlan { queue: QueueParams::DropTail(queue), ..plan() };
+    let plan = LinkPlan { queue: QueueParams::DropTail(queue).into(), ..plan() };
     let (seen, _) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250), (0, 1250), (1, 1250)]);
     assert_eq!((seen.dropped, seen.delivered.len()), (vec![], 3));
     let (seen, mut link) = run(Link::new(&plan, 14, 1).expect("parameters"), &[(0, 1250), (0, 1250), (0, 1250)]);
@@ -152,7 +149,8 @@ fn loss_jitter_and_reordering_draw_from_their_own_streams() {
 }
 #[test]
 fn a_packet_that_is_held_back_is_overtaken() {
-    let link = Link::new(&plan(), 14, 3).expect("parameters").reordering(Prob::of(0.1), Dur::from_ms(5));
+    let held = Impairments { reorder: Prob::of(0.1), reorder_by: Dur::from_ms(5), ..Impairments::default() };
+    let link = Link::new(&with(held), 14, 3).expect("parameters");
     let arrivals: Vec<(u64, u32)> = (0..100).map(|i| (2 * i, 1250)).collect();
     let (seen, link) = run(link, &arrivals);
     let mut reorder = Streams::new(3, &plan().name).reorder;
@@ -223,7 +221,7 @@ fn the_peak_after_the_warm_up_is_counted_anew() {
 /// A packet takes 1 ms on the line, and 2 ms of tokens.
 fn shaped(ring: Option<u32>) -> LinkPlan {
     let queue = haltere_queue::tbf::Params { rate: Rate::from_mbps(5), burst: Bytes::new(1250), ..Default::default() };
-    LinkPlan { queue: QueueParams::Tbf(queue), ring, ..plan() }
+    LinkPlan { queue: QueueParams::Tbf(queue).into(), ring, ..plan() }
 }
 #[test]
 fn a_shaper_withholds_packets_from_a_free_line() {
@@ -237,7 +235,7 @@ fn a_shaper_withholds_packets_from_a_free_line() {
 fn a_shaper_that_is_as_fast_as_the_line_hands_over_at_the_same_instant() {
     let queue = haltere_queue::tbf::Params { rate: Rate::from_mbps(10), burst: Bytes::new(1250), ..Default::default() };
     for ring in [None, Some(2)] {
-        let plan = LinkPlan { queue: QueueParams::Tbf(queue.clone()), ring, ..plan() };
+        let plan = LinkPlan { queue: QueueParams::Tbf(queue.clone()).into(), ring, ..plan() };
         assert_eq!(delivered(&plan, &[(0, 1250); 3]), [(3000, 0), (4000, 1), (5000, 2)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Measures that a plan asks for: delays, inner variables, packets.
 
-use crate::Histogram;
+use crate::histogram::Histogram;
 use alloc::vec::Vec;
 use haltere_units::{Dur, Time};
 

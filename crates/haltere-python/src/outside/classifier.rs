@@ -6,7 +6,7 @@ use haltere_queue::LinkContext;
 use haltere_queue::classify::Class;
 use haltere_queue::classify::outside::{Maker, OutsideClassifier, Params};
 use haltere_queue::outside::PacketView;
-use haltere_units::outside::{About, Location};
+use haltere_units::outside::{About, Location, Reporter};
 use haltere_units::{ParamError, Probe, Rate, Time};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -40,7 +40,7 @@ struct PythonClassifier {
 /// What does not change.
 #[derive(Debug)]
 struct Fixed {
-    kind: String,
+    reporter: Reporter,
     is_constant_per_flow: bool,
     is_random: bool,
     shows: Shows,
@@ -57,7 +57,12 @@ impl PythonClassifier {
         let given = (source, folder, digest, parameters, rate, rtt, link.packet.as_u64());
         let made: Made = py.import(FIND)?.call_method1("make_classifier", given)?.extract()?;
         let (object, classify, is_constant_per_flow, is_random, written) = made;
-        let fixed = Fixed { kind: params.kind(), is_constant_per_flow, is_random, shows: shows(written) };
+        let fixed = Fixed {
+            reporter: Reporter::new(params, &link.outside),
+            is_constant_per_flow,
+            is_random,
+            shows: shows(written),
+        };
         Ok(PythonClassifier { object, classify, fixed: Arc::new(fixed), is_seeded: false, has_failed: false })
     }
     fn seed(&mut self, py: Python<'_>, random: &mut dyn FnMut() -> u64) -> PyResult<()> {
@@ -93,7 +98,7 @@ impl OutsideClassifier for PythonClassifier {
             });
             outcome.unwrap_or_else(|error| {
                 self.has_failed = true;
-                fault::raised(py, &self.fixed.kind, "classify", error);
+                fault::raised(py, &self.fixed.reporter, "classify", error);
                 Class::Short
             })
         })
@@ -106,7 +111,7 @@ impl OutsideClassifier for PythonClassifier {
     }
     fn probe(&self, row: &mut Probe) {
         if !self.has_failed {
-            probe(&self.object, &self.fixed.kind, &self.fixed.shows, row);
+            probe(&self.object, &self.fixed.reporter, &self.fixed.shows, row);
         }
     }
     fn clone_box(&self) -> Box<dyn OutsideClassifier> {
@@ -117,7 +122,7 @@ impl OutsideClassifier for PythonClassifier {
             let (object, classify, has_failed) = match copied {
                 Ok((object, classify, ..)) => (object, classify, self.has_failed),
                 Err(error) => {
-                    fault::raised(py, &self.fixed.kind, "copy", error);
+                    fault::raised(py, &self.fixed.reporter, "copy", error);
                     (self.object.clone_ref(py), self.classify.clone_ref(py), true)
                 }
             };

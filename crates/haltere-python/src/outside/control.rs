@@ -4,7 +4,7 @@ use super::events::{AckEvent, LossEvent, LostSegment, RestartEvent, RtoEvent, Si
 use super::{FIND, Shows, about, fault, probe, refused, shows};
 use haltere_congestion::outside::{Maker, OutsideControl, Params};
 use haltere_congestion::{self as core, CongestionControl, CouplingView, EcnUse, SenderContext};
-use haltere_units::outside::{About, Location};
+use haltere_units::outside::{About, Location, Reporter};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -75,8 +75,7 @@ struct PythonControl {
 /// What does not change.
 #[derive(Debug)]
 struct Fixed {
-    /// What stands for `kind` in the experiment file.
-    kind: String,
+    reporter: Reporter,
     mss: Bytes,
     ecn: EcnUse,
     owns_recovery: bool,
@@ -99,7 +98,13 @@ impl PythonControl {
             "l4s" => EcnUse::L4s,
             _ => EcnUse::Classic,
         };
-        let fixed = Fixed { kind: params.kind(), mss: sender.mss, ecn, owns_recovery, shows: shows(written) };
+        let fixed = Fixed {
+            reporter: Reporter::new(params, &sender.outside),
+            mss: sender.mss,
+            ecn,
+            owns_recovery,
+            shows: shows(written),
+        };
         let mut control = PythonControl {
             object,
             events,
@@ -137,12 +142,12 @@ impl PythonControl {
             let Some(method) = &self.events[event as usize] else { return };
             if let Err(error) = call(&self.ack, method.bind(py)) {
                 self.fail();
-                return fault::raised(py, &self.fixed.kind, EVENTS[event as usize], error);
+                return fault::raised(py, &self.fixed.reporter, EVENTS[event as usize], error);
             }
             if let Err((name, rule, got)) = self.read(py) {
                 self.fail();
                 let rule = format!("leave `{name}` {rule}");
-                fault::wrong(&self.fixed.kind, EVENTS[event as usize], &rule, got);
+                self.fixed.reporter.raise(EVENTS[event as usize], &rule, got);
             }
         });
     }
@@ -248,7 +253,7 @@ impl CongestionControl for PythonControl {
     fn bytes_between_losses(&self) -> Bytes {
         self.between_losses
     }
-    fn on_returned(&mut self, now: Time, bytes: Bytes) -> bool {
+    fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool {
         let mut supported = false;
         self.tell(Event::Returned, |_, method| {
             let answer = method.call1((now.as_ns(), bytes.as_u64()))?;
@@ -274,7 +279,7 @@ impl CongestionControl for PythonControl {
     }
     fn probe(&self, row: &mut Probe) {
         if !self.has_failed {
-            probe(&self.object, &self.fixed.kind, &self.fixed.shows, row);
+            probe(&self.object, &self.fixed.reporter, &self.fixed.shows, row);
         }
     }
 }
@@ -299,7 +304,7 @@ impl OutsideControl for PythonControl {
                 Ok((object, events)) => (same.object, same.events) = (object, events),
                 Err(error) => {
                     same.fail();
-                    fault::raised(py, &self.fixed.kind, "copy", error);
+                    fault::raised(py, &self.fixed.reporter, "copy", error);
                 }
             }
             Box::new(same) as Box<dyn OutsideControl>

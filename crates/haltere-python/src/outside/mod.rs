@@ -1,4 +1,4 @@
-//! Mechanisms written in Python: the language `python` of the tables of mechanisms from outside.
+//! Mechanisms written in Python: the language `python` of mechanisms from outside.
 //!
 //! What a class is, and how one is made, is Python's (`haltere.mechanisms.find`). Here are the events as Python sees them, and the calls: each
 //! crosses the border once, with objects that are made once where that is possible.
@@ -15,23 +15,42 @@ pub(crate) use events::{AckEvent, LossEvent, LostSegment, Packet, RateSample, Re
 pub(crate) use fault::cause;
 pub(crate) use scheduler::{PathView, Relations, SegView};
 
+use crate::error::HaltereError;
 use haltere_units::ParamError;
-use haltere_units::outside::{About, Format, Location, Parameter};
+use haltere_units::outside::{About, Format, Location, Makers, Outside, Parameter, Reporter};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The module that finds classes.
 const FIND: &str = "haltere.mechanisms.find";
 
-/// Makes the language known to this process.
-pub(crate) fn register() {
-    haltere_congestion::outside::register("python", Box::new(control::Controls));
-    haltere_queue::outside::register("python", Box::new(queue::Queues));
-    haltere_queue::classify::outside::register("python", Box::new(classifier::Classifiers));
-    haltere_transport::multipath::scheduler::outside::register("python", Box::new(scheduler::Schedulers));
-    haltere_plan::app::outside::register("python", Box::new(source::Sources));
+/// The languages of this extension.
+static LANGUAGES: OnceLock<Outside> = OnceLock::new();
+
+/// The languages of this extension, for whatever reads an experiment or a name.
+pub(crate) fn languages() -> &'static Outside {
+    LANGUAGES.get_or_init(|| with(Makers::default()))
+}
+
+/// Adds languages to those of this extension, before anything was read.
+pub(crate) fn extend(makers: Makers) -> PyResult<()> {
+    let late = |_| HaltereError::new_err("languages must be added once, before an experiment is read");
+    LANGUAGES.set(with(makers)).map_err(late)
+}
+
+/// These languages and those that every extension has.
+fn with(mut makers: Makers) -> Outside {
+    makers.add::<dyn haltere_congestion::outside::Maker>("python", Box::new(control::Controls));
+    makers.add::<dyn haltere_queue::outside::Maker>("python", Box::new(queue::Queues));
+    makers.add::<dyn haltere_queue::classify::outside::Maker>("python", Box::new(classifier::Classifiers));
+    makers
+        .add::<dyn haltere_transport::multipath::scheduler::outside::Maker>("python", Box::new(scheduler::Schedulers));
+    makers.add::<dyn haltere_plan::app::outside::Maker>("python", Box::new(source::Sources));
+    haltere_wasm::add(&mut makers);
+    haltere_gym::add(&mut makers);
+    Outside::of(&Arc::new(makers))
 }
 
 /// What a source is, as a mechanism of that kind.
@@ -96,7 +115,7 @@ fn shows(written: Vec<(String, String)>) -> Shows {
 }
 
 /// Shows the attributes of a mechanism that are numbers; one that is `None` has no value now.
-fn probe(object: &Py<PyAny>, kind: &str, shows: &Shows, row: &mut haltere_units::Probe) {
+fn probe(object: &Py<PyAny>, reporter: &Reporter, shows: &Shows, row: &mut haltere_units::Probe) {
     if shows.is_empty() {
         return;
     }
@@ -108,7 +127,7 @@ fn probe(object: &Py<PyAny>, kind: &str, shows: &Shows, row: &mut haltere_units:
             Ok(())
         });
         if let Err(error) = shown {
-            fault::raised(py, kind, "shows", error);
+            fault::raised(py, reporter, "shows", error);
         }
     });
 }

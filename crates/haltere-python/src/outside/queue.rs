@@ -4,7 +4,7 @@ use super::events::Packet;
 use super::{FIND, Shows, about, fault, probe, refused, shows};
 use haltere_queue::outside::{Maker, OutsideQueue, PacketView, Params, Verdicts};
 use haltere_queue::{DropReason, LinkContext, MarkReason};
-use haltere_units::outside::{About, Location};
+use haltere_units::outside::{About, Location, Reporter};
 use haltere_units::{ParamError, Probe, Rate, Time};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -44,7 +44,7 @@ struct PythonQueue {
 /// What does not change.
 #[derive(Debug)]
 struct Fixed {
-    kind: String,
+    reporter: Reporter,
     withholds: bool,
     keeps_flow_order: bool,
     shows: Shows,
@@ -61,7 +61,12 @@ impl PythonQueue {
         let given = (source, folder, digest, parameters, rate, rtt, link.packet.as_u64());
         let made: Made = py.import(FIND)?.call_method1("make_queue", given)?.extract()?;
         let (object, enqueue, dequeue, on_timer, verdicts, withholds, keeps_flow_order, written) = made;
-        let fixed = Fixed { kind: params.kind(), withholds, keeps_flow_order, shows: shows(written) };
+        let fixed = Fixed {
+            reporter: Reporter::new(params, &link.outside),
+            withholds,
+            keeps_flow_order,
+            shows: shows(written),
+        };
         let mut queue = PythonQueue {
             object,
             enqueue,
@@ -121,7 +126,7 @@ impl PythonQueue {
     fn failed<T: Default>(&mut self, py: Python<'_>, call: &str, outcome: PyResult<T>) -> T {
         outcome.unwrap_or_else(|error| {
             self.has_failed = true;
-            fault::raised(py, &self.fixed.kind, call, error);
+            fault::raised(py, &self.fixed.reporter, call, error);
             T::default()
         })
     }
@@ -189,7 +194,7 @@ impl OutsideQueue for PythonQueue {
     }
     fn probe(&self, row: &mut Probe) {
         if !self.has_failed {
-            probe(&self.object, &self.fixed.kind, &self.fixed.shows, row);
+            probe(&self.object, &self.fixed.reporter, &self.fixed.shows, row);
         }
     }
     fn clone_box(&self) -> Box<dyn OutsideQueue> {
@@ -215,7 +220,7 @@ impl OutsideQueue for PythonQueue {
                 }
                 Err(error) => {
                     same.has_failed = true;
-                    fault::raised(py, &self.fixed.kind, "copy", error);
+                    fault::raised(py, &self.fixed.reporter, "copy", error);
                 }
             }
             Box::new(same) as Box<dyn OutsideQueue>

@@ -5,7 +5,7 @@ use haltere_transport::multipath::correlation::Relations as Related;
 use haltere_transport::multipath::scheduler::PathScheduler;
 use haltere_transport::multipath::scheduler::outside::{Maker, OutsideScheduler, Params};
 use haltere_transport::multipath::{self as core, MAX_PATHS, Paths};
-use haltere_units::outside::{About, Location};
+use haltere_units::outside::{About, Location, Origin, Reporter};
 use haltere_units::{Bytes, ParamError, Time};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -17,8 +17,8 @@ impl Maker for Schedulers {
     fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
         about("schedulers", at)
     }
-    fn make(&self, params: &Params, seed: u64) -> Result<Box<dyn OutsideScheduler>, ParamError> {
-        let made = Python::attach(|py| PythonScheduler::new(py, params, seed)).map_err(refused)?;
+    fn make(&self, params: &Params, origin: &Origin) -> Result<Box<dyn OutsideScheduler>, ParamError> {
+        let made = Python::attach(|py| PythonScheduler::new(py, params, origin)).map_err(refused)?;
         Ok(Box::new(made))
     }
 }
@@ -129,7 +129,7 @@ struct PythonScheduler {
     on_relations: Option<Py<PyAny>>,
     replicates: bool,
     queues_ahead: bool,
-    kind: String,
+    reporter: Reporter,
     has_failed: bool,
 }
 
@@ -137,20 +137,21 @@ struct PythonScheduler {
 type Made = (Py<PyAny>, Py<PyAny>, Option<Py<PyAny>>, bool, bool);
 
 impl PythonScheduler {
-    fn new(py: Python<'_>, params: &Params, seed: u64) -> PyResult<PythonScheduler> {
+    fn new(py: Python<'_>, params: &Params, origin: &Origin) -> PyResult<PythonScheduler> {
         let Params { source, folder, digest, .. } = params;
         let parameters = serde_json::to_string(&params.parameters).unwrap_or_default();
-        let made = py.import(FIND)?.call_method1("make_scheduler", (source, folder, digest, parameters, seed))?;
-        Ok(PythonScheduler::of(made.extract()?, params.kind()))
+        let made =
+            py.import(FIND)?.call_method1("make_scheduler", (source, folder, digest, parameters, origin.seed))?;
+        Ok(PythonScheduler::of(made.extract()?, Reporter::new(params, &origin.outside)))
     }
-    fn of(made: Made, kind: String) -> PythonScheduler {
+    fn of(made: Made, reporter: Reporter) -> PythonScheduler {
         let (object, pick, on_relations, replicates, queues_ahead) = made;
-        PythonScheduler { object, pick, on_relations, replicates, queues_ahead, kind, has_failed: false }
+        PythonScheduler { object, pick, on_relations, replicates, queues_ahead, reporter, has_failed: false }
     }
     fn failed<T: Default>(&mut self, py: Python<'_>, call: &str, outcome: PyResult<T>) -> T {
         outcome.unwrap_or_else(|error| {
             self.has_failed = true;
-            fault::raised(py, &self.kind, call, error);
+            fault::raised(py, &self.reporter, call, error);
             T::default()
         })
     }
@@ -229,13 +230,15 @@ impl OutsideScheduler for PythonScheduler {
             let copied: PyResult<Made> =
                 py.import(FIND).and_then(|find| find.call_method1("copy", (&self.object,))?.extract());
             let same = copied.unwrap_or_else(|error| {
-                fault::raised(py, &self.kind, "copy", error);
+                fault::raised(py, &self.reporter, "copy", error);
                 let on_relations = self.on_relations.as_ref().map(|one| one.clone_ref(py));
                 let (object, pick) = (self.object.clone_ref(py), self.pick.clone_ref(py));
                 (object, pick, on_relations, self.replicates, self.queues_ahead)
             });
-            Box::new(PythonScheduler { has_failed: self.has_failed, ..PythonScheduler::of(same, self.kind.clone()) })
-                as Box<dyn OutsideScheduler>
+            Box::new(PythonScheduler {
+                has_failed: self.has_failed,
+                ..PythonScheduler::of(same, self.reporter.clone())
+            }) as Box<dyn OutsideScheduler>
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::{FIND, about, fault, refused};
 use haltere_plan::app::outside::{Maker, OutsideSource, Params};
 use haltere_transport::Connection;
-use haltere_units::outside::{About, Location};
+use haltere_units::outside::{About, Location, Origin, Reporter};
 use haltere_units::{Bytes, ParamError, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -16,8 +16,8 @@ impl Maker for Sources {
     fn about(&self, at: Location<'_>) -> Result<About, ParamError> {
         about("sources", at)
     }
-    fn make(&self, params: &Params, seed: u64) -> Result<Box<dyn OutsideSource>, ParamError> {
-        let made = Python::attach(|py| PythonSource::new(py, params, seed)).map_err(refused)?;
+    fn make(&self, params: &Params, origin: &Origin) -> Result<Box<dyn OutsideSource>, ParamError> {
+        let made = Python::attach(|py| PythonSource::new(py, params, origin)).map_err(refused)?;
         Ok(Box::new(made))
     }
 }
@@ -29,7 +29,7 @@ struct PythonSource {
     step: Py<PyAny>,
     on_client: Option<Py<PyAny>>,
     on_server: Option<Py<PyAny>>,
-    kind: String,
+    reporter: Reporter,
     limit: Option<u64>,
     received: u64,
     has_failed: bool,
@@ -39,14 +39,16 @@ struct PythonSource {
 type Made = (Py<PyAny>, Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<u64>);
 
 impl PythonSource {
-    fn new(py: Python<'_>, params: &Params, seed: u64) -> PyResult<PythonSource> {
+    fn new(py: Python<'_>, params: &Params, origin: &Origin) -> PyResult<PythonSource> {
         let Params { source, folder, digest, .. } = params;
         let parameters = serde_json::to_string(&params.parameters).unwrap_or_default();
-        let made: Made =
-            py.import(FIND)?.call_method1("make_source", (source, folder, digest, parameters, seed))?.extract()?;
+        let made: Made = py
+            .import(FIND)?
+            .call_method1("make_source", (source, folder, digest, parameters, origin.seed))?
+            .extract()?;
         let (object, step, on_client, on_server, limit) = made;
-        let kind = params.kind();
-        Ok(PythonSource { object, step, on_client, on_server, kind, limit, received: 0, has_failed: false })
+        let reporter = Reporter::new(params, &origin.outside);
+        Ok(PythonSource { object, step, on_client, on_server, reporter, limit, received: 0, has_failed: false })
     }
     /// Calls the class with what it may know of the socket, and writes into the socket what it wrote. When its next step is due.
     fn call(
@@ -86,7 +88,7 @@ impl PythonSource {
     fn failed<T: Default>(&mut self, py: Python<'_>, call: &str, outcome: PyResult<T>) -> T {
         outcome.unwrap_or_else(|error| {
             self.has_failed = true;
-            fault::raised(py, &self.kind, call, error);
+            fault::raised(py, &self.reporter, call, error);
             T::default()
         })
     }

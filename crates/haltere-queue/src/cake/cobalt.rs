@@ -43,6 +43,9 @@ pub(super) struct Cobalt {
     pub count: u32,
     dropping: bool,
     drop_next: Time,
+    /// The gap for `count` was computed before. Linux begins with a gap of zero, and computes it only when `count` changes in or after a
+    /// late period: the first late packet of a fresh queue makes the next one due at once.
+    aged: bool,
     /// BLUE's probability.
     pub probability: f64,
     /// When the probability changed.
@@ -50,8 +53,9 @@ pub(super) struct Cobalt {
 }
 
 impl Cobalt {
-    pub const fn new() -> Cobalt {
-        Cobalt { count: 0, dropping: false, drop_next: Time::ZERO, probability: 0.0, changed: Time::ZERO }
+    /// The state of a queue that was late before if it is `aged`, else of one that never was.
+    pub const fn new(aged: bool) -> Cobalt {
+        Cobalt { count: 0, dropping: false, drop_next: Time::ZERO, aged, probability: 0.0, changed: Time::ZERO }
     }
     /// True if nothing is left to decay.
     pub fn is_at_rest(&self, now: Time) -> bool {
@@ -80,6 +84,7 @@ impl Cobalt {
     }
     fn decay(&mut self, config: &Config) {
         self.count -= 1;
+        self.aged = true;
         if self.count > 0 {
             self.drop_next += config.gap(self.count);
         }
@@ -97,7 +102,7 @@ impl Cobalt {
         if config.is_late(sojourn) {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = now + config.gap(self.count.max(1));
+                self.drop_next = if self.aged { now + config.gap(self.count.max(1)) } else { now };
             }
             self.count = self.count.max(1);
         } else {
@@ -107,6 +112,7 @@ impl Cobalt {
         if due && self.dropping {
             drop = !mark(pkt, MarkReason::Congestion, fate);
             self.count = self.count.saturating_add(1);
+            self.aged = true;
             self.drop_next += config.gap(self.count);
         } else if due {
             while self.count > 0 && now >= self.drop_next {
@@ -143,13 +149,20 @@ mod tests {
     #[test]
     fn drops_begin_an_interval_after_the_delay_rose_and_come_faster() {
         // At 100 + 100, then after 100 / sqrt(2) = 70.7 and 100 / sqrt(3) = 57.7 ms more.
-        let (mut cobalt, mut fate) = (Cobalt::new(), Recorder::new(1));
+        let (mut cobalt, mut fate) = (Cobalt::new(true), Recorder::new(1));
         let drops: alloc::vec::Vec<u64> = (100..400).filter(|&ms| is_dropped(&mut cobalt, ms, 6, &mut fate)).collect();
         assert_eq!(drops, [200, 271, 329, 379]);
     }
+    /// By hand: late at 100 ms with a gap of zero, so the packet at 101 is due; then 100 / sqrt(2) = 70.7 and 100 / sqrt(3) = 57.7 ms.
+    #[test]
+    fn the_second_late_packet_of_a_fresh_queue_is_dropped_at_once() {
+        let (mut cobalt, mut fate) = (Cobalt::new(false), Recorder::new(1));
+        let drops: alloc::vec::Vec<u64> = (100..250).filter(|&ms| is_dropped(&mut cobalt, ms, 6, &mut fate)).collect();
+        assert_eq!(drops, [101, 171, 229]);
+    }
     #[test]
     fn the_count_decays_at_the_rate_at_which_it_would_have_dropped() {
-        let (mut cobalt, mut fate) = (Cobalt::new(), Recorder::new(1));
+        let (mut cobalt, mut fate) = (Cobalt::new(true), Recorder::new(1));
         assert_eq!((100..400).filter(|&ms| is_dropped(&mut cobalt, ms, 6, &mut fate)).count(), 4);
         assert_eq!(cobalt.count, 5);
         // The next would be due 100 / sqrt(5) = 44.7 ms after 379: at 423 the delay is fine, and 4 are left, then 3 at 473.
@@ -160,7 +173,7 @@ mod tests {
     }
     #[test]
     fn overflows_raise_the_probability_once_a_target_and_idle_times_lower_it() {
-        let mut cobalt = Cobalt::new();
+        let mut cobalt = Cobalt::new(true);
         for ms in 1..=12 {
             cobalt.on_overflow(&CONFIG, at(ms)); // at 6 and at 12 ms
         }
@@ -172,7 +185,7 @@ mod tests {
     }
     #[test]
     fn blue_drops_even_what_could_be_marked() {
-        let (mut cobalt, mut fate) = (Cobalt::new(), Recorder::new(1));
+        let (mut cobalt, mut fate) = (Cobalt::new(true), Recorder::new(1));
         cobalt.probability = 0.5;
         fate.forced = alloc::vec![0.6, 0.4];
         let mut pkt = TestPkt::new(0, 1500).ecn(Ecn::Ect0);

@@ -100,10 +100,12 @@ fn overflow_takes_the_oldest_of_the_longest_and_wakes_blue() {
 }
 #[test]
 fn a_queue_that_stands_is_marked_or_dropped() {
-    for (ecn, dropped) in [(Ecn::Ect0, 0), (Ecn::NotEct, 4)] {
-        let (mut q, mut fate) = queue(&Params::default());
+    for (aged, ecn, dropped) in
+        [(true, Ecn::Ect0, 0), (true, Ecn::NotEct, 4), (false, Ecn::Ect0, 0), (false, Ecn::NotEct, 5)]
+    {
+        let (mut q, mut fate) = queue(&Params { aged, ..Params::default() });
         (0..200).for_each(|id| q.enqueue(us(0), TestPkt::new(id, 1500).ecn(ecn), &mut fate));
-        // Each millisecond from 6 ms on: signals 100 ms after the first, then after 70.7, 57.7 ms.
+        // Each second millisecond from 6 ms on: signals 100 ms after the first, at once in a fresh queue, then after 70.7, 57.7 ms.
         (6..250).for_each(|ms| {
             if ms % 2 == 0 {
                 q.dequeue(us(1000 * ms), &mut fate);

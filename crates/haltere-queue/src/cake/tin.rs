@@ -15,7 +15,6 @@ const QUEUES: usize = 1024;
 /// What a queue is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Set {
-    /// No list.
     None,
     /// The list of new flows.
     Sparse,
@@ -44,6 +43,7 @@ struct Flow<P> {
 pub(super) struct Rules {
     pub isolation: Isolation,
     pub ack_filter: AckFilter,
+    pub aged: bool,
     pub seed: u64,
 }
 
@@ -76,8 +76,14 @@ pub(super) struct Tin<P> {
 
 impl<P: Pkt> Tin<P> {
     pub fn new(rules: Rules, config: Config, quantum: i64, rate: Option<Rate>) -> Tin<P> {
-        let flow =
-            |_| Flow { store: Store::unbounded(), cobalt: Cobalt::new(), deficit: 0, set: Set::None, src: 0, dst: 0 };
+        let flow = |_| Flow {
+            store: Store::unbounded(),
+            cobalt: Cobalt::new(rules.aged),
+            deficit: 0,
+            set: Set::None,
+            src: 0,
+            dst: 0,
+        };
         let (src, dst) = rules.isolation.counts_hosts();
         Tin {
             rules,
@@ -282,7 +288,7 @@ mod tests {
     /// Sixteen flows of one host: a turn is a sixteenth of a packet.
     #[test]
     fn rounds_that_are_skipped_do_not_change_the_order() {
-        let rules = Rules { isolation: Isolation::TripleIsolate, ack_filter: AckFilter::Off, seed: 1 };
+        let rules = Rules { isolation: Isolation::TripleIsolate, ack_filter: AckFilter::Off, aged: false, seed: 1 };
         let config = Config::new(Dur::from_ms(100), Dur::ZERO);
         let (mut tin, mut fate) = (Tin::new(rules, config, 1500, None), Recorder::new(1));
         for id in 0..1600 {

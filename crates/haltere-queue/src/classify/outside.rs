@@ -1,28 +1,31 @@
-//! Flow classifiers from outside the tree: the table of their languages, and a classifier of any of them.
+//! Flow classifiers from outside the tree: how a language makes them, and the registry's variant for them.
 
 use super::{Class, FlowClassifier};
 use crate::outside::PacketView;
 use crate::{Fate, LinkContext, Pkt};
 use alloc::boxed::Box;
 use core::fmt::Debug;
-use haltere_units::outside::{About, Location, Makers};
+use haltere_units::outside::{About, Location};
 use haltere_units::{ParamError, Probe, Time};
 
 pub use haltere_units::outside::Params;
 
 /// Makes the classifiers of one language.
 pub trait Maker: Send + Sync {
-    /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a maker keeps what it has
+    /// What the source is, without a link. The laboratory asks for each place of an experiment that names it, so a
+    /// maker keeps what it has
     /// read for as long as the code is the same. The error's name is `kind`; its hint may name the nearest classes.
     fn about(&self, at: Location<'_>) -> Result<About, ParamError>;
-    /// A classifier on that link that has seen no packet. `params` were checked against [`About::schema`]. A maker that reads the code again
+    /// A classifier on that link that has seen no packet. `params` were checked against [`About::schema`]. A maker that
+    /// reads the code again
     /// [checks its digest](Params::check_digest).
     fn make(&self, params: &Params, link: &LinkContext) -> Result<Box<dyn OutsideClassifier>, ParamError>;
 }
 
 /// A classifier from outside the tree.
 ///
-/// The contract is that of [`FlowClassifier`]. A call that fails [raises](haltere_units::outside::raise) a fault and returns
+/// The contract is that of [`FlowClassifier`]. A call that fails [raises](haltere_units::outside::Outside::raise) a
+/// fault and returns
 /// [`Class::Short`]. Names and units that [`probe`](OutsideClassifier::probe) gives live as long as the process.
 pub trait OutsideClassifier: Debug + Send {
     /// The class of a packet that arrives now. `random` gives 64 bits from the stream of this queue.
@@ -41,14 +44,6 @@ pub trait OutsideClassifier: Debug + Send {
     fn clone_box(&self) -> Box<dyn OutsideClassifier>;
 }
 
-/// The languages of flow classifiers.
-pub static MAKERS: Makers<dyn Maker> = Makers::new();
-
-/// Adds a language to this process. False if it was there: the first maker stays.
-pub fn register(language: &'static str, maker: Box<dyn Maker>) -> bool {
-    MAKERS.register(language, maker)
-}
-
 /// A classifier from outside the tree, in the registry's enum.
 #[derive(Debug)]
 pub struct Outside {
@@ -60,7 +55,7 @@ pub struct Outside {
 impl Outside {
     /// A classifier that has seen no packet.
     pub fn new(params: &Params, link: &LinkContext) -> Result<Outside, ParamError> {
-        Ok(Outside { classifier: MAKERS.find(&params.language)?.make(params, link)?, seen: 0 })
+        Ok(Outside { classifier: link.outside.find::<dyn Maker>(&params.language)?.make(params, link)?, seen: 0 })
     }
 }
 
@@ -108,7 +103,9 @@ mod tests {
     use super::super::{Classifier, ClassifierParams};
     use super::*;
     use crate::testing::{Recorder, TestPkt, link};
+    use alloc::sync::Arc;
     use alloc::vec::Vec;
+    use haltere_units::outside::Makers;
 
     /// Every other packet is long; a maker of the test's own language.
     #[derive(Debug, Clone)]
@@ -133,13 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn a_registered_language_makes_classifiers_and_packets_have_numbers() {
-        register("test", Box::new(Test));
+    fn a_language_makes_classifiers_and_packets_have_numbers() {
+        let mut makers = Makers::default();
+        makers.add::<dyn Maker>("test", Box::new(Test));
+        let link = LinkContext { outside: haltere_units::outside::Outside::of(&Arc::new(makers)), ..link() };
         let params = |digest: &str| {
             ClassifierParams::Outside(Params { language: "test".into(), digest: digest.into(), ..Params::default() })
         };
-        assert!(Classifier::new(&params("e"), &link()).is_err() && !ClassifierParams::NAMES.contains(&"outside"));
-        let mut classifier = Classifier::new(&params("d"), &link()).unwrap();
+        assert!(Classifier::new(&params("e"), &link).is_err() && !ClassifierParams::NAMES.contains(&"outside"));
+        let mut classifier = Classifier::new(&params("d"), &link).unwrap();
         let mut class = |pkt: TestPkt| classifier.classify(Time::ZERO, &pkt, &mut Recorder::new(1));
         let classes: Vec<Class> = (0..4).map(|i| class(TestPkt::new(i, 100))).collect();
         assert_eq!(classes, [Class::Short, Class::Long, Class::Short, Class::Long]);

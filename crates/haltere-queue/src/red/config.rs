@@ -69,7 +69,6 @@ impl Thresholds {
     }
 }
 
-/// The checked parameters.
 #[derive(Debug, Clone)]
 pub(super) struct Config {
     pub(super) min: f64,
@@ -89,7 +88,6 @@ pub(super) struct Config {
 /// How the average decays while nothing waits, made ready.
 #[derive(Debug, Clone)]
 pub(super) enum Idle {
-    /// Linux's table.
     Linux(Box<DecayTable>),
     /// The natural logarithm of what is left of the average after one second.
     Paper(f64),

@@ -1,4 +1,4 @@
-//! A packet and a fate for tests: what was dropped, marked and returned is recorded; random numbers are seeded.
+//! A packet and a fate for tests: what was dropped, marked and emitted is recorded; random numbers are seeded.
 #![allow(dead_code, missing_docs, reason = "each test binary uses a part")]
 extern crate alloc;
 
@@ -13,7 +13,6 @@ pub struct TestPkt {
     pub ecn: Ecn,
     pub flow: u16,
     pub priority: u8,
-    pub returned: bool,
     pub dscp: u8,
     pub offset: Option<u64>,
     pub data_segment: bool,
@@ -35,7 +34,6 @@ impl TestPkt {
             ecn: Ecn::NotEct,
             flow: 0,
             priority: 0,
-            returned: false,
             dscp: 0,
             offset: None,
             data_segment: true,
@@ -72,17 +70,16 @@ impl Pkt for TestPkt {
     fn priority(&self) -> u8 {
         self.priority
     }
-    fn is_returned(&self) -> bool {
-        self.returned
-    }
     fn dscp(&self) -> u8 {
         self.dscp
     }
     fn set_dscp(&mut self, dscp: u8) {
         self.dscp = dscp;
     }
-    fn is_data_segment(&self) -> bool {
-        self.data_segment
+    fn reflected(&self) -> Option<TestPkt> {
+        let (priority, src, dst) = (haltere_queue::CONTROL, self.dst, self.src);
+        let capable = self.data_segment && self.ecn.is_capable();
+        capable.then(|| TestPkt { ecn: Ecn::Ce, priority, src, dst, ..self.clone() })
     }
     fn pure_ack(&self) -> Option<PureAck> {
         self.ack
@@ -97,20 +94,23 @@ impl Pkt for TestPkt {
 pub struct Recorder {
     pub dropped: Vec<(TestPkt, DropReason)>,
     pub marked: Vec<(TestPkt, MarkReason)>,
-    pub returned: Vec<u64>,
+    pub emitted: Vec<TestPkt>,
     pub forced: Vec<f64>,
     state: u64,
 }
 
 impl Recorder {
     pub fn new(seed: u64) -> Recorder {
-        Recorder { dropped: Vec::new(), marked: Vec::new(), returned: Vec::new(), forced: Vec::new(), state: seed }
+        Recorder { dropped: Vec::new(), marked: Vec::new(), emitted: Vec::new(), forced: Vec::new(), state: seed }
     }
     pub fn dropped_ids(&self) -> Vec<u64> {
         self.dropped.iter().map(|(p, _)| p.id).collect()
     }
     pub fn marked_ids(&self) -> Vec<u64> {
         self.marked.iter().map(|(p, _)| p.id).collect()
+    }
+    pub fn emitted_ids(&self) -> Vec<u64> {
+        self.emitted.iter().map(|p| p.id).collect()
     }
 }
 
@@ -122,8 +122,8 @@ impl Fate<TestPkt> for Recorder {
         assert_eq!(pkt.ecn, Ecn::Ce, "marked without CE: {pkt:?}");
         self.marked.push((pkt.clone(), reason));
     }
-    fn returned(&mut self, pkt: &TestPkt) {
-        self.returned.push(pkt.id);
+    fn emit(&mut self, copy: TestPkt) {
+        self.emitted.push(copy);
     }
     fn random(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -138,5 +138,11 @@ impl Fate<TestPkt> for Recorder {
 
 /// A link of 10 Mbit/s and 10 ms with packets of 1500 bytes.
 pub fn link() -> LinkContext {
-    LinkContext { rate: Some(Rate::from_mbps(10)), rtt: Some(Dur::from_ms(10)), packet: Bytes::new(1500), seed: 7 }
+    LinkContext {
+        rate: Some(Rate::from_mbps(10)),
+        rtt: Some(Dur::from_ms(10)),
+        packet: Bytes::new(1500),
+        seed: 7,
+        ..Default::default()
+    }
 }

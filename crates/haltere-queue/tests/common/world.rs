@@ -1,7 +1,7 @@
 //! A link in front of any discipline, for tests: arrivals, service at a rate, timers; conservation checked at each step.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use super::{Recorder, TestPkt};
+use crate::common::{Recorder, TestPkt};
 use haltere_queue::{Backlog, Qdisc};
 use haltere_units::{Bytes, Rate, Time};
 

@@ -1,8 +1,8 @@
 //! Flows that start and end during a run.
 //!
 //! A flow occupies a slot from its start until both its ends have closed; then only its line in the record
-//! is left. Endpoints of slots are numbered from [`FIRST`] up, so they need no place in the plan. A packet or a timer of a
-//! flow that is gone finds its slot empty, or another flow there with other ports.
+//! is left. Endpoints of slots are numbered from [`FIRST`] up, so they need no place in the plan. A packet or a timer
+//! of a flow that is gone finds its slot empty, or another flow there with other ports.
 
 use super::tcp::Tcp;
 use super::{App, Place};
@@ -15,6 +15,7 @@ use haltere_plan::arrivals::{FlowArrival, FlowArrivals, delay, ideal};
 use haltere_plan::plan::{ArrivalsPlan, FlowPlan};
 use haltere_plan::record::{Completion, PacketRecord};
 use haltere_plan::rng::Rng;
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Time};
 use std::collections::HashMap;
 
@@ -28,7 +29,8 @@ pub(crate) struct Arrivals;
 impl Arrivals {
     pub fn new(_flow: &FlowPlan, plan: &ArrivalsPlan, place: Place) -> Result<Arrivals, ParamError> {
         // Built to hear what it says of its parameters.
-        Tcp::limited(0, &plan.tcp, Bytes::new(1), place.ports, [0; 2]).map(|_| Arrivals)
+        let origins = [place.origin.clone(), place.origin];
+        Tcp::limited(0, &plan.tcp, Bytes::new(1), place.ports, origins).map(|_| Arrivals)
     }
 }
 
@@ -76,7 +78,7 @@ pub(crate) struct SpawnedFlows {
     /// The index among the fabric's paths of each path that was ever taken.
     known: HashMap<Vec<usize>, u32>,
     spawned: u64,
-    seed: u64,
+    origin: Origin,
     ecmp: bool,
     /// Flows that are gone.
     pub completions: Vec<Completion>,
@@ -92,7 +94,7 @@ impl SpawnedFlows {
             free: Vec::new(),
             known: HashMap::new(),
             spawned: 0,
-            seed: plan.seed,
+            origin: plan.origin(),
             ecmp: plan.ecmp,
             completions: Vec::new(),
             entries: (!plan.measure.logged.is_empty()).then(HashMap::new),
@@ -167,7 +169,7 @@ impl SpawnedFlows {
             entries.insert((slot, ports.0), source.index as u32);
         }
         source.spawned += 1;
-        let mut chance = Rng::new(self.seed, &format!("{}/{}", source.name, source.spawned));
+        let mut chance = Rng::new(self.origin.seed, &format!("{}/{}", source.name, source.spawned));
         let tcp = &source.plan.tcp;
         let mss = tcp.sender.mss.min(tcp.receiver.mss);
         let completion = Completion {
@@ -180,13 +182,13 @@ impl SpawnedFlows {
             end: Time::NEVER,
             ideal: ideal(plan, (&there, &back), arrival.bytes, mss) + delay(plan, &there),
         };
-        let seeds = [chance.bits(), chance.bits()];
-        let tcp = Tcp::limited(FIRST + slot, tcp, arrival.bytes, [near, far], seeds);
+        let origins = [chance.bits(), chance.bits()].map(|seed| self.origin.with_seed(seed));
+        let tcp = Tcp::limited(FIRST + slot, tcp, arrival.bytes, [near, far], origins);
         Box::new(SpawnedFlow { tcp: tcp.expect("the parameters were checked when the run was built"), completion })
     }
     /// The links from one node to another, and where their list begins.
     fn path(&mut self, (from, to): (usize, usize), ports: (u16, u16), fabric: &mut Fabric) -> (Vec<usize>, u32) {
-        let key = header((from, to), ports, 0, 0).flow().hash(self.seed);
+        let key = header((from, to), ports, 0, 0).flow().hash(self.origin.seed);
         let routes = &mut fabric.routes;
         let way = if self.ecmp { routes.spread(from, to, key) } else { routes.path(from, to) };
         let way = way.unwrap_or_else(|| panic!("no way from node {from} to {to}: looked for when the run was built"));

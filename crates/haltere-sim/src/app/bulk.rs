@@ -3,9 +3,9 @@
 use super::Source;
 use haltere_plan::plan::{BulkPlan, FlowPlan};
 use haltere_transport::Connection;
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Time};
 
-/// A bulk source.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     /// Bytes in all; `None`: endless.
@@ -16,7 +16,7 @@ pub(crate) struct Bulk {
 }
 
 impl Bulk {
-    pub fn new(_flow: &FlowPlan, plan: &BulkPlan, _seed: u64) -> Result<Bulk, ParamError> {
+    pub fn new(_flow: &FlowPlan, plan: &BulkPlan, _origin: &Origin) -> Result<Bulk, ParamError> {
         Ok(Bulk::of(plan.bytes))
     }
     /// A source of so many bytes; `None`: endless.

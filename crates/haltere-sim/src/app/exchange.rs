@@ -1,4 +1,5 @@
-//! The connections of the closed-loop kinds (`rpc`, `video`, `web`). What is asked for, and when, is the kind's own: its [`Client`].
+//! The connections of the closed-loop kinds (`rpc`, `video`, `web`). What is asked for, and when, is the kind's own:
+//! its [`Client`].
 
 use super::{App, Place};
 use crate::engine::event::Kind;
@@ -11,6 +12,7 @@ use haltere_plan::plan::{FlowPlan, TcpPlan};
 use haltere_plan::record::Completion;
 use haltere_plan::rng::Rng;
 use haltere_transport::{Connection, Role};
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Time};
 use std::collections::VecDeque;
 
@@ -37,6 +39,7 @@ pub(crate) struct Lines {
     index: usize,
     tcp: TcpPlan,
     ports: [Port; 2],
+    origin: Origin,
     seeds: Rng,
     lines: Vec<Option<Line>>,
     /// Responses of which the client has not heard yet, and their retransmissions.
@@ -75,12 +78,17 @@ impl Connections for Open<'_> {
 
 impl Lines {
     fn connect(&mut self, server_port: u16, fabric: &mut Fabric) -> Line {
-        let client_port = fabric.ephemeral_port();
+        let client_port = fabric.hosts.ephemeral_port();
         let mut end = |side: usize, role, tcp| {
             let mut port = self.ports[side].clone();
             let ports = [server_port, client_port];
             (port.header.src_port, port.header.dst_port) = (ports[side], ports[1 - side]);
-            let socket = Connection::new(role, Clone::clone(tcp), self.tcp.congestion.clone(), self.seeds.bits());
+            let socket = Connection::new(
+                role,
+                Clone::clone(tcp),
+                self.tcp.congestion.clone(),
+                self.origin.with_seed(self.seeds.bits()),
+            );
             End { socket: socket.expect("checked when the flow was made"), port }
         };
         let mut client = end(CLIENT, Role::Client, &self.tcp.receiver);
@@ -136,8 +144,8 @@ impl Line {
     fn is_dead(&self) -> bool {
         self.ends.iter().any(|end| end.socket.is_closed() && !end.socket.is_peer_closed())
     }
-    /// Both ends read and write what they can. Returns the bytes that the client read. `done` hears of every response that is read to
-    /// its end, with the segments that were sent again.
+    /// Both ends read and write what they can. Returns the bytes that the client read. `done` is called for every response
+    /// that is read to its end, with the segments that were sent again.
     fn exchange(&mut self, mut done: impl FnMut(Call, u64)) -> u64 {
         let Line { ends: [server, client], calls, retransmissions } = self;
         let write = |end: &mut End, side: usize, calls: &mut Calls| {
@@ -187,13 +195,14 @@ impl<C: Client> Exchange<C> {
     /// The flow of that plan, whose client asks.
     pub fn of(flow: &FlowPlan, tcp: &TcpPlan, client: C, place: Place) -> Result<Exchange<C>, ParamError> {
         // What the endpoints have to say of their parameters, they say before the run.
-        Connection::new(Role::Client, tcp.receiver.clone(), tcp.congestion.clone(), 0)?;
-        Connection::new(Role::Server, tcp.sender.clone(), tcp.congestion.clone(), 0)?;
+        Connection::new(Role::Client, tcp.receiver.clone(), tcp.congestion.clone(), place.origin.clone())?;
+        Connection::new(Role::Server, tcp.sender.clone(), tcp.congestion.clone(), place.origin.clone())?;
         let lines = Lines {
             index: place.index,
             tcp: tcp.clone(),
             ports: place.ports,
-            seeds: Rng::new(place.seed, &format!("{}/connections", flow.name)),
+            seeds: Rng::new(place.origin.seed, &format!("{}/connections", flow.name)),
+            origin: place.origin,
             lines: Vec::new(),
             done: VecDeque::new(),
             received: 0,
@@ -201,8 +210,8 @@ impl<C: Client> Exchange<C> {
         let nodes = (flow.from as u32, flow.to as u32);
         Ok(Exchange { client, lines, alarms: Default::default(), nodes, completions: Vec::new() })
     }
-    /// Goes on on every connection and tells the client of answers. Then packets are sent: what the client asks for in turn goes with
-    /// the acknowledgements of the answer.
+    /// Goes on on every connection and tells the client of answers. Then packets are sent: what the client asks for in
+    /// turn goes with the acknowledgements of the answer.
     fn go_on(&mut self, fabric: &mut Fabric) {
         loop {
             for number in 0..self.lines.lines.len() {
@@ -252,11 +261,7 @@ impl<C: Client> App for Exchange<C> {
         // A packet of a connection that is no more finds none.
         let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
         if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
-            if h.marks.is_returned() {
-                end.socket.on_returned(fabric.now, &segment);
-            } else {
-                end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
-            }
+            end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
         }
         self.go_on(fabric);
     }

@@ -1,6 +1,6 @@
 //! Uploads by FTP: each task a control connection with its dialogue, and a data connection when the dialogue says so.
-//! Source: RFC 959 (replies as worded in its section 4.2.2, order as in its appendix II), passive mode. Deviations: none
-//! in the bytes; the lines that depend on names are those of `ANONYMOUS` below.
+//! Source: RFC 959 (replies as worded in its section 4.2.2, order as in its appendix II), passive mode. Deviations:
+//! none in the bytes; the lines that depend on names are those of `ANONYMOUS` below.
 //! Model: one line of the dialogue is in flight at a time, and its listener answers when it has read the last byte:
 //!
 //! ```text
@@ -17,11 +17,11 @@
 //!     | QUIT -------> 221, FIN                 |
 //! ```
 //!
-//! A connection that gives up (too many retransmissions) fails the task, which starts again at once with new connections.
-//! A flow does one task, or in a closed loop one after the other with a file drawn each time. All packets of a task carry
-//! its mark: the DSCP for short where its file is at most `short`, otherwise that for long.
-//! Units: bytes, ns. Known problems: when the next task of a loop begins, what is left of the last one's closing (the last
-//! acknowledgements) is forgotten, and packets of old connections are not answered with RST.
+//! A connection that gives up (too many retransmissions) fails the task, which starts again at once with new
+//! connections. A flow does one task, or in a closed loop one after the other with a file drawn each time. All packets
+//! of a task carry its mark: the DSCP for short where its file is at most `short`, otherwise that for long.
+//! Units: bytes, ns. Known problems: when the next task of a loop begins, what is left of the last one's closing (the
+//! last acknowledgements) is forgotten, and packets of old connections are not answered with RST.
 
 use super::{App, Place, is_over};
 use crate::engine::event::Kind;
@@ -34,6 +34,7 @@ use haltere_plan::record::TaskRecord;
 use haltere_plan::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
 use haltere_transport::{Connection, Role, TcpParams};
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Time};
 use std::sync::Arc;
 
@@ -90,7 +91,6 @@ impl Pair {
     }
 }
 
-/// One unfinished task.
 #[derive(Debug)]
 struct Task {
     record: TaskRecord,
@@ -115,6 +115,7 @@ pub(crate) struct Ftp {
     alarms: [Alarms; 2],
     /// Draws files.
     files: Rng,
+    origin: Origin,
     /// Gives each connection its seed.
     seeds: Rng,
     stop: Option<Time>,
@@ -128,14 +129,14 @@ pub(crate) struct Ftp {
 impl Ftp {
     pub fn new(plan: &FlowPlan, ftp: &FtpPlan, place: Place) -> Result<Ftp, ParamError> {
         // What the endpoints have to say of their parameters, they say before the run.
-        Connection::new(Role::Client, ftp.tcp.sender.clone(), ftp.tcp.congestion.clone(), 0)?;
-        Connection::new(Role::Server, ftp.tcp.receiver.clone(), ftp.tcp.congestion.clone(), 0)?;
+        Connection::new(Role::Client, ftp.tcp.sender.clone(), ftp.tcp.congestion.clone(), place.origin.clone())?;
+        Connection::new(Role::Server, ftp.tcp.receiver.clone(), ftp.tcp.congestion.clone(), place.origin.clone())?;
         if let Work::Loop(files) = &ftp.work
             && files.is_empty()
         {
             return Err(ParamError::new("files", "at least one file", 0));
         }
-        let stream = |what| Rng::new(place.seed, &format!("{}/{what}", plan.name));
+        let stream = |what| Rng::new(place.origin.seed, &format!("{}/{what}", plan.name));
         Ok(Ftp {
             index: place.index,
             tcp: ftp.tcp.clone(),
@@ -145,6 +146,7 @@ impl Ftp {
             alarms: Default::default(),
             files: stream("files"),
             seeds: stream("connections"),
+            origin: place.origin,
             stop: plan.stop,
             task: None,
             done: Vec::new(),
@@ -159,14 +161,15 @@ impl Ftp {
     }
     /// A new connection to that port of the server, its SYN due.
     fn connect(&mut self, server_port: u16, bytes: Bytes, fabric: &mut Fabric) -> Pair {
-        let client_port = fabric.ephemeral_port();
+        let client_port = fabric.hosts.ephemeral_port();
         let TcpPlan { sender, receiver, congestion } = &self.tcp;
         let mut end = |side: usize, role, tcp: &Arc<TcpParams>| {
             let mut port = self.ports[side].clone();
             let ports = [client_port, server_port];
             (port.header.src_port, port.header.dst_port) = (ports[side], ports[1 - side]);
             port.header.dscp = if bytes <= self.short { DSCP_SHORT } else { DSCP_LONG };
-            let socket = Connection::new(role, tcp.clone(), congestion.clone(), self.seeds.bits());
+            let socket =
+                Connection::new(role, tcp.clone(), congestion.clone(), self.origin.with_seed(self.seeds.bits()));
             End { socket: socket.expect("checked when the flow was made"), port }
         };
         let mut pair = Pair([end(CLIENT, Role::Client, sender), end(SERVER, Role::Server, receiver)]);
@@ -200,7 +203,7 @@ impl Ftp {
             if task.line == STOR && task.pairs[DATA].is_none() {
                 task.record.data = Some(fabric.now);
                 let bytes = task.record.bytes;
-                let data = self.connect(fabric.ephemeral_port(), bytes, fabric);
+                let data = self.connect(fabric.hosts.ephemeral_port(), bytes, fabric);
                 self.task.as_mut().expect("it is there").pairs[DATA] = Some(data);
                 return true;
             }
@@ -268,11 +271,7 @@ impl App for Ftp {
         // A packet of a connection that is no more finds none.
         let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
         if let (Some(end), Some(segment)) = (end, fabric.pool.open_segment(&packet)) {
-            if h.marks.is_returned() {
-                end.socket.on_returned(fabric.now, &segment);
-            } else {
-                end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
-            }
+            end.socket.on_segment(fabric.now, &segment, h.marks.ecn());
         }
         self.go_on(fabric);
     }

@@ -1,8 +1,9 @@
 //! What runs on the hosts: one flow each, both of its ends.
 //!
-//! `apps!` below is the registry: one line and one file a traffic kind. Kinds whose flow is one TCP connection are [`Source`]s of the
-//! application [`tcp`]; the others are an [`App`] of their own, and those of requests and responses a client of [`exchange`]. From the line follow the enums [`Flow`] and [`AnySource`], through
-//! which the simulator calls a flow without a virtual call, and the one place that makes a flow of its plan.
+//! `apps!` below is the registry: one line and one file a traffic kind. Kinds whose flow is one TCP connection are
+//! [`Source`]s of the application [`tcp`]; the others are an [`App`] of their own, and those of requests and responses
+//! a client of [`exchange`]. From the line follow the enums [`AnyFlow`] and [`AnySource`], through which the simulator
+//! calls a flow without a virtual call, and the one place that makes a flow of its plan.
 
 pub(crate) mod exchange;
 mod observed;
@@ -17,11 +18,13 @@ use haltere_plan::plan::{AppPlan, DurationDistribution, FlowPlan};
 use haltere_plan::record::FlowRecord;
 use haltere_plan::{Plan, Record};
 use haltere_transport::{Connection, Info};
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 
 /// A flow: both of its ends, and what its applications do there. Side 0 is the flow's sender, side 1 its receiver.
 ///
-/// It acts on the fabric: it sends through a [`Port`], asks for events with `Fabric::schedule`, and writes rows into `Fabric::record`.
+/// It acts on the fabric: it sends through a [`Port`], asks for events with `Fabric::schedule`, and writes rows into
+/// `Fabric::record`.
 pub(crate) trait App {
     /// Its start has come.
     fn start(&mut self, fabric: &mut Fabric);
@@ -71,13 +74,13 @@ pub(crate) trait Source {
     fn step(&mut self, _now: Time, _client: &mut Connection) -> Option<Time> {
         None
     }
-    /// A segment reached the client: there may be room to write, or something to read. When a step is due, if it is not yet asked for.
+    /// A segment reached the client: there may be room to write, or something to read. When a step is due, if it is not
+    /// yet asked for.
     fn on_client(&mut self, _now: Time, _client: &mut Connection) -> Option<Time> {
         None
     }
     /// The server has read so many bytes.
     fn on_server(&mut self, _now: Time, _server: &mut Connection, _bytes: u64) {}
-    /// The application stops.
     fn stop(&mut self, client: &mut Connection) {
         client.close();
     }
@@ -89,14 +92,14 @@ pub(crate) trait Source {
     fn finish(&mut self, _at: Time, _flow: u32, _record: &mut Record) {}
 }
 
-/// Where both ends of a flow send from, its place in the plan, and the run's seed.
+/// Where both ends of a flow send from, its place in the plan, and the run's origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub index: usize,
     pub ports: [Port; 2],
     /// Of a flow over several paths: both ends of each.
     pub paths: Vec<[Port; 2]>,
-    pub seed: u64,
+    pub origin: Origin,
     pub asked: Asked,
 }
 
@@ -135,7 +138,7 @@ macro_rules! apps {
         /// One flow. Those of one TCP connection lie in their list themselves: mostly there are no others.
         #[derive(Debug)]
         #[expect(clippy::large_enum_variant, reason = "the large one is the usual one")]
-        pub(crate) enum Flow {
+        pub(crate) enum AnyFlow {
             Tcp(tcp::Tcp),
             Observed(Box<observed::Observed>),
             $($app($app_type)),+
@@ -145,15 +148,15 @@ macro_rules! apps {
         #[derive(Debug)]
         pub(crate) enum AnySource { $($source($source_type)),+ }
 
-        impl Flow {
+        impl AnyFlow {
             /// The flow of that plan.
-            pub fn new(flow: &FlowPlan, place: Place) -> Result<Flow, RunError> {
+            pub fn new(flow: &FlowPlan, place: Place) -> Result<AnyFlow, RunError> {
                 let Place { index, asked, .. } = place;
                 let made = match &flow.app {
-                    $(AppPlan::$source(plan) => $source_module::$source::new(flow, plan, place.seed)
+                    $(AppPlan::$source(plan) => $source_module::$source::new(flow, plan, &place.origin)
                         .and_then(|source| tcp::Tcp::new(flow, &plan.tcp, AnySource::$source(source.into()), place))
                         .map(|tcp| observe(tcp, index, asked)),)+
-                    $(AppPlan::$app(plan) => $app_module::$app::new(flow, plan, place).map(|app| Flow::$app(app.into())),)+
+                    $(AppPlan::$app(plan) => $app_module::$app::new(flow, plan, place).map(|app| AnyFlow::$app(app.into())),)+
                     #[allow(unreachable_patterns, reason = "the registry may hold fewer kinds than the plan's")]
                     other => return Err(unknown(flow, other)),
                 };
@@ -161,90 +164,8 @@ macro_rules! apps {
             }
         }
 
-        impl App for Flow {
-            fn start(&mut self, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.start(fabric), Flow::Observed(app) => app.start(fabric), $(Flow::$app(app) => app.start(fabric)),+ }
-            }
-            fn step(&mut self, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.step(fabric), Flow::Observed(app) => app.step(fabric), $(Flow::$app(app) => app.step(fabric)),+ }
-            }
-            fn stop(&mut self, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.stop(fabric), Flow::Observed(app) => app.stop(fabric), $(Flow::$app(app) => app.stop(fabric)),+ }
-            }
-            fn set_stop(&mut self, at: Time, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.set_stop(at, fabric), Flow::Observed(app) => app.set_stop(at, fabric), $(Flow::$app(app) => app.set_stop(at, fabric)),+ }
-            }
-            #[inline]
-            fn on_timer(&mut self, side: usize, fabric: &mut Fabric) {
-                match self { Flow::Tcp(app) => app.on_timer(side, fabric), Flow::Observed(app) => app.on_timer(side, fabric), $(Flow::$app(app) => app.on_timer(side, fabric)),+ }
-            }
-            // Without a call of its own, the packet is not copied once more on its way.
-            #[inline(always)]
-            fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
-                match self {
-                    Flow::Tcp(app) => app.receive(side, packet, fabric),
-                    Flow::Observed(app) => app.receive(side, packet, fabric),
-                    $(Flow::$app(app) => app.receive(side, packet, fabric)),+
-                }
-            }
-            fn received(&self) -> u64 {
-                match self { Flow::Tcp(app) => app.received(), Flow::Observed(app) => app.received(), $(Flow::$app(app) => app.received()),+ }
-            }
-            fn sender(&self) -> Option<Info> {
-                match self { Flow::Tcp(app) => app.sender(), Flow::Observed(app) => app.sender(), $(Flow::$app(app) => app.sender()),+ }
-            }
-            fn record(&self, record: &mut FlowRecord) {
-                match self { Flow::Tcp(app) => app.record(record), Flow::Observed(app) => app.record(record), $(Flow::$app(app) => app.record(record)),+ }
-            }
-            fn is_sampled(&self) -> bool {
-                match self { Flow::Tcp(app) => app.is_sampled(), Flow::Observed(app) => app.is_sampled(), $(Flow::$app(app) => app.is_sampled()),+ }
-            }
-            fn state(&self, probe: &mut Probe) {
-                match self { Flow::Tcp(app) => app.state(probe), Flow::Observed(app) => app.state(probe), $(Flow::$app(app) => app.state(probe)),+ }
-            }
-            fn sample(&self, at: Time, probe: &mut Probe, record: &mut Record) {
-                match self {
-                    Flow::Tcp(app) => app.sample(at, probe, record),
-                    Flow::Observed(app) => app.sample(at, probe, record),
-                    $(Flow::$app(app) => app.sample(at, probe, record)),+
-                }
-            }
-            fn finish(&mut self, at: Time, record: &mut Record) {
-                match self { Flow::Tcp(app) => app.finish(at, record), Flow::Observed(app) => app.finish(at, record), $(Flow::$app(app) => app.finish(at, record)),+ }
-            }
-            fn spawns(&self) -> bool {
-                match self { Flow::Tcp(app) => app.spawns(), Flow::Observed(app) => app.spawns(), $(Flow::$app(app) => app.spawns()),+ }
-            }
-        }
-
-        impl Source for AnySource {
-            fn limit(&self) -> Option<u64> {
-                match self { $(AnySource::$source(source) => source.limit()),+ }
-            }
-            fn start(&mut self, client: &mut Connection) {
-                match self { $(AnySource::$source(source) => source.start(client)),+ }
-            }
-            fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
-                match self { $(AnySource::$source(source) => source.step(now, client)),+ }
-            }
-            #[inline]
-            fn on_client(&mut self, now: Time, client: &mut Connection) -> Option<Time> {
-                match self { $(AnySource::$source(source) => source.on_client(now, client)),+ }
-            }
-            #[inline]
-            fn on_server(&mut self, now: Time, server: &mut Connection, bytes: u64) {
-                match self { $(AnySource::$source(source) => source.on_server(now, server, bytes)),+ }
-            }
-            fn stop(&mut self, client: &mut Connection) {
-                match self { $(AnySource::$source(source) => source.stop(client)),+ }
-            }
-            fn received(&self) -> u64 {
-                match self { $(AnySource::$source(source) => source.received()),+ }
-            }
-            fn finish(&mut self, at: Time, flow: u32, record: &mut Record) {
-                match self { $(AnySource::$source(source) => source.finish(at, flow, record)),+ }
-            }
-        }
+        haltere_units::matcher! { ($) each_flow: AnyFlow { Tcp, Observed, $($app),+ } }
+        haltere_units::matcher! { ($) each_source: AnySource { $($source),+ } }
     };
 }
 
@@ -267,18 +188,55 @@ apps! {
     }
 }
 
-impl Flow {
+impl App for AnyFlow {
+    haltere_units::forward! { each_flow;
+        fn start(&mut self, fabric: &mut Fabric);
+        fn step(&mut self, fabric: &mut Fabric);
+        fn stop(&mut self, fabric: &mut Fabric);
+        fn set_stop(&mut self, at: Time, fabric: &mut Fabric);
+        #[inline]
+        fn on_timer(&mut self, side: usize, fabric: &mut Fabric);
+        // Without a call of its own, the packet is not copied once more on its way.
+        #[inline(always)]
+        fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric);
+        fn received(&self) -> u64;
+        fn sender(&self) -> Option<Info>;
+        fn record(&self, record: &mut FlowRecord);
+        fn is_sampled(&self) -> bool;
+        fn state(&self, probe: &mut Probe);
+        fn sample(&self, at: Time, probe: &mut Probe, record: &mut Record);
+        fn finish(&mut self, at: Time, record: &mut Record);
+        fn spawns(&self) -> bool;
+    }
+}
+
+impl Source for AnySource {
+    haltere_units::forward! { each_source;
+        fn limit(&self) -> Option<u64>;
+        fn start(&mut self, client: &mut Connection);
+        fn step(&mut self, now: Time, client: &mut Connection) -> Option<Time>;
+        #[inline]
+        fn on_client(&mut self, now: Time, client: &mut Connection) -> Option<Time>;
+        #[inline]
+        fn on_server(&mut self, now: Time, server: &mut Connection, bytes: u64);
+        fn stop(&mut self, client: &mut Connection);
+        fn received(&self) -> u64;
+        fn finish(&mut self, at: Time, flow: u32, record: &mut Record);
+    }
+}
+
+impl AnyFlow {
     /// The flow, if it is one TCP connection.
     #[inline(always)]
     pub fn tcp(&self) -> Option<&tcp::Tcp> {
-        if let Flow::Tcp(tcp) = self { Some(tcp) } else { None }
+        if let AnyFlow::Tcp(tcp) = self { Some(tcp) } else { None }
     }
     /// The same, to change it.
     #[inline]
     pub fn tcp_mut(&mut self) -> Option<&mut tcp::Tcp> {
-        if let Flow::Tcp(tcp) = self { Some(tcp) } else { None }
+        if let AnyFlow::Tcp(tcp) = self { Some(tcp) } else { None }
     }
-    /// Its line of the record. What was when the warm-up ended is the recorder's to add.
+    /// Its line of the record. The recorder adds the values at the end of the warm-up.
     pub fn line(&self) -> FlowRecord {
         let mut record = FlowRecord { received: self.received(), sender: self.sender(), ..FlowRecord::default() };
         self.record(&mut record);
@@ -287,17 +245,16 @@ impl Flow {
 }
 
 /// The flow of that connection, with an observer if the plan asks for one.
-fn observe(tcp: tcp::Tcp, index: usize, asked: Asked) -> Flow {
+fn observe(tcp: tcp::Tcp, index: usize, asked: Asked) -> AnyFlow {
     if asked.window.is_some() || asked.senders {
-        return Flow::Observed(Box::new(observed::Observed::new(tcp, index, asked)));
+        return AnyFlow::Observed(Box::new(observed::Observed::new(tcp, index, asked)));
     }
-    Flow::Tcp(tcp)
+    AnyFlow::Tcp(tcp)
 }
 
 /// Refuses a kind that has no line in the registry.
 fn unknown(flow: &FlowPlan, app: &AppPlan) -> RunError {
-    let fault = unknown_to_world(&format!("traffic[{}]", flow.group), "in the simulator", KINDS, app);
-    RunError::Param { place: fault.path, error: ParamError::new("kind", fault.rule, fault.got) }
+    unknown_to_world(&format!("traffic[{}]", flow.group), "in the simulator", KINDS, app).into()
 }
 
 /// The rate of a source, which cannot be zero.

@@ -1,7 +1,8 @@
 //! A stream over several paths: a client that writes, without end or at a rate, and a server that reads at once.
 //!
-//! What a segment carries besides TCP ([`Dss`]) does not travel in the packet, which every other flow would pay for: each end keeps what it
-//! has sent by the packet's identification, and the other end looks it up when the packet arrives.
+//! What a segment carries besides TCP ([`Dss`]) does not travel in the packet, which every other flow would pay for:
+//! each end keeps what it has sent by the packet's identification, and the other end looks it up when the packet
+//! arrives.
 
 use super::{App, Place, is_over, positive_rate, positive_span};
 use crate::engine::event::Kind;
@@ -14,6 +15,7 @@ use haltere_plan::record::{FlowRecord, PathSample, PingSample};
 use haltere_plan::rng::Rng;
 use haltere_transport::multipath::{Dss, Multipath as Connection};
 use haltere_transport::{Info, Role};
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use std::collections::VecDeque;
 
@@ -55,7 +57,6 @@ impl Sent {
 /// A write whose bytes have not all been read: where it ends in the stream, and when it was.
 type Write = (u64, Time);
 
-/// A multipath flow.
 #[derive(Debug)]
 pub(crate) struct Multipath {
     index: usize,
@@ -84,11 +85,13 @@ pub(crate) struct Multipath {
 
 impl Multipath {
     pub fn new(plan: &FlowPlan, multi: &MultipathPlan, place: Place) -> Result<Multipath, ParamError> {
-        let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
-        let end = |role, tcp, seed| Connection::new(role, &multi.multipath, tcp, &multi.tcp.congestion, seed);
+        let origin =
+            |side: &str| place.origin.with_seed(Rng::new(place.origin.seed, &format!("{}/{side}", plan.name)).bits());
+        let end =
+            |role, tcp, origin: Origin| Connection::new(role, &multi.multipath, tcp, &multi.tcp.congestion, origin);
         let ends = [
-            end(Role::Client, &multi.tcp.sender, seed("client"))?,
-            end(Role::Server, &multi.tcp.receiver, seed("server"))?,
+            end(Role::Client, &multi.tcp.sender, origin("client"))?,
+            end(Role::Server, &multi.tcp.receiver, origin("server"))?,
         ];
         let rate = multi.rate.map(positive_rate).transpose()?;
         let gap = rate.map_or(Dur::ZERO, |rate| rate.time_for(multi.packet));
@@ -233,7 +236,7 @@ impl App for Multipath {
         let ports = (h.src_port, h.dst_port);
         let of = |p: &[Port; 2]| (p[from].header.src_port, p[from].header.dst_port);
         let path = self.ports.iter().position(|p| of(p) == ports);
-        if let (Some(path), Some(segment), false) = (path, fabric.pool.open_segment(&packet), h.marks.is_returned())
+        if let (Some(path), Some(segment)) = (path, fabric.pool.open_segment(&packet))
             && let Some(dss) = self.sent[path][from].get(h.id)
         {
             self.ends[side].on_segment(fabric.now, path, &segment, h.marks.ecn(), &dss);

@@ -1,15 +1,16 @@
 //! A source that writes at a rate while it is on.
 //! Source: the on-off application of ns-3 as its documentation describes it. Deviations: it begins on unless
 //! the plan says otherwise, and at the flow's start; ns-3's begins off, when the connection is established.
-//! Model: while on, one chunk is written every `chunk / rate`; the part of that time that had passed when the source went
-//! off counts when it comes on again. A chunk is written whole; one that finds no room in the send buffer waits and is
-//! written, instead of a new one, when the next would be due: a source that is held up offers less. A chunk larger
-//! than the whole buffer goes in parts.
+//! Model: while on, one chunk is written every `chunk / rate`; the part of that time that had passed when the source
+//! went off counts when it comes on again. A chunk is written whole; one that finds no room in the send buffer waits
+//! and is written, instead of a new one, when the next would be due: a source that is held up offers less. A chunk
+//! larger than the whole buffer goes in parts.
 
 use super::{Source, mean, positive_rate, positive_span};
 use haltere_plan::plan::{DurationDistribution, FlowPlan, OnOffPlan};
 use haltere_plan::rng::Rng;
 use haltere_transport::Connection;
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Serialisation, Time};
 
 /// What is done at the next step.
@@ -20,7 +21,6 @@ enum Next {
     TurnOn,
 }
 
-/// An on-off source.
 #[derive(Debug)]
 pub(crate) struct OnOff {
     chunk: u64,
@@ -36,7 +36,7 @@ pub(crate) struct OnOff {
 }
 
 impl OnOff {
-    pub fn new(flow: &FlowPlan, plan: &OnOffPlan, seed: u64) -> Result<OnOff, ParamError> {
+    pub fn new(flow: &FlowPlan, plan: &OnOffPlan, origin: &Origin) -> Result<OnOff, ParamError> {
         let OnOffPlan { rate, chunk, on, off, begins_off, .. } = *plan;
         if chunk == Bytes::ZERO {
             return Err(ParamError::new("chunk", "above zero", chunk));
@@ -44,7 +44,7 @@ impl OnOff {
         positive_span("on", mean(on))?;
         let mut clock = Serialisation::new(Some(positive_rate(rate)?));
         let wait = clock.next(chunk);
-        let rng = Rng::new(seed, &format!("{}/source", flow.name));
+        let rng = Rng::new(origin.seed, &format!("{}/source", flow.name));
         let next = if begins_off { Next::TurnOff } else { Next::TurnOn };
         let (chunk, on_until) = (chunk.as_u64(), Time::ZERO);
         Ok(OnOff { chunk, clock, on, off, rng, next, on_until, wait, unsent: 0 })

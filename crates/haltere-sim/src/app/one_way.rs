@@ -1,8 +1,8 @@
 //! One-way delay, jitter and loss of a stream of UDP packets.
-//! Source: RFC 3550 section 6.4.1 (interarrival jitter) and appendix A.3 (packets lost). Deviations: jitter is computed with fractions; packet
-//! numbers have 32 bits and do not wrap.
-//! Model: for packets i - 1 and i in order of arrival D = transit(i) - transit(i - 1), and J += (|D| - J) / 16. The result is the mean of J over
-//! the packets. Only packets that were sent in the measured window count.
+//! Source: RFC 3550 section 6.4.1 (interarrival jitter) and appendix A.3 (packets lost). Deviations: jitter is computed
+//! with fractions; packet numbers have 32 bits and do not wrap.
+//! Model: for packets i - 1 and i in order of arrival D = transit(i) - transit(i - 1), and J += (|D| - J) / 16. The
+//! result is the mean of J over the packets. Only packets that were sent in the measured window count.
 
 use super::Asked;
 use crate::net::packet::Datagram;

@@ -5,6 +5,7 @@ use haltere_plan::app::outside::{OutsidePlan, OutsideSource, make};
 use haltere_plan::plan::FlowPlan;
 use haltere_plan::rng::Rng;
 use haltere_transport::Connection;
+use haltere_units::outside::Origin;
 use haltere_units::{ParamError, Time};
 
 /// A source in any language.
@@ -12,9 +13,9 @@ use haltere_units::{ParamError, Time};
 pub(crate) struct Outside(Box<dyn OutsideSource>);
 
 impl Outside {
-    pub fn new(flow: &FlowPlan, plan: &OutsidePlan, seed: u64) -> Result<Outside, ParamError> {
-        let seed = Rng::new(seed, &format!("{}/source", flow.name)).bits();
-        make(&plan.source, seed).map(Outside)
+    pub fn new(flow: &FlowPlan, plan: &OutsidePlan, origin: &Origin) -> Result<Outside, ParamError> {
+        let seed = Rng::new(origin.seed, &format!("{}/source", flow.name)).bits();
+        make(&plan.source, &origin.with_seed(seed)).map(Outside)
     }
 }
 

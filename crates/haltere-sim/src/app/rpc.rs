@@ -11,6 +11,6 @@ pub(crate) type Rpc = Exchange<Caller>;
 
 impl Rpc {
     pub fn new(flow: &FlowPlan, plan: &RpcPlan, place: Place) -> Result<Rpc, ParamError> {
-        Exchange::of(flow, &plan.tcp, Caller::new(flow, plan, place.seed)?, place)
+        Exchange::of(flow, &plan.tcp, Caller::new(flow, plan, place.origin.seed)?, place)
     }
 }

@@ -16,6 +16,7 @@ use haltere_plan::rng::Rng;
 use haltere_transport::{
     CachedMetrics, Connection, Info, Offload, PrefetchStage, Role, RttReading, Segment, TcpParams,
 };
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, ParamError, Probe, Time};
 use std::sync::Arc;
 
@@ -33,7 +34,6 @@ struct End {
     alarms: Alarms,
 }
 
-/// A TCP flow.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     index: usize,
@@ -54,12 +54,13 @@ pub(crate) struct Tcp {
 }
 
 /// Both ends, the client's first.
-fn ends(tcp: &TcpPlan, [near, far]: [Port; 2], seeds: [u64; 2]) -> Result<[End; 2], ParamError> {
-    let end = |role, params: &Arc<TcpParams>, port, seed| {
-        let socket = Connection::new(role, params.clone(), tcp.congestion.clone(), seed)?;
+fn ends(tcp: &TcpPlan, [near, far]: [Port; 2], origins: [Origin; 2]) -> Result<[End; 2], ParamError> {
+    let end = |role, params: &Arc<TcpParams>, port, origin| {
+        let socket = Connection::new(role, params.clone(), tcp.congestion.clone(), origin)?;
         Ok(End { socket, port, alarms: Alarms::default() })
     };
-    Ok([end(Role::Client, &tcp.sender, near, seeds[0])?, end(Role::Server, &tcp.receiver, far, seeds[1])?])
+    let [first, second] = origins;
+    Ok([end(Role::Client, &tcp.sender, near, first)?, end(Role::Server, &tcp.receiver, far, second)?])
 }
 
 /// An end of it sends packets that stand for several.
@@ -79,9 +80,11 @@ fn headers_of_unit(socket: &Connection, segment: &Segment, framing: u32) -> u32 
 
 impl Tcp {
     pub fn new(plan: &FlowPlan, tcp: &TcpPlan, source: AnySource, place: Place) -> Result<Tcp, ParamError> {
-        let seed = |side: &str| Rng::new(place.seed, &format!("{}/{side}", plan.name)).bits();
+        let origin =
+            |side: &str| place.origin.with_seed(Rng::new(place.origin.seed, &format!("{}/{side}", plan.name)).bits());
+        let origins = [origin("client"), origin("server")];
         let limit = source.limit();
-        let ends = ends(tcp, place.ports, [seed("client"), seed("server")])?;
+        let ends = ends(tcp, place.ports, origins)?;
         Ok(Tcp { stop: plan.stop, limit, ..Tcp::with_source(place.index, tcp, ends, source) })
     }
     /// A flow of so many bytes that is no entry of the plan.
@@ -90,9 +93,9 @@ impl Tcp {
         tcp: &TcpPlan,
         bytes: Bytes,
         ports: [Port; 2],
-        seeds: [u64; 2],
+        origins: [Origin; 2],
     ) -> Result<Tcp, ParamError> {
-        let ends = ends(tcp, ports, seeds)?;
+        let ends = ends(tcp, ports, origins)?;
         let (source, limit) = (AnySource::Bulk(Bulk::of(Some(bytes))), Some(bytes.as_u64()));
         Ok(Tcp { limit, ..Tcp::with_source(index, tcp, ends, source) })
     }
@@ -167,9 +170,7 @@ impl Tcp {
     fn recall(&mut self, fabric: &Fabric) {
         for end in &mut self.ends {
             let header = &end.port.header;
-            if let Some(metrics) = fabric.metrics.get(&(header.src, header.dst)) {
-                end.socket.recall(metrics);
-            }
+            fabric.hosts.metrics.recall(header.src, header.dst, &mut end.socket);
         }
     }
     /// An end that is closed leaves its host what it is to remember.
@@ -180,10 +181,8 @@ impl Tcp {
             return;
         }
         self.remembers[side] = false;
-        let key = (end.port.header.src, end.port.header.dst);
-        if let Some(metrics) = end.socket.remember(fabric.metrics.get(&key)) {
-            fabric.metrics.insert(key, metrics);
-        }
+        let header = &end.port.header;
+        fabric.hosts.metrics.remember(header.src, header.dst, &end.socket);
     }
     /// How far the samples of the sender's round-trip time are.
     pub fn rtt_reading(&self) -> RttReading {
@@ -244,11 +243,7 @@ impl App for Tcp {
     fn receive(&mut self, side: usize, packet: Packet, fabric: &mut Fabric) {
         let Some(segment) = fabric.pool.open_segment(&packet) else { return };
         let socket = &mut self.ends[side].socket;
-        if packet.header.marks.is_returned() {
-            socket.on_returned(fabric.now, &segment);
-        } else {
-            socket.on_segment(fabric.now, &segment, packet.header.marks.ecn());
-        }
+        socket.on_segment(fabric.now, &segment, packet.header.marks.ecn());
         if side == SERVER {
             self.read(fabric.now);
         } else if let Some(next) = self.source.on_client(fabric.now, socket) {

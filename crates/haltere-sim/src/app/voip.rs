@@ -1,4 +1,4 @@
-//! One direction of a telephone call: packets at a constant rate. What the listener hears of them is [`Voice`]'s to say.
+//! One direction of a telephone call: packets at a constant rate. [`Voice`] judges what the listener receives.
 
 use super::{App, Place, is_over, payload};
 use crate::engine::event::Kind;

@@ -11,6 +11,6 @@ pub(crate) type Web = Exchange<User>;
 
 impl Web {
     pub fn new(flow: &FlowPlan, plan: &WebPlan, place: Place) -> Result<Web, ParamError> {
-        Exchange::of(flow, &plan.tcp, User::new(flow, plan, place.seed)?, place)
+        Exchange::of(flow, &plan.tcp, User::new(flow, plan, place.origin.seed)?, place)
     }
 }

@@ -1,8 +1,9 @@
 //! Captures: every packet that a line takes, as a pcapng file.
-//! Source: draft-ietf-opsawg-pcapng (section header, interface description and enhanced packet blocks). Deviations: none.
-//! Model: packets with 14 or more bytes of framing are Ethernet frames, others are raw IP. Framing beyond 14 bytes is not in the
-//! file, as in a real capture. A timestamp is the virtual time in nanoseconds at which the transmission starts. Payload bytes are
-//! zeros.
+//! Source: draft-ietf-opsawg-pcapng (section header, interface description and enhanced packet blocks). Deviations:
+//! none.
+//! Model: packets with 14 or more bytes of framing are Ethernet frames, others are raw IP. Framing beyond 14 bytes is
+//! not in the file, as in a real capture. A timestamp is the virtual time in nanoseconds at which the transmission
+//! starts. Payload bytes are zeros.
 
 use crate::capture::wire_format::{Ipv4, encode_echo, encode_tcp, encode_udp};
 use crate::control::Capture;

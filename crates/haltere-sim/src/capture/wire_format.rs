@@ -68,7 +68,8 @@ impl Ipv4 {
             (self.src.to_be_bytes(), self.dst.to_be_bytes(), self.payload.to_be_bytes());
         [a, b, c, d, e, f, g, h, 0, self.protocol, l, m]
     }
-    /// Puts the checksum of everything from `start` at `start + offset`; payload beyond `out` is zeros, which add nothing.
+    /// Puts the checksum of everything from `start` at `start + offset`; payload beyond `out` is zeros, which add
+    /// nothing.
     fn fill_checksum(&self, out: &mut [u8], start: usize, offset: usize) {
         let sum = checksum(&[&self.pseudo(), &out[start..]]);
         // RFC 768: a UDP checksum of zero is sent as all ones.
@@ -85,7 +86,7 @@ pub fn encode_tcp(segment: &Segment, ip: &Ipv4, ports: (u16, u16), out: &mut Vec
     out.extend(segment.seq.to_be_bytes());
     out.extend(segment.ack.to_be_bytes());
     let words = (segment.header_len() / 4) as u16;
-    out.extend((words << 12 | segment.flags.0 & 0x0fff).to_be_bytes());
+    out.extend((words << 12 | segment.flags.0 & 0x01ff).to_be_bytes());
     out.extend(segment.window.to_be_bytes());
     out.extend([0; 4]); // checksum, urgent pointer
     encode_options(segment, out);

@@ -1,20 +1,20 @@
 //! The pending events in order of time.
 //! Source: the calendar queue of R. Brown, CACM 31 (1988), as a timing wheel.
-//! Deviations: the width of a bucket follows the run. A bucket is sorted when the clock reaches it. Events beyond the wheel are
-//! in a heap.
-//! Model: the smallest (time, sequence number) comes first, so events of one instant keep the order in which they were pushed.
-//! The width of a bucket is a power of two of nanoseconds, about the mean time between events. There are at least four buckets for
-//! each pending event. By Little's law the wheel then reaches four times as far as the mean event lies in the future. If many events
-//! lie further in the future, there are up to 32 buckets for each. Width and number are adjusted every [`REVIEW`] events. They change
-//! the cost only, never the order.
+//! Deviations: the width of a bucket follows the run. A bucket is sorted when the clock reaches it. Events beyond the
+//! wheel are in a heap.
+//! Model: the smallest (time, sequence number) comes first, so events of one instant keep the order in which they were
+//! pushed. The width of a bucket is a power of two of nanoseconds, about the mean time between events. There are at
+//! least four buckets for each pending event. By Little's law the wheel then reaches four times as far as the mean
+//! event lies in the future. If many events lie further in the future, there are up to 32 buckets for each. Width and
+//! number are adjusted every [`REVIEW`] events. They change the cost only, never the order.
 //!
 //! ```text
 //!   current: the bucket at `tick`, sorted, latest first    far: a heap of what is further than the wheel reaches
 //!   wheel:   | | |x| |xx| | |x|          each bucket a list through `nodes`; `occupied` has a bit for each
 //! ```
 //! Units: time ns. Cost: O(1) an event while the rate of events is steady; 24 bytes a pending event and 4 a bucket.
-//! Known problems: the sequence number has 32 bits and overflows once in 4.3e9 events. Of two events at one instant that were pushed
-//! before and after the overflow, the later one comes first. The order is still the same in every run.
+//! Known problems: the sequence number has 32 bits and overflows once in 4.3e9 events. Of two events at one instant
+//! that were pushed before and after the overflow, the later one comes first. The order is still the same in every run.
 
 mod heap;
 
@@ -184,8 +184,9 @@ impl EventQueue {
         self.popped(time);
         Some((Time::from_ns(time), Target(target)))
     }
-    /// Prefetches an event that is due soon and was not prefetched before. Returns its place, if there is such an event in the next
-    /// buckets. `last` is the place that was returned last. Other events of its bucket come first, unless prefetching is late.
+    /// Prefetches an event that is due soon and was not prefetched before. Returns its place, if there is such an event
+    /// in the next buckets. `last` is the place that was returned last. Other events of its bucket come first, unless
+    /// prefetching is late.
     #[inline(always)]
     pub(crate) fn prefetch_next(&mut self, last: u32) -> Option<u32> {
         let from = self.prefetched.max(self.tick) + 1;
@@ -251,7 +252,8 @@ impl EventQueue {
         let at = self.spare;
         let Some(place) = self.nodes.get_mut(at as usize) else { return self.keep_more(entry, next) };
         self.spare = place.next;
-        // Field by field: a node that is built elsewhere would be read back in larger pieces than it was written, which stalls.
+        // Field by field: a node that is built elsewhere would be read back in larger pieces than it was written, which
+        // stalls.
         (place.time, place.seq, place.target) = (time_of(entry), (entry >> 32) as u32, entry as u32);
         place.next = next;
         at
@@ -262,7 +264,8 @@ impl EventQueue {
         self.nodes.push(Node { time: time_of(entry), seq: (entry >> 32) as u32, target: entry as u32, next });
         (self.nodes.len() - 1) as u32
     }
-    /// Moves the clock to `next`, the next bucket that holds something, or to the first event beyond the wheel if that is earlier.
+    /// Moves the clock to `next`, the next bucket that holds something, or to the first event beyond the wheel if that
+    /// is earlier.
     #[inline]
     fn advance(&mut self, next: u64) {
         let far = self.far_at >> self.shift;
@@ -364,7 +367,8 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// Prefetching finds the events of the next occupied buckets, of the nearest buckets only one each, and changes nothing.
+        /// Prefetching finds the events of the next occupied buckets, of the nearest buckets only one each, and changes
+        /// nothing.
         #[test]
         fn prefetching_finds_what_comes_next(times in prop::collection::vec(0u64..50_000, 1..40)) {
             let mut queue = EventQueue::new();

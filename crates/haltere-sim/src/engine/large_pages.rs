@@ -1,8 +1,8 @@
 //! Large lists in large memory pages.
 //!
-//! A list of ten thousand flows spans thousands of pages of 4 KiB. The processor's TLB holds fewer, so nearly each access would read
-//! the page tables. Linux maps a range with pages of 2 MiB on request (`madvise`, MADV_HUGEPAGE; allowed by default). Other systems,
-//! and a Linux that refuses, use small pages.
+//! A list of ten thousand flows spans thousands of pages of 4 KiB. The processor's TLB holds fewer, so nearly each
+//! access would read the page tables. Linux maps a range with pages of 2 MiB on request (`madvise`, MADV_HUGEPAGE;
+//! allowed by default). Other systems, and a Linux that refuses, use small pages.
 
 /// Bytes of the smallest list that gains from large pages.
 #[cfg(target_os = "linux")]
@@ -24,7 +24,8 @@ fn advise<T>(list: &Vec<T>) {
     let end = start + list.capacity() * size_of::<T>();
     if end - start >= LEAST {
         let from = start.next_multiple_of(PAGE);
-        // SAFETY: the range is the list's own; the advice changes how it is mapped, not its content. A refusal does no harm.
+        // SAFETY: the range is the list's own; the advice changes how it is mapped, not its content. A refusal does no
+        // harm.
         unsafe { libc::madvise(from as *mut libc::c_void, end - from, libc::MADV_HUGEPAGE) };
     }
 }

@@ -1,8 +1,8 @@
 //! The timer of one endpoint, with few entries in the event queue.
 //!
-//! An endpoint's next timeout moves with almost every segment, mostly to a later time. A later timeout costs nothing: the pending
-//! entry fires early, and the endpoint then names its next timeout again. An earlier timeout pushes a new entry.
-//! The entries of one endpoint form a stack with the earliest on top. Each of them fires in turn.
+//! An endpoint's next timeout moves with almost every segment, mostly to a later time. A later timeout costs nothing:
+//! the pending entry fires early, and the endpoint then names its next timeout again. An earlier timeout pushes a new
+//! entry. The entries of one endpoint form a stack with the earliest on top. Each of them fires in turn.
 
 use haltere_units::Time;
 

@@ -1,20 +1,23 @@
 //! Links that accept packets ahead of time.
 //!
-//! Suppose that all packets of a link come from one other link. Then they arrive in the order in which that link sends them. When it
-//! sends a packet, the time of arrival is known; if the next line is then free, the time of delivery is known, too. So the
-//! packet is put on the next line at once, as of the instant at which it arrives there, and the event in between is saved. A
-//! dumbbell has such links behind the bottleneck, in both directions. A packet and its acknowledgement then need four events, not six.
+//! Suppose that all packets of a link come from one other link. Then they arrive in the order in which that link sends
+//! them. When it sends a packet, the time of arrival is known; if the next line is then free, the time of delivery is
+//! known, too. So the packet is put on the next line at once, as of the instant at which it arrives there, and the
+//! event in between is saved. A dumbbell has such links behind the bottleneck, in both directions. A packet and its
+//! acknowledgement then need four events, not six.
 //!
 //! ```text
 //!   first link:  dequeue ──> line ──> [due: known] ──> next link: line, as of then ──> delivery
 //! ```
 //!
-//! A packet that would wait arrives by an event, as do those behind it until it has arrived, and a packet that arrives after the run.
-//! A packet that arrives after the warm-up is counted after it. So the record is the same, except for the number of events and for
-//! the order of events at the same nanosecond, which is the order in which they became known.
+//! A packet that would wait arrives by an event, as do those behind it until it has arrived, and a packet that arrives
+//! after the run. A packet that arrives after the warm-up is counted after it. So the record is the same, except for
+//! the number of events and for the order of events at the same nanosecond, which is the order in which they became
+//! known.
 //!
-//! A link that sends ahead of time and has no packet in flight has its next event as late as possible. Nothing that it sends
-//! after `free_at` arrives before `free_at + delay`. It carries out what is due until then when the next packet arrives.
+//! A link that sends ahead of time and has no packet in flight has its next event as late as possible. Nothing that it
+//! sends after `free_at` arrives before `free_at + delay`. It carries out what is due until then when the next packet
+//! arrives.
 
 use crate::net::fabric::{DELIVER, Fabric};
 use crate::net::flight::Ahead;
@@ -23,7 +26,7 @@ use haltere_units::Time;
 
 /// The links from which a link receives packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Source {
+enum Feeders {
     Nowhere,
     Link(u32),
     Several,
@@ -33,23 +36,23 @@ impl Fabric {
     /// Finds the links that may send and accept packets ahead of time. Paths must not be added afterwards.
     pub fn enable_ahead(&mut self, plan: &Plan) {
         let paths_are_known = plan.flows.iter().all(|flow| flow.app.arrivals().is_none());
-        if !paths_are_known || self.links.iter().any(|link| link.returns()) {
+        if !paths_are_known || self.links.iter().any(|link| link.emits()) {
             return;
         }
-        let mut sources = vec![Source::Nowhere; self.links.len()];
+        let mut sources = vec![Feeders::Nowhere; self.links.len()];
         let mut before = None;
         for &link in &self.paths {
             if let Some(source) = sources.get_mut(link as usize) {
                 *source = match (before, *source) {
-                    (Some(before), Source::Nowhere) => Source::Link(before),
-                    (Some(before), Source::Link(other)) if before == other => Source::Link(before),
-                    _ => Source::Several,
+                    (Some(before), Feeders::Nowhere) => Feeders::Link(before),
+                    (Some(before), Feeders::Link(other)) if before == other => Feeders::Link(before),
+                    _ => Feeders::Several,
                 };
             }
             before = (link != DELIVER).then_some(link);
         }
         for (index, source) in sources.into_iter().enumerate() {
-            let Source::Link(first) = source else { continue };
+            let Feeders::Link(first) = source else { continue };
             let (link, from) = (&self.links[index], &self.links[first as usize]);
             let fit = link.lets_pass() && link.is_plain() && from.is_plain() && !plan.links[index].watched;
             // In a chain every other link accepts them.
@@ -87,7 +90,7 @@ impl Fabric {
 
 #[cfg(test)]
 mod tests {
-    use crate::run::Network;
+    use crate::run::Run;
     use haltere_lab::Scenario;
     use haltere_plan::Record;
     use std::borrow::Cow;
@@ -125,7 +128,7 @@ mod tests {
     fn with_and_without(text: &str) -> [Record; 2] {
         let plan = Scenario::parse(text, "test.toml").and_then(|one| one.plan(1)).expect("the experiment is right");
         [true, false].map(|ahead| {
-            let mut network = Network::new(Cow::Borrowed(&plan)).expect("the network is right");
+            let mut network = Run::new(Cow::Borrowed(&plan)).expect("the network is right");
             if ahead {
                 network.fabric.enable_ahead(&plan);
             }

@@ -1,8 +1,9 @@
 //! Paths that change during a run.
 //!
-//! A plan says when its routes change, so every path of a flow is known when the run is built. The header of a flow whose path changes
-//! does not name a place in the list of paths but an entry here, which has the start of its path in each epoch. The first hop of a packet
-//! does not find such a place in the list, looks here, and goes on from there. A packet keeps the path with which it was sent.
+//! A plan says when its routes change, so every path of a flow is known when the run is built. The header of a flow
+//! whose path changes does not name a place in the list of paths but an entry here, which has the start of its path in
+//! each epoch. The first hop of a packet does not find such a place in the list, looks here, and goes on from there. A
+//! packet keeps the path with which it was sent.
 //!
 //! Other packets pay nothing: what tells the two apart is the check of the index that every packet needs.
 
@@ -56,8 +57,8 @@ impl Detours {
 }
 
 impl Fabric {
-    /// The cursor with which packets from one node to another begin, whose path until the routes change begins at `start`. `key`: the hash
-    /// that chooses one of several equal paths, if the plan spreads flows over them.
+    /// The cursor with which packets from one node to another begin, whose path until the routes change begins at
+    /// `start`. `key`: the hash that chooses one of several equal paths, if the plan spreads flows over them.
     pub fn with_detours(&mut self, (from, to): (u32, u32), key: Option<u64>, start: u32) -> u32 {
         if self.detours.epochs.is_empty() {
             return start;

@@ -3,15 +3,15 @@
 use crate::engine::event::{Kind, Target};
 use crate::engine::event_queue::EventQueue;
 use crate::engine::prefetch::{LINE, fetch};
+use crate::hosts::Hosts;
 use crate::net::detours::Detours;
-use crate::net::link::{Link, Next};
+use crate::net::link::{Next, SimLink};
 use crate::net::packet::{Body, Header, Packet, Pool, is_aligned};
 use haltere_plan::headers::IPV4_HEADER;
-use haltere_plan::{Record, Routes, ports};
+use haltere_plan::{Record, Routes};
 use haltere_queue::Ecn;
-use haltere_transport::{Flags, Metrics, Segment};
+use haltere_transport::{Flags, Segment};
 use haltere_units::Time;
-use std::collections::HashMap;
 
 /// The end of a path.
 pub(crate) const DELIVER: u32 = u32::MAX;
@@ -22,11 +22,12 @@ pub(crate) struct Fabric {
     /// The virtual time.
     pub now: Time,
     pub events: EventQueue,
-    pub links: Vec<Link>,
+    pub links: Vec<SimLink>,
     pub pool: Pool,
     /// Paths as lists of link indices, each ended by [`DELIVER`].
     pub paths: Vec<u32>,
-    /// The end of the warm-up. The counters of all links are read then, before anything else of that instant. Never: it is past.
+    /// The end of the warm-up. The counters of all links are read then, before anything else of that instant. Never: it
+    /// is past.
     pub warmup: Time,
     /// The first instant after the run.
     pub after_end: Time,
@@ -36,21 +37,13 @@ pub(crate) struct Fabric {
     pub detours: Detours,
     /// Bytes of every packet below IP.
     pub framing: u32,
-    /// Offset in the ephemeral range of the client port that was assigned last during the run.
-    pub last_port: u16,
-    /// What the hosts remember of each other: by host and destination.
-    pub metrics: HashMap<(u32, u32), Metrics>,
-    /// What has been written down so far: rows of flows as they come, samples of the recorder.
+    /// What the hosts keep beyond their connections.
+    pub hosts: Hosts,
+    /// The record so far: rows of flows as they come, samples of the recorder.
     pub record: Record,
 }
 
 impl Fabric {
-    /// The next ephemeral port. After the last comes the first.
-    pub fn ephemeral_port(&mut self) -> u16 {
-        let (port, offset) = ports::next_client(self.last_port);
-        self.last_port = offset;
-        port
-    }
     /// Adds a path over these links. Returns its first index in `paths`.
     pub fn add_path(&mut self, links: &[usize]) -> u32 {
         let start = self.paths.len() as u32;

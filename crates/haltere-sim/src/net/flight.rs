@@ -1,7 +1,7 @@
 //! Packets in flight. One list holds those of all lines; the packets of one line are chained in order of departure.
 //!
-//! A place that a delivery frees is the next to be used. So the list has as many places as packets were ever in flight at once, and
-//! the few places that a short line uses stay in the cache, however many lines there are.
+//! A place that a delivery frees is the next to be used. So the list has as many places as packets were ever in flight
+//! at once, and the few places that a short line uses stay in the cache, however many lines there are.
 //!
 //! ```text
 //!   flight of a line:   head -> place -> place -> tail        a place: due time and packet, one cache line
@@ -171,7 +171,8 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// Three lines in one list deliver what a queue each would, and there are only as many places as packets were in flight at once.
+        /// Three lines in one list deliver what a queue each would, and there are only as many places as packets were
+        /// in flight at once.
         #[test]
         fn lines_share_the_list_and_keep_their_order(steps in prop::collection::vec((0usize..3, any::<bool>(), 0u64..5), 1..400)) {
             let (mut flights, mut lines): (_, [Flight; 3]) = (Flights::default(), Default::default());

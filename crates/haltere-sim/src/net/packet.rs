@@ -1,14 +1,14 @@
 //! Packets as values, and the pool for what few packets carry.
 //!
-//! A packet has 56 bytes, so a packet and a time fill a cache line. Queues hold packets in rings; [`Flights`] holds the packets on
-//! lines. SACK blocks and the options of a SYN are kept in the pool, and the packet holds their number.
+//! A packet has 56 bytes, so a packet and a time fill a cache line. Queues hold packets in rings; [`Flights`] holds the
+//! packets on lines. SACK blocks and the options of a SYN are kept in the pool, and the packet holds their number.
 
 use crate::capture::wire_format::ecn_bits;
 use crate::engine::prefetch::fetch;
 use crate::net::flight::{Ahead, Flights};
 pub(crate) use haltere_plan::headers::UDP_HEADER;
 use haltere_queue::pfifo_fast::priority_of_dscp;
-use haltere_queue::{Ecn, FlowKey, Pkt, PureAck};
+use haltere_queue::{CONTROL, Ecn, FlowKey, Pkt, PureAck};
 use haltere_transport::{EcnCounts, Flags, SackBlocks, Segment, Timestamps};
 use haltere_units::Time;
 
@@ -48,16 +48,18 @@ pub(crate) struct Header {
     pub flags: u8,
 }
 
-/// The ECN field and three flags in one byte, of which every value is valid. If a field of the packet had invalid values,
-/// `Option<Packet>` would store its `None` there, in the middle of the packet, and the compiler would copy it in pieces.
+/// The ECN field and three flags in one byte, of which every value is valid. If a field of the packet had invalid
+/// values, `Option<Packet>` would store its `None` there, in the middle of the packet, and the compiler would copy it
+/// in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Marks(u8);
 
 impl Marks {
     const ECN: u8 = 3;
-    const RETURNED: u8 = 4;
     const ALIGNED: u8 = 8;
     const AE: u8 = 16;
+    /// The packet is a copy that a queue sent back to its sender.
+    const REFLECTED: u8 = 32;
 
     /// The ECN field.
     #[inline]
@@ -74,11 +76,6 @@ impl Marks {
     pub fn with_ecn(self, ecn: Ecn) -> Marks {
         Marks(self.0 & !Marks::ECN | ecn_bits(ecn))
     }
-    /// It is a returned packet: a copy that a queue sends back to its sender.
-    #[inline]
-    pub fn is_returned(self) -> bool {
-        self.0 & Marks::RETURNED != 0
-    }
     /// TCP: the initial sequence number of its stream ends in so many zero bits that a router can read the offset.
     #[inline]
     pub fn is_aligned(self) -> bool {
@@ -88,6 +85,13 @@ impl Marks {
     #[inline]
     fn has_ae(self) -> bool {
         self.0 & Marks::AE != 0
+    }
+    /// TCP: the flags of a segment that the byte of the other flags has no room for.
+    #[inline]
+    fn high_flags(self) -> u16 {
+        const SHIFT: u32 = Flags::AE.0.trailing_zeros() - Marks::AE.trailing_zeros();
+        const _: () = assert!((Marks::REFLECTED as u16) << SHIFT == Flags::REFLECTED.0);
+        u16::from(self.0 & (Marks::AE | Marks::REFLECTED)) << SHIFT
     }
     /// The same with that flag.
     pub fn with_aligned(self, aligned: bool) -> Marks {
@@ -111,7 +115,6 @@ pub(crate) enum Body {
     Echo(Echo),
 }
 
-/// A UDP datagram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Datagram {
     /// When it left.
@@ -122,7 +125,6 @@ pub(crate) struct Datagram {
     pub payload: u32,
 }
 
-/// An ICMP echo.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Echo {
     /// When the request left.
@@ -188,17 +190,6 @@ struct Rare {
     ecn_counts: Option<EcnCounts>,
 }
 
-impl Packet {
-    /// Makes a returned packet of this one: CE is set, and source and destination are exchanged. The caller sets the cursor.
-    fn return_to_sender(&mut self) {
-        let h = &mut self.header;
-        core::mem::swap(&mut h.src, &mut h.dst);
-        core::mem::swap(&mut h.src_port, &mut h.dst_port);
-        h.endpoint ^= 1;
-        h.marks = Marks(h.marks.with_ecn(Ecn::Ce).0 | Marks::RETURNED);
-    }
-}
-
 /// The IPv4 address of a node: 10.0.0.1 and up.
 pub(crate) const fn address(node: u32) -> u32 {
     0x0a00_0001 + node
@@ -235,6 +226,9 @@ impl Pkt for Packet {
     }
     /// As a Linux router gives it by the DSCP.
     fn priority(&self) -> u8 {
+        if self.header.marks.0 & Marks::REFLECTED != 0 {
+            return CONTROL;
+        }
         priority_of_dscp(self.header.dscp)
     }
     fn dscp(&self) -> u8 {
@@ -243,12 +237,20 @@ impl Pkt for Packet {
     fn set_dscp(&mut self, dscp: u8) {
         self.header.dscp = dscp;
     }
-    fn is_returned(&self) -> bool {
-        self.header.marks.is_returned()
-    }
-    fn is_data_segment(&self) -> bool {
+    /// The rare options of the copy are those of the packet in the pool, and its cursor is that of the packet.
+    fn reflected(&self) -> Option<Packet> {
         let others = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
-        self.header.protocol == TCP && self.content.payload > 0 && u16::from(self.header.flags) & others == 0
+        let is_data = self.header.protocol == TCP && self.content.payload > 0;
+        if !is_data || u16::from(self.header.flags) & others != 0 || !self.ecn().is_capable() {
+            return None;
+        }
+        let mut copy = *self;
+        let h = &mut copy.header;
+        core::mem::swap(&mut h.src, &mut h.dst);
+        core::mem::swap(&mut h.src_port, &mut h.dst_port);
+        h.endpoint ^= 1;
+        h.marks = Marks(h.marks.with_ecn(Ecn::Ce).0 | Marks::REFLECTED);
+        Some(copy)
     }
     /// A router can read the offset only if the initial sequence number ends in [`ISN_BITS`] zero bits.
     fn stream_offset(&self) -> Option<u64> {
@@ -263,15 +265,15 @@ impl Pkt for Packet {
     }
 }
 
-/// Packets in flight, the rare options of packets, and returned packets.
+/// Packets in flight, the rare options of packets, and packets that disciplines emitted.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     pub flights: Flights<Packet>,
     rare: Vec<Rare>,
     /// Places in `rare` not in use.
     free: Vec<u32>,
-    /// Returned packets, which the network sends back.
-    pub returned: Vec<Packet>,
+    /// Packets that disciplines emitted. The network puts them on their paths.
+    pub emitted: Vec<Packet>,
     /// Packets that links sent ahead of time. The fabric puts them on their next links.
     pub ahead: Vec<Ahead>,
 }
@@ -375,7 +377,7 @@ impl Pool {
             ack: content.ack,
             len: u32::from(content.payload),
             window: content.window,
-            flags: Flags(u16::from(header.flags) | if header.marks.has_ae() { Flags::AE.0 } else { 0 }),
+            flags: Flags(u16::from(header.flags) | header.marks.high_flags()),
             ..Segment::default()
         };
         if content.more & TIMESTAMPS != 0 {
@@ -415,10 +417,9 @@ impl Pool {
         let body = self.body(packet);
         self.take(packet.header, &body)
     }
-    /// Makes a copy of `packet` that goes back to its sender.
-    pub fn send_back(&mut self, packet: &Packet) {
-        let mut copy = self.copy(packet);
-        copy.return_to_sender();
-        self.returned.push(copy);
+    /// A discipline made this copy of a packet that is in its queue.
+    pub fn emit(&mut self, copy: &Packet) {
+        let copy = self.copy(copy);
+        self.emitted.push(copy);
     }
 }

@@ -1,8 +1,8 @@
 //! One end of a multipath connection: subflows, the way in and out, joining, leaving, closing.
 //! Source: RFC 8684 (sections 2, 3.2 to 3.4), RFC 6356 (a coupled control learns the state of its siblings).
-//! Deviations: no keys, tokens and address exchange: both ends are made with the same paths in the same order, and a subflow that
-//! has left is reset; SACK blocks are not limited by the room that the option leaves of TCP's 40
-//! bytes. The first subflow must be established before others join. Data goes from client to server.
+//! Deviations: no keys, tokens and address exchange: both ends are made with the same paths in the same order, and a
+//! subflow that has left is reset; SACK blocks are not limited by the room that the option leaves of TCP's 40 bytes.
+//! The first subflow must be established before others join. Data goes from client to server.
 //! Units: bytes of the connection's stream from 0, ns. Cost: O(paths) a segment.
 //! Known problems: the receive window is not auto-tuned; nothing is sent from server to client but acknowledgements.
 
@@ -13,13 +13,16 @@ use super::scheduler::Scheduler;
 use super::send_queue::SendQueue;
 use super::subflow::{DATA_OPTION, Dss, Subflow};
 use super::view::{MAX_PATHS, PathView, Paths};
+use crate::tcp::connection::{Connection, Role};
+use crate::tcp::params::{AccurateEcn, Offload, TcpParams};
 use crate::tcp::receiver::reassembly::Reassembly;
+use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Deadline, or_zero};
-use crate::{AccurateEcn, Connection, Offload, Role, Segment, TcpParams};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use haltere_congestion::{CongestionControl, CongestionParams, CouplingView, Sibling};
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, Ecn, ParamError, Time};
 
 /// A segment to send, and on which path.
@@ -47,7 +50,7 @@ pub struct Multipath {
     pub(super) role: Role,
     tcp: Arc<TcpParams>,
     control: Arc<CongestionParams>,
-    seed: u64,
+    origin: Origin,
     pub(super) flows: Vec<Subflow>,
     /// Subflows that may have something to send.
     pub(super) pending: Paths,
@@ -75,15 +78,16 @@ pub struct Multipath {
 }
 
 impl Multipath {
-    /// One end, without paths; `seed` gives the subflows' initial sequence numbers and such.
+    /// One end, without paths; the origin's seed gives the subflows' initial sequence numbers and such.
     pub fn new(
         role: Role,
         params: &MultipathParams,
         tcp: &TcpParams,
         control: &CongestionParams,
-        seed: u64,
+        origin: impl Into<Origin>,
     ) -> Result<Multipath, ParamError> {
         params.check(tcp.mss)?;
+        let origin = origin.into();
         // The option takes its place in each full segment.
         let mss = tcp.mss.saturating_sub(Bytes::new(DSS_LEN)).max(Bytes::new(64));
         let mut own = TcpParams {
@@ -94,19 +98,20 @@ impl Multipath {
             ..tcp.clone()
         };
         let control = Arc::new(control.clone());
-        if Connection::new(role, own.clone(), control.clone(), seed)?.asks_accurate_ecn() {
+        if Connection::new(role, own.clone(), control.clone(), origin.clone())?.asks_accurate_ecn() {
             own.accurate_ecn = AccurateEcn::Ace; // beside the option of MPTCP there is no room for another
         }
         let tcp = Arc::new(own);
+        let scheduler = Scheduler::new(&params.scheduler, &origin)?;
         Ok(Multipath {
             role,
             tcp,
             control,
-            seed,
+            origin,
             flows: Vec::new(),
             pending: Paths::NONE,
             coupled: false,
-            scheduler: Scheduler::new(&params.scheduler, seed),
+            scheduler,
             correlators: Correlators::new(&params.correlators),
             params: params.clone(),
             queue: SendQueue::default(),
@@ -124,14 +129,15 @@ impl Multipath {
         })
     }
 
-    /// Adds a path and returns its number. A client opens it at once if it is the first, else when another path is established.
+    /// Adds a path and returns its number. A client opens it at once if it is the first, else when another path is
+    /// established.
     pub fn join(&mut self) -> Result<usize, ParamError> {
         let path = self.flows.len();
         if path == MAX_PATHS {
             return Err(ParamError::new("paths", alloc::format!("at most {MAX_PATHS}"), path + 1));
         }
-        let seed = self.seed.wrapping_add((path as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let conn = Connection::new(self.role, self.tcp.clone(), self.control.clone(), seed)?;
+        let seed = self.origin.seed.wrapping_add((path as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let conn = Connection::new(self.role, self.tcp.clone(), self.control.clone(), self.origin.with_seed(seed))?;
         let mut flow = Subflow::new(conn);
         self.coupled = flow.conn.made_sender().control().is_coupled();
         flow.cursor = self.queue.una;
@@ -172,6 +178,10 @@ impl Multipath {
 
     /// A segment arrived on a path.
     pub fn on_segment(&mut self, now: Time, path: usize, segment: &Segment, ecn: Ecn, dss: &Dss) {
+        // It would say nothing of the path of the data.
+        if segment.flags.contains(Flags::REFLECTED) {
+            return;
+        }
         let Some(flow) = self.flows.get_mut(path) else { return };
         let was_up = flow.conn.is_established();
         if segment.len > 0 {

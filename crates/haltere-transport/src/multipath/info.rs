@@ -1,6 +1,6 @@
 //! What a multipath connection shows of itself.
 
-use crate::Info;
+use crate::tcp::info::Info;
 use haltere_units::{Dur, Time};
 
 /// One path of a connection.

@@ -13,21 +13,23 @@ use serde::{Deserialize, Serialize};
 pub struct MultipathParams {
     /// Which paths carry a segment. Default `lowest_rtt`.
     pub scheduler: SchedulerParams,
-    /// Which paths share a bottleneck. The first one steers the scheduler `red`; all of them are reported. Default: none.
+    /// Which paths share a bottleneck. The first one steers the scheduler `red`; all of them are reported. Default:
+    /// none.
     pub correlators: Vec<CorrelatorParams>,
-    /// Receive window of the connection, fixed: bytes that arrived and wait, in order or not, and bytes in flight. Default 3MiB
-    /// (half of Linux's `tcp_rmem[2]`). At least one MSS.
+    /// Receive window of the connection, fixed: bytes that arrived and wait, in order or not, and bytes in flight.
+    /// Default 3MiB (half of Linux's `tcp_rmem[2]`). At least one MSS.
     pub recv_buffer: Bytes,
     /// Bytes that the connection holds which are not acknowledged or not sent. Default 4MiB (Linux's `tcp_wmem[2]`).
     pub send_buffer: Bytes,
-    /// The send buffer is tuned as Linux 6.1 does, up to `send_buffer`: twice the largest window of any one subflow, 2304
-    /// bytes of memory a segment. It may be too small for the paths together. Default false: all of `send_buffer`, from the start.
+    /// The send buffer is tuned as Linux 6.1 does, up to `send_buffer`: twice the largest window of any one subflow,
+    /// 2304 bytes of memory a segment. It may be too small for the paths together. Default false: all of `send_buffer`,
+    /// from the start.
     pub tune_send_buffer: bool,
-    /// If the receive window blocks the stream, the oldest segment is sent again on a path that has room (Raiciu et al.,
-    /// NSDI 2012, section 4.2). Default true. The schedulers `redundant` and `red` never do it.
+    /// If the receive window blocks the stream, the oldest segment is sent again on a path that has room (Raiciu et
+    /// al., NSDI 2012, section 4.2). Default true. The schedulers `redundant` and `red` never do it.
     pub opportunistic: bool,
-    /// And the path that holds that segment up reduces its window, once a round trip (the same, mechanism 2). Default false. The schedulers
-    /// `redundant` and `red` never do it.
+    /// And the path that holds that segment up reduces its window, once a round trip (the same, mechanism 2). Default
+    /// false. The schedulers `redundant` and `red` never do it.
     pub penalise: bool,
 }
 

@@ -1,5 +1,6 @@
 //! From the stream to the subflows: scheduling, replicas, reinjection.
-//! Source: RFC 8684 section 3.3.6 (reinjection), Raiciu et al., NSDI 2012, section 4.2 (opportunistic retransmission, penalisation).
+//! Source: RFC 8684 section 3.3.6 (reinjection), Raiciu et al., NSDI 2012, section 4.2 (opportunistic retransmission,
+//! penalisation).
 //! Deviations: what a subflow held when it timed out is reinjected at its every timeout.
 
 use super::connection::Multipath;
@@ -195,8 +196,8 @@ impl Multipath {
         false
     }
 
-    /// The peer's window blocks the stream: the oldest chunk goes again on a path that has room and has not carried it. A scheduler that
-    /// replicates chooses the paths of every chunk itself.
+    /// The peer's window blocks the stream: the oldest chunk goes again on a path that has room and has not carried it.
+    /// A scheduler that replicates chooses the paths of every chunk itself.
     fn help_window(&mut self, now: Time) -> bool {
         let mss = self.flows[0].conn.receiver().mss();
         if !self.params.opportunistic

@@ -2,10 +2,12 @@
 //! Source: RFC 8684 sections 3.3.1 to 3.3.3 (data sequence mapping, data acknowledgement, closing).
 //! Deviations: the mapping covers the payload of its segment; offsets have 64 bits and begin at 0. Every
 //! segment carries the end of the stream once that is known, instead of a flag on one of them.
-//! Units: offsets of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost: O(1) in order.
+//! Units: offsets of the subflow's stream (the SYN is 0, the first byte 1), bytes of the connection's stream. Cost:
+//! O(1) in order.
 
+use crate::tcp::connection::Connection;
+use crate::tcp::segment::Segment;
 use crate::tcp::seq::{Offset, Span};
-use crate::{Connection, Segment};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, Time};
 
@@ -27,8 +29,8 @@ pub struct Dss {
 }
 
 impl Dss {
-    /// Bytes of the option in a TCP header, as Linux fills it: an acknowledgement of 8 bytes alone, or with a mapping one of 4 and a
-    /// sequence number of 8, without checksum, rounded up to a multiple of four.
+    /// Bytes of the option in a TCP header, as Linux fills it: an acknowledgement of 8 bytes alone, or with a mapping
+    /// one of 4 and a sequence number of 8, without checksum, rounded up to a multiple of four.
     pub fn option_len(&self) -> u32 {
         if self.data.is_some() { DATA_OPTION } else { 12 }
     }
@@ -55,15 +57,14 @@ impl Map {
 /// Segments of a first window, for which a buffer has room twice.
 const INITIAL_WINDOW: u64 = 10;
 
-/// Memory for a segment that Linux assumes when it tunes a buffer (payload and headers in the next power of two, and 256
-/// bytes), and what one takes: payload, 1 KiB for headers, and 256 bytes. Read off its sockets (`ss -m`).
+/// Memory for a segment that Linux assumes when it tunes a buffer (payload and headers in the next power of two, and
+/// 256 bytes), and what one takes: payload, 1 KiB for headers, and 256 bytes. Read off its sockets (`ss -m`).
 const MEMORY_RECKONED: u64 = 2304;
 const MEMORY_TAKEN: u64 = 2704;
 
 /// Bytes of the option of a segment with data.
 pub(crate) const DATA_OPTION: u32 = 24;
 
-/// One subflow.
 #[derive(Debug)]
 pub(crate) struct Subflow {
     pub conn: Connection,
@@ -130,7 +131,8 @@ impl Subflow {
     pub fn is_usable(&self) -> bool {
         !self.gone && self.conn.is_established() && !self.is_silent()
     }
-    /// Nothing waits to be sent, and a segment of `len` bytes may go now. If only pacing forbids it, the subflow wakes up when it may.
+    /// Nothing waits to be sent, and a segment of `len` bytes may go now. If only pacing forbids it, the subflow wakes
+    /// up when it may.
     pub fn is_ready(&mut self, now: Time, len: u64) -> bool {
         let tx = self.conn.sender();
         let sent_all = tx.nxt() == tx.buffer().write_end();

@@ -60,8 +60,8 @@ pub struct PathView {
     pub path: usize,
     /// Established, and not silent since a timeout.
     pub usable: bool,
-    /// The window has room for a segment now, and nothing waits to be sent on it; for a scheduler that queues ahead: the
-    /// subflow's buffer has room.
+    /// The window has room for a segment now, and nothing waits to be sent on it; for a scheduler that queues ahead:
+    /// the subflow's buffer has room.
     pub ready: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Dur,

@@ -78,7 +78,8 @@ impl Bench {
 
 #[test]
 fn prr_sends_in_proportion_while_too_much_is_in_flight() {
-    // RFC 6937 section 3.1, in segments of 1: 20 in flight, to 10. After k deliveries ceil(k 10 / 20) may have been sent.
+    // RFC 6937 section 3.1, in segments of 1: 20 in flight, to 10. After k deliveries ceil(k 10 / 20) may have been
+    // sent.
     let mut prr_out = 0;
     for k in 1..=8_u64 {
         let in_flight = 20 - k + prr_out;
@@ -139,7 +140,8 @@ fn the_third_sacked_segment_begins_recovery_and_repeats_the_hole() {
     assert_eq!(b.ack(at(200_000), 0, &[(1, 4)], 100), [0]);
     let i = b.c.info();
     assert_eq!((i.state, i.ssthresh, i.lost), (CaState::Recovery, Bytes::new(5 * MSS), Bytes::new(MSS)));
-    // All of it is acknowledged: the window is the threshold, and grows by the nine segments that this delivered (Linux).
+    // All of it is acknowledged: the window is the threshold, and grows by the nine segments that this delivered
+    // (Linux).
     b.ack(at(300_000), 12, &[], 200);
     assert_eq!((b.c.info().state, b.c.info().cwnd), (CaState::Open, Bytes::new(6 * MSS)));
 }
@@ -180,7 +182,8 @@ fn a_tail_loss_probe_goes_after_two_round_trips() {
     assert_eq!(b.c.next_timeout(), Some(at(308_000)));
     b.c.on_timeout(at(308_000));
     assert_eq!(b.send(at(308_000)), [10]);
-    // One probe an episode; then the retransmission timeout runs from the oldest segment: RTO = 100 + 200 ms... but not before now.
+    // One probe an episode; then the retransmission timeout runs from the oldest segment: RTO = 100 + 200 ms... but not
+    // before now.
     b.c.on_timeout(b.c.next_timeout().unwrap());
     assert_eq!(b.c.info().timeouts, 1);
 }

@@ -1,8 +1,9 @@
 //! What a connection shows of itself.
 
-use crate::Connection;
+use crate::tcp::connection::Connection;
 use crate::tcp::sender::Sender;
-use crate::tcp::sender::recovery::CaState;
+use crate::tcp::sender::episode::CaState;
+use crate::tcp::sender::returned::Returned;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::or_zero;
 use haltere_congestion::CongestionControl;
@@ -103,7 +104,7 @@ impl Connection {
     fn info_of(&self, tx: &Sender) -> Info {
         let rx = self.receiver();
         let (board, rtt, delivery, recovery) = (tx.board(), tx.rtt(), tx.delivery(), tx.recovery());
-        let (returned, returned_late) = self.returned();
+        let Returned { counted: returned, late: returned_late } = self.returned;
         Info {
             cwnd: Bytes::new(tx.cwnd()),
             ssthresh: tx.control().ssthresh(),

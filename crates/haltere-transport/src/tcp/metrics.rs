@@ -1,15 +1,18 @@
 //! What a host remembers of a destination when a connection ends, and tells later connections to it.
-//! Source: Linux's `tcp_metrics` (ip-tcp_metrics(8), `tcp_no_metrics_save` and `tcp_no_ssthresh_metrics_save` in the kernel's ip-sysctl).
-//! Deviations: entries do not expire (Linux: after an hour without use). No entry is locked by an administrator, so the remembered
-//! window limits nothing.
-//! Model: a longer round-trip time replaces the remembered one, a shorter one moves it by an eighth. The remembered window is the
-//! mean of itself and the last one, in slow start without loss the larger one.
+//! Source: Linux's `tcp_metrics` (ip-tcp_metrics(8), `tcp_no_metrics_save` and `tcp_no_ssthresh_metrics_save` in the
+//! kernel's ip-sysctl).
+//! Deviations: entries do not expire (Linux: after an hour without use). No entry is locked by an administrator, so the
+//! remembered window limits nothing.
+//! Model: a longer round-trip time replaces the remembered one, a shorter one moves it by an eighth. The remembered
+//! window is the mean of itself and the last one, in slow start without loss the larger one.
 //! Units: ns, bytes. Cost: O(1) a connection. Known problems: none.
 
 use super::sender::Sender;
-use super::sender::recovery::CaState;
+use super::sender::episode::CaState;
 use super::time::or_zero;
-use crate::{CachedMetrics, Connection};
+use crate::tcp::connection::Connection;
+use crate::tcp::params::CachedMetrics;
+use alloc::collections::BTreeMap;
 use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Dur};
 
@@ -27,6 +30,25 @@ pub struct Metrics {
     pub ssthresh: Option<Bytes>,
     /// Degree of reordering in segments, if it was ever above the parameter.
     pub reordering: Option<u32>,
+}
+
+/// What every host of a network remembers of each destination.
+#[derive(Debug, Clone, Default)]
+pub struct MetricsCache(BTreeMap<(u32, u32), Metrics>);
+
+impl MetricsCache {
+    /// Gives a connection of `host`, before it opens, what the host remembers of `peer`.
+    pub fn recall(&self, host: u32, peer: u32, connection: &mut Connection) {
+        if let Some(metrics) = self.0.get(&(host, peer)) {
+            connection.recall(metrics);
+        }
+    }
+    /// The connection is over: `host` remembers what it measured of `peer`.
+    pub fn remember(&mut self, host: u32, peer: u32, connection: &Connection) {
+        if let Some(metrics) = connection.remember(self.0.get(&(host, peer))) {
+            self.0.insert((host, peer), metrics);
+        }
+    }
 }
 
 impl Metrics {
@@ -66,8 +88,8 @@ impl Connection {
         }
     }
 
-    /// The connection is over: what its host is to remember of the peer, which was `before`. `None` if it measured nothing, or
-    /// is to remember nothing.
+    /// The connection is over: what its host is to remember of the peer, which was `before`. `None` if it measured
+    /// nothing, or is to remember nothing.
     pub fn remember(&self, before: Option<&Metrics>) -> Option<Metrics> {
         let kept = self.params().tcp_metrics;
         if kept == CachedMetrics::Off || self.is_reset() {

@@ -16,15 +16,15 @@ pub enum RtoRule {
     Rfc6298,
 }
 
-/// What a host hands to its link at a time.
+/// What a host passes to its link at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Offload {
     /// Single segments.
     #[default]
     Off,
-    /// Packets of up to 64 kB. Queues count each as one packet, lose it and mark it as one. So it is between Linux hosts joined by virtual
-    /// links (Mininet, containers), where nothing divides them.
+    /// Packets of up to 64 kB. Queues count each as one packet, lose it and mark it as one. So it is between Linux
+    /// hosts joined by virtual links (Mininet, containers), where nothing divides them.
     Packet,
     /// As many segments at once. So it is behind a network card that divides what it is handed.
     Burst,
@@ -37,7 +37,8 @@ pub enum CachedMetrics {
     /// Nothing: `tcp_no_metrics_save` = 1.
     #[default]
     Off,
-    /// Round-trip time, its variation, window and reordering; not the threshold. Linux's default since 5.6 (`tcp_no_ssthresh_metrics_save` = 1).
+    /// Round-trip time, its variation, window and reordering; not the threshold. Linux's default since 5.6
+    /// (`tcp_no_ssthresh_metrics_save` = 1).
     WithoutSsthresh,
     /// The slow-start threshold, too: Linux before 5.6, or `tcp_no_ssthresh_metrics_save` = 0.
     WithSsthresh,
@@ -64,24 +65,27 @@ pub struct TcpParams {
     pub mss: Bytes,
     /// Initial congestion window in segments (RFC 6928). Default 10. Range 1 to 1000.
     pub initial_window: u32,
-    /// ECN: negotiate it and use it (RFC 3168). Default false: no host asks for it, as in Linux (`tcp_ecn` = 2), and a queue that marks
-    /// drops instead. A control that counts marks (DCTCP) negotiates it in any case.
+    /// ECN: negotiate it and use it (RFC 3168). Default false: no host asks for it, as in Linux (`tcp_ecn` = 2), and a
+    /// queue that marks drops instead. A control that counts marks (DCTCP) negotiates it in any case.
     pub ecn: bool,
-    /// ECN-capable packets carry ECT(1) instead of ECT(0) (RFC 9331). It selects the L4S queue of `dualpi2`, and is for scalable controls
-    /// such as DCTCP alone. A control for L4S (Prague) does it in any case. Default false.
+    /// ECN-capable packets carry ECT(1) instead of ECT(0) (RFC 9331). It selects the L4S queue of `dualpi2`, and is for
+    /// scalable controls such as DCTCP alone. A control for L4S (Prague) does it in any case. Default false.
     pub l4s: bool,
-    /// Accurate ECN feedback (RFC 9768): negotiate it, which implies `ecn`: `off`, `ace` (packets with CE, in the header) or
-    /// `option` (bytes too). Default off, as in Linux. A control for L4S (Prague) negotiates it in any case, with the option if this is off. A
-    /// peer that does not know it is asked for RFC 3168's feedback by the same SYN.
+    /// Accurate ECN feedback (RFC 9768): negotiate it, which implies `ecn`: `off`, `ace` (packets with CE, in the
+    /// header) or `option` (bytes too). Default off, as in Linux. A control for L4S (Prague) negotiates it in any case,
+    /// with the option if this is off. A peer that does not know it is asked for RFC 3168's feedback by the same SYN.
     pub accurate_ecn: AccurateEcn,
 
-    /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At least one MSS.
+    /// Receive window, fixed (`SO_RCVBUF`); the whole of it is advertised from the start. Default: none, auto-tuned. At
+    /// least one MSS.
     pub recv_buffer: Option<Bytes>,
     /// Receive window at the start if auto-tuned. Default 64KiB (half of Linux's `tcp_rmem[1]`, 131072).
     pub recv_buffer_initial: Bytes,
-    /// Receive window at most if auto-tuned. Default 3MiB (half of Linux's `tcp_rmem[2]`, 6291456, with `tcp_adv_win_scale` 1).
+    /// Receive window at most if auto-tuned. Default 3MiB (half of Linux's `tcp_rmem[2]`, 6291456, with
+    /// `tcp_adv_win_scale` 1).
     pub recv_buffer_max: Bytes,
-    /// Send buffer, fixed (`SO_SNDBUF`): payload bytes not yet acknowledged or not yet sent. Default: none, auto-tuned. At least one MSS.
+    /// Send buffer, fixed (`SO_SNDBUF`): payload bytes not yet acknowledged or not yet sent. Default: none, auto-tuned.
+    /// At least one MSS.
     pub send_buffer: Option<Bytes>,
     /// Send buffer at most if auto-tuned to twice the congestion window. Default 4MiB (Linux's `tcp_wmem[2]`).
     pub send_buffer_max: Bytes,
@@ -90,8 +94,9 @@ pub struct TcpParams {
     pub min_rto: Dur,
     /// Largest retransmission timeout. Default 120s (Linux). At least `initial_rto`.
     pub max_rto: Dur,
-    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298; Linux since 3.1, before it 3s). If the
-    /// handshake gave no sample, because a SYN was repeated and there are no timestamps, data begins with at least 3 s (RFC 6298 section 5.7).
+    /// Retransmission timeout before the first sample, also of the SYN. Default 1s (RFC 6298; Linux since 3.1, before
+    /// it 3s). If the handshake gave no sample, because a SYN was repeated and there are no timestamps, data begins
+    /// with at least 3 s (RFC 6298 section 5.7).
     pub initial_rto: Dur,
     /// How the timeout follows from the estimates: `linux` or `rfc6298`. Default linux.
     pub rto_rule: RtoRule,
@@ -111,7 +116,8 @@ pub struct TcpParams {
     pub timestamps: bool,
     /// Window scaling (RFC 7323). Default true; without it windows end at 65535 bytes.
     pub window_scaling: bool,
-    /// Loss detection by time (RACK, RFC 8985) if SACK is on; else by counting duplicate acknowledgements. Default true.
+    /// Loss detection by time (RACK, RFC 8985) if SACK is on; else by counting duplicate acknowledgements. Default
+    /// true.
     pub rack: bool,
     /// Tail loss probes (RFC 8985) if SACK is on. Default true.
     pub tlp: bool,
@@ -123,21 +129,24 @@ pub struct TcpParams {
     pub undo: bool,
     /// Duplicate acknowledgements that mean a loss, at first (RFC 5681). Default 3. Range 1 to 300.
     pub reordering: u32,
-    /// True: segments that a switch returns to this sender change nothing, as in a kernel that knows nothing of them. False: DCTCP counts
-    /// them as marked. Default false.
+    /// True: segments that a switch returns to this sender change nothing, as in a kernel that knows nothing of them.
+    /// False: DCTCP counts them as marked. Default false.
     pub ignore_returned: bool,
     /// Shrink the window after an idle time (RFC 5681 section 4.1, RFC 2861). Default true.
     pub slow_start_after_idle: bool,
     /// Hold small segments back while one is in flight (RFC 896, in Minshall's variant). Default true.
     pub nagle: bool,
-    /// Segmentation offload. The size of a unit follows from the pacing rate and the least round-trip time, as in Linux, and small units are
-    /// deferred. A subflow of Multipath TCP sends single segments in any case. Default off, as in the measurements that this TCP is held against.
+    /// Segmentation offload. The size of a unit follows from the pacing rate and the least round-trip time, as in
+    /// Linux, and small units are deferred. A subflow of Multipath TCP sends single segments in any case. Default off,
+    /// as in the measurements with which this TCP is compared.
     pub offload: Offload,
-    /// What this host remembers of the other one for later connections between them. Default off, as in the measurements that this TCP
-    /// is held against, although Linux remembers. A flow over several paths neither remembers nor is told.
+    /// What this host remembers of the other one for later connections between them. Default off, as in the
+    /// measurements with which this TCP is compared, although Linux remembers. A flow over several paths neither
+    /// remembers nor uses it.
     pub tcp_metrics: CachedMetrics,
 
-    /// Longest delay of an acknowledgement. Default 200ms (Linux; the delay adapts between `delayed_ack_min` and this). 0: none is delayed.
+    /// Longest delay of an acknowledgement. Default 200ms (Linux; the delay adapts between `delayed_ack_min` and this).
+    /// 0: none is delayed.
     pub delayed_ack: Dur,
     /// Least delay of an acknowledgement. Default 40ms (Linux). Set it to `delayed_ack` for a fixed delay.
     pub delayed_ack_min: Dur,

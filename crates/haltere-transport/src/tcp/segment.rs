@@ -21,6 +21,8 @@ impl Flags {
     pub const CWR: Flags = Flags(0x80);
     /// Accurate ECN (RFC 9768): with CWR and ECE the ACE field.
     pub const AE: Flags = Flags(0x100);
+    /// A segment of ours that a switch sent back with a congestion mark. No header has this flag: the world sets it.
+    pub const REFLECTED: Flags = Flags(0x200);
 
     /// True if all of `other` are set.
     pub const fn contains(self, other: Flags) -> bool {
@@ -73,7 +75,8 @@ impl EcnCounts {
         }
         bytes
     }
-    /// The fields of an option of that kind. `None`: it is of another kind, or not whole (senders may leave fields out).
+    /// The fields of an option of that kind. `None`: it is of another kind, or not whole (senders may leave fields
+    /// out).
     pub fn from_option(kind: u8, value: &[u8]) -> Option<EcnCounts> {
         let &[a, b, c, d, e, f, g, h, i] = value else { return None };
         let [first, ce, last] = [[0, a, b, c], [0, d, e, f], [0, g, h, i]].map(u32::from_be_bytes);
@@ -100,7 +103,6 @@ impl SackBlocks {
             self.count += 1;
         }
     }
-    /// Without blocks again.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.count = 0;
@@ -108,6 +110,10 @@ impl SackBlocks {
     /// The blocks in order.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
+    }
+    /// Bytes of the option with its padding.
+    fn option_len(&self) -> u32 {
+        if self.is_empty() { 0 } else { 4 + 8 * u32::from(self.count) }
     }
     /// True without blocks.
     pub const fn is_empty(&self) -> bool {
@@ -148,11 +154,19 @@ const ECN_COUNTS_LEN: u32 = 12;
 const MAX_HEADER: u32 = 60;
 
 impl Segment {
-    /// Adds the AccECN option if the header has room for it. True if it has.
-    pub(crate) fn put_ecn_counts(&mut self, counts: EcnCounts) -> bool {
-        let fits = self.header_len() + ECN_COUNTS_LEN <= MAX_HEADER;
+    /// Adds the AccECN option if the header has room for it, and payload and options are then at most `mss`. True if it is added.
+    pub(crate) fn put_ecn_counts(&mut self, counts: EcnCounts, mss: u64) -> bool {
+        let fits = self.header_len() + ECN_COUNTS_LEN <= MAX_HEADER
+            && (self.len == 0 || u64::from(self.len + self.sack.option_len() + ECN_COUNTS_LEN) <= mss);
         self.ecn_counts = fits.then_some(counts);
         fits
+    }
+
+    /// Payload and SACK blocks are at most `mss` (RFC 9293 section 3.7.1): a segment with more has no blocks.
+    pub(crate) fn drop_blocks_without_room(&mut self, mss: u64) {
+        if self.len > 0 && u64::from(self.len + self.sack.option_len()) > mss {
+            self.sack.clear();
+        }
     }
 
     /// Length of the TCP header with its options, in bytes (a multiple of four, laid out as Linux does).
@@ -169,9 +183,7 @@ impl Segment {
         if self.window_scale.is_some() {
             options += 4;
         }
-        if !self.sack.is_empty() {
-            options += 4 + 8 * u32::from(self.sack.count);
-        }
+        options += self.sack.option_len();
         if self.ecn_counts.is_some() {
             options += ECN_COUNTS_LEN;
         }

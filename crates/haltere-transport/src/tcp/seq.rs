@@ -2,7 +2,8 @@
 
 use core::ops::{Add, AddAssign, Sub};
 
-/// A stream offset. The SYN has offset 0, the first payload byte 1, and the FIN the one after the last byte. It never wraps.
+/// A stream offset. The SYN has offset 0, the first payload byte 1, and the FIN the one after the last byte. It never
+/// wraps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Offset(u64);
 
@@ -125,7 +126,8 @@ impl StreamEnd {
     }
 }
 
-/// The initial sequence number of one direction (ISS or IRS): the number of its SYN. It relates header fields and offsets.
+/// The initial sequence number of one direction (ISS or IRS): the number of its SYN. It relates header fields and
+/// offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct InitialSeq(u32);
 
@@ -133,8 +135,8 @@ impl InitialSeq {
     pub(crate) const fn new(number: u32) -> InitialSeq {
         InitialSeq(number)
     }
-    /// The stream offset of a header's sequence number: of all that have this number, the nearest to `near`. Numbers before
-    /// the SYN give the SYN.
+    /// The stream offset of a header's sequence number: of all that have this number, the nearest to `near`. Numbers
+    /// before the SYN give the SYN.
     #[inline]
     pub(crate) fn offset_of(self, number: u32, near: Offset) -> Offset {
         let distance = number.wrapping_sub(self.number_of(near)) as i32;

@@ -53,7 +53,6 @@ impl PosDur {
     pub(crate) fn at_least_1ns(span: Dur) -> PosDur {
         PosDur(NonZeroU64::new(span.as_ns()).unwrap_or(NonZeroU64::MIN))
     }
-    /// `None` for zero.
     #[inline]
     pub(crate) fn new(span: Dur) -> Option<PosDur> {
         NonZeroU64::new(span.as_ns()).map(PosDur)

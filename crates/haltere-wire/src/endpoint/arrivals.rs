@@ -5,7 +5,7 @@
 //! Known problems: a host's ephemeral ports limit how many flows it can have in a minute, since a closed connection keeps its port.
 
 use super::stream::{READ, ZEROS, choose_isn, set_congestion, stream_socket};
-use super::{Context, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::node_address;
@@ -104,7 +104,7 @@ impl<'p> Process<'p> {
             context.tick_at(arrival.at);
         }
     }
-    fn begin(&mut self, context: &Context<'_>, arrival: FlowArrival) -> Result<(), WireError> {
+    fn begin(&mut self, context: &Context<'_>, arrival: FlowArrival) -> Done {
         let failed = |e: io::Error| WireError::os(format!("{}: a flow", self.at.flow.name), e);
         let FlowArrival { at, from, to, bytes } = arrival;
         let (host, port, tcp) = (self.at.host(from)?, self.at.port(), &self.plan.tcp);
@@ -144,7 +144,7 @@ impl<'p> Process<'p> {
         self.flows.push(Some(Flow { sender, receiver: None, unwritten: bytes.as_u64(), received: 0, completion }));
         Ok(())
     }
-    fn accept(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+    fn accept(&mut self, context: &Context<'_>) -> Done {
         let failed = |e: Errno| WireError::os(format!("{}: accepting", self.at.flow.name), e);
         let listener = &self.listeners[context.part];
         loop {
@@ -201,27 +201,21 @@ impl<'p> Process<'p> {
 }
 
 impl Endpoint for Process<'_> {
-    fn start(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         for (place, listener) in self.listeners.iter().enumerate() {
             context.watch_part(listener.as_fd(), place, Side::Listener, EpollFlags::EPOLLIN)?;
         }
         self.wait(context);
         Ok(())
     }
-    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         if let Some(arrival) = self.next.take() {
             self.begin(context, arrival)?;
         }
         self.wait(context);
         Ok(())
     }
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        side: Side,
-        _: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, side: Side, _: EpollFlags, observed: &mut Observed) -> Done {
         match side {
             Side::Listener => self.accept(context)?,
             Side::Sender => self.write(context),

@@ -1,6 +1,6 @@
 //! One UDP flow at a constant rate.
 
-use super::{Context, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::namespace::node_address;
 use haltere_plan::plan::CbrPlan;
@@ -72,22 +72,16 @@ impl Datagram {
 }
 
 impl Endpoint for Datagram {
-    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done {
         context.watch(self.receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
         self.next = at;
         self.tick(context, at, observed)
     }
-    fn tick(&mut self, context: &Context<'_>, _at: Time, observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, _at: Time, observed: &mut Observed) -> Done {
         context.tick_at(self.send(context.now, context.line(observed)));
         Ok(())
     }
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        _: Side,
-        _: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, _: Side, _: EpollFlags, observed: &mut Observed) -> Done {
         self.receive(context.line(observed));
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! Servers' initial sequence numbers are the kernel's, so a classifier cannot tell a packet's place in its stream.
 
 use super::stream::{READ, ZEROS, choose_isn, owned, set_congestion, stream_socket};
-use super::{Context, Endpoint, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::node_address;
@@ -90,7 +90,7 @@ impl<'p, C: Client> Exchange<'p, C> {
         Ok(Exchange { client, lines, done: Vec::new() })
     }
     /// Lets the client act, and writes what it asks for.
-    fn act(&mut self, context: &Context<'_>, act: impl FnOnce(&mut C, &mut Open<'_, 'p>)) -> Result<(), WireError> {
+    fn act(&mut self, context: &Context<'_>, act: impl FnOnce(&mut C, &mut Open<'_, 'p>)) -> Done {
         let mut open = Open { lines: &mut self.lines, context, failed: None };
         act(&mut self.client, &mut open);
         if let Some(error) = open.failed {
@@ -102,7 +102,7 @@ impl<'p, C: Client> Exchange<'p, C> {
         Ok(())
     }
     /// The client reads what has come, and hears of the answers in it.
-    fn read(&mut self, context: &Context<'_>, ends: bool, observed: &mut Observed) -> Result<(), WireError> {
+    fn read(&mut self, context: &Context<'_>, ends: bool, observed: &mut Observed) -> Done {
         let mut answers = Vec::new();
         let line = &mut context.line(observed).received;
         *line += self.lines.read(context, ends, |call, again| answers.push((call, again)))?;
@@ -131,7 +131,7 @@ impl Lines<'_> {
         self.lines.get_mut(number)?.as_mut()
     }
     /// Begins a connection that gets that number.
-    fn connect(&mut self, context: &Context<'_>, number: usize, calls: Calls) -> Result<(), WireError> {
+    fn connect(&mut self, context: &Context<'_>, number: usize, calls: Calls) -> Done {
         let (flow, port, tcp) = (self.at.flow, self.at.port(), self.tcp);
         let own = SockaddrIn::from(SocketAddrV4::new(node_address(flow.to), 0));
         let made = self.at.to.enter(|| {
@@ -153,7 +153,7 @@ impl Lines<'_> {
         self.lines[number] = Some(Line { client, server: None, calls, retransmissions: 0, is_shut: false });
         Ok(())
     }
-    fn accept(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+    fn accept(&mut self, context: &Context<'_>) -> Done {
         loop {
             let server = match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
                 Ok(fd) => owned(fd),
@@ -170,7 +170,7 @@ impl Lines<'_> {
         }
     }
     /// A connection gave up: what it had not answered is asked again on another one.
-    fn reopen(&mut self, context: &Context<'_>, number: usize) -> Result<(), WireError> {
+    fn reopen(&mut self, context: &Context<'_>, number: usize) -> Done {
         match self.lines[number].take() {
             Some(old) if !old.calls.is_over() => {
                 self.connect(context, number, old.calls.again())?;
@@ -180,14 +180,14 @@ impl Lines<'_> {
         }
     }
     /// Writes what is left to write on one side.
-    fn write(&mut self, context: &Context<'_>, number: usize, side: usize) -> Result<(), WireError> {
+    fn write(&mut self, context: &Context<'_>, number: usize, side: usize) -> Done {
         match self.line(number).map(|line| line.write(side)) {
             Some(Err(Dead)) => self.reopen(context, number),
             _ => Ok(()),
         }
     }
     /// The server reads requests and answers them.
-    fn serve(&mut self, context: &Context<'_>, ends: bool) -> Result<(), WireError> {
+    fn serve(&mut self, context: &Context<'_>, ends: bool) -> Done {
         let (number, sink) = (context.part, &mut self.sink);
         let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(()) };
         let Some(server) = &line.server else { return Ok(()) };
@@ -321,20 +321,14 @@ impl Connections for Open<'_, '_> {
 }
 
 impl<C: Client> Endpoint for Exchange<'_, C> {
-    fn start(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         context.watch(self.lines.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
         self.act(context, |client, open| client.start(open))
     }
-    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         self.act(context, |client, open| client.wake(open))
     }
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        side: Side,
-        events: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, side: Side, events: EpollFlags, observed: &mut Observed) -> Done {
         let ends = events.intersects(ENDS);
         match side {
             Side::Listener => self.lines.accept(context),

@@ -12,7 +12,7 @@
 //! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for the 221.
 
 use super::stream::{ZEROS, choose_isn, set_congestion};
-use super::{Context, Endpoint, Kind, Manner, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Kind, Manner, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::{Namespace, node_address};
@@ -88,7 +88,7 @@ impl<'p> Uploads<'p> {
         Uploads { flow, plan, index, from, manner, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
     }
     /// The next task begins.
-    fn next_task(&mut self, context: &Context<'_>, at: Time) -> Result<(), WireError> {
+    fn next_task(&mut self, context: &Context<'_>, at: Time) -> Done {
         let bytes = match &self.plan.work {
             Work::One(bytes) => *bytes,
             Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
@@ -96,7 +96,7 @@ impl<'p> Uploads<'p> {
         let record = TaskRecord { flow: self.index, bytes, start: at, data: None, end: None, failures: 0 };
         self.begin(context, record)
     }
-    fn begin(&mut self, context: &Context<'_>, record: TaskRecord) -> Result<(), WireError> {
+    fn begin(&mut self, context: &Context<'_>, record: TaskRecord) -> Done {
         let control = self.connect(SocketAddrV4::new(node_address(self.flow.to), FTP_PORT), record.bytes)?;
         context.watch(control.as_fd(), Side::Sender, EpollFlags::EPOLLIN)?;
         let unwritten = record.bytes.as_u64();
@@ -184,7 +184,7 @@ impl<'p> Uploads<'p> {
             _ => false,
         })
     }
-    fn finish(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+    fn finish(&mut self, context: &Context<'_>) -> Done {
         let Some(task) = self.task.take() else { return Ok(()) };
         task.forget(context);
         // The end of our side: the server hears it after the QUIT, and closes.
@@ -225,17 +225,17 @@ impl<'p> Uploads<'p> {
 }
 
 impl Endpoint for Uploads<'_> {
-    fn start(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Done {
         self.next_task(context, at)
     }
     /// A task that failed begins again.
-    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         match self.waiting.take() {
             Some(record) => self.begin(context, record),
             None => Ok(()),
         }
     }
-    fn ready(&mut self, context: &Context<'_>, side: Side, _: EpollFlags, _: &mut Observed) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, side: Side, _: EpollFlags, _: &mut Observed) -> Done {
         let went = match side {
             Side::Sender => self.hear(context)?,
             _ => self.move_file(context),

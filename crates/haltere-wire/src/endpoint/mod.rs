@@ -31,6 +31,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::os::fd::{AsFd, BorrowedFd};
 
+/// The end of a step of an endpoint.
+type Done = Result<(), WireError>;
+
 /// What the wire must know of a traffic kind before its flows are opened.
 trait Kind {
     /// The explicit plan of the kind.
@@ -38,7 +41,7 @@ trait Kind {
     /// What runs a flow of the kind.
     type Endpoint<'p>: Endpoint;
     /// Whether the wire can do what the plan asks; `place` is its traffic entry.
-    fn check(_plan: &Self::Plan, _place: &str) -> Result<(), WireError> {
+    fn check(_plan: &Self::Plan, _place: &str) -> Done {
         Ok(())
     }
     /// What the kernel of a host with that role must be set to beside its TCP: names below `/proc/sys/net` and values.
@@ -54,23 +57,17 @@ trait Kind {
 /// One flow's sockets, and what its applications do with them.
 trait Endpoint: std::fmt::Debug {
     /// The flow's start, which was due at `at`, has come.
-    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError>;
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done;
     /// What it asked for with [`Context::tick_at`] is due.
-    fn tick(&mut self, _context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, _context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         Ok(())
     }
     /// What it asked for with [`Context::join_at`] is due.
-    fn join(&mut self, _context: &Context<'_>) -> Result<(), WireError> {
+    fn join(&mut self, _context: &Context<'_>) -> Done {
         Ok(())
     }
     /// A descriptor that it watches has something to say.
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        side: Side,
-        events: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError>;
+    fn ready(&mut self, context: &Context<'_>, side: Side, events: EpollFlags, observed: &mut Observed) -> Done;
     /// The application stops. One that ticks is not called again.
     fn stop(&mut self, _context: &Context<'_>) {}
     /// The sender's TCP endpoint.
@@ -148,7 +145,7 @@ macro_rules! kinds {
         }
 
         /// Whether the wire has the kind of this flow, and can do what its plan asks.
-        pub(crate) fn check(flow: &FlowPlan) -> Result<(), WireError> {
+        pub(crate) fn check(flow: &FlowPlan) -> Done {
             if flow.dscp != 0 {
                 let fault = Fault::new(place(flow), "dscp", "left out on the wire", flow.dscp);
                 return Err(WireError::Refused(Box::new(fault)));
@@ -286,10 +283,10 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    fn watch(&self, fd: BorrowedFd<'_>, side: Side, flags: EpollFlags) -> Result<(), WireError> {
+    fn watch(&self, fd: BorrowedFd<'_>, side: Side, flags: EpollFlags) -> Done {
         self.watch_part(fd, 0, side, flags)
     }
-    fn watch_part(&self, fd: BorrowedFd<'_>, part: usize, side: Side, flags: EpollFlags) -> Result<(), WireError> {
+    fn watch_part(&self, fd: BorrowedFd<'_>, part: usize, side: Side, flags: EpollFlags) -> Done {
         let event = EpollEvent::new(flags, ((part << PART) | (self.flow * SIDES.len() + side as usize)) as u64);
         self.epoll.add(fd, event).map_err(|e| WireError::os("watching a socket", e))
     }
@@ -387,7 +384,7 @@ impl<'p> Agent<'p> {
         due.peek().filter(|Reverse((at, _))| *at <= now)?;
         due.pop().map(|Reverse(due)| due)
     }
-    fn on_due(&mut self, at: Time, now: Time, due: Due) -> Result<(), WireError> {
+    fn on_due(&mut self, at: Time, now: Time, due: Due) -> Done {
         let context = |flow| Context { epoll: &self.epoll, due: &self.due, flow, part: 0, now };
         match due {
             Due::Warmup => self.warm(),
@@ -404,7 +401,7 @@ impl<'p> Agent<'p> {
         }
         Ok(())
     }
-    fn on_ready(&mut self, now: Time, event: &EpollEvent) -> Result<(), WireError> {
+    fn on_ready(&mut self, now: Time, event: &EpollEvent) -> Done {
         let (part, token) = ((event.data() >> PART) as usize, event.data() as u32 as usize);
         let (flow, side) = (token / SIDES.len(), SIDES[token % SIDES.len()]);
         let context = Context { epoll: &self.epoll, due: &self.due, flow, part, now };

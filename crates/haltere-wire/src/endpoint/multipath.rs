@@ -1,7 +1,7 @@
 //! One stream over several paths: a socket of the kernel's Multipath TCP and the subflows that the plan wants of it.
 
 use super::stream::{Source, Stream, Transfer};
-use super::{Context, Endpoint, Kind, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::mptcp::{self, Join, PathManager, Role, Subflow};
 use crate::namespace::node_address;
@@ -21,7 +21,7 @@ pub(super) struct Multipath;
 impl Kind for Multipath {
     type Plan = Box<MultipathPlan>;
     type Endpoint<'p> = Subflows;
-    fn check(plan: &Box<MultipathPlan>, place: &str) -> Result<(), WireError> {
+    fn check(plan: &Box<MultipathPlan>, place: &str) -> Done {
         mptcp::check(place, plan)
     }
     fn sysctls(role: Role) -> Vec<(String, String)> {
@@ -82,26 +82,20 @@ impl Subflows {
 }
 
 impl Endpoint for Subflows {
-    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done {
         context.join_at(at);
         self.transfer.start(context, at, observed)
     }
-    fn tick(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done {
         self.transfer.tick(context, at, observed)
     }
-    fn join(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+    fn join(&mut self, context: &Context<'_>) -> Done {
         if let Some(at) = self.join_next(context)? {
             context.join_at(at);
         }
         Ok(())
     }
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        side: Side,
-        events: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, side: Side, events: EpollFlags, observed: &mut Observed) -> Done {
         self.transfer.ready(context, side, events, observed)
     }
     fn stop(&mut self, context: &Context<'_>) {

@@ -2,7 +2,7 @@
 //! that the agent's own delays do not count.
 //! Source: RFC 792.
 
-use super::{Context, Endpoint, Kind, Observed, Opening, Side, cbr::set_ecn};
+use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr::set_ecn};
 use crate::error::WireError;
 use crate::frame::checksum;
 use crate::namespace::node_address;
@@ -65,12 +65,12 @@ impl Echo {
 }
 
 impl Endpoint for Echo {
-    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done {
         context.watch(self.socket.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
         self.tick(context, at, observed)
     }
     /// Sends the next request.
-    fn tick(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done {
         self.sequence = self.sequence.wrapping_add(1);
         let request = echo_request(self.id, self.sequence, self.payload);
         context.line(observed).packets_sent += 1;
@@ -83,13 +83,7 @@ impl Endpoint for Echo {
         context.tick_at(at + self.interval);
         Ok(())
     }
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        _: Side,
-        _: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, _: Side, _: EpollFlags, observed: &mut Observed) -> Done {
         let mut buffer = [0u8; 2048];
         while let Some((bytes, stamp)) = receive(&self.socket, &mut buffer) {
             let Some(sequence) = reply_sequence(&buffer[..bytes], self.id) else { continue };

@@ -1,6 +1,6 @@
 //! One TCP flow: a sender and a receiver socket of the kernel. What the sender writes, the kind says: bytes, or a [`Source`].
 
-use super::{Context, Endpoint, Manner, Observed, Opening, Side};
+use super::{Context, Done, Endpoint, Manner, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::{TcpInfo, congestion_names};
 use crate::namespace::{Namespace, node_address};
@@ -153,14 +153,14 @@ impl Transfer {
     pub(super) fn sender(&self) -> BorrowedFd<'_> {
         self.sender.as_fd()
     }
-    fn write_when_possible(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+    fn write_when_possible(&mut self, context: &Context<'_>) -> Done {
         if !self.writing {
             self.writing = true;
             context.watch(self.sender.as_fd(), Side::Sender, EpollFlags::EPOLLOUT)?;
         }
         Ok(())
     }
-    fn accept(&mut self, context: &Context<'_>) -> Result<(), WireError> {
+    fn accept(&mut self, context: &Context<'_>) -> Done {
         match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) {
             Ok(fd) => {
                 let receiver = owned(fd);
@@ -215,7 +215,7 @@ impl Transfer {
 }
 
 impl Endpoint for Transfer {
-    fn start(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Done {
         context.watch(self.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
         match connect(self.sender.as_raw_fd(), &self.to) {
             Ok(()) | Err(Errno::EINPROGRESS) => {}
@@ -230,7 +230,7 @@ impl Endpoint for Transfer {
         Ok(())
     }
     /// The source's next write.
-    fn tick(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Done {
         let Some(source) = &mut self.source else { return Ok(()) };
         if at >= source.on_until {
             let start = at + source.chance.span(source.off);
@@ -246,13 +246,7 @@ impl Endpoint for Transfer {
         }
         Ok(())
     }
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        side: Side,
-        events: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, side: Side, events: EpollFlags, observed: &mut Observed) -> Done {
         match side {
             Side::Listener => self.accept(context),
             Side::Receiver => {
@@ -299,7 +293,7 @@ impl Drop for Transfer {
 }
 
 /// Reads until the stream ends, or its socket is shut down.
-fn read_in_a_thread(receiver: &OwnedFd, flow: &str) -> Result<(), WireError> {
+fn read_in_a_thread(receiver: &OwnedFd, flow: &str) -> Done {
     let failed = |e| WireError::os(format!("{flow}: reading"), e);
     fcntl(receiver, FcntlArg::F_SETFL(OFlag::empty())).map_err(|e| failed(e.into()))?;
     let own = receiver.try_clone().map_err(failed)?;
@@ -345,13 +339,7 @@ pub(super) fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
     set(libc::TCP_REPAIR, TCP_REPAIR_OFF_NO_WP)
 }
 
-pub(super) fn set_congestion(
-    flow: &str,
-    sender: &OwnedFd,
-    tcp: &TcpPlan,
-    from: &Namespace,
-    manner: &Manner,
-) -> Result<(), WireError> {
+pub(super) fn set_congestion(flow: &str, sender: &OwnedFd, tcp: &TcpPlan, from: &Namespace, manner: &Manner) -> Done {
     let names = match manner.instead_of(tcp.congestion.kind()) {
         Some(name) => vec![name.to_string()],
         None => congestion_names(flow, &tcp.congestion)?.to_vec(),

@@ -4,7 +4,7 @@
 //! that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not count.
 
 use super::ping::{receive, wall_clock_ns};
-use super::{Context, Endpoint, Kind, Observed, Opening, Side, cbr};
+use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr};
 use crate::error::WireError;
 use haltere_plan::plan::VoipPlan;
 use haltere_plan::voice::Voice;
@@ -25,7 +25,7 @@ pub(super) struct Voip;
 impl Kind for Voip {
     type Plan = VoipPlan;
     type Endpoint<'p> = Call<'p>;
-    fn check(plan: &VoipPlan, place: &str) -> Result<(), WireError> {
+    fn check(plan: &VoipPlan, place: &str) -> Done {
         if plan.packet < Bytes::new(RTP as u64) {
             let (rule, hint) = ("at least 12 B", "a packet has an RTP header");
             return Err(WireError::refused(place, "packet", rule, plan.packet, hint));
@@ -71,13 +71,13 @@ fn number(packet: &[u8]) -> Option<u32> {
 }
 
 impl Endpoint for Call<'_> {
-    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Result<(), WireError> {
+    fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done {
         context.watch(self.receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?;
         self.voice.begin(at);
         self.tick(context, at, observed)
     }
     /// Sends one packet and sets the time of the next.
-    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Result<(), WireError> {
+    fn tick(&mut self, context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         set_number(&mut self.packet, self.voice.sent() as u32);
         let next = self.voice.send();
         self.left.push(wall_clock_ns());
@@ -86,13 +86,7 @@ impl Endpoint for Call<'_> {
         context.tick_at(next);
         Ok(())
     }
-    fn ready(
-        &mut self,
-        context: &Context<'_>,
-        _: Side,
-        _: EpollFlags,
-        observed: &mut Observed,
-    ) -> Result<(), WireError> {
+    fn ready(&mut self, context: &Context<'_>, _: Side, _: EpollFlags, observed: &mut Observed) -> Done {
         let mut header = [0u8; RTP];
         while let Some((bytes, stamp)) = receive(&self.receiver, &mut header) {
             let Some(number) = number(&header[..bytes]) else { continue };

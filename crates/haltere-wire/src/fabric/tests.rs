@@ -1,7 +1,8 @@
 use super::*;
 use crate::testing::{cable, ethernet, ipv4, link, run_script, tcp};
+use haltere_plan::plan::Impairments;
 use haltere_queue::{Pkt, QueueParams};
-use haltere_units::{Bytes, Prob, Rate};
+use haltere_units::{Bytes, Dur, Prob, Rate};
 
 fn frame(id: u32, len: usize) -> Vec<u8> {
     ethernet(0x0800, &ipv4(2, 6, [10, 0, 0, 1], [10, 0, 0, 2], &tcp(1, 2, id, len - 54)))
@@ -23,7 +24,7 @@ fn one_packet_takes_its_serialisation_and_the_delay() {
     // 1250 bytes at 10 Mbit/s take 1 ms, the delay is 1 ms.
     assert_eq!(router.ports[1].sent[0].0, Time::from_ns(2_000_005));
     let mut early = link(0, 1, fifo());
-    early.plan.handover_at_start = true;
+    early.handover_at_start = true;
     let router = run_script(cable(early, link(1, 0, fifo())), script, Time::ZERO + Dur::from_ms(10));
     assert_eq!(router.ports[1].sent[0].0, Time::from_ns(1_000_005));
 }
@@ -31,7 +32,7 @@ fn one_packet_takes_its_serialisation_and_the_delay() {
 #[test]
 fn the_rate_is_exact_over_many_packets() {
     let mut there = link(0, 1, fifo());
-    there.plan.rate = Some(Rate::from_bps(7_777_777));
+    there.rate = Some(Rate::from_bps(7_777_777));
     let script = (0..900).map(|i| (Time::from_ns(1), frame(i, 1514))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(3));
     let sent = &router.ports[1].sent;
@@ -60,10 +61,10 @@ fn a_full_queue_drops_and_every_packet_is_counted() {
 #[test]
 fn loss_is_as_asked_and_held_packets_are_overtaken() {
     let mut there = link(0, 1, fifo());
-    there.plan.rate = None;
-    there.plan.loss = Prob::of(0.1);
-    there.reorder = Prob::of(0.05);
-    there.reorder_by = Dur::from_us(250);
+    there.rate = None;
+    there.loss = Prob::of(0.1);
+    let (reorder, reorder_by) = (Prob::of(0.05), Dur::from_us(250));
+    there.impairments = Some(Box::new(Impairments { reorder, reorder_by, ..Impairments::default() }));
     let script: Vec<_> = (0..20_000).map(|i| (Time::from_ns(u64::from(i) * 100_000), frame(i, 100))).collect();
     let mut router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(2));
     let ids = ids(&router.ports[1].sent);
@@ -77,12 +78,12 @@ fn loss_is_as_asked_and_held_packets_are_overtaken() {
 #[test]
 fn a_ring_takes_packets_out_of_the_queue() {
     let mut there = link(0, 1, fifo());
-    there.plan.ring = Some(4);
+    there.ring = Some(4);
     let mut fabric = Fabric::new(cable(there, link(1, 0, fifo()))).unwrap();
     for i in 0..10 {
         fabric.arrive(Time::ZERO, 0, Frame::parse(&frame(i, 1000)));
     }
-    let (backlog, ring) = fabric.links()[0].backlog();
+    let (backlog, ring) = fabric.backlogs().next().unwrap().1;
     assert_eq!((backlog.packets, ring), (5, 4), "one is on the line");
 }
 
@@ -92,7 +93,8 @@ fn a_dumbbell_routes_by_address_and_counts_strangers() {
     let pairs = [(0, 2), (1, 2), (2, 3), (3, 4)];
     let links = pairs.iter().flat_map(|&(a, b)| [link(a, b, fifo()), link(b, a, fifo())]).collect();
     let mut params = cable(link(0, 1, fifo()), link(1, 0, fifo()));
-    params = FabricParams { nodes: 5, ports: vec![0, 1, 4], links, steering: Steering::ByAddress, ..params };
+    params.plan = FabricPlan { nodes: 5, links, ..params.plan };
+    params = FabricParams { ports: vec![0, 1, 4], steering: Steering::ByAddress, ..params };
     let mut fabric = Fabric::new(params).unwrap();
     let to = |node: usize, id| {
         let mut bytes = frame(id, 100);
@@ -135,8 +137,8 @@ fn returned_copies_come_out_where_the_packet_came_in() {
 #[test]
 fn queues_are_sampled_at_their_times() {
     let mut params = cable(link(0, 1, fifo()), link(1, 0, fifo()));
-    params.sample = Some(Dur::from_ms(1));
-    params.links[1].plan.watched = false;
+    params.plan.sample = Some(Dur::from_ms(1));
+    params.plan.links[1].watched = false;
     let script = (0..10).map(|i| (Time::ZERO, frame(i, 1250))).collect();
     let mut router = run_script(params, vec![script, vec![]], Time::ZERO + Dur::from_ms(5));
     let samples = router.fabric.take_samples();
@@ -148,7 +150,7 @@ fn queues_are_sampled_at_their_times() {
 #[test]
 fn an_idle_line_saves_up_a_burst_and_no_more() {
     let mut there = link(0, 1, fifo());
-    there.plan.burst = Bytes::new(2500);
+    there.burst = Bytes::new(2500);
     let script = (0..4).map(|i| (Time::ZERO + Dur::from_ms(50), frame(i, 1250))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_ms(99));
     // 1 ms each; two are saved up, and the delay is 1 ms.
@@ -159,7 +161,7 @@ fn an_idle_line_saves_up_a_burst_and_no_more() {
 #[test]
 fn jitter_keeps_the_order() {
     let mut there = link(0, 1, fifo());
-    there.plan.jitter = Dur::from_ms(5);
+    there.jitter = Dur::from_ms(5);
     let script = (0..500).map(|i| (Time::from_ns(u64::from(i) * 1_500_000), frame(i, 1250))).collect();
     let router = run_script(cable(there, link(1, 0, fifo())), vec![script, vec![]], Time::ZERO + Dur::from_secs(1));
     assert!(ids(&router.ports[1].sent).windows(2).all(|w| w[0] < w[1]));
@@ -170,7 +172,7 @@ fn jitter_keeps_the_order() {
 #[test]
 fn the_peak_after_the_warm_up_is_counted_anew() {
     let mut params = cable(link(0, 1, fifo()), link(1, 0, fifo()));
-    params.warmup = Time::ZERO + Dur::from_ms(20);
+    params.plan.warmup = Time::ZERO + Dur::from_ms(20);
     // 100 packets of 80 us at once, and when all are gone three more.
     let at = |i: u32| Time::ZERO + if i < 100 { Dur::ZERO } else { Dur::from_ms(30) };
     let script = (0..103).map(|i| (at(i), frame(i, 100))).collect();
@@ -188,7 +190,8 @@ fn frames_take_another_path_after_a_change_of_the_routes() {
     let links = pairs.iter().flat_map(|&(a, b)| [link(a, b, fifo()), link(b, a, fifo())]).collect();
     let mut params = cable(link(0, 1, fifo()), link(1, 0, fifo()));
     let reroutes = vec![haltere_plan::plan::Reroute { at: Time::ZERO + Dur::from_ms(10), without: vec![4, 5] }];
-    params = FabricParams { nodes: 4, ports: vec![0, 3], links, steering: Steering::ByAddress, reroutes, ..params };
+    params.plan = FabricPlan { nodes: 4, links, reroutes, ..params.plan };
+    params = FabricParams { ports: vec![0, 3], steering: Steering::ByAddress, ..params };
     let mut fabric = Fabric::new(params).unwrap();
     for ms in [0, 5, 10] {
         let mut bytes = frame(ms as u32, 100);

@@ -5,7 +5,7 @@
 pub mod memory;
 pub mod packet;
 
-use crate::WireError;
+use crate::error::WireError;
 use crate::frame::Frame;
 use haltere_units::Time;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! The options of `haltere router`, checked before anything is opened.
 
 use super::Service;
-use crate::WireError;
+use crate::error::WireError;
 use crate::sys;
 use haltere_units::{Dur, Prob};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};

@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::{in_real_time, privileged};
 use haltere_congestion::CongestionParams;
+use haltere_plan::LinkQueue;
 use haltere_plan::plan::{AppPlan, BulkPlan, CbrPlan, LinkPlan, Measure, OnOffPlan, PathPlan, PingPlan, TcpPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::SchedulerParams;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn link(from: usize, to: usize, rate: Option<Rate>, delay: Dur, queue: &str) -> LinkPlan {
-    let plain = LinkPlan::plain(from, to, rate, delay, serde_json::from_str(queue).unwrap());
+    let plain = LinkPlan::plain(from, to, rate, delay, serde_json::from_str::<LinkQueue>(queue).unwrap());
     LinkPlan { watched: rate.is_some(), rtt: Some(Dur::from_ms(20)), ..plain }
 }
 

@@ -3,24 +3,29 @@
 //!
 //! `HALTERE_MEGABYTES=100` makes it the long run; the default is 4 each way.
 
+mod stack;
+mod tcp_bytes;
+
 use haltere_congestion::CongestionParams;
+use haltere_plan::plan::Impairments;
 use haltere_queue::QueueParams;
 use haltere_transport::{Connection, Role, TcpParams};
+use haltere_units::outside::{Origin, Outside};
 use haltere_units::{Dur, Prob, Rate, Time};
 use haltere_wire::clock::{Clock, Monotonic};
-use haltere_wire::fabric::{Fabric, FabricParams, Steering, node_mac};
+use haltere_wire::fabric::{Fabric, Steering, node_mac};
 use haltere_wire::namespace::{HostSettings, Topology, node_address, port_name};
 use haltere_wire::port::packet::PacketPort;
 use haltere_wire::router::{Router, Watch};
-use haltere_wire::stack::{Either, Stack, Task, pattern};
 use haltere_wire::stats::Snapshot;
-use haltere_wire::tcp_bytes::End;
-use haltere_wire::testing::{has_tools, link, privileged};
+use haltere_wire::testing::{cable, has_tools, link, privileged};
+use stack::{Either, Stack, Task, pattern};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
+use tcp_bytes::End;
 
 /// Ends when everything that came in has gone out for a while: the connection is then closed.
 struct Quiet {
@@ -72,7 +77,7 @@ fn kernel_peer(listener: TcpListener, bytes: u64) -> std::io::Result<(u64, u64)>
 }
 
 /// A transfer with that control; `number` tells the files of tests apart.
-pub fn transfer(control: &CongestionParams, number: u32) {
+pub fn transfer(control: &CongestionParams, number: u32, languages: &Outside) {
     if !privileged("our transport against the kernel's") || !has_tools(&["tshark"]) {
         return;
     }
@@ -92,7 +97,7 @@ pub fn transfer(control: &CongestionParams, number: u32) {
     let capture = std::env::temp_dir().join(format!("haltere-own-transport-{}-{number}.pcapng", std::process::id()));
     let routed = std::thread::scope(|scope| {
         let peer = scope.spawn(|| kernel_peer(listener, bytes));
-        let router = scope.spawn(|| route(&topology, control, bytes, &capture));
+        let router = scope.spawn(|| route(&topology, control, bytes, &capture, languages));
         let router = router.join().unwrap();
         if !router.done {
             panic!("the connection did not end: {router:?}");
@@ -126,36 +131,26 @@ struct Ours {
     seconds: f64,
 }
 
-fn route(topology: &Topology, control: &CongestionParams, bytes: u64, capture: &Path) -> Ours {
+fn route(topology: &Topology, control: &CongestionParams, bytes: u64, capture: &Path, languages: &Outside) -> Ours {
     topology.router.stay().unwrap();
-    haltere_plan::outside::watch();
     // Marks what slow start heaps up; loses nothing itself.
     let queue: QueueParams = serde_json::from_str(r#"{ "kind": "threshold", "upper": "20p" }"#).unwrap();
     let direction = |from, to| {
         let mut link = link(from, to, queue.clone());
-        link.plan.rate = Some(Rate::from_mbps(100));
-        link.plan.delay = Dur::from_ms(2);
-        link.plan.loss = Prob::of(0.001);
-        link.reorder = Prob::of(0.001);
-        link.reorder_by = Dur::from_ms(1);
+        link.rate = Some(Rate::from_mbps(100));
+        link.delay = Dur::from_ms(2);
+        link.loss = Prob::of(0.001);
+        let (reorder, reorder_by) = (Prob::of(0.001), Dur::from_ms(1));
+        link.impairments = Some(Box::new(Impairments { reorder, reorder_by, ..Impairments::default() }));
         link
     };
-    let fabric = Fabric::new(FabricParams {
-        nodes: 2,
-        ports: vec![0, 1],
-        links: vec![direction(0, 1), direction(1, 0)],
-        reroutes: Vec::new(),
-        steering: Steering::ByAddress,
-        framing: 14,
-        isn_bits: 0,
-        seed: 3,
-        sample: None,
-        warmup: Time::ZERO,
-    })
-    .unwrap();
+    let mut params = cable(direction(0, 1), direction(1, 0));
+    (params.steering, params.plan.seed) = (Steering::ByAddress, 3);
+    let fabric = Fabric::new(params).unwrap();
     let mut clock = Monotonic::start(Dur::ZERO).unwrap();
     let tcp = TcpParams { ecn: true, ..TcpParams::default() };
-    let connection = Connection::new(Role::Client, tcp, control.clone(), 7).unwrap();
+    let connection =
+        Connection::new(Role::Client, tcp, control.clone(), Origin { seed: 7, outside: languages.clone() }).unwrap();
     let end = |node, port| End { mac: node_mac(node), address: node_address(node), port };
     let task = Task { send: bytes, receive: bytes, wrong: 0 };
     let stack = Stack::connect(connection, end(0, 40_000), end(1, 5001), task, clock.now());
@@ -165,7 +160,7 @@ fn route(topology: &Topology, control: &CongestionParams, bytes: u64, capture: &
     let mut watch =
         Quiet { seen: u64::MAX, since: Time::ZERO, end: Time::ZERO + Dur::from_secs(60 + bytes / 1_000_000) };
     router.run(&mut clock, &mut watch, Dur::from_ms(100)).unwrap();
-    assert_eq!(haltere_plan::outside::take(), None, "a fault of the control");
+    assert_eq!(languages.fault(), None, "a fault of the control");
     let now = clock.now();
     let records = router.fabric.link_records(now);
     let Either::Left(stack) = &router.ports[0] else { unreachable!() };

@@ -1,7 +1,8 @@
-//! A path over satellites in a low orbit, with a hand-over at fixed intervals. The default of each number has its source in [`Leo`].
+//! A path over satellites in a low orbit, with a hand-over at fixed intervals. The default of each number has its
+//! source in [`Leo`].
 
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::topology::kind;
+use crate::topology::kind::kind;
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Capacity, Steps, Varying};
 use haltere_units::{Dur, Prob, Rate};
@@ -13,14 +14,15 @@ kind! {
     LeoKind, Leo, "leo"
 }
 
-/// A path over satellites in a low orbit, drawn with the random seed: rate and delay are constant between hand-overs. At each hand-over
-/// nothing leaves for a short time, packets may be lost for a longer one, and the path then has another rate and delay. The two directions
-/// of a link have their hand-overs together, and the same delay. Between hand-overs the link's `loss` holds; Huston saw 1 to 2 %. The defaults
-/// describe Starlink.
+/// A path over satellites in a low orbit, drawn with the random seed: rate and delay are constant between hand-overs.
+/// At each hand-over nothing leaves for a short time, packets may be lost for a longer one, and the path then has
+/// another rate and delay. The two directions of a link have their hand-overs together, and the same delay. Between
+/// hand-overs the link's `loss` holds; Huston saw 1 to 2 %. The defaults describe Starlink.
 ///
 /// ```toml
 /// [topology.chain]
-/// links = [{ queue = "fq_codel", trace = { kind = "leo" }, reverse = { trace = { kind = "leo", rate = ["10Mbit", "20Mbit"] } } }]
+/// links = [{ queue = "fq_codel", trace = { kind = "leo" }, reverse = { trace = { kind = "leo", rate = ["10Mbit",
+/// "20Mbit"] } } }]
 ///
 /// [[traffic]]
 /// kind = "bulk"
@@ -31,30 +33,31 @@ kind! {
 pub struct Leo {
     /// The kind.
     pub kind: LeoKind,
-    /// Time from each hand-over to the next. Starlink: 15 s (Tanveer et al., CoNEXT Companion 2023; Mohan et al., WWW 2024).
+    /// Time from each hand-over to the next. Starlink: 15 s (Tanveer et al., CoNEXT Companion 2023; Mohan et al., WWW
+    /// 2024).
     #[serde(default = "interval")]
     pub interval: Dur,
     /// The first hand-over. Starlink's come 12, 27, 42 and 57 s after each full minute (Tanveer et al.).
     #[serde(default = "first")]
     pub first: Dur,
-    /// Least and greatest rate between two hand-overs, drawn uniformly. 100 to 200 Mbit/s is what Starlink promised for the download when
-    /// Michel et al. measured it (IMC 2022; APNIC blog, 28 November 2022).
+    /// Least and greatest rate between two hand-overs, drawn uniformly. 100 to 200 Mbit/s is what Starlink promised for
+    /// the download when Michel et al. measured it (IMC 2022; APNIC blog, 28 November 2022).
     #[serde(default = "rate")]
     pub rate: [Rate; 2],
-    /// Least and greatest delay of one direction, drawn uniformly. Half of the quartiles, 40 ms and 60 ms, of the round-trip times that
-    /// Michel et al. measured.
+    /// Least and greatest delay of one direction, drawn uniformly. Half of the quartiles, 40 ms and 60 ms, of the
+    /// round-trip times that Michel et al. measured.
     #[serde(default = "delay")]
     pub delay: [Dur; 2],
-    /// Least and greatest time for which nothing leaves at a hand-over, drawn uniformly. Huston saw 30 to 50 ms more delay then (APNIC
-    /// blog, 17 May 2024).
+    /// Least and greatest time for which nothing leaves at a hand-over, drawn uniformly. Huston saw 30 to 50 ms more
+    /// delay then (APNIC blog, 17 May 2024).
     #[serde(default = "outage")]
     pub outage: [Dur; 2],
-    /// How long after the beginning of a hand-over packets are lost. 140 ms is how long latency stays high (Casparsen et al., arXiv
-    /// 2601.08439, 2026).
+    /// How long after the beginning of a hand-over packets are lost. 140 ms is how long latency stays high (Casparsen
+    /// et al., arXiv 2601.08439, 2026).
     #[serde(default = "handover")]
     pub handover: Dur,
-    /// The greatest probability of loss during that time, drawn uniformly from zero, but not less than the link's `loss`. Kassem et al. saw losses of up to 50 % with hand-overs
-    /// (IMC 2022).
+    /// The greatest probability of loss during that time, drawn uniformly from zero, but not less than the link's
+    /// `loss`. Kassem et al. saw losses of up to 50 % with hand-overs (IMC 2022).
     #[serde(default = "loss")]
     pub loss: Prob,
 }
@@ -86,7 +89,7 @@ fn loss() -> Prob {
 
 impl Leo {
     /// Refuses what contradicts itself. It is in the table `path`.
-    pub(in crate::topology) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+    pub(crate) fn check(&self, path: &str) -> Result<(), ScenarioError> {
         let fault = |name: &str, rule: String, got: String| Err(Fault::new(path, name, rule, got).out_of_range());
         if self.interval < LEAST_INTERVAL {
             return fault("interval", format!("at least {LEAST_INTERVAL}"), self.interval.to_string());
@@ -111,11 +114,12 @@ impl Leo {
         Ok(())
     }
     /// The delay for which round-trip times count.
-    pub(in crate::topology) fn mean_delay(&self) -> Dur {
+    pub(crate) fn mean_delay(&self) -> Dur {
         (self.delay[0] + self.delay[1]) / 2
     }
-    /// A run of that length, drawn from the link's stream. Between hand-overs packets are lost with the probability `loss`.
-    pub(in crate::topology) fn draw(&self, rng: &mut Rng, run: Dur, loss: Prob) -> Varying {
+    /// A run of that length, drawn from the link's stream. Between hand-overs packets are lost with the probability
+    /// `loss`.
+    pub(crate) fn draw(&self, rng: &mut Rng, run: Dur, loss: Prob) -> Varying {
         let mut draw = || Interval {
             rate: self.rate[0]
                 .mul_f64(1.0 + rng.uniform() * (self.rate[1].as_bps_f64() / self.rate[0].as_bps_f64() - 1.0)),

@@ -6,20 +6,18 @@
 //! | [`rows`] | `csv`, `theaterq` | rate, delay, loss and limit from a time on |
 //! | [`leo`] | `leo` | nothing: the values are drawn |
 //!
-//! An experiment holds its traces: when it is read, the name of a file is replaced by its contents. So a run depends on nothing but the
-//! experiment and the random seed, on any machine.
+//! An experiment holds its traces: when it is read, the name of a file is replaced by its contents. So a run depends on
+//! nothing but the experiment and the random seed, on any machine.
 
-mod leo;
+pub(crate) mod leo;
 mod opportunities;
-mod rows;
-
-pub(crate) use leo::Leo;
-pub(crate) use opportunities::Trace;
-pub(super) use rows::Columns;
-pub(crate) use rows::{CsvTrace, Rows, TheaterqTrace};
+pub(crate) mod rows;
 
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::files::{Key, read_text};
+use leo::Leo;
+use opportunities::Trace;
+use rows::{CsvTrace, TheaterqTrace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -30,8 +28,8 @@ use std::path::Path;
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum TraceSpec {
-    /// The file. Its name counts from the folder of the experiment file. A name that ends in `.csv` is of the kind `csv`, any other of
-    /// the kind `mahimahi`.
+    /// The file. Its name counts from the folder of the experiment file. A name that ends in `.csv` is of the kind
+    /// `csv`, any other of the kind `mahimahi`.
     File(String),
     /// Rate, delay and loss over time in a CSV file.
     Csv(CsvTrace),

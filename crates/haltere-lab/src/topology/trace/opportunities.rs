@@ -3,7 +3,7 @@
 use super::{Wrong, lines, shown};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::OPPORTUNITIES;
-use crate::topology::kind;
+use crate::topology::kind::kind;
 use haltere_plan::varying;
 use haltere_units::{Bytes, Dur};
 use schemars::JsonSchema;
@@ -22,22 +22,24 @@ pub struct Trace {
     /// The kind. A table without it is of this one.
     #[serde(skip_serializing)]
     pub kind: MahimahiKind,
-    /// The file. Its name counts from the folder of the experiment file. Each line has the time of one delivery opportunity in whole
-    /// milliseconds from the start, in order (Mahimahi's format). The last time is the period after which the trace begins again.
+    /// The file. Its name counts from the folder of the experiment file. Each line has the time of one delivery
+    /// opportunity in whole milliseconds from the start, in order (Mahimahi's format). The last time is the period
+    /// after which the trace begins again.
     pub file: String,
-    /// Bytes that each opportunity delivers. If it is not given, it is a full packet of 1500 bytes with its `framing`. Mahimahi's own 1504
-    /// bytes have 4 of framing.
+    /// Bytes that each opportunity delivers. If it is not given, it is a full packet of 1500 bytes with its `framing`.
+    /// Mahimahi's own 1504 bytes have 4 of framing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opportunity: Option<Bytes>,
     /// How far into the trace the run begins.
     pub offset: Dur,
-    /// The contents instead of a file: milliseconds from each opportunity to the next. `1x12` stands for twelve times 1.
+    /// The contents instead of a file: milliseconds from each opportunity to the next. `1x12` stands for twelve times
+    /// 1.
     pub gaps: String,
 }
 
 impl Trace {
     /// The instants of the trace. Bytes that are not given are those of a full packet, which the caller knows.
-    pub(in crate::topology) fn instants(&self, path: &str) -> Result<varying::Trace, ScenarioError> {
+    pub(crate) fn instants(&self, path: &str) -> Result<varying::Trace, ScenarioError> {
         let fault = |rule: &str, got: String| Fault::new(path, "gaps", rule, got).out_of_range();
         let mut instants = Vec::new();
         let mut now = 0u64;
@@ -75,7 +77,8 @@ impl Trace {
     }
 }
 
-/// The times of a file as gaps, runs of equal ones together; blank lines and those that begin with `#` count for nothing.
+/// The times of a file as gaps, runs of equal ones together; blank lines and those that begin with `#` count for
+/// nothing.
 pub(super) fn gaps(text: &str) -> Result<String, Wrong> {
     let mut out = String::new();
     let (mut last, mut run) = (0u64, (0u64, 0usize));

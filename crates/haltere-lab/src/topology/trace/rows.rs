@@ -3,7 +3,7 @@
 use super::{Wrong, lines, shown};
 use crate::error::{Fault, FaultKind, ScenarioError};
 use crate::limits::OPPORTUNITIES;
-use crate::topology::kind;
+use crate::topology::kind::kind;
 use haltere_plan::varying::Steps;
 use haltere_units::{Dur, Prob, Rate};
 use schemars::JsonSchema;
@@ -19,10 +19,11 @@ kind! {
     TheaterqKind, Theaterq, "theaterq"
 }
 
-/// Rate, delay and loss over time in a CSV file. The first line names the columns: `time` and some of `rate`, `delay`, `loss` and `limit`.
-/// Each further line says what holds from its time on; the first time is 0. Values are written as in an experiment (`1.5s`, `10Mbit`,
-/// `20ms`, `1%`). A number without unit is in seconds or bit/s. `limit` is the number of packets that may wait: one that
-/// arrives and finds so many is dropped. What a column gives must not be given by the link, too.
+/// Rate, delay and loss over time in a CSV file. The first line names the columns: `time` and some of `rate`, `delay`,
+/// `loss` and `limit`. Each further line says what holds from its time on; the first time is 0. Values are written as
+/// in an experiment (`1.5s`, `10Mbit`, `20ms`, `1%`). A number without unit is in seconds or bit/s. `limit` is the
+/// number of packets that may wait: one that arrives and finds so many is dropped. What a column gives must not be
+/// given by the link, too.
 ///
 /// ```toml
 /// [topology.chain]
@@ -42,14 +43,16 @@ pub struct CsvTrace {
     pub rows: Rows,
 }
 
-/// A trace file of TheaterQ in its simple format, `KEEP,LATENCY,RATE,LOSS,LIMIT`: for how many microseconds the line holds, delay in ns,
-/// rate in bit/s, loss as a share of 2^32 - 1, and how many packets may wait. The extended format is read, too, if its jitter and
-/// duplication are zero. Differences: packets are lost on the line and not before the queue; those in flight do not count for `LIMIT`; and
-/// no packet overtakes another, as with one `ROUTE_ID` other than 0 throughout.
+/// A trace file of TheaterQ in its simple format, `KEEP,LATENCY,RATE,LOSS,LIMIT`: for how many microseconds the line
+/// holds, delay in ns, rate in bit/s, loss as a share of 2^32 - 1, and how many packets may wait. The extended format
+/// is read, too, if its jitter and duplication are zero. Differences: packets are lost on the line and not before the
+/// queue; those in flight do not count for `LIMIT`; and no packet overtakes another, as with one `ROUTE_ID` other than
+/// 0 throughout.
 ///
 /// ```toml
 /// [topology.chain]
-/// links = [{ trace = { kind = "theaterq", cont = "loop", rows = "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms\n9s,2Mbit,60ms" } }]
+/// links = [{ trace = { kind = "theaterq", cont = "loop", rows =
+/// "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms\n9s,2Mbit,60ms" } }]
 ///
 /// [[traffic]]
 /// kind = "bulk"
@@ -92,14 +95,13 @@ pub enum Cont {
 
 /// What changes, column by column. `None`: the trace does not have that column.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(in crate::topology) struct Columns {
+pub(crate) struct Columns {
     pub rate: Option<Steps<Rate>>,
     pub delay: Option<Steps<Dur>>,
     pub loss: Option<Steps<Prob>>,
     pub limit: Option<Steps<u32>>,
 }
 
-/// The parsed rows.
 #[derive(Debug, Default)]
 struct Table {
     times: Vec<Dur>,
@@ -111,7 +113,7 @@ struct Table {
 
 impl Rows {
     /// What changes on a link that has this trace in the table `path`.
-    pub(in crate::topology) fn columns(&self, path: &str) -> Result<Columns, ScenarioError> {
+    pub(crate) fn columns(&self, path: &str) -> Result<Columns, ScenarioError> {
         let fault = |name: &str, rule: String, got: String| Fault::new(path, name, rule, got).out_of_range();
         let table = parse(&self.rows).map_err(|(rule, got)| fault("rows", rule.into(), got))?;
         let last = *table.times.last().expect("a row");
@@ -165,7 +167,6 @@ fn value<T: std::str::FromStr>(cell: &str, unit: &str) -> Option<T> {
     if plain { format!("{cell}{unit}").parse().ok() } else { cell.parse().ok() }
 }
 
-/// Reads plain CSV.
 fn parse(text: &str) -> Result<Table, Wrong> {
     let mut lines = lines(text);
     let (_, header) = lines.next().ok_or((HEADER, "nothing".to_owned()))?;

@@ -1,12 +1,12 @@
 //! The parts of a link for packets ahead of time: see [`ahead`](crate::net::ahead).
 
-use super::{Link, NOT_AHEAD, Next};
+use super::{NOT_AHEAD, Next, SimLink};
 use crate::net::flight::Flights;
 use crate::net::packet::Packet;
-use haltere_queue::{Qdisc, Returns};
+use haltere_queue::{Emits, Qdisc};
 use haltere_units::Time;
 
-impl Link {
+impl SimLink {
     /// The link has no extras. Only such links send or accept packets ahead of time.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
@@ -16,9 +16,9 @@ impl Link {
     pub fn lets_pass(&self) -> bool {
         self.passing > 0
     }
-    /// The discipline may return packets to their senders.
-    pub fn returns(&self) -> bool {
-        self.queue.returns() != Returns::Never
+    /// The discipline may emit packets.
+    pub fn emits(&self) -> bool {
+        self.queue.emits() != Emits::Never
     }
     /// From now on packets of this link, whose index is `index`, may be sent ahead of time.
     pub fn send_ahead_as(&mut self, index: u32) {
@@ -29,24 +29,25 @@ impl Link {
     pub fn sends_ahead(&self) -> bool {
         self.index_ahead != NOT_AHEAD
     }
-    /// The one link before this one may put packets on it ahead of time after `time`. Until then a packet arrives by an event.
+    /// The one link before this one may put packets on it ahead of time after `time`. Until then a packet arrives by an
+    /// event.
     #[inline(always)]
     pub fn accept_ahead_after(&mut self, time: Time) {
         self.ahead_from = time;
     }
-    /// The link [accepts](Link::accept_ahead_after) packets ahead of time, now or later.
+    /// The link [accepts](SimLink::accept_ahead_after) packets ahead of time, now or later.
     #[inline(always)]
     pub fn accepts_ahead(&self) -> bool {
         self.ahead_from != Time::NEVER
     }
-    /// True if a packet of `len` bytes that arrives at `due` will find the line free, nothing waiting and no packet between it and
-    /// this link.
+    /// True if a packet of `len` bytes that arrives at `due` will find the line free, nothing waiting and no packet
+    /// between it and this link.
     #[inline(always)]
     pub fn will_pass(&self, now: Time, due: Time, len: u32) -> bool {
         self.ahead_from < now && self.passes(due, len)
     }
-    /// The line takes the packet of that place and length, which [will pass](Link::will_pass) when it arrives at `due`. If it arrives
-    /// after the warm-up, it is counted then.
+    /// The line takes the packet of that place and length, which [will pass](SimLink::will_pass) when it arrives at
+    /// `due`. If it arrives after the warm-up, it is counted then.
     #[inline(always)]
     pub fn pass_ahead(
         &mut self,
@@ -81,8 +82,8 @@ impl Link {
         flights.join(&mut self.flight, place);
         self.schedule(flights) // perhaps earlier than the pending event, which was for later packets
     }
-    /// When a link with a backlog and nothing in flight has its next event. That is when the line is free. A link that sends ahead
-    /// adds the delay, because no packet that it sends afterwards reaches the next link earlier.
+    /// When a link with a backlog and nothing in flight has its next event. That is when the line is free. A link that
+    /// sends ahead adds the delay, because no packet that it sends afterwards reaches the next link earlier.
     #[inline]
     pub(super) fn next_dequeue(&self) -> Time {
         if self.eager {

@@ -1,21 +1,22 @@
 //! Changes of a link while packets are in it.
 //!
-//! The packet on the line and those in flight keep their times. No packet overtakes the one before it, even if the delay became
-//! shorter. If the discipline is replaced, its packets leave it by dequeue and enter the new one by enqueue, all at that instant. Drops
-//! and marks of both are counted as usual. The new discipline was idle from the start of the run until then.
+//! The packet on the line and those in flight keep their times. No packet overtakes the one before it, even if the
+//! delay became shorter. If the discipline is replaced, its packets leave it by dequeue and enter the new one by
+//! enqueue, all at that instant. Drops and marks of both are counted as usual. The new discipline was idle from the
+//! start of the run until then.
 
-use super::{Extras, Link, Next, QueueFate};
+use super::{Extras, Next, QueueFate, SimLink};
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::plan::LinkPlan;
 use haltere_queue::{Qdisc, Queue};
 use haltere_units::Time;
 
-impl Link {
-    /// Rate and delay, their course, jitter and loss become those of `fresh`, the link `of` that plan and seed. So does the discipline
-    /// if `with_queue`.
+impl SimLink {
+    /// Rate and delay, their course, jitter and loss become those of `fresh`, the link `of` that plan and seed. So does
+    /// the discipline if `with_queue`.
     pub fn change_to(
         &mut self,
-        fresh: Link,
+        fresh: SimLink,
         of: (&LinkPlan, u64),
         with_queue: bool,
         now: Time,

@@ -1,9 +1,9 @@
-//! What a line does to some packets besides losing them: it delivers some twice and holds some back.
+//! Impairments of a line besides loss: it delivers some packets twice and holds some back.
 //!
 //! Packets that are held back have a flight of their own, in order of delivery. At one instant those in
 //! order that are in flight already come first.
 
-use super::Link;
+use super::SimLink;
 use crate::net::flight::Flight;
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::link::Stream;
@@ -57,7 +57,7 @@ impl ImpairedLine {
     }
 }
 
-impl Link {
+impl SimLink {
     /// What the line does to some packets, if anything.
     pub(super) fn impairments(&self) -> Option<&ImpairedLine> {
         self.extras.as_ref().and_then(|extras| extras.impairments.as_deref())

@@ -1,18 +1,20 @@
 //! One direction of a link: the model of [`haltere_plan::link`], computed lazily.
 //!
-//! A link has at most one pending event, and a packet costs one event whatever the discipline. The event of a packet that is alone on
-//! the line is the packet's own delivery and does not come back to the link.
+//! A link has at most one pending event, and a packet costs one event whatever the discipline. The event of a packet
+//! that is alone on the line is the packet's own delivery and does not come back to the link.
 //!
-//! The queue is visible only between events, so [`Link::catch_up`] carries out the dequeues when something needs their result: before
-//! an arrival, before the packets in flight run out, before a sample. Each dequeue is carried out *as of* the instant at which the
-//! line became free, in order of time, with the discipline's own timers in between. A dequeued packet has its delivery time at once
-//! and joins the flight. The pending event is the delivery of the head of the flight.
+//! The queue is visible only between events, so [`SimLink::catch_up`] carries out the dequeues when something needs
+//! their result: before an arrival, before the packets in flight run out, before a sample. Each dequeue is carried out
+//! *as of* the instant at which the line became free, in order of time, with the discipline's own timers in between. A
+//! dequeued packet has its delivery time at once and joins the flight. The pending event is the delivery of the head of
+//! the flight.
 //!
-//! A packet is delivered at or after the end of its transmission, so the flight is not empty while a packet waits. Exceptions: a
-//! packet that is lost on the line or held back, alone on it, or sent [ahead of time](crate::net::ahead), and `handover_at_start`. For these the
-//! pending event is the next dequeue: the end of the transmission, or later if that is allowed.
-//! If a discipline returns packets at a dequeue or withholds packets, or the line holds packets back, the link is eager: it has an event at
-//! the end of each transmission, too, and when a packet that was withheld is ready.
+//! A packet is delivered at or after the end of its transmission, so the flight is not empty while a packet waits.
+//! Exceptions: a packet that is lost on the line or held back, alone on it, or sent [ahead of time](crate::net::ahead),
+//! and `handover_at_start`. For these the pending event is the next dequeue: the end of the transmission, or later if
+//! that is allowed. If a discipline emits packets at a dequeue or withholds packets, or the line holds packets back,
+//! the link is eager: it has an event at the end of each transmission, too, and when a packet that was withheld is
+//! ready.
 //!
 //! Tests compare departures, drops, marks, counters and random draws with those of [`haltere_plan::link`].
 //!
@@ -27,7 +29,8 @@ use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::Depths;
 use haltere_plan::rng::Rng;
 use haltere_plan::varying::{Burst, Line};
-use haltere_queue::{DropReason, Fate, MarkReason, PureAck, Qdisc, Queue, Returns};
+use haltere_queue::{DropReason, Emits, Fate, MarkReason, PureAck, Qdisc, Queue};
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Serialisation, Time};
 use impairments::ImpairedLine;
 use std::collections::VecDeque;
@@ -68,7 +71,7 @@ struct Counters {
     signals: LazySignals,
 }
 
-/// The congestion signals of a discipline, allocated at the first one. Few disciplines draw, mark or return packets.
+/// The congestion signals of a discipline, allocated at the first one. Few disciplines draw, mark or emit packets.
 #[derive(Debug, Default)]
 struct LazySignals {
     /// Seed of the discipline's random stream.
@@ -76,12 +79,12 @@ struct LazySignals {
     made: Option<Box<Signals>>,
 }
 
-/// Random stream and counters of the disciplines that draw, mark or return packets.
+/// Random stream and counters of the disciplines that draw, mark or emit packets.
 #[derive(Debug)]
 struct Signals {
     rng: Rng,
     marked: u64,
-    returned: u64,
+    emitted: u64,
     /// What the plan asks of this link beyond its counters.
     watch: Option<Box<Watch>>,
 }
@@ -90,7 +93,7 @@ impl LazySignals {
     fn get(&mut self) -> &mut Signals {
         let seed = self.seed;
         self.made
-            .get_or_insert_with(|| Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, returned: 0, watch: None }))
+            .get_or_insert_with(|| Box::new(Signals { rng: Rng::from_seed(seed), marked: 0, emitted: 0, watch: None }))
     }
     fn watch(&mut self) -> Option<&mut Watch> {
         self.made.as_mut()?.watch.as_deref_mut()
@@ -137,9 +140,9 @@ impl Fate<Packet> for QueueFate<'_> {
             watch.marked(packet);
         }
     }
-    fn returned(&mut self, packet: &Packet) {
-        self.counters.signals.get().returned += 1;
-        self.pool.send_back(packet);
+    fn emit(&mut self, copy: Packet) {
+        self.counters.signals.get().emitted += 1;
+        self.pool.emit(&copy);
     }
     fn pure_ack(&self, packet: &Packet) -> Option<PureAck> {
         self.pool.pure_ack(packet)
@@ -157,7 +160,8 @@ pub(crate) enum Next {
     Nothing,
     /// Its own event at that time.
     Event(Time),
-    /// The delivery at that time of the packet at that place of [`Flights`](crate::net::flight::Flights), which was alone on the line.
+    /// The delivery at that time of the packet at that place of [`Flights`](crate::net::flight::Flights), which was
+    /// alone on the line.
     Delivery(Time, u32),
 }
 
@@ -183,7 +187,7 @@ struct Extras {
     losses: Losses,
     loss_rng: Rng,
     lost: u64,
-    /// What else the line does to packets.
+    /// Further impairments of the line.
     impairments: Option<Box<ImpairedLine>>,
     /// The line, if its rate or delay changes. It replaces the plain one.
     varying: Option<Line>,
@@ -218,17 +222,18 @@ impl Extras {
     }
 }
 
-/// One direction of a link. A delivery reads the first cache line. A packet that finds the line free reads the second, too.
+/// One direction of a link. A delivery reads the first cache line. A packet that finds the line free reads the second,
+/// too.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Link {
+pub(crate) struct SimLink {
     /// When its pending event is due. Never: there is none.
     scheduled: Time,
     /// When the line becomes or became free.
     free_at: Time,
     flight: Flight,
-    /// The longest packet that passes the discipline if that is empty: see [`Qdisc::passes`]. 0: none does. A link with a device ring
-    /// has 0.
+    /// The longest packet that passes the discipline if that is empty: see [`Qdisc::passes`]. 0: none does. A link with
+    /// a device ring has 0.
     passing: u32,
     delay: Dur,
     /// Packets in the discipline.
@@ -237,14 +242,16 @@ pub(crate) struct Link {
     idle: bool,
     /// The discipline has timers of its own.
     timed: bool,
-    /// The discipline returns packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no dequeue may be late.
+    /// The discipline emits packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no
+    /// dequeue may be late.
     eager: bool,
-    /// There is a device ring under the discipline, the link is [watched](Watch), or its limit varies. Stored here so that no other link need read another
-    /// cache line for it.
+    /// There is a device ring under the discipline, the link is [watched](Watch), or its limit varies. Stored here so
+    /// that no other link need read another cache line for it.
     special: bool,
     /// Packets that arrived.
     arrived: u64,
-    /// After this time the one link before this one may put packets on it ahead of time (see `ahead`). Never: it may not.
+    /// After this time the one link before this one may put packets on it ahead of time (see `ahead`). Never: it may
+    /// not.
     ahead_from: Time,
     line: Serialisation,
     sent_bytes: u64,
@@ -258,18 +265,20 @@ pub(crate) struct Link {
     counters: Counters,
 }
 
-/// The [`index_ahead`](Link::index_ahead) of a link that does not send packets ahead of time.
+/// The [`index_ahead`](SimLink::index_ahead) of a link that does not send packets ahead of time.
 const NOT_AHEAD: u32 = u32::MAX;
 
-const _: () = assert!(size_of::<Link>() == 256, "four cache lines");
+const _: () = assert!(size_of::<SimLink>() == 256, "four cache lines");
 
-impl Link {
+impl SimLink {
     /// The link of that plan, with its random streams.
-    pub fn new(plan: &LinkPlan, framing: u32, seed: u64) -> Result<Link, ParamError> {
+    pub fn new(plan: &LinkPlan, framing: u32, origin: impl Into<Origin>) -> Result<SimLink, ParamError> {
+        let origin = origin.into();
+        let seed = origin.seed;
         let extras = Extras::new(plan, seed);
-        let queue = Queue::new(&plan.queue, &context(plan, framing, seed))?;
+        let queue = Queue::new(plan.queue.ours()?, &context(plan, framing, &origin))?;
         let is_extra = extras.matters() || queue.ready_at().is_some();
-        let mut link = Link {
+        let mut link = SimLink {
             scheduled: Time::NEVER,
             free_at: Time::ZERO,
             flight: Flight::default(),
@@ -308,7 +317,7 @@ impl Link {
             extras.ready_at = withholds.then_some(Time::NEVER);
         }
         let reorders = self.impairments().is_some_and(ImpairedLine::reorders);
-        self.eager = reorders || withholds || self.queue.returns() == Returns::AtDequeue;
+        self.eager = reorders || withholds || self.queue.emits() == Emits::AtDequeue;
         self.special |= self.varying().is_some_and(Line::has_limit);
         let simple = !self.special && self.varying().is_none();
         let passes = |len: &u32| simple && self.queue.passes(*len);
@@ -365,7 +374,7 @@ impl Link {
     fn passes(&self, time: Time, len: u32) -> bool {
         len <= self.passing && self.waiting == 0 && self.free_at <= time
     }
-    /// The line takes the packet, which [passes](Link::passes), at once.
+    /// The line takes the packet, which [passes](SimLink::passes), at once.
     #[inline(always)]
     fn pass(&mut self, now: Time, packet: Packet, pool: &mut Pool) -> Next {
         let alone = self.is_clear(now);
@@ -377,8 +386,8 @@ impl Link {
         self.transmit(now, packet, pool);
         if self.scheduled == Time::NEVER || self.eager { self.schedule(&pool.flights) } else { Next::Nothing }
     }
-    /// True if all packets were delivered and none is likely to wait behind the next one. A packet that waits needs an event of the
-    /// link, such as the delivery of a packet in its flight.
+    /// True if all packets were delivered and none is likely to wait behind the next one. A packet that waits needs an
+    /// event of the link, such as the delivery of a packet in its flight.
     #[inline(always)]
     fn is_clear(&self, now: Time) -> bool {
         !self.bunched && self.flight.len() == 0 && self.free_at + self.delay <= now

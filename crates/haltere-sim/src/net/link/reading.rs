@@ -1,6 +1,6 @@
-//! What is read from a link while it runs and at its end.
+//! Readings of a link during the run and at its end.
 
-use super::Link;
+use super::SimLink;
 use crate::net::packet::Pool;
 use haltere_plan::record::LinkCounters;
 use haltere_queue::Qdisc;
@@ -14,7 +14,7 @@ pub(crate) struct LinkView {
     pub ring_packets: u32,
 }
 
-impl Link {
+impl SimLink {
     /// The counters up to now.
     fn counters(&self, now: Time) -> LinkCounters {
         let (counters, signals) = (&self.counters, self.counters.signals.made.as_ref());
@@ -28,7 +28,7 @@ impl Link {
             dropped_overlimit: counters.dropped_overlimit,
             dropped_congestion: counters.dropped_congestion,
             marked: signals.map_or(0, |signals| signals.marked),
-            returned: signals.map_or(0, |signals| signals.returned),
+            returned: signals.map_or(0, |signals| signals.emitted),
             lost: self.extras.as_ref().map_or(0, |extras| extras.lost),
             duplicated: self.impairments().map_or(0, |impairments| impairments.duplicated),
             packet_ns: u128::try_from(packet_ns)

@@ -1,10 +1,12 @@
-//! What a plan asks of one link beyond its counters: depths at dequeue, sojourn times, a log of packets, a capture file.
+//! What a plan asks of one link beyond its counters: depths at dequeue, sojourn times, a log of packets, a capture
+//! file.
 //!
-//! A link that is watched so takes every packet through its discipline, so that nothing here is on the path of other links. Packets do not
-//! change: the arrival time of a packet that waits is kept here, by endpoint, ports and identification. A line that duplicates may bring two
-//! packets with the same of all these. They leave in the order in which they came.
+//! A link that is watched so takes every packet through its discipline, so that nothing here is on the path of other
+//! links. Packets do not change: the arrival time of a packet that waits is kept here, by endpoint, ports and
+//! identification. A line that duplicates may bring two packets with the same of all these. They leave in the order in
+//! which they came.
 
-use super::{Link, QueueFate};
+use super::{QueueFate, SimLink};
 use crate::capture::pcap::Tap;
 use crate::net::packet::{Packet, Pool};
 use haltere_plan::Histogram;
@@ -13,7 +15,7 @@ use haltere_queue::{DropReason, Fate, Pkt};
 use haltere_units::Time;
 use std::collections::HashMap;
 
-/// What is measured on one link.
+/// Measurements of one link.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// Depths at dequeue.
@@ -115,8 +117,9 @@ impl Watch {
     }
 }
 
-impl Link {
-    /// What the plan asks of this link beyond its counters; from now on something is. `cache_queue_properties` must follow.
+impl SimLink {
+    /// What the plan asks of this link beyond its counters; from now on something is. `cache_queue_properties` must
+    /// follow.
     pub(super) fn watch(&mut self) -> &mut Watch {
         self.special = true;
         self.counters.signals.get().watch.get_or_insert_default()

@@ -2,12 +2,12 @@
 //!
 //! A dequeue that finds no packet notes when the discipline will have one. The link, which is eager, has an event then.
 
-use super::Link;
+use super::SimLink;
 use crate::net::packet::Pool;
 use haltere_queue::Qdisc;
 use haltere_units::{Dur, Time};
 
-impl Link {
+impl SimLink {
     /// When the discipline has the next packet that it withholds, as far as is known.
     fn ready_at(&self) -> Time {
         self.extras.as_ref().and_then(|extras| extras.ready_at).unwrap_or(Time::NEVER)
@@ -21,8 +21,8 @@ impl Link {
             *ready = self.queue.ready_at().unwrap_or(Time::NEVER);
         }
     }
-    /// Carries out what is due in the queue until the last packet that is ready by `now` has been asked for. At one instant it is asked for
-    /// before the line takes the next packet.
+    /// Carries out what is due in the queue until the last packet that is ready by `now` has been asked for. At one
+    /// instant it is asked for before the line takes the next packet.
     pub(super) fn release_until(&mut self, now: Time, pool: &mut Pool) {
         loop {
             let at = self.ready_at();

@@ -79,7 +79,8 @@ pub trait PathCorrelator {
     fn due(&self) -> Time;
     /// Relates all pairs of `paths` paths.
     fn relate(&mut self, now: Time, paths: usize) -> Relations;
-    /// True if it pairs the samples of two paths by their order. Samples that are evenly spaced in time then serve it best.
+    /// True if it pairs the samples of two paths by their order. Samples that are evenly spaced in time then serve it
+    /// best.
     fn pairs_by_order(&self) -> bool {
         true
     }

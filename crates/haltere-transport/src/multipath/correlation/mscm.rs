@@ -1,8 +1,10 @@
 //! MSCM: Pearson's coefficient of one-way delays.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: the last N one-way delays of each path; c = cov / (sigma sigma) of N pairs. The pairs are aligned in time: each of the last N
-//! samples of the slower path with that sample of the other path which is nearest in time. Or they are paired by their order.
-//! Units: ns; the coefficient has none. Cost: O(N log N) a pair at each interval, O(1) a sample. Memory: 8 N samples a path.
+//! Model: the last N one-way delays of each path; c = cov / (sigma sigma) of N pairs. The pairs are aligned in time:
+//! each of the last N samples of the slower path with that sample of the other path which is nearest in time. Or they
+//! are paired by their order.
+//! Units: ns; the coefficient has none. Cost: O(N log N) a pair at each interval, O(1) a sample. Memory: 8 N samples a
+//! path.
 
 use super::window::Windows;
 use super::{Observation, PathCorrelator, Relation, Relations};
@@ -27,11 +29,11 @@ pub enum Pairing {
 /// Source: J. Liao, J. Wang, T. Li and X. Zhu, "Introducing multipath selection for concurrent multipath transfer in
 /// the future internet", Computer Networks 55 (2011), as Felix et al. use it for comparison (section 5.1).
 ///
-/// Deviations: Liao et al. align the delays of two paths in time. Here data segments are the probes, and a sample of the slower path is paired
-/// with the nearest one of the other.
+/// Deviations: Liao et al. align the delays of two paths in time. Here data segments are the probes, and a sample of
+/// the slower path is paired with the nearest one of the other.
 ///
-/// Known problems: with `pairing = "time"` a pair of paths has no coefficient if one of them has more than 16 times the samples of the
-/// other. With `pairing = "place"` it pairs samples of different times if rates are unequal.
+/// Known problems: with `pairing = "time"` a pair of paths has no coefficient if one of them has more than 16 times the
+/// samples of the other. With `pairing = "place"` it pairs samples of different times if rates are unequal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -141,7 +143,6 @@ impl PathCorrelator for Mscm {
     fn due(&self) -> Time {
         self.due
     }
-    /// A full window.
     fn settling(&self, spacing: Dur) -> Dur {
         spacing * u64::from(self.params.window)
     }

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// Of every path each time the scheduler looks for a path, whether the path has room or not, as in the authors' kernel.
+    /// Of every path each time the scheduler looks for a path, whether the path has room or not, as in the authors'
+    /// kernel.
     #[default]
     Visit,
     /// Each time the scheduler finds room on the path.
@@ -43,11 +44,12 @@ pub enum Arithmetic {
 /// nao-correlacionados em redes heterogeneas sem fio", section 3.1 (equations 1 to 3) and 4.2. RFC 6298 for the
 /// samples.
 ///
-/// Deviations: ranks are exact means. The authors' kernel truncates them to whole numbers. As in that kernel two constant windows count as fully
-/// correlated and one constant window as uncorrelated.
+/// Deviations: ranks are exact means. The authors' kernel truncates them to whole numbers. As in that kernel two
+/// constant windows count as fully correlated and one constant window as uncorrelated.
 ///
-/// Known problems: samples that are taken faster than round-trip times change are ties. With `sampling = "visit"` or `"opportunity"` a
-/// window then covers little time. Ranks know no size: without jitter in the network they follow changes of nanoseconds.
+/// Known problems: samples that are taken faster than round-trip times change are ties. With `sampling = "visit"` or
+/// `"opportunity"` a window then covers little time. Ranks know no size: without jitter in the network they follow
+/// changes of nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
@@ -57,8 +59,8 @@ pub struct Params {
     pub sampling: Sampling,
     /// Time between two samples if `sampling = "step"`, at least 10 us.
     pub step: Dur,
-    /// Samples are truncated to multiples of this, from 1 ns to 1 s. The default is that of Linux's smoothed round-trip time (`srtt_us`): 1/8
-    /// us.
+    /// Samples are truncated to multiples of this, from 1 ns to 1 s. The default is that of Linux's smoothed round-trip
+    /// time (`srtt_us`): 1/8 us.
     pub resolution: Dur,
     /// Time from one computation to the next, at least 10 us. The default is the authors' kernel's.
     pub interval: Dur,
@@ -210,7 +212,6 @@ impl PathCorrelator for RedCpi {
     fn due(&self) -> Time {
         self.due
     }
-    /// A full window.
     fn settling(&self, spacing: Dur) -> Dur {
         spacing * u64::from(self.params.window)
     }

@@ -98,9 +98,8 @@ struct Base {
     sent: u64,
 }
 
-/// One path.
 #[derive(Debug, Clone, Default)]
-struct Path {
+struct PathHistory {
     /// The last N intervals, newest last.
     bases: VecDeque<Base>,
     sum: f64,
@@ -120,7 +119,7 @@ struct Estimate {
     loss: f64,
 }
 
-impl Path {
+impl PathHistory {
     /// Ends a base interval.
     fn end_interval(&mut self, p: &Params) {
         let count = self.samples.len() as u64;
@@ -184,7 +183,8 @@ impl Path {
     }
 }
 
-/// Splits groups of (path, key) between two neighbours in order of the key that are further apart than `gap` of the larger one.
+/// Splits groups of (path, key) between two neighbours in order of the key that are further apart than `gap` of the
+/// larger one.
 fn split(groups: Vec<Vec<usize>>, key: impl Fn(usize) -> f64, gap: impl Fn(f64) -> f64) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
     for mut group in groups {
@@ -207,7 +207,7 @@ fn split(groups: Vec<Vec<usize>>, key: impl Fn(usize) -> f64, gap: impl Fn(f64) 
 #[derive(Debug, Clone)]
 pub struct Sbd {
     params: Params,
-    paths: Vec<Path>,
+    paths: Vec<PathHistory>,
     due: Time,
 }
 
@@ -240,7 +240,7 @@ impl PathCorrelator for Sbd {
     fn observe(&mut self, _now: Time, path: usize, what: Observation) {
         let Observation::Delay { delay, lost, sent } = what else { return };
         if self.paths.len() <= path {
-            self.paths.resize_with(path + 1, Path::default);
+            self.paths.resize_with(path + 1, PathHistory::default);
         }
         let path = &mut self.paths[path];
         let ns = delay.as_ns() as f64;
@@ -285,7 +285,8 @@ impl PathCorrelator for Sbd {
 mod tests {
     use super::*;
 
-    /// Paths 0 and 1 see the same sawtooth of a queue, path 2 one of another period, path 3 an empty queue with rare peaks.
+    /// Paths 0 and 1 see the same sawtooth of a queue, path 2 one of another period, path 3 an empty queue with rare
+    /// peaks.
     fn shared() -> Relations {
         let mut sbd = Sbd::new(&Params::default());
         let saw = |t: u64, period: u64| 10_000_000 + (t % period) * 40_000_000 / period;
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn an_empty_queue_is_no_bottleneck() {
         // Rare peaks: nearly all samples lie below the mean: skewness near 1.
-        let mut path = Path::default();
+        let mut path = PathHistory::default();
         let p = Params::default();
         for t in 0..40 {
             path.samples = (0..20).map(|i| if i == t % 20 { 9.0 } else { 1.0 }).collect();

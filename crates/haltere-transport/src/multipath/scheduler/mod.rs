@@ -3,12 +3,13 @@
 use self::outside::Check;
 use super::correlation::Relations;
 use super::view::{PathView, Paths, SegView};
+use haltere_units::outside::Origin;
 use haltere_units::{ParamError, Time};
 
 /// Chooses the paths of each segment.
 pub trait PathScheduler {
-    /// The paths that are to carry this segment; none to wait. Only paths that are usable and ready can take it now. A scheduler
-    /// that [`replicates`](PathScheduler::replicates) is asked again for each path once that has room.
+    /// The paths that are to carry this segment; none to wait. Only paths that are usable and ready can take it now. A
+    /// scheduler that [`replicates`](PathScheduler::replicates) is asked again for each path once that has room.
     fn pick(&mut self, now: Time, paths: &[PathView], seg: &SegView) -> Paths;
     /// True if segments go on several paths: each path then runs through the stream at its own pace.
     fn replicates(&self) -> bool {
@@ -46,12 +47,13 @@ impl SchedulerParams {
 }
 
 impl Scheduler {
-    /// The scheduler of these parameters, which have been checked. Only one from outside the tree may draw random numbers, from `seed`.
-    pub fn new(params: &SchedulerParams, seed: u64) -> Scheduler {
-        match params {
-            SchedulerParams::Outside(params) => Scheduler::Outside(outside::Outside::seeded(params, seed).into()),
-            params => each_scheduler!(new p in params => (p)),
+    /// The scheduler of these parameters, which have been checked. Only one from outside the tree may fail, or draw random numbers.
+    pub fn new(params: &SchedulerParams, origin: &Origin) -> Result<Scheduler, ParamError> {
+        let mut made = each_scheduler!(new p in params => (p));
+        if let (Scheduler::Outside(outside), SchedulerParams::Outside(params)) = (&mut made, params) {
+            outside.make(params, origin)?;
         }
+        Ok(made)
     }
 }
 

@@ -1,7 +1,8 @@
 //! RED, redundant diversity scheduling: every segment on those paths that do not share a bottleneck. Not the queue
 //! discipline of the same name.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: the rule `module` chooses a chain of paths. The first path of the list begins it. Next comes the path p of the least
+//! Model: the rule `module` chooses a chain of paths. The first path of the list begins it. Next comes the path p of
+//! the least
 //! |c(last, p)|, while |c(last, p)| <= phi. The rule `pairwise` begins with the two paths of the least |c|. Next comes the path
 //! whose largest c with those chosen is least, while that is below phi. Segments go on the chosen paths only.
 //! Units: none. Cost: O(paths^3) when the relations change, O(1) a segment.
@@ -17,13 +18,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// The rule of the authors' kernel module. The first path always carries. Each further path is the one least correlated with the
-    /// path chosen last, of either sign, while that coefficient is at most phi. A pair without a known coefficient counts as correlated, so
-    /// only the first path carries before the first evaluation.
+    /// The rule of the authors' kernel module. The first path always carries. Each further path is the one least
+    /// correlated with the path chosen last, of either sign, while that coefficient is at most phi. A pair without a
+    /// known coefficient counts as correlated, so only the first path carries before the first evaluation.
     #[default]
     Module,
-    /// The rule of the paper's text, with regard to the sign. The pair of the least coefficient begins. A further path needs coefficients
-    /// below phi with all chosen ones. A pair without a known coefficient counts as uncorrelated.
+    /// The rule of the paper's text, with regard to the sign. The pair of the least coefficient begins. A further path
+    /// needs coefficients below phi with all chosen ones. A pair without a known coefficient counts as uncorrelated.
     Pairwise,
 }
 
@@ -35,17 +36,18 @@ pub enum Rule {
 /// nao-correlacionados em redes heterogeneas sem fio", section 3.2, and the behaviour of the authors' kernel module
 /// (github.com/ccsc-research/red-scheduler).
 ///
-/// Deviations: the chain of `module` begins with the first path. In the authors' module it begins with the first path of the least
-/// correlated pair, which is another one only if two later paths are the least correlated. If that module finds two paths with one local
-/// address, it takes them for correlated. This scheduler compares paths only, as the paper's text does. With `pairwise`, the faster of the two least
-/// correlated paths carries alone if even they reach phi. A correlator without coefficients (SBD) counts as 1 for a shared bottleneck, else as 0.
+/// Deviations: the chain of `module` begins with the first path. In the authors' module it begins with the first path
+/// of the least correlated pair, which is another one only if two later paths are the least correlated. If that module
+/// finds two paths with one local address, it takes them for correlated. This scheduler compares paths only, as the
+/// paper's text does. With `pairwise`, the faster of the two least correlated paths carries alone if even they reach
+/// phi. A correlator without coefficients (SBD) counts as 1 for a shared bottleneck, else as 0.
 ///
 /// Known problems: without a correlator, `module` sends on the first path only and `pairwise` is `redundant`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// Coefficient above which two paths count as sharing a bottleneck, above 0 and at most 1; for `pairwise`, from which on. The
-    /// default is the source's (section 5.1).
+    /// Coefficient above which two paths count as sharing a bottleneck, above 0 and at most 1; for `pairwise`, from
+    /// which on. The default is the source's (section 5.1).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub phi: f64,
     /// Which paths carry.

@@ -2,7 +2,7 @@
 
 use super::payload::Payload;
 use super::{Connection, State};
-use crate::Segment;
+use crate::tcp::segment::Segment;
 use crate::tcp::sender::Sender;
 use alloc::boxed::Box;
 use haltere_units::{Bytes, Ecn, Time};
@@ -85,7 +85,8 @@ impl Connection {
         self.rst_due = matches!(self.state, State::Established | State::SynReceived);
         self.state = State::Reset;
     }
-    /// Packets of one MSS that a segment stands for: more than one only with [`Offload::Packet`](crate::Offload::Packet).
+    /// Packets of one MSS that a segment stands for: more than one only with
+    /// [`Offload::Packet`](crate::Offload::Packet).
     pub fn packets_in(&self, segment: &Segment) -> u32 {
         (u64::from(segment.len).div_ceil(self.rx.mss()) as u32).max(1)
     }

@@ -1,18 +1,22 @@
 //! The handshake.
-//! Source: RFC 9293 section 3.5, RFC 3168 section 6.1.1 and RFC 9768 section 3.1 (negotiation of ECN), RFC 6298 section 5.7 (SYN), RFC 7323, RFC 2018.
-//! Deviations: no simultaneous open. Linux: the third segment is an acknowledgement of its own, before any data. A listener
-//! takes no SYN with RST or FIN. A retransmitted SYN does not ask for ECN; with a control that counts marks every
-//! packet is ECT, else only new data is.
+//! Source: RFC 9293 section 3.5, RFC 3168 section 6.1.1 and RFC 9768 section 3.1 (negotiation of ECN), RFC 6298 section
+//! 5.7 (SYN), RFC 7323, RFC 2018.
+//! Deviations: no simultaneous open. Linux: the third segment is an acknowledgement of its own, before any data. A
+//! listener takes no SYN with RST or FIN. A retransmitted SYN does not ask for ECN, but the first one asks for counts
+//! again; with a control that counts marks every packet is ECT, else only new data is.
 //! Units: ns. Cost: O(1). Known problems: none.
 
 use super::{Connection, State};
-use crate::tcp::accurate_ecn::{AccurateEcn, Feedback, first_count};
+use crate::tcp::accurate_ecn::{AccurateEcn, Feedback};
 use crate::tcp::established::{Established, SynLoss};
+use crate::tcp::metrics::Metrics;
 use crate::tcp::params::AccurateEcn as AccurateEcnUse;
+use crate::tcp::params::{CachedMetrics, TcpParams};
+use crate::tcp::segment::{Flags, Segment, Timestamps};
 use crate::tcp::seq::{InitialSeq, Offset};
 use crate::tcp::time::{Deadline, Ms, PosDur};
-use crate::{CachedMetrics, Flags, Metrics, Segment, TcpParams, Timestamps};
 use alloc::boxed::Box;
+use haltere_congestion::Control;
 use haltere_congestion::EcnUse;
 use haltere_units::{Dur, Ecn, Time};
 
@@ -41,10 +45,12 @@ pub(crate) struct Handshake {
     foreign: Option<u32>,
     /// What the host remembers of the peer.
     metrics: Option<Metrics>,
+    /// The control that showed that its parameters are in order, for a sender that is made before the connection is established.
+    pub(crate) control: Option<Control>,
 }
 
 impl Handshake {
-    pub(crate) fn new() -> Handshake {
+    pub(crate) fn new(control: Option<Control>) -> Handshake {
         Handshake {
             due: false,
             tries: 0,
@@ -53,6 +59,7 @@ impl Handshake {
             again_at: Time::ZERO,
             foreign: None,
             metrics: None,
+            control,
         }
     }
     pub(crate) fn next_timeout(&self) -> Deadline {
@@ -84,7 +91,8 @@ impl Handshake {
 }
 
 impl Connection {
-    /// Opens: a client sends its SYN at the next [`poll_transmit`](Connection::poll_transmit); a server listens in any case.
+    /// Opens: a client sends its SYN at the next [`poll_transmit`](Connection::poll_transmit); a server listens in any
+    /// case.
     pub fn open(&mut self, now: Time) {
         if self.state == State::Closed {
             self.state = State::SynSent;
@@ -128,15 +136,16 @@ impl Connection {
         let acks_syn = flags.contains(Flags::ACK) && segment.ack == self.iss.number_of(Offset::FIRST);
         match self.state {
             State::Listen if flags.0 & (Flags::SYN.0 | Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0) == Flags::SYN.0 => {
-                let agreed = self.asks_ecn().min(Feedback::asked(flags));
+                let agreed = Feedback::offered(flags, self.asks_ecn());
                 self.take_options(now, segment, agreed, ecn);
                 self.state = State::SynReceived;
                 self.begin_handshake(now);
             }
             State::SynReceived if flags.contains(Flags::RST) => self.state = State::Reset,
             State::SynReceived if flags.contains(Flags::SYN) => {
+                self.take_syn_again(flags, ecn);
                 if let Some(handshake) = &mut self.handshake {
-                    handshake.due = true;
+                    handshake.due = self.state == State::SynReceived;
                 }
             }
             State::SynReceived if acks_syn => {
@@ -158,7 +167,6 @@ impl Connection {
             State::SynSent if acks_syn && flags.contains(Flags::SYN) => {
                 let agreed = Feedback::agreed(flags, self.asks_ecn());
                 self.take_options(now, segment, agreed, ecn);
-                self.expect_marks(flags.ace());
                 self.establish(now, segment);
                 self.rx.acks_mut().demand_before_data();
             }
@@ -169,7 +177,7 @@ impl Connection {
     /// A reset answers a segment that belongs to no connection of ours.
     fn answer_foreign(&mut self, ack: u32) {
         self.rst_due = true;
-        self.handshake.get_or_insert_with(|| Box::new(Handshake::new())).foreign = Some(ack);
+        self.handshake.get_or_insert_with(|| Box::new(Handshake::new(None))).foreign = Some(ack);
     }
 
     /// What the host remembers of the peer counts once the handshake is over.
@@ -186,7 +194,7 @@ impl Connection {
         self.feedback = feedback;
         if feedback == Feedback::Accurate {
             let option = tcp.accurate_ecn != AccurateEcnUse::Ace;
-            self.accurate = Some(Box::new(AccurateEcn::new(ecn, option)));
+            self.accurate = Some(Box::new(AccurateEcn::new(ecn, self.state == State::SynSent, option)));
             if self.ecn_use == EcnUse::L4s {
                 self.ect = Ecn::Ect1;
             }
@@ -215,22 +223,26 @@ impl Connection {
         }
     }
 
-    /// The peer reports the mark of our SYN or SYN-ACK: so its count begins. None: the field was cleared on the way.
-    fn expect_marks(&mut self, ace: u8) -> Option<u32> {
-        let accurate = self.accurate.as_mut()?;
-        let first = first_count(ace);
-        match first {
-            Some(cep) => accurate.expect(cep),
-            None => (self.feedback, self.accurate) = (Feedback::None, None),
+    /// RFC 9768 section 3.1.5: the SYN-ACK reports the latest SYN; after one that asks for nothing, none of our packets is ECT; one that asks
+    /// for less ends the connection.
+    fn take_syn_again(&mut self, syn: Flags, ecn: Ecn) {
+        let Some(accurate) = &mut self.accurate else { return };
+        accurate.on_syn_again(ecn);
+        match syn.ace() {
+            0b000 => self.ect = Ecn::NotEct,
+            0b011 => (self.state, self.rst_due) = (State::Reset, true),
+            _ => {}
         }
-        first
     }
 
-    /// The third segment, with the ACE field as later segments have it (RFC 9768 table 3).
+    /// The third segment, with the ACE field as later segments have it (RFC 9768 table 4). After a field of zero no packet of ours is ECT.
     fn take_third_ace(&mut self, segment: &Segment) -> Segment {
         let mut segment = *segment;
-        if let Some(cep) = self.expect_marks(segment.flags.ace()) {
-            segment.flags = segment.flags.with_ace(cep as u8);
+        if let Some(accurate) = &mut self.accurate {
+            match accurate.expect(segment.flags.ace()) {
+                Some(ace) => segment.flags = segment.flags.with_ace(ace),
+                None => self.ect = Ecn::NotEct,
+            }
         }
         segment
     }
@@ -282,7 +294,7 @@ impl Connection {
             flags = flags.with_ace(accurate.handshake_ace());
         } else if answer && self.feedback == Feedback::Classic {
             flags = flags.with(Flags::ECE);
-        } else if !answer && handshake.tries == 1 {
+        } else if !answer && handshake.tries <= if asks_ecn == Feedback::Accurate { 2 } else { 1 } {
             flags = flags.with(asks_ecn.ask());
         }
         let val = Ms::of(now).low_bits().wrapping_add(self.ts_offset);

@@ -5,17 +5,18 @@
 //! Units: stream offsets, ns. Cost: O(1). Known problems: none.
 
 use super::Connection;
-use crate::TcpParams;
 use crate::tcp::established::Established;
+use crate::tcp::params::TcpParams;
 use crate::tcp::receiver::Receiver;
 use crate::tcp::sender::Sender;
-use crate::tcp::sender::ack::IncomingAck;
+use crate::tcp::sender::incoming::IncomingAck;
 use crate::tcp::sender::rtt::Rtt;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::PosDur;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use haltere_congestion::{CongestionParams, Control, SenderContext};
+use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError};
 
 /// What stands for the sending half until that is made; after that it means nothing.
@@ -70,7 +71,7 @@ impl LazySender {
 pub(crate) struct SenderSpec {
     pub tcp: Arc<TcpParams>,
     control: Arc<CongestionParams>,
-    seed: u64,
+    origin: Origin,
     /// The handshake, once it is over.
     pub established: Option<Established>,
 }
@@ -80,17 +81,18 @@ impl SenderSpec {
     pub(crate) fn new(
         tcp: Arc<TcpParams>,
         control: Arc<CongestionParams>,
-        seed: u64,
+        origin: Origin,
     ) -> Result<(SenderSpec, Control), ParamError> {
         tcp.check()?;
-        let spec = SenderSpec { tcp, control, seed, established: None };
+        let spec = SenderSpec { tcp, control, origin, established: None };
         let control = spec.try_control(spec.tcp.mss)?;
         Ok((spec, control))
     }
 
     fn try_control(&self, mss: Bytes) -> Result<Control, ParamError> {
         let initial_window = mss * u64::from(self.tcp.initial_window);
-        Control::new(&self.control, &SenderContext { mss, initial_window, seed: self.seed })
+        let Origin { seed, outside } = self.origin.clone();
+        Control::new(&self.control, &SenderContext { mss, initial_window, seed, outside })
     }
 
     /// A control for segments of that size.
@@ -99,13 +101,14 @@ impl SenderSpec {
     }
 
     #[cold]
-    fn boxed_sender(&self, lazy: &LazySender, rx: &Receiver) -> Box<Sender> {
-        Box::new(self.sender(lazy, rx))
+    fn boxed_sender(&self, lazy: &LazySender, rx: &Receiver, made: Option<Control>) -> Box<Sender> {
+        Box::new(self.sender(lazy, rx, made))
     }
 
-    /// The sending half as it is while it has sent nothing.
-    fn sender(&self, lazy: &LazySender, rx: &Receiver) -> Sender {
-        let mut tx = Sender::new(&self.tcp, rx.mss(), self.control(rx.mss()));
+    /// The sending half as it is while it has sent nothing. `made` is a control for segments of the endpoint's own size.
+    fn sender(&self, lazy: &LazySender, rx: &Receiver, made: Option<Control>) -> Sender {
+        let made = made.filter(|_| rx.mss() == self.tcp.mss.as_u64());
+        let mut tx = Sender::new(&self.tcp, rx.mss(), made.unwrap_or_else(|| self.control(rx.mss())));
         tx.on_options(rx.sack_ok(), lazy.window_end);
         tx.restore_window(lazy.window_end, lazy.window_seq);
         if let Some(established) = &self.established {
@@ -119,7 +122,11 @@ impl Connection {
     /// The sending half, made if it is not there yet.
     #[inline]
     pub(crate) fn sender(&mut self) -> &mut Sender {
-        self.tx.get_or_insert_with(|| self.spec.boxed_sender(&self.lazy, &self.rx))
+        let handshake = &mut self.handshake;
+        self.tx.get_or_insert_with(|| {
+            let made = handshake.as_mut().and_then(|handshake| handshake.control.take());
+            self.spec.boxed_sender(&self.lazy, &self.rx, made)
+        })
     }
     /// The congestion control, if there is a sending half. What is changed in it counts from the next event on.
     #[inline]
@@ -135,7 +142,7 @@ impl Connection {
     pub(crate) fn with_sender<R>(&self, look: impl FnOnce(&Sender) -> R) -> R {
         match &self.tx {
             Some(tx) => look(tx),
-            None => look(&self.spec.sender(&self.lazy, &self.rx)),
+            None => look(&self.spec.sender(&self.lazy, &self.rx, None)),
         }
     }
     /// First offset not acknowledged.
@@ -161,7 +168,8 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Role, RtoRule};
+    use crate::tcp::connection::Role;
+    use crate::tcp::params::RtoRule;
     use haltere_units::Time;
 
     #[test]

@@ -1,6 +1,7 @@
 //! One TCP connection endpoint: the way between the header fields of segments and the endpoint's two halves.
 //! Source: RFC 9293, RFC 7323 (timestamps).
-//! Deviations (Linux): a segment without timestamps is taken although both sides agreed on them. TIME-WAIT is the state itself: the endpoint answers a FIN that is repeated for as long as it is kept.
+//! Deviations (Linux): a segment without timestamps is taken although both sides agreed on them. TIME-WAIT is the state
+//! itself: the endpoint answers a FIN that is repeated for as long as it is kept.
 //! Units: stream offsets (`seq.rs`), ns. Cost: O(1) a segment. Known problems: none.
 
 mod application;
@@ -11,16 +12,19 @@ mod payload;
 mod prefetch;
 
 use crate::tcp::accurate_ecn::{AccurateEcn, Feedback};
+use crate::tcp::params::TcpParams;
 use crate::tcp::receiver::{Arrival, Receiver};
+use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::Sender;
-use crate::tcp::sender::ack::IncomingAck;
+use crate::tcp::sender::incoming::IncomingAck;
+use crate::tcp::sender::returned::Returned;
 use crate::tcp::sender::rtt::RttReading;
 use crate::tcp::seq::{InitialSeq, Span};
 use crate::tcp::time::{Deadline, Ms};
-use crate::{Flags, Segment, TcpParams};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use haltere_congestion::{CongestionControl, CongestionParams, EcnUse};
+use haltere_units::outside::Origin;
 use haltere_units::{Ecn, ParamError, Probe, Time};
 use handshake::Handshake;
 use lazy::{LazySender, SenderSpec};
@@ -52,8 +56,10 @@ pub(crate) enum State {
 ///
 /// 1. [`new`](Connection::new); then a client calls [`open`](Connection::open). A server waits.
 /// 2. For each event one call: [`on_segment`](Connection::on_segment) for a segment that arrived,
-///    [`on_timeout`](Connection::on_timeout) at the time of the timer, or a call of the application (`write`, `read`, `close`).
-/// 3. After each event [`poll_transmit`](Connection::poll_transmit) until it gives `None`. It is what starts timers too.
+///    [`on_timeout`](Connection::on_timeout) at the time of the timer, or a call of the application (`write`, `read`,
+///    `close`).
+/// 3. After each event [`poll_transmit`](Connection::poll_transmit) until it gives `None`. It is what starts timers
+///    too.
 /// 4. Then [`next_timeout`](Connection::next_timeout): an earlier answer counts no more.
 ///
 /// [`copy_payload`](Connection::copy_payload) belongs between a segment's `poll_transmit` and the next
@@ -61,8 +67,8 @@ pub(crate) enum State {
 ///
 /// # Time
 ///
-/// `now` never decreases from one call to the next; the same `now` may come again. Debug builds check it. A read or write by
-/// the application happens at the time of the last event.
+/// `now` never decreases from one call to the next; the same `now` may come again. Debug builds check it. A read or
+/// write by the application happens at the time of the last event.
 // What every segment of a pure receiver needs comes first; what a sender needs lies elsewhere.
 #[derive(Debug)]
 #[repr(C)]
@@ -85,21 +91,20 @@ pub struct Connection {
     /// Shift of the peer's window field.
     peer_scale: u8,
     /// The sending half, once something was written.
-    tx: Option<Box<Sender>>,
+    pub(in crate::tcp) tx: Option<Box<Sender>>,
     lazy: LazySender,
     rx: Receiver,
     /// With accurate feedback, the counters.
     accurate: Option<Box<AccurateEcn>>,
     /// Until the connection is established.
     handshake: Option<Box<Handshake>>,
-    returned: u64,
-    returned_late: u64,
+    pub(crate) returned: Returned,
     /// The bytes themselves, if the world has them.
     payload: Option<Box<Payload>>,
     spec: SenderSpec,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 424, "thousands of them only receive");
+const _: () = assert!(size_of::<Connection>() <= 432, "thousands of them only receive");
 
 fn mix(seed: u64) -> u64 {
     // SplitMix64 (Steele, Lea, Flood 2014).
@@ -110,14 +115,16 @@ fn mix(seed: u64) -> u64 {
 }
 
 impl Connection {
-    /// An endpoint with these parameters, which many may share; `seed` gives the initial sequence number and such.
+    /// An endpoint with these parameters, which many may share; the origin's seed gives the initial sequence number and such.
     pub fn new(
         role: Role,
         tcp: impl Into<Arc<TcpParams>>,
         control: impl Into<Arc<CongestionParams>>,
-        seed: u64,
+        origin: impl Into<Origin>,
     ) -> Result<Connection, ParamError> {
-        let (spec, control) = SenderSpec::new(tcp.into(), control.into(), seed)?;
+        let origin = origin.into();
+        let seed = origin.seed;
+        let (spec, control) = SenderSpec::new(tcp.into(), control.into(), origin)?;
         let tcp = &spec.tcp;
         let ecn_use = control.ecn();
         let random = mix(seed);
@@ -138,9 +145,8 @@ impl Connection {
             lazy: LazySender::new(tcp),
             rx: Receiver::new(tcp, ecn_use == EcnUse::PerPacket),
             accurate: None,
-            handshake: Some(Box::new(Handshake::new())),
-            returned: 0,
-            returned_late: 0,
+            handshake: Some(Box::new(Handshake::new(Some(control)))),
+            returned: Returned::default(),
             payload: None,
             spec,
         })
@@ -156,6 +162,9 @@ impl Connection {
     /// A segment arrived, whose IP header carried `ecn`.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        if segment.flags.contains(Flags::REFLECTED) {
+            return self.on_reflected(now, segment);
+        }
         self.advance_clock(now);
         if self.state == State::Established {
             self.on_established(now, segment, ecn);
@@ -170,7 +179,7 @@ impl Connection {
         let flags = segment.flags;
         let start = self.irs.offset_of(segment.seq, self.rx.next());
         if flags.0 & (Flags::SYN.0 | Flags::RST.0) != 0 || !flags.contains(Flags::ACK) {
-            return self.on_syn_or_rst(start.get(), flags);
+            return self.on_syn_or_rst(start.get(), flags, ecn);
         }
         let fin = flags.contains(Flags::FIN);
         let span = Span::new(start, start + (u64::from(segment.len) + u64::from(fin)));
@@ -228,7 +237,7 @@ impl Connection {
     #[cold]
     fn on_accurate_ack(&mut self, ack: &IncomingAck<'_>, segment: &Segment) -> bool {
         let mut accurate = self.accurate.take();
-        let mut report = accurate.as_mut().map(|accurate| accurate.report(segment));
+        let mut report = accurate.as_mut().and_then(|accurate| accurate.report(segment));
         let valid = self.sender().on_ack(ack, report.as_mut());
         self.accurate = accurate;
         valid
@@ -252,7 +261,7 @@ impl Connection {
     }
 
     /// A segment that an established connection sees rarely.
-    fn on_syn_or_rst(&mut self, start: u64, flags: Flags) {
+    fn on_syn_or_rst(&mut self, start: u64, flags: Flags, ecn: Ecn) {
         if flags.contains(Flags::RST) {
             let next = self.rx.next().get();
             if start == next {
@@ -265,6 +274,13 @@ impl Connection {
             }
         } else if flags.contains(Flags::SYN) {
             self.rx.acks_mut().demand(); // our last acknowledgement of the handshake was lost
+            // RFC 9768 section 3.2.2.1: a client's next one has the code of the handshake again.
+            if flags.contains(Flags::ACK)
+                && let Some(accurate) = &mut self.accurate
+            {
+                accurate.on_syn_ack_again(ecn);
+                self.rx.acks_mut().demand_before_data();
+            }
         }
     }
 
@@ -297,22 +313,6 @@ impl Connection {
             _ => self.handshake.as_ref().map_or(Deadline::NONE, |h| h.next_timeout()),
         };
         due.time()
-    }
-
-    /// A data segment of ours came back from the network with a congestion mark, ahead of the receiver's echo. It counts
-    /// once, and then its echo does not. True if it counts: it was in flight, and `ignore_returned` is false.
-    pub fn on_returned(&mut self, now: Time, segment: &Segment) -> bool {
-        if self.spec.tcp.ignore_returned {
-            return false;
-        }
-        let seq = self.iss.offset_of(segment.seq, self.una());
-        let counts = segment.len > 0 && self.tx.as_mut().is_some_and(|tx| tx.on_returned(now, seq));
-        if counts {
-            self.returned += 1;
-        } else {
-            self.returned_late += 1;
-        }
-        counts
     }
 
     /// Segments sent with payload so far, retransmissions included: cheaper than [`info`](Connection::info).
@@ -355,10 +355,6 @@ impl Connection {
     /// True if ECN was negotiated.
     pub(crate) fn uses_ecn(&self) -> bool {
         self.feedback > Feedback::None
-    }
-    /// Segments of ours returned by the network: counted, and too late.
-    pub(crate) fn returned(&self) -> (u64, u64) {
-        (self.returned, self.returned_late)
     }
     #[inline]
     pub(crate) fn receiver(&self) -> &Receiver {

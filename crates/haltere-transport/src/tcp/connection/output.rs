@@ -4,9 +4,9 @@
 
 use super::{Connection, State};
 use crate::tcp::accurate_ecn::Feedback;
-use crate::tcp::sender::output::Transmit;
+use crate::tcp::segment::{Flags, Segment, Timestamps};
+use crate::tcp::sender::outgoing::Transmit;
 use crate::tcp::time::Ms;
-use crate::{Flags, Segment, Timestamps};
 use haltere_congestion::EcnUse;
 use haltere_units::{Ecn, Time};
 
@@ -26,7 +26,7 @@ impl Connection {
             *segment = handshake;
             return Some(ecn);
         }
-        let what = if self.rx.owes_ack_before_data() {
+        let what = if self.rx.owes_ack_before_data() || self.owes_blocks() {
             Transmit::ack(self.nxt())
         } else if let Some(data) = self.tx.as_mut().and_then(|tx| tx.poll(now)) {
             data
@@ -36,6 +36,12 @@ impl Connection {
             return None;
         };
         Some(self.fill_segment(now, &what, segment))
+    }
+
+    /// An acknowledgement with SACK blocks is due. It goes alone: a full segment has no room for them.
+    #[inline]
+    fn owes_blocks(&self) -> bool {
+        self.rx.acks().is_due() && self.rx.has_blocks()
     }
 
     /// A segment, acknowledging what is here.
@@ -69,6 +75,7 @@ impl Connection {
         segment.sack.clear();
         if self.rx.has_blocks() {
             self.rx.fill_blocks(&mut segment.sack, self.irs, if self.ts_ok { 3 } else { 4 });
+            segment.drop_blocks_without_room(self.rx.mss());
         }
         segment.ecn_counts = None;
         if self.accurate.is_some() {
@@ -85,8 +92,8 @@ impl Connection {
         ecn
     }
 
-    /// The ECN field: new data is ECT. With accurate feedback data that is sent again is too; with a control that is told of each
-    /// mark every packet is.
+    /// The ECN field: new data is ECT. With accurate feedback retransmitted data is ECT, too. With a control that counts
+    /// each mark every packet is ECT.
     #[inline]
     fn codepoint(&self, what: &Transmit) -> Ecn {
         let accurate = self.feedback == Feedback::Accurate;
@@ -110,7 +117,8 @@ impl Connection {
         flags
     }
 
-    /// RFC 9768: the ACE field and, if there is room, the option. The third segment of the handshake has a code of its own.
+    /// RFC 9768: the ACE field and, if there is room, the option. The third segment of the handshake has a code of its
+    /// own.
     #[cold]
     fn put_counters(&mut self, segment: &mut Segment) {
         let third = self.rx.acks().goes_before_data();
@@ -118,7 +126,7 @@ impl Connection {
         if third {
             segment.flags = segment.flags.with_ace(accurate.handshake_ace());
         } else {
-            accurate.fill(segment);
+            accurate.fill(segment, self.rx.mss());
         }
     }
 

@@ -5,8 +5,8 @@ use super::Connection;
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
 
-/// How far ahead of its event an endpoint is prefetched. Each stage reads what the one before it has fetched; the first one
-/// reads the [`Connection`] itself, which the caller has fetched.
+/// How far ahead of its event an endpoint is prefetched. Each stage reads what the one before it has fetched; the first
+/// one reads the [`Connection`] itself, which the caller has fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefetchStage {
     /// The parts of the endpoint that lie elsewhere on the heap.
@@ -26,8 +26,8 @@ fn lines<T>(value: &T, fetch: &mut impl FnMut(*const u8)) {
 }
 
 impl Connection {
-    /// Calls `fetch` with an address in each line of memory that the next event of this endpoint will probably read, as far as
-    /// `stage` has it. The addresses are hints for a prefetch instruction. They are not to be read through.
+    /// Calls `fetch` with an address in each line of memory that the next event of this endpoint will probably read, as
+    /// far as `stage` has it. The addresses are hints for a prefetch instruction. They are not to be read through.
     #[inline(always)]
     pub fn prefetch_lines(&self, stage: PrefetchStage, mut fetch: impl FnMut(*const u8)) {
         match stage {

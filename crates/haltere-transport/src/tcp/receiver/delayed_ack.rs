@@ -1,15 +1,15 @@
 //! When an acknowledgement goes out.
 //! Source: RFC 5681 section 4.2 (delayed acknowledgements), RFC 9293 section 3.8.6.3.
-//! Deviations (Linux): the first 16 segments, and as many after a long silence, are acknowledged one by one; the delay adapts
-//! to the gaps between segments (40 to 200 ms); a segment that opens the window is acknowledged at once, and a FIN is delayed as
-//! data is unless our side has closed. While data waits out of order the first three acknowledgements go at once, later ones
-//! are merged for up to a millisecond.
-//! Model: an acknowledgement goes at once when two full segments are unacknowledged, in quick mode, when a hole is filled,
-//! when the mark changes (DCTCP); else a timer runs.
+//! Deviations (Linux): the first 16 segments, and as many after a long silence, are acknowledged one by one; the delay
+//! adapts to the gaps between segments (40 to 200 ms); a segment that opens the window is acknowledged at once, and a
+//! FIN is delayed as data is unless our side has closed. While data waits out of order the first three acknowledgements
+//! go at once, later ones are merged for up to a millisecond.
+//! Model: an acknowledgement goes at once when two full segments are unacknowledged, in quick mode, when a hole is
+//! filled, when the mark changes (DCTCP); else a timer runs.
 //! Units: stream offsets, ns. Cost: O(1). Known problems: none.
 
 use super::{Arrival, Receiver};
-use crate::TcpParams;
+use crate::tcp::params::TcpParams;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Deadline, PosDur, or_zero};
 use haltere_units::{Dur, Time};
@@ -159,8 +159,8 @@ impl AckSchedule {
     pub(crate) fn on_pushed(&mut self) {
         self.pushed = (self.pushed + 1).min(2);
     }
-    /// A pushed segment was read by the application: it is acknowledged at once, but in a conversation, and not by a receiver
-    /// that knows no quick acknowledgements.
+    /// A pushed segment was read by the application: it is acknowledged at once, but in a conversation, and not by a
+    /// receiver that knows no quick acknowledgements.
     #[inline]
     fn answers_push(&self) -> bool {
         self.quick_max > 0 && (self.pushed == 2 || (self.pushed == 1 && self.ping_pong < PING_PONG))
@@ -242,7 +242,6 @@ impl Receiver {
         }
     }
 
-    /// Linux's `__tcp_ack_snd_check`.
     #[inline]
     pub(crate) fn consider_ack(&mut self, a: &Arrival, out_of_order: bool, srtt: Option<PosDur>) {
         let waiting = self.next - self.acks.acked_up_to;
@@ -258,7 +257,8 @@ impl Receiver {
         }
     }
 
-    /// Linux's compression of SACKs: three at once, then merged for a twentieth of a round trip, or until they touch a third block.
+    /// Linux's compression of SACKs: three at once, then merged for a twentieth of a round trip, or until they touch a
+    /// third block.
     fn merge_ack(&mut self, now: Time, srtt: Option<PosDur>) {
         if !self.sack_ok || self.acks.sack_delay.is_zero() || self.acks.merged >= self.acks.merge_max {
             self.acks.due = true;

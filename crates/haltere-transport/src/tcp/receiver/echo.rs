@@ -7,7 +7,8 @@ use super::{Arrival, Receiver};
 use crate::tcp::seq::Offset;
 use haltere_units::Ecn;
 
-/// Quick acknowledgements after a mark, or after a segment that was probably sent again: the sender's window may be very small.
+/// Quick acknowledgements after a mark, or after a segment that was probably sent again: the sender's window may be
+/// very small.
 const AFTER_MARK: u32 = 2;
 
 /// An acknowledgement of an earlier state, with its own echo (DCTCP).
@@ -17,7 +18,6 @@ pub(crate) struct OldAck {
     pub ece: bool,
 }
 
-/// The congestion echo.
 #[derive(Debug)]
 pub(crate) struct Echo {
     /// To be sent before any other.

@@ -1,7 +1,7 @@
 //! The receiving half of an endpoint: the order of the stream.
 //!
-//! [`Receiver`] puts segments in order. Its parts are `reassembly.rs` (what arrived out of order), `window.rs` (how much the
-//! peer may send), `delayed_ack.rs` (when an acknowledgement goes out) and `echo.rs` (the congestion echo).
+//! [`Receiver`] puts segments in order. Its parts are `reassembly.rs` (what arrived out of order), `window.rs` (how
+//! much the peer may send), `delayed_ack.rs` (when an acknowledgement goes out) and `echo.rs` (the congestion echo).
 //! Source: RFC 9293, RFC 2018, RFC 2883. Deviations: those named in the files of the parts.
 //! Units: stream offsets, ns. Cost: O(1) a segment in order. Known problems: none.
 
@@ -10,7 +10,7 @@ mod echo;
 pub(crate) mod reassembly;
 mod window;
 
-use crate::TcpParams;
+use crate::tcp::params::TcpParams;
 use crate::tcp::segment::SackBlocks;
 use crate::tcp::seq::{InitialSeq, Offset, Span, StreamEnd};
 use crate::tcp::time::{Deadline, Ms, PosDur};
@@ -38,7 +38,6 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Payload bytes.
     #[inline]
     fn payload(&self) -> u64 {
         self.span.len() - u64::from(self.fin)
@@ -224,9 +223,9 @@ impl Receiver {
     }
 
     fn out_of_order(&mut self, span: Span) {
-        // An acknowledgement has room for three blocks, or two and a duplicate. Before the merged arrivals touch a third,
-        // they are reported: the sender would mark lost a block that is pushed out unreported. Linux reports them without
-        // this arrival, which is merged anew; here with it.
+        // An acknowledgement has room for three blocks, or two and a duplicate. Before the merged arrivals touch a
+        // third, they are reported: the sender would mark lost a block that is pushed out unreported. Linux reports
+        // them without this arrival, which is merged anew; here with it.
         let (merged, sack_ok) = (self.acks.has_merged(), self.sack_ok);
         let disorder = self.disorder();
         let third = merged && disorder.ooo.is_third(span);
@@ -302,7 +301,6 @@ impl Receiver {
         }
     }
 
-    /// The application reads.
     #[inline]
     pub(crate) fn consume(&mut self, now: Time, bytes: u64) {
         self.read += bytes;
@@ -374,7 +372,6 @@ impl Receiver {
     pub(crate) fn kept_of_disorder(&self) -> Option<&Disorder> {
         self.disorder.as_deref()
     }
-    /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
         self.disorder.as_ref().map_or(0, |d| size_of::<Disorder>() + d.ooo.heap())
     }

@@ -102,7 +102,6 @@ impl Reassembly {
     pub(crate) fn ranges(&self) -> impl Iterator<Item = &Span> {
         self.ranges.iter()
     }
-    /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
         self.ranges.capacity() * size_of::<Span>()
     }

@@ -1,23 +1,24 @@
 //! The receive window: how much the peer may send.
-//! Source: Linux (dynamic right-sizing, Fisk and Feng 2001; `rcv_ssthresh`), RFC 7323 section 2.3 (never shrink), RFC 9293 section 3.8.6.2.2.
-//! Deviations (Linux): overhead of packet buffers is taken as half the buffer (`tcp_adv_win_scale` 1) and sizes here are
-//! windows, after that half; data waiting out of order takes no space (its window was advertised already).
-//! Model: the window advertised opens by two segments for each segment in order, up to the buffer; once a round trip the
-//! buffer grows to twice what the application read in it plus 16 segments, and more while that grows:
+//! Source: Linux (dynamic right-sizing, Fisk and Feng 2001; `rcv_ssthresh`), RFC 7323 section 2.3 (never shrink), RFC
+//! 9293 section 3.8.6.2.2.
+//! Deviations (Linux): overhead of packet buffers is taken as half the buffer (`tcp_adv_win_scale` 1) and sizes here
+//! are windows, after that half; data waiting out of order takes no space (its window was advertised already).
+//! Model: the window advertised opens by two segments for each segment in order, up to the buffer; once a round trip
+//! the buffer grows to twice what the application read in it plus 16 segments, and more while that grows:
 //!
 //! ```text
 //!     window = 2 copied + 16 mss; window += 2 window (copied - before) / before
 //! ```
 //!
-//! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens it step by step.
+//! Units: bytes, ns. Cost: O(1) a segment. Known problems: a fixed buffer advertises all of itself at once, Linux opens
+//! it step by step.
 
-use crate::TcpParams;
+use crate::tcp::params::TcpParams;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Ms, PosDur};
 use core::num::NonZeroU64;
 use haltere_units::{Dur, Time};
 
-/// The receive window.
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
     /// Space in all.
@@ -114,7 +115,8 @@ impl ReceiveWindow {
         self.ssthresh.min(65_535) as u16
     }
 
-    /// Space to advertise with `unread` bytes waiting for the application, from offset `next` on. The edge never moves back.
+    /// Space to advertise with `unread` bytes waiting for the application, from offset `next` on. The edge never moves
+    /// back.
     #[inline]
     pub(crate) fn available(&self, next: Offset, unread: u64) -> u64 {
         let mut free = self.clamp.saturating_sub(unread);
@@ -160,8 +162,8 @@ impl ReceiveWindow {
         room > 0
     }
 
-    /// A data segment echoed our clock: the receiver's own round-trip time, to the millisecond. A shorter one counts at once, a longer one by
-    /// an eighth (Linux).
+    /// A data segment echoed our clock: the receiver's own round-trip time, to the millisecond. A shorter one counts at
+    /// once, a longer one by an eighth (Linux).
     #[inline]
     pub(crate) fn sample_rtt(&mut self, now: Time, echo: Ms) {
         if !self.tuned || self.last_echo == Some(echo) {
@@ -250,7 +252,8 @@ mod tests {
         assert_eq!(w.size(), 3 * 81_088);
     }
 
-    /// A burst whose end waits in a queue: the round-trip time rises, and the first segment of the next burst ends the measurement after 40 ms.
+    /// A burst whose end waits in a queue: the round-trip time rises, and the first segment of the next burst ends the
+    /// measurement after 40 ms.
     #[test]
     fn a_shorter_round_trip_counts_at_once() {
         let mut w = ReceiveWindow::new(&TcpParams::default());

@@ -4,109 +4,18 @@
 //! Units: stream offsets and bytes, ns. Cost: O(segments newly acknowledged or SACKed). Known problems: none.
 
 use super::Sender;
-use super::output::Turn;
-use super::rate_sample::Newest;
-use super::recovery::CaState;
+use super::episode::CaState;
+use super::incoming::{
+    AckSummary, DATA, DATA_SACKED, DSACK, ECE, IncomingAck, ORIG_SACK_ACKED, RETRANS_ACKED, TIMER_SET, UNA_ADVANCED,
+    WINDOW,
+};
+use super::outgoing::Turn;
 use super::scoreboard::{CE_COUNTED, EVER_RETRANS, RETRANS, SACKED, Sent};
 use super::timers::Timer;
 use crate::tcp::accurate_ecn::{Delivered, Report};
-use crate::tcp::seq::{InitialSeq, Offset};
-use crate::tcp::time::{Ms, or_zero};
+use crate::tcp::time::or_zero;
 use haltere_congestion::{AckEvent, CongestionControl};
-use haltere_units::{Bytes, Dur, Time};
-
-/// The cumulative acknowledgement advanced.
-const UNA_ADVANCED: u16 = 1;
-/// The segment carried data.
-const DATA: u16 = 2;
-/// It changed the window.
-const WINDOW: u16 = 4;
-/// Something is newly SACKed.
-pub(crate) const DATA_SACKED: u16 = 8;
-/// It carries the congestion echo.
-const ECE: u16 = 16;
-/// A segment never retransmitted, sent before the episode's end, was delivered.
-pub(crate) const ORIG_SACK_ACKED: u16 = 32;
-/// It reports a duplicate.
-pub(crate) const DSACK: u16 = 64;
-/// A retransmission was marked lost.
-pub(crate) const LOST_RETRANS: u16 = 128;
-/// A retransmitted segment was acknowledged.
-const RETRANS_ACKED: u16 = 256;
-/// It set the reordering timer.
-pub(crate) const TIMER_SET: u16 = 512;
-
-/// An acknowledgement, with stream offsets instead of sequence numbers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct IncomingAck<'a> {
-    pub now: Time,
-    pub seq: Offset,
-    pub ack: Offset,
-    pub window: u64,
-    pub has_data: bool,
-    pub ece: bool,
-    /// Our own clock as echoed.
-    pub echo: Option<Ms>,
-    /// SACK blocks as in the header, and the number to which they relate.
-    pub sack: &'a [(u32, u32)],
-    pub iss: InitialSeq,
-}
-
-/// What one acknowledgement changed.
-#[derive(Debug)]
-pub(crate) struct AckSummary {
-    pub now: Time,
-    flags: u16,
-    pub ack: Offset,
-    pub echo: Option<Ms>,
-    pub prior_una: Offset,
-    /// The end of the highest SACKed segment before.
-    prior_fack: Offset,
-    duplicate: bool,
-    delivered: u64,
-    delivered_segments: u32,
-    /// Bytes reported as marked, by a receiver that counts marks.
-    marked: Option<u64>,
-    /// Of these, bytes whose mark was counted when they were returned.
-    returned: u64,
-    /// Send times of the first and last segment acknowledged, and SACKed, that were never retransmitted.
-    acked_sent: Option<(Time, Time)>,
-    pub sacked_sent: Option<(Time, Time)>,
-    /// The lowest offset at which reordering shows.
-    pub reordered_at: Option<Offset>,
-    pub acked_segments: u32,
-    pub acked_bytes: u64,
-    pub dsack_of_probe: bool,
-    pub newest: Option<Newest>,
-}
-
-impl AckSummary {
-    #[inline]
-    pub(crate) fn has(&self, flag: u16) -> bool {
-        self.flags & flag != 0
-    }
-    #[inline]
-    pub(crate) fn set(&mut self, flag: u16) {
-        self.flags |= flag;
-    }
-    #[inline]
-    pub(crate) fn has_ece(&self) -> bool {
-        self.has(ECE)
-    }
-    /// The cumulative acknowledgement advanced.
-    #[inline]
-    pub(crate) fn advanced(&self) -> bool {
-        self.has(UNA_ADVANCED)
-    }
-    /// It counts as a duplicate acknowledgement (RFC 5681).
-    pub(crate) fn is_duplicate(&self) -> bool {
-        self.duplicate
-    }
-    /// It says nothing new at all.
-    pub(crate) fn is_plain_duplicate(&self) -> bool {
-        !self.has(UNA_ADVANCED | DATA | WINDOW | DATA_SACKED)
-    }
-}
+use haltere_units::{Bytes, Dur};
 
 impl Sender {
     /// An acknowledgement arrived. False if it acknowledges what was never sent.
@@ -169,7 +78,7 @@ impl Sender {
             delivered: 0,
             delivered_segments: 0,
             marked: None,
-            returned: 0,
+            ce_counted: 0,
             acked_sent: None,
             sacked_sent: None,
             reordered_at: None,
@@ -306,7 +215,7 @@ impl Sender {
     pub(crate) fn deliver(&mut self, sent: &Sent, ack: &mut AckSummary) {
         self.count_delivered(ack, u64::from(sent.len()), 1);
         if sent.has(CE_COUNTED) {
-            ack.returned += u64::from(sent.len());
+            ack.ce_counted += u64::from(sent.len());
         }
         self.detection.rack.on_delivered(sent, ack.now, or_zero(self.rtt.min()));
     }
@@ -362,7 +271,7 @@ impl Sender {
         ev.ece = ack.has_ece();
         if ev.ece {
             let marked = ack.marked.unwrap_or(ack.delivered).min(ack.delivered);
-            ev.ce = Bytes::new(marked.saturating_sub(ack.returned));
+            ev.ce = Bytes::new(marked.saturating_sub(ack.ce_counted));
         }
         ev.accurate = ack.marked.is_some();
         ev.rtt = rtt;
@@ -388,28 +297,5 @@ impl Sender {
             self.reduce(ack.delivered, ack.advanced() && lost == 0);
         }
         self.refresh_cwnd();
-    }
-
-    /// A segment of ours came back with a congestion mark, before the receiver's echo. True if it counts.
-    pub(crate) fn on_returned(&mut self, now: Time, seq: Offset) -> bool {
-        if seq < self.buffer.una() || seq >= self.buffer.nxt() {
-            return false;
-        }
-        let index = self.board.index_of(seq);
-        if index >= self.board.len() {
-            return false;
-        }
-        let sent = self.board.get_mut(index);
-        if sent.seq != seq || sent.has(SACKED | CE_COUNTED) {
-            return false;
-        }
-        sent.flags |= CE_COUNTED;
-        let bytes = Bytes::new(u64::from(sent.len()));
-        if self.control.on_returned(now, bytes) {
-            self.enter_cwr();
-            self.notify_reduction(now);
-        }
-        self.refresh_cwnd();
-        true
     }
 }

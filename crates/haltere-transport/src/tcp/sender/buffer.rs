@@ -1,11 +1,11 @@
 //! The send buffer: what the application wrote, what of it was sent, and what of that was acknowledged.
 //! Source: RFC 9293 section 3.3.1 (SND.UNA, SND.NXT), RFC 896 in Minshall's variant, Linux's `tcp_sndbuf_expand`.
-//! Deviations (Linux): a full segment is sent only if all of it fits the peer's window. If all that was written can leave at
-//! once when the application closes, the FIN is a segment of its own, else it rides on the last segment. A segment with the
-//! FIN ignores the congestion window.
+//! Deviations (Linux): a full segment is sent only if all of it fits the peer's window. If all that was written can
+//! leave at once when the application closes, the FIN is a segment of its own, else it rides on the last segment. A
+//! segment with the FIN ignores the congestion window.
 //! Units: stream offsets, bytes. Cost: O(1). Known problems: none.
 
-use crate::TcpParams;
+use crate::tcp::params::TcpParams;
 use crate::tcp::seq::{Offset, StreamEnd};
 
 /// Where the FIN goes.
@@ -32,7 +32,6 @@ pub(crate) struct Sendable {
     pub idle: bool,
 }
 
-/// The send buffer.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     /// SND.UNA: the first offset not acknowledged.
@@ -137,7 +136,7 @@ impl SendBuffer {
     pub(crate) fn has_fin_to_place(&self) -> bool {
         self.fin.is_known() && self.fin_place == FinPlace::Undecided
     }
-    /// The first chance to send since the application closed: a FIN rides only on data that has to wait.
+    /// The first opportunity to send since the application closed: a FIN rides only on data that has to wait.
     pub(crate) fn place_fin(&mut self, s: &Sendable) {
         let unsent = self.unsent();
         let small_tail = !unsent.is_multiple_of(self.mss);
@@ -186,8 +185,8 @@ impl SendBuffer {
         }
     }
 
-    /// Length of the next new segment that fits `room` and the peer's window, and whether it carries the FIN. `idle`: nothing
-    /// is in flight.
+    /// Length of the next new segment that fits `room` and the peer's window, and whether it carries the FIN. `idle`:
+    /// nothing is in flight.
     #[inline]
     pub(crate) fn next_segment(&self, room: u64, window_end: Offset, idle: bool) -> Option<(u32, bool)> {
         let end = self.write_end.min(self.una + self.capacity);

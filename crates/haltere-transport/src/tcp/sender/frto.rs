@@ -1,34 +1,12 @@
 //! F-RTO: was a retransmission timeout spurious?
 //! Source: RFC 5682 section 3.1 (the variant with SACK), Linux's `tcp_process_loss`.
-//! Deviations: none. Model: after the timeout one segment is sent again. Its acknowledgement brings new data (step 2b); the
-//! next one says that the timeout was spurious if it covers what was never sent again (step 3b).
+//! Deviations: none. Model: after the timeout one segment is sent again. Its acknowledgement brings new data (step 2b);
+//! the next one says that the timeout was spurious if it covers what was never sent again (step 3b).
 //! Units: stream offsets. Cost: O(1). Known problems: none.
 
 use super::Sender;
-use super::ack::{AckSummary, DATA_SACKED, ORIG_SACK_ACKED};
-use super::output::Turn;
-
-/// State of F-RTO.
-#[derive(Debug)]
-pub(crate) struct Frto {
-    enabled: bool,
-    /// The last timeout is not known yet to be genuine.
-    active: bool,
-}
-
-impl Frto {
-    pub(crate) fn new(enabled: bool) -> Frto {
-        Frto { enabled, active: false }
-    }
-    /// A timeout; `eligible`: it begins an episode or repeats.
-    pub(crate) fn on_timeout(&mut self, eligible: bool) {
-        self.active = self.enabled && eligible;
-    }
-    /// The sender repairs as usual.
-    pub(crate) fn stop(&mut self) {
-        self.active = false;
-    }
-}
+use super::incoming::{AckSummary, DATA_SACKED, ORIG_SACK_ACKED};
+use super::outgoing::Turn;
 
 impl Sender {
     /// An acknowledgement after a timeout.

@@ -1,13 +1,14 @@
 //! Loss detection: which segments an acknowledgement shows to be lost.
 //! Source: RFC 8985 (RACK, rack.rs), RFC 6675 without RACK, RFC 6582 (NewReno) without SACK.
-//! Deviations: none. Units: segments, bytes. Cost: O(1) an acknowledgement with RACK, else O(window). Known problems: none.
+//! Deviations: none. Units: segments, bytes. Cost: O(1) an acknowledgement with RACK, else O(window). Known problems:
+//! none.
 
 use super::Sender;
-use super::ack::{AckSummary, LOST_RETRANS, TIMER_SET};
+use super::episode::CaState;
+use super::incoming::{AckSummary, LOST_RETRANS, TIMER_SET};
 use super::rack::Rack;
-use super::recovery::CaState;
 use super::scoreboard::{LOST, RETRANS, SACKED};
-use crate::TcpParams;
+use crate::tcp::params::TcpParams;
 use crate::tcp::seq::Offset;
 use haltere_congestion::CongestionControl;
 

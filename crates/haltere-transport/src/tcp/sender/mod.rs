@@ -1,58 +1,63 @@
 //! The sending half of an endpoint.
 //!
-//! [`Sender`] is made of parts, each in its file with private fields and the transitions that it goes through: `buffer.rs`
-//! and `send_window.rs` (what may be sent), `pacing.rs`, `offload.rs`, `window_usage.rs`, `scoreboard.rs`, `rtt.rs`, `rate_sample.rs`
-//! (what was measured), `loss_detection.rs` with `rack.rs`, `sack.rs`, `recovery.rs` with `prr.rs`, `undo.rs`, `frto.rs` and
-//! `tail_loss_probe.rs`, `timers.rs`. An acknowledgement comes in by `ack.rs`, segments go out by `output.rs`.
+//! [`Sender`] is made of parts, each in a file that does not know the sender: `buffer.rs` and `send_window.rs` (what
+//! may be sent), `pacing.rs`, `window_usage.rs`, `scoreboard.rs`, `rtt.rs`, `rate_sample.rs` (what was measured),
+//! `prr.rs`, `episode.rs` (what is repaired) and `timers.rs`. An acknowledgement (`incoming.rs`) comes in by `ack.rs`,
+//! segments (`outgoing.rs`) leave by `output.rs`. `sack.rs`, `loss_detection.rs` with `rack.rs`, `recovery.rs`,
+//! `undo.rs`, `frto.rs`, `tail_loss_probe.rs`, `offload.rs` and `timeout.rs` have what the sender does with several
+//! parts at a time.
 
-pub(crate) mod ack;
+mod ack;
 mod buffer;
+pub(crate) mod episode;
 mod frto;
+pub(crate) mod incoming;
 mod loss_detection;
 mod offload;
-pub(crate) mod output;
+pub(crate) mod outgoing;
+mod output;
 mod pacing;
 pub(crate) mod prr;
 mod rack;
 mod rate_sample;
-pub(crate) mod recovery;
+mod recovery;
+pub(crate) mod returned;
 pub(crate) mod rtt;
 mod sack;
 mod scoreboard;
 mod send_window;
 mod tail_loss_probe;
+mod timeout;
 mod timers;
 mod undo;
 mod window_usage;
 
-use crate::TcpParams;
 use crate::tcp::established::{Established, SynLoss};
+use crate::tcp::params::TcpParams;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::{Deadline, PosDur};
 use buffer::SendBuffer;
-use frto::Frto;
+use episode::{CaState, Frto, Recovery, Undo};
 use haltere_congestion::{CongestionControl, Control, LossEvent, LossKind, RtoEvent};
 use haltere_units::{Bytes, Dur, Time};
 use loss_detection::LossDetection;
 use offload::Units;
-use output::{Forced, Output};
+use outgoing::{Forced, Output};
 use pacing::Pacing;
 use prr::{Reduction, ReductionAck};
 use rate_sample::Delivery;
-use recovery::{CaState, Recovery};
 use rtt::Rtt;
 use sack::Sack;
 use scoreboard::Scoreboard;
 use send_window::SendWindow;
 use tail_loss_probe::TailLossProbe;
 use timers::Timers;
-use undo::Undo;
 use window_usage::WindowUsage;
 
 const _: () = assert!(size_of::<Sender>() <= 1080, "a large control stands in a box");
 
-/// The sending half of a connection, made when it is first needed (`connection/lazy.rs`). What an acknowledgement of a steady
-/// flow needs comes first.
+/// The sending half of a connection, made when it is first needed (`connection/lazy.rs`). What an acknowledgement of a
+/// steady flow needs comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
@@ -302,7 +307,6 @@ impl Sender {
     pub(crate) fn reordering(&self) -> u32 {
         self.detection.reordering()
     }
-    /// Reductions taken back.
     pub(crate) fn undone(&self) -> u64 {
         self.undo.undone()
     }

@@ -1,23 +1,25 @@
-//! Segmentation offload: the sender hands several segments to its link at a time.
-//! Source: Linux's automatic size of a unit and its deferral of small ones (documented with `tcp_min_tso_segs`, `tcp_tso_win_divisor` and
-//! `tcp_tso_rtt_log` in the kernel's ip-sysctl). Deviations: a write does not end a unit; the scoreboard keeps single segments, so a unit
-//! that is lost in part is repeated in the parts that are missing.
-//! Model: a unit is what a millisecond of the pacing rate carries, and up to 64 kB more the shorter the least round-trip time is; at least
-//! two segments, at most 64 kB. A sender without pacing is taken to send at 1.2 windows a round-trip time, in slow start at 2.
+//! Segmentation offload: the sender passes several segments to its link at a time.
+//! Source: Linux's automatic size of a unit and its deferral of small ones (documented with `tcp_min_tso_segs`,
+//! `tcp_tso_win_divisor` and `tcp_tso_rtt_log` in the kernel's ip-sysctl). Deviations: a write does not end a unit; the
+//! scoreboard keeps single segments, so a unit that is lost in part is repeated in the parts that are missing.
+//! Model: a unit is what a millisecond of the pacing rate carries, and up to 64 kB more the shorter the least
+//! round-trip time is; at least two segments, at most 64 kB. A sender without pacing is taken to send at 1.2 windows a
+//! round-trip time, in slow start at 2.
 //! Units: segments, ns. Cost: O(1) a unit beside its segments. Known problems: none.
 
 use super::Sender;
-use super::output::{Transmit, Turn};
-use super::recovery::CaState;
-use crate::Offload;
+use super::episode::CaState;
+use super::outgoing::{Transmit, Turn};
+use crate::tcp::params::Offload;
 use crate::tcp::time::or_zero;
 use haltere_congestion::CongestionControl;
 use haltere_units::{Bytes, Dur, Rate, Time};
 
-/// The most that a host hands over (Linux's `gso_max_size`), and what headers leave of it.
+/// The most that a host passes at a time (Linux's `gso_max_size`), and what headers leave of it.
 const MAX_UNIT: u64 = 65_536;
 const MAX_PAYLOAD: u64 = MAX_UNIT - 1 - 320;
-/// The least segments of a unit (`tcp_min_tso_segs`). A paced sender below 1.2 Mbit/s sends single segments, as Linux's BBR.
+/// The least segments of a unit (`tcp_min_tso_segs`). A paced sender below 1.2 Mbit/s sends single segments, as Linux's
+/// BBR.
 const MIN_SEGMENTS: u64 = 2;
 const SINGLE_SEGMENT_BPS: u64 = 1_200_000;
 /// A unit is deferred only while the sender sends this often.
@@ -39,7 +41,6 @@ impl Units {
     pub(crate) fn new(mode: Offload) -> Units {
         Units { mode, deferred: false, left: 0 }
     }
-    /// Single segments.
     #[inline]
     pub(crate) fn are_off(&self) -> bool {
         self.mode == Offload::Off

@@ -5,118 +5,11 @@
 
 use super::Sender;
 use super::buffer::Sendable;
+use super::outgoing::{Forced, Transmit, Turn};
 use super::scoreboard::{FIN, Sent};
 use super::timers::Timer;
-use crate::tcp::seq::Offset;
 use haltere_congestion::{CongestionControl, RestartEvent};
 use haltere_units::{Dur, Time};
-
-/// What is sent whatever the congestion window allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Forced {
-    /// The oldest segment, after a timeout.
-    Oldest,
-    /// A tail loss probe: new data if there is any, else the last segment.
-    Probe,
-    /// A window probe.
-    WindowProbe,
-}
-
-/// What the last acknowledgement lets the sender send first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// New data only.
-    NewOnly,
-    /// Lost segments, then new data.
-    Lost,
-    /// New data, and lost segments if there is none (F-RTO step 2b).
-    New,
-}
-
-/// A segment to send.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Transmit {
-    pub seq: Offset,
-    /// Payload bytes.
-    pub len: u32,
-    pub fin: bool,
-    /// Sent for the first time.
-    pub new: bool,
-    /// It carries the last byte that the application has written so far.
-    pub push: bool,
-}
-
-impl Transmit {
-    /// Nothing but an acknowledgement.
-    #[inline]
-    pub(crate) fn ack(seq: Offset) -> Transmit {
-        Transmit { seq, len: 0, fin: false, new: false, push: false }
-    }
-}
-
-/// What goes out next, and what went out.
-#[derive(Debug)]
-pub(crate) struct Output {
-    forced: Option<Forced>,
-    turn: Turn,
-    /// Segments were sent since the last end of a burst, and new ones among them.
-    burst: bool,
-    burst_has_new: bool,
-    last_sent: Time,
-    /// Segments sent, and of these retransmitted, with their bytes.
-    segments: u64,
-    retransmissions: u64,
-    bytes_retransmitted: u64,
-}
-
-impl Output {
-    pub(crate) fn new() -> Output {
-        Output {
-            forced: None,
-            turn: Turn::NewOnly,
-            burst: false,
-            burst_has_new: false,
-            last_sent: Time::ZERO,
-            segments: 0,
-            retransmissions: 0,
-            bytes_retransmitted: 0,
-        }
-    }
-    /// Segments sent so far.
-    #[inline]
-    pub(crate) fn segments(&self) -> u64 {
-        self.segments
-    }
-    /// Segments retransmitted so far.
-    pub(crate) fn retransmissions(&self) -> u64 {
-        self.retransmissions
-    }
-    /// Bytes retransmitted so far.
-    pub(crate) fn bytes_retransmitted(&self) -> u64 {
-        self.bytes_retransmitted
-    }
-    /// This goes out next.
-    pub(crate) fn force(&mut self, forced: Forced) {
-        self.forced = Some(forced);
-    }
-    #[inline]
-    pub(crate) fn turn(&self) -> Turn {
-        self.turn
-    }
-    /// When the last segment left.
-    pub(crate) fn last_sent(&self) -> Time {
-        self.last_sent
-    }
-    #[inline]
-    pub(crate) fn set_turn(&mut self, turn: Turn) {
-        self.turn = turn;
-    }
-    /// True if segments were sent since the last call, and whether there were new ones.
-    #[inline]
-    pub(crate) fn take_burst(&mut self) -> (bool, bool) {
-        (core::mem::take(&mut self.burst), core::mem::take(&mut self.burst_has_new))
-    }
-}
 
 impl Sender {
     /// Nothing to send, nothing in flight: the state of an end that only receives.
@@ -248,7 +141,6 @@ impl Sender {
         Transmit { seq, len, fin, new: true, push: self.buffer.nxt() >= self.buffer.write_end() }
     }
 
-    /// A segment leaves.
     #[inline]
     fn account(&mut self, total: u32, now: Time) {
         self.output.segments += 1;

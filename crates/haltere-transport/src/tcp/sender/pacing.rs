@@ -9,7 +9,6 @@ use haltere_units::{Dur, Rate, Time};
 /// Segments that are not paced (Linux, after the packet scheduler fq).
 const UNPACED: u64 = 10;
 
-/// The pacer.
 #[derive(Debug)]
 pub(crate) struct Pacing {
     /// The time to wake up for a segment that waits.

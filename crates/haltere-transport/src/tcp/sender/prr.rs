@@ -1,6 +1,7 @@
 //! Proportional rate reduction: the window while it is being reduced.
-//! Source: RFC 6937. Deviations (Linux): below the threshold it adds one segment (slow-start bound) only while the cumulative
-//! acknowledgement advances and nothing new is lost, else it conserves packets; the window at the end is the threshold.
+//! Source: RFC 6937. Deviations (Linux): below the threshold it adds one segment (slow-start bound) only while the
+//! cumulative acknowledgement advances and nothing new is lost, else it conserves packets; the window at the end is the
+//! threshold.
 //! Units: bytes. Cost: O(1) an acknowledgement. Known problems: none.
 
 /// RFC 6937 section 3.1 with Linux's choice of the bound: bytes that may be sent for this acknowledgement.
@@ -64,7 +65,6 @@ impl Reduction {
     pub(crate) fn cwnd(&self) -> u64 {
         self.cwnd
     }
-    /// A reduction begins.
     pub(crate) fn begin(&mut self, cwnd: u64) {
         *self = Reduction { enabled: self.enabled, cwnd, prior_cwnd: cwnd, delivered: 0, out: 0 };
     }

@@ -1,15 +1,15 @@
 //! RACK: a segment is lost if one sent later has been delivered for a while.
 //! Source: RFC 8985 section 6. Deviations (Linux): the wait is zero also outside recovery once as many segments as the
 //! reordering degree are SACKed and no reordering was ever seen; a delivery faster by a microsecond than the least
-//! round trip, of a retransmitted segment, is not believed. The echoed timestamp is not asked: for a segment out of order it is that of an
-//! earlier one (RFC 7323 section 4.3), and a SACKed tail loss probe would never count.
+//! round trip, of a retransmitted segment, is not believed. The echoed timestamp is not asked: for a segment out of
+//! order it is that of an earlier one (RFC 7323 section 4.3), and a SACKed tail loss probe would never count.
 //! Model: lost if sent before the newest delivered segment and now >= sent + its RTT + window,
 //! window = min(steps * min_rtt / 4, srtt).
 //! Units: ns. Cost: O(1) for each segment that changes state, by the chain of transmissions of the scoreboard.
 //! Known problems: none.
 
 use super::Sender;
-use super::recovery::CaState;
+use super::episode::CaState;
 use super::scoreboard::{EVER_RETRANS, Sent, SentOrder};
 use crate::tcp::time::or_zero;
 use haltere_units::{Dur, Time};
@@ -17,7 +17,6 @@ use haltere_units::{Dur, Time};
 /// Recoveries for which a window widened by DSACK lasts (RFC 8985 section 6.2 step 4).
 const PERSIST: u8 = 16;
 
-/// State of RACK.
 #[derive(Debug, Default)]
 pub(crate) struct Rack {
     /// `RACK.xmit_ts` and `RACK.end_seq`: of the segments delivered, the one sent last.
@@ -94,7 +93,6 @@ impl Rack {
 }
 
 impl Sender {
-    /// `RACK.reo_wnd`.
     fn rack_window(&self) -> Dur {
         let rack = &self.detection.rack;
         if !rack.reordered {
@@ -108,7 +106,8 @@ impl Sender {
         (or_zero(self.rtt.min()) / 4 * u64::from(rack.steps.max(1))).min(or_zero(self.rtt.srtt()))
     }
 
-    /// RFC 8985 section 6.2 step 5, `RACK_detect_loss`. Gives the time until the last of the doubtful segments is decided.
+    /// RFC 8985 section 6.2 step 5, `RACK_detect_loss`. Gives the time until the last of the doubtful segments is
+    /// decided.
     pub(crate) fn rack_detect_loss(&mut self, now: Time) -> Option<Dur> {
         let window = self.rack_window();
         let newest = self.detection.rack.newest;

@@ -1,7 +1,7 @@
 //! Recovery: the states of the sender and what moves it from one to another.
 //! Source: RFC 5681, RFC 6675, RFC 6582 (NewReno), RFC 3168 (reduction once a window), RFC 6298 section 5.
-//! Deviations (Linux): proportional rate reduction also rules the reduction after an ECN echo. A timeout marks lost only what
-//! was sent a round trip ago.
+//! Deviations (Linux): proportional rate reduction also rules the reduction after an ECN echo. A timeout marks lost
+//! only what was sent a round trip ago.
 //! Model:
 //!
 //! ```text
@@ -16,98 +16,12 @@
 //! Units: bytes, ns. Cost: O(1) an acknowledgement; a timeout O(window). Known problems: none.
 
 use super::Sender;
-use super::ack::{AckSummary, LOST_RETRANS};
-use super::output::Turn;
+use super::episode::CaState;
+use super::incoming::{AckSummary, LOST_RETRANS};
+use super::outgoing::Turn;
 use super::scoreboard::SACKED;
-use crate::tcp::seq::Offset;
 use haltere_congestion::{CongestionControl, LossEvent, LossKind, RtoEvent};
 use haltere_units::{Bytes, Dur, Time};
-
-/// State of the sender (Linux's names).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
-pub enum CaState {
-    /// All is well.
-    #[default]
-    Open,
-    /// Something is SACKed or was sent again; nothing is marked lost.
-    Disorder,
-    /// The window is being reduced after an ECN echo, or because the control asked for it.
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// Repair after a retransmission timeout.
-    Loss,
-}
-
-/// The state of the sender and its episode.
-#[derive(Debug)]
-pub(crate) struct Recovery {
-    state: CaState,
-    /// CWR is to be set on the next new segment.
-    cwr_queued: bool,
-    /// A reduction has begun of which the control does not know yet.
-    pending: Option<LossKind>,
-    /// RFC 6675 `RecoveryPoint`: the episode ends when everything before it is acknowledged.
-    high_seq: Offset,
-    recoveries: u32,
-    ecn_reductions: u32,
-}
-
-impl Recovery {
-    pub(crate) fn new() -> Recovery {
-        Recovery {
-            state: CaState::Open,
-            cwr_queued: false,
-            pending: None,
-            high_seq: Offset::SYN,
-            recoveries: 0,
-            ecn_reductions: 0,
-        }
-    }
-    #[inline]
-    pub(crate) fn state(&self) -> CaState {
-        self.state
-    }
-    #[inline]
-    pub(crate) fn high_seq(&self) -> Offset {
-        self.high_seq
-    }
-    /// Recovery episodes begun by loss.
-    pub(crate) fn recoveries(&self) -> u64 {
-        u64::from(self.recoveries)
-    }
-    /// Reductions that answered an ECN echo.
-    pub(crate) fn ecn_reductions(&self) -> u64 {
-        u64::from(self.ecn_reductions)
-    }
-    /// True while the window is being reduced.
-    #[inline]
-    pub(crate) fn is_reducing(&self) -> bool {
-        matches!(self.state, CaState::Cwr | CaState::Recovery)
-    }
-    pub(crate) fn set_state(&mut self, state: CaState) {
-        self.state = state;
-    }
-    /// The episode now ends with what was sent so far.
-    pub(crate) fn extend_to(&mut self, nxt: Offset) {
-        self.high_seq = nxt;
-    }
-    /// A reduction begins.
-    fn begin(&mut self, nxt: Offset, kind: LossKind) {
-        self.high_seq = nxt;
-        self.cwr_queued = true;
-        self.pending = Some(kind);
-    }
-    /// No segment carries CWR: there is no reduction any more.
-    pub(crate) fn cancel_cwr(&mut self) {
-        self.cwr_queued = false;
-    }
-    /// True once after a reduction: the next new segment carries CWR.
-    #[inline]
-    pub(crate) fn take_cwr(&mut self) -> bool {
-        core::mem::take(&mut self.cwr_queued)
-    }
-}
 
 impl Sender {
     fn loss_event(&self, now: Time, kind: LossKind) -> LossEvent {
@@ -137,7 +51,6 @@ impl Sender {
         }
     }
 
-    /// Fast recovery begins.
     pub(crate) fn enter_recovery(&mut self, ece: bool) {
         self.undo.begin(self.buffer.una(), self.board.retrans().segments);
         self.recovery.recoveries += 1;

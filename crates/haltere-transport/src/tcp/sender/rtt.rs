@@ -1,15 +1,16 @@
 //! Round-trip time: estimator, retransmission timeout, minimum.
 //! Source: RFC 6298; Linux's refinements of it.
 //! Deviations (Linux): the variation is not the smoothed deviation but the largest smoothed deviation of the last
-//! round trip, decayed by a quarter a round trip, and never less than the least timeout, so RTO = SRTT + max(4 var, 200 ms)
-//! and an idle or steady path does not bring the timeout close to the round-trip time. A sample *below* the mean by more
-//! than the deviation moves the deviation by an eighth only (a falling RTT is no reason for a longer timeout).
+//! round trip, decayed by a quarter a round trip, and never less than the least timeout, so RTO = SRTT + max(4 var, 200
+//! ms) and an idle or steady path does not bring the timeout close to the round-trip time. A sample *below* the mean by
+//! more than the deviation moves the deviation by an eighth only (a falling RTT is no reason for a longer timeout).
 //! [`RtoRule::Rfc6298`] gives the standard's rule instead.
-//! Model: error = sample - srtt; srtt += error / 8; mdev += (|error| - mdev) / 4; RTO = srtt + max over the round of 4 mdev.
+//! Model: error = sample - srtt; srtt += error / 8; mdev += (|error| - mdev) / 4; RTO = srtt + max over the round of 4
+//! mdev.
 //! Units: ns; `srtt` is kept times 8, the deviations times 4. Cost: O(1) a sample. Known problems: none.
 
-use crate::TcpParams;
 use crate::tcp::params::RtoRule;
+use crate::tcp::params::TcpParams;
 use crate::tcp::seq::Offset;
 use crate::tcp::time::PosDur;
 use core::num::NonZeroU64;
@@ -122,14 +123,12 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// RFC 6298 (2.2).
     fn first_sample(&mut self, sample: u64, nxt: Offset) {
         self.mdev4 = sample * 2; // var = sample / 2
         self.var4 = self.floor(self.mdev4);
         self.mdev4_max = self.var4;
         self.round_end = nxt;
     }
-    /// RFC 6298 (2.3).
     #[inline]
     fn deviation_sample(&mut self, sample: u64, srtt: u64, una: Offset, nxt: Offset) {
         let error = sample.abs_diff(srtt);
@@ -204,7 +203,6 @@ impl Rtt {
     pub(crate) fn srtt(&self) -> Option<PosDur> {
         PosDur::new(Dur::from_ns(self.srtt8.map_or(0, NonZeroU64::get) >> 3))
     }
-    /// Its variation.
     pub(crate) fn var(&self) -> Dur {
         Dur::from_ns(self.var4 >> 2)
     }
@@ -216,7 +214,8 @@ impl Rtt {
     pub(crate) fn is_backed_off(&self) -> bool {
         self.backoff > 0
     }
-    /// A longer round-trip time is remembered than the handshake took: the timeout until the first sample follows from it.
+    /// A longer round-trip time is remembered than the handshake took: the timeout until the first sample follows from
+    /// it.
     pub(crate) fn recall(&mut self, rtt: Dur) {
         if rtt > self.srtt().map_or(Dur::ZERO, PosDur::dur) {
             self.base_rto = (rtt + (rtt * 2).max(self.min_rto)).min(self.max_rto);

@@ -3,8 +3,8 @@
 //! Units: stream offsets. Cost: O(segments newly SACKed). Known problems: none.
 
 use super::Sender;
-use super::ack::{AckSummary, DATA_SACKED, DSACK, IncomingAck, ORIG_SACK_ACKED};
-use super::recovery::CaState;
+use super::episode::CaState;
+use super::incoming::{AckSummary, DATA_SACKED, DSACK, IncomingAck, ORIG_SACK_ACKED};
 use super::scoreboard::{EVER_RETRANS, RETRANS, SAMPLED};
 use crate::tcp::seq::{Offset, Span};
 

@@ -1,8 +1,8 @@
 //! The scoreboard: one small record for each segment sent and not yet acknowledged.
 //! Source: RFC 2018, RFC 6675 (what is counted), RFC 8985 (segments in the order of their last transmission).
 //! Deviations: a SACK block that covers a segment in part does not count for that segment (RFC 2018 permits it).
-//! Model: records lie in a ring in sequence order. Those that are neither SACKed nor marked lost are also chained in the
-//! order of their last transmission, so that RACK looks only at those that can become lost.
+//! Model: records lie in a ring in sequence order. Those that are neither SACKed nor marked lost are also chained in
+//! the order of their last transmission, so that RACK looks only at those that can become lost.
 //!
 //! ```text
 //!     in flight = out - sacked - lost + retransmitted
@@ -14,14 +14,16 @@ use crate::tcp::seq::{Offset, Span};
 use alloc::collections::VecDeque;
 use haltere_units::Time;
 
-/// What is known of a segment that was sent: 64 bytes. Not aligned to them: aligned blocks that come and go leave holes in the heap.
+/// What is known of a segment that was sent: 64 bytes. Not aligned to them: aligned blocks that come and go leave holes
+/// in the heap.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
     /// Its first offset.
     pub seq: Offset,
     /// Last transmission.
     pub sent_at: Time,
-    /// When the segment that began the flight of this one was sent, bytes delivered in all then, and when the last of them was.
+    /// When the segment that began the flight of this one was sent, bytes delivered in all then, and when the last of
+    /// them was.
     pub first_sent_at: Time,
     pub delivered: u64,
     pub delivered_at: Time,
@@ -100,8 +102,8 @@ impl Sent {
     }
 }
 
-/// RFC 8985 section 6.2, `RACK_sent_after`: the order of transmissions. Of two at the same time the higher sequence number
-/// came later.
+/// RFC 8985 section 6.2, `RACK_sent_after`: the order of transmissions. Of two at the same time the higher sequence
+/// number came later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SentOrder {
     pub at: Time,
@@ -136,7 +138,6 @@ impl Tally {
     }
 }
 
-/// The scoreboard.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<Sent>,
@@ -168,12 +169,10 @@ impl Scoreboard {
     pub(crate) fn sacked(&self) -> Tally {
         self.sacked
     }
-    /// Segments marked lost.
     #[inline]
     pub(crate) fn lost(&self) -> Tally {
         self.lost
     }
-    /// Retransmissions in flight.
     #[inline]
     pub(crate) fn retrans(&self) -> Tally {
         self.retrans
@@ -532,7 +531,6 @@ impl Scoreboard {
         self.chained += 1;
     }
 
-    /// Bytes of heap.
     pub(crate) fn heap(&self) -> usize {
         self.ring.capacity() * size_of::<Sent>()
     }

@@ -2,7 +2,7 @@
 //! Source: RFC 9293 section 3.10.7.4 (SND.WND, SND.WL1, SND.WL2).
 //! Deviations: none. Units: stream offsets, bytes. Cost: O(1). Known problems: none.
 
-use super::ack::IncomingAck;
+use super::incoming::IncomingAck;
 use crate::tcp::seq::Offset;
 
 /// The peer's receive window.

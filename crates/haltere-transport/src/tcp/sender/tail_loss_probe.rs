@@ -1,12 +1,12 @@
 //! Tail loss probes: when the last segments of a flight may be lost, one more segment brings an acknowledgement.
-//! Source: RFC 8985 section 7. Deviations (Linux): the probe's timeout with one segment in flight is 2 SRTT + 200 ms, with
-//! more 2 SRTT + two clock ticks. A probe that repeats a segment is not a retransmission in flight.
+//! Source: RFC 8985 section 7. Deviations (Linux): the probe's timeout with one segment in flight is 2 SRTT + 200 ms,
+//! with more 2 SRTT + two clock ticks. A probe that repeats a segment is not a retransmission in flight.
 //! Units: ns, stream offsets. Cost: O(1). Known problems: none.
 
 use super::Sender;
-use super::ack::AckSummary;
-use super::output::Transmit;
-use super::recovery::CaState;
+use super::episode::CaState;
+use super::incoming::AckSummary;
+use super::outgoing::Transmit;
 use crate::tcp::seq::Offset;
 use haltere_congestion::LossKind;
 use haltere_units::{Dur, Time};

@@ -3,10 +3,7 @@
 //! Deviations (Linux): a reordering timeout has two ticks of margin; timers are not rounded up to ticks.
 //! Units: ns. Cost: O(1), a timeout O(window). Known problems: none.
 
-use super::Sender;
-use super::output::{Forced, Turn};
-use super::recovery::CaState;
-use crate::TcpParams;
+use crate::tcp::params::TcpParams;
 use crate::tcp::time::{Deadline, PosDur};
 use haltere_units::{Dur, Time};
 
@@ -26,11 +23,10 @@ pub(crate) enum Timer {
     Window,
 }
 
-/// The sender's timer.
 #[derive(Debug)]
 pub(crate) struct Timers {
     due: Deadline,
-    armed: Option<Timer>,
+    pub(super) armed: Option<Timer>,
     /// Tail loss probes are sent.
     has_probes: bool,
     tick: Dur,
@@ -41,7 +37,7 @@ pub(crate) struct Timers {
     /// Timeouts since the last progress.
     retries: u32,
     /// Window probes since the window closed.
-    probes: u32,
+    pub(super) probes: u32,
     timeouts: u64,
 }
 
@@ -79,7 +75,6 @@ impl Timers {
     pub(crate) fn retries(&self) -> u32 {
         self.retries
     }
-    /// Timeouts in all.
     pub(crate) fn timeouts(&self) -> u64 {
         self.timeouts
     }
@@ -140,91 +135,14 @@ impl Timers {
     }
     /// The timer that has expired.
     #[inline]
-    fn expire(&mut self, now: Time) -> Option<Timer> {
+    pub(super) fn expire(&mut self, now: Time) -> Option<Timer> {
         if self.due.take_due(now) { self.armed } else { None }
     }
     /// RFC 6298 (5.4): a retransmission timeout. False after too many in a row.
-    fn count_timeout(&mut self) -> bool {
+    pub(super) fn count_timeout(&mut self) -> bool {
         self.retries += 1;
         let go_on = self.retries <= self.max_retries;
         self.timeouts += u64::from(go_on);
         go_on
-    }
-}
-
-impl Sender {
-    /// RFC 6298 (5.1 to 5.3): runs from now; if a probe or reordering timer ran, from the oldest segment's sending.
-    #[inline]
-    pub(crate) fn rearm_rto(&mut self, now: Time) {
-        let Some(front) = self.board.front() else {
-            self.timers.clear();
-            return;
-        };
-        let rto = self.rtt.rto();
-        let at = match self.timers.armed {
-            Some(Timer::Probe | Timer::Reordering) => (front.sent_at + rto).max(now + Dur::from_ns(1)),
-            _ => now + rto,
-        };
-        self.timers.arm_rto(at);
-    }
-
-    /// After progress: a probe if one may be sent, else the retransmission timer.
-    #[inline]
-    pub(crate) fn set_transmit_timer(&mut self, now: Time) {
-        if !self.schedule_probe(now, true) {
-            self.rearm_rto(now);
-        }
-    }
-
-    /// A timer may have expired. False if the connection is to be given up.
-    pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
-        self.pacing.on_timeout(now);
-        match self.timers.expire(now) {
-            None => {}
-            Some(Timer::Rto) => return self.on_rto(now),
-            Some(Timer::Probe) => self.output.force(Forced::Probe),
-            Some(Timer::Reordering) => self.on_reordering_timeout(now),
-            Some(Timer::Window) => {
-                self.timers.probes += 1;
-                self.output.force(Forced::WindowProbe);
-                self.timers.arm_window_probe(now, self.rtt.rto());
-            }
-        }
-        true
-    }
-
-    fn on_rto(&mut self, now: Time) -> bool {
-        if self.board.is_empty() {
-            self.timers.clear();
-            return true;
-        }
-        if !self.timers.count_timeout() {
-            return false;
-        }
-        self.enter_loss(now);
-        self.rtt.back_off();
-        self.output.force(Forced::Oldest);
-        self.timers.arm_rto(now + self.rtt.rto());
-        true
-    }
-
-    fn on_reordering_timeout(&mut self, now: Time) {
-        let before = self.in_flight();
-        let remaining = self.rack_detect_loss(now);
-        if self.in_flight() != before {
-            if self.recovery.state() != CaState::Recovery {
-                self.enter_recovery(false);
-                self.notify_reduction(now);
-                if !self.owns_recovery {
-                    self.reduce(self.buffer.mss(), false);
-                }
-            }
-            self.output.set_turn(Turn::Lost);
-            self.refresh_cwnd();
-        }
-        match remaining {
-            Some(remaining) => self.timers.arm_reordering(now, remaining, self.rtt.rto()),
-            None => self.rearm_rto(now),
-        }
     }
 }

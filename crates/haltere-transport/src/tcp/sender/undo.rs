@@ -3,86 +3,10 @@
 //! Deviations: none. Units: stream offsets, segments, ms. Cost: O(1), an undo O(window). Known problems: none.
 
 use super::Sender;
-use super::ack::AckSummary;
-use super::recovery::CaState;
-use crate::tcp::seq::Offset;
-use crate::tcp::time::Ms;
+use super::episode::CaState;
+use super::incoming::AckSummary;
 use haltere_congestion::CongestionControl;
 use haltere_units::Time;
-
-/// What is needed to take an episode's reduction back.
-#[derive(Debug)]
-pub(crate) struct Undo {
-    enabled: bool,
-    /// The control still has what it had before the episode.
-    restorable: bool,
-    /// The first offset of the episode, if there is one to undo.
-    marker: Option<Offset>,
-    /// Retransmissions that no DSACK has reported yet; none if nothing was retransmitted.
-    unreported: Option<u32>,
-    /// When the episode's first retransmission left.
-    first_retransmission: Option<Time>,
-    /// Reductions taken back.
-    undone: u32,
-}
-
-impl Undo {
-    pub(crate) fn new(enabled: bool) -> Undo {
-        Undo { enabled, restorable: false, marker: None, unreported: None, first_retransmission: None, undone: 0 }
-    }
-    /// Reductions taken back so far.
-    pub(crate) fn undone(&self) -> u64 {
-        u64::from(self.undone)
-    }
-    /// An episode begins at `una` with so many retransmissions in flight.
-    pub(crate) fn begin(&mut self, una: Offset, retransmissions: u32) {
-        self.marker = self.enabled.then_some(una);
-        self.unreported = (retransmissions > 0).then_some(retransmissions);
-    }
-    /// Nothing of this episode is undone any more.
-    pub(crate) fn end(&mut self) {
-        self.marker = None;
-    }
-    /// Whether the control has what it had before the episode.
-    pub(crate) fn set_restorable(&mut self, restorable: bool) {
-        self.restorable = restorable;
-    }
-    #[inline]
-    pub(crate) fn is_open(&self) -> bool {
-        self.marker.is_some()
-    }
-    pub(crate) fn on_retransmission(&mut self, now: Time) {
-        self.first_retransmission.get_or_insert(now);
-        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
-    }
-    /// No retransmission is in flight or unacknowledged.
-    pub(crate) fn forget_retransmissions(&mut self) {
-        self.first_retransmission = None;
-    }
-    /// True if a DSACK that ends at `end` reports a retransmission of this episode.
-    pub(crate) fn awaits_report(&self, end: Offset) -> bool {
-        self.marker.is_some_and(|marker| end > marker) && self.unreported.is_some_and(|n| n > 0)
-    }
-    /// A DSACK reports so many retransmissions.
-    pub(crate) fn on_reported(&mut self, segments: u32) {
-        self.unreported = self.unreported.map(|n| n.saturating_sub(segments));
-    }
-    /// RFC 3708: DSACKs reported all retransmissions of the episode.
-    pub(crate) fn is_all_reported(&self) -> bool {
-        self.is_open() && self.unreported == Some(0)
-    }
-    /// RFC 3522: the acknowledgement answers something sent before the first retransmission.
-    pub(crate) fn is_answer_to_original(&self, echo: Option<Ms>) -> bool {
-        match (self.first_retransmission, echo) {
-            (Some(first), Some(echo)) => echo.is_before(first),
-            _ => false,
-        }
-    }
-    /// The peer had the originals: the retransmissions were spurious.
-    pub(crate) fn is_spurious(&self, echo: Option<Ms>) -> bool {
-        self.is_open() && (self.unreported == Some(0) || self.is_answer_to_original(echo))
-    }
-}
 
 impl Sender {
     fn any_retransmitted(&self) -> bool {

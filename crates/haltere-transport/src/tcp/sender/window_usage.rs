@@ -1,7 +1,7 @@
 //! Validation of the congestion window: was it what limited the sender?
 //! Source: RFC 7661, Linux's `tcp_cwnd_validate`.
-//! Deviations (Linux): the window counts as validated while it was the limit in this round, or in slow start while at least
-//! half of it was used.
+//! Deviations (Linux): the window counts as validated while it was the limit in this round, or in slow start while at
+//! least half of it was used.
 //! Units: segments, stream offsets. Cost: O(1). Known problems: none.
 
 use crate::tcp::seq::Offset;

@@ -53,9 +53,6 @@ impl Sink<Packet> for Deliveries {
     fn delivered(&mut self, at: Time, packet: Packet) {
         self.0.push((at, packet.header.id, packet.header.marks.ecn()));
     }
-    fn returned(&mut self, _packet: &Packet) -> bool {
-        true
-    }
     fn copied(&mut self, packet: &Packet) -> Option<Packet> {
         Some(*packet)
     }
@@ -93,7 +90,7 @@ fn eager(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time, by_event
     Outcome { delivered: sink.0, readings, streams: link.streams().clone(), variables, depths: link.depths() }
 }
 
-fn streams(link: &mut Link, plan: &LinkPlan, seed: u64) -> Streams {
+fn streams(link: &mut SimLink, plan: &LinkPlan, seed: u64) -> Streams {
     let mut streams = Streams::new(seed, &plan.name);
     if let Some(signals) = &link.counters.signals.made {
         streams.queue = signals.rng.clone();
@@ -108,7 +105,7 @@ fn streams(link: &mut Link, plan: &LinkPlan, seed: u64) -> Streams {
 }
 
 fn lazy(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time) -> Outcome {
-    let mut link = Link::new(plan, FRAMING, seed).expect("parameters");
+    let mut link = SimLink::new(plan, FRAMING, seed).expect("parameters");
     let mut pool = Pool::default();
     let (mut delivered, mut readings) = (Vec::new(), Vec::new());
     let mut pending = BinaryHeap::new();
@@ -162,7 +159,7 @@ fn lazy(plan: &LinkPlan, seed: u64, steps: &[(Time, Step)], end: Time) -> Outcom
     }
 }
 
-fn reading(link: &mut Link, now: Time, pool: &mut Pool) -> Reading {
+fn reading(link: &mut SimLink, now: Time, pool: &mut Pool) -> Reading {
     let view = link.view(now, pool);
     (view.counters, Backlog { packets: view.waiting, bytes: view.waiting_bytes }, view.ring_packets)
 }

@@ -31,7 +31,8 @@ impl Draw {
         Dur::from_secs_f64(self.log(least.as_secs_f64(), most.as_secs_f64()))
     }
 
-    /// Parameters of that discipline: the default, of which each field is changed or not, as far as the discipline takes it.
+    /// Parameters of that discipline: the default, of which each field is changed or not, as far as the discipline
+    /// takes it.
     fn queue(&mut self, name: &str, plan: &LinkPlan) -> QueueParams {
         let default = QueueParams::default_of(name).expect("a name of the registry");
         let mut best = serde_json::to_value(&default).expect("parameters");
@@ -116,10 +117,10 @@ impl Draw {
         if self.one_in(3) {
             plan.varying = Some(Box::new(self.varying(rate)));
         }
-        if !is_possible(&plan.queue, &plan) {
+        if plan.queue.ours().is_ok_and(|queue| !is_possible(queue, &plan)) {
             (plan.rate, plan.rtt) = (Some(Rate::from_mbps(8)), Some(Dur::from_ms(10)));
         }
-        plan.queue = self.queue(name, &plan);
+        plan.queue = self.queue(name, &plan).into();
         plan
     }
     fn impairments(&mut self, tidy: bool) -> Impairments {
@@ -131,7 +132,8 @@ impl Draw {
         Impairments {
             lose: lose.collect(),
             reorder: Prob::of(self.pick(&[0.0, 0.01, 0.3, 1.0])),
-            // A nanosecond off the grid: which of a packet held back and one that comes at that instant is first is left open.
+            // A nanosecond off the grid: which of a packet held back and one that comes at that instant is first is
+            // left open.
             reorder_by: if tidy {
                 Dur::from_us(100) * self.below(30) + Dur::from_ns(1)
             } else {
@@ -221,7 +223,7 @@ impl Draw {
 }
 
 fn is_possible(params: &QueueParams, plan: &LinkPlan) -> bool {
-    Queue::<Packet>::new(params, &haltere_plan::link::context(plan, FRAMING, 1)).is_ok()
+    Queue::<Packet>::new(params, &haltere_plan::link::context(plan, FRAMING, &1.into())).is_ok()
 }
 
 /// Pointers to the values of an object, outer before inner, without the `kind` that names it.

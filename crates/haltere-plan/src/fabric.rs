@@ -1,0 +1,377 @@
+//! The network between the hosts: nodes and links, driven by events in order of time.
+//!
+//! It has no I/O and reads no clock. A world gives it packets with [`Fabric::arrive`], calls [`Fabric::advance`] when
+//! [`Fabric::next_event`] is due, and receives the packets that reach a host as [`Ports`]. Every event runs at the time for which it was
+//! due. So a world that wakes up late delays packets, but changes neither a rate nor what a discipline sees.
+//!
+//! ```text
+//!          node 0                                         node 1
+//!      arrive │  ▲ deliver                          deliver ▲  │ arrive
+//!             ▼  │            link 0>1                      │  ▼
+//!           node 0 ──[queue]─[ring]─[line]─[flight]──▶ … ──▶ node 1
+//!                  ◀── … ──────── link 1>0 ─────────────────
+//! ```
+//!
+//! The wire and the kernel world use it as it is. The simulator has a faster form. No allocation grows with the length of a run.
+//!
+//! Units: time ns since the run began. Cost: O(log links) a packet and link.
+
+use crate::fault::Fault;
+use crate::link::{Link, Sink, context};
+use crate::link_queue::LinkQueue;
+use crate::plan::{LinkPlan, Plan, Reroute};
+use crate::record::{LinkCounters, LinkRecord, QueueSample};
+use crate::routes::NextHops;
+use crate::series::Series;
+use alloc::boxed::Box;
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use haltere_queue::{LinkContext, Pkt, Qdisc};
+use haltere_units::outside::{Origin, Outside};
+use haltere_units::{Dur, ParamError, Prob, Probe, Time};
+use serde::{Deserialize, Serialize};
+
+/// The parts of a fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FabricPlan {
+    /// Number of nodes.
+    pub nodes: usize,
+    /// The links.
+    pub links: Vec<LinkPlan>,
+    /// Changes of the routes, in order of time.
+    pub reroutes: Vec<Reroute>,
+    /// Bytes below IP that packets carry on links.
+    pub framing: u32,
+    /// The random seed.
+    pub seed: u64,
+    /// What disciplines from outside the tree are made with.
+    #[serde(skip)]
+    pub outside: Outside,
+    /// Interval of the time series of watched queues. `None`: they are not sampled.
+    pub sample: Option<Dur>,
+    /// When "after warm-up" begins.
+    pub warmup: Time,
+    /// When the run ends: [`Fabric::totals`] contains nothing later. [`Time::NEVER`]: the world ends the run.
+    pub end: Time,
+}
+
+impl Plan {
+    /// The parts of its network.
+    pub fn fabric(&self) -> FabricPlan {
+        let Plan { seed, end, warmup, framing, .. } = *self;
+        let (links, reroutes, sample) = (self.links.clone(), self.reroutes.clone(), self.measure.queues);
+        FabricPlan {
+            nodes: self.nodes.len(),
+            links,
+            reroutes,
+            framing,
+            seed,
+            outside: self.outside.clone(),
+            sample,
+            warmup,
+            end,
+        }
+    }
+}
+
+/// A packet that finds its way through a fabric.
+pub trait Routed: Pkt + Sized {
+    /// A line can deliver a packet of this kind twice.
+    const IS_COPIED: bool = false;
+    /// The queue of a link with such packets.
+    type Queue: Qdisc<Self>;
+    /// The queue of these parameters on that link.
+    fn queue(params: &LinkQueue, link: &LinkContext) -> Result<Self::Queue, ParamError>;
+    /// Index of the node to which it goes. `None`: it goes to no node of the network.
+    fn destination(&self) -> Option<usize>;
+    /// A copy for a line that delivers the packet twice, if [`IS_COPIED`](Routed::IS_COPIED).
+    fn copied(&self) -> Option<Self> {
+        None
+    }
+}
+
+/// The hosts, which receive packets from the fabric. A packet that is dropped or lost is freed when its value is dropped.
+pub trait Ports<P> {
+    /// The packet, which was due at that time, reaches that node. False: there is no host.
+    fn deliver(&mut self, at: Time, node: usize, packet: P) -> bool;
+}
+
+/// Counters of a fabric, those of its links aside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Packets that arrived from hosts.
+    pub arrived: u64,
+    /// Packets delivered to hosts.
+    pub departed: u64,
+    /// Copies that disciplines sent back.
+    pub returned: u64,
+    /// Packets dropped because no link leads to their destination, or no host is there.
+    pub unroutable: u64,
+    /// Events of links.
+    pub events: u64,
+    /// Sum of the delays from the time at which a packet was due at its host until it was delivered.
+    pub late_sum_ns: u64,
+    /// The largest of these delays.
+    pub late_max_ns: u64,
+}
+
+/// All counters at one time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// The links, in the order of the plan.
+    pub links: Vec<LinkRecord>,
+    /// The fabric's own counters.
+    pub counters: Counters,
+    /// Packets on the links.
+    pub inside: u64,
+}
+
+impl Totals {
+    /// Packets that came in or were copied, less those that went out, were dropped or lost, or are inside. It is 0 if all are counted.
+    pub fn unaccounted(&self) -> i64 {
+        let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|link| of(&link.total)).sum::<u64>();
+        let came = self.counters.arrived + self.counters.returned + links(|c| c.duplicated);
+        let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);
+        came as i64 - (self.counters.departed + gone + self.counters.unroutable + self.inside) as i64
+    }
+}
+
+/// The network between the hosts.
+#[derive(Debug)]
+pub struct Fabric<P: Routed> {
+    plan: FabricPlan,
+    links: Vec<Link<P, P::Queue>>,
+    next: NextHops,
+    /// (when, link); an entry that is not the link's `scheduled` is stale.
+    events: BinaryHeap<Reverse<(Time, usize)>>,
+    scheduled: Vec<Option<Time>>,
+    next_sample: Option<Time>,
+    samples: Series<QueueSample>,
+    before_warmup: Option<Vec<LinkCounters>>,
+    counters: Counters,
+    /// The counters at the end of the run.
+    at_end: Option<Totals>,
+    /// Packets that are between two links at this instant.
+    moving: VecDeque<(usize, P)>,
+    given: Given<P>,
+}
+
+/// Packets that a link gave away and that were not collected yet.
+#[derive(Debug)]
+struct Given<P> {
+    delivered: Vec<P>,
+    emitted: Vec<P>,
+}
+
+impl<P: Routed> Sink<P> for Given<P> {
+    fn delivered(&mut self, _at: Time, packet: P) {
+        self.delivered.push(packet);
+    }
+    fn emitted(&mut self, packet: P) {
+        self.emitted.push(packet);
+    }
+    fn copied(&mut self, packet: &P) -> Option<P> {
+        packet.copied()
+    }
+}
+
+impl<P: Routed> Fabric<P> {
+    /// A fabric of these parts.
+    pub fn new(plan: FabricPlan) -> Result<Fabric<P>, Box<Fault>> {
+        let mut links = Vec::new();
+        for link in &plan.links {
+            let fault = |name, rule, got| Err(Box::new(Fault::new(&link.name, name, rule, got)));
+            if let Some(node) = [link.from, link.to, link.emission_node()].into_iter().find(|node| *node >= plan.nodes)
+            {
+                return fault("its ends", "nodes of the plan", node);
+            }
+            if !P::IS_COPIED && link.impairments.as_ref().is_some_and(|line| line.duplicate > Prob::ZERO) {
+                return fault("duplicate", "0 in the kernel world, which copies no packet", 1);
+            }
+            let origin = Origin { seed: plan.seed, outside: plan.outside.clone() };
+            let queue = P::queue(&link.queue, &context(link, plan.framing, &origin));
+            let queue = queue.map_err(|error| Box::new(Fault::param(&link.name, error)))?;
+            links.push(Link::with_queue(link, queue, plan.seed));
+        }
+        let ends: Vec<_> = plan.links.iter().map(|link| (link.from, link.to)).collect();
+        Ok(Fabric {
+            next: NextHops::new(plan.nodes, &ends, &plan.reroutes),
+            scheduled: vec![None; links.len()],
+            next_sample: plan.sample.map(|_| Time::ZERO),
+            links,
+            plan,
+            events: BinaryHeap::new(),
+            samples: Series::default(),
+            before_warmup: None,
+            counters: Counters::default(),
+            at_end: None,
+            moving: VecDeque::new(),
+            given: Given { delivered: Vec::new(), emitted: Vec::new() },
+        })
+    }
+    /// A packet arrives from the host of `node`.
+    #[inline]
+    pub fn arrive(&mut self, now: Time, node: usize, packet: P, ports: &mut impl Ports<P>) {
+        self.advance(now, ports);
+        self.counters.arrived += 1;
+        self.moving.push_back((node, packet));
+        self.settle(now, now, ports);
+    }
+    /// Everything that is due by `now` happens, each at its own time.
+    pub fn advance(&mut self, now: Time, ports: &mut impl Ports<P>) {
+        while let Some(at) = self.next_event().filter(|&at| at <= now) {
+            if self.warmup_due(at) || self.sample_due(at) || self.end_due(at) {
+                continue;
+            }
+            let Some(Reverse((at, link))) = self.events.pop() else { return };
+            if self.scheduled[link] != Some(at) {
+                continue;
+            }
+            self.scheduled[link] = None;
+            self.counters.events += 1;
+            self.links[link].advance(at, &mut self.given);
+            self.collect(at, link);
+            self.settle(at, now, ports);
+        }
+    }
+    /// The discipline of that link may give a packet that it withheld without a time.
+    pub fn wake(&mut self, now: Time, link: usize, ports: &mut impl Ports<P>) {
+        self.advance(now, ports);
+        self.links[link].wake(now, &mut self.given);
+        self.collect(now, link);
+        self.settle(now, now, ports);
+    }
+    /// When [`advance`](Fabric::advance) is to be called next.
+    pub fn next_event(&self) -> Option<Time> {
+        let warmup = self.before_warmup.is_none().then_some(self.plan.warmup);
+        let (sample, end) = match self.at_end {
+            None => (self.next_sample, Some(self.plan.end)),
+            Some(_) => (None, None),
+        };
+        [self.next_packet(), warmup, sample, end].into_iter().flatten().min().filter(|at| *at != Time::NEVER)
+    }
+    /// When a packet moves next.
+    pub fn next_packet(&self) -> Option<Time> {
+        self.events.peek().map(|Reverse((at, _))| *at)
+    }
+    /// Its parts.
+    pub fn plan(&self) -> &FabricPlan {
+        &self.plan
+    }
+    /// Its links.
+    pub fn links(&self) -> &[Link<P, P::Queue>] {
+        &self.links
+    }
+    /// The counters until now.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+    /// Packets on the links.
+    pub fn packets(&self) -> u64 {
+        self.links.iter().map(Link::packets).sum()
+    }
+    /// The records of the links at `now`.
+    pub fn link_records(&mut self, now: Time) -> Vec<LinkRecord> {
+        let none = vec![LinkCounters::default(); self.links.len()];
+        let before = self.before_warmup.as_ref().unwrap_or(&none);
+        let record = |(link, before): (&mut Link<P, P::Queue>, &LinkCounters)| LinkRecord {
+            depths: link.depths(),
+            ..LinkRecord::new(before, &link.counters(now))
+        };
+        self.links.iter_mut().zip(before).map(record).collect()
+    }
+    /// All counters at the end of the run. Before the end, the run ends now.
+    pub fn totals(&mut self) -> &Totals {
+        if self.at_end.is_none() {
+            let links = self.link_records(self.plan.end);
+            self.at_end = Some(Totals { links, counters: self.counters, inside: self.packets() });
+        }
+        self.at_end.get_or_insert_default()
+    }
+    /// The samples of watched queues. They can be taken out.
+    pub fn samples(&mut self) -> &mut Series<QueueSample> {
+        &mut self.samples
+    }
+
+    /// Takes what a link gave: packets at its other end, and those that its discipline emitted. Schedules its next event.
+    fn collect(&mut self, now: Time, link: usize) {
+        let (back, to) = (self.plan.links[link].emission_node(), self.plan.links[link].to);
+        self.moving.extend(self.given.delivered.drain(..).map(|packet| (to, packet)));
+        self.counters.returned += self.given.emitted.len() as u64;
+        self.moving.extend(self.given.emitted.drain(..).map(|packet| (back, packet)));
+        let next = self.links[link].next_event().map(|at| at.max(now)).filter(|at| *at != Time::NEVER);
+        if next != self.scheduled[link] {
+            self.scheduled[link] = next;
+            self.events.extend(next.map(|at| Reverse((at, link))));
+        }
+    }
+    /// Moves packets on until each is on a link or at its host. They are due at `at`; it is `now`.
+    fn settle(&mut self, at: Time, now: Time, ports: &mut impl Ports<P>) {
+        while let Some((node, packet)) = self.moving.pop_front() {
+            let to = packet.destination();
+            if to == Some(node) {
+                if ports.deliver(at, node, packet) {
+                    let late = now.since(at).as_ns();
+                    self.counters.departed += 1;
+                    self.counters.late_sum_ns += late;
+                    self.counters.late_max_ns = self.counters.late_max_ns.max(late);
+                } else {
+                    self.counters.unroutable += 1;
+                }
+                continue;
+            }
+            match to.and_then(|to| self.next.link(at, node, to)) {
+                Some(link) => {
+                    self.links[link].arrive(at, packet, &mut self.given);
+                    self.collect(at, link);
+                }
+                None => self.counters.unroutable += 1,
+            }
+        }
+    }
+    fn warmup_due(&mut self, at: Time) -> bool {
+        let warmup = self.plan.warmup;
+        if self.before_warmup.is_some() || at < warmup {
+            return false;
+        }
+        self.before_warmup = Some(self.links.iter_mut().map(|link| link.end_warmup(warmup)).collect());
+        true
+    }
+    fn sample_due(&mut self, at: Time) -> bool {
+        let (Some(every), Some(next), None) = (self.plan.sample, self.next_sample, &self.at_end) else { return false };
+        if at < next {
+            return false;
+        }
+        self.next_sample = Some(next + every);
+        let watched = self.links.iter_mut().zip(&self.plan.links).enumerate().filter(|(_, (_, plan))| plan.watched);
+        for (index, (link, _)) in watched {
+            let counters = link.counters(next);
+            let mut row = Probe::new();
+            link.queue().probe(&mut row);
+            self.samples.push(QueueSample {
+                at: next,
+                link: index as u32,
+                packets: link.backlog().packets,
+                bytes: link.backlog().bytes,
+                ring_packets: link.ring_packets(),
+                dropped: counters.dropped_overlimit + counters.dropped_congestion,
+                marked: counters.marked,
+                sent_bytes: counters.sent_bytes,
+                vars: row.values().iter().map(|&(name, _, value)| (name, value)).collect(),
+            });
+        }
+        true
+    }
+    fn end_due(&mut self, at: Time) -> bool {
+        let due = self.at_end.is_none() && at >= self.plan.end;
+        if due {
+            self.totals();
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests;
