@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import _moved
 from ._core import version as __version__
 from .errors import HaltereError, InputError
 
@@ -26,8 +25,6 @@ __all__ = [
 #: What is in `mechanisms`.
 _OWN = ("Classifier", "CongestionControl", "Queue", "Scheduler", "Source", "param", "register")
 
-_moved.install()
-
 
 def __getattr__(name: str) -> Any:
     """What takes its time to load is loaded when it is first used."""
@@ -35,8 +32,6 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(".mechanisms", __name__), name)
     if name in __all__:
         return getattr(importlib.import_module(".api", __name__), name)
-    if name in _moved.MOVED:
-        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
 
 

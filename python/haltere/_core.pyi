@@ -55,10 +55,6 @@ class Scenario:
         """
 
     @property
-    def warnings(self) -> list[str]:
-        """What is to be said of how it is written, one line each: keys that have another name now."""
-
-    @property
     def title(self) -> str:
         """What it is about."""
 

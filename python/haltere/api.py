@@ -7,24 +7,45 @@ import os
 import re
 import tempfile
 import tomllib
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from . import _core
-from .errors import DeprecatedKeyWarning, HaltereError, InputError
+from .errors import HaltereError, InputError
+from .experiment import Experiment
 from .limits import most
 from .runs.files import NotAFile, TooLarge, read_regular
 from .runs.plan import plan_runs, seeds_from
 from .runs.precision import Precision
-from .runs.results import Results, RunsFailed
+from .runs.results import Drawn, Results, RunsFailed
 from .worlds import DEFAULT, World
 
 __all__ = [
     "HaltereError", "InputError", "Results", "RunsFailed", "Scenario", "load", "parse_setting", "plan_runs", "seeds_from",
 ]  # fmt: skip
+
+
+class _Shown:
+    """Draws results with the report, which takes its time to load."""
+
+    def plot(self, results: Results, ask: Mapping[str, Any], stem: Path) -> Drawn:
+        """A figure over the axes of the sweep."""
+        from .report import over
+
+        caption, paths = over.draw(over.Data([results]), over.Ask(**ask), stem)
+        results.facts.save()
+        return Drawn(caption, paths)
+
+    def html(self, results: Results) -> str:
+        """The tables of the report."""
+        from .report import overview, page
+
+        return page.fragment(overview.document(results, figures=False))
+
+
+Results.shows = _Shown()
 
 
 def load(path: str | Path) -> Scenario:
@@ -33,13 +54,6 @@ def load(path: str | Path) -> Scenario:
 
 
 _MOST_BYTES = most("size of the file")
-
-
-def _warned(core: _core.Scenario) -> _core.Scenario:
-    """The scenario, after a warning for each of its deprecated keys."""
-    for line in core.warnings:
-        warnings.warn(line, DeprecatedKeyWarning, stacklevel=3)
-    return core
 
 
 class Scenario:
@@ -73,12 +87,12 @@ class Scenario:
     @classmethod
     def from_toml(cls, text: str, name: str = "scenario") -> Scenario:
         """The experiment in a TOML text; ``name`` stands for it in messages."""
-        return cls(_warned(_core.Scenario.from_toml(text, name)))
+        return cls(_core.Scenario.from_toml(text, name))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], name: str = "scenario") -> Scenario:
         """The experiment in nested mappings, as TOML or JSON would give them."""
-        return cls(_warned(_core.Scenario.from_json(json.dumps(values), name)))
+        return cls(_core.Scenario.from_json(json.dumps(values), name))
 
     def with_values(self, changes: Mapping[str, Any]) -> Scenario:
         """The experiment with other values, by dotted key; a number counts in a list: ``traffic[0].start``.
@@ -91,12 +105,17 @@ class Scenario:
             core = self._core.set_all([(key, json.dumps(value)) for key, value in changes.items()])
         except InputError as error:
             raise InputError(f"set {', '.join(changes)}: {error}") from None
-        return Scenario(_warned(core))
+        return Scenario(core)
 
     def to_dict(self) -> dict[str, Any]:
         """The full experiment with every default filled in."""
         full: dict[str, Any] = json.loads(self._core.to_json())
         return full
+
+    @property
+    def experiment(self) -> Experiment:
+        """The same under typed names."""
+        return Experiment(self.to_dict())
 
     @property
     def title(self) -> str:
@@ -111,11 +130,11 @@ class Scenario:
     @property
     def warnings(self) -> list[str]:
         """What it asks for that its author may not mean, one sentence each: ECN where no queue marks, a buffer of 25 bandwidth-delay
-        products or more, an outage on one of several paths, and keys that have another name now.
+        products or more, and an outage on one of several paths.
         """
         from .analysis.advice import of_sweep
 
-        return [*self._core.warnings, *of_sweep([core for _, core in self.points()])]
+        return of_sweep([core for _, core in self.points()])
 
     def points(self) -> list[tuple[dict[str, Any], _core.Scenario]]:
         """The combinations of the sweep: what was swept with its value, and the scenario without sweep."""

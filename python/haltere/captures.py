@@ -9,19 +9,17 @@ from __future__ import annotations
 import json
 import math
 import os
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
 from . import _core, kinds
 from .analysis.stats import Mean
-from .errors import InputError
+from .errors import unknown
 from .report import plot
 from .report.document import Document, Figure, Table, Text
 from .runs.progress import Bar
-
-__all__ = ["CLASSIFIERS", "METHODS", "classify", "classify_document", "correlate", "correlate_document", "flows_csv"]
 
 #: What `classify` and `correlate` do if nothing else is asked for.
 DEFAULTS: dict[str, Any] = json.loads(_core.capture_defaults())
@@ -35,32 +33,19 @@ def _watched(work: Callable[[_core.Progress], Result], path: str | Path, what: s
     """Does ``work`` in a thread of its own, with a bar of megabytes read; an interrupt ends it."""
     progress = _core.Progress()
     total = max(1, os.path.getsize(path) // 1_000_000) if os.path.exists(path) else 1
-    outcome: list[Result] = []
-    failed: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            outcome.append(work(progress))
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=target, daemon=True)
-    thread.start()
-    thread.join(0.05)
-    if failed:  # what is refused at once needs no bar
-        raise failed[0]
-    with Bar(total, what, quiet=quiet, unit="MB") as bar:
-        try:
-            while thread.is_alive():
-                thread.join(0.1)
+    with ThreadPoolExecutor(1) as pool:
+        outcome = pool.submit(work, progress)
+        if wait([outcome], 0.05).done and outcome.exception():
+            return outcome.result()  # what is refused at once needs no bar
+        with Bar(total, what, quiet=quiet, unit="MB") as bar:
+            try:
+                while not wait([outcome], 0.1).done:
+                    bar.update(min(progress.done, 1.0) * total)
                 bar.update(min(progress.done, 1.0) * total)
-        except KeyboardInterrupt:
-            progress.cancel()
-            thread.join()
-            raise
-    if failed:
-        raise failed[0]
-    return outcome[0]
+            except KeyboardInterrupt:
+                progress.cancel()
+                raise
+    return outcome.result()
 
 
 def _of(number: float | None) -> float:
@@ -69,7 +54,6 @@ def _of(number: float | None) -> float:
 
 
 def _given(**options: Any) -> str:
-    """The options that were given, as JSON."""
     return json.dumps({key: value for key, value in options.items() if value is not None})
 
 
@@ -95,7 +79,7 @@ def classify(
     asked: list[dict[str, Any]] = []
     for name in classifiers:
         if name not in CLASSIFIERS:
-            raise InputError(f"classifier must be one of {', '.join(CLASSIFIERS)}, got `{name}`")
+            raise unknown("classifier", name, CLASSIFIERS)
         known = kinds.classifier(name)
         memories = known.memories if n is None else n
         asked += [{"kind": name, known.memory: memory} for memory in memories] if known.memory else [{"kind": name}]
@@ -138,7 +122,6 @@ def _recommended(scores: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _remembering(scores: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The scores of classifiers with a memory."""
     return [score for score in scores if kinds.classifier(score["classifier"]["kind"]).memory]
 
 
@@ -273,7 +256,7 @@ def correlate(
     asked: list[dict[str, Any]] = []
     for name in methods:
         if name not in METHODS:
-            raise InputError(f"method must be one of {', '.join(METHODS)}, got `{name}`")
+            raise unknown("method", name, METHODS)
         given = {"window": window, "interval": interval, "phi": phi} if name in windowed() else {}
         asked.append({"kind": name, **{key: value for key, value in given.items() if value is not None}})
     files = [_parts(capture) for capture in captures]
@@ -292,7 +275,6 @@ def windowed() -> list[str]:
 
 
 def _parts(capture: str | Path) -> list[str]:
-    """The files of a capture."""
     text = str(capture)
     return [text] if Path(text).exists() else text.split("+")
 
@@ -337,7 +319,7 @@ def correlate_document(report: dict[str, Any], out: Path) -> Document:
 
 def _pairs(report: dict[str, Any]) -> Table:
     rows = []
-    verdicts = {True: "shared", False: "not shared", None: "cannot be told"}
+    verdicts = {True: "shared", False: "not shared", None: "inconclusive"}
     for pair in report["pairs"]:
         quartiles = pair["quartiles"]
         rows.append(
@@ -364,7 +346,7 @@ def _groups(report: dict[str, Any], method: int) -> str:
     if alone:
         parts.append(f"{', '.join(alone)} with none of the others")
     if undecided:
-        parts.append(f"of {', '.join(str(flow + 1) for flow in undecided)} it cannot be told")
+        parts.append(f"{', '.join(str(flow + 1) for flow in undecided)}: inconclusive")
     return f"{report['methods'][method]}: {'; '.join(parts)}."
 
 

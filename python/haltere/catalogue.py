@@ -11,17 +11,14 @@ from functools import cache
 from typing import Any
 
 from . import _core
-from .errors import InputError
+from .errors import InputError, unknown
 from .worlds import WORLDS
-
-__all__ = ["Entry", "Parameter", "entries", "explain", "find", "kinds", "schema"]
 
 
 @cache
 def schema() -> dict[str, Any]:
     """The JSON Schema of experiment files."""
-    told = _core.schema()
-    parsed: dict[str, Any] = json.loads(told) if isinstance(told, str) else told
+    parsed: dict[str, Any] = json.loads(_core.schema())
     return parsed
 
 
@@ -137,7 +134,6 @@ def _literal(value: Any) -> str:
 
 
 def _takes(one: Mapping[str, Any]) -> str:
-    """What may be written for a key, in a few words."""
     if "$ref" in one:
         name = str(one["$ref"]).removeprefix("#/$defs/")
         target = _definition(one)
@@ -229,7 +225,6 @@ def _table_name(definition: str) -> str:
 
 @cache
 def _ones() -> dict[str, str]:
-    """What one of each kind is in words."""
     marks = [one["x-kind"] for one in schema()["$defs"].values() if "x-kind" in one]
     return {str(mark["name"]): str(mark["one"]) for mark in marks}
 
@@ -245,12 +240,14 @@ def entries() -> tuple[Entry, ...]:
         options = unions[kind].get("oneOf", ())
         inner = [one for option in options for one in option.get("properties", {}).values()]
         of_unions |= {str(one["$ref"]).removeprefix("#/$defs/") for one in inner if "$ref" in one}
+    names = {entry.name for entry in out}
     tables = [Entry("tables", "experiment", str(schema()["description"]), schema())]
     choices, quantities = [], []
     for name, one in definitions.items():
         about = str(one.get("description", ""))
         # Overrides are a table again with every key optional.
-        if "x-kind" in one or name in of_unions or name.endswith("Overrides"):
+        part = {variant for variant, _ in _variants(one)}  # a union that has some entries of a kind
+        if "x-kind" in one or name in of_unions or name.endswith("Overrides") or (part and part <= names):
             continue
         if _is_quantity(one):
             quantities.append(Entry("quantities", name, f"{about[:1].upper()}{about[1:]}.", one, name))
@@ -271,6 +268,13 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
     """Names and a sentence each, by kind; of one kind where asked for. What not every world has is left out."""
     from . import studies
 
+    if only == "metrics":
+        return {
+            only: [
+                (one.name, f"{one.about}{' (' + one.printed[1] + ')' if one.printed[1] else ''}.")
+                for one in _metrics().values()
+            ]
+        }
     out: dict[str, list[tuple[str, str]]] = {}
     for entry in entries():
         if not entry.schema.get("x-elsewhere"):
@@ -280,8 +284,31 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
     if only is None:
         return out
     if only not in out:
-        raise InputError(_unknown("kind", only, list(out)))
+        raise unknown("kind", only, [*out, "metrics"])
     return {only: out[only]}
+
+
+def _metrics() -> Mapping[str, Any]:
+    from .analysis.metrics import METRICS  # with NumPy, which takes its time to load
+
+    return METRICS
+
+
+def metric(name: str) -> dict[str, str] | None:
+    """What `haltere explain NAME` says of a metric; ``None`` if none has that name."""
+    one = {_plain(known): one for known, one in _metrics().items()}.get(_plain(name.partition(".")[0]))
+    return None if one is None else {"name": one.name, "about": one.about, **one.described}
+
+
+def _explained_metric(one: Mapping[str, str], width: int) -> str:
+    after = (
+        f"After a dot: {one['part']}, such as `{one['name']}.NAME`; without it the whole run." if one["part"] else ""
+    )
+    better = "" if one["better"] == "neither" else f" {one['better'].capitalize()} is better."
+    text = f"{one['about'][0].upper()}{one['about'][1:]}{', in ' + one['unit'] if one['unit'] else ''}.{better}"
+    source = f"Read off the table `{one['table']}` of each run{', ' + one['needs'] if one['needs'] else ''}. {after}"
+    use = f"Example:\n\n    haltere plot RESULTS --y {one['name']}\n    haltere compare A B --metrics {one['name']}"
+    return "\n\n".join([f"{one['name']} (metric)", _wrap(text, width), _wrap(source, width), use])
 
 
 def find(name: str) -> Entry:
@@ -309,11 +336,11 @@ _PLACES = {
 
 def _outside(name: str) -> Entry:
     """A mechanism from outside the tree, such as `python:my_module:MyControl`, as its language describes it."""
-    told: dict[str, Any] = json.loads(_core.describe(name))
-    given = [f"{one['name']} = {_literal(one['default'])}" for one in told["parameters"] if "default" in one][:2]
+    described: dict[str, Any] = json.loads(_core.describe(name))
+    given = [f"{one['name']} = {_literal(one['default'])}" for one in described["parameters"] if "default" in one][:2]
     keys = [f'kind = "{name}"', *given]
-    example = _PLACES[told["kind"]].format(table=f"{{ {', '.join(keys)} }}", keys="\n".join(keys))
-    return Entry(told["kind"], name, told["summary"], {**told["schema"], "x-example": example})
+    example = _PLACES[described["kind"]].format(table=f"{{ {', '.join(keys)} }}", keys="\n".join(keys))
+    return Entry(described["kind"], name, described["summary"], {**described["schema"], "x-example": example})
 
 
 def _plain(name: str) -> str:
@@ -333,16 +360,16 @@ def _named(name: str) -> list[Entry]:
 
 def _keys(name: str) -> list[tuple[Entry, Parameter]]:
     """The keys of that name and the entries that have them, each text once."""
-    told: dict[tuple[str, str], tuple[Entry, Parameter]] = {}
+    texts: dict[tuple[str, str], tuple[Entry, Parameter]] = {}
     for entry in entries():
         for parameter in entry.parameters() if "properties" in entry.schema else ():
             if _plain(parameter.name) == _plain(name):
-                told.setdefault((parameter.takes, parameter.about), (entry, parameter))
-    return list(told.values())
+                texts.setdefault((parameter.takes, parameter.about), (entry, parameter))
+    return list(texts.values())
 
 
 def _unknown_name(got: str) -> str:
-    plain = {_plain(entry.name): entry.name for entry in entries()}
+    plain = {_plain(one): one for one in (*_metrics(), *(entry.name for entry in entries()))}
     near = [plain[one] for one in difflib.get_close_matches(_plain(got), plain, 3)]
     words = [f"`{word}`" for word in near]
     listed = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
@@ -350,22 +377,19 @@ def _unknown_name(got: str) -> str:
     return f"name must be one that `haltere list` prints, got `{got}`{hint}"
 
 
-def _unknown(what: str, got: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(got, known, 1)
-    hint = f"; did you mean `{near[0]}`?" if near else ""
-    return f"{what} must be one of {', '.join(f'`{word}`' for word in known)}, got `{got}`{hint}"
-
-
 def explain(name: str, width: int = 96) -> str:
     """What has that name as text for the terminal: what it is, its source, an example and its parameters."""
     named = [_outside(name)] if ":" in name else _named(name)
     keys = [] if named else _keys(name)
-    if not named and not keys:
+    # No mechanism has the name of a metric, but a table has.
+    measured = metric(name) if not named or named[0].kind == "tables" else None
+    if not named and not keys and not measured:
         # A plural is a name, too, if it is not a key.
         named = _named(name.removesuffix("s"))
-    if not named and not keys:
+    if not named and not keys and not measured:
         raise InputError(_unknown_name(name))
     parts = [_explained(entry, width) for entry in named]
+    parts += [_explained_metric(measured, width)] if measured else []
     parts += [f"{one.name} (key of {entry.one} `{entry.name}`)\n\n{_described(one, width)}" for entry, one in keys]
     return "\n\n".join(parts)
 

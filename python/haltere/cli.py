@@ -14,14 +14,12 @@ import signal
 import sys
 import threading
 import traceback
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from . import commands, errors
 from .commands._common import Commands, Parser
-from .errors import DeprecatedKeyWarning, HaltereError, InputError
+from .errors import HaltereError, InputError
 from .limits import most
 
 __all__ = ["main"]
@@ -38,8 +36,8 @@ Exit status: 0 done, 2 wrong input (nothing written), 130 interrupted (finished 
 """
 
 
-def _parser() -> argparse.ArgumentParser:
-    from . import __version__
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    from ._core import version
 
     top = Parser(
         prog="haltere",
@@ -47,10 +45,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"haltere {__version__}")
+    top.add_argument("--version", action="version", version=f"haltere {version}")
     top.add_argument("--traceback", action="store_true", help="show where in the program an unexpected error arose")
     to = Commands(top)
-    for one in commands.ALL:
+    for one in commands.modules(given):
         one.add(to)
     return top
 
@@ -61,8 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     errors.traced = "--traceback" in given
     try:
         _check_streams()
-        with _terminated_as_interrupted(), _deprecated_keys_printed():
-            args = _parser().parse_args(given)
+        with _terminated_as_interrupted():
+            args = _parser(given).parse_args(given)
+            commands.check(given)
             status: int = args.does(args)
             sys.stdout.flush()
             return status
@@ -148,25 +147,6 @@ def _terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-@contextmanager
-def _deprecated_keys_printed() -> Iterator[None]:
-    """Deprecated keys of experiments are printed as `warning: LINE`, each line once a command."""
-    printed: set[str] = set()
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DeprecatedKeyWarning)
-        others = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, DeprecatedKeyWarning):
-                others(message, category, *place, **more)
-            elif str(message) not in printed:
-                printed.add(str(message))
-                print(f"warning: {message}", file=sys.stderr)
-
-        warnings.showwarning = show
-        yield
 
 
 #: An error says in a line what is wrong, however long the value is that is wrong.

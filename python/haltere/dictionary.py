@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from . import _core
 
-__all__ = ["Column", "columns", "page"]
-
 #: What a row is, by table.
 ROWS = {
     "flows": "a flow; of `poisson`, `incast` and `permutation` with arrivals, a traffic entry",

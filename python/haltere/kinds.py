@@ -15,22 +15,6 @@ from typing import Any
 
 from . import _core
 
-__all__ = [
-    "OUTSIDE",
-    "WORKLOADS",
-    "Classifier",
-    "Queue",
-    "Traffic",
-    "Workload",
-    "classifier",
-    "label",
-    "parameters",
-    "queue",
-    "traffic",
-    "usual_queue",
-]
-
-
 #: What tables of results call the kind of a traffic source from outside the tree.
 OUTSIDE = "outside"
 #: A mechanism from outside the tree: its language and a colon.
@@ -92,6 +76,10 @@ class Workload:
     """The sentence, with metrics in braces."""
     nothing: str
     """The sentence if there is nothing to say."""
+    judged: str
+    """The metric in which points are compared."""
+    called: str
+    """What a sentence calls it."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +110,16 @@ class Classifier:
 WORKLOADS = (
     Workload("web", "web", "Web pages", "pages",
              "{pages} pages a run, median load time {page_load_p50}, 95th percentile {page_load_p95}",
-             "no page was loaded after the warm-up"),
+             "no page was loaded after the warm-up", "page_load_p50", "median page load time"),
     Workload("rpc", "rpc", "Calls", "calls",
              "{calls} calls a run, median time {rpc_p50}, 99th percentile {rpc_p99}",
-             "no call was answered after the warm-up"),
+             "no call was answered after the warm-up", "rpc_p95", "95th percentile of the times of calls"),
     Workload("video", "video", "Video", "video_bitrate",
              "mean bitrate {video_bitrate}, stalled {rebuffer_ratio} of the time, {video_switches} changes of the bitrate a minute",
-             "no segment came after the warm-up"),
+             "no segment came after the warm-up", "video_bitrate", "mean bitrate of the video"),
     Workload("voip", "voice", "Voice", "mos",
              "mean opinion score {mos}, {voip_loss} of the packets lost or late, {voip_delay} from mouth to ear",
-             "no packet was sent after the warm-up"),
+             "no packet was sent after the warm-up", "mos", "mean opinion score"),
 )  # fmt: skip
 _QUEUES = {
     "drop_tail": Queue(law=False, tail=True),
@@ -162,7 +150,6 @@ def traffic(kind: str) -> Traffic:
 
 @cache
 def _traffic_kinds() -> Mapping[str, Traffic]:
-    """What each traffic kind says of itself."""
     said: Mapping[str, Mapping[str, Any]] = json.loads(_core.traffic_kinds())
     return {
         name: Traffic(**{one.name: _value(kind[one.name]) for one in fields(Traffic)}) for name, kind in said.items()

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from . import _core
 
-__all__ = ["Limit", "limits", "most", "page"]
-
-#: The table's first column, in its order.
+#: What a page of the playground can show and this machine can run live.
+PLAYGROUND = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000, "outage": 60, "state": 16}
+#: Bytes of a message of the playground: an experiment takes a few thousand. Pages at a time: each may keep a core busy.
+MOST_BYTES, MOST_PAGES = 256 * 1024, 4
+#: The first column of its rows.
 _PLAYGROUND = "message of the playground"
 
 
@@ -42,9 +44,6 @@ def most(what: str, of: str = "experiment") -> int:
 
 def limits() -> list[Limit]:
     """Every row of the table."""
-    from .play.protocol import MOST
-    from .play.server import MOST_BYTES, MOST_PAGES
-
     shown = {
         "setups": "set-ups side by side",
         "pairs": "pairs of hosts",
@@ -58,7 +57,7 @@ def limits() -> list[Limit]:
         *_CORE,
         Limit(_PLAYGROUND, "size", MOST_BYTES, "bytes"),
         Limit(_PLAYGROUND, "pages that are open", MOST_PAGES),
-        *(Limit(_PLAYGROUND, text, MOST[name]) for name, text in shown.items()),
+        *(Limit(_PLAYGROUND, text, PLAYGROUND[name]) for name, text in shown.items()),
     ]
 
 

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import _core
 from .catalogue import Entry, Parameter, entries
 from .dictionary import page as page_of_tables
 from .limits import page as limits_page
-
-__all__ = ["pages", "write"]
 
 _MADE = "<!-- Made by `make docs` from the schema. Change the doc comments of the source instead. -->"
 #: Kinds whose entries stand in the index and have no page of their own.
@@ -68,13 +67,66 @@ def pages() -> dict[str, str]:
     out["limits.md"] = f"{_MADE}\n\n{limits_page()}"
     index += ["## Inputs", "- [limits](limits.md): what an input may hold at most"]
     out["data.md"] = page_of_tables(_MADE)
-    index.insert(3, "- [Tables of results](data.md): every table and column, with units.")
+    out["metrics.md"] = _metrics_page()
+    out["gym.md"] = _gym_page()
+    index.insert(
+        3,
+        "\n".join(
+            [
+                "- [Tables of results](data.md): every table and column, with units.",
+                "- [Metrics](metrics.md): what is read off a run, with units.",
+                "- [Gym](gym.md): the fields of observations and the actions of `haltere.gym`.",
+            ]
+        ),
+    )
     out["README.md"] = "\n\n".join(index) + "\n"
     return out
 
 
+def _metrics_page() -> str:
+    """Every metric with its unit, what may follow its dot, and the table that it is read off."""
+    from .analysis.metrics import METRICS
+
+    about = (
+        "A metric is one number that is read off a run. Reports, `haltere compare --metrics`, `haltere plot --y`, the stopping rule "
+        "`[precision]` and `haltere search` take these names. A name alone means the whole run; a part after a dot means a part of it, such as "
+        "`goodput.bulk1` or `queue.left>right`. An experiment may add its own with `[measure.metrics]`."
+    )
+    rows = ["| metric | meaning | unit | better | after a dot | table |", "|---|---|---|---|---|---|"]
+    for one in METRICS.values():
+        told = one.described
+        needs = f", {told['needs']}" if told["needs"] else ""
+        rows.append(
+            f"| `{one.name}` | {one.about}{needs} | {told['unit']} | {told['better']} | {told['part']} | [`{one.reads}`](data.md) |"
+        )
+    return "\n\n".join([_MADE, "# Metrics", about, "\n".join(rows)]) + "\n"
+
+
+def _gym_page() -> str:
+    """The fields and actions of the gym, from the simulator's tables."""
+    parts = [
+        _MADE,
+        "# Gym: observations and actions",
+        "The fields and actions of [`haltere.gym`](../gym.md). `1` is a number without a unit, `log2` the binary logarithm of a ratio. The group"
+        " `network` is known to the simulator alone: rewards and `info` have it, observations do not.",
+    ]
+    for who, is_queue in (("A sender", False), ("A queue", True)):
+        groups: dict[str, list[str]] = {}
+        for name, group, unit, low, high, meaning in _core.gym_fields(is_queue):
+            groups.setdefault(group, []).append(
+                f"| `{name}` | {unit} | {low:g} to {'∞' if high > 1e300 else f'{high:g}'} | {meaning} |"
+            )
+        for group, rows in groups.items():
+            head = ["| field | unit | range | meaning |", "|---|---|---|---|"]
+            parts += [f"## {who}: `{group}`", "\n".join([*head, *rows])]
+    rows = ["| action | values | unit | range | meaning |", "|---|---|---|---|---|"]
+    for name, width, choices, unit, low, high, meaning in _core.gym_actions():
+        values = f"one of {choices}" if choices else str(width)
+        rows.append(f"| `{name}` | {values} | {unit} | {low:.10g} to {high:.10g} | {meaning} |")
+    return "\n\n".join([*parts, "## Actions", "\n".join(rows)]) + "\n"
+
+
 def _indexed(entry: Entry) -> list[str]:
-    """The lines of an entry in the index."""
     if entry.kind not in _INDEXED:
         return [f"- [{entry.name}]({_file(entry)}): {entry.summary}".removesuffix(": ")]
     values = entry.parameters() if entry.kind == "choices" else []
@@ -88,13 +140,13 @@ def _flat(text: str) -> str:
 def write(folder: Path) -> list[Path]:
     """Writes every page into a folder, and removes pages of what is no more; returns what is there."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = pages()
+    known = pages()
     for path in folder.glob("*.md"):
-        if path.name not in told:
+        if path.name not in known:
             path.unlink()
-    for name, text in told.items():
+    for name, text in known.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    return [folder / name for name in told]
+    return [folder / name for name in known]
 
 
 def main(arguments: Sequence[str]) -> int:

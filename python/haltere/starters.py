@@ -17,8 +17,6 @@ from pathlib import Path
 
 from .errors import InputError
 
-__all__ = ["KINDS", "Starter", "begin", "find", "languages"]
-
 FOLDER = Path(__file__).parent / "starters"
 
 #: What `haltere new` makes a folder for.
@@ -65,7 +63,6 @@ class Starter:
 
 
 def _filled(text: str, name: str) -> str:
-    """The text with the mechanism's name in its forms."""
     parts = re.split("[_-]", name)
     camel = "".join(part.capitalize() for part in parts)
     return (

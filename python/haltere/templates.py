@@ -14,8 +14,6 @@ from pathlib import Path
 
 from .errors import InputError
 
-__all__ = ["FOLDER", "SECTIONS", "Template", "every", "find"]
-
 FOLDER = Path(__file__).parent / "examples"
 
 #: The files by subject, in the order in which they are listed.
@@ -37,7 +35,7 @@ class Template:
 
     @cached_property
     def path(self) -> Path:
-        """Where it is in the package."""
+        """Its path in the package."""
         return next(
             FOLDER / f"{self.name}{suffix}" for suffix in (".toml", ".py") if (FOLDER / f"{self.name}{suffix}").exists()
         )
@@ -49,7 +47,6 @@ class Template:
 
     @cached_property
     def _comment(self) -> list[str]:
-        """The lines of the comment at its beginning."""
         lines = []
         for line in self.text.splitlines():
             if not line.startswith("#"):

@@ -30,7 +30,7 @@ def served_at(folder: Path, *arguments: str) -> Iterator[str]:
         yield process.stdout.readline().strip()
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 @contextmanager

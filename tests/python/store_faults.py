@@ -26,7 +26,6 @@ from fsspec.registry import register_implementation
 import haltere as package
 from haltere.runs import files, runner
 from haltere.runs.plan import plan_runs
-from haltere.runs.records import wrong_in_manifest
 from haltere.runs.results import Results
 from haltere.runs.store import Store
 from haltere.worlds import World
@@ -314,7 +313,7 @@ class History:
         for seal in store.find(sound, verify=True).values():
             assert seal["digest"] == Made(seal["seed"]).digest(), "a run has another digest"
         if (self.out / "manifest.json").exists():
-            assert not wrong_in_manifest(store.manifest()), "the manifest is neither the old nor the new one"
+            assert not store.malformed_manifest(), "the manifest is neither the old nor the new one"
 
     def end(self) -> None:
         """A last call, on a sound system."""
@@ -563,7 +562,7 @@ class BucketHistory(History):
             assert self.kept <= sound, f"runs were lost: {self.kept - sound}"
             self.kept = sound
             if "bucket/results/manifest.json" in Bucket.objects:
-                assert not wrong_in_manifest(store.manifest())
+                assert not store.malformed_manifest()
 
     def end(self) -> None:
         with self.sound():

@@ -10,6 +10,7 @@ import pytest
 
 from haltere import load
 from haltere.analysis import measures, stats
+from haltere.experiment import seconds_of
 from haltere.runs.plan import plan_runs
 from haltere.runs.results import Results
 from haltere.studies import Options, data, expected
@@ -21,13 +22,13 @@ from haltere.studies.aqm_lab.findings import findings
 def test_the_file_is_the_authors_set_up() -> None:
     one = load(data("aqm-lab") / "authors.toml").to_dict()
     upload, download, ping = one["traffic"]
-    normal = [float(measures.seconds_of(upload[key]["normal"]["sd"])) ** 2 for key in ("on", "off")]
+    normal = [float(seconds_of(upload[key]["normal"]["sd"])) ** 2 for key in ("on", "off")]
     assert normal == pytest.approx([2.0, 3.0], rel=1e-6)  # ns-3 takes the variance
-    assert [measures.seconds_of(upload[key]["normal"]["mean"]) for key in ("on", "off")] == [5.0, 8.0]
+    assert [seconds_of(upload[key]["normal"]["mean"]) for key in ("on", "off")] == [5.0, 8.0]
     assert (download["on"], download["off"]) == ("1s", "1s")
     for source in (upload, download):
         assert (source["begin"], source["start"], source["jitter"], source["stop"]) == ("off", "100ms", "0ns", "100s")
-        assert (measures.seconds_of(source["stop"]), source["rate"]) == (100.0, "20Mbit")
+        assert (seconds_of(source["stop"]), source["rate"]) == (100.0, "20Mbit")
         assert source["packet"] == one["tcp"]["mss"] == "1.024kB"
     assert (one["duration"], ping["interval"]) == ("100.1s", "1s")
     assert one["sweep"]["zip"]["traffic[0].count"] == [1, *expected("aqm-lab")["pairs"]]
@@ -69,7 +70,7 @@ def test_round_trip_times_are_cut_to_whole_milliseconds(short: Results) -> None:
 
 def test_one_seed_tells_nothing(short: Results) -> None:
     found = findings(cells.measure(short, short.runs, whole_ms=True), Given.authors())
-    assert {finding.verdict for finding in found} == {"cannot be told"}
+    assert {finding.verdict for finding in found} == {"inconclusive"}
 
 
 def synthetic(change: dict[tuple[int, str, str], float], seeds: int = 5) -> dict[tuple[int, str], Cell]:

@@ -87,7 +87,7 @@ def test_the_command_says_what_it_ran_and_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["coddle"], "name must be a queue discipline or a congestion control"),
+        (["coddle"], "NAME must be a congestion control or a queue discipline"),
         (["codel", "--set", "targt=5ms"], "did you mean `target`"),
         (["codel", "--only", "havy"], "--only must be one of"),
     ],

@@ -47,8 +47,8 @@ def test_the_criteria_are_those_of_the_rfc_and_each_has_its_scenarios() -> None:
         ([1.0, 1.1, 0.9], [2.0, 2.1, 1.9], 0, "less"),
         ([1.0, 3.0, 2.0], [2.0, 2.1, 1.9], 1, "same"),
         ([0.0, 0.0], [0.0, 0.0], -1, "same"),
-        ([1.0], [2.0], -1, "cannot be told"),
-        ([math.nan], [2.0], -1, "cannot be told"),
+        ([1.0], [2.0], -1, "inconclusive"),
+        ([math.nan], [2.0], -1, "inconclusive"),
     ],
 )
 def test_a_verdict_is_the_paired_interval_of_the_seeds(
@@ -86,6 +86,78 @@ def test_cubic_beside_itself_is_the_reference_and_an_equal_share(tmp_path: Path)
     assert abs(float(table.rows[0][2].split()[0]) - 100) < 15
 
 
+_MINE = """\
+import haltere
+
+class Mine(haltere.CongestionControl):
+    \"\"\"Half the window after a loss.\"\"\"
+
+    def on_ack(self, ev):
+        self.cwnd += self.mss * ev.acked / self.cwnd
+
+    def on_loss(self, ev):
+        self.ssthresh = self.cwnd = max(self.cwnd / 2, 2 * self.mss)
+
+    def on_rto(self, ev):
+        self.cwnd = self.mss
+
+
+class Fifo(haltere.Queue):
+    \"\"\"A short queue.\"\"\"
+
+    def __init__(self):
+        self.waiting = []
+
+    def enqueue(self, now, packet):
+        self.waiting.append(packet) if len(self.waiting) < 20 else self.drop(packet, overlimit=True)
+
+    def dequeue(self, now):
+        return self.waiting.pop(0) if self.waiting else None
+"""
+
+
+def test_a_control_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(_MINE)
+    more = ["--only", "iot", "--seeds", "2", "--beside", "bbr3", "--beside", "reno"]
+    done = haltere("characterize", "python:mine.py:Mine", *more, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results" / "characterize-Mine"
+    table = (folder / "tables" / "criterion-7-4.csv").read_text().splitlines()
+    assert table[0] == "scenario,measure,Mine,bbr3,Reno,against bbr3,against Reno"
+    assert "Mine by the criteria of RFC 9743" in done.stdout and "and with bbr3 and Reno in its place" in done.stdout
+    assert "mine.py" not in (folder / "report.md").read_text(), "figures and tables have the class, not its file"
+
+
+def test_a_discipline_of_one_s_own_is_characterised_beside_any_other(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(_MINE)
+    more = ["--only", "friendly", "--quick", "--seeds", "1", "--beside", "codel", "--json"]
+    done = haltere("characterize", "python:mine.py:Fifo", *more, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    table = next(one for one in json.loads(done.stdout)["tables"] if one["name"] == "delay")
+    assert table["columns"][2:] == ["Fifo", "codel"]
+
+
+def test_names_in_the_line_up_differ() -> None:
+    from haltere.characterize.named import lineup
+
+    assert list(lineup("python:a.py:Mine", {}, ["python:b.py:Mine", "cubic"], [])) == ["python:a.py:Mine", "python:b.py:Mine", "cubic"]  # fmt: skip
+    assert list(lineup("cubic", {"beta": 0.5}, [], ["cubic", "reno"])) == ["cubic, beta=0.5", "cubic", "reno"]
+    assert lineup("wasm:mine.wasm", {}, ["reno"], [])["mine"]["kind"] == "wasm:mine.wasm"
+
+
+def test_a_report_without_figures_says_nothing_of_them_and_a_criterion_is_a_question(tmp_path: Path) -> None:
+    done = haltere("characterize", "vegas", "--only", "beside-cubic-1", "--seeds", "2", cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "results" / "characterize-vegas" / "report.md").read_text()
+    assert "## Figures" not in text and "Figures:" not in done.stdout
+    assert "to each other? Does it starve any?\n\n4 flows" in text
+    page = (tmp_path / "results" / "characterize-vegas" / "report.html").read_text()
+    assert '<td class="l w">packets dropped at the bottleneck (%)</td>' in page, (
+        "it breaks, so that the last columns are seen"
+    )
+    assert all("?" in one.asks.split(".")[0] for one in CRITERIA)
+
+
 def test_what_happens_at_a_change_of_the_path_is_drawn(tmp_path: Path) -> None:
     outcome = characterize_control("reno", {}, Options(seeds=2, out=tmp_path, quiet=True), ["rate-up"])
     outcome.document.write(tmp_path)
@@ -108,7 +180,11 @@ def test_the_command_takes_controls_and_says_what_it_left_out(tmp_path: Path) ->
     ("arguments", "says"),
     [
         (["cubik"], "did you mean `cubic`"),
-        (["codel", "--of", "congestion"], "name must be a congestion control"),
+        (["codel", "--of", "congestion"], "NAME must be a congestion control"),
+        (["cubic", "--beside", "bbr4"], "--beside must be a congestion control, got `bbr4`; did you mean `bbr"),
+        (["cubic", "--beside", "codel"], "--beside must be a congestion control"),
+        (["reno", "--beside", "reno"], "--beside must be another mechanism"),
+        (["python:no.py:Mine"], "no.py"),
         (["cubic", "--set", "betta=0.5"], "did you mean `beta`"),
         (["cubic", "--only", "bufer-1"], "--only must be one of"),
         (["cubic", "--cases", "draft"], "--cases draft must be for `bbr3`"),

@@ -10,7 +10,6 @@ import pytest
 
 import haltere as package
 from conftest import ROOT, haltere, listing
-from haltere.errors import DeprecatedKeyWarning
 
 
 def test_a_run_prints_what_came_of_it_and_keeps_it(small: Path) -> None:
@@ -195,23 +194,3 @@ def test_every_example_file_of_the_studies_is_valid() -> None:
     for path in files:
         if path.name != "expected.toml":
             assert package.load(path).points(), path
-
-
-def test_a_deprecated_key_is_warned_of_once_a_command(small: Path) -> None:
-    old = "seeds = 2\nprecision = { within = 0.5, most_seeds = 2 }"
-    small.write_text(small.read_text().replace("seeds = 3", old))
-    done = haltere("run", small.name, "--jobs", "1", "--set", "duration=2s", cwd=small.parent)
-    assert done.returncode == 0, done.stderr
-    warned = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
-    assert len(warned) == 1 and f"{small.name}:5" in warned[0], done.stderr
-    assert "most_seeds" in warned[0] and "max_seeds" in warned[0]
-    set_there = haltere("run", small.name, "--set", "precision.most_seeds=2", "--json", cwd=small.parent)
-    assert set_there.stdout.startswith("{"), "the output stays JSON"
-    small.write_text(small.read_text().replace("most_seeds", "max_seeds"))
-    assert "warning:" not in haltere("run", small.name, cwd=small.parent).stderr
-
-
-def test_python_warns_of_a_deprecated_key_where_the_experiment_is_read(small: Path) -> None:
-    small.write_text(small.read_text().replace("seeds = 3", "seeds = 2\nprecision = { within = 0.5, most_seeds = 2 }"))
-    with pytest.warns(DeprecatedKeyWarning, match="max_seeds"):
-        package.load(small)

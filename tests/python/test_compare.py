@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import haltere as package
-from conftest import SMALL, haltere
+from conftest import ROOT, SMALL, haltere
 from haltere.analysis import stats
 from haltere.analysis.compare import Difference, compare
 from haltere.analysis.stats import Mean
@@ -95,7 +95,7 @@ def test_the_command_prints_a_table_and_a_sentence_each(swept: Path) -> None:
         (("both@quue=codel", "codel"), "key must be the end of one swept key, got `quue`"),
         (("both@codel", "codel"), "what follows `@` must be KEY=VALUE"),
         (("both", "codel"), "points must have swept values in common"),
-        (("codel", "drop_tail", "--metrics", "speed"), "that `haltere compare --help` lists, got `speed`"),
+        (("codel", "drop_tail", "--metrics", "speed"), "that `haltere list metrics` names, got `speed`"),
         (("codel", "drop_tail", "--confidence", "2"), "must lie between 0 and 100%, got `2`"),
     ],
 )
@@ -135,3 +135,16 @@ def test_the_command_lists_tables_and_answers_as_text_csv_and_json(swept: Path) 
     wrong = haltere("results", "both", "--query", "SELECT speed FROM flows", cwd=swept)
     assert wrong.returncode == 2 and "query must be SQL that these tables answer" in wrong.stderr
     assert len(wrong.stderr.splitlines()) == 1
+
+
+def test_stars_allow_for_all_rows(swept: Path) -> None:
+    sides = (swept / "codel", swept / "drop_tail")
+    told = json.loads(haltere("compare", *sides, "--json", cwd=ROOT).stdout)["differences"]
+    assert all(one["p_holm"] >= one["p"] for one in told)
+    alone = json.loads(haltere("compare", *sides, "--json", "--metrics", "ping_p95", cwd=ROOT).stdout)["differences"]
+    assert alone[0]["p_holm"] == alone[0]["p"], "one test needs no adjustment"
+    starred = sum(one["p_holm"] < 0.05 for one in told)
+    assert 0 < starred < len(told)
+    table, _, rest = haltere("compare", *sides, cwd=ROOT).stdout.partition("ping_p95: B is")
+    assert sum(line.rstrip().endswith("*") for line in table.splitlines()) == starred
+    assert "Holm" in rest

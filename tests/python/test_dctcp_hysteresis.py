@@ -97,7 +97,7 @@ def test_a_verdict_says_whether_the_size_is_the_paper_s() -> None:
 def test_variants_that_are_the_same_byte_for_byte_test_nothing() -> None:
     told = verdicts(cell([1.0, 1.1], signals=0.0), cell([1.0, 1.1], signals=0.0))
     assert set(list(told.values())[:11]) == {"not testable"}
-    assert told["one threshold: H1 gets more in B than in C"] == "cannot be told"
+    assert told["one threshold: H1 gets more in B than in C"] == "inconclusive"
 
 
 def test_so_many_runs_as_the_paper_s_own_deviations_ask_for() -> None:
@@ -114,9 +114,9 @@ def test_one_seed_tells_no_difference(tmp_path: Path) -> None:
     outcome = study.reproduce(options)
     primary = [finding for finding in outcome.findings if not finding.reading]
     assert len(primary) == len(paper.CLAIMS) + 1
-    # In BMv2's structure nothing is marked; levels cannot be told from one seed.
-    assert [finding.verdict for finding in primary] == ["not testable"] * 11 + ["cannot be told"] * 2
-    assert {finding.verdict for finding in outcome.findings} == {"not testable", "cannot be told"}
+    # In BMv2's structure nothing is marked; one seed is inconclusive.
+    assert [finding.verdict for finding in primary] == ["not testable"] * 11 + ["inconclusive"] * 2
+    assert {finding.verdict for finding in outcome.findings} == {"not testable", "inconclusive"}
     assert "rates other than 1000 packets/s" in outcome.left_out
     assert outcome.document.tables()[0].name == "findings"
     assert len(list((tmp_path / "paper" / "figures").glob("*.png"))) == 5

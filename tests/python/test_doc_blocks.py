@@ -141,7 +141,7 @@ def test_the_parser_knows_the_commands_in_the_text(page: Path) -> None:
             if word != "haltere" or re.search(r"[|\[]|\.\.\.", command):
                 continue
             try:
-                cli._parser().parse_args(arguments)
+                cli._parser(arguments).parse_args(arguments)
             except package.InputError as error:
                 # A mention such as `haltere run` leaves out what it is not about.
                 assert re.search("arguments are required|expected one argument", str(error)), f"{command}: {error}"
@@ -171,7 +171,7 @@ def ran(command: str, block: Block) -> None:
         targets = re.findall(r"^([a-z0-9-]+):", "".join(path.read_text() for path in makefiles), re.M)
         assert arguments[0] in targets, f"{block}: {command}"
     elif word == "haltere" and PARSED.search(plain):
-        cli._parser().parse_args(arguments)
+        cli._parser(arguments).parse_args(arguments)
     elif word == "haltere":
         done = subprocess.run(
             [sys.executable, "-m", "haltere", *arguments, *shorter(arguments)],

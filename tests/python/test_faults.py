@@ -9,6 +9,8 @@ import json
 import os
 import random
 import re
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,11 +23,11 @@ from typing import Any
 import pytest
 
 import haltere as package
-from conftest import haltere
-from haltere import Results
+from conftest import SMALL, haltere
+from haltere import Results, cli
 from haltere.report.page import _json as page_json
 from haltere.runs.query import columns, query
-from haltere.runs.records import seal_of, sealed, wrong_in_manifest
+from haltere.runs.records import seal_of, with_checksum, without_checksum
 from haltere.runs.store import Damaged
 
 
@@ -73,8 +75,9 @@ def test_hash_verify_and_results_check_find_each_damaged_file(small: Path) -> No
 def test_a_seal_that_says_another_digest_than_the_manifest_is_found(small: Path) -> None:
     results = package.load(small).run(seeds=1, out=small.parent / "out")
     file = of_run(results, "run.json")
-    seal = json.loads(file.read_text())
-    file.write_text(json.dumps(sealed({**seal, "digest": "0" * 64})))
+    seal = without_checksum(file.read_bytes())
+    assert seal is not None
+    file.write_bytes(with_checksum(json.dumps({**seal, "digest": "0" * 64})))
     assert results.check() == [
         f"{results.where}/runs/{results.runs[0].key}/run.json: digest and seed are not those in manifest.json"
     ]
@@ -83,32 +86,218 @@ def test_a_seal_that_says_another_digest_than_the_manifest_is_found(small: Path)
 def test_one_wrong_bit_anywhere_in_a_seal_is_found(small: Path) -> None:
     results = package.load(small).run(seeds=1, out=small.parent / "out")
     data, key = of_run(results, "run.json").read_bytes(), results.runs[0].key
-    whole = seal_of(data, key)
-    assert whole is not None
+    assert seal_of(data, key) is not None
     for at in range(8 * len(data)):
         wrong = bytes([*data[: at // 8], data[at // 8] ^ (1 << at % 8), *data[at // 8 + 1 :]])
-        read = seal_of(wrong, key)
-        # The name of the key that holds the checksum may be wrong: then all the rest is right.
-        assert read is None or {**whole, **read, "sha256": ""} == {**read, "sha256": ""}, wrong
+        assert seal_of(wrong, key) is None, wrong
+
+
+# -- one changed value in what every summary believes ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an experiment of two disciplines and two seeds, with its results."""
+    folder = tmp_path_factory.mktemp("swept")
+    text = SMALL + '\n[sweep]\n"topology.dumbbell.bottleneck.queue" = ["drop_tail", "codel"]\n'
+    (folder / "two.toml").write_text(text)
+    package.load(folder / "two.toml").run(seeds=2, out=folder / "out").summary()
+    return folder
+
+
+@pytest.fixture
+def two(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+    """A copy of these results, to be damaged; the working directory is the folder around them."""
+    shutil.copytree(swept, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return Results(tmp_path / "out")
+
+
+Called = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def called(capsys: pytest.CaptureFixture[str]) -> Called:
+    """A command of the command line in this process: its status, its output and its errors."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = cli.main(list(arguments))
+        return status, *capsys.readouterr()
+
+    return call
+
+
+AGAIN = ("run", "two.toml", "--seeds", "2", "--out", "out")
+
+
+def with_other_number(text: str) -> str:
+    """The first metric of the first run is ten times as large."""
+    return re.sub(r'("goodput[^"]*":)([0-9.]+)', r"\g<1>9\2", text, count=1)
+
+
+def lines(manifest: str, name: str) -> tuple[list[str], int]:
+    """The lines of a manifest, and the place of the first element of that list."""
+    every = manifest.split("\n")
+    return every, every.index(f'"{name}": [') + 1
+
+
+def exchanged(manifest: str, name: str) -> str:
+    """Two elements of a list, each in the other's place."""
+    every, at = lines(manifest, name)
+    every[at], every[at + 1] = every[at + 1] + ("" if every[at + 1].endswith(",") else ","), every[at].rstrip(",")
+    return "\n".join(every)
+
+
+def doubled(manifest: str) -> str:
+    """A run is listed twice."""
+    every, at = lines(manifest, "runs")
+    return "\n".join([*every[:at], every[at], *every[at:]])
+
+
+def missing(manifest: str) -> str:
+    """A run is left out."""
+    every, at = lines(manifest, "runs")
+    return "\n".join([*every[:at], *every[at + 1 :]])
+
+
+WRONG_MANIFESTS: dict[str, Callable[[str], str]] = {
+    "labels swapped": lambda text: (
+        text.replace('queue": "drop_tail"}, "scenario"', 'queue": "x"}, "scenario"')
+        .replace('queue": "codel"}, "scenario"', 'queue": "drop_tail"}, "scenario"')
+        .replace('queue": "x"}, "scenario"', 'queue": "codel"}, "scenario"')
+    ),
+    "points exchanged": lambda text: exchanged(text, "points"),
+    "runs exchanged": lambda text: text.replace('"point": 0', '"point": 7').replace('"point": 1', '"point": 0').replace('"point": 7', '"point": 1'),
+    "a run twice": doubled,
+    "a run left out": missing,
+    "another rate": lambda text: re.sub(r'"rate": "\d+', '"rate": "77', text, count=1),
+    "another warm-up": lambda text: re.sub(r'"warmup": "\d+', '"warmup": "0', text),
+    "without its checksum": lambda text: "{" + text[80:],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", WRONG_MANIFESTS)
+def test_a_changed_manifest_is_noticed_by_every_command_and_run_repairs_it(
+    two: Results, called: Called, harm: str
+) -> None:
+    digest, manifest = two.digest(), two.directory / "manifest.json"
+    before = manifest.read_text()
+    changed = WRONG_MANIFESTS[harm](before)
+    assert changed != before
+    manifest.write_text(changed)
+    for arguments in (
+        ("results", "out", "--check"), ("hash", "out", "--verify"), ("report", "out"), ("results", "out", "--query", "SELECT 1"),
+        ("plot", "out"), ("compare", "out@queue=codel", "out@queue=drop_tail"), ("export", "out"),
+    ):  # fmt: skip
+        status, told, error = called(*arguments)
+        assert status == 2 and told == "", (arguments, told)
+        assert "manifest must be one that haltere wrote, got one with other bytes" in error, error
+    status, _, error = called(*AGAIN)
+    assert status == 0 and "it is written anew" in error, error
+    assert Results("out").check() == [] and Results("out").digest() == digest
+
+
+def test_a_changed_measure_is_noticed_and_measured_anew(two: Results, called: Called) -> None:
+    measures = two.directory / "measures.json"
+    good, summary = measures.read_text(), two.summary()
+    wrongs = (with_other_number(good), good.replace(":0.", ":null,", 1), good[:-9], "", good.partition("version")[2])
+    for wrong in wrongs:
+        assert wrong != good
+        measures.write_text(wrong)
+        status, _, error = called("results", "out", "--check")
+        assert status == 1 and "measures.json: its bytes are not" in error, error
+        _, _, error = called("compare", "out@queue=codel", "out@queue=drop_tail")
+        assert "measures.json: its bytes are not those that were written; the runs are measured anew" in error
+        measures.write_text(wrong)
+        assert Results("out").summary() == summary, wrong[:200]
+        measures.write_text(wrong)
+        assert called(*AGAIN)[0] == 0 and Results("out").check() == [] and Results("out").summary() == summary
+
+
+@pytest.mark.parametrize("name", ["measures.json", "manifest.json", "run.json", "flows.parquet", "runs/KEY"])
+def test_a_loop_of_symbolic_links_is_noticed_and_run_repairs_it(two: Results, called: Called, name: str) -> None:
+    digest, run = two.digest(), two.directory / "runs" / two.runs[0].key
+    place = run if name == "runs/KEY" else run / name if (run / name).exists() else two.directory / name
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink()
+    place.symlink_to(place.name)
+    status, _, error = called("results", "out", "--check")
+    assert status in (1, 2) and len(error.splitlines()) <= 2, error
+    assert called(*AGAIN)[0] == 0
+    assert Results("out").check() == [] and Results("out").digest() == digest
+
+
+def test_runs_in_each_others_place_are_noticed(two: Results) -> None:
+    runs, (one, other) = two.directory / "runs", (run.key for run in two.runs[:2])
+    (runs / one).rename(runs / "aside")
+    (runs / other).rename(runs / one)
+    (runs / "aside").rename(runs / other)
+    assert len(Results(two.directory).check()) == 2
+    with pytest.raises(Damaged):
+        Results(two.directory).table("flows")
+
+
+# -- questions in SQL -------------------------------------------------------------------------------------------------------
+
+
+def test_two_columns_of_one_name_are_two_values_in_every_form(two: Results, called: Called) -> None:
+    sql = "SELECT * FROM flows f JOIN points p ON f.point = p.point"
+    table = query(two, sql)
+    assert len(set(table.column_names)) == len(table.column_names) and "point_2" in table.column_names
+    _, rows, _ = called("results", "out", "--csv", "--query", sql)
+    names, first = rows.splitlines()[:2]
+    objects = json.loads(called("results", "out", "--json", "--query", sql)[1])
+    assert len(names.split(",")) == len(first.split(",")) == len(objects[0]) == len(table.column_names)
+    assert query(two, "SELECT 1 AS a, 2 AS a").to_pylist() == [{"a": 1, "a_2": 2}]
+    assert called("results", "out", "--query", "SELECT 1 AS a, 2 AS a")[1] == "1 row\na  a_2\n-  ---\n1    2\n"
+
+
+@pytest.mark.parametrize("name", ["q[12]", "q*", "q?", "[!x]", "it's"])
+def test_a_directory_is_read_whatever_its_name(two: Results, called: Called, name: str) -> None:
+    rows, folder = query(two, "SELECT count(*) AS n FROM flows").to_pylist(), two.directory.parent
+    shutil.copytree(two.directory, folder / name)
+    (folder / "q1" / "runs").mkdir(parents=True)
+    assert query(Results(folder / name), "SELECT count(*) AS n FROM flows").to_pylist() == rows
+    assert json.loads(called("results", name, "--json", "--query", "SELECT count(*) AS n FROM flows")[1]) == rows
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSTALL httpfs", "LOAD httpfs", "COPY (SELECT 1) TO '{out}/x.csv'", "COPY (SELECT 1) TO '{flows}' (USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{flows}' (USE_TMP_FILE false)", "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'", "SELECT * FROM read_blob('{manifest}')", "SELECT * FROM glob('/etc/*')", "ATTACH '{out}/x.db'",
+        "SET enable_external_access = true", "EXPORT DATABASE '{out}/x'", "SELECT 1; SELECT 2", "SELECT * FROM results", "",
+        "SELECT * FROM read_csv('https://example.org/x.csv')", "CREATE TABLE x AS SELECT 1",
+    ],
+)  # fmt: skip
+def test_a_question_reaches_nothing_outside_the_store(two: Results, called: Called, sql: str) -> None:
+    flows, folder = of_run(two, "flows.parquet"), two.directory
+    before = sorted(path for path in folder.rglob("*"))
+    text = sql.format(out=folder, flows=flows, manifest=folder / "manifest.json")
+    status, told, error = called("results", "out", "--query", f"{text} -- flows" if text else "")
+    assert status == 2 and len(error.splitlines()) == 1 and told == "", told
+    assert sorted(path for path in folder.rglob("*")) == before and two.check() == []
+
+
+def test_a_store_of_an_earlier_version_is_refused_in_one_line(two: Results, called: Called) -> None:
+    (two.directory / "manifest.json").write_text('{\n"format": 1,\n"title": "t"\n}\n')
+    status, _, error = called("report", "out")
+    assert status == 2 and len(error.splitlines()) == 1
+    assert "got one of an earlier version; run the experiment again" in error
 
 
 # -- damaged stores -------------------------------------------------------------------------------------------------------
 
-WRONG_SEALS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "a list": lambda seal: [seal],
-    "a number": lambda seal: 3,
-    "files as a list": lambda seal: {**seal, "files": list(seal["files"])},
-    "no files": lambda seal: {**seal, "files": {}},
-    "a file without its checksum": lambda seal: {**seal, "files": {name: {"bytes": 3} for name in seal["files"]}},
-    "a file elsewhere": lambda seal: {**seal, "files": {"../../manifest.json": {"bytes": 3, "sha256": "0" * 64}}},
-    "a size that is a word": lambda seal: {
-        **seal,
-        "files": {name: {**one, "bytes": "x"} for name, one in seal["files"].items()},
-    },
-    "a digest that is a number": lambda seal: {**seal, "digest": 7},
-    "a seed that is a word": lambda seal: {**seal, "seed": "one"},
-    "a time that is none": lambda seal: {**seal, "wall_s": None},
-    "a time without end": lambda seal: {**seal, "wall_s": float("inf")},
+WRONG_SEALS: dict[str, Callable[[str], str]] = {
+    "a list": lambda seal: f"[{seal}]",
+    "a number": lambda seal: "3",
+    "no files": lambda seal: re.sub(r'"files": .*', '"files": {}}', seal, flags=re.DOTALL),
+    "a file elsewhere": lambda seal: with_checksum(seal.replace("flows.parquet", "../../manifest.json")).decode(),
+    "another seed": lambda seal: re.sub('"seed": .', '"seed": 7', seal),
 }
 
 
@@ -118,7 +307,7 @@ def test_a_malformed_seal_is_as_none_and_run_makes_the_run_anew_and_says_so(smal
     whole = scenario.run(seeds=2, out=out)
     seal = of_run(whole, "run.json")
     if harm in WRONG_SEALS:
-        seal.write_text(json.dumps(WRONG_SEALS[harm](json.loads(seal.read_text()))))
+        seal.write_text(WRONG_SEALS[harm](seal.read_text()))
     elif harm == "deep":
         seal.write_text("[" * 100_000)
     else:
@@ -129,56 +318,13 @@ def test_a_malformed_seal_is_as_none_and_run_makes_the_run_anew_and_says_so(smal
         else:
             seal.parent.rmdir()
             seal.parent.write_text("no run")
-    with pytest.raises(Damaged, match="is missing from the store, or its seal is malformed"):
+    with pytest.raises(Damaged, match="is missing from the store, or its checksum file is malformed"):
         Results(out).table("flows")
     again = haltere("run", small.name, "--seeds", "2", "--out", "out", cwd=small.parent)
     assert again.returncode == 0, again.stderr
     assert "out: 1 damaged or incomplete runs are made anew" in again.stderr
     results = Results(out)
     assert results.check() == [] and results.digest() == whole.digest()
-
-
-def test_a_manifest_is_checked_in_full_and_written_anew_if_it_is_malformed(small: Path) -> None:
-    out = small.parent / "out"
-    digest = package.load(small).run(seeds=2, out=out).digest()
-    good = (out / "manifest.json").read_text()
-    for name, value in {
-        "title": 3, "complete": "yes", "seeds": ["a"], "scenarios": {}, "points": [{"labels": 1, "scenario": {}}],
-        "runs": [{"key": "x"}], "planned": [[1, 2]], "failed": [{}], "precision": [3], "environment": [],
-    }.items():  # fmt: skip
-        (out / "manifest.json").write_text(json.dumps({**json.loads(good), name: value}))
-        with pytest.raises(
-            package.InputError, match=f"manifest must be one that haltere wrote, got a malformed `{name}"
-        ):
-            Results(out)
-    again = haltere("run", small.name, "--seeds", "2", "--out", "out", cwd=small.parent)
-    assert again.returncode == 0 and "malformed `environment`; it is written anew" in again.stderr, again.stderr
-    assert Results(out).digest() == digest
-
-
-def test_no_change_of_a_seal_or_a_manifest_is_a_python_error(small: Path) -> None:
-    results = package.load(small).run(seeds=1, out=small.parent / "out")
-    key, draw = results.runs[0].key, random.Random(19)
-    values = [None, True, -1, 2**70, 1.5, "x", [], {}, [[]], [{}], {"a": []}]
-
-    def changed(value: Any) -> Any:
-        if isinstance(value, dict) and value and draw.random() < 0.8:
-            name = draw.choice(list(value))
-            return {**value, name: changed(value[name])}
-        if isinstance(value, list) and value and draw.random() < 0.8:
-            return [changed(value[0]), *value[1:]]
-        return draw.choice(values)
-
-    seal, manifest = json.loads(of_run(results, "run.json").read_text()), dict(results.manifest)
-    for _ in range(2000):
-        seal_of(json.dumps(changed(seal)).encode(), key)
-        other = changed(manifest)
-        if isinstance(other, dict) and not wrong_in_manifest(other):
-            Results.of(results.store, other).digest()
-    for _ in range(200):
-        text = bytearray(json.dumps(seal).encode())
-        text[draw.randrange(len(text))] = draw.randrange(256)
-        seal_of(bytes(text), key)
 
 
 BUG = "import sys; from haltere import catalogue, cli\ndef broken(*_, **__): raise {what}\ncatalogue.explain = broken\nsys.exit(cli.main(sys.argv[1:]))"
@@ -231,7 +377,7 @@ def test_the_policy_of_a_report_names_each_script_and_style_by_its_hash(small: P
 
 
 def test_cells_that_a_spreadsheet_would_compute_are_text_and_numbers_stay_numbers(small: Path) -> None:
-    from haltere.report.cells import csv
+    from haltere.runs.cells import csv
 
     rows = [["=1+1", "+a", "-x", "@b", "\tc", "a\rb", "-1.5", "+3e-2", -2, 0.5, None, 'q"', "a,b"]]
     assert csv(rows) == '\'=1+1,\'+a,\'-x,\'@b,\'\tc,"a\rb",-1.5,+3e-2,-2,0.5,,"q""","a,b"\n'
@@ -270,7 +416,7 @@ def test_the_draft_of_a_live_process_stays_even_if_its_number_is_unknown_here(sm
         assert draft.exists() and package.load(small).run(seeds=1, out=out).complete
         assert (draft / "flows.parquet").exists(), "its writer lives"
         writer.stdin.close()
-        writer.wait(timeout=30)
+        writer.wait(timeout=120)
     package.load(small).run(seeds=2, out=out)
     assert not draft.exists(), "its writer has ended"
 
@@ -458,15 +604,17 @@ def test_ctrl_c_is_heard_while_a_long_experiment_is_read(small: Path) -> None:
         "import signal, haltere; signal.signal(signal.SIGINT, signal.default_int_handler); load = haltere.load; "
         "print('here', flush=True); load('long.toml')"
     )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     reader = subprocess.Popen(
         [sys.executable, "-c", code], cwd=small.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert reader.stdout is not None and reader.stdout.readline() == "here\n"
     time.sleep(0.5)
-    began = time.monotonic()
     reader.send_signal(signal.SIGINT)
-    told = reader.communicate(timeout=60)[1]
-    assert "KeyboardInterrupt" in told and time.monotonic() - began < 2.0, "far less than it takes to read it"
+    told = reader.communicate(timeout=120)[1]
+    assert "KeyboardInterrupt" in told, "the file was read to its end"
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert spent < 4, "far less processor time than it takes to read it"
 
 
 def test_a_long_chain_is_read_in_time_that_grows_with_its_length(tmp_path: Path) -> None:

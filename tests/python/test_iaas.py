@@ -94,7 +94,7 @@ def test_one_seed_tells_no_difference(short: Results) -> None:
     assert {finding.reading for finding in outcome.findings} == {"", NOT_NEGOTIATED, EARLY}
     # An interval of one value is unbounded: nothing may be called held or not held that rests on one.
     told = {finding.verdict for finding in outcome.findings}
-    assert told == {"cannot be told"}
+    assert told == {"inconclusive"}
     assert outcome.document.tables()[0].name == "findings"
     assert {path.name for path in (short.directory / "figures").iterdir()} == {
         f"{name}.{kind}" for name in ("figure1", "figure2", "over-time", "ours") for kind in ("png", "pdf", "json")
@@ -144,5 +144,5 @@ def test_harm_of_an_equal_share_is_half(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_unknown_variant_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="variant must be `paper` or `matrix`, got `all`"):
+    with pytest.raises(InputError, match="variant must be one of `paper`, `matrix`, got `all`"):
         iaas.reproduce(Options(out=tmp_path, variant="all"))

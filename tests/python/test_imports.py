@@ -1,8 +1,9 @@
-"""The modules of the package: no circle of imports, old names for one version, and a command that starts quickly."""
+"""The modules of the package: no circle of imports, and a command that starts quickly."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,10 +26,10 @@ MODULES = {module(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 KNOWN = {*MODULES, "haltere._core"}
 
 
-def imported(name: str, path: Path) -> Iterator[str]:
-    """Every module of the package that a module imports: at its top, in functions, and for the type checker alone."""
+def imported(name: str, path: Path, text: str | None = None) -> Iterator[str]:
+    """Every module of the package that a module imports: at its top, in functions, for the type checker, and by `import_module`."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name in KNOWN)
         elif isinstance(node, ast.ImportFrom):
@@ -38,6 +39,27 @@ def imported(name: str, path: Path) -> Iterator[str]:
                 below = f"{target}.{one.name}"
                 if below in KNOWN or target in KNOWN:
                     yield below if below in KNOWN else target
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] in (
+            "import_module",
+            "__import__",
+        ):
+            yield from _by_name(node.args[0], name, package)
+
+
+def _by_name(wanted: ast.expr, name: str, package: list[str]) -> Iterator[str]:
+    """The modules that `import_module` may load: a variable part of a name stands for one word."""
+    parts = wanted.values if isinstance(wanted, ast.JoinedStr) else [wanted]
+    pattern = ""
+    for part in parts:
+        if isinstance(part, ast.Constant):
+            pattern += re.escape(str(part.value))
+        elif isinstance(part, ast.FormattedValue):
+            pattern += re.escape(name) if ast.unparse(part.value) == "__name__" else r"\w+"
+    if pattern.startswith(r"\."):
+        pattern = re.escape(".".join(package)) + pattern
+    # A name that is wholly variable is one of a user's.
+    if pattern.startswith("haltere"):
+        yield from (one for one in KNOWN if re.fullmatch(pattern, one))
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -73,47 +95,19 @@ def test_no_module_imports_itself_through_others() -> None:
     assert circles(graph) == []
 
 
+def test_a_hidden_import_is_seen() -> None:
+    """In a function, in a module's `__getattr__`, and by the name of a module."""
+    hidden = "def f():\n    from ..report import page\n"
+    hidden += "def __getattr__(name):\n    return importlib.import_module('haltere.report.over')\n"
+    hidden += "def g(name):\n    return import_module(f'haltere.report.{name}'), import_module(name)\n"
+    seen = set(imported("haltere.runs.results", Path("results.py"), hidden))
+    assert {"haltere.report.page", "haltere.report.over", "haltere.report.words"} <= seen
+    assert all(one.startswith("haltere.report") for one in seen)
+    assert "haltere.api" in imported("haltere", Path("__init__.py"), "importlib.import_module('.api', __name__)")
+
+
 def test_a_circle_would_be_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("haltere.stats", "haltere.analysis.stats"),
-        ("haltere.papers", "haltere.studies"),
-        ("haltere.papers.rafle_tasks", "haltere.studies.rafle.tasks"),
-        ("haltere.results", "haltere.runs.results"),
-    ],
-)
-def test_a_module_is_found_under_its_old_name_with_a_warning(old: str, new: str) -> None:
-    script = (
-        "import importlib, warnings\n"
-        "with warnings.catch_warnings(record=True) as seen:\n"
-        "    warnings.simplefilter('always')\n"
-        f"    one, other = importlib.import_module('{old}'), importlib.import_module('{new}')\n"
-        f"    import {old}\n"
-        "assert one is other and one.__spec__.name == one.__name__ == other.__name__, one.__spec__\n"
-        f"assert any('is now `{new}`' in str(w.message) for w in seen), seen\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-
-def test_what_the_readme_imports_is_there() -> None:
-    script = "import haltere; from haltere import stats; haltere.load, haltere.Results, haltere.stats.mean, stats.jain"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "`haltere.stats` is now `haltere.analysis.stats`" in done.stderr
-
-
-def test_an_old_flag_works_and_says_its_new_name(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "haltere", "run", "none.toml", "--anyway"], cwd=tmp_path, capture_output=True, text=True
-    )
-    first, *rest = done.stderr.splitlines()
-    assert first == "haltere: --anyway is now --ignore-calibration; the old name goes with the next version"
-    assert done.returncode == 2 and len(rest) == 1 and "none.toml: file must exist" in rest[0]
 
 
 HEAVY = ("numpy", "pandas", "pyarrow", "matplotlib", "duckdb", "distributed", "fsspec", "websockets")
@@ -142,12 +136,31 @@ def test_a_text_report_is_made_without_matplotlib(small: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_command_whose_extra_is_missing_says_which_to_install(small: Path) -> None:
+    script = f"import sys\nsys.modules['matplotlib'] = None\nfrom haltere import cli\nsys.exit(cli.main(['report', {small.name!r}]))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=small.parent, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("haltere: report: package `matplotlib` is not installed")
+    assert done.stderr.endswith("type: pip install 'haltere[report]'\n")
+    assert sorted(path.name for path in small.parent.iterdir()) == ["small.toml"]
+
+
+def test_every_command_is_found_in_its_module() -> None:
+    from haltere import commands
+    from haltere.cli import _parser
+
+    found = {name for one in commands.COMMANDS for name in _parser([one])._subparsers._group_actions[0].choices}
+    assert found == set(commands.COMMANDS) and set(commands.COMMANDS) >= commands.DRAWS
+
+
 def test_no_module_compares_the_names_of_mechanisms() -> None:
     """Reports, analyses and commands ask how a traffic kind, a topology or a discipline behaves, never which one it is."""
     named = {name for what in ("traffic", "topologies", "queues") for name in _core.names(what)}
     found = []
     for folder in ("report", "analysis", "commands"):
         for path in sorted((PACKAGE / folder).rglob("*.py")):
+            if path.name == "__init__.py" and folder == "commands":
+                continue  # `haltere replay` has the name of a traffic kind
             found += [f"{folder}/{path.name}:{line}: `{name}`" for line, name in _compared(path) if name in named]
     assert found == []
 

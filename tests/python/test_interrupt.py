@@ -29,7 +29,7 @@ def interrupted(small: Path, wait_for: int) -> tuple[int, float, str]:
         time.sleep(0.01)
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     return process.returncode, time.monotonic() - began, errors
 
 
@@ -44,8 +44,8 @@ def test_an_interrupt_keeps_what_is_done_and_a_second_call_goes_on(small: Path) 
 def interrupt_and_go_on(small: Path) -> None:
     status, seconds, errors = interrupted(small, 3)
     assert status == 130
-    # One second on an idle machine; tests may share theirs.
-    assert seconds < 10, seconds
+    # One second on an idle machine; far less than the run has left on a busy one.
+    assert seconds < 60, seconds
     assert (
         errors.splitlines()[-1] == "haltere: interrupted; finished runs are kept, the same command goes on from there"
     )

@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, UPLOADS, command, haltere
-from haltere import InputError, _core, kernels
+from haltere import InputError, _core
 from haltere.api import Scenario
-from haltere.kernels import build as building
 from haltere.worlds import world
+from haltere.worlds.kernel import build as building
+from haltere.worlds.kernel import guests as kernels
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a guest kernel needs Linux")
 
@@ -55,7 +56,7 @@ rate = "500kbit"
 
 
 @pytest.fixture(scope="module")
-def kernel() -> kernels.Kernel:
+def kernel() -> kernels.GuestKernel:
     """A kernel that is built; with ``HALTERE_TEST_KERNEL`` it is built now."""
     wanted = os.environ.get("HALTERE_TEST_KERNEL", "")
     if wanted:
@@ -165,7 +166,7 @@ def test_two_guests_at_once_and_one_alone_give_the_same_bytes(file: Path, tmp_pa
 
 
 @pytest.mark.usefixtures("nobody_left")
-def test_a_run_fills_the_same_tables_and_is_never_late(file: Path, kernel: kernels.Kernel) -> None:
+def test_a_run_fills_the_same_tables_and_is_never_late(file: Path, kernel: kernels.GuestKernel) -> None:
     done = haltere("run", file.name, "--world", "kernel", "--jobs", "2", cwd=file.parent)
     assert done.returncode == 0, done.stderr
     folder = file.parent / "results" / "net-kernel"
@@ -220,7 +221,7 @@ def test_nothing_outlives_the_command(file: Path, how: signal.Signals) -> None:
 
 
 @pytest.mark.usefixtures("nobody_left")
-def test_a_kernel_that_stops_is_told_from_its_console(file: Path, kernel: kernels.Kernel, tmp_path: Path) -> None:
+def test_a_kernel_that_stops_is_told_from_its_console(file: Path, kernel: kernels.GuestKernel, tmp_path: Path) -> None:
     program = tmp_path / "no-init"
     program.write_text("not a program")
     program.chmod(0o755)
@@ -253,7 +254,7 @@ def test_a_guest_that_hangs_or_eats_its_memory_is_ended_and_told(
     patience: int,
     told: str,
     file: Path,
-    kernel: kernels.Kernel,
+    kernel: kernels.GuestKernel,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -268,7 +269,7 @@ def test_a_guest_that_hangs_or_eats_its_memory_is_ended_and_told(
 
 @pytest.mark.usefixtures("nobody_left")
 def test_a_program_that_spins_in_the_middle_of_a_run_is_ended_with_it(
-    kernel: kernels.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: kernels.GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server of the uploads is a process of its own, and from Linux 6.12 on a session of its own."""
     (tmp_path / "up.toml").write_text(UPLOADS)
@@ -295,7 +296,7 @@ def test_buffers_of_several_segments_pass_both_routers(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("nobody_left")
-def test_a_run_survives_memory_that_the_kernel_refuses(file: Path, kernel: kernels.Kernel) -> None:
+def test_a_run_survives_memory_that_the_kernel_refuses(file: Path, kernel: kernels.GuestKernel) -> None:
     core = Scenario.load(file)._core
     told = []
     for every in (0, 2):
@@ -317,7 +318,7 @@ def test_long_runs_are_announced_with_their_processor_time(tmp_path: Path) -> No
     assert world("kernel").forecast([Scenario.load(path).with_values({"duration": "3s"})._core]) == ""
 
 
-def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.Kernel) -> None:
+def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.GuestKernel) -> None:
     arguments = ("kernel", "matrix", file.name, "--kernels", kernel.hash, "--seeds", "2")
     done = haltere(*arguments, "--json", cwd=file.parent)
     assert done.returncode == 0, done.stderr
@@ -330,7 +331,7 @@ def test_a_kernel_beside_the_simulator(file: Path, kernel: kernels.Kernel) -> No
     assert "simulator" in text and name in text
 
 
-def test_uploads_have_their_server_from_the_host(tmp_path: Path, kernel: kernels.Kernel) -> None:
+def test_uploads_have_their_server_from_the_host(tmp_path: Path, kernel: kernels.GuestKernel) -> None:
     pytest.importorskip("pyftpdlib", reason="uploads need pyftpdlib")
     if Path(sys.prefix).is_relative_to("/tmp"):
         pytest.skip("a guest has a /tmp of its own, without this Python")
@@ -343,7 +344,7 @@ def test_uploads_have_their_server_from_the_host(tmp_path: Path, kernel: kernels
     assert digests[0] == digests[1]
 
 
-def test_multipath_and_hysteresis_with_returned_packets_run(tmp_path: Path, kernel: kernels.Kernel) -> None:
+def test_multipath_and_hysteresis_with_returned_packets_run(tmp_path: Path, kernel: kernels.GuestKernel) -> None:
     import pyarrow
 
     scenario = Scenario.load(ROOT / "papers" / "mptcp-red" / "wire.toml").with_values(

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import loops
-from haltere import _core, kernels
+from haltere import _core
 from haltere.api import Scenario
 from haltere.worlds import World, world
+from haltere.worlds.kernel.guests import GuestKernel
 from test_kernel import kernel  # noqa: F401
 
 NETWORK = """\
@@ -53,7 +54,7 @@ def completions(where: World, path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("traffic", [POISSON, INCAST], ids=["poisson", "incast"])
 def test_flows_that_arrive_fill_the_same_rows_as_in_the_simulator(
-    traffic: str, tmp_path: Path, kernel: kernels.Kernel  # noqa: F811
+    traffic: str, tmp_path: Path, kernel: GuestKernel  # noqa: F811
 ) -> None:  # fmt: skip
     path = tmp_path / "net.toml"
     path.write_text(NETWORK + traffic)
@@ -70,7 +71,7 @@ def test_flows_that_arrive_fill_the_same_rows_as_in_the_simulator(
 
 
 def test_closed_loops_and_calls_are_those_of_the_simulator(
-    tmp_path: Path, kernel: kernels.Kernel  # noqa: F811
+    tmp_path: Path, kernel: GuestKernel  # noqa: F811
 ) -> None:  # fmt: skip
     path = tmp_path / "net.toml"
     path.write_text(loops.EXPERIMENT)
@@ -95,7 +96,7 @@ tcp = { max_retries = 3, syn_retries = 2 }
 
 @pytest.mark.parametrize("name", ["sim", "kernel"])
 def test_calls_of_connections_that_give_up_are_made_again(
-    name: str, tmp_path: Path, kernel: kernels.Kernel  # noqa: F811
+    name: str, tmp_path: Path, kernel: GuestKernel  # noqa: F811
 ) -> None:  # fmt: skip
     """For 20 s every packet is lost. A connection with `max_retries = 3` gives up in 4 s."""
     path = tmp_path / "net.toml"

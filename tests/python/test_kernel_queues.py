@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from conftest import haltere
-from haltere import _core, kernels
+from haltere import _core
 from haltere.api import Scenario
 from haltere.worlds import world
+from haltere.worlds.kernel.guests import GuestKernel
 from test_kernel import kernel  # noqa: F401
 
 EXPERIMENT = """\
@@ -93,7 +94,7 @@ def measured(text: str, file: Path, seed: int = 1) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "tc", ["pfifo limit 50", "fq_codel limit 1000 ecn", "tbf rate 5mbit burst 10kb limit 50kb", "red limit 120kb min 15kb max 45kb avpkt 1500"]
 )  # fmt: skip
-def test_the_kernels_own_disciplines_carry_a_run(tc: str, file: Path, kernel: kernels.Kernel) -> None:  # noqa: F811
+def test_the_kernels_own_disciplines_carry_a_run(tc: str, file: Path, kernel: GuestKernel) -> None:  # noqa: F811
     one = measured(written(tc, ecn="ecn" in tc), file)
     most = 5e6 if tc.startswith("tbf") else 10e6
     assert one["sent_bytes"] * 8 / 10 == pytest.approx(most, rel=0.04)

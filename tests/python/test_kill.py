@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import haltere as package
 from conftest import listing
 from haltere.runs.store import Store
@@ -39,6 +41,7 @@ def one_life(folder: Path, chance: random.Random) -> None:
     process.wait()
 
 
+@pytest.mark.slow
 def test_twenty_kills_lose_nothing_repeat_nothing_and_spoil_nothing(small: Path) -> None:
     folder, chance = small.parent, random.Random(20)
     kept: dict[str, tuple[int, int]] = {}

@@ -138,7 +138,7 @@ def test_verdicts_follow_from_intervals() -> None:
     assert set(held.values()) == {"held"}
     assert verdicts((900, 850, 600), 0)[few] == "not held"
     assert verdicts((900, 600, 200), 0)[alike] == "not held"
-    assert verdicts((900, 850, 200), 0)[DELAY] == "cannot be told"
+    assert verdicts((900, 850, 200), 0)[DELAY] == "inconclusive"
     assert verdicts((900, 850, 200), -300)[DELAY] == "not held"
 
 

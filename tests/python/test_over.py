@@ -136,7 +136,12 @@ def test_what_is_not_there_is_named(swept: Results, tmp_path: Path, ask: over.As
 
 
 def test_options_that_do_nothing_are_refused(swept: Results) -> None:
-    for words in (("--x", "rate"), ("--timeline", "--y", "goodput"), ("--link", "left>right")):
+    for words in (
+        ("--x", "rate"),
+        ("--timeline", "--y", "goodput"),
+        ("--point", "1"),
+        ("--link", "all", "--y", "goodput"),
+    ):
         done = haltere("plot", swept.directory, *words, cwd=ROOT)
         assert done.returncode == 2 and done.stderr.startswith("haltere: plot: "), done.stderr
 

@@ -18,6 +18,9 @@ from conftest import command, haltere
 from haltere.play import courses, presets
 from haltere.play.protocol import FLOWS
 
+#: 33 pages of Chromium.
+pytestmark = pytest.mark.slow
+
 BOTTLENECK = "topology.dumbbell.bottleneck"
 
 
@@ -375,7 +378,7 @@ def test_the_address_has_the_set_up_and_gives_it_back(page: Any, address: str, t
         assert [written(page, i) for i in (0, 1)] == before
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def test_the_address_keeps_the_last_set_up_that_was_accepted(page: Any) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from conftest import ROOT, haltere
 from haltere import data
-from haltere.kernels import build
+from haltere.worlds.kernel import build
 
 DATA = ROOT / "python" / "haltere" / "data"
 
@@ -173,6 +173,7 @@ def test_the_paper_cites_what_its_bibliography_has() -> None:
     assert set(re.findall(r"\[@(\w+)\]", paper)) == entries
 
 
+@pytest.mark.slow
 def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     for name in ("sphinx", "furo", "myst_parser"):
         if importlib.util.find_spec(name) is None:

@@ -100,7 +100,7 @@ def routed(cwd: Path, *arguments: str) -> Iterator[Routed]:
         if process.poll() is None:
             process.terminate()
             try:
-                process.communicate(timeout=10)
+                process.communicate(timeout=120)
             except subprocess.TimeoutExpired:
                 process.kill()
 
@@ -229,7 +229,7 @@ for _ in range(5):
 RECEIVER = """\
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(('10.1.0.2', 6000)); s.settimeout(20)
+s.bind(('10.1.0.2', 6000)); s.settimeout(60)
 print('ready', flush=True)
 print([len(s.recv(65536)) for _ in range(50)])
 """
@@ -242,7 +242,7 @@ def test_datagrams_in_one_frame_are_cut(tmp_path: Path) -> None:
         receiver = net.at(net.right, sys.executable, "-c", RECEIVER)
         assert receiver.stdout is not None and receiver.stdout.readline() == "ready\n"
         net.done(net.left, sys.executable, "-c", DATAGRAMS)
-        out, errors = receiver.communicate(timeout=30)
+        out, errors = receiver.communicate(timeout=120)
         assert json.loads(out) == ([1000] * 9 + [987]) * 5, errors
         status, out, _ = net.end()
     assert status == 0 and json.loads(out.splitlines()[-1])["ports"][0]["segmented"] == 5
@@ -311,7 +311,7 @@ def test_a_deleted_interface_ends_it_with_its_statistics(tmp_path: Path, traffic
         if sender is not None:
             sender.kill()
             sender.communicate()
-    assert status == 1 and took < 5, (status, took)
+    assert status == 1 and took < 60, (status, took)
     assert errors.splitlines()[-1].startswith("haltere: router: interface `right0` is gone"), errors
     last = json.loads(out.splitlines()[-1])
     assert last["unaccounted"] == 0 and (last["arrived"] > 100) == traffic
@@ -400,7 +400,7 @@ def test_a_termination_is_as_an_interrupt_in_every_command(small: Path) -> None:
     runs = small.parent / "results" / "small" / "runs"
     wait_until(lambda: len(list(runs.glob("*/run.json"))) >= 2, "two runs are there", 60)
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130 and "Traceback" not in errors, errors
     assert errors.splitlines()[-1].startswith("haltere: interrupted; finished runs are kept")
     manifest = json.loads((small.parent / "results" / "small" / "manifest.json").read_text())
@@ -409,14 +409,14 @@ def test_a_termination_is_as_an_interrupt_in_every_command(small: Path) -> None:
 
 @privileged
 def test_a_termination_on_the_wire_is_as_an_interrupt(small: Path) -> None:
-    arguments = ("run", small.name, "--world", "wire", "--anyway", "--set", "duration=60s")
+    arguments = ("run", small.name, "--world", "wire", "--ignore-calibration", "--set", "duration=60s")
     process = subprocess.Popen(
         [*(PREFIX or []), *command(*arguments)], cwd=small.parent, stderr=subprocess.PIPE, text=True
     )
     wait_until(lambda: (small.parent / "results").exists(), "the run has begun", 60)
     time.sleep(1)
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130 and "interrupted" in errors and "Traceback" not in errors, errors
 
 
@@ -442,4 +442,4 @@ def test_what_cannot_be_told_of_flows_is_not_said_to_be_separate() -> None:
 
     report = {"methods": ["sbd"], "groups": [[[0, 1], [2], [3]]], "untold": [[2]], "pairs": []}
     told = captures._groups(report, 0)
-    assert told == "sbd: flows 1, 2 share a bottleneck; 4 with none of the others; of 3 it cannot be told."
+    assert told == "sbd: flows 1, 2 share a bottleneck; 4 with none of the others; 3: inconclusive."

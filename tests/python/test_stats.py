@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from haltere.analysis import stats
+from haltere.analysis.stats import Mean
 
 
 # Student's t table (two-sided 95 and 99 %), as printed in any book of statistics.
@@ -78,3 +79,16 @@ def test_the_steady_verdict_sees_a_slow_start_and_forgives_noise() -> None:
     assert stats.stationarity(np.linspace(5, 10, 2000) + noise).verdict == "drifting"
     # A drift that is certain but smaller than the tolerance is no drift worth a word.
     assert stats.stationarity(np.linspace(10, 10.2, 2000) + noise / 100).verdict == "steady"
+
+
+def test_a_mean_is_rounded_by_its_interval() -> None:
+    assert Mean(2113.920, 183.663, 200.0, 5).format(3) == "2110 ± 180"
+    assert Mean(20.43, 9.97, 3.0, 5).format(2) == "20 ± 10", "the digits are those of the rounded half-width"
+    assert Mean(0.98765, 0.0123, 0.01, 5).format(4) == "0.988 ± 0.012"
+    assert Mean(100.0, 0.0004, 0.01, 5).format(1) == "100.0 ± 0.0", "no more decimals than the column has"
+
+
+def test_p_values_are_students_and_holms() -> None:
+    # R: t.test(c(1, 2, 3, 4))$p.value = 0.03047; p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") = 0.03 0.06 0.06 0.02
+    assert stats.p_value(stats.mean([1.0, 2.0, 3.0, 4.0])) == pytest.approx(0.03047, abs=5e-6)
+    assert stats.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])

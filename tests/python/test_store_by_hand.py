@@ -281,11 +281,14 @@ def test_a_manifest_has_a_line_for_each_element(tmp_path: Path) -> None:
     assert store.malformed_manifest() == ""
     with pytest.raises(InputError, match=f"^{tmp_path}: must be a results directory, got no manifest.json in it"):
         store.manifest()
-    store.write_manifest({"a": [1, {"b": 2}], "c": [], "d": "x"})
-    assert (tmp_path / "manifest.json").read_text() == '{\n"a": [\n 1,\n {"b": 2}\n],\n"c": [],\n"d": "x"\n}\n'
-    assert store.manifest() == {"a": [1, {"b": 2}], "c": [], "d": "x"}
-    assert store.malformed_manifest().endswith("must be one that haltere wrote, got a malformed `title`")
-    for text, got in (("[", "`JSONDecodeError: "), ("[1]", "`b'[1]'`"), ("[" * 100_000, "`RecursionError: ")):
+    store.write_manifest({"format": 2, "a": [1, {"b": 2}], "c": [], "d": "x"})
+    good = (tmp_path / "manifest.json").read_text()
+    assert good.partition(", ")[2] == '\n"format": 2,\n"a": [\n 1,\n {"b": 2}\n],\n"c": [],\n"d": "x"\n}\n'
+    assert store.manifest() == {"format": 2, "a": [1, {"b": 2}], "c": [], "d": "x"} and store.malformed_manifest() == ""
+    store.write_manifest({"format": 3})
+    assert "in format 2, got format 3 of another version" in store.malformed_manifest()
+    got = "one with other bytes"
+    for text in ("[", "[1]", "[" * 100_000, good + "\n", good.replace('"x"', '"y"')):
         (tmp_path / "manifest.json").write_text(text)
         with pytest.raises(InputError) as error:
             store.manifest()

@@ -1,6 +1,6 @@
 """Histories of stores whose operations fail, are short or torn, and whose processes die: see `store_faults.py`.
 
-`make attack` runs more seeds: HALTERE_TEST_FAULTS says how many.
+`make hostile` runs more seeds: HALTERE_TEST_FAULTS says how many.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import haltere
 from haltere import captures
 from haltere.analysis import metrics
 from haltere.analysis.measures import Run, by_point
-from haltere.report import overview, workloads
+from haltere.report import overview, words
 
 FILE = """
 duration = "20s"
@@ -108,7 +108,7 @@ def test_the_summary_and_the_report_have_them(results: haltere.Results) -> None:
     text = overview.document(results, figures=False).text()
     for title in ("Web pages", "Calls", "Video", "Voice", "the first 5 s and the last 5 s are left out"):
         assert title in text, title
-    told = workloads.sentence(by_point(results)[0][1])
+    told = words.of_workloads(by_point(results)[0][1])
     assert [one.split(":")[0] for one in told] == ["web1", "rpc2", "video3", "voip4"]
     assert "pages a run, median load time" in told[0] and "mean opinion score" in told[3]
 

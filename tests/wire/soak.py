@@ -18,7 +18,16 @@ HERE = Path(__file__).resolve().parent
 
 def start(seconds: float, out: Path) -> subprocess.Popen[bytes]:
     """A run of so many seconds."""
-    command = [sys.executable, "-m", "haltere", "run", str(HERE / "soak.toml"), "--world", "wire", "--anyway"]
+    command = [
+        sys.executable,
+        "-m",
+        "haltere",
+        "run",
+        str(HERE / "soak.toml"),
+        "--world",
+        "wire",
+        "--ignore-calibration",
+    ]
     return subprocess.Popen(
         [*command, "--set", f"duration={seconds:g}s", "--out", str(out)],
         stdout=subprocess.DEVNULL,

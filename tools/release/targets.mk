@@ -8,10 +8,10 @@ wheel: setup ## The wheel, tried in a clean virtual environment outside of the s
 	$(BIN)/maturin build --quiet --profile python --out "$(RELEASE)/try"
 	$(BIN)/python tools/release/try_wheel.py "$(RELEASE)"/try/*.whl --compile
 
-site: setup ## The site in target/site, from the documents; RUST=no leaves out the crates' documents
+site: $(VENV)/.extra-site ## The site in target/site, from the documents; RUST=no leaves out the crates' documents
 	$(BIN)/python tools/site/build.py "$(CARGO_TARGET_DIR)/site" $(if $(filter no,$(RUST)),,--rust)
 
-release: setup ## Wheel (manylinux2014, by Zig's linker), source distribution, site, bill of materials; versions compared first
+release: $(VENV)/.extra-site ## Wheel (manylinux2014, by Zig's linker), source distribution, site, bill of materials; versions compared first
 	$(BIN)/python tools/release/versions.py --release
 	@rm -rf "$(RELEASE)/dist"
 	$(BIN)/python -m pip install --quiet 'ziglang>=0.13'

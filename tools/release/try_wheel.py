@@ -1,7 +1,7 @@
 """Installs a wheel into a clean virtual environment outside of the source and runs it: `python tools/release/try_wheel.py WHEEL`.
 
 By default the other packages are those of the environment that runs this program, so that nothing is fetched. With ``--fetch`` they are
-installed from the package index, as a user's would be. With ``--compile`` the Rust sources in the wheel are type-checked.
+installed from the package index, as a user's would be, and the size of a plain installation is checked. With ``--compile`` the Rust sources in the wheel are type-checked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+#: What a plain installation may need on disk.
+MOST_MB = 300
+
+
+def size_mb(folder: Path) -> float:
+    """Megabytes of the files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
 
 class Trial:
     """A clean environment with the wheel, and a folder outside of the source."""
@@ -33,7 +41,14 @@ class Trial:
             "XDG_CACHE_HOME": str(folder / "cache"),
         }
         if fetch:
+            site = next(home.glob("lib/python*/site-packages"))
+            before = size_mb(site)
             self.ran(str(self.bin / "python"), "-m", "pip", "install", "--quiet", str(wheel))
+            added = size_mb(site) - before
+            if added > MOST_MB:
+                raise SystemExit(f"the wheel must install in {MOST_MB} MB, got {added:.0f} MB")
+            print(f"installed    {added:.0f} MB")
+            self.ran(str(self.bin / "python"), "-m", "pip", "install", "--quiet", f"{wheel}[report]")
             return
         site = next(home.glob("lib/python*/site-packages"))
         into = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "--quiet"]

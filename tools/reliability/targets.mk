@@ -1,21 +1,20 @@
-# How far the program can be trusted: docs/reliability.md. `make attack`, `make fuzz` and the others; each says what is missing.
-.PHONY: attack fuzz coverage mutants miri supply lowest reproducible long nightly
+# How far the program can be trusted: docs/reliability.md. `make hostile`, `make fuzz` and the others; each says what is missing.
+.PHONY: hostile fuzz coverage mutants miri supply lowest reproducible long nightly
 
 RELIABILITY := tools/reliability
 
-attack: setup ## Attack this build and write the table of it into docs/reliability.md (10 minutes)
-	$(BIN)/python $(RELIABILITY)/attack.py --write
+hostile: test-extra ## Wrong input, faults and kills against this build; writes the table of docs/reliability.md (10 minutes)
+	$(BIN)/python $(RELIABILITY)/hostile.py --write
 
-fuzz: setup ## Each fuzz target for SECONDS (60): needs cargo-fuzz and clang or g++; then the Python parsers
+fuzz: test-extra ## Each fuzz target for SECONDS (60): needs cargo-fuzz and clang or g++; then the Python parsers
 	SECONDS_EACH=$(or $(SECONDS),60) $(RELIABILITY)/fuzz.sh
 	$(BIN)/python $(RELIABILITY)/fuzz_python.py --seconds $(or $(SECONDS),60)
 
-coverage: setup ## Lines that the tests reach: Rust of the five lower crates (cargo-llvm-cov), Python (coverage)
+coverage: test-extra ## Lines that the tests reach: Rust of the five lower crates (cargo-llvm-cov), Python (coverage)
 	$(RELIABILITY)/coverage.sh $(BIN)/python
 
-mutants: setup ## Changed code that no test notices, a SAMPLE (0: all): 200 of queue, of congestion (cargo-mutants); 30 a module of stats and store
-	$(BIN)/python $(RELIABILITY)/rust_mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
-	$(BIN)/python $(RELIABILITY)/mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
+mutants: test-extra ## Changed code that no test notices: lines that differ from BASE (main), or SHARD=k/n (cargo-mutants); MODULES of Python (mutmut)
+	$(RELIABILITY)/mutants.sh $(BIN)/python
 
 miri: ## Tests of the crates without I/O in Miri: needs a nightly with miri and rust-src
 	$(RELIABILITY)/miri.sh
@@ -23,7 +22,7 @@ miri: ## Tests of the crates without I/O in Miri: needs a nightly with miri and 
 supply: setup ## Licences, advisories and duplicates (cargo-deny), locked Python packages, bill of materials in target/sbom
 	$(RELIABILITY)/supply.sh $(BIN)/python
 
-lowest: setup ## The tests with the lowest versions that pyproject.toml allows (uv)
+lowest: test-extra ## The tests with the lowest versions that pyproject.toml allows (uv)
 	$(RELIABILITY)/lowest.sh $(BIN)/python
 
 reproducible: need-cargo $(VENV)/bin/maturin ## Two wheels from two folders, compared byte by byte
@@ -32,8 +31,8 @@ reproducible: need-cargo $(VENV)/bin/maturin ## Two wheels from two folders, com
 long: setup ## 24 hours of virtual time, then PACKETS (1e9) packets: memory, counters, conservation
 	$(BIN)/python $(RELIABILITY)/long.py --packets $(or $(PACKETS),1e9)
 
-nightly: ## What a night has time for: advisories, each fuzz target for 30 minutes, Miri, lowest versions, two wheels, all mutants
+nightly: ## What a night has time for: advisories, each fuzz target for 30 minutes, Miri, lowest versions, two wheels, a tenth of the mutants
 	STRICT=yes $(MAKE) supply
 	$(MAKE) fuzz SECONDS=1800
 	$(MAKE) miri lowest reproducible long
-	$(MAKE) mutants SAMPLE=0
+	$(MAKE) mutants SHARD=0/10

@@ -1,4 +1,4 @@
-"""What the parts of `make attack` share: the score, the clock, changed files, and a command that must end well."""
+"""What the parts of `make hostile` share: the score, the clock, changed files, and a command that must end well."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ version = release = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 root_doc = "docs/index"
 include_patterns = [
-    "*.md", "docs/*.md", "docs/*/*.md", "papers/*/README.md", "kernel/README.md", "p4/README.md", "bpf/README.md",
+    "*.md", "docs/*.md", "docs/*/*.md", "papers/*/README.md", "papers/*/*/README.md", "kernel/README.md", "bpf/README.md",
     "benches/README.md",
 ]  # fmt: skip
 #: Folders with nothing for the site; they are not even listed.

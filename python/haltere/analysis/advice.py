@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _core, kinds
-from .measures import traffic_name
-
-__all__ = ["advice", "of_sweep"]
+from ..experiment import Experiment
 
 #: A buffer of so many bandwidth-delay products or more is worth a warning.
 MOST_BDP = 25.0
@@ -21,8 +19,8 @@ _NEEDS_MARKS = frozenset({"dctcp", "prague"})
 
 def advice(core: _core.Scenario) -> list[str]:
     """One sentence for each thing worth a warning in a scenario without sweep."""
-    scenario, links = json.loads(core.to_json()), json.loads(core.links())
-    return [*_unmarked(scenario, links), *_bloated(links), *_static_routes(scenario, core)]
+    experiment, links = Experiment(json.loads(core.to_json())), json.loads(core.links())
+    return [*_unmarked(experiment, links), *_bloated(links), *_static_routes(experiment, core)]
 
 
 def of_sweep(points: Sequence[_core.Scenario]) -> list[str]:
@@ -52,26 +50,21 @@ def _marks(queue: Any) -> bool:
     return bool(queue.get("ecn", not kinds.queue(str(queue.get("kind"))).tail))
 
 
-def _unmarked(scenario: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> list[str]:
+def _unmarked(experiment: Experiment, links: Sequence[Mapping[str, Any]]) -> list[str]:
     """Traffic that wants marks, and no queue that marks."""
     watched = [one for one in links if one["watched"]] or links
     if any(_marks(one["queue"]) for one in watched):
         return []
     out = []
-    for place, entry in enumerate(scenario["traffic"]):
-        needs = sorted({str(one.get("kind")) for one in _listed(entry.get("congestion"))} & _NEEDS_MARKS)
-        asked = entry.get("ecn", scenario["tcp"].get("ecn", False)) and kinds.traffic(str(entry["kind"])).tcp
+    for entry in experiment.traffic:
+        needs = sorted({kinds.label(one) for one in entry.congestion} & _NEEDS_MARKS)
+        asked = entry.values.get("ecn", experiment.tcp.get("ecn", False)) and entry.behaviour.tcp
         if needs or asked:
-            who = f"{traffic_name(place, entry)} uses {needs[0] if needs else 'ECN'}"
+            who = f"{entry.name} uses {needs[0] if needs else 'ECN'}"
             out.append(
                 f"{who}, but no queue at a bottleneck marks: it sees losses only. Set `ecn = true` at the queue, or take a discipline that marks."
             )
     return out
-
-
-def _listed(value: Any) -> list[Mapping[str, Any]]:
-    some = value if isinstance(value, list) else [value]
-    return [one for one in some if isinstance(one, Mapping)]
 
 
 # -- buffers ------------------------------------------------------------------------------------------------------------------
@@ -114,15 +107,15 @@ def _bytes(limit: Any) -> float | None:
 # -- routes -------------------------------------------------------------------------------------------------------------------
 
 
-def _static_routes(scenario: Mapping[str, Any], core: _core.Scenario) -> list[str]:
+def _static_routes(experiment: Experiment, core: _core.Scenario) -> list[str]:
     """A link that falls to 0 bit/s or fails although there is another path, and no change of the routes."""
-    tables = list(_tables(scenario["topology"]))
+    tables = list(experiment.topology.tables())
     silent = any(_is_silent(one) for one in tables)
     if not silent and not any("fail" in one and "reroute" not in one for one in tables):
         return []
     drawing = json.loads(core.drawing())
     links, nodes = (sum(one["count"] for one in drawing[what]) for what in ("links", "nodes"))
-    if links < nodes or all(kinds.traffic(str(one["kind"])).paths for one in scenario["traffic"]):
+    if links < nodes or all(one.behaviour.paths for one in experiment.traffic):
         return []
     if not silent:
         return [
@@ -137,13 +130,3 @@ def _is_silent(table: Mapping[str, Any]) -> bool:
     steps = table.get("schedule") or ()
     rates = [step.get("rate") for step in steps if isinstance(step, Mapping)]
     return any(rate is not None and _core.parse_quantity("rate", str(rate)) == 0 for rate in rates)
-
-
-def _tables(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, Mapping):
-        yield value
-        for one in value.values():
-            yield from _tables(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _tables(one)

@@ -22,8 +22,6 @@ from . import metrics, stats
 from .measures import Run
 from .stats import Mean
 
-__all__ = ["Difference", "Side", "compare"]
-
 
 @dataclass(frozen=True)
 class Side:
@@ -46,7 +44,7 @@ class Side:
         keys = {name: _key(name, results, str(text)) for name in wanted}
         points = [
             point for point in results.points
-            if all(swept(point.labels.get(keys[name])) == value for name, value in wanted.items())
+            if all(value in (swept(point.labels.get(key)), str(point.words.get(key))) for name, value in wanted.items() if (key := keys[name]))
         ]  # fmt: skip
         if not points:
             have = ", ".join(f"`{point.name}`" for point in results.points[:12])
@@ -88,6 +86,11 @@ class Difference:
         return self.difference.mean / self.difference.sd if self.difference.sd else math.nan
 
     @property
+    def p(self) -> float:
+        """The p-value of the paired t test, for this difference alone."""
+        return stats.p_value(self.difference)
+
+    @property
     def significant(self) -> bool:
         """The interval leaves out 0: the two differ at this confidence."""
         return not self.difference.low <= 0 <= self.difference.high
@@ -120,7 +123,7 @@ class Difference:
         return {
             "point": self.point, "metric": self.metric, "unit": self.unit, "seeds": self.difference.n,
             "a": self.a.mean, "b": self.b.mean, "difference": self.difference.mean, "low": plain(self.difference.low),
-            "high": plain(self.difference.high), "confidence": self.difference.confidence, "effect": plain(self.effect),
+            "high": plain(self.difference.high), "confidence": self.difference.confidence, "effect": plain(self.effect), "p": plain(self.p),
             "significant": self.significant, "told_apart": self.significant, "sentence": self.sentence(),
         }  # fmt: skip
 
@@ -171,7 +174,7 @@ def _pairs(first: Side, second: Side) -> list[tuple[str, Point, Point]]:
         return [("all", first.points[0], second.points[0])]
 
     def rest(point: Point) -> str:
-        return Point(0, {key: value for key, value in point.labels.items() if key not in chosen}, {}).name
+        return Point(0, {key: value for key, value in point.words.items() if key not in chosen}, {}).name
 
     sides = []
     for side in (first, second):

@@ -11,42 +11,48 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import _core
-from .measures import Array, Run, asked, seconds_of, texts
-
-__all__ = ["Kind", "convergence_s", "jitter_ms", "loss", "percentile_ms", "rates_over", "settled"]
+from ..experiment import seconds_of
+from .measures import Array, Run, texts
 
 Kind = Literal["sojourn", "rtt", "one_way"]
 
 
 def percentile_ms(run: Run, kind: Kind, names: Sequence[str], q: float) -> float:
     """A percentile over all samples of these links or flows, ms; NaN without any. It is within 0.4 % of the nearest rank: bins are that narrow."""
-    if not names or not asked(run.scenario, "delays"):
-        return math.nan
-    bins = run.table("delay_bins")
-    chosen = pc.and_(
-        pc.equal(bins["measure"].cast(pa.string()), kind),
-        pc.is_in(bins["name"].cast(pa.string()), value_set=texts(names)),
-    )
-    bins = bins.filter(chosen)
+    return float(_quantiles_ms(run, kind, names, np.array([q / 100]))[0])
+
+
+def sojourn_ms(run: Run, link: str) -> Array:
+    """A thousand quantiles of the sojourn times in a watched queue, ms: a distribution of samples that were counted in bins."""
+    found = _quantiles_ms(run, "sojourn", [link], np.linspace(0.0005, 0.9995, 1000))
+    return found[~np.isnan(found)]
+
+
+def _quantiles_ms(run: Run, kind: Kind, names: Sequence[str], parts: Array) -> Array:
+    if not names or not run.experiment.asked("delays"):
+        return np.full(len(parts), math.nan)
+    bins = run.table("delay_bins", measure=kind)
+    bins = bins.filter(pc.is_in(bins["name"].cast(pa.string()), value_set=texts(names)))
     if len(bins) == 0:
-        return math.nan
+        return np.full(len(parts), math.nan)
     low, high = bins["low_ns"].to_numpy().astype(np.float64), bins["high_ns"].to_numpy().astype(np.float64)
     samples = bins["samples"].to_numpy()
     order = np.argsort(low, kind="stable")
     ranks = np.cumsum(samples[order])
-    at = order[int(np.searchsorted(ranks, max(1, math.ceil(q / 100 * ranks[-1]))))]
+    at = order[np.searchsorted(ranks, np.maximum(1, np.ceil(parts * ranks[-1])))]
     # A bin holds whole nanoseconds from `low` up to `high`, that one excluded.
-    return float(low[at] + (high[at] - low[at]) // 2) * 1e-6
+    middle: Array = (low[at] + (high[at] - low[at]) // 2) * 1e-6
+    return middle
 
 
 def _streams(run: Run, flows: Sequence[str]) -> pa.Table:
-    table = run.table("delay_summary")
-    return table.filter(pc.and_(pc.equal(table["measure"], "one_way"), pc.is_in(table["name"], value_set=texts(flows))))
+    table = run.table("delay_summary", measure="one_way")
+    return table.filter(pc.is_in(table["name"].cast(pa.string()), value_set=texts(flows)))
 
 
 def jitter_ms(run: Run, flows: Sequence[str]) -> float:
     """The mean over these flows of their interarrival jitter (RFC 3550 section 6.4.1), ms; NaN without any."""
-    if not asked(run.scenario, "delays"):
+    if not run.experiment.asked("delays"):
         return math.nan
     known = [value for value in _streams(run, flows)["jitter_ns"].to_pylist() if value is not None]
     return float(np.mean(known)) * 1e-6 if known else math.nan
@@ -54,7 +60,7 @@ def jitter_ms(run: Run, flows: Sequence[str]) -> float:
 
 def loss(run: Run, flows: Sequence[str]) -> float:
     """The part of the packets of these flows that did not arrive (RFC 3550 appendix A.3); NaN without any."""
-    if not asked(run.scenario, "delays"):
+    if not run.experiment.asked("delays"):
         return math.nan
     rows = _streams(run, flows)
     expected = pc.sum(rows["expected"]).as_py() or 0
@@ -117,14 +123,14 @@ def convergence_s(run: Run, group: str | None) -> float:
     found = rates_over(run, flows)
     if found is None:
         return math.nan
-    told = {**_USUAL, **(asked(run.scenario, "convergence") or {})}
+    settings = {**_USUAL, **(run.experiment.asked("convergence") or {})}
     start = max(rows["start_ns"].to_pylist()) * 1e-9
     at, rates = found
     after = at > start
     within = (
-        _core.parse_quantity("probability", told["within"])
-        if isinstance(told["within"], str)
-        else float(told["within"])
+        _core.parse_quantity("probability", settings["within"])
+        if isinstance(settings["within"], str)
+        else float(settings["within"])
     )
-    when = settled(at[after], rates[after], within, seconds_of(told["hold"]), seconds_of(told["average"]))
+    when = settled(at[after], rates[after], within, seconds_of(settings["hold"]), seconds_of(settings["average"]))
     return max(0.0, when - start) if math.isfinite(when) else math.nan

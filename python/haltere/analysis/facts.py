@@ -1,36 +1,30 @@
 """Numbers that were read off runs before, so that a summary need not read the tables of every run again.
 
 ``measures.json`` lies beside the manifest. It holds, by run, what was asked of the run: metrics, names of traffic entries and links. A run
-is known by its key and its digest, and the file by a hash of the code that measures. What does not fit is measured again. The file may be
-deleted at any time.
+is known by its key and its digest, and the file by a hash of the code that measures and by its own checksum. What does not fit is measured
+again. The file may be deleted at any time.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..runs.files import read_regular, write_atomically
-
-__all__ = ["Facts"]
+from ..runs.records import with_checksum, without_checksum
 
 _NAME = "measures.json"
 #: The modules whose change makes old numbers worthless.
 _SOURCES = (
-    "delays.py",
-    "facts.py",
-    "measures.py",
-    "metrics.py",
-    "own.py",
-    "stats.py",
-    "summary.py",
-    "../kinds.py",
-    "../report/words.py",
-)
+    "delays.py", "facts.py", "measures.py", "metrics.py", "own.py", "stats.py", "summary.py", "workloads.py", "../experiment.py",
+    "../kinds.py", "../report/words.py",
+)  # fmt: skip
 
 
 @cache
@@ -48,12 +42,17 @@ class Facts:
         self._path = None if folder is None else folder / _NAME
         self._known: dict[str, dict[str, Any]] = {}
         self._changed = False
-        try:
-            told = json.loads(read_regular(self._path)) if self._path else {}
-            if told.get("version") == _version() and isinstance(told["runs"], dict):
-                self._known = told["runs"]
-        except (OSError, ValueError, RecursionError, AttributeError, KeyError):
-            pass  # none, or one that nobody can read
+        #: What is wrong with the file; empty if nothing is, or none is there.
+        self.damaged = ""
+        if self._path is None or not os.path.lexists(self._path):
+            return
+        told = None
+        with suppress(OSError):
+            told = without_checksum(read_regular(self._path))
+        if told is None:
+            self.damaged, self._changed = f"{self._path}: its bytes are not those that were written", True
+        elif told["version"] == _version():
+            self._known = told["runs"]
 
     def ask(self, run: str, name: str, measure: Callable[[], Any]) -> Any:
         """What is known under that name of the run (its key and digest); measured if it is new. Values are what JSON can hold."""
@@ -79,9 +78,8 @@ class Facts:
         if self._path is None or not self._changed:
             return
         try:
-            write_atomically(
-                self._path, json.dumps({"version": _version(), "runs": self._known}, separators=(",", ":"))
-            )
+            told = {"version": _version(), "runs": self._known}
+            write_atomically(self._path, with_checksum(json.dumps(told, separators=(",", ":"))))
             self._changed = False
         except OSError:
             pass

@@ -21,10 +21,6 @@ from .. import _core, kinds
 from ..runs.records import Done, Point
 from .facts import Facts
 
-__all__ = [
-    "QueueSeries", "Run", "Tables", "arrived_bytes", "asked", "by_point", "seconds", "span_s", "texts", "traffic_name", "until_s", "warmup_s",
-]  # fmt: skip
-
 Array = NDArray[np.float64]
 
 
@@ -36,52 +32,6 @@ class Tables(Protocol):
 
     def run_table(self, name: str, run: Done, columns: list[str] | None = None) -> pa.Table:
         """The table of that name of one run."""
-
-
-def seconds_of(text: str) -> float:
-    """A span as a scenario writes it, in seconds.
-
-    >>> seconds_of("100.1s"), seconds_of("20ms")
-    (100.1, 0.02)
-    """
-    return _core.parse_quantity("duration", text)
-
-
-def seconds(scenario: Mapping[str, Any]) -> float:
-    """How long a run of this scenario lasts, in seconds."""
-    return seconds_of(scenario["duration"])
-
-
-def warmup_s(scenario: Mapping[str, Any]) -> float:
-    """How long the warm-up of this scenario lasts, in seconds: until the measured window begins."""
-    window = asked(scenario, "window")
-    return seconds_of(window[0] if window else scenario["warmup"])
-
-
-def until_s(scenario: Mapping[str, Any]) -> float:
-    """When the measured part of this scenario ends, in seconds: with its window, before the cool-down, or with the run."""
-    window = asked(scenario, "window")
-    return seconds_of(window[1]) if window else seconds(scenario) - cooldown_s(scenario)
-
-
-def cooldown_s(scenario: Mapping[str, Any]) -> float:
-    """How long the cool-down of this scenario lasts, in seconds."""
-    return seconds_of(scenario.get("cooldown", "0s"))
-
-
-def span_s(scenario: Mapping[str, Any]) -> float:
-    """The seconds over which rates are taken: the measured window, or the run less its warm-up and its cool-down."""
-    return until_s(scenario) - warmup_s(scenario)
-
-
-def asked(scenario: Mapping[str, Any], key: str) -> Any:
-    """What this scenario says under that key of `[measure]`; ``None`` if nothing."""
-    return scenario.get("measure", {}).get(key)
-
-
-def traffic_name(place: int, entry: Mapping[str, Any]) -> str:
-    """What the results call a traffic entry, from its place in the file (from 0)."""
-    return str(entry.get("name") or _core.traffic_name(kinds.label(str(entry["kind"])), place))
 
 
 def texts(values: Sequence[str]) -> pa.Array:
@@ -180,6 +130,7 @@ class Run:
     def __init__(self, results: Tables, done: Done) -> None:
         self.results, self.done = results, done
         self.scenario = results.points[done.point].scenario
+        self.experiment = results.points[done.point].experiment
         self._facts: Facts = getattr(results, "facts", None) or Facts(None)
 
     def fact(self, name: str, measure: Callable[[], Any]) -> Any:
@@ -189,12 +140,12 @@ class Run:
     @cached_property
     def warmup_s(self) -> float:
         """The length of the warm-up, in seconds."""
-        return warmup_s(self.scenario)
+        return self.experiment.warmup_s
 
     @cached_property
     def until_s(self) -> float:
         """When the measured part of the run ends, in seconds."""
-        return until_s(self.scenario)
+        return self.experiment.until_s
 
     def measured(self, at_s: Array) -> NDArray[np.bool_]:
         """Which of these times statistics take: from the end of the warm-up to the cool-down or the end, or those of the measured window."""
@@ -208,7 +159,7 @@ class Run:
 
     @property
     def _ends_early(self) -> bool:
-        return self.until_s < seconds(self.scenario)
+        return self.until_s < self.experiment.duration_s
 
     @cached_property
     def data_flows(self) -> pa.Table:
@@ -225,22 +176,22 @@ class Run:
         data = [kind for kind in self.kinds if kinds.traffic(kind).goodput]
         return pc.is_in(self.flows["kind"].cast(pa.string()), value_set=texts(data))
 
-    def _table(self, name: str) -> pa.Table:
-        return self.results.run_table(name, self.done)
-
-    def table(self, name: str) -> pa.Table:
-        """A table of the run, such as ``flow_series``."""
-        return self._table(name)
+    def table(self, name: str, **where: str | None) -> pa.Table:
+        """A table of the run, such as ``flow_series``; of some columns only the rows with these texts (``None``: all)."""
+        table = self.results.run_table(name, self.done)
+        for column, text in where.items():
+            table = table if text is None else table.filter(pc.equal(table[column].cast(pa.string()), text))
+        return table
 
     @cached_property
     def flows(self) -> pa.Table:
         """The table `flows`: one row a flow."""
-        return self._table("flows")
+        return self.table("flows")
 
     @cached_property
     def links(self) -> pa.Table:
         """The table `links`: one row a direction of a link."""
-        return self._table("links")
+        return self.table("links")
 
     def goodput_mbit(self, group: str | None = None, sender: str | None = None) -> Array:
         """Payload delivered in order, Mbit/s, one value a TCP or UDP flow: of one traffic entry, of one sending node, or of all.
@@ -260,7 +211,7 @@ class Run:
         """The table `completions`, one row a flow or a response, of those that started in the measured part of the run; ``None`` without such traffic."""
         if not any(kinds.traffic(kind).completions for kind in self.kinds):
             return None
-        table = self._table("completions")
+        table = self.table("completions")
         return table.filter(self.measured_ns(table["start_ns"].to_numpy()))
 
     def completing(self) -> list[str]:
@@ -277,7 +228,7 @@ class Run:
             return np.empty(0)
         rows = self.completions
         if group is not None:
-            own = self.flows.filter(pc.equal(self.flows["group"], group))["flow"]
+            own = self.table("flows", group=group)["flow"]
             rows = rows.filter(
                 pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string()))
             )
@@ -288,8 +239,7 @@ class Run:
 
     def arrived(self, flow: str) -> int:
         """How many flows came during the run, warm-up included, of an entry whose flows come and go."""
-        table = self._table("completions")
-        return int(pc.sum(pc.equal(table["flow"].cast(pa.string()), flow)).as_py() or 0)
+        return len(self.table("completions", flow=flow))
 
     def upload_s(self, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
         """Seconds that each upload took, of those that began and ended after the warm-up; of files over the first size and up to the second."""
@@ -305,7 +255,7 @@ class Run:
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""
-        pings = self._table("pings")
+        pings = self.table("pings")
         return pings["at_ns"].to_numpy() * 1e-9, pings["rtt_ns"].to_numpy() * 1e-6
 
     def ping_ms(self) -> Array:
@@ -328,8 +278,7 @@ class Run:
 
     def queue(self, link: str) -> QueueSeries:
         """The time series of a watched queue."""
-        series = self._table("queue_series")
-        series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
+        series = self.table("queue_series", link=link)
         at = series["at_ns"].to_numpy() * 1e-9
         return QueueSeries(
             at, series["packets"].to_numpy().astype(np.float64), series["ring_packets"].to_numpy().astype(np.float64)
@@ -362,10 +311,9 @@ class Run:
 
     def _depths(self, link: str) -> tuple[Array, Array] | None:
         """Depths at dequeue and how many packets left so many behind, after the warm-up; ``None`` without any."""
-        if not self.scenario["measure"]["depths"]:
+        if not self.experiment.asked("depths"):
             return None
-        rows = self._table("depths")
-        rows = rows.filter(pc.equal(rows["link"].cast(pa.string()), link))
+        rows = self.table("depths", link=link)
         return (rows["depth"].to_numpy(), rows["packets"].to_numpy()) if len(rows) else None
 
     def has_ring(self, link: str) -> bool:
@@ -419,9 +367,11 @@ class Run:
         controls: dict[str, set[str]] = {}
         for row in rows:
             controls.setdefault(row["group"], set()).add(row["congestion"])
+        # An entry that names a control for each of its flows does so where they are the same, too.
+        listed = {one.name for one in self.experiment.traffic if len(one.congestion) > 1}
         out: dict[str, list[str]] = {}
         for row in rows:
-            several = len(controls[row["group"]]) > 1
+            several = len(controls[row["group"]]) > 1 or row["group"] in listed
             name = row["group"] if not several else row["congestion"] if len(controls) == 1 else f"{row['group']} {row['congestion']}"  # fmt: skip
             out.setdefault(str(name), []).append(str(row["flow"]))
         return out
@@ -470,8 +420,7 @@ class Run:
         rate = self.link(link)["rate_bps"]
         if rate is None:
             raise ValueError(f"queue_delay_ms: {link} must have a rate, got none")
-        series = self._table("queue_series").select(["at_ns", "link", "bytes"])
-        series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
+        series = self.table("queue_series", link=link).select(["at_ns", "link", "bytes"])
         after = self.measured(series["at_ns"].to_numpy() * 1e-9)
         waiting: Array = series["bytes"].to_numpy()[after] * (8e3 / rate)
         return waiting
@@ -494,13 +443,11 @@ class Run:
 
         ``None`` if flows were not sampled.
         """
-        if group is None:
-            return self.rate_of(None)
-        return self.rate_of(self.flows.filter(pc.equal(self.flows["group"], group))["flow"].to_pylist())
+        return self.rate_of(None if group is None else self.table("flows", group=group)["flow"].to_pylist())
 
     def rate_of(self, flows: Sequence[str] | None) -> tuple[Array, Array] | None:
         """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
-        series = self._table("flow_series")
+        series = self.table("flow_series")
         if flows is not None:
             series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=texts(flows)))
         if len(series) == 0:
@@ -517,8 +464,7 @@ class Run:
 
         Bins are at least 100 ms long, if the run is. ``None`` if the link was not sampled.
         """
-        series = self._table("queue_series").select(["at_ns", "link", "sent_bytes"])
-        series = series.filter(pc.equal(series["link"].cast(pa.string()), link))
+        series = self.table("queue_series", link=link).select(["at_ns", "link", "sent_bytes"])
         if len(series) < 3:
             return None
         at, sent = series["at_ns"].to_numpy() * 1e-9, series["sent_bytes"].to_numpy().astype(np.float64)

@@ -8,7 +8,6 @@ has: ``goodput.bulk1``, ``queue.left>right``.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,11 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import _core
-from ..errors import InputError
+from ..errors import InputError, nearest
+from ..experiment import Experiment
 from . import delays, own, stats, workloads
-from .measures import Array, Run, asked
+from .measures import Array, Run
 from .stats import Mean
-
-__all__ = [
-    "METRICS", "PARTS", "Measure", "Metric", "check", "default", "every", "in_table", "known", "mean_of", "metric", "named", "parts",
-    "sizes", "worlds",
-]  # fmt: skip
 
 NAN = math.nan
 Measure = Callable[[Run, str | None], float]
@@ -89,6 +84,20 @@ class Metric:
 
         known = run.fact(f"{self.name} {part or ''}{self.version}", measured)
         return NAN if known is None else float(known)
+
+    @property
+    def reads(self) -> str:
+        """The table of the run that it is read off."""
+        return _READ[self.name]
+
+    @property
+    def described(self) -> dict[str, str]:
+        """What a list of the metrics says of it."""
+        asked = f"with `{self.asked} = true` in `[measure]`"
+        return {
+            "unit": self.printed[1], "table": self.reads, "better": self.better, "part": _AFTER_DOT.get(self.part, ""),
+            "needs": asked if self.asked else "with `depths = true` in `[measure]`" if self.reads == "depths" else "",
+        }  # fmt: skip
 
     @property
     def heading(self) -> str:
@@ -175,7 +184,7 @@ def _wait(run: Run, link: str) -> float:
 
 def sizes(run: Run) -> dict[str, tuple[float, float]]:
     """Sizes of flows, in bytes: over the first and up to the second. `[measure] size_bins` says where they part."""
-    edges = [_core.parse_quantity("bytes", one) for one in asked(run.scenario, "size_bins") or ("100kB", "10MB")]
+    edges = [_core.parse_quantity("bytes", one) for one in run.experiment.asked("size_bins") or ("100kB", "10MB")]
     named = [_spelt(edge) for edge in edges]
     out = {"all": (0.0, math.inf), f"up to {named[0]}": (0.0, edges[0])}
     for i in range(1, len(edges)):
@@ -353,21 +362,43 @@ _ALL = (
 
 METRICS: dict[str, Metric] = {one.name: one for one in _ALL}
 
+#: The table of the run that each is read off, beside `flows` and `links`, which say what there is.
+_READS = {
+    "flows": "goodput goodput_flow share jain",
+    "pings": "ping_p50 ping_p95 ping_p99",
+    "links": "utilisation drops marks queue_counted drop_rate mark_rate",
+    "queue_series": "queue wait",
+    "depths": "depth depth_p50 depth_p95",
+    "completions": "fct_p50 fct_p95 fct_p99 slowdown_p50 slowdown_p99 calls rpc_p50 rpc_p95 rpc_p99",
+    "pages": "pages page_load_p50 page_load_p95",
+    "segments": "video_bitrate rebuffer_ratio video_switches video_startup",
+    "voices": "mos voip_loss voip_delay voip_jitter",
+    "delay_bins": "sojourn_p50 sojourn_p95 sojourn_p99 rtt_p50 rtt_p95 rtt_p99 one_way_p50 one_way_p95 one_way_p99",
+    "delay_summary": "one_way_jitter one_way_loss",
+    "flow_series": "convergence",
+    "tasks": "uploads upload_small upload_large",
+}
+_READ = {name: table for table, names in _READS.items() for name in names.split()}
+_AFTER_DOT = {
+    "traffic": "a traffic entry", "class": "a class of flows: a traffic entry, or a control that it assigns", "link": "a watched link",
+    "completion": "a traffic entry, and after a slash a range of sizes",
+}  # fmt: skip
+
 
 def known(scenario: Mapping[str, Any]) -> dict[str, Metric]:
     """The metrics of a scenario by name: those of the list, and its own."""
-    mine = asked(scenario, "metrics") or {}
+    mine = Experiment(scenario).asked("metrics") or {}
     for name in mine:
         if name in METRICS:
             raise InputError(f"measure.metrics: metric must have a name that is not taken, got `{name}`")
     return {**METRICS, **{name: _own(name, one) for name, one in mine.items()}} if mine else METRICS
 
 
-def _own(name: str, told: Mapping[str, Any]) -> Metric:
-    sql = str(told["sql"])
+def _own(name: str, table: Mapping[str, Any]) -> Metric:
+    sql = str(table["sql"])
     return Metric(
-        name, str(told.get("about") or name), str(told.get("unit", "")), lambda run, _: own.answer(run, name, sql),
-        told.get("better", "neither"), 3, table="own", shown=("variants",), over=True, version=f" {own.version(sql)}",
+        name, str(table.get("about") or name), str(table.get("unit", "")), lambda run, _: own.answer(run, name, sql),
+        table.get("better", "neither"), 3, table="own", shown=("variants",), over=True, version=f" {own.version(sql)}",
     )  # fmt: skip
 
 
@@ -380,10 +411,8 @@ def check(names: Sequence[str], where: str, scenario: Mapping[str, Any] | None =
     for name in names:
         head, dot, _ = name.partition(".")
         if head not in some:
-            near = difflib.get_close_matches(head, some, 3)
-            hint = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
-            rule = f"one of the {len(some)} that `haltere compare --help` lists"
-            raise InputError(f"{where}: metric must be {rule}, got `{head}`{hint}")
+            rule = f"one of the {len(some)} that `haltere list metrics` names"
+            raise InputError(f"{where}: metric must be {rule}, got `{head}`{nearest(head, some, 3)}")
         if dot and not some[head].part:
             raise InputError(f"{where}: metric must be `{head}` without a part, got `{name}`")
 
@@ -422,15 +451,19 @@ def default(run: Run) -> list[str]:
 
 def in_table(table: str, scenario: Mapping[str, Any] | None = None) -> list[Metric]:
     """The columns of a table of the report: of the list, and those that this scenario asks for."""
-    told = scenario or {}
-    return [one for one in known(told).values() if one.table == table and (not one.asked or asked(told, one.asked))]
+    asked = scenario or {}
+    return [
+        one
+        for one in known(asked).values()
+        if one.table == table and (not one.asked or Experiment(asked).asked(one.asked))
+    ]
 
 
 def every(run: Run) -> dict[str, float]:
     """All metrics that comparisons of variants show and that the run has. Parts only if there are several."""
     names = []
     for head, one in known(run.scenario).items():
-        if "variants" not in one.shown or (one.asked and not asked(run.scenario, one.asked)):
+        if "variants" not in one.shown or (one.asked and not run.experiment.asked(one.asked)):
             continue
         some = parts(run, one.part)
         if one.part != "link" or len(some) == 1:

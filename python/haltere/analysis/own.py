@@ -14,8 +14,6 @@ from ..errors import HaltereError, InputError
 from ..runs.store import need
 from .measures import Run
 
-__all__ = ["answer", "version"]
-
 _WORD = re.compile(r"[a-z_]+")
 
 

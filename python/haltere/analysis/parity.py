@@ -18,8 +18,6 @@ from . import metrics, stats
 from .measures import Run, by_point
 from .stats import Mean
 
-__all__ = ["Comparison", "Row", "compare"]
-
 
 @dataclass(frozen=True)
 class Row:
@@ -37,10 +35,6 @@ class Row:
     def part(self) -> float:
         """The difference as a part of the baseline's value; NaN if that is 0."""
         return self.difference.mean / self.baseline.mean if self.baseline.mean else math.nan
-
-
-def _mean_json(value: Mean) -> dict[str, Any]:
-    return {"mean": value.mean, "half": None if math.isnan(value.half) else value.half}
 
 
 @dataclass
@@ -104,8 +98,8 @@ class Comparison:
         rows = [
             {
                 "point": row.point, "metric": row.metric, "unit": row.unit,
-                names[0]: _mean_json(row.baseline), row.world: _mean_json(row.other),
-                "difference": _mean_json(row.difference),
+                names[0]: row.baseline.to_dict(), row.world: row.other.to_dict(),
+                "difference": row.difference.to_dict(),
             }
             for row in self.rows
         ]  # fmt: skip

@@ -10,25 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-__all__ = [
-    "Mean",
-    "Stationarity",
-    "cdf",
-    "difference",
-    "jain",
-    "mean",
-    "paired_difference",
-    "percentile",
-    "stationarity",
-    "student_t",
-]
 
 Array = NDArray[np.float64]
 
@@ -57,17 +44,50 @@ class Mean:
         """The interval's upper end."""
         return self.mean + self.half
 
+    def scaled(self, factor: float) -> Mean:
+        """The same in another unit, or with the other sign."""
+        return replace(self, mean=factor * self.mean, half=abs(factor) * self.half, sd=abs(factor) * self.sd)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """For programs: half of the interval is null if it is not known."""
+        return {"mean": self.mean, "half": None if math.isnan(self.half) else self.half, "n": self.n}
+
     def format(self, digits: int = 1) -> str:
-        """The mean, and the interval if there is one.
+        """The mean, and the interval if there is one, with two significant digits of the interval and at most ``digits`` decimals.
 
         >>> Mean(10.04, 0.26, 0.4, 10).format()
         '10.0 ± 0.3'
+        >>> Mean(2113.920, 183.663, 200.0, 5).format(3)
+        '2110 ± 180'
         >>> Mean(10.04, math.nan, math.nan, 1).format()
         '10.0'
         """
         if math.isnan(self.half):
             return f"{self.mean:.{digits}f}"
-        return f"{self.mean:.{digits}f} ± {self.half:.{digits}f}"
+        own = decimals(self.half, digits)
+        return f"{rounded(self.mean, own)} ± {rounded(self.half, own)}"
+
+
+def decimals(half: float, most: int) -> int:
+    """The decimals of two significant digits of half an interval, at most ``most``; negative: tens and hundreds are rounded.
+
+    >>> decimals(183.7, 3), decimals(9.97, 3), decimals(0.0123, 2), decimals(0.0, 1)
+    (-1, 0, 2, 1)
+    """
+    if not half or not math.isfinite(half):
+        return most
+    return min(most, 1 - int(f"{half:.1e}".partition("e")[2]))
+
+
+def rounded(value: float, digits: int) -> str:
+    """The value with so many decimals; a negative number rounds to tens, hundreds and so on.
+
+    >>> rounded(2113.92, -1), rounded(1.25, 2), rounded(-0.001, 1)
+    ('2110', '1.25', '0.0')
+    """
+    if not math.isfinite(value):
+        return f"{value:g}"
+    return f"{round(value, digits) + 0.0:.{max(digits, 0)}f}"
 
 
 def _values(what: str, values: ArrayLike, least: int = 1) -> Array:
@@ -144,7 +164,7 @@ def mean(values: ArrayLike, confidence: float = 0.95) -> Mean:
     """The mean of independent values (one per seed) and its Student-t interval.
 
     >>> mean([9.0, 10.0, 11.0]).format(3)
-    '10.000 ± 2.484'
+    '10.0 ± 2.5'
     >>> mean([])
     Traceback (most recent call last):
         ...
@@ -174,11 +194,39 @@ def paired_difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> M
     return mean(first - second, confidence)
 
 
+def p_value(difference: Mean) -> float:
+    """The two-sided p-value of Student's t test that a mean is 0; NaN with one value.
+
+    >>> round(p_value(mean([1.0, 2.0, 3.0, 4.0])), 4), p_value(mean([0.0, 0.0])), p_value(mean([1.0, 1.0]))
+    (0.0305, 1.0, 0.0)
+    """
+    if difference.n < 2:
+        return math.nan
+    if difference.sd == 0:
+        return float(difference.mean == 0)
+    t = abs(difference.mean) / (difference.sd / math.sqrt(difference.n))
+    return 2 * _student_t_tail(t, difference.n - 1)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """p-values adjusted for as many tests as there are (Holm 1979): the probability of one false discovery among all stays below each.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    out, least = [0.0] * len(values), 0.0
+    for place, i in enumerate(order):
+        least = max(least, min(1.0, (len(values) - place) * values[i]))
+        out[i] = least
+    return out
+
+
 def difference(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Mean:
     """The difference of the means of ``a`` and ``b``, two independent samples, with its interval (Welch).
 
     >>> difference([10, 12, 11], [9, 11, 10]).format(2)
-    '1.00 ± 2.27'
+    '1.0 ± 2.3'
     >>> difference([10], [9]).format(2)
     '1.00'
     """
@@ -233,7 +281,7 @@ def cdf(values: ArrayLike) -> tuple[Array, Array]:
     return x, np.arange(1, x.size + 1) / x.size
 
 
-Verdict = Literal["steady", "drifting", "cannot be told"]
+Verdict = Literal["steady", "drifting", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -241,7 +289,7 @@ class Stationarity:
     """Whether a series is in its steady state.
 
     ``first`` and ``second`` are the means of the two halves; ``drift`` is ``second - first`` with its interval. ``verdict``
-    is ``steady``, ``drifting`` or ``cannot be told``.
+    is ``steady``, ``drifting`` or ``inconclusive``.
     """
 
     verdict: Verdict
@@ -258,7 +306,7 @@ def stationarity(
     Neighbouring samples depend on each other, so each half is cut into ``batches`` and their means are
     compared (Welch). The halves *drift* when the interval of the difference lies wholly outside
     ``± tolerance`` times the mean; they are *steady* when it lies wholly inside, or contains 0. Anything else, and a series
-    of fewer than ``4 * batches`` samples, *cannot be told*.
+    of fewer than ``4 * batches`` samples, *inconclusive*.
 
     >>> import random
     >>> draws = random.Random(1)
@@ -267,7 +315,7 @@ def stationarity(
     >>> stationarity([float(i) for i in range(1000)]).verdict
     'drifting'
     >>> stationarity([1.0, 2.0]).verdict
-    'cannot be told'
+    'inconclusive'
     """
     if batches < 2:
         raise ValueError(f"stationarity: batches must be at least 2, got {batches}")
@@ -275,17 +323,9 @@ def stationarity(
     halves = (x[: x.size // 2], x[x.size - x.size // 2 :])
     first, second = float(halves[0].mean()), float(halves[1].mean())
     if x.size < 4 * batches:
-        return Stationarity("cannot be told", first, second, Mean(second - first, math.nan, math.nan, 0, confidence))
+        return Stationarity("inconclusive", first, second, Mean(second - first, math.nan, math.nan, 0, confidence))
     groups = [np.array([part.mean() for part in np.array_split(half, batches)]) for half in halves]
-    variances = [float(group.var(ddof=1)) / batches for group in groups]
-    total = sum(variances)
-    if total == 0:
-        half_width = 0.0
-    else:
-        # Welch and Satterthwaite: the degrees of freedom of a difference of two means of unlike variance.
-        df = total**2 / sum(v * v / (batches - 1) for v in variances)
-        half_width = student_t(confidence, df) * math.sqrt(total)
-    drift = Mean(second - first, half_width, math.sqrt(total), 2 * batches, confidence)
+    drift = replace(difference(groups[1], groups[0], confidence), mean=second - first)
     return Stationarity(_drift_verdict(drift, tolerance * abs(float(x.mean()))), first, second, drift)
 
 
@@ -294,7 +334,7 @@ def _drift_verdict(drift: Mean, allowed: float) -> Verdict:
         return "drifting"
     if drift.low <= 0 <= drift.high or (drift.low >= -allowed and drift.high <= allowed):
         return "steady"
-    return "cannot be told"
+    return "inconclusive"
 
 
 def by_time(at: Sequence[float] | Array, series: Iterable[ArrayLike]) -> tuple[Array, Array, Array, Array]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,17 +12,7 @@ from .. import kinds
 from ..runs.records import Done, Point
 from . import metrics, workloads
 from .facts import Facts
-from .measures import Run, Tables, asked, by_point
-from .stats import Mean
-
-__all__ = ["facts_of", "record", "summary"]
-
-
-def record(value: Mean | None) -> dict[str, Any] | None:
-    """A mean as JSON holds it: half of its 95 % interval is null if it is not known."""
-    if value is None:
-        return None
-    return {"mean": value.mean, "half": None if math.isnan(value.half) else value.half, "n": value.n}
+from .measures import Run, Tables, by_point
 
 
 def summary(results: Tables) -> list[dict[str, Any]]:
@@ -72,12 +61,12 @@ def _point(runs: Sequence[Run]) -> dict[str, Any]:
     completed = {group: _completions(runs, group) for group in groups}
     if any(completed.values()):
         out["completions"] = {group: of for group, of in completed.items() if of}
-    if asked(first.scenario, "delays"):
+    if first.experiment.asked("delays"):
         out["sojourn_ms"] = {link: _means(runs, "sojourn", link) for link in first.watched()}
         for table in ("rtt", "one_way"):
             means = {one: _means(runs, table, one) for one in groups}
             out[f"{table}_ms"] = {one: some for one, some in means.items() if some["p50"] is not None}
-    if asked(first.scenario, "metrics"):
+    if first.experiment.asked("metrics"):
         out["own"] = _means(runs, "own", None)
     whole = _means(runs, "run", None)
     if whole:
@@ -86,9 +75,10 @@ def _point(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _means(runs: Sequence[Run], table: str, part: str | None) -> dict[str, Any]:
-    """The means of the metrics that are columns of that table."""
     columns = metrics.in_table(table, runs[0].scenario)
-    return {one.key or one.name: record(metrics.mean_of(runs, one, part)) for one in columns}
+    return {
+        one.key or one.name: (mean.to_dict() if (mean := metrics.mean_of(runs, one, part)) else None) for one in columns
+    }
 
 
 def _flows(runs: Sequence[Run], group: str, count: int) -> int:
@@ -113,8 +103,6 @@ def _completions(runs: Sequence[Run], group: str) -> dict[str, dict[str, Any]]:
 
 
 def _ended(run: Run, group: str, size: str) -> tuple[int, int]:
-    """How many flows of that size came, and how many of them did not end."""
-
     def count() -> list[int]:
         slow = run.completion(group, "slowdown", metrics.sizes(run)[size])
         return [len(slow), int(np.isnan(slow).sum())]

@@ -10,17 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import stats
-from .measures import Array, Run, traffic_name
-
-__all__ = [
-    "bitrate_mbit", "entries", "load_s", "of", "page_count", "percentile", "response_ms", "responses", "stall_share", "startup_s",
-    "switches", "voice", "voice_loss",
-]  # fmt: skip
+from .measures import Array, Run
 
 
 def entries(run: Run, kind: str) -> list[str]:
     """The traffic entries of that kind, in the experiment's order."""
-    return [traffic_name(place, one) for place, one in enumerate(run.scenario["traffic"]) if one["kind"] == kind]
+    return [one.name for one in run.experiment.traffic if one.kind == kind]
 
 
 def of(kind: str, measure: Callable[[Run, str], float]) -> Callable[[Run, str | None], float]:
@@ -37,13 +32,11 @@ def of(kind: str, measure: Callable[[Run, str], float]) -> Callable[[Run, str | 
 
 def _of_group(run: Run, table: str, group: str) -> pa.Table:
     """The rows of a traffic entry that began in the measured part of the run."""
-    rows = run.table(table)
-    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    rows = run.table(table, group=group)
     return rows.filter(run.measured_ns(rows["start_ns"].to_numpy()))
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:
-    """The values that are there."""
     values: Array = pc.cast(column.drop_null(), pa.float64()).to_numpy()
     return values
 
@@ -70,9 +63,19 @@ def responses(run: Run, group: str) -> float:
     return float(len(response_ms(run, group)))
 
 
+def bitrates_mbit(run: Run, group: str) -> Array:
+    """The bitrates of the segments that came, in Mbit/s."""
+    return _numbers(_segments(run, group)["bitrate_bps"]) * 1e-6
+
+
+def scores(run: Run, group: str) -> Array:
+    """The mean opinion scores of the calls."""
+    return _numbers(_voices(run, group)["mos"])
+
+
 def bitrate_mbit(run: Run, group: str) -> float:
     """The mean bitrate of the segments that came, in Mbit/s."""
-    rates = _numbers(_segments(run, group)["bitrate_bps"]) * 1e-6
+    rates = bitrates_mbit(run, group)
     return float(rates.mean()) if len(rates) else math.nan
 
 
@@ -101,8 +104,7 @@ def switches(run: Run, group: str) -> float:
 
 def startup_s(run: Run, group: str) -> float:
     """The mean time from the start of a player to its first segment, in seconds; warm-up included."""
-    rows = run.table("segments")
-    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    rows = run.table("segments", group=group)
     starts = dict(zip(run.flows["flow"].to_pylist(), run.flows["start_ns"].to_pylist(), strict=True))
     first: dict[str, int] = {}
     for row in rows.select(["flow", "start_ns", "fetch_ns"]).to_pylist():
@@ -113,15 +115,13 @@ def startup_s(run: Run, group: str) -> float:
 
 
 def _segments(run: Run, group: str) -> pa.Table:
-    """The segments that came."""
     rows = _of_group(run, "segments", group)
     return rows.filter(pc.is_valid(rows["fetch_ns"]))
 
 
 def _segment_s(run: Run, group: str) -> float:
     """The playing time of a segment: its bytes at its bitrate."""
-    rows = run.table("segments")
-    rows = rows.filter(pc.equal(rows["group"].cast(pa.string()), group))
+    rows = run.table("segments", group=group)
     return float(rows["bytes"][0].as_py()) * 8 / float(rows["bitrate_bps"][0].as_py())
 
 
@@ -144,8 +144,8 @@ def voice_loss(run: Run, group: str) -> float:
 
 
 def _voices(run: Run, group: str) -> pa.Table:
-    rows = run.table("voices")
-    return rows.filter(pc.and_(pc.equal(rows["group"].cast(pa.string()), group), pc.greater(rows["packets"], 0)))
+    rows = run.table("voices", group=group)
+    return rows.filter(pc.greater(rows["packets"], 0))
 
 
 def percentile(values: Callable[[Run, str], Array], q: float) -> Callable[[Run, str], float]:

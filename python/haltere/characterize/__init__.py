@@ -13,16 +13,15 @@ from typing import Any
 from ..analysis import stats
 from ..analysis.measures import Run
 from ..analysis.stats import Mean
-from ..api import Scenario, plan_runs, seeds_from
+from ..api import Scenario
 from ..errors import InputError
 from ..report.document import Block, Bullets, Document, Heading, Table, Text
 from ..runs.results import Results
 from ..studies import Options, Outcome
 from . import figures
 from .measure import Cell, read
+from .named import Entry, lineup
 from .scenarios import BUFFER, NOT_RUN, Case, cases
-
-__all__ = ["characterize"]
 
 #: The disciplines that stand beside: what most queues are, and those of RFC 8289, 8033 and 8290.
 PEERS = ("drop_tail", "codel", "pie", "fq_codel")
@@ -31,13 +30,14 @@ SEEDS, QUICK_SEEDS = 10, 2
 QUICK = ("friendly", "unresponsive-friendly", "medium", "bursts")
 
 Cells = dict[tuple[str, str], Cell]
-Queue = dict[str, Any]
 
 
-def characterize(kind: str, settings: Mapping[str, Any], options: Options, only: Sequence[str] = ()) -> Outcome:
-    """Runs the scenarios (`only`: these) with the discipline `kind`, its parameters as in `settings`, and its peers."""
-    name = ", ".join([kind, *(f"{key}={value}" for key, value in settings.items())])
-    queues = {name: _queue(kind, settings), **{peer: _queue(peer, {}) for peer in PEERS if peer != name}}
+def characterize(
+    kind: str, settings: Mapping[str, Any], options: Options, only: Sequence[str] = (), beside: Sequence[str] = ()
+) -> Outcome:
+    """Runs the scenarios (`only`: these) with the discipline `kind`, its parameters as in `settings`, and those beside it (default: `PEERS`)."""
+    queues = {one: _queue(queue) for one, queue in lineup(kind, settings, beside, PEERS).items()}
+    name = next(iter(queues))
     chosen = _chosen(options.quick, only)
     runnable, left = _runnable(chosen, queues[name], options.quick)
     seeds = options.seeds or (QUICK_SEEDS if options.quick else SEEDS)
@@ -47,7 +47,7 @@ def characterize(kind: str, settings: Mapping[str, Any], options: Options, only:
             scenarios.append(Scenario.from_dict(case.experiment(_marking(queue, case), options.quick), case.key))
             labels.append({"scenario": case.key, "queue": one})
     title = f"{name} through the scenarios of RFC 7928"
-    results = plan_runs(scenarios, seeds_from(seeds, seeds), options.out, jobs=options.jobs, quiet=options.quiet, title=title, labels=labels)  # fmt: skip
+    results = options.run(scenarios, labels, seeds=seeds, title=title)
     cells = _measure(results, {case.key: case for case in runnable})
     if options.quick and not only:
         left = [f"--quick: {len(cases(False)) - len(chosen)} of {len(cases(False))} scenarios, two thirds of the time, {SEEDS - seeds} of {SEEDS} seeds.", *left]  # fmt: skip
@@ -55,13 +55,12 @@ def characterize(kind: str, settings: Mapping[str, Any], options: Options, only:
     return Outcome("characterize", document, left_out=" ".join(left))
 
 
-def _queue(kind: str, settings: Mapping[str, Any]) -> Queue:
+def _queue(plain: Entry) -> Entry:
     """A discipline with its own settings, and with the common buffer if it has a limit."""
-    plain = {"kind": kind, **settings}
     _tried(plain)
-    if "limit" in settings:
+    if "limit" in plain:
         return plain
-    sized = {"kind": kind, "limit": BUFFER, **settings}
+    sized = {**plain, "limit": BUFFER}
     try:
         _tried(sized)
     except InputError:
@@ -69,13 +68,13 @@ def _queue(kind: str, settings: Mapping[str, Any]) -> Queue:
     return sized
 
 
-def _tried(queue: Queue) -> None:
+def _tried(queue: Entry) -> None:
     """An error in the discipline's parameters is reported before anything runs."""
     probe = cases()[0].experiment(queue, False)
     Scenario.from_dict(probe, "characterize")
 
 
-def _marking(queue: Queue, case: Case) -> Queue:
+def _marking(queue: Entry, case: Case) -> Entry:
     """The discipline with ECN in a scenario with ECN, where it has it; without elsewhere, so that all drop alike."""
     wanted = {**queue, "ecn": case.ecn}
     try:
@@ -95,7 +94,7 @@ def _chosen(quick: bool, only: Sequence[str]) -> list[Case]:
     return [case for case in known if case.key in QUICK] if quick else known
 
 
-def _runnable(chosen: Sequence[Case], queue: Queue, quick: bool) -> tuple[list[Case], list[str]]:
+def _runnable(chosen: Sequence[Case], queue: Entry, quick: bool) -> tuple[list[Case], list[str]]:
     """The scenarios that this build can run, and what is left out."""
     out, left = [], []
     for case in chosen:
@@ -130,8 +129,8 @@ def _document(
     document.add(
         Text(
             f"One bottleneck of 10 Mbit/s, a round trip of 100 ms without queues, a buffer of {BUFFER[:-1]} packets (two bandwidth-delay products) for every "
-            f"discipline, {seeds} seed{'s' if seeds > 1 else ''}. Means over the seeds with 95 % Student-t intervals; every discipline meets the same chance. Delay is what waits at the "
-            "bottleneck over its rate; ping is the round trip of a flow that sends little."
+            f"discipline, {seeds} seed{'s' if seeds > 1 else ''}. Means over the seeds with 95 % Student-t intervals; all disciplines have the same random draws. Delay is the "
+            "backlog of the bottleneck over its rate; ping is the round trip of a flow that sends little."
         ),
         Heading("In words"),
         Bullets(_words(name, runnable, names, cells)),
@@ -229,10 +228,9 @@ def _matrices(runnable: Sequence[Case], names: Sequence[str], cells: Cells) -> l
 
 
 def _words(name: str, runnable: Sequence[Case], names: Sequence[str], cells: Cells) -> list[str]:
-    """What the card says, in sentences."""
     out = []
     base = "drop_tail"
-    if name != base:
+    if name != base and base in names:
         less, cost = [], []
         for case in runnable:
             mine, tail = cells[case.key, name], cells[case.key, base]

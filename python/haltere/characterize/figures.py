@@ -12,8 +12,6 @@ from ..report.document import Figure
 from .measure import Cell, ellipse
 from .scenarios import Case
 
-__all__ = ["ellipses", "round_trips"]
-
 Cells = Mapping[tuple[str, str], Cell]
 _TITLES = {
     "transports": "Transports (RFC 7928, section 5)",
@@ -33,11 +31,9 @@ def ellipses(cases: Sequence[Case], names: Sequence[str], cells: Cells, folder: 
 
 
 def _group(group: str, shown: Sequence[Case], names: Sequence[str], cells: Cells, stem: Path) -> Figure:
-    columns = 2 if len(shown) > 1 else 1
-    rows = -(-len(shown) // columns)
-    fig, panels = plot.figure(rows, columns, width=7.6, height=2.55 * rows + 0.5)
+    fig, panels = plot.panels(len(shown), 2, width=7.6, row=2.55)
     shades = plot.colours(names)
-    for axes, case in zip(panels, shown, strict=False):
+    for axes, case in zip(panels, shown, strict=True):
         for name in names:
             drawn = ellipse(cells[case.key, name])
             if drawn is None:
@@ -55,15 +51,11 @@ def _group(group: str, shown: Sequence[Case], names: Sequence[str], cells: Cells
         plot.title(axes, f"{case.section} {case.title}")
         axes.set_xlabel("queueing delay, less to the right (ms)")
         axes.set_ylabel("goodput (Mbit/s)")
-    for spare in panels[len(shown) :]:
-        spare.set_visible(False)
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
+    caption = (
         f"{_TITLES[group]}: goodput of all flows over delay at the bottleneck; dots are means, ellipses one standard deviation of "
-        "the seconds of all seeds. Up and to the right is better, a small ellipse is steadier.",
+        "the seconds of all seeds. Up and to the right is better, a small ellipse is steadier."
     )
+    return plot.saved(fig, stem, caption, panels[0])
 
 
 def round_trips(cases: Sequence[Case], names: Sequence[str], cells: Cells, folder: Path) -> Figure | None:
@@ -77,15 +69,12 @@ def round_trips(cases: Sequence[Case], names: Sequence[str], cells: Cells, folde
         shares = [_share(cells[case.key, name]) for case in shown]
         axes.errorbar(times, [m for m, _ in shares], yerr=[h for _, h in shares], color=colour, label=name, capsize=2, marker="o", markersize=3.5)  # fmt: skip
     axes.axhline(50, color="#888888", linewidth=0.8, linestyle="--")
-    axes.set_xscale("log")
-    axes.set_xticks(times, [f"{time:g}" for time in times])
-    axes.minorticks_off()
+    plot.log_ticks(axes, times)
     axes.set_ylim(0, 100)
     axes.set_xlabel("round-trip time of the other flow (ms)")
     axes.set_ylabel("its share (%)")
-    plot.legend(fig, axes)
-    plot.save(fig, folder / "round-trips")
-    return Figure(folder / "round-trips.png", "Share of a flow beside one of 100 ms, over its own round-trip time without queues, with 95 % intervals; dashed: half each (section 6).")  # fmt: skip
+    caption = "Share of a flow beside one of 100 ms, over its own round-trip time without queues, with 95 % intervals; dashed: half each (section 6)."
+    return plot.saved(fig, folder / "round-trips", caption, axes)
 
 
 def _share(cell: Cell) -> tuple[float, float]:

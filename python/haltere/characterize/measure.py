@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .. import kinds
@@ -15,8 +14,6 @@ from ..analysis import stats
 from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from .scenarios import Case
-
-__all__ = ["Cell", "ellipse", "read"]
 
 Array = NDArray[np.float64]
 #: Delays below this are drawn as this, since a logarithm has no place for nothing.
@@ -72,8 +69,7 @@ def read(cell: Cell, case: Case, run: Run) -> None:
 
 def _delay(case: Case, run: Run) -> tuple[Array, Array]:
     """How long what waits at the bottleneck takes to leave at the rate of that time: times (s) and ms."""
-    series = run.table("queue_series").select(["at_ns", "link", "bytes"])
-    series = series.filter(pc.equal(series["link"].cast(pa.string()), case.link))
+    series = run.table("queue_series", link=case.link)
     at = series["at_ns"].to_numpy() * 1e-9
     rate = np.array([case.rate_mbit(t) for t in at]) if case.schedule else np.full(len(at), case.rate_mbit(0.0))
     return at, series["bytes"].to_numpy() * 8e-3 / rate
@@ -105,7 +101,7 @@ def _greedy(kind: str) -> bool:
 
 def _flows(cell: Cell, run: Run) -> None:
     rows = run.flows.select(["group", "kind", "goodput_bps", "start_ns", "completed_ns"]).to_pylist()
-    limited = {t.get("name") for t in run.scenario["traffic"] if t.get("bytes")}
+    limited = {one.values.get("name") for one in run.experiment.traffic if one.values.get("bytes")}
     lasting = [row for row in rows if _greedy(row["kind"]) and row["group"] not in limited]
     rates = [(row["goodput_bps"] or 0.0) * 1e-6 for row in lasting]
     cell.jain.append(stats.jain(rates) if len(rates) > 1 else math.nan)

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["BUFFER", "LEVELS", "NOT_RUN", "RATE_MBIT", "RTTS_MS", "Case", "cases"]
-
 RATE_MBIT, RTT_MS, BUFFER = 10.0, 100.0, "167p"
 # Round-trip times of the second flow of section 6, from 5 ms to 560 ms, beside one of 100 ms.
 RTTS_MS = (5.0, 20.0, 50.0, 100.0, 200.0, 350.0, 560.0)

@@ -1,56 +1,61 @@
-"""The commands, one module each; a new one is a file and a line in ``ALL``."""
+"""The commands, one module each; a new one is a file and a line in ``COMMANDS``. A module is imported when its command is called."""
 
 from __future__ import annotations
 
-from . import (
-    attack,
-    characterize,
-    classify,
-    compare,
-    compare_worlds,
-    correlate,
-    export,
-    hash,
-    kernel,
-    mechanisms,
-    new,
-    play,
-    plot,
-    replay,
-    report,
-    reproduce,
-    results,
-    router,
-    run,
-    search,
-    sweep,
-    validate,
-)
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-__all__ = ["ALL"]
+__all__ = ["COMMANDS", "check", "modules"]
 
-#: In the order in which `haltere --help` names them. Each has ``add(to)``, which adds it to the command line.
-ALL = (
-    new,
-    run,
-    sweep,
-    search,
-    attack,
-    reproduce,
-    compare_worlds,
-    router,
-    kernel,
-    validate,
-    mechanisms,  # `list`, `explain` and `schema`
-    classify,
-    correlate,
-    replay,
-    plot,
-    report,
-    hash,
-    results,
-    export,
-    compare,
-    characterize,
-    play,
-)
+#: Each command and its module, in the order in which `haltere --help` lists them. A module's ``add(to)`` adds its commands.
+COMMANDS = {
+    "new": ".new",
+    "run": ".run",
+    "sweep": ".sweep",
+    "search": ".search",
+    "attack": ".attack",
+    "reproduce": ".reproduce",
+    "compare-worlds": ".compare_worlds",
+    "router": ".router",
+    "kernel": "..worlds.kernel.command",
+    "validate": ".validate",
+    "list": ".mechanisms",
+    "explain": ".mechanisms",
+    "schema": ".mechanisms",
+    "classify": ".classify",
+    "correlate": ".correlate",
+    "replay": ".replay",
+    "plot": ".plot",
+    "report": ".report",
+    "hash": ".hash",
+    "results": ".results",
+    "export": ".export",
+    "compare": ".compare",
+    "characterize": ".characterize",
+    "play": ".play",
+}
+
+#: Commands that draw figures, which need the extra ``report``.
+DRAWS = {
+    "attack", "characterize", "classify", "compare-worlds", "correlate", "plot", "report", "reproduce", "search",
+}  # fmt: skip
+
+
+def modules(words: Sequence[str]) -> Iterator[Any]:
+    """The modules of a command line: that of the command which it names, or all of them."""
+    command = _command(words)
+    names = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
+    return (importlib.import_module(name, __package__) for name in names)
+
+
+def check(words: Sequence[str]) -> None:
+    """Refuses a command whose extra is not installed, before it writes anything."""
+    from ..runs.store import need
+
+    if (command := _command(words)) in DRAWS:
+        need("matplotlib", "report", command)
+
+
+def _command(words: Sequence[str]) -> str:
+    return next((word for word in words if not word.startswith("-")), "")

@@ -6,16 +6,17 @@ import argparse
 import dataclasses
 import json
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import worlds
-from ..errors import InputError
+from ..errors import InputError, nearest
 
 __all__ = [
-    "Commands", "Parser", "capture_outputs", "checked", "chosen_world", "count", "names", "print_json", "seeds_and_jobs", "world",
-    "world_options",
+    "MECHANISMS", "Commands", "Parser", "capture_outputs", "checked", "chosen_world", "count", "mechanism", "names", "print_json",
+    "seeds_and_jobs", "world", "world_options",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -93,21 +94,6 @@ def world_options(one: argparse.ArgumentParser) -> None:
             one.add_argument(flag, action="store_true", help=about)
         else:
             one.add_argument(flag, default=field.default, metavar="VALUE", help=about)
-        if field.metadata["formerly"]:
-            one.add_argument(
-                f"--{field.metadata['formerly']}", action=_Formerly, nargs=0, const=flag, dest=field.name,
-                default=field.default, help=argparse.SUPPRESS,
-            )  # fmt: skip
-
-
-class _Formerly(argparse.Action):
-    """A flag under the name that it had one version ago."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
-    ) -> None:
-        print(f"haltere: {option} is now {self.const}; the old name goes with the next version", file=sys.stderr)
-        setattr(namespace, self.dest, True)
 
 
 def chosen_world(args: argparse.Namespace, name: str | None = None) -> worlds.World:
@@ -143,3 +129,42 @@ def names(text: str) -> list[str]:
     if not names:
         raise argparse.ArgumentTypeError("must name at least one")
     return list(dict.fromkeys(names))
+
+
+#: What a mechanism of these kinds is called.
+MECHANISMS = {
+    ("congestion",): "a congestion control",
+    ("queues",): "a queue discipline",
+    ("congestion", "queues"): "a congestion control or a queue discipline",
+}
+
+
+def mechanism(text: str, kinds: tuple[str, ...], where: str) -> tuple[Any, str]:
+    """A mechanism of one of these kinds, by its name or as a table; and its kind."""
+    from .. import _core
+
+    value: Any = text
+    if text.lstrip().startswith("{"):
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{where} must be a name or a TOML table, got `{text}`; {error}") from None
+    name = str(value.get("kind", "")) if isinstance(value, dict) else text
+    if ":" in name:
+        return _outside(value, name, kinds, where)
+    every = {one: kind for kind in kinds for one in _core.names(kind)}
+    if name not in every:
+        hint = nearest(name, every) or "; `haltere list` names them"
+        raise InputError(f"{where} must be {MECHANISMS[kinds]}, got `{name}`{hint}")
+    return value, every[name]
+
+
+def _outside(value: Any, name: str, kinds: tuple[str, ...], where: str) -> tuple[Any, str]:
+    """The same of a mechanism from outside the tree, such as `python:my_module:MyControl`. Names of files count from this folder."""
+    from .. import _core
+
+    told = json.loads(_core.describe(name))
+    if told["kind"] not in kinds:
+        raise InputError(f"{where} must be {MECHANISMS[kinds]}, got `{name}`, one of {told['kind']}")
+    table = value if isinstance(value, dict) else {"kind": name}
+    return {**table, "source": {"folder": str(Path.cwd())}}, told["kind"]

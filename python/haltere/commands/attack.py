@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
-import json
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ._common import Commands, names, print_json, seeds_and_jobs, world
+from ._common import MECHANISMS, Commands, mechanism, names, print_json, seeds_and_jobs, world
 from .search import budget, effort, judging, ranges, typed
 
 if TYPE_CHECKING:
     from ..search.network import Scene
 
-#: What a mechanism of these kinds is called.
-_WORDS = {
-    ("congestion",): "a congestion control",
-    ("queues",): "a queue discipline",
-    ("congestion", "queues"): "a congestion control or a queue discipline",
-}
 #: Seeds of a network that is not stopped early.
 _SEEDS = 4
 
@@ -77,52 +68,20 @@ def _part(text: str) -> float:
     return value
 
 
-def _mechanism(text: str, kinds: tuple[str, ...], where: str) -> tuple[Any, str]:
-    """A mechanism of one of these kinds, by its name or as a table; and its kind."""
-    from .. import _core
-
-    value: Any = text
-    if text.lstrip().startswith("{"):
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{where} must be a name or a TOML table, got `{text}`; {error}") from None
-    name = str(value.get("kind", "")) if isinstance(value, dict) else text
-    if ":" in name:
-        return _outside(value, name, kinds, where)
-    every = {one: kind for kind in kinds for one in _core.names(kind)}
-    if name not in every:
-        near = difflib.get_close_matches(name, every, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else "; `haltere list` names them"
-        raise InputError(f"{where} must be {_WORDS[kinds]}, got `{name}`{hint}")
-    return value, every[name]
-
-
-def _outside(value: Any, name: str, kinds: tuple[str, ...], where: str) -> tuple[Any, str]:
-    """The same of a mechanism from outside the tree, such as `python:my_module:MyControl`. Names of files count from this folder."""
-    from .. import _core
-
-    told = json.loads(_core.describe(name))
-    if told["kind"] not in kinds:
-        raise InputError(f"{where} must be {_WORDS[kinds]}, got `{name}`, one of {told['kind']}")
-    table = value if isinstance(value, dict) else {"kind": name}
-    return {**table, "source": {"folder": str(Path.cwd())}}, told["kind"]
-
-
 def _scene(args: argparse.Namespace) -> Scene:
     """What the arguments ask for."""
     from .. import _core
     from ..search.harms import harm
     from ..search.network import Scene, default_reference, kind_of
 
-    target, kind = _mechanism(args.target, ("congestion", "queues"), "CONTROL")
+    target, kind = mechanism(args.target, ("congestion", "queues"), "CONTROL")
     name = kind_of(target)
-    beside = None if args.beside is None else _mechanism(args.beside, ("congestion",), "--beside")[0]
+    beside = None if args.beside is None else mechanism(args.beside, ("congestion",), "--beside")[0]
     default = "starves" if beside is not None else "unfairness" if args.rtt_fairness else "low_utilisation"
     one = harm(args.harm or default)
     if kind not in one.targets:
         raise InputError(
-            f"--harm must be one of {_WORDS[kind,]}, got `{one.name}`, which is one of {_WORDS[one.targets[0],]}"
+            f"--harm must be one of {MECHANISMS[kind,]}, got `{one.name}`, which is one of {MECHANISMS[one.targets[0],]}"
         )
     if one.beside and beside is None:
         raise InputError(f"--beside must name a congestion control for the harm `{one.name}`, got none")
@@ -131,7 +90,7 @@ def _scene(args: argparse.Namespace) -> Scene:
     if args.rtt_fairness and (one.name != "unfairness" or beside is not None):
         raise InputError(f"--rtt-fairness must go with the harm `unfairness` and without --beside, got `{one.name}`")
     if args.reference is not None:
-        reference = _mechanism(args.reference, (kind,), "--reference")[0]
+        reference = mechanism(args.reference, (kind,), "--reference")[0]
     else:
         reference = default_reference(name, kind, beside)
     if reference == target:

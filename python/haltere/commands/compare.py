@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 
+from ..analysis import stats
+from ..analysis.compare import Difference
 from ..errors import InputError
 from ._common import Commands, print_json
 
@@ -23,7 +26,10 @@ def add(to: Commands) -> None:
     compare.add_argument("a", metavar="A", help="the baseline")
     compare.add_argument("b", metavar="B", help="what is compared with it")
     compare.add_argument(
-        "--metrics", default="", metavar="NAME,NAME", help="which metrics (default: all that both have)"
+        "--metrics",
+        default="",
+        metavar="NAME,NAME",
+        help="which metrics, of those that `haltere list metrics` names (default: all that both have)",
     )
     compare.add_argument(
         "--confidence", type=_confidence, default=0.95, metavar="P", help="of the intervals (default: 95%%)"
@@ -50,25 +56,46 @@ def _compare(args: argparse.Namespace) -> int:
         raise InputError("compare: --metrics must name at least one metric")
     a, b = Side.of(args.a), Side.of(args.b)
     found = compare(a, b, names, args.confidence)
+    adjusted = stats.holm([one.p for one in found])
     if args.json:
-        print_json({"a": a.text, "b": b.text, "differences": [one.to_dict() for one in found]})
+        differences = [{**one.to_dict(), "p_holm": p} for one, p in zip(found, adjusted, strict=True)]
+        print_json({"a": a.text, "b": b.text, "differences": differences})
         return 0
     several = len({one.point for one in found}) > 1
     rows = [
         [
             *([one.point] if several else []),
             f"{one.metric} ({one.unit})" if one.unit else one.metric,
-            *(f"{value:.5g}" for value in (one.a.mean, one.b.mean, one.difference.mean)),
-            f"{one.difference.low:.4g} .. {one.difference.high:.4g}",
+            *_rounded(one),
             "–" if one.effect != one.effect else f"{one.effect:.2g}",
+            _stars(p),
         ]
-        for one in found
+        for one, p in zip(found, adjusted, strict=True)
     ]
-    columns = ["metric", "A", "B", "B − A", f"{args.confidence:.4g} interval".replace("0.95", "95 %"), "effect"]
+    columns = ["metric", "A", "B", "B − A", f"{args.confidence:.4g} interval".replace("0.95", "95 %"), "effect", ""]
     table = Table("compare", "", [*(["point"] if several else []), *columns], rows, left=2 if several else 1)
     print(Document(f"A = {a.text}, B = {b.text}", [table]).text().replace("\n\n\n", "\n\n") + "\n")
     print("\n".join(one.sentence() for one in found))
+    if any(row[-1] for row in rows):
+        print(f"\n{_MARKS}")
     if len(found) > 10:
         by_chance = len(found) * (1 - args.confidence)
-        print(f"\nOf {len(found)} intervals about {by_chance:.1f} leave out 0 by chance alone.")
+        print(f"\nOf {len(found)} intervals about {by_chance:.1f} exclude 0 at random. The stars allow for that.")
     return 0
+
+
+_MARKS = "* p < 0.05, ** p < 0.01, *** p < 0.001: paired t tests, adjusted for all rows by Holm's method."
+
+
+def _stars(p: float) -> str:
+    """The mark of a p-value that is adjusted for the number of tests."""
+    return "*" * sum(p < bound for bound in (0.05, 0.01, 0.001))
+
+
+def _rounded(one: Difference) -> list[str]:
+    """Both means, their difference and its interval, with two significant digits of half the interval."""
+    d = one.difference
+    largest = max(abs(one.a.mean), abs(one.b.mean))
+    digits = stats.decimals(d.half, max(0, 4 - math.floor(math.log10(largest))) if largest else 1)
+    a, b, gap, low, high = (stats.rounded(v, digits) for v in (one.a.mean, one.b.mean, d.mean, d.low, d.high))
+    return [a, b, gap, f"{low} .. {high}"]

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import argparse
 
+from ..errors import InputError
 from ._common import Commands, print_json
 
 
 def add(to: Commands) -> None:
     """Adds to the command line."""
-    listing = to.add("list", _list, "list the mechanisms, tables, worlds and studies")
-    listing.add_argument("kind", nargs="?", metavar="KIND", help="only this kind, such as queues or congestion")
+    listing = to.add("list", _list, "list the mechanisms, tables, metrics, worlds and studies")
+    listing.add_argument(
+        "kind", nargs="?", metavar="KIND", help="only this kind, such as queues, congestion or metrics"
+    )
     listing.add_argument("--json", action="store_true", help="print as JSON")
 
     explain = to.add(
-        "explain", _explain, "explain a mechanism, table or key: what it does, its source, an example, its parameters"
+        "explain",
+        _explain,
+        "explain a mechanism, table, key or metric: what it does, its source, an example, its parameters",
     )
-    explain.add_argument("name", metavar="NAME", help="its name, such as codel, fq-codel, graph_link or interval")
+    explain.add_argument(
+        "name", metavar="NAME", help="its name, such as codel, fq-codel, graph_link, interval or page_load_p50"
+    )
     explain.add_argument("--json", action="store_true", help="print its part of the schema as JSON")
 
     to.add("schema", _schema, "print the JSON Schema of experiment files")
@@ -34,6 +41,8 @@ def _list(args: argparse.Namespace) -> int:
         f"{kind}\n" + "\n".join(f"  {name:<{width}}  {about}".rstrip() for name, about in entries)
         for kind, entries in kinds.items()
     ]
+    if args.kind is None:
+        parts.append("metrics\n  `haltere list metrics` names them, with their units.")
     print("\n\n".join(parts))
     return 0
 
@@ -42,7 +51,14 @@ def _explain(args: argparse.Namespace) -> int:
     from .. import catalogue
 
     if args.json:
-        print_json(catalogue.find(args.name).schema)
+        try:
+            shown = catalogue.find(args.name).schema
+        except InputError:
+            measured = catalogue.metric(args.name)
+            if measured is None:
+                raise
+            shown = measured
+        print_json(shown)
     else:
         print(catalogue.explain(args.name))
     return 0

@@ -23,7 +23,7 @@ def add(to: Commands) -> None:
         "  haltere new control --lang python my-control a folder with a congestion control in Python\n"
         "  haltere new control --lang rust my-control   a folder with a congestion control in Rust\n"
         "  haltere new queue --lang c my-queue          a folder with a queue discipline in C\n\n"
-        "A file or folder that is there already is not overwritten.",
+        "An existing file or folder is not overwritten.",
     )
     new.add_argument(
         "name",
@@ -66,7 +66,7 @@ def _new(args: argparse.Namespace) -> int:
 
 
 def _language(args: argparse.Namespace) -> tuple[str | None, Path | None]:
-    """The language and the folder of a mechanism: the folder may stand before the option or behind it."""
+    """The language and the folder of a mechanism: the folder may be before or after the option."""
     language, *behind = args.lang or [None]
     folders = [*([args.file] if args.file else []), *map(Path, behind)]
     if len(folders) > 1:

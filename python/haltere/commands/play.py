@@ -60,7 +60,7 @@ def _play(args: argparse.Namespace) -> int:
     except ImportError as error:
         if (error.name or "").split(".")[0] != "websockets":
             raise
-        raise HaltereError("play: `websockets` must be installed, got none; pip install 'haltere[play]'") from None
+        raise HaltereError("play: `websockets` must be installed, got none; pip install websockets") from None
 
     fragment = _fragment(args.link)
 

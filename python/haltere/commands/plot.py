@@ -26,9 +26,11 @@ def add(to: Commands) -> None:
         "  haltere plot results/a results/b --kind cdf --y pings                  lines: results\n"
         "  haltere plot results/sweep --y goodput_flow --x limit --by traffic          a line for each traffic entry\n"
         "  haltere plot results/web --kind size --y slowdown --by queue\n"
+        "  haltere plot results/web --kind cdf --y fct.web\n"
+        "  haltere plot results/sweep --link all                                  the queue of each watched link\n"
         "  haltere plot results/sweep --timeline --point 3 --link 'right>left'\n\n"
-        "--y takes a metric (`haltere compare --help` names them), one of pings, fct, slowdown and flow (every single value), or\n"
-        "TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word, and `traffic`,\n"
+        "--y takes a metric (`haltere list metrics` names them), single values (pings, fct, slowdown, flow, page_load, call_mos), of one\n"
+        "traffic entry or of one kind after a dot (fct.web), or TABLE.COLUMN (`haltere results RESULTS` lists them; the mean of a run). Axes go by their last word, and `traffic`,\n"
         "`class` and `link` are axes, too. What is not named is taken from the sweep. Kinds: line, bar, heat (--x and --by), cdf, box, size (flow completion time by size).",
     )
     plot.add_argument(
@@ -50,7 +52,11 @@ def add(to: Commands) -> None:
         help="instead one run over time: throughput, windows, RTT, queue, drops and marks",
     )
     plot.add_argument("--point", type=int, metavar="N", help="with --timeline: which point of the sweep, from 0")
-    plot.add_argument("--link", metavar="NAME", help="with --timeline: whose queue (default: the link used most)")
+    plot.add_argument(
+        "--link",
+        metavar="NAME",
+        help="whose queue (default: the link used most); without --timeline that figure alone, of each link with `all`",
+    )
     plot.add_argument("--seed", type=int, metavar="N", help="with --timeline: which seed (default: the first)")
 
 
@@ -64,8 +70,10 @@ def _plot(args: argparse.Namespace) -> int:
         if args.y or over or len(args.results) > 1:
             raise InputError(f"plot: --timeline must go without {', '.join(over) or 'other results and --y'}")
         return _timeline(args)
-    if args.point is not None or args.seed is not None or args.link is not None:
-        raise InputError("plot: --point, --seed and --link go with --timeline")
+    if args.point is not None or args.seed is not None:
+        raise InputError("plot: --point and --seed go with --timeline")
+    if args.link is not None and (args.y or over or len(args.results) > 1):
+        raise InputError("plot: --link must go with one results directory, and with --timeline or nothing else")
     if args.y:
         return _over(args)
     if over or len(args.results) > 1:
@@ -75,7 +83,7 @@ def _plot(args: argparse.Namespace) -> int:
     from ..report import figures
     from ..runs.results import Results
 
-    for _, paths in figures.draw(Results(args.results[0]), svg=True):
+    for _, paths in figures.draw(Results(args.results[0]), svg=True, link=args.link):
         print("\n".join(map(str, paths)))
     return 0
 

@@ -36,8 +36,8 @@ def add(to: Commands) -> None:
 
 
 def _results(args: argparse.Namespace) -> int:
-    from ..report.cells import csv
     from ..report.document import Document, Table
+    from ..runs.cells import csv
     from ..runs.query import columns, query
     from ..runs.results import Results
 

@@ -31,7 +31,7 @@ def add(to: Commands) -> None:
         "  haltere search experiment.toml --maximise jain --over traffic.0.tcp.initial_window=log:2..64 --trials 200 --time 30min\n\n"
         "A range is LOW..HIGH with units, or values with commas between. It is logarithmic if it spans more than a factor of ten;\n"
         "`log:` or `linear:` in front says otherwise. Keys are those of `haltere run --set`. Metrics are those that\n"
-        "`haltere compare --help` names, with parts, and the experiment's own. docs/search.md says how it works.",
+        "`haltere list metrics` names, with parts, and the experiment's own. docs/search.md says how it works.",
     )
     one.add_argument("file", type=Path, metavar="FILE", help="the experiment, a TOML file")
     goal = one.add_mutually_exclusive_group(required=True)
@@ -93,7 +93,7 @@ def ranges(told: Sequence[str]) -> dict[str, Range]:
 
 @contextmanager
 def judging(args: argparse.Namespace, out: Path) -> Iterator[Judge]:
-    """Where candidates are run."""
+    """The place in which candidates run."""
     from ..runs.cluster import dask
     from ..runs.store import Store, need
     from ..search.race import Judge

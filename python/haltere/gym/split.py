@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api import Scenario
-from ..errors import InputError
+from ..errors import unknown
 
 TABLE = Path(__file__).with_name("networks.csv")
 
@@ -99,7 +99,6 @@ class Network:
             yield {"at": f"{at}s", "rate": f"{round(self.rate_mbps * drawn.uniform(0.5, 1.0), 3)}Mbit"}
 
     def _cross(self) -> list[dict[str, Any]]:
-        """The traffic entries that share the bottleneck."""
         entry: dict[str, Any] = {"name": "cross", "pairs": [2]}
         if self.cross == "none":
             return []
@@ -197,10 +196,10 @@ def _read() -> tuple[Network, ...]:
 def networks(split: str, family: str | None = None) -> list[Network]:
     """The networks of ``train`` or ``held_out``, or one family of them."""
     if split not in SPLIT:
-        raise InputError(f"gym: split must be one of `{'`, `'.join(SPLIT)}`, got `{split}`")
+        raise unknown("gym: split", split, SPLIT)
     families = SPLIT[split][1]
     if family is not None and family not in families:
-        raise InputError(f"gym: family must be one of `{'`, `'.join(families)}`, got `{family}`")
+        raise unknown("gym: family", family, families)
     return [one for one in _read() if one.split == split and family in (None, one.family)]
 
 

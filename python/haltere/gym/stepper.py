@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..api import Scenario
-from ..errors import InputError
+from ..errors import InputError, unknown
 from .fields import ACTIONS, QUEUE_FIELDS, SENDER_FIELDS, Array, Interval, chosen, observation_space
 from .rewards import Reward, find
 from .split import Network, networks
@@ -69,7 +69,7 @@ class Stepper:
         if not 1 <= count <= 65536:
             raise InputError(f"gym: environments must be from 1 to 65536, got {count}")
         if choices.action not in ACTIONS:
-            raise InputError(f"gym: action must be one of `{'`, `'.join(ACTIONS)}`, got `{choices.action}`")
+            raise unknown("gym: action", choices.action, ACTIONS)
         queue = choices.link is not None
         self.action = ACTIONS[choices.action]
         self.fields = QUEUE_FIELDS if queue else SENDER_FIELDS

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..errors import InputError
+from ..errors import InputError, unknown
 from .rewards import Reward
 from .stepper import TERMINATED, TRUNCATED, Choices, Networks, Stepper
 
@@ -30,7 +30,7 @@ class HaltereVectorEnv(VectorEnv[Floats, Any, npt.NDArray[Any]]):
             raise InputError(f"gym: agent must be one flow in every network, got {len(stepper.names)}")
         modes = {"next_step": AutoresetMode.NEXT_STEP, "disabled": AutoresetMode.DISABLED}
         if autoreset not in modes:
-            raise InputError(f"gym: autoreset must be one of `{'`, `'.join(modes)}`, got `{autoreset}`")
+            raise unknown("gym: autoreset", autoreset, modes)
         self.stepper = stepper
         self.num_envs = count
         self.metadata = {"autoreset_mode": modes[autoreset], "render_modes": []}
@@ -40,9 +40,9 @@ class HaltereVectorEnv(VectorEnv[Floats, Any, npt.NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, count)
         self.action_space = batch_space(self.single_action_space, count)
         self._restart = autoreset == "next_step"
-        told = [field for field in stepper.fields if field.group == "network" or field.name == "duration"]
-        self._told = [stepper.fields.index(field) for field in told]
-        self._told_names = [field.name for field in told]
+        shown = [field for field in stepper.fields if field.group == "network" or field.name == "duration"]
+        self._shown = [stepper.fields.index(field) for field in shown]
+        self._shown_names = [field.name for field in shown]
         self._has_seed = False
         self._was_over: Bools = np.zeros(count, np.bool_)
 
@@ -77,9 +77,9 @@ class HaltereVectorEnv(VectorEnv[Floats, Any, npt.NDArray[Any]]):
         """Exact whole numbers, and what the network alone knows: an array each."""
         # One copy with a row for each, instead of a copy for each: a step has little else to do in Python.
         counters = self.stepper.counters[:, 0].T.copy()
-        fields = self.stepper.rows[:, 0, self._told].T.copy()
+        fields = self.stepper.rows[:, 0, self._shown].T.copy()
         infos: dict[str, Any] = dict(zip(self.stepper.counter_names, counters, strict=True))
-        infos.update(zip(self._told_names, fields, strict=True))
+        infos.update(zip(self._shown_names, fields, strict=True))
         return infos
 
 

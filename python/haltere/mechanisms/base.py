@@ -11,8 +11,6 @@ from typing import Any, ClassVar, Literal
 
 from .. import _core
 
-__all__ = ["MS", "SECOND", "US", "Classifier", "CongestionControl", "Mechanism", "Queue", "Scheduler", "Source"]
-
 #: A microsecond, a millisecond and a second in nanoseconds.
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
 

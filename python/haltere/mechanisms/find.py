@@ -29,20 +29,6 @@ from typing import Any
 from .base import Classifier, CongestionControl, Mechanism, Queue, Scheduler, Source
 from .parameters import Refused, described, filled
 
-__all__ = [
-    "about",
-    "copy",
-    "make_classifier",
-    "make_control",
-    "make_queue",
-    "make_scheduler",
-    "make_source",
-    "register",
-    "registered_in",
-    "told",
-    "unregistered",
-]
-
 #: The kinds: the class that mechanisms derive from, and its name in words.
 KINDS: dict[str, tuple[type[Mechanism], str]] = {
     "congestion": (CongestionControl, "congestion control"),

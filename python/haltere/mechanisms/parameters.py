@@ -9,8 +9,6 @@ from typing import Any, NewType
 
 from .. import _core
 
-__all__ = ["Bytes", "Duration", "Probability", "Rate", "Refused", "described", "filled", "param"]
-
 #: A duration: ``"5ms"`` in a file, whole nanoseconds in the mechanism.
 Duration = NewType("Duration", int)
 #: A rate: ``"10Mbit"`` in a file, bit/s in the mechanism.
@@ -57,7 +55,7 @@ def param(
 
 
 def _fields(cls: type) -> Iterator[tuple[dataclasses.Field[Any], str, Mapping[str, Any]]]:
-    """The parameters of a mechanism: field, format, and what :func:`param` was told."""
+    """The parameters of a mechanism: field, format, and the arguments of :func:`param`."""
     made = _dataclass(cls)
     annotations: dict[str, Any] = {}
     for one in reversed(made.__mro__):
@@ -76,7 +74,6 @@ def _fields(cls: type) -> Iterator[tuple[dataclasses.Field[Any], str, Mapping[st
 
 
 def _dataclass(cls: type) -> Any:
-    """``cls.Params`` as a dataclass."""
     written = cls.Params  # type: ignore[attr-defined]
     if not dataclasses.is_dataclass(written) or "__dataclass_fields__" not in vars(written):
         for name, kind in inspect.get_annotations(written).items():
@@ -92,14 +89,14 @@ def described(cls: type) -> list[dict[str, Any]]:
     """The parameters of a mechanism, for the laboratory."""
     out = []
     for field, format, about in _fields(cls):
-        told: dict[str, Any] = {"name": field.name, "format": format, "meaning": _meaning(format, about)}
+        entry: dict[str, Any] = {"name": field.name, "format": format, "meaning": _meaning(format, about)}
         if field.default is not dataclasses.MISSING:
-            told["default"] = field.default
+            entry["default"] = field.default
         if about.get("values"):
-            told["values"] = list(about["values"])
+            entry["values"] = list(about["values"])
         if format in ("number", "integer"):
-            told |= {key: about[key] for key in ("min", "max") if about.get(key) is not None}
-        out.append(told)
+            entry |= {key: about[key] for key in ("min", "max") if about.get(key) is not None}
+        out.append(entry)
         if field.default is not dataclasses.MISSING:
             _value(cls, field.name, format, about, field.default)
     return out

@@ -10,8 +10,6 @@ import random
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["COURSES", "Course", "listed"]
-
 
 @dataclass(frozen=True)
 class Course:
@@ -43,7 +41,7 @@ def _satellite() -> list[tuple[float, float]]:
 COURSES = (
     Course("halves", "Halves and doubles", "Half the rate for 10 s, then all of it for 10 s.", 20, [(0, 1), (10, 0.5)]),
     Course(
-        "cellular", "Cellular", "A rate that wanders every half second between a tenth and one and a half times the rate, as in "
+        "cellular", "Cellular", "A rate that changes every half second between a tenth and one and a half times the rate, as in "
         "a car. Made up, not measured.", 30, _walk("cellular", 60, 0.5, 0.1, 1.5, 0.5),
     ),
     Course(

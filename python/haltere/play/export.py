@@ -9,8 +9,6 @@ from typing import Any
 
 from .. import _core
 
-__all__ = ["changed_keys", "literal", "toml"]
-
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 

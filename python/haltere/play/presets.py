@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["PRESETS", "Preset", "experiment", "listed"]
-
 #: The round-trip time that is measured beside the flows.
 PING = {"name": "ping", "kind": "ping", "pairs": [1], "interval": "100ms"}
 

@@ -9,21 +9,7 @@ from typing import Any, NoReturn
 
 from .. import _core
 from ..errors import InputError
-
-__all__ = [
-    "FLOWS",
-    "MOST",
-    "REQUESTS",
-    "Refused",
-    "entry_of",
-    "experiment_of",
-    "opened",
-    "read",
-    "refused",
-    "seconds_of",
-    "setup_of",
-    "speed_of",
-]
+from ..limits import PLAYGROUND as MOST
 
 #: What ``do`` may be, and the keys that go with it.
 REQUESTS: dict[str, frozenset[str]] = {
@@ -42,8 +28,6 @@ REQUESTS: dict[str, frozenset[str]] = {
 }
 #: The kinds of flows that a page can add, each entry between a pair of hosts of its own. Others need a file, or more hosts than a pair.
 FLOWS = ("bulk", "web", "rpc", "video", "voip")
-#: What a page can show and this machine can run live.
-MOST = {"setups": 2, "pairs": 64, "entries": 64, "count": 500, "speed": 1000, "outage": 60, "state": 16}
 
 
 class Refused(Exception):

@@ -26,18 +26,14 @@ from websockets.http11 import Request, Response
 
 from .. import _core, catalogue
 from ..errors import InputError
+from ..limits import MOST_BYTES, MOST_PAGES
+from ..limits import PLAYGROUND as MOST
 from . import courses, presets
-from .protocol import MOST, Refused
+from .protocol import Refused
 from .session import Session
-
-__all__ = ["ADDRESS", "Playground"]
 
 #: Nobody but this machine can reach it.
 ADDRESS = "127.0.0.1"
-#: Bytes of a message from a page; an experiment takes a few thousand.
-MOST_BYTES = 256 * 1024
-#: Pages at a time: each may keep a core busy.
-MOST_PAGES = 4
 
 #: Nothing from elsewhere, in nobody's frame, kept nowhere.
 HEADERS = {

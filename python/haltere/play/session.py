@@ -10,11 +10,10 @@ from typing import Any
 
 from .. import _core
 from ..errors import HaltereError
+from ..limits import PLAYGROUND as MOST
 from . import export
-from .protocol import MOST, Refused, entry_of, experiment_of, opened, read, refused, seconds_of, setup_of, speed_of
+from .protocol import Refused, entry_of, experiment_of, opened, read, refused, seconds_of, setup_of, speed_of
 from .setup import Setup
-
-__all__ = ["Session"]
 
 Tell = Callable[[dict[str, Any]], Awaitable[None]]
 

@@ -1,4 +1,4 @@
-"""One set-up that runs: its experiment, what changed when, and what the page is told of it."""
+"""One set-up that runs: its experiment, what changed when, and the messages to the page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 from .. import _core
 from ..errors import InputError
+from ..limits import PLAYGROUND as MOST
 from . import export
-from .protocol import MOST, Refused, refused
-
-__all__ = ["Setup"]
+from .protocol import Refused, refused
 
 #: The bottleneck's directions: the page shows both queues.
 DIRECTIONS = ("left>right", "right>left")

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Block", "Bullets", "Choice", "Figure", "Heading", "Picture", "Table", "Text"]
-
 
 @dataclass(frozen=True)
 class Heading:

@@ -22,8 +22,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["spec", "thin"]
-
 Array = NDArray[np.float64]
 Series = dict[str, Any]
 # Points of a line beyond which a page shows no more: a screen has not as many dots.
@@ -148,18 +146,10 @@ def _containers(axes: Axes, out: dict[str, Any], seen: set[int]) -> bool:
             last = _named(container)
             if bars and getattr(container, "orientation", "vertical") == "horizontal":
                 return False
-            tops = [bar.get_y() + bar.get_height() for bar in bars]
-            out["series"].append(
-                _series(
-                    "bars",
-                    last,
-                    bars[0].get_facecolor() if bars else "k",
-                    [bar.get_x() + bar.get_width() / 2 for bar in bars],
-                    y=np.array(tops, dtype=np.float64),
-                    base=np.array([bar.get_y() for bar in bars], dtype=np.float64),
-                    width=float(bars[0].get_width()) if bars else 0.0,
-                )
-            )
+            colour, width = (bars[0].get_facecolor(), float(bars[0].get_width())) if bars else ("k", 0.0)
+            middle = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+            tops, base = [bar.get_y() + bar.get_height() for bar in bars], [bar.get_y() for bar in bars]
+            out["series"].append(_series("bars", last, colour, middle, y=tops, base=base, width=width))
             if container.errorbar is not None:
                 _whiskers(container.errorbar, last, out, seen)
         elif isinstance(container, ErrorbarContainer):
@@ -180,16 +170,8 @@ def _whiskers(container: Any, name: str, out: dict[str, Any], seen: set[int]) ->
         if not upright:
             continue
         colour = stroke.get_color()[0] if len(stroke.get_color()) else "k"
-        out["series"].append(
-            _series(
-                "whiskers",
-                name,
-                colour,
-                [s[0][0] for s in upright],
-                lo=np.array([min(s[0][1], s[1][1]) for s in upright]),
-                hi=np.array([max(s[0][1], s[1][1]) for s in upright]),
-            )
-        )
+        low, high = ([of(s[0][1], s[1][1]) for s in upright] for of in (min, max))
+        out["series"].append(_series("whiskers", name, colour, [s[0][0] for s in upright], lo=low, hi=high))
 
 
 # -- lines, points, rules -------------------------------------------------------------------------------------------------
@@ -225,11 +207,8 @@ def _line(line: lines.Line2D, x: Array, y: Array) -> Series:
         colour = line.get_markeredgecolor() if face in ("white", "none", "w") else face
         hollow = face in ("white", "none", "w")
         return _series("points", _named(line), colour, x, y=y, sign=str(sign), hollow=hollow)
-    extra = {
-        "dash": line.get_linestyle() not in ("-", "solid"),
-        "width": float(line.get_linewidth()),
-        "sign": str(sign),
-    }
+    dash, width = line.get_linestyle() not in ("-", "solid"), float(line.get_linewidth())
+    extra = {"dash": dash, "width": width, "sign": str(sign)}
     if len(x) > 1 and (np.diff(x[np.isfinite(x)]) < 0).any():
         return _series("path", _named(line), line.get_color(), x, y=y, **extra)
     kind = "step" if line.get_drawstyle() == "steps-post" else "line"

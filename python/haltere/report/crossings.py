@@ -9,8 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-__all__ = ["crossings", "ordered"]
-
 #: Sweeps over all columns, to the right and to the left in turn.
 _SWEEPS = 24
 #: Drawings of more places keep their order: a pass looks at every pair of links between two columns.
@@ -85,7 +83,7 @@ def _sweep(stacks: Stacks, sides: _Sides, *, rightwards: bool) -> None:
 
 
 def _exchange(stacks: Stacks, sides: _Sides) -> None:
-    """Exchanges two places that stand one above the other as long as fewer links cross."""
+    """Exchanges two places, one above the other, as long as fewer links cross."""
     at = _places(stacks)
 
     def cost(upper: str, lower: str) -> int:

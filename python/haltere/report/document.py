@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..runs.cells import csv
 from ..runs.files import write_atomically
 from . import page
 from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table, Text
-from .cells import csv
 
 __all__ = ["Block", "Bullets", "Choice", "Document", "Figure", "Heading", "Picture", "Table", "Text"]
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..analysis import measures
 from ..analysis.measures import Run
 from ..errors import InputError
 from ..runs.results import Results
@@ -19,8 +18,6 @@ from .charts import numbers, thin
 from .document import Choice
 from .timeline import MOST_LINES, Flows, main_link, spread_of
 from .words import short
-
-__all__ = ["runs"]
 
 Array = NDArray[np.float64]
 Panel = dict[str, Any]
@@ -40,8 +37,10 @@ def runs(results: Results) -> Choice | None:
         return None
     most = int(np.clip(MOST_NUMBERS / (len(chosen) * (3 * MOST_FLOWS + 4) * 2), 100, 500))
     options: list[tuple[Mapping[str, str], Mapping[str, Any]]] = []
-    for done in sorted(chosen, key=lambda run: (run.point, run.seed)):
-        panels = _panels(Run(results, done), most)
+    each = [Run(results, done) for done in sorted(chosen, key=lambda run: (run.point, run.seed))]
+    link = main_link(each)
+    for run in each:
+        done, panels = run.done, _panels(run, link or main_link(run), most)
         if panels:
             labels = {"point": short(results.points[done.point], results.points)} if len(results.points) > 1 else {}
             labels["seed"] = str(done.seed)
@@ -57,20 +56,29 @@ def runs(results: Results) -> Choice | None:
     return Choice("run", caption, options)
 
 
-def _panels(run: Run, most: int) -> list[Panel]:
-    end = measures.seconds(run.scenario)
+class _Shades(dict[str, str]):
+    """A colour a name, the same in every panel of a run; black and grey are the link's and the pings'."""
+
+    def __missing__(self, name: str) -> str:
+        own = [one for one in plot.SHADES if one != "#000000"]
+        self[name] = own[len(self) % len(own)]
+        return self[name]
+
+
+def _panels(run: Run, link: str | None, most: int) -> list[Panel]:
+    end, shades = run.experiment.duration_s, _Shades()
     panels: list[Panel] = []
     try:
         flows: Flows | None = Flows(run)
     except (InputError, KeyError):
         flows = None
     if flows is not None and flows.names and len(flows.at_s) > 1:
-        panels += _flow_panels(run, flows, main_link(run), end, most)
-    panels += _completion_panels(run, end, most)
+        panels += _flow_panels(run, flows, link, end, most, shades)
+    panels += _completion_panels(run, end, most, shades)
     links = run.watched()
     if links:
-        panels += _queue_panels(run, links, end, most, len(flows.lines()) if flows is not None else 0)
-    panels += _inner_panels(run, flows, end, most)
+        panels += _queue_panels(run, links, end, most, shades)
+    panels += _inner_panels(run, flows, link, end, most, shades)
     for panel in panels:
         panel["x"]["label"] = "time (s)" if panel is panels[-1] else ""
     ends = [at for at in (run.warmup_s, run.until_s) if 0 < at < end]
@@ -79,15 +87,16 @@ def _panels(run: Run, most: int) -> list[Panel]:
     return panels
 
 
-def _inner_panels(run: Run, flows: Flows | None, end: float, most: int) -> list[Panel]:
+def _inner_panels(
+    run: Run, flows: Flows | None, link: str | None, end: float, most: int, shades: Mapping[str, str]
+) -> list[Panel]:
     """Inner variables of the queue of the main link and of the senders, if they were recorded."""
-    link, out = main_link(run), []
+    out = []
     for one in inner.of_queue(run, link) if link else []:
         factor, (title, label) = inner.scale(one)[0], _titled(one, f"the queue of {link}")
         series = [_line("", plot.PALETTE[0], one.at_s, one.values[:, 0] * factor, most)]
         out.append(_panel(title, label, end, series))
     lines = flows.lines() if flows is not None else []
-    shades = plot.colours([name for name, _ in lines])
     for one in inner.of_flows(run, flows.names) if flows is not None else []:
         factor, (title, label) = inner.scale(one)[0], _titled(one, "the senders")
         drawn = [(name, one.values[:, own] * factor) for name, own in lines]
@@ -163,9 +172,10 @@ def _carried(run: Run, link: str | None) -> list[dict[str, Any]]:
     return [top, own]
 
 
-def _flow_panels(run: Run, flows: Flows, link: str | None, end: float, most: int) -> list[Panel]:
+def _flow_panels(
+    run: Run, flows: Flows, link: str | None, end: float, most: int, shades: Mapping[str, str]
+) -> list[Panel]:
     lines = flows.lines()
-    shades = plot.colours([name for name, _ in lines])
     window, rtt = flows.column("cwnd_bytes", 1e-3), flows.column("srtt_ns", 1e-6)
     window, rtt = np.where(window > 0, window, np.nan), np.where(rtt > 0, rtt, np.nan)
     at, ping = run.ping_series()
@@ -184,13 +194,13 @@ def _flow_panels(run: Run, flows: Flows, link: str | None, end: float, most: int
     return [panel for panel in out if panel]
 
 
-def _completion_panels(run: Run, end: float, most: int) -> list[Panel]:
+def _completion_panels(run: Run, end: float, most: int, shades: Mapping[str, str]) -> list[Panel]:
     """Of flows that come and go and of responses: how long each took, at the time of its start."""
     entries = run.completing()
     if not entries:
         return []
     table, series = run.table("completions"), []
-    for name, colour in plot.colours(entries).items():
+    for name in entries:
         own = run.flows.filter(pc.equal(run.flows["group"], name))["flow"].combine_chunks().cast(pa.string())
         rows = table.filter(pc.is_in(table["flow"].cast(pa.string()), value_set=own))
         at = rows["start_ns"].to_numpy() * 1e-9
@@ -198,22 +208,15 @@ def _completion_panels(run: Run, end: float, most: int) -> list[Panel]:
         known = np.isfinite(took)
         if known.any():
             x, y = thin(at[known], took[known], most=most)
-            series.append(
-                {
-                    "kind": "points",
-                    "name": f"{name}: completion",
-                    "colour": colour,
-                    "x": numbers(x),
-                    "y": numbers(y),
-                    "sign": "o",
-                }
-            )
+            named = f"{name}: completion"
+            dots = {"kind": "points", "name": named, "colour": shades[named], "sign": "o"}
+            series.append({**dots, "x": numbers(x), "y": numbers(y)})
     panel = _panel("Flow completion time, at the start of the flow", "ms", end, series)
     return [panel] if panel else []
 
 
-def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, taken: int) -> list[Panel]:
-    """Queues, and what they dropped and marked; their colours come after the ``taken`` ones of the flows."""
+def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, shades: Mapping[str, str]) -> list[Panel]:
+    """Queues, and what they dropped and marked."""
     table = run.table("queue_series")
     name = table["link"].cast(pa.string())
     waiting: list[Panel] = []
@@ -224,14 +227,14 @@ def _queue_panels(run: Run, links: Sequence[str], end: float, most: int, taken: 
         packets = part["packets"].to_numpy().astype(np.float64) + part["ring_packets"].to_numpy()
         if len(at) < 2 or packets.max() <= MOST_IDLE or len(waiting) == MOST_LINKS:
             continue
-        colour = plot.PALETTE[(taken + len(waiting)) % len(plot.PALETTE)]
-        waiting.append(_line(f"queue {link}", colour, at, packets, most))
+        waiting.append(_line(f"queue {link}", shades[f"queue {link}"], at, packets, most))
         for what, dash in (("dropped", False), ("marked", True)):
             total = part[what].to_numpy().astype(np.float64)
             if total[-1] > 0:
                 edges = np.linspace(0, at[-1], min(200, len(at)))
                 per_s = np.diff(np.interp(edges, at, total)) / np.diff(edges)
-                step = {"kind": "step", "name": f"{what} at {link}", "colour": colour, "width": 1.2, "dash": dash}
+                named = f"{what} at {link}"
+                step = {"kind": "step", "name": named, "colour": shades[named], "width": 1.2, "dash": dash}
                 events.append({**step, "x": numbers(edges[:-1]), "y": numbers(per_s)})
     out = [
         _panel("Queue", "packets", end, waiting, last=not events),

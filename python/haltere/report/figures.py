@@ -1,31 +1,34 @@
-"""The figures of any experiment: goodput, rates over time, queues, round-trip times, and a map of two swept axes."""
+"""The figures of any experiment: goodput, rates over time, queues, distributions of delays and of what users saw, a map of two swept axes."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..analysis import metrics
-from ..analysis.measures import Run, by_point
+from ..analysis import delays, metrics, workloads
+from ..analysis.measures import Array, Run, by_point
 from ..analysis.stats import Mean
-from ..runs.records import Point, short_keys, swept
+from ..runs.records import Point
 from ..runs.results import Results
 from . import plot, words
 from .timeline import main_link
-
-__all__ = ["draw"]
 
 # Panels of one figure, lines of one panel and bars beyond which a figure cannot be read.
 MOST_PANELS, MOST_LINES, MOST_BARS = 6, 8, 12
 
 
-def draw(results: Results, *, svg: bool = False, pdf: bool = True) -> list[tuple[str, list[Path]]]:
-    """Draws every figure that the results allow into ``figures/``: caption and the files of each.
+def draw(
+    results: Results, *, svg: bool = False, pdf: bool = True, link: str | None = None
+) -> list[tuple[str, list[Path]]]:
+    """Draws every figure that the results allow into ``figures/``: caption and the files of each; with ``link`` the queue of that link alone,
+    with ``all`` of each watched link.
 
     A sweep of more points than a figure can hold is drawn over its axes. Without ``pdf``, which is for the report, such figures are data only.
     """
@@ -34,16 +37,19 @@ def draw(results: Results, *, svg: bool = False, pdf: bool = True) -> list[tuple
         return []
     folder = results.directory / "figures"
     save = partial(plot.save, svg=svg, pdf=pdf)
-    if len(points) > MOST_BARS and len(results.points[0].labels) > 0:
+    if link is None and len(points) > MOST_BARS and len(results.points[0].labels) > 0:
         return _over_axes(results, points, folder, svg=svg, prints=pdf)
     makers: list[tuple[str, Callable[[list[tuple[Point, list[Run]]], Path, Save], str]]] = [
         ("goodput", _goodput_figure),
         ("rates", _rates_figure),
-        ("fct", _completion_figure),
+        *((one.name, partial(_distribution_figure, one)) for one in _DISTRIBUTIONS[:-1]),
         ("queue", _queue_figure),
-        ("rtt-cdf", _rtt_figure),
+        (_DISTRIBUTIONS[-1].name, partial(_distribution_figure, _DISTRIBUTIONS[-1])),
         ("heat", _heat_figure),
     ]
+    if link is not None:
+        links = points[0][1][0].watched() if link == "all" else [link]
+        makers = [(f"queue-{re.sub('[^A-Za-z0-9_.-]+', '-', one)}", partial(_queue_figure, link=one)) for one in links]
     out = []
     for name, make in makers:
         paths: list[Path] = []
@@ -154,7 +160,7 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save)
         axes.margins(x=0.01)
         axes.set_ylabel("Mbit/s a flow")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
-    plot.legend(fig, panels[0])
+    plot.legend(fig, panels)
     save(fig, stem)
     return (
         "Throughput of a flow over time, counted when bytes reach the receiver: mean over flows and seeds, band from the lowest seed to the highest."
@@ -162,102 +168,107 @@ def _rates_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save)
     )
 
 
-def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
+def _queue_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save, link: str | None = None) -> str:
+    """The queue of one link in every panel: of that link, or of the one that all points used most."""
     shown = [(p, runs) for p, runs in points[:MOST_PANELS] if runs[0].watched() and len(runs[0].table("queue_series"))]
     # Every panel empty: bursts between two samples, of which a figure of samples knows nothing.
     if not any(runs[0].table("queue_series")["packets"].to_numpy().any() for _, runs in shown):
         return ""
+    one = main_link([runs[0] for _, runs in shown], link)
     fig, panels = _panels(len(shown))
     for axes, (point, runs) in zip(panels, shown, strict=True):
-        link = main_link(runs[0]) or runs[0].watched()[0]
-        series = [run.queue(link) for run in runs]
-        length = min(len(one.at_s) for one in series)
-        plot.band(
-            axes,
-            series[0].at_s[:length],
-            [(one.packets + one.ring_packets)[:length] for one in series],
-            link,
-            plot.PALETTE[0],
-        )
-        plot.title(axes, f"{words.short(point, [p for p, _ in points])}: {link}" if len(points) > 1 else link)
+        # Points with other networks may have no link in common.
+        own = one or main_link(runs[0]) or runs[0].watched()[0]
+        series = [run.queue(own) for run in runs]
+        length = min(len(each.at_s) for each in series)
+        waiting = [(each.packets + each.ring_packets)[:length] for each in series]
+        plot.band(axes, series[0].at_s[:length], waiting, own, plot.PALETTE[0])
+        plot.title(axes, f"{words.short(point, [p for p, _ in points])}: {own}" if len(points) > 1 else own)
         axes.margins(x=0.01)
         axes.set_ylabel("packets")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
     save(fig, stem)
-    return "Packets waiting at the link that was used most: mean over the seeds, band from lowest to highest." + _more(
-        points, MOST_PANELS
+    which = ("" if link else ", the link that was used most") if one else ", in each panel the link that was used most"
+    more = (
+        " `haltere plot --link all` draws the others." if one and not link and len(shown[0][1][0].watched()) > 1 else ""
+    )
+    return (
+        f"Packets waiting{f' at {one}' if one else ''}{which}: mean over the seeds, band from lowest to highest.{more}"
+        + _more(points, MOST_PANELS)
     )
 
 
-def _completion_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
-    """Distributions of flow completion times: a panel an entry, a line a point."""
-    entries = list(dict.fromkeys(group for _, runs in points for group in runs[0].completing()))
+@dataclass(frozen=True)
+class _Distribution:
+    """A distribution that a report draws: single values of a part of a run."""
+
+    name: str
+    parts: Callable[[Run], Sequence[str]]
+    values: Callable[[Run, str], Array]
+    label: str
+    of: str
+    """What the values are parts of: "the part of the pages"."""
+    about: str
+    log: bool = True
+
+
+def _completed(run: Run, group: str) -> Array:
+    return run.completion(group, "fct_ns") * 1e-6
+
+
+_DISTRIBUTIONS = (
+    _Distribution("fct", Run.completing, _completed, "flow completion time (ms)", "flows",
+                  "flow completion times over all seeds, of flows that started after the warm-up and ended"),
+    _Distribution("page-load", lambda run: workloads.entries(run, "web"), workloads.load_s, "page load time (s)", "pages",
+                  "page load times over all seeds, of pages that were asked for after the warm-up and loaded"),
+    _Distribution("video-bitrate", lambda run: workloads.entries(run, "video"), workloads.bitrates_mbit, "bitrate of a segment (Mbit/s)",
+                  "segments", "the bitrates of the segments of video over all seeds", log=False),
+    _Distribution("mos", lambda run: workloads.entries(run, "voip"), workloads.scores, "mean opinion score of a call", "calls",
+                  "the mean opinion scores of the calls over all seeds (1: bad, 4.5: the best)", log=False),
+    _Distribution("sojourn", lambda run: [one for one in run.watched() if run.utilisation(one) >= 0.05], delays.sojourn_ms, "sojourn time (ms)", "packets",
+                  "sojourn times in the watched queues after the warm-up, each seed with the same weight"),
+    _Distribution("rtt-cdf", lambda run: [""], lambda run, _: run.ping_ms(), "ping round-trip time (ms)", "pings",
+                  "ping round-trip times over all seeds", log=False),
+)  # fmt: skip
+
+
+def _distribution_figure(what: _Distribution, points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
+    """A panel a part, a line a point."""
     every, shown = [point for point, _ in points], points[:MOST_LINES]
-    completed = [(name, _completed(shown, name)) for name in entries]
-    drawn = [(name, values) for name, values in completed if any(len(one) for _, one in values)]
+    drawn = []
+    for part in dict.fromkeys(part for _, runs in shown for part in what.parts(runs[0])):
+        own = [(point, np.concatenate([what.values(run, part) for run in runs])) for point, runs in shown]
+        known = [(point, values[~np.isnan(values)]) for point, values in own]
+        if any(len(values) for _, values in known):
+            drawn.append((part, known))
+    drawn = drawn[:MOST_PANELS]
     if not drawn:
         return ""
     fig, panels = plot.figure(len(drawn), 1, height=max(2.8, 2.4 * len(drawn) + 0.4))
-    for axes, (name, values) in zip(panels, drawn, strict=True):
-        for (point, took), colour in zip(values, plot.PALETTE, strict=False):
-            if len(took):
-                plot.cdf(axes, took, words.short(point, every), colour)
-        axes.set_xscale("log")
-        plot.log_axis(axes.xaxis)
-        axes.set_xlabel("flow completion time (ms)")
-        axes.set_ylabel("part of the flows")
-        plot.title(axes, name if len(drawn) > 1 else "")
+    for axes, (part, known) in zip(panels, drawn, strict=True):
+        for (point, values), colour in zip(known, plot.PALETTE, strict=False):
+            if len(values):
+                plot.cdf(axes, values, words.short(point, every), colour)
+        if what.log:
+            axes.set_xscale("log")
+            plot.log_axis(axes.xaxis)
+        axes.set_xlabel(what.label)
+        axes.set_ylabel(f"part of the {what.of}")
+        plot.title(axes, part if len(drawn) > 1 or what.name == "sojourn" else "")
     if len(shown) > 1:
-        plot.legend(fig, panels[0], 4)
+        plot.legend(fig, panels, 4)
     save(fig, stem)
-    return (
-        "Distribution of flow completion times over all seeds, of flows that started after the warm-up and ended."
-        + _more(points, MOST_LINES)
-    )
-
-
-def _completed(points: list[tuple[Point, list[Run]]], group: str) -> list[tuple[Point, Any]]:
-    took = [(point, np.concatenate([run.completion(group, "fct_ns") for run in runs]) * 1e-6) for point, runs in points]
-    return [(point, values[~np.isnan(values)]) for point, values in took]
-
-
-def _rtt_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
-    shown = [(point, np.concatenate([run.ping_ms() for run in runs])) for point, runs in points]
-    shown = [(point, rtt) for point, rtt in shown if len(rtt)]
-    if not shown:
-        return ""
-    fig, (axes,) = plot.figure()
-    for (point, rtt), colour in zip(shown[:MOST_LINES], plot.PALETTE, strict=False):
-        plot.cdf(axes, rtt, words.short(point, [p for p, _ in points]), colour)
-    axes.set_xlabel("ping round-trip time (ms)")
-    axes.set_ylabel("part of the pings")
-    if len(shown) > 1:
-        plot.legend(fig, axes, 3)
-    save(fig, stem)
-    return "Distribution of ping round-trip times over all seeds." + _more(shown, MOST_LINES)
+    return f"Distribution of {what.about}." + _more(points, MOST_LINES)
 
 
 def _heat_figure(points: list[tuple[Point, list[Run]]], stem: Path, save: Save) -> str:
-    keys = list(dict.fromkeys(key for point, _ in points for key in point.labels))
-    if len(keys) != 2:
-        return ""
-    names = [list(dict.fromkeys(swept(point.labels.get(key)) for point, _ in points)) for key in keys]
-    if min(map(len, names)) < 2:
+    """A map of the two axes of a sweep: of pings, if every point has some."""
+    from . import over
+
+    data = over.Data.of([(point, runs) for point, runs in points])
+    if len(data.axes) != 2 or len(data.varying()) != 2:
         return ""
     one = metrics.METRICS["ping_p95" if all(len(runs[0].ping_ms()) for _, runs in points) else "goodput"]
-    matrix = np.full((len(names[0]), len(names[1])), math.nan)
-    for point, runs in points:
-        value = metrics.mean_of(runs, one)
-        if value is not None:
-            matrix[
-                names[0].index(swept(point.labels.get(keys[0]))), names[1].index(swept(point.labels.get(keys[1])))
-            ] = value.mean
-    fig, (axes,) = plot.figure(height=1.2 + 0.5 * len(names[0]))
-    what = f"{one.row} ({one.unit})"
-    plot.heat(axes, matrix, names[0], names[1], one.unit)
-    plot.title(axes, what)
-    names_of = short_keys(keys)
-    axes.set_ylabel(names_of[keys[0]])
-    axes.set_xlabel(names_of[keys[1]])
+    fig, caption = over.drawn(data, over.Ask(one.name, x=data.axes[1], by=data.axes[0], kind="heat"))
     save(fig, stem)
-    return f"{what[0].upper()}{what[1:]} over the sweep, mean over the seeds."
+    return caption

@@ -11,9 +11,7 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from ..analysis.measures import Run, asked
-
-__all__ = ["Inner", "label", "of_flows", "of_queue", "scale"]
+from ..analysis.measures import Run
 
 Array = NDArray[np.float64]
 #: Variables that are instants, which grow with time: no panel shows them.
@@ -49,7 +47,7 @@ def of_flows(run: Run, flows: Sequence[str]) -> list[Inner]:
 
 
 def _variables(run: Run, table: str, column: str, series: Mapping[str, int]) -> list[Inner]:
-    if not asked(run.scenario, "state"):
+    if not run.experiment.asked("state"):
         return []
     rows = run.table(table)
     rows = rows.filter(pc.is_in(rows[column].cast(pa.string()), value_set=pa.array(list(series), pa.string())))

@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from .crossings import ordered
 from .network import Link, Node
 
-__all__ = ["columns", "draw"]
-
 _CHAR, _LINE, _ROW, _RIM = 6.1, 14.0, 74.0, 16.0
 # A label breaks into lines of about this many characters.
 _WRAP = 26

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..runs.records import short_keys, swept
-
-__all__ = ["MOST_POINTS", "over_axes"]
+from ..runs.records import in_words, short_keys, swept
 
 #: Points beyond which tables are over the axes of the sweep.
 MOST_POINTS = 24
@@ -20,11 +18,12 @@ def over_axes(points: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]]
     """For each value of each axis the mean over the points that have it, as a summary with a ``name``; and how many values have no row."""
     keys = list(dict.fromkeys(key for point in points for key in point["labels"]))
     short, out, left = short_keys(keys), [], 0
+    words = in_words([point["labels"] for point in points])
     for key in keys:
         groups: dict[str, list[Mapping[str, Any]]] = {}
-        for point in points:
-            if key in point["labels"]:
-                groups.setdefault(swept(point["labels"][key]), []).append(point)
+        for point, named in zip(points, words, strict=True):
+            if key in named:
+                groups.setdefault(swept(named[key]), []).append(point)
         if len(groups) < 2:
             continue
         shown = _spread(list(groups), MOST_VALUES)

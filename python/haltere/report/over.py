@@ -7,22 +7,21 @@ import difflib
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from .. import _core
-from ..analysis import metrics, stats
+from ..analysis import metrics, stats, workloads
 from ..analysis.measures import Run, by_point
 from ..errors import InputError
-from ..runs.records import short_keys, swept
+from ..runs.records import Point, in_words, short_keys, swept
 from ..runs.results import Results
 from . import plot
-
-__all__ = ["KINDS", "Ask", "Data", "axis_number", "draw"]
 
 Array = NDArray[np.float64]
 Kind = Literal["line", "bar", "heat", "cdf", "box", "size"]
@@ -66,14 +65,24 @@ class Data:
     """The points of one or several results, and the axes over which they differ."""
 
     def __init__(self, many: Sequence[Results]) -> None:
-        self.cases: list[_Case] = []
+        cases: list[_Case] = []
         names = _distinct([Path(one.where).name or one.where for one in many])
         for results, name in zip(many, names, strict=True):
             own = {"results": name} if len(many) > 1 else {}
-            self.cases += [_Case({**point.labels, **own}, runs) for point, runs in by_point(results)]
-        if not self.cases:
+            cases += [_Case({**point.labels, **own}, runs) for point, runs in by_point(results)]
+        if not cases:
             raise InputError(f"{many[0].where}: runs must be at least 1, got none")
+        words = in_words([case.labels for case in cases])
+        self.cases = [replace(case, labels=labels) for case, labels in zip(cases, words, strict=True)]
         self._name_axes()
+
+    @classmethod
+    def of(cls, points: Sequence[tuple[Point, list[Run]]]) -> Data:
+        """Some points of one results directory."""
+        self = cls.__new__(cls)
+        self.cases = [_Case(point.words, runs) for point, runs in points]
+        self._name_axes()
+        return self
 
     def _name_axes(self) -> None:
         self.axes = list(dict.fromkeys(key for case in self.cases for key in case.labels))
@@ -173,15 +182,15 @@ _SPLIT = {"traffic": ("traffic", "class"), "class": ("class", "traffic"), "link"
 
 def _part_of(y: str) -> str:
     """What a value may be taken of."""
-    if y in ("fct", "slowdown", "flow"):
+    if y.partition(".")[0] in ("fct", "slowdown", "flow", "page_load", "call_mos"):
         return "traffic"
     return metrics.METRICS[y].part if y in metrics.METRICS else ""
 
 
 def _value(name: str, run: Run) -> _Value:
     head = name.partition(".")[0]
-    if name in _SINGLE:
-        label, each = _SINGLE[name]
+    if head in _SINGLE:
+        label, each = _single(name, run)
         return _Value(label, lambda one, part: float(np.mean(v)) if len(v := each(one, part)) else math.nan, each)
     known = metrics.known(run.scenario)
     if head in known:
@@ -199,12 +208,54 @@ def _value(name: str, run: Run) -> _Value:
     return _column(table, column, run)
 
 
+def _of(kind: str, measure: Callable[[Run, str], Array]) -> Callable[[Run, str | None], Array]:
+    """The single values of the traffic entries of a kind, or of the one that is named."""
+
+    def each(run: Run, group: str | None) -> Array:
+        parts = [measure(run, one) for one in workloads.entries(run, kind) if group in (None, one)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    return each
+
+
 _SINGLE: dict[str, tuple[str, Callable[[Run, str | None], Array]]] = {
+    "page_load": ("page load time (s)", _of("web", workloads.load_s)),
+    "call_mos": ("mean opinion score of a call", _of("voip", workloads.scores)),
     "pings": ("ping round-trip time (ms)", lambda run, _: run.ping_ms()),
     "fct": ("flow completion time (ms)", lambda run, group: _known(run.completion(group, "fct_ns") * 1e-6)),
     "slowdown": ("slowdown", lambda run, group: _known(run.completion(group, "slowdown"))),
     "flow": ("goodput of a flow (Mbit/s)", lambda run, group: run.goodput_mbit(group)),
 }
+
+
+def _single(name: str, run: Run) -> tuple[str, Callable[[Run, str | None], Array]]:
+    """The single values of that name; what follows a dot is a traffic entry or a kind of traffic."""
+    head, dot, of = name.partition(".")
+    label, each = _SINGLE[head]
+    if not dot:
+        return label, each
+    chosen = _chosen(name, run)
+
+    def some(run: Run, part: str | None) -> Array:
+        return np.concatenate([each(run, one) for one in chosen if part in (None, one)] or [np.empty(0)])
+
+    what, bracket, unit = label.partition(" (")
+    return f"{what} of {of}{bracket}{unit}", some
+
+
+def _chosen(name: str, run: Run) -> list[str]:
+    """The traffic entries that what follows the dot names, by their own name or by their kind."""
+    head, _, of = name.partition(".")
+    entries = {one.name: one.kind for one in run.experiment.traffic}
+    chosen = [entry for entry, kind in entries.items() if of in (entry, kind)]
+    if not chosen or head == "pings":
+        known = (
+            ", ".join(f"`{head}.{one}`" for one in dict.fromkeys((*entries, *entries.values())))
+            if head != "pings"
+            else ""
+        )
+        raise InputError(f"plot: --y must be `{head}`{' or one of ' if known else ''}{known}, got `{name}`")
+    return chosen
 
 
 def _known(values: Array) -> Array:
@@ -245,9 +296,15 @@ def draw(
     data: Data, ask: Ask, stem: Path, *, svg: bool = True, pdf: bool = True, png: bool = True
 ) -> tuple[str, list[Path]]:
     """Draws the figure at ``stem`` (PNG, PDF, SVG); returns its caption and files."""
+    fig, caption = drawn(data, ask)
+    return caption, plot.save(fig, stem, svg=svg, pdf=pdf, png=png)
+
+
+def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
+    """The figure and its caption."""
     data = data.split(ask)
     value = _value(ask.y, data.cases[0].runs[0])
-    kind: Kind = ask.kind or ("cdf" if ask.x is None and ask.y in _SINGLE else "line")
+    kind: Kind = ask.kind or ("cdf" if ask.x is None and ask.y.partition(".")[0] in _SINGLE else "line")
     axes = _axes(data, ask, kind)
     facets = data.values(axes["facet"]) if axes["facet"] else [None]
     if len(facets) > MOST_PANELS:
@@ -259,12 +316,11 @@ def draw(
     )
     for spare in panels[len(facets) :]:
         spare.set_visible(False)
-    drawn = _DRAWERS[kind]
     for panel, facet in zip(panels, facets, strict=False):
         cases = [
             case for case in data.cases if facet is None or swept(case.labels.get(axes["facet"] or "")) == swept(facet)
         ]
-        drawn(panel, data, cases, value, axes, ask)
+        _DRAWERS[kind](_On(panel, data, cases, value, axes, ask))
         if facet is not None:
             plot.title(panel, f"{data.short[axes['facet'] or '']} = {swept(facet)}")
     if not any(panel.has_data() for panel in panels):
@@ -276,7 +332,7 @@ def draw(
             panel.set_xlabel("")
     if kind != "heat" and (names := panels[0].get_legend_handles_labels()[1]):
         plot.legend(fig, panels[0], 5 if len(names) == 5 else 4)
-    return _caption(data, value, axes, kind), plot.save(fig, stem, svg=svg, pdf=pdf, png=png)
+    return fig, _caption(data, value, axes, kind)
 
 
 def _axes(data: Data, ask: Ask, kind: Kind) -> dict[str, str | None]:
@@ -331,8 +387,26 @@ def _mean(cases: Iterable[_Case], value: _Value) -> stats.Mean | None:
     return stats.mean(known) if known else None
 
 
-def _scale(panel: Any, data: Data, key: str, ask: Ask) -> list[float]:
+@dataclass(frozen=True)
+class _On:
+    """What one panel shows."""
+
+    panel: Any
+    data: Data
+    cases: Sequence[_Case]
+    value: _Value
+    axes: Mapping[str, str | None]
+    ask: Ask
+
+    @property
+    def x(self) -> str:
+        """The axis along the panel."""
+        return self.axes["x"] or ""
+
+
+def _scale(on: _On) -> list[float]:
     """Prepares the x axis; returns the place of each value."""
+    panel, data, key, ask = on.panel, on.data, on.x, on.ask
     values = data.values(key)
     numbers = [axis_number(one) for one in values]
     units = {one[1] for one in numbers if one}
@@ -350,59 +424,52 @@ def _scale(panel: Any, data: Data, key: str, ask: Ask) -> list[float]:
     return [float(i) for i in range(len(values))]
 
 
-def _lines(
-    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
-) -> None:
-    key = axes["x"] or ""
-    places = dict(zip(map(swept, data.values(key)), _scale(panel, data, key, ask), strict=True))
-    groups = _split(data, cases, axes["by"], named=True)
+def _lines(on: _On) -> None:
+    places = dict(zip(map(swept, on.data.values(on.x)), _scale(on), strict=True))
+    groups = _split(on.data, on.cases, on.axes["by"], named=True)
     shades = plot.colours([name for name, _ in groups])
     for name, some in groups:
-        found = [(places[x], mean) for x, own in _split(data, some, key) if (mean := _mean(own, value)) is not None]
+        found = [
+            (places[x], mean) for x, own in _split(on.data, some, on.x) if (mean := _mean(own, on.value)) is not None
+        ]
         x, y = [at for at, _ in found], [mean.mean for _, mean in found]
-        panel.plot(x, y, "o-", markersize=3.5, linewidth=1.3, color=shades[name], label=name or None)
+        on.panel.plot(x, y, "o-", markersize=3.5, linewidth=1.3, color=shades[name], label=name or None)
         known = [(at, mean) for at, mean in found if not math.isnan(mean.half)]
         if known:
-            panel.errorbar([at for at, _ in known], [m.mean for _, m in known], yerr=[m.half for _, m in known], fmt="none", ecolor=shades[name], elinewidth=1.0, capsize=2.5)  # fmt: skip
-    _tall(panel, value, ask)
+            on.panel.errorbar([at for at, _ in known], [m.mean for _, m in known], yerr=[m.half for _, m in known], fmt="none", ecolor=shades[name], elinewidth=1.0, capsize=2.5)  # fmt: skip
+    _tall(on)
 
 
-def _bars(
-    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
-) -> None:
-    key = axes["x"] or ""
-    names = [swept(one) for one in data.values(key)]
+def _bars(on: _On) -> None:
+    names = [swept(one) for one in on.data.values(on.x)]
     series = {}
-    for name, some in _split(data, cases, axes["by"], named=True):
-        by_x = dict(_split(data, some, key))
-        series[name] = [_mean(by_x.get(x, ()), value) for x in names]
-    plot.bars(panel, names, series)
-    panel.set_xlabel(data.short[key])
-    _tall(panel, value, ask)
+    for name, some in _split(on.data, on.cases, on.axes["by"], named=True):
+        by_x = dict(_split(on.data, some, on.x))
+        series[name] = [_mean(by_x.get(x, ()), on.value) for x in names]
+    plot.bars(on.panel, names, series)
+    on.panel.set_xlabel(on.data.short[on.x])
+    _tall(on)
 
 
-def _tall(panel: Any, value: _Value, ask: Ask) -> None:
-    panel.set_ylabel(textwrap.fill(value.label, 36))
-    if ask.log_y:
-        panel.set_yscale("log")
-        plot.log_axis(panel.yaxis)
+def _tall(on: _On) -> None:
+    on.panel.set_ylabel(textwrap.fill(on.value.label, 36))
+    if on.ask.log_y:
+        on.panel.set_yscale("log")
+        plot.log_axis(on.panel.yaxis)
 
 
-def _heat(
-    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
-) -> None:
-    rows, columns = axes["by"] or "", axes["x"] or ""
-    names = [[swept(one) for one in data.values(key)] for key in (rows, columns)]
+def _heat(on: _On) -> None:
+    rows = on.axes["by"] or ""
+    names = [[swept(one) for one in on.data.values(key)] for key in (rows, on.x)]
     matrix = np.full((len(names[0]), len(names[1])), math.nan)
-    for i, (_, some) in enumerate(_split(data, cases, rows)):
-        by_x = dict(_split(data, some, columns))
-        for j, x in enumerate(names[1]):
-            mean = _mean(by_x.get(x, ()), value)
-            matrix[i, j] = math.nan if mean is None else mean.mean
+    for row, some in _split(on.data, on.cases, rows):
+        for column, own in _split(on.data, some, on.x):
+            if (mean := _mean(own, on.value)) is not None:
+                matrix[names[0].index(row), names[1].index(column)] = mean.mean
     digits = 0 if np.nanmax(np.abs(matrix), initial=0.0) >= 100 else 1
-    plot.heat(panel, matrix, names[0], names[1], value.label, digits)
-    panel.set_ylabel(data.short[rows])
-    panel.set_xlabel(data.short[columns])
+    plot.heat(on.panel, matrix, names[0], names[1], on.value.label, digits)
+    on.panel.set_ylabel(on.data.short[rows])
+    on.panel.set_xlabel(on.data.short[on.x])
 
 
 def _each(cases: Iterable[_Case], value: _Value) -> Array:
@@ -410,94 +477,68 @@ def _each(cases: Iterable[_Case], value: _Value) -> Array:
     return _known(np.concatenate(parts)) if parts else np.empty(0)
 
 
-def _groups(
-    data: Data, cases: Sequence[_Case], axes: Mapping[str, str | None], ask: Ask
-) -> list[tuple[str, list[_Case]]]:
-    groups = _split(data, cases, axes["by"] or axes["x"], named=True)
+def _groups(on: _On) -> list[tuple[str, list[_Case], str]]:
+    """The cases of each line or box, with its name and colour."""
+    groups = _split(on.data, on.cases, on.axes["by"] or on.axes["x"], named=True)
     if len(groups) > MOST_LINES * 2:
         raise InputError(f"plot: --by must have at most {MOST_LINES * 2} values, got {len(groups)}")
-    return groups
-
-
-def _cdf(
-    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
-) -> None:
-    groups = _groups(data, cases, axes, ask)
     shades = plot.colours([name for name, _ in groups])
-    for name, some in groups:
-        values = _each(some, value)
-        if len(values):
-            plot.cdf(panel, values, name, shades[name])
-    if ask.log_x:
-        panel.set_xscale("log")
-        plot.log_axis(panel.xaxis)
-    panel.set_xlabel(value.label)
-    panel.set_ylabel("part of the values")
+    return [(name, some, shades[name]) for name, some in groups]
 
 
-def _box(
-    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
-) -> None:
-    groups = _groups(data, cases, axes, ask)
-    shades = plot.colours([name for name, _ in groups])
-    for i, (name, some) in enumerate(groups):
-        values = _each(some, value)
+def _cdf(on: _On) -> None:
+    for name, some, colour in _groups(on):
+        if len(values := _each(some, on.value)):
+            plot.cdf(on.panel, values, name, colour)
+    if on.ask.log_x:
+        on.panel.set_xscale("log")
+        plot.log_axis(on.panel.xaxis)
+    on.panel.set_xlabel(on.value.label)
+    on.panel.set_ylabel("part of the values")
+
+
+def _box(on: _On) -> None:
+    groups = _groups(on)
+    for i, (name, some, colour) in enumerate(groups):
+        values = _each(some, on.value)
         if not len(values):
             continue
         low, first, middle, third, high = np.percentile(values, [5, 25, 50, 75, 95])
-        panel.bar(
-            [i],
-            [third - first],
-            bottom=[first],
-            width=0.55,
-            color=shades[name],
-            alpha=0.55,
-            linewidth=0,
-            label=name or "all",
-        )
-        panel.errorbar(
-            [i],
-            [middle],
-            yerr=[[middle - low], [high - middle]],
-            fmt="none",
-            ecolor="#222222",
-            elinewidth=1.0,
-            capsize=4,
-        )
-        panel.plot([i], [middle], "s", markersize=4.5, color="#222222")
-    panel.set_xticks(range(len(groups)), [name or "all" for name, _ in groups])
-    panel.set_xlabel(data.short[axes["by"] or axes["x"] or ""] if (axes["by"] or axes["x"]) else "")
-    _tall(panel, value, ask)
+        box = {"bottom": [first], "width": 0.55, "color": colour, "alpha": 0.55, "linewidth": 0}
+        on.panel.bar([i], [third - first], label=name or "all", **box)
+        reach = [[middle - low], [high - middle]]
+        on.panel.errorbar([i], [middle], yerr=reach, fmt="none", ecolor="#222222", elinewidth=1.0, capsize=4)
+        on.panel.plot([i], [middle], "s", markersize=4.5, color="#222222")
+    on.panel.set_xticks(range(len(groups)), [name or "all" for name, _, _ in groups])
+    key = on.axes["by"] or on.axes["x"]
+    on.panel.set_xlabel(on.data.short[key] if key else "")
+    _tall(on)
 
 
-def _size(
-    panel: Any, data: Data, cases: Sequence[_Case], value: _Value, axes: Mapping[str, str | None], ask: Ask
-) -> None:
-    column, scale, label = (
-        ("slowdown", 1.0, "slowdown") if ask.y.startswith("slowdown") else ("fct_ns", 1e-6, "flow completion time (ms)")
-    )
-    groups = _groups(data, cases, axes, ask)
-    shades = plot.colours([name for name, _ in groups])
-    for name, some in groups:
+def _size(on: _On) -> None:
+    slow = on.ask.y.startswith("slowdown")
+    column, scale = ("slowdown", 1.0) if slow else ("fct_ns", 1e-6)
+    for name, some, colour in _groups(on):
         runs = [run for case in some for run in case.runs]
-        size = np.concatenate([run.completion(None, "bytes") for run in runs]) * 1e-3
-        took = np.concatenate([run.completion(None, column) for run in runs]) * scale
+        of: list[str] | list[None] = _chosen(on.ask.y, runs[0]) if "." in on.ask.y else [None]
+        size = np.concatenate([run.completion(one, "bytes") for run in runs for one in of]) * 1e-3
+        took = np.concatenate([run.completion(one, column) for run in runs for one in of]) * scale
         size, took = size[~np.isnan(took)], took[~np.isnan(took)]
         if not len(size):
             continue
         edges = np.unique(np.quantile(size, np.linspace(0, 1, 13)))
         place = np.clip(np.searchsorted(edges, size, side="left"), 1, len(edges)) - 1
-        bins = [took[place == i] for i in range(len(edges)) if (place == i).any()]
-        at = [float(np.median(size[place == i])) for i in range(len(edges)) if (place == i).any()]
-        low, middle, high = (np.array([np.percentile(one, q) for one in bins]) for q in (10, 50, 90))
-        panel.fill_between(at, low, high, color=shades[name], alpha=0.18, linewidth=0)
-        panel.plot(at, middle, "o-", markersize=3.5, color=shades[name], label=name or None)
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    for axis in (panel.xaxis, panel.yaxis):
+        bins = [place == i for i in range(len(edges)) if (place == i).any()]
+        at = [float(np.median(size[one])) for one in bins]
+        low, middle, high = (np.array([np.percentile(took[one], q) for one in bins]) for q in (10, 50, 90))
+        on.panel.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
+        on.panel.plot(at, middle, "o-", markersize=3.5, color=colour, label=name or None)
+    on.panel.set_xscale("log")
+    on.panel.set_yscale("log")
+    for axis in (on.panel.xaxis, on.panel.yaxis):
         plot.log_axis(axis)
-    panel.set_xlabel("size of the flow (kB)")
-    panel.set_ylabel(label)
+    on.panel.set_xlabel("size of the flow (kB)")
+    on.panel.set_ylabel("slowdown" if slow else "flow completion time (ms)")
 
 
 _DRAWERS: dict[str, Callable[..., None]] = {

@@ -10,13 +10,11 @@ from .. import kinds
 from ..analysis import metrics
 from ..analysis.measures import Run, by_point
 from ..analysis.stats import Mean
-from ..analysis.summary import record, summary
+from ..analysis.summary import summary
 from ..runs.results import Results
 from . import picture, words
 from .document import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
 from .many import MOST_POINTS, over_axes
-
-__all__ = ["document"]
 
 Record = Mapping[str, Any]
 Parts = Callable[[Record], Iterable[tuple[list[str], Record]]]
@@ -162,9 +160,7 @@ def _classes(results: Results, named: bool) -> Table:
 
 def _class(runs: Sequence[Run], one: metrics.Metric, name: str) -> str:
     value, (factor, _) = metrics.mean_of(runs, one, name), one.printed
-    if value is not None:
-        value = Mean(factor * value.mean, factor * value.half, factor * value.sd, value.n)
-    return _cell(record(value), one.digits)
+    return "–" if value is None else value.scaled(factor).format(one.digits)
 
 
 # -- the document ---------------------------------------------------------------------------------------------------------

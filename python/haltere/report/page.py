@@ -15,8 +15,6 @@ from typing import Any
 from .. import assets
 from .blocks import Block, Bullets, Choice, Figure, Heading, Picture, Table
 
-__all__ = ["fragment", "html"]
-
 # Nothing may be fetched: what is not in the file does not exist for it.
 # Of scripts and styles only those run whose SHA-256 is here, so that no text of an experiment can become one.
 _POLICY = "default-src 'none'; img-src data: blob:; style-src {}; script-src {}"
@@ -28,7 +26,7 @@ _LICENCES = (
 # From so many headings on, the page begins with a list of them.
 _MOST_HEADINGS = 3
 # A cell of words longer than this may break into lines.
-_LONG_CELL = 42
+_LONG_CELL = 24
 
 
 def html(heading: str, blocks: Sequence[Block]) -> str:

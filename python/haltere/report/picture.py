@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _core, kinds
-from ..analysis.measures import traffic_name
 from ..errors import HaltereError
+from ..experiment import Experiment, Traffic, seconds_of
 from . import layout
 from .network import Link, Network, Node
 
@@ -27,11 +27,6 @@ def spelled(value: object) -> str:
     ('10 Mbit/s', '50 µs', '1000 packets', 'auto')
     """
     return _core.spell_quantity(str(value))
-
-
-def _lasts(span: object) -> bool:
-    """Whether this span of a scenario is > 0."""
-    return _core.parse_quantity("duration", str(span)) > 0
 
 
 def _queue(queue: Mapping[str, Any]) -> str:
@@ -59,7 +54,7 @@ def _rate(direction: Mapping[str, Any]) -> str:
 
 def _delay(direction: Mapping[str, Any]) -> str:
     least, most = direction["delay"]
-    if not _lasts(most):
+    if not seconds_of(most):
         return ""
     return spelled(most) if least == most else f"{spelled(least)} … {spelled(most)}"
 
@@ -94,7 +89,7 @@ def network(scenario: Mapping[str, Any], links: Sequence[Mapping[str, Any]] = ()
         if not links:
             return None
         out = _of_rows(links)
-    out.traffic = [_traffic(i, entry) for i, entry in enumerate(scenario.get("traffic", []))]
+    out.traffic = list(map(_traffic, Experiment(scenario).traffic))
     return out
 
 
@@ -131,13 +126,9 @@ def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Network:
     return Network([Node(name, name) for name in names], list(seen.values()))
 
 
-def _traffic(place: int, entry: Mapping[str, Any]) -> str:
-    kind = str(entry["kind"])
-    name = traffic_name(place, entry)
-    controls = entry.get("congestion")
-    if isinstance(controls, Mapping | str):
-        controls = [controls]
-    named = ", ".join(dict.fromkeys(kinds.label(c) for c in controls or []))
+def _traffic(traffic: Traffic) -> str:
+    kind, name, entry = traffic.kind, traffic.name, traffic.values
+    named = ", ".join(dict.fromkeys(map(kinds.label, traffic.congestion)))
     if entry.get("paths"):
         where = "; ".join(f"{p['from']} → {p['to']}" for p in entry["paths"])
     elif entry.get("pairs") is not None:
@@ -156,12 +147,12 @@ def _traffic(place: int, entry: Mapping[str, Any]) -> str:
         )
     if not entry.get("paths"):
         where += {"backward": ", back", "both": ", both ways"}.get(str(entry.get("direction")), "")
-    count = f"{entry['count']} × " if int(entry.get("count", 1)) > 1 else ""
+    count = f"{traffic.count} × " if traffic.count > 1 else ""
     parts = [f"{count}{kind}", named, spelled(entry["rate"]) if entry.get("rate") else "", where]
     if entry.get("senders"):
         parts.append(f"{entry['senders']} at a time")
     parts.append(spelled(entry["bytes"]) if entry.get("bytes") else "")
-    if entry.get("start") and _lasts(entry["start"]):
+    if entry.get("start") and seconds_of(entry["start"]):
         parts.append(f"from {spelled(entry['start'])}")
     if entry.get("stop"):
         parts.append(f"until {spelled(entry['stop'])}")

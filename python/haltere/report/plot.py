@@ -22,61 +22,37 @@ from numpy.typing import ArrayLike
 
 from ..analysis import stats
 from ..runs.files import write_atomically
-from . import charts
-
-__all__ = [
-    "PALETTE",
-    "band",
-    "bars",
-    "cdf",
-    "colours",
-    "figure",
-    "heat",
-    "legend",
-    "line",
-    "log_axis",
-    "plain_number",
-    "save",
-    "title",
-]
+from . import blocks, charts
 
 # Okabe and Ito's palette without its yellow (too pale on white) and with a darker sky blue; black last.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#3FA7DC", "#7A4FBF", "#000000")
 
+
+def _mixed(colour: str, with_: int, part: float) -> str:
+    """A colour with that part of white (255) or black (0)."""
+    return "#" + "".join(f"{round(int(colour[i : i + 2], 16) * (1 - part) + with_ * part):02X}" for i in (1, 3, 5))
+
+
+#: The palette, and its colours lighter and darker, for figures of more names than it has.
+SHADES = (*PALETTE, *(_mixed(one, 255, 0.5) for one in PALETTE[:-1]), *(_mixed(one, 0, 0.5) for one in PALETTE[:-1]))
+
 _INK = "#222222"
 _STYLE: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "text.color": _INK,
-    "axes.edgecolor": "#888888",
-    "axes.labelcolor": _INK,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.7,
-    "xtick.color": "#555555",
-    "ytick.color": "#555555",
-    "lines.linewidth": 1.3,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "pdf.fonttype": 42,
-}
+    "font.family": "DejaVu Sans", "font.size": 9, "text.color": _INK, "lines.linewidth": 1.3, "pdf.fonttype": 42,
+    "axes.edgecolor": "#888888", "axes.labelcolor": _INK, "axes.titlesize": 10, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.7, "xtick.color": "#555555", "ytick.color": "#555555", "legend.frameon": False, "legend.fontsize": 8.5,
+    "figure.facecolor": "white", "savefig.facecolor": "white",
+}  # fmt: skip
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:
-    """One colour a name, in order.
+    """One colour a name, in order; none twice for up to 22 names.
 
     >>> colours(["codel", "pie"])["codel"]
     '#0072B2'
     """
-    return {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(names)}
+    return {name: SHADES[i % len(SHADES)] for i, name in enumerate(names)}
 
 
 def figure(
@@ -88,6 +64,18 @@ def figure(
         FigureCanvasAgg(fig)
         grid = fig.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
     return fig, [axes for row in grid for axes in row]
+
+
+def panels(
+    count: int, columns: int, *, width: float = 7.2, height: float = 0.5, row: float = 2.5, least: float = 0.0
+) -> tuple[Figure, list[Axes]]:
+    """A figure of so many panels in at most so many columns. Each row adds ``row`` inches to ``height``, to at least ``least`` in all."""
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    fig, every = figure(rows, columns, width=width, height=max(least, height + row * rows))
+    for spare in every[count:]:
+        spare.set_visible(False)
+    return fig, every[:count]
 
 
 def title(axes: Axes, text: str) -> None:
@@ -143,28 +131,15 @@ def bars(
             axes.bar(x, heights, width=step * 0.92, color=shades[name], alpha=0.85, label=name, linewidth=0)
         whiskers = [(xi, v) for xi, v in zip(x, values, strict=True) if v is not None and not math.isnan(v.half)]
         if whiskers:
-            axes.errorbar(
-                [xi for xi, _ in whiskers],
-                [v.mean for _, v in whiskers],
-                yerr=[v.half for _, v in whiskers],
-                fmt="none",
-                ecolor=shades[name] if dots else _INK,
-                elinewidth=1.2 if dots else 0.9,
-                capsize=3 if dots else 2,
-            )
+            at, middle, half = (list(one) for one in zip(*((xi, v.mean, v.half) for xi, v in whiskers), strict=True))
+            ink, width, cap = (shades[name], 1.2, 3) if dots else (_INK, 0.9, 2)
+            axes.errorbar(at, middle, yerr=half, fmt="none", ecolor=ink, elinewidth=width, capsize=cap)
         for marker, (source, given) in zip(markers, (references or {}).items(), strict=False):
             points = [(xi, y) for xi, y in zip(x, given.get(name, ()), strict=False) if y is not None]
-            axes.plot(
-                [xi for xi, _ in points],
-                [y for _, y in points],
-                marker,
-                markersize=4.5,
-                markerfacecolor="none" if dots else "white",
-                markeredgecolor=_INK,
-                markeredgewidth=0.9,
-                linestyle="none",
-                label=source if j == len(series) - 1 else None,
-            )
+            rim: Any = {"markerfacecolor": "none" if dots else "white", "markeredgecolor": _INK, "markeredgewidth": 0.9}
+            label = source if j == len(series) - 1 else None
+            at, heights = [xi for xi, _ in points], [y for _, y in points]
+            axes.plot(at, heights, marker, markersize=4.5, linestyle="none", label=label, **rim)
     axes.set_xticks(place, groups)
     axes.tick_params(axis="x", length=0)
     axes.grid(False, axis="x")
@@ -195,11 +170,19 @@ def heat(
         bar.outline.set_visible(False)
 
 
-def legend(fig: Figure, axes: Axes, columns: int = 8) -> None:
-    """One legend for the whole figure, above its panels, from the labels of one of them."""
+def legend(fig: Figure, axes: Axes | Sequence[Axes], columns: int = 8) -> None:
+    """One legend for the whole figure, above its panels, from the labels of one of them, or of several: each once."""
     with matplotlib.rc_context(_STYLE):
-        handles, labels = axes.get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside upper center", ncols=min(columns, max(len(labels), 1)))
+        some = [axes] if isinstance(axes, Axes) else axes
+        named = {
+            label: handle
+            for one in reversed(some)
+            for handle, label in zip(*one.get_legend_handles_labels(), strict=True)
+        }
+        labels = list(dict.fromkeys(label for one in some for label in one.get_legend_handles_labels()[1]))
+        fig.legend(
+            [named[one] for one in labels], labels, loc="outside upper center", ncols=min(columns, max(len(labels), 1))
+        )
 
 
 def save(fig: Figure, stem: str | Path, *, svg: bool = False, pdf: bool = True, png: bool = True) -> list[Path]:
@@ -225,6 +208,21 @@ def save(fig: Figure, stem: str | Path, *, svg: bool = False, pdf: bool = True, 
     else:
         write_atomically(data, json.dumps(shown, separators=(",", ":"), ensure_ascii=False) + "\n")
     return paths
+
+
+def saved(fig: Figure, stem: Path, caption: str, legend_of: Axes | None = None, columns: int = 8) -> blocks.Figure:
+    """Saves a figure, with a legend from the labels of a panel if one is named, and returns it as a block of a document."""
+    if legend_of is not None:
+        legend(fig, legend_of, columns)
+    save(fig, stem)
+    return blocks.Figure(stem.with_suffix(".png"), caption)
+
+
+def log_ticks(axes: Axes, values: Sequence[float]) -> None:
+    """A logarithmic x-axis with ticks at these values alone."""
+    axes.set_xscale("log")
+    axes.set_xticks(list(values), [f"{value:g}" for value in values])
+    axes.minorticks_off()
 
 
 def log_axis(axis: Any) -> None:

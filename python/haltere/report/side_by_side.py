@@ -12,8 +12,6 @@ from ..analysis import measures
 from ..analysis.parity import Comparison
 from . import plot, timeline
 
-__all__ = ["draw"]
-
 #: Flows beyond which colours repeat: only the first are drawn.
 MOST_FLOWS = len(plot.PALETTE)
 

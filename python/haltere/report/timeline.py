@@ -18,8 +18,7 @@ from ..errors import InputError
 from ..runs.records import Done
 from ..runs.results import Results
 from . import inner, plot
-
-__all__ = ["Flows", "draw", "main_link", "pick", "spread_of"]
+from .charts import thin
 
 Array = NDArray[np.float64]
 # What is drawn: a name, and the places of its flows.
@@ -109,8 +108,9 @@ def _labels(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _shades(names: Sequence[str]) -> list[str]:
-    """A colour a line; the palette's last is black, which is the link's."""
-    return [plot.PALETTE[i % (len(plot.PALETTE) - 1)] for i in range(len(names))]
+    """A colour a line; black is the link's."""
+    own = [one for one in plot.SHADES if one != "#000000"]
+    return [own[i % len(own)] for i in range(len(names))]
 
 
 def spread_of(values: Array) -> tuple[Array, Array, Array]:
@@ -123,19 +123,21 @@ def spread_of(values: Array) -> tuple[Array, Array, Array]:
     return middle, low, high
 
 
-def main_link(run: measures.Run, link: str | None = None) -> str | None:
-    """The watched link of that name; if none is named, of the busiest the one that carried most."""
-    links = run.watched()
+def main_link(runs: measures.Run | Sequence[measures.Run], link: str | None = None) -> str | None:
+    """The link of that name that all these runs watched; if none is named, of the busiest the one that carried most."""
+    some = [runs] if isinstance(runs, measures.Run) else runs
+    links = [one for one in some[0].watched() if all(one in run.watched() for run in some)]
     if link is not None:
         if link not in links:
             near = get_close_matches(link, links, 1)
             hint = f"; did you mean `{near[0]}`?" if near else ""
             raise InputError(f"--link must be one of {', '.join(links) or 'no watched link'}, got `{link}`{hint}")
         return link
-
-    used = {one: 0.0 if np.isnan(part := run.utilisation(one)) else part for one in links}
+    used = {one: float(np.nansum([run.utilisation(one) for run in some])) for one in links}
     busy = [one for one in links if used[one] >= 0.8 * max(used.values())]
-    return max(busy, key=lambda one: int(run.link(one)["sent_bytes_after_warmup"])) if busy else None
+    return (
+        max(busy, key=lambda one: sum(int(run.link(one)["sent_bytes_after_warmup"]) for run in some)) if busy else None
+    )
 
 
 def draw(
@@ -162,10 +164,10 @@ def draw(
     for axes in panels[:-1]:
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("time (s)")
-    panels[0].set_xlim(0, measures.seconds(run.scenario))
+    panels[0].set_xlim(0, run.experiment.duration_s)
     warmup = run.warmup_s
     for axes in panels:
-        for start, end in ((0.0, warmup), (run.until_s, measures.seconds(run.scenario))):
+        for start, end in ((0.0, warmup), (run.until_s, run.experiment.duration_s)):
             if end > start:
                 axes.axvspan(start, end, color="#000000", alpha=0.05, linewidth=0)
     fig.align_ylabels(panels)
@@ -262,7 +264,7 @@ def _pings(axes: Axes, run: measures.Run) -> None:
 
 def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
     series = run.queue(link)
-    at, packets = _peaks(series.at_s, series.packets)
+    at, packets = thin(series.at_s, series.packets, most=2 * MOST_POINTS)
     axes.fill_between(at, packets, color=plot.PALETTE[0], alpha=0.25, linewidth=0)
     axes.plot(at, packets, color=plot.PALETTE[0], linewidth=0.7)
     plot.title(axes, f"queue of {link}")
@@ -289,18 +291,6 @@ def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
     else:
         events.set_yticks([])
         events.text(0.5, 0.5, "nothing was dropped or marked", transform=events.transAxes, ha="center", va="center", color="#777777")  # fmt: skip
-
-
-def _peaks(at: Array, values: Array) -> tuple[Array, Array]:
-    """The lowest and the highest of neighbours, one after the other, so that no peak is lost."""
-    step = -(-2 * len(at) // (2 * MOST_POINTS))
-    if step <= 2:
-        return at, values
-    whole = len(at) // step * step
-    block = values[:whole].reshape(-1, step)
-    pairs = np.stack([block.min(axis=1), block.max(axis=1)], axis=1).ravel()
-    times = at[:whole].reshape(-1, step)
-    return np.stack([times[:, 0], times[:, step // 2]], axis=1).ravel(), pairs
 
 
 def _legend(fig: Any, labels: Sequence[str], shades: Sequence[str]) -> None:

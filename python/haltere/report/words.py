@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,17 +14,16 @@ import numpy as np
 import pyarrow.compute as pc
 
 from .. import _core, kinds
-from ..analysis import measures, metrics, stats
+from ..analysis import metrics, stats
 from ..analysis.advice import of_sweep
-from ..analysis.measures import Run, traffic_name
+from ..analysis.measures import Run
 from ..analysis.metrics import METRICS, Metric
 from ..analysis.stats import Mean
+from ..analysis.workloads import entries
+from ..experiment import Traffic, seconds_of
 from ..runs.records import Point, short_keys
 from ..runs.results import Results
-from . import workloads
 from .picture import spelled
-
-__all__ = ["cautions", "number", "sentences", "short"]
 
 # So many points of a sweep are described one by one; of more, how many went which way.
 MOST_TOLD = 6
@@ -75,21 +75,22 @@ def sentences(results: Results, points: Pairs) -> list[str]:
     out += _delay(results, points)
     out += _fairness(results, points)
     out += _shares(results, points)
+    out += _applications(results, points)
     for point, runs in points[:MOST_TOLD]:
         where = f"With {short(point, results.points)}, " if len(results.points) > 1 else ""
-        out += [where + one for one in workloads.sentence(runs)]
+        out += [where + one for one in of_workloads(runs)]
     return out
 
 
 def _what_was_run(results: Results, points: Pairs) -> str:
-    scenario = points[0][0].scenario
+    experiment = points[0][0].experiment
     who = _who(points[0][1])
     axes = list(dict.fromkeys(key for point in results.points for key in point.labels))
     swept = ""
     if axes:
         each = []
         for key in axes:
-            values = list(dict.fromkeys(Point(0, {key: p.labels[key]}, {}).name.partition("=")[2] for p in results.points if key in p.labels))  # fmt: skip
+            values = list(dict.fromkeys(Point(0, {key: p.words[key]}, {}).name.partition("=")[2] for p in results.points if key in p.words))  # fmt: skip
             each.append(f"{short_keys(axes)[key]} ({', '.join(values[:8])}{' …' if len(values) > 8 else ''})")
         swept = (
             f", for {len(results.points)} combinations of {_listed(each)}" if len(axes) > 1 else f", for each {each[0]}"
@@ -97,9 +98,9 @@ def _what_was_run(results: Results, points: Pairs) -> str:
         who += " in the first case" if len(results.points) > 1 and _changing(points) else ""
     fewest, most = min(len(runs) for _, runs in points), max(len(runs) for _, runs in points)
     many = f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
-    warmup = measures.warmup_s(scenario) > 0
-    parts = [f"the first {spelled(scenario['warmup'])}"] if warmup else []
-    parts += [f"the last {spelled(scenario['cooldown'])}"] if measures.cooldown_s(scenario) > 0 else []
+    scenario = experiment.values
+    parts = [f"the first {spelled(scenario['warmup'])}"] if experiment.warmup_s > 0 else []
+    parts += [f"the last {spelled(scenario['cooldown'])}"] if experiment.cooldown_s > 0 else []
     left = f" of which {_listed(parts)} are left out" if parts else ""
     return (
         f"{who} ran for {spelled(scenario['duration'])},{left + ',' if parts else ''} with {many}{swept}: {len(results.runs)} run{'s' if len(results.runs) > 1 else ''}. "
@@ -111,8 +112,7 @@ def _who(runs: Sequence[Run]) -> str:
     """The flows, by control and kind. Of an entry whose flows come and go, those that arrived in a run on average, warm-up included."""
     counts: dict[str, float] = {}
     about: set[str] = set()
-    entries = enumerate(runs[0].scenario["traffic"])
-    named = {traffic_name(place, entry): kinds.label(str(entry["kind"])) for place, entry in entries}
+    named = {entry.name: kinds.label(entry.kind) for entry in runs[0].experiment.traffic}
     for row in runs[0].data_flows.select(["flow", "kind", "congestion", "group"]).to_pylist():
         kind = kinds.traffic(str(row["kind"]))
         called = named[str(row["group"])] if row["kind"] == kinds.OUTSIDE else row["kind"]
@@ -209,24 +209,86 @@ def _delay(results: Results, points: Pairs) -> list[str]:
     return out + _lead(results, points, lambda run: _value(run, one, link), least, unit)
 
 
-def _lead(results: Results, points: Pairs, measure: Callable[[Run], float], best: str, unit: str) -> list[str]:
-    """By how much the least delay is below the next, seed by seed."""
+def of_workloads(runs: Sequence[Run]) -> list[str]:
+    """A sentence for each traffic entry that is a workload, such as ``web1: 31 pages a run, median load time 1.20 ± 0.13 s``."""
+    out = []
+    for one in kinds.WORKLOADS:
+        for group in entries(runs[0], one.kind):
+            first = _measured(runs, one.first, group)
+            says = re.sub(r"{(\w+)}", partial(_printed, runs, group), one.says)
+            out.append(f"{group}: {says if first is not None and first.mean > 0 else one.nothing}.")
+    return out
+
+
+def _measured(runs: Sequence[Run], metric: str, group: str) -> Mean | None:
+    values = [value for run in runs if not math.isnan(value := _value(run, METRICS[metric], group))]
+    return stats.mean(values) if values else None
+
+
+def _printed(runs: Sequence[Run], group: str, found: re.Match[str]) -> str:
+    value, one = _measured(runs, found[1], group), METRICS[found[1]]
+    if value is None:
+        return "not known"
+    told = _told(value) if value.half else f"{value.mean:.0f}" if not one.digits else number(value.mean)
+    return f"{told} {one.printed[1]}".rstrip()
+
+
+def _applications(results: Results, points: Pairs) -> list[str]:
+    """Which point is best and which worst for each application, and for packets in a queue whose sojourn times were counted."""
+    first = points[0][1][0]
+    asked = [(METRICS[one.judged], one.called, group) for one in kinds.WORKLOADS for group in entries(first, one.kind)]
+    used = [link for link in first.watched() if first.utilisation(link) >= 0.05]
+    asked += [(METRICS["sojourn_p95"], "95th percentile of the sojourn times", link) for link in used]
+    out = []
+    for one, called, part in asked if len(points) > 1 else ():
+        found = _ends(results, points, one, part)
+        if found is None:
+            continue
+        (best, good), (worst, bad) = found
+        what, unit = f"The {called} {'at' if one.part == 'link' else 'of'} {part}", one.printed[1]
+        none = [
+            short(point, results.points)
+            for point, runs in points
+            if all(math.isnan(_value(run, one, part)) for run in runs)
+        ]
+        rest = f"; with {_listed(none[:6])} there is none" if none else ""
+        high, low = (f"{_told(value)} {unit}".rstrip() for value in (good, bad))
+        if _same(good, bad):
+            out.append(f"{what} is {high}{_everywhere(points) if not none else ''}{rest}.")
+            continue
+        out.append(f"{what} is best with {best} ({high}) and worst with {worst} ({low}){rest}.")
+        out += _lead(results, points, partial(_value, one=one, part=part), best, unit, one)
+    return out
+
+
+def _lead(
+    results: Results, points: Pairs, measure: Callable[[Run], float], best: str, unit: str, of: Metric = METRICS["wait"]
+) -> list[str]:
+    """By how much the best point is ahead of the next, seed by seed."""
     if not 2 <= len(points) <= MOST_RANKED or len(results.seeds) < 2:
         return []
-    by_seed = {short(p, results.points): {run.done.seed: measure(run) for run in runs} for p, runs in points}
-    ranked = sorted(by_seed, key=lambda name: float(np.mean(list(by_seed[name].values()))))
+    measured = {short(p, results.points): {run.done.seed: measure(run) for run in runs} for p, runs in points}
+    by_seed = {
+        name: {seed: v for seed, v in of_seed.items() if not math.isnan(v)} for name, of_seed in measured.items()
+    }
+    sign = -1 if of.better == "higher" else 1
+    ranked = sorted(
+        (name for name in by_seed if by_seed[name]),
+        key=lambda name: sign * float(np.mean(list(by_seed[name].values()))),
+    )
     second = next((name for name in ranked if name != best), None)
     if second is None:
         return []
     seeds = sorted(set(by_seed[best]) & set(by_seed[second]))
     if len(seeds) < 2:
         return []
-    gap = stats.paired_difference([by_seed[second][s] for s in seeds], [by_seed[best][s] for s in seeds])
+    gap = stats.paired_difference([sign * by_seed[second][s] for s in seeds], [sign * by_seed[best][s] for s in seeds])
+    if not gap.mean and not gap.half:
+        return [f"With {second} it is the same, seed by seed."]
+    told = f"{_told(gap)} {unit}".rstrip()
     if gap.low > 0:
-        return [f"Seed by seed that is {_told(gap)} {unit} less than with {second}, which comes next."]
-    return [
-        f"Between {best} and {second}, which comes next, these seeds show no significant difference ({_told(gap)} {unit})."
-    ]
+        return [f"Seed by seed that is {told} {'more' if sign < 0 else 'less'} than with {second}, which comes next."]
+    return [f"Between {best} and {second}, which comes next, these seeds show no significant difference ({told})."]
 
 
 def _fairness(results: Results, points: Pairs) -> list[str]:
@@ -242,8 +304,7 @@ def _fairness(results: Results, points: Pairs) -> list[str]:
 
 def _greedy(run: Run) -> set[str]:
     """The traffic entries whose flows always have something to send: what they get is what the others leave them."""
-    entries = _entries(run, lambda kind: kind.greedy)
-    return {name for name, one in entries if kinds.traffic(one["kind"]).is_endless(one)}
+    return {one.name for one in run.experiment.traffic if one.behaviour.is_endless(one.values)}
 
 
 def _by_control(run: Run) -> dict[frozenset[str], dict[str, float]]:
@@ -325,8 +386,8 @@ def cautions(results: Results, points: Pairs) -> list[str]:
     if not results.complete:
         out.append("Not all runs are done: run the same command again to go on.")
     if len(results.seeds) < 5:
-        seeds = f"{len(results.seeds)} seed{'s' if len(results.seeds) > 1 else ''}"
-        out.append(f"There are only {seeds}: intervals are wide or missing. Ten seeds are a good number.")
+        seeds = f"are only {len(results.seeds)} seeds" if len(results.seeds) > 1 else "is only 1 seed"
+        out.append(f"There {seeds}: intervals are wide or missing. Ten seeds are a good number.")
     found: dict[str, list[str]] = {
         what: [] for what in ("drifting", "limited", "idle", "signalled", "silent", "full", "phase")
     }
@@ -395,23 +456,20 @@ def _buffer_limited(run: Run) -> bool:
     middle = series.group_by("flow", use_threads=False).aggregate([("in_flight_bytes", "approximate_median")])
     held = {str(row["flow"]): row["in_flight_bytes_approximate_median"] or 0 for row in middle.to_pylist()}
     groups = {str(row["flow"]): str(row["group"]) for row in run.flows.select(["flow", "group"]).to_pylist()}
-    for name, entry in _entries(run, lambda kind: kind.greedy and not kind.paths):
-        tcp = {**run.scenario["tcp"], **entry.get("tcp", {})}
-        limit = _window_limit(tcp, {**tcp, **entry.get("receiver", {})})
-        if any(groups.get(flow) == name and value >= 0.9 * limit for flow, value in held.items()):
+    for entry in _bulk(run):
+        tcp = {**run.experiment.tcp, **entry.values.get("tcp", {})}
+        limit = _window_limit(tcp, {**tcp, **entry.values.get("receiver", {})})
+        if any(groups.get(flow) == entry.name and value >= 0.9 * limit for flow, value in held.items()):
             return True
     return False
 
 
-def _entries(run: Run, keep: Callable[[kinds.Traffic], bool]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The traffic entries of some kinds, each with its name in the results."""
-    entries = enumerate(run.scenario["traffic"])
-    return [(traffic_name(place, one), one) for place, one in entries if keep(kinds.traffic(one["kind"]))]
+def _bulk(run: Run) -> list[Traffic]:
+    return [one for one in run.experiment.traffic if one.behaviour.greedy and not one.behaviour.paths]
 
 
 def _idle(run: Run) -> bool:
-    greedy = _entries(run, lambda kind: kind.greedy and not kind.paths)
-    endless = any(not one.get("bytes") and not one.get("stop") for _, one in greedy)
+    endless = any(one.unlimited for one in _bulk(run))
     used = [run.utilisation(link) for link in run.watched()]
     used = [value for value in used if not math.isnan(value)]
     return endless and bool(used) and max(used) < 0.8
@@ -426,7 +484,7 @@ def _signals(run: Run) -> bool:
 
 def _has_outage(run: Run) -> bool:
     """A link's schedule has a step of 0 bit/s."""
-    return any(_core.parse_quantity("rate", rate) == 0 for rate in _values_of("rate", run.scenario["topology"]))
+    return any(_core.parse_quantity("rate", rate) == 0 for rate in run.experiment.topology.all("rate"))
 
 
 def _overrun(run: Run) -> bool:
@@ -446,14 +504,6 @@ def _in_step(run: Run) -> bool:
     each = [kinds.traffic(kind) for kind in run.data_flows["kind"].to_pylist()]
     if not tail or len(each) < 2 or not all(kind.greedy and not kind.paths for kind in each):
         return False
-    topology = next(iter(run.scenario["topology"].values()))
-    spread = _core.parse_quantity("probability", str(topology.get("rtt_spread", 0)))
-    return spread == 0 and not any(measures.seconds_of(one) for one in _values_of("jitter", topology))
-
-
-def _values_of(key: str, value: Any) -> list[str]:
-    """Every value of that key, however deep it lies."""
-    if isinstance(value, Mapping):
-        own = [str(value[key])] if key in value else []
-        return own + [found for one in value.values() for found in _values_of(key, one)]
-    return [found for one in value for found in _values_of(key, one)] if isinstance(value, list) else []
+    topology = run.experiment.topology
+    spread = _core.parse_quantity("probability", str(topology.values.get("rtt_spread", 0)))
+    return spread == 0 and not any(map(seconds_of, topology.all("jitter")))

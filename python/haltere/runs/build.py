@@ -13,8 +13,6 @@ from typing import Any
 
 from .. import _core
 
-__all__ = ["build_id", "environment", "usable_cores"]
-
 
 @cache
 def build_id() -> str:

@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from ..errors import HaltereError, InputError
 from .store import need
 
-__all__ = ["dask"]
-
 _TIMEOUT_S = 20
 
 

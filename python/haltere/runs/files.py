@@ -21,11 +21,6 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "Disk", "Held", "NotAFile", "TooLarge", "disk", "is_own", "is_scratch", "left_behind", "read_regular", "scratch_name", "use_disk",
-    "write_atomically",
-]  # fmt: skip
-
 #: A scratch of another machine counts as left behind after this long.
 _STALE_S = 24 * 3600.0
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from .. import kinds
+from .cells import csv
 from .files import write_atomically
 from .records import Done, Point, short_keys
-
-__all__ = ["points_table", "runs_table", "with_labels", "write"]
 
 
 def points_table(points: Sequence[Point]) -> pa.Table:
@@ -24,7 +22,7 @@ def points_table(points: Sequence[Point]) -> pa.Table:
         "name": [point.name for point in points],
     }
     for key, end in short_keys(dict.fromkeys(key for point in points for key in point.labels)).items():
-        out[end if end not in out else key] = _column([point.labels.get(key) for point in points])
+        out[end if end not in out else key] = _column([point.words.get(key) for point in points])
     return pa.table(out)
 
 
@@ -42,18 +40,16 @@ def runs_table(runs: Sequence[Done]) -> pa.Table:
 
 
 def _column(values: list[Any]) -> pa.Array:
-    """Numbers as numbers; a table with a kind as that, anything else as it is written."""
+    """Numbers as numbers, anything else as it is written."""
     given = [value for value in values if value is not None]
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
         kind = pa.int64() if all(isinstance(value, int) for value in given) else pa.float64()
         return pa.array(values, kind)
-    return pa.array([None if value is None else _word(value) for value in values], pa.string())
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, Mapping) and set(value) == {"kind"}:
-        return kinds.label(value)
-    return kinds.label(value) if isinstance(value, str) else json.dumps(value)
+    texts = [
+        value if value is None else kinds.label(value) if isinstance(value, str) else json.dumps(value)
+        for value in values
+    ]
+    return pa.array(texts, pa.string())
 
 
 def with_labels(table: pa.Table, points: pa.Table) -> pa.Table:
@@ -79,5 +75,4 @@ def write(table: pa.Table, path: Path) -> None:
     elif path.suffix == ".json":
         write_atomically(path, json.dumps(table.to_pylist(), default=str) + "\n")
     else:
-        cells = importlib.import_module("haltere.report.cells")
-        write_atomically(path, cells.csv([table.column_names, *(row.values() for row in table.to_pylist())]))
+        write_atomically(path, csv([table.column_names, *(row.values() for row in table.to_pylist())]))

@@ -16,24 +16,22 @@ from .. import _core
 from ..analysis import metrics
 from ..analysis.measures import Run
 from ..errors import HaltereError, InputError
+from ..experiment import Experiment
 from ..limits import most
 from ..worlds import DEFAULT, World
 from ..worlds import world as world_of
 from .build import environment
 from .precision import Precision, Reached, judge
-from .records import Done, Failed, Point, wrong_in_manifest
+from .records import Done, Failed, points_of
 from .results import Results, RunsFailed
 from .runner import Task, execute, finished
-from .store import Store
-
-__all__ = ["Experiment", "Plan", "plan_runs", "seeds_from"]
-
+from .store import FORMAT, Store
 
 #: Seeds of a point: the same limit as in an experiment file.
 MOST_SEEDS = most("random seeds")
 
 
-class Experiment(Protocol):
+class Planned(Protocol):
     """What can be planned: :class:`haltere.Scenario`."""
 
     def points(self) -> list[tuple[dict[str, Any], _core.Scenario]]:
@@ -63,7 +61,7 @@ class Plan:
 
     def __init__(
         self,
-        scenarios: Sequence[Experiment],
+        scenarios: Sequence[Planned],
         labels: Iterable[Mapping[str, Any]] | None = None,
         *,
         title: str = "",
@@ -71,12 +69,13 @@ class Plan:
     ) -> None:
         self.scenarios, self.title, self.world = scenarios, title, world_of(world)
         extra = [dict(label) for label in labels] if labels is not None else [{} for _ in scenarios]
-        self.points: list[Point] = []
+        many: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self.cores: list[_core.Scenario] = []
         for scenario, label in zip(scenarios, extra, strict=True):
             for swept, core in scenario.points():
-                self.points.append(Point(len(self.points), {**label, **swept}, json.loads(core.to_json())))
+                many.append(({**label, **swept}, json.loads(core.to_json())))
                 self.cores.append(core)
+        self.points = points_of(many)
         for point in self.points:
             metrics.known(point.scenario)  # refuses names of its own that are taken
         self.tasks: list[Task] = []
@@ -113,7 +112,7 @@ class Plan:
     def manifest(self, *, complete: bool) -> dict[str, Any]:
         """What the results directory says of all this."""
         manifest: dict[str, Any] = {
-            "format": 1,
+            "format": FORMAT,
             "title": self.title,
             "world": self.world.name,
             "complete": complete and not self.failed,
@@ -133,7 +132,7 @@ class Plan:
 
 
 def plan_runs(
-    scenarios: Iterable[Experiment],
+    scenarios: Iterable[Planned],
     seeds: list[int],
     folder: str | Path,
     *,
@@ -167,7 +166,7 @@ def plan_runs(
     tasks = plan.ask(seeds)
     _check_same(store, plan)
     if not quiet and (wrong := store.malformed_manifest()):
-        print(f"haltere: {wrong}; it is written anew", file=sys.stderr)
+        print(f"haltere: {wrong.rpartition(';')[0]}; it is written anew", file=sys.stderr)
     if not quiet and (line := world.forecast([task.scenario for task in tasks])):
         done = finished(tasks, store, verify=False)
         line = world.forecast([task.scenario for task in tasks if task.key not in done]) if done else line
@@ -214,10 +213,12 @@ def _check_same(store: Store, plan: Plan) -> None:
         there = store.manifest()
     except (HaltereError, OSError):
         return  # none, or one that nobody can read
-    if wrong_in_manifest(there) or not there["runs"] or there["title"] == plan.title != "":
+    if not there["runs"] or there["title"] == plan.title != "":
         return
     keys = {str(run["key"]) for run in there["runs"]}
-    alike = [_shape(one["scenario"]) for one in there["points"]] == [_shape(one.scenario) for one in plan.points]
+    alike = [_shape(Experiment(one["scenario"])) for one in there["points"]] == [
+        _shape(one.experiment) for one in plan.points
+    ]
     if (there["title"] == plan.title and alike) or not keys.isdisjoint(task.key for task in plan.tasks):
         return
     raise InputError(
@@ -226,8 +227,8 @@ def _check_same(store: Store, plan: Plan) -> None:
     )
 
 
-def _shape(scenario: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    return list(scenario["topology"]), [str(one["kind"]) for one in scenario["traffic"]]
+def _shape(experiment: Experiment) -> tuple[str, list[str]]:
+    return experiment.topology.kind, [one.kind for one in experiment.traffic]
 
 
 def _more(plan: Plan, rule: Precision, store: Store, known: dict[str, dict[str, float]]) -> list[Task]:

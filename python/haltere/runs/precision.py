@@ -18,8 +18,6 @@ from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..errors import InputError
 
-__all__ = ["Precision", "Reached", "judge", "next_count"]
-
 
 @dataclass(frozen=True)
 class Precision:
@@ -36,9 +34,7 @@ class Precision:
         if rule is None:
             return None
         metrics.check(rule["of"], "precision.of", scenario)
-        # `most_seeds` was its name one version ago.
-        max_seeds = rule["max_seeds"] if "max_seeds" in rule else rule["most_seeds"]
-        return cls(float(rule["within"]), tuple(rule["of"]), int(max_seeds))
+        return cls(float(rule["within"]), tuple(rule["of"]), int(rule["max_seeds"]))
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ import time
 from types import TracebackType
 from typing import TextIO
 
-__all__ = ["Bar"]
-
 
 def _span(seconds: float) -> str:
     """A span for people.

@@ -1,11 +1,13 @@
 """Results asked in SQL, through DuckDB.
 
 In a directory every table is a view over the Parquet files of the runs, read as far as the question needs; at a URL the tables that
-the question names are fetched.
+the question names are fetched. A question reads tables and nothing else: no other file, no network, and it writes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from glob import escape
 from typing import Any
 
 import pyarrow as pa
@@ -14,26 +16,39 @@ from ..errors import InputError
 from .results import Results
 from .store import AGAIN, Damaged, need, tables_of
 
-__all__ = ["columns", "query"]
-
 
 def query(results: Results, sql: str) -> pa.Table:
     """The answer to a question in DuckDB's SQL.
 
     Tables: those of the runs (``flows``, ``links``, ...), with ``point`` and ``seed`` in front; ``points`` (``point``, ``name`` and a
-    column for each swept key, under its last word); ``runs`` (``key``, ``point``, ``seed``, ``digest``, ``wall_s``).
+    column for each swept key, under its last word); ``runs`` (``key``, ``point``, ``seed``, ``digest``, ``wall_s``). Of two columns of
+    one name the second is ``name_2``.
     """
     duckdb = need("duckdb", "sql", "results")
     with _connect(duckdb, results, sql) as connection:
         try:
-            answer = connection.sql(sql)
-            table: pa.Table | None = None if answer is None else answer.to_arrow_table()
+            asked = connection.extract_statements(sql)
+            if [one.type for one in asked] != [duckdb.StatementType.SELECT]:
+                raise InputError(
+                    f"{results.where}: query must be one SELECT, which gives rows and changes nothing, got `{sql}`"
+                )
+            table: pa.Table = connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             why = " ".join(str(error).split())
             raise InputError(f"{results.where}: query must be SQL that these tables answer, got `{why}`") from None
-    if table is None:
-        raise InputError(f"{results.where}: query must be one that gives rows, such as SELECT ..., got `{sql}`")
-    return table
+    return table.rename_columns(_told_apart(table.column_names))
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """
+    >>> _told_apart(["point", "seed", "point", "point", "point_2"])
+    ['point', 'seed', 'point_2', 'point_3', 'point_2_2']
+    """
+    out: list[str] = []
+    for name in names:
+        free = (text for n in range(1, len(names) + 2) if (text := name if n == 1 else f"{name}_{n}") not in out)
+        out.append(next(free))
+    return out
 
 
 def columns(results: Results) -> dict[str, list[str]]:
@@ -54,23 +69,31 @@ def _connect(duckdb: Any, results: Results, wanted: str | None = None) -> Any:
     """A connection that knows the tables; at a URL those that the text ``wanted`` names, fetched whole."""
     if not results.runs:
         raise InputError(f"{results.where}: runs must be at least 1, got none")
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"python_enable_replacements": "false"})
     connection.register("points_", results.points_table())
     connection.execute("CREATE TABLE points AS SELECT * FROM points_")
     tables = tables_of(map(results.seal, results.runs))
     # If the text names none, it may ask which there are.
     named = [name for name in tables if name in (wanted or "").casefold()] or tables
+    paths: list[str] = []
     for number, name in enumerate(tables):
         if results.store.local and name in named:
             _verify(results, name)
-            _view(connection, results, name, f"files{number}_")
+            paths += _view(connection, results, name, f"files{number}_")
         elif not results.store.local and (wanted is None or name in wanted.casefold()):
             connection.register(name, results.table(name, points=None if wanted else [results.runs[0].point]))
     connection.register("runs_", results.runs_table())
     connection.execute("CREATE TABLE runs AS SELECT * FROM runs_")
     for name in ("points_", "runs_"):
         connection.unregister(name)
+    connection.execute(f"SET allowed_paths = [{_quoted([*paths, *map(escape, paths)])}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
     return connection
+
+
+def _quoted(texts: Iterable[str]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in dict.fromkeys(texts))
 
 
 def _verify(results: Results, name: str) -> None:
@@ -80,8 +103,8 @@ def _verify(results: Results, name: str) -> None:
         raise Damaged(f"{wrong[0]}; {AGAIN}")
 
 
-def _view(connection: Any, results: Results, name: str, files: str) -> None:
-    """The view ``name``: the files of that table, each row with the point and the seed of its run."""
+def _view(connection: Any, results: Results, name: str, files: str) -> list[str]:
+    """Makes the view ``name``: the files of that table, each row with the point and the seed of its run. Returns their paths."""
     having = [run for run in results.runs if f"{name}.parquet" in results.seal(run)["files"]]
     paths = [results.store.path(run.key, name) for run in having]
     listed = {
@@ -92,8 +115,8 @@ def _view(connection: Any, results: Results, name: str, files: str) -> None:
     connection.register(f"{files}arrow", pa.table(listed))
     connection.execute(f"CREATE TEMP TABLE {files} AS SELECT * FROM {files}arrow")
     connection.unregister(f"{files}arrow")
-    quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in dict.fromkeys(paths))
     connection.execute(
         f'CREATE TEMP VIEW "{name}" AS SELECT f.point, f.seed, t.* EXCLUDE (filename) '
-        f"FROM read_parquet([{quoted}], filename = true, union_by_name = true) t JOIN {files} f ON f.path_ = t.filename"
+        f"FROM read_parquet([{_quoted(map(escape, paths))}], filename = true, union_by_name = true) t JOIN {files} f ON f.path_ = t.filename"
     )
+    return paths

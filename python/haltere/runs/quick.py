@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..analysis import measures
 from ..api import Scenario
-
-__all__ = ["quick"]
 
 QUICK_S, QUICK_SEEDS = 20.0, 2
 
@@ -18,11 +15,11 @@ def quick(scenario: Scenario, seeds: int | None) -> tuple[Scenario, int, str]:
     if seeds is None and scenario.seeds > QUICK_SEEDS:
         left.append(f"{scenario.seeds - QUICK_SEEDS} of {scenario.seeds} seeds")
     changes: dict[str, Any] = {}
-    full = scenario.to_dict()
-    if measures.seconds(full) > QUICK_S:
-        left.append(f"what comes after {QUICK_S:g} s of {measures.seconds(full):g} s")
+    full = scenario.experiment
+    if full.duration_s > QUICK_S:
+        left.append(f"what comes after {QUICK_S:g} s of {full.duration_s:g} s")
         changes["duration"] = f"{QUICK_S:g}s"
-        if measures.warmup_s(full) > QUICK_S / 2:
+        if full.warmup_s > QUICK_S / 2:
             changes["warmup"] = f"{QUICK_S / 4:g}s"
-            left.append(f"warm-up after {QUICK_S / 4:g} s of {full['warmup']}")
+            left.append(f"warm-up after {QUICK_S / 4:g} s of {full.values['warmup']}")
     return scenario.with_values(changes), seeds or min(QUICK_SEEDS, scenario.seeds), ", ".join(left)

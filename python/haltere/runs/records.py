@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .. import kinds
-
-__all__ = ["Done", "Failed", "Point", "Seal", "seal_of", "sealed", "short_keys", "swept", "wrong_in_manifest"]
+from ..experiment import Experiment
 
 #: What the store says of a run: ``key``, ``seed``, ``digest``, ``wall_s``, ``build``, ``files`` and the notes of its world.
 Seal = dict[str, Any]
@@ -25,6 +24,16 @@ class Point:
     index: int
     labels: Mapping[str, Any]
     scenario: Mapping[str, Any]
+    words: Mapping[str, Any] = field(default_factory=dict)
+    """The labels as people read them, which depends on what else was swept: see :func:`in_words`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", self.words or in_words([self.labels])[0])
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """Its scenario under typed names."""
+        return Experiment(self.scenario)
 
     @property
     def name(self) -> str:
@@ -33,8 +42,82 @@ class Point:
         >>> Point(0, {"topology.dumbbell.pairs": 4, "queue": {"kind": "red"}}, {}).name
         'pairs=4 queue=red'
         """
-        names = short_keys(self.labels)
-        return " ".join(f"{names[key]}={_short(value)}" for key, value in self.labels.items()) or "all"
+        names = short_keys(self.words)
+        return " ".join(f"{names[key]}={_text(value)}" for key, value in self.words.items()) or "all"
+
+
+def points_of(many: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> list[Point]:
+    """The points with these labels and scenarios."""
+    pairs = list(many)
+    words = in_words([labels for labels, _ in pairs])
+    return [
+        Point(i, labels, scenario, word) for i, ((labels, scenario), word) in enumerate(zip(pairs, words, strict=True))
+    ]
+
+
+def in_words(many: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The labels of points as people read them: a list or a table by a short name, which has only what differs from the others of its kind.
+
+    >>> queues = [{"kind": "codel", "target": "5ms"}, {"kind": "codel", "target": "20ms"}, {"kind": "red", "limit": "9p"}]
+    >>> [one["queue"] for one in in_words([{"queue": queue} for queue in queues])]
+    ['codel target=5ms', 'codel target=20ms', 'red']
+    >>> flows = [[{"kind": "bulk", "congestion": one, "count": 2}] for one in ("cubic", "reno")]
+    >>> in_words([{"traffic": one, "rate": "1Mbit"} for one in flows])
+    [{'traffic': 'cubic', 'rate': '1Mbit'}, {'traffic': 'reno', 'rate': '1Mbit'}]
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for labels in many:
+        for key, value in labels.items():
+            if isinstance(value, list | dict):
+                found.setdefault(key, {})[json.dumps(value)] = value
+    names = {key: _names(values) for key, values in found.items()}
+    return [
+        {key: names[key][json.dumps(v)] if isinstance(v, list | dict) else v for key, v in labels.items()}
+        for labels in many
+    ]
+
+
+#: Characters of a name beyond which it is cut.
+_LONG = 56
+
+
+def _names(values: Mapping[str, Any]) -> dict[str, str]:
+    """A name for each of these lists and tables."""
+    leaves = {key: dict(_leaves(value)) for key, value in values.items()}
+    kinds_of = {
+        key: kinds.label(value) if isinstance(value, Mapping) and "kind" in value else ""
+        for key, value in values.items()
+    }
+    out: dict[str, str] = {}
+    for key, own in leaves.items():
+        others = [leaves[other] for other, kind in kinds_of.items() if kind == kinds_of[key]]
+        differ = {path: leaf for path, leaf in own.items() if any(other.get(path) != leaf for other in others)}
+        parts = [
+            *([kinds_of[key]] if kinds_of[key] else []),
+            *(_part(*one) for one in differ.items() if one[0] != ("kind",)),
+        ]
+        name = " ".join(parts) or " ".join(_part(*one) for one in own.items()) or "none"
+        name = name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
+        same = list(out.values())
+        out[key] = next(
+            one for n in range(1, len(values) + 1) if (one := name if n == 1 else f"{name} ({n})") not in same
+        )
+    return out
+
+
+def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every value in a list or a table that is neither, with its place."""
+    if isinstance(value, list | dict):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(one, (*path, key))
+    else:
+        yield path, value
+
+
+def _part(path: Sequence[str | int], leaf: Any) -> str:
+    """A value with the last word of its place, unless that says no more than the value."""
+    key = next((word for word in reversed(path) if isinstance(word, str)), "")
+    return _text(leaf) if key in ("", "kind", "congestion", "queue") else f"{key}={_text(leaf)}"
 
 
 def short_keys(keys: Iterable[str]) -> dict[str, str]:
@@ -54,9 +137,7 @@ def short_keys(keys: Iterable[str]) -> dict[str, str]:
     return out
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, Mapping) and "kind" in value:
-        return kinds.label(value)
+def _text(value: Any) -> str:
     return kinds.label(value) if isinstance(value, str) else json.dumps(value)
 
 
@@ -72,7 +153,7 @@ def swept(value: Any) -> str:
 
 
 #: The keys of a checksum file that are not notes of a world.
-_OF_THE_STORE = ("build", "files", "sha256")
+_OF_THE_STORE = ("build", "files")
 
 
 @dataclass(frozen=True)
@@ -122,101 +203,32 @@ class Failed:
         return dict(vars(self))
 
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 #: Tables, captures and qlog.
 _FILE = re.compile(r"[a-z][a-z0-9_]*\.parquet|[A-Za-z0-9_][A-Za-z0-9_.-]*\.(pcapng|qlog)")
+#: What a file with a checksum begins with; 64 hexadecimal digits follow, and then all that they are the SHA-256 of.
+_HEAD = b'{"sha256": "'
 
 
-def sealed(seal: Seal) -> Seal:
-    """A checksum file with its own checksum: one wrong bit in its digest would otherwise look like another result."""
-    rest = {key: value for key, value in seal.items() if key != "sha256"}
-    return {**rest, "sha256": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
+def with_checksum(text: str) -> bytes:
+    """The JSON text of an object, with the SHA-256 of all that follows it as its first entry."""
+    rest = b'", ' + text[1:].encode()
+    return _HEAD + hashlib.sha256(rest).hexdigest().encode() + rest
+
+
+def without_checksum(data: bytes | None) -> dict[str, Any] | None:
+    """The object in such a file. ``None``: there is no file, or one of its bytes is not the one that was written."""
+    given, rest = (data or b"")[len(_HEAD) : len(_HEAD) + 64], (data or b"")[len(_HEAD) + 64 :]
+    if data is None or not data.startswith(_HEAD) or hashlib.sha256(rest).hexdigest().encode() != given:
+        return None
+    try:
+        whole: dict[str, Any] = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    del whole["sha256"]
+    return whole
 
 
 def seal_of(data: bytes | None, key: str) -> Seal | None:
-    """The checksum file of the run ``key`` in this file. ``None``: there is none, or it is malformed."""
-    try:
-        seal = json.loads(data or b"")
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(seal, dict) or seal.get("key") != key or not _is_done(seal):
-        return None
-    files = seal.get("files")
-    if not isinstance(files, dict) or not files or not all(map(_is_file, files.items())):
-        return None
-    # Stores of earlier builds have none.
-    return seal if "sha256" not in seal or sealed(seal) == seal else None
-
-
-def _is_file(named: tuple[str, Any]) -> bool:
-    name, one = named
-    return bool(
-        _FILE.fullmatch(name)
-        and isinstance(one, dict)
-        and _is_count(one.get("bytes"))
-        and _is_digest(one.get("sha256"))
-    )
-
-
-def _is_done(one: Any) -> bool:
-    """What a checksum file and the manifest say of a run."""
-    if not isinstance(one, dict) or not isinstance(one.get("key"), str) or not _is_count(one.get("seed")):
-        return False
-    wall = one.get("wall_s")
-    is_time = isinstance(wall, int | float) and not isinstance(wall, bool) and math.isfinite(wall) and wall >= 0
-    return is_time and _is_digest(one.get("digest"))
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64
-
-
-def _is_digest(value: Any) -> bool:
-    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
-
-
-def wrong_in_manifest(manifest: Mapping[str, Any]) -> str:
-    """Which part of a manifest is malformed; empty if none is."""
-    kinds = {"title": str, "complete": bool, "seeds": list, "scenarios": list, "points": list, "runs": list}
-    for name, kind in kinds.items():
-        if not isinstance(manifest.get(name), kind):
-            return f"`{name}`"
-    points = manifest["points"]
-
-    def is_point(value: Any) -> bool:
-        return _is_count(value) and value < len(points)
-
-    def is_planned(one: Any) -> bool:
-        return isinstance(one, list) and len(one) == 3 and isinstance(one[0], str) and is_point(one[1]) and _is_count(one[2])  # fmt: skip
-
-    def is_failed(one: Any) -> bool:
-        return (
-            isinstance(one, dict) and set(one) == {"key", "point", "seed", "error"} and is_point(one["point"])
-            and isinstance(one["key"], str) and _is_count(one["seed"]) and isinstance(one["error"], str)
-        )  # fmt: skip
-
-    def is_reached(one: Any) -> bool:
-        return isinstance(one, dict) and is_point(one.get("point")) and _is_count(one.get("seeds")) and isinstance(one.get("widths"), dict) and isinstance(one.get("reached"), bool)  # fmt: skip
-
-    elements: dict[str, Any] = {
-        "seeds": _is_count,
-        "scenarios": lambda one: isinstance(one, dict),
-        "points": lambda one: (
-            isinstance(one, dict) and all(isinstance(one.get(k), dict) for k in ("labels", "scenario"))
-        ),
-        "runs": lambda one: _is_done(one) and is_point(one.get("point")),
-        "planned": is_planned,
-        "failed": is_failed,
-        "precision": is_reached,
-    }
-    for name, fits in elements.items():
-        some = manifest.get(name, [])
-        if not isinstance(some, list):
-            return f"`{name}`"
-        for i, one in enumerate(some):
-            if not fits(one):
-                return f"`{name}[{i}]`"
-    made = manifest.get("environment")
-    if not isinstance(made, dict) or not {"haltere", "build", "git", "python", "platform"} <= set(made):
-        return "`environment`"
-    return ""
+    """The checksum file of the run ``key`` in this file. ``None``: there is none, or it is not as it was written."""
+    seal = without_checksum(data)
+    return seal if seal is not None and seal.get("key") == key and all(map(_FILE.fullmatch, seal["files"])) else None

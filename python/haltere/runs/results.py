@@ -1,8 +1,9 @@
 """Results: what is in a results directory or at a URL, read when asked for.
 
-Reports read results. For what a notebook shows, results load the report by its name, when they are asked.
+Reports read results, so results import no report. ``Results.shows`` holds what draws figures and pages for notebooks; ``haltere.api`` sets it.
 
 manifest.json            versions, seeds, every scenario in full, every run with its digest
+measures.json            what was measured of the runs
 runs/                    the tables of every run: see `store.py`
 figures/, report.html    what `haltere plot` and `haltere report` add
 """
@@ -10,18 +11,18 @@ figures/, report.html    what `haltere plot` and `haltere report` add
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..analysis.facts import Facts
 from ..analysis.summary import summary
 from ..errors import HaltereError, InputError
-from .records import Done, Failed, Point, Seal, wrong_in_manifest
-from .store import AGAIN, Damaged, Store, tables_of
+from .records import Done, Failed, Point, Seal, points_of
+from .store import AGAIN, Damaged, Store, need, tables_of
 
 if TYPE_CHECKING:
     import pandas
@@ -29,9 +30,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawn", "Point", "Results", "RunsFailed"]
 
+_OTHER_RUN = "run.json: digest and seed are not those in manifest.json"
+
+
+class Shows(Protocol):
+    """Draws results for a notebook."""
+
+    def plot(self, results: Results, ask: Mapping[str, Any], stem: Path) -> Drawn:
+        """A figure over the axes of the sweep."""
+
+    def html(self, results: Results) -> str:
+        """The tables of the report."""
+
 
 class Results:
     """The results in a directory or at a URL. Only the manifest is read at once; tables are read when asked for."""
+
+    shows: ClassVar[Shows]
 
     def __init__(self, directory: str | Path) -> None:
         store = Store(directory)
@@ -50,9 +65,7 @@ class Results:
         self.directory = store.folder
         self._seals: dict[str, Seal] = {}
         self._keep: object = None
-        if wrong := wrong_in_manifest(manifest):
-            raise store.not_ours(f"a malformed {wrong}; run the experiment again")
-        self.points = [Point(i, one["labels"], one["scenario"]) for i, one in enumerate(manifest["points"])]
+        self.points = points_of((one["labels"], one["scenario"]) for one in manifest["points"])
         self.runs = [Done.of_dict(one) for one in manifest["runs"]]
         self.failed = [Failed(**one) for one in manifest.get("failed", ())]
         planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
@@ -65,7 +78,10 @@ class Results:
     @cached_property
     def facts(self) -> Facts:
         """What was read off the runs before: see :mod:`haltere.analysis.facts`."""
-        return Facts(self.directory if self.store.local else None)
+        facts = Facts(self.directory if self.store.local else None)
+        if facts.damaged:
+            print(f"haltere: {facts.damaged}; the runs are measured anew", file=sys.stderr)
+        return facts
 
     @property
     def where(self) -> str:
@@ -125,20 +141,28 @@ class Results:
         if run.key not in self._seals:
             self._seals.update(self.store.seals(one.key for one in self.runs))
         if run.key not in self._seals:
-            raise Damaged(f"{self.where}: run {run.key} is missing from the store, or its seal is malformed; {AGAIN}")
-        return self._seals[run.key]
+            raise Damaged(
+                f"{self.where}: run {run.key} is missing from the store, or its checksum file is malformed; {AGAIN}"
+            )
+        seal = self._seals[run.key]
+        if (seal["digest"], seal["seed"]) != (run.digest, run.seed):
+            raise Damaged(f"{self.where}/runs/{run.key}/{_OTHER_RUN}; {AGAIN}")
+        return seal
 
     def check(self) -> list[str]:
-        """Compares every file of every run with its checksum file, and every checksum file with the manifest. One sentence for each that differs."""
+        """Compares every file of every run with its checksum file, every checksum file with the manifest, and what was measured with its
+        checksum. One sentence for each that differs.
+        """
         seals = self.store.seals(run.key for run in self.runs)
         wrong = []
         for run in self.runs:
             seal = seals.get(run.key)
             if seal is None:
-                wrong.append(f"{self.where}/runs/{run.key}: the run is missing, or its seal is malformed")
+                wrong.append(f"{self.where}/runs/{run.key}: the run is missing, or its checksum file is malformed")
             elif (seal["digest"], seal["seed"]) != (run.digest, run.seed):
-                wrong.append(f"{self.where}/runs/{run.key}/run.json: digest and seed are not those in manifest.json")
-        return wrong + self.store.check(seals.values())
+                wrong.append(f"{self.where}/runs/{run.key}/{_OTHER_RUN}")
+        measured = Facts(self.directory if self.store.local else None)
+        return [*([measured.damaged] if measured.damaged else []), *wrong, *self.store.check(seals.values())]
 
     def tables(self) -> list[str]:
         """The names that :meth:`pandas` takes: the tables of the runs, and ``points`` and ``runs``."""
@@ -181,7 +205,7 @@ class Results:
         return with_labels(self.table(name, **options), self.points_table())
 
     def pandas(self, name: str, *, labels: bool = False, **options: Any) -> pandas.DataFrame:
-        """:meth:`table` as a pandas data frame (pandas must be installed); ``name`` may also be ``points`` or ``runs``.
+        """:meth:`table` as a pandas data frame (``pip install 'haltere[pandas]'``); ``name`` may also be ``points`` or ``runs``.
 
         ``labels``: with what was swept, a column an axis.
         """
@@ -190,6 +214,7 @@ class Results:
             table = self.labelled(name, **options)
         else:
             table = plain() if plain is not None else self.table(name, **options)
+        need("pandas", "pandas", "results.pandas")
         frame: pandas.DataFrame = table.to_pandas()
         return frame
 
@@ -215,12 +240,10 @@ class Results:
 
         ``y``: a metric, ``pings``, ``fct``, ``slowdown``, ``flow`` or ``TABLE.COLUMN``; ``kind``: line, bar, heat, cdf, box or size.
         """
-        over = importlib.import_module("haltere.report.over")
         name = "-".join(part for part in (kind or "", y, x or "", by or "", facet or "") if part).replace(".", "-")
         stem = Path(out) if out is not None else self.directory / "figures" / name
-        caption, paths = over.draw(over.Data([self]), over.Ask(y, x, by, facet, kind, log_x, log_y), stem)
-        self.facts.save()
-        return Drawn(caption, paths)
+        ask = {"y": y, "x": x, "by": by, "facet": facet, "kind": kind, "log_x": log_x, "log_y": log_y}
+        return self.shows.plot(self, ask, stem)
 
     def summary(self) -> list[dict[str, Any]]:
         """The means of each point of the sweep: see :func:`haltere.analysis.summary.summary`."""
@@ -236,8 +259,7 @@ class Results:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what was run, and the tables of the report."""
-        overview, page = (importlib.import_module(f"haltere.report.{name}") for name in ("overview", "page"))
-        return str(page.fragment(overview.document(self, figures=False)))
+        return self.shows.html(self)
 
     def __repr__(self) -> str:
         return f"<haltere.Results {self.where!r}: {len(self.points)} points, {len(self.runs)} runs>"

@@ -29,8 +29,6 @@ from .progress import Bar
 from .records import Done, Failed, Point
 from .store import Store
 
-__all__ = ["Task", "execute", "finished"]
-
 #: Runs that an external executor is given at a time: enough for a large cluster, few enough to take back.
 _IN_FLIGHT = 1024
 #: How often, and how many seconds apart, a run that a worker kept is looked for: a network's file system may take some seconds.

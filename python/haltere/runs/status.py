@@ -12,8 +12,6 @@ from .plan import Plan, seeds_from
 from .results import Results
 from .store import Store
 
-__all__ = ["Status", "of_file", "of_results"]
-
 
 @dataclass(frozen=True)
 class Status:

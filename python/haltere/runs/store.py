@@ -1,9 +1,12 @@
 """The store: where runs are kept, each of them whole or not at all.
 
-manifest.json            what was asked for: scenarios, seeds, versions
+manifest.json            what was asked for: scenarios, seeds, versions; and what was made: the digest of every run
+measures.json            numbers that were read off the runs: see `analysis/facts.py`
 runs/KEY/TABLE.parquet   the tables of one run
 runs/KEY/*.pcapng, *.qlog  captures and what senders did, if the experiment asks for them
-runs/KEY/run.json        its checksum file: the run's digest, and size and SHA-256 of every file beside it
+runs/KEY/run.json        its checksum file: the run's key and digest, and size and SHA-256 of every file beside it
+
+Each of the three JSON files begins with the SHA-256 of its other bytes. So no byte of a store can change unnoticed.
 
 A run is there when its checksum file is. In a directory a run is written to a hidden folder, which is renamed: that is atomic, and who
 comes second finds the place taken. An object store (any URL that fsspec knows) renames nothing, but a single put is atomic: the
@@ -12,6 +15,7 @@ checksum file is put last. What a killed process, a full disk or a power cut lea
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -23,14 +27,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import HaltereError, InputError
 from .files import Held, NotAFile, disk, is_own, is_scratch, left_behind, scratch_name, write_atomically
-from .records import Seal, seal_of, sealed, wrong_in_manifest
+from .records import Seal, seal_of, with_checksum, without_checksum
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["AGAIN", "Damaged", "Draft", "Seal", "Store", "is_url", "need", "tables_of"]
+__all__ = ["AGAIN", "FORMAT", "Damaged", "Draft", "Seal", "Store", "is_url", "need", "tables_of"]
 
-_SEAL = "run.json"
+_SEAL, _MANIFEST = "run.json", "manifest.json"
+#: The form of the store. Stores of another form are not read.
+FORMAT = 2
 _OTHER_BYTES = "its bytes are not those that were written"
 #: What to do about a damaged run.
 AGAIN = "run the experiment again (at a URL with --verify), and this run is made anew"
@@ -39,6 +45,9 @@ _ATTEMPTS = 5
 _WORTH_COMPRESSING = 64 << 10
 #: How much of a bucket is kept in memory, so that what is read run by run is fetched many runs at a time.
 _AHEAD_BYTES = 256 << 20
+
+
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFile)
 
 
 class Damaged(HaltereError):
@@ -103,8 +112,10 @@ class _Directory:
         for name in names:
             try:
                 out[name] = disk().read(self.root / name)
-            except (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotAFile):
-                continue
+            except OSError as error:
+                # A loop of symbolic links holds no file either.
+                if not isinstance(error, _NO_FILE) and error.errno != errno.ELOOP:
+                    raise
         return out
 
     def sizes(self, key: str | None) -> dict[str, int]:
@@ -130,7 +141,7 @@ class _Directory:
                 disk().rename(draft.folder, target)
                 return
             except OSError:
-                if not target.exists():
+                if not os.path.lexists(target):
                     if attempt == _ATTEMPTS - 1:
                         raise
                     continue  # whoever was there has just left
@@ -289,35 +300,32 @@ class Store:
 
     def manifest(self) -> dict[str, Any]:
         """What was asked for."""
-        data = self._files.read(["manifest.json"]).get("manifest.json")
+        data = self._files.read([_MANIFEST]).get(_MANIFEST)
         if data is None:
-            raise InputError(f"{self.where}: must be a results directory, got no manifest.json in it")
-        try:
-            manifest = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise self.not_ours(f"`{type(error).__name__}: {str(error)[:100]}`") from None
-        if not isinstance(manifest, dict):
-            raise self.not_ours(f"`{data[:40]!r}`")
+            raise InputError(f"{self.where}: must be a results directory, got no {_MANIFEST} in it")
+        manifest, wrong = without_checksum(data), f"{self.where}/{_MANIFEST}: manifest must be one that haltere wrote"
+        if manifest is None:
+            old = data.startswith(b'{\n"format": 1,')
+            got = "one of an earlier version" if old else "one with other bytes than were written"
+            raise InputError(f"{wrong}, got {got}; run the experiment again")
+        if manifest.get("format") != FORMAT:
+            raise InputError(
+                f"{wrong} in format {FORMAT}, got format {manifest.get('format')} of another version; run the experiment again"
+            )
         return manifest
-
-    def not_ours(self, got: str) -> InputError:
-        """The error that the manifest is malformed."""
-        return InputError(f"{self.where}/manifest.json: manifest must be one that haltere wrote, got {got}")
 
     def malformed_manifest(self) -> str:
         """What is wrong with the manifest that is there; empty if there is none, or nothing is wrong."""
-        if "manifest.json" not in self._files.read(["manifest.json"]):
-            return ""
         try:
-            wrong = wrong_in_manifest(self.manifest())
+            self.manifest()
         except InputError as error:
-            return str(error)
-        return str(self.not_ours(f"a malformed {wrong}")) if wrong else ""
+            return str(error) if _MANIFEST in self._files.read([_MANIFEST]) else ""
+        return ""
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Writes it, whole: one line an entry, and one an element of a list."""
         entries = [f"{json.dumps(key)}: {_lines(value)}" for key, value in manifest.items()]
-        self._files.write("manifest.json", ("{\n" + ",\n".join(entries) + "\n}\n").encode())
+        self._files.write(_MANIFEST, with_checksum("{\n" + ",\n".join(entries) + "\n}\n"))
 
     # -- runs -----------------------------------------------------------------------------------------------------------------
 
@@ -393,12 +401,11 @@ class Store:
         """Keeps a run: its tables (whatever ``pyarrow.table`` reads) and ``others`` of its files, and in its checksum file what is said ``about`` it."""
         files = {f"{name}.parquet": _parquet(table) for name, table in tables.items()} | dict(others or {})
         listed = {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in files.items()}
-        seal = {"key": key, **about, "files": listed}
-        files[_SEAL] = (json.dumps(sealed(seal), indent=1) + "\n").encode()
+        files[_SEAL] = with_checksum(json.dumps({"key": key, **about, "files": listed}, indent=1) + "\n")
         self._files.put(draft, key, files, lambda: key in self.find([key], verify=True))
 
     def table(self, seal: Seal, name: str, columns: list[str] | None = None) -> pa.Table:
-        """A table of a run, or some columns of it. Raises :class:`Damaged` if the file does not fit the seal."""
+        """A table of a run, or some columns of it. Raises :class:`Damaged` if the file does not match the checksum file."""
         listed = seal["files"].get(f"{name}.parquet")
         if listed is None:
             have = tables_of([seal])

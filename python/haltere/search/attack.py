@@ -18,13 +18,11 @@ from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
-from .climb import FRESH, Budget, Found, climb
+from .climb import FRESH, Budget, Cost, Found, climb
 from .experiment import inline, toml
 from .network import KEYS, Scene, Space, experiment
 from .race import Candidate, Judge, Outcome
 from .reduce import minimal, shorter
-
-__all__ = ["Worst", "attack", "kernel_refuses", "named", "spelt", "text", "verdict"]
 
 
 @dataclass
@@ -45,9 +43,7 @@ class Worst:
     """Harm with the target less harm with the reference, seed by seed."""
     searched: float
     """The score of the worst candidate, with the seeds of the search."""
-    cpu_s: float
-    made: int
-    there: int
+    cost: Cost
 
     @property
     def is_found(self) -> bool:
@@ -93,7 +89,7 @@ def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, qui
     scene, networks = space.scene, _Networks(space.scene)
     found = climb(
         space.draw, networks.candidate, judge, budget, what=f"attack {scene.name}", quiet=quiet,
-        told=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {named(scene.reference)}",
+        printed_score=lambda score: f"{scene.harm.name} {score:.{scene.harm.digits}f} {scene.harm.unit} more than with {named(scene.reference)}",
     )  # fmt: skip
     if len(found.failed) == len(found.trials):
         raise InputError(
@@ -105,20 +101,7 @@ def attack(space: Space, budget: Budget, judge: Judge, *, keep: float = 0.8, qui
     if found.best is not None and score > 0:
         values, removed = _reduced(space, networks, judge, budget, dict(found.best.values), keep * score)
     measured = _measured(networks, judge, budget, values) if values else (stats.mean([0.0]),) * 3
-    judge.facts.save()
-    return Worst(
-        scene,
-        space,
-        budget,
-        found,
-        values,
-        removed,
-        *measured,
-        score,
-        time.process_time() - began,
-        judge.made,
-        judge.found,
-    )
+    return Worst(scene, space, budget, found, values, removed, *measured, score, Cost.of(judge, began))
 
 
 def _reduced(

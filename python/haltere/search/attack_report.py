@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..analysis.stats import Mean
 from ..report.document import Block, Bullets, Document, Table, Text
 from ..runs.files import write_atomically
 from . import pictures
 from .attack import Worst, kernel_refuses, named, text, verdict
 from .network import KEYS
-
-__all__ = ["to_dict", "write"]
 
 
 def write(worst: Worst, out: Path, command: str) -> Document:
@@ -61,15 +58,7 @@ def _result(worst: Worst) -> Table:
 
 
 def _notes(worst: Worst) -> list[str]:
-    lines = [f"CPU time of this call: {worst.cpu_s:.0f} s. Runs: {worst.made} made, {worst.there} found in the store."]
-    if worst.found.out_of_time:
-        lines.append(
-            f"The time was used up after {len(worst.found.trials)} of {worst.budget.trials} networks. The same command goes on."
-        )
-    if worst.found.failed:
-        lines.append(
-            f"{len(worst.found.failed)} networks failed, the first with: {worst.found.failed[0].outcome.error}."
-        )
+    lines = worst.cost.notes(worst.found, worst.budget.trials, "networks")
     if worst.values and (refused := kernel_refuses(worst)):
         lines.append(f"The kernel world refuses this network: {refused}.")
     return lines
@@ -78,15 +67,11 @@ def _notes(worst: Worst) -> list[str]:
 def to_dict(worst: Worst, out: Path) -> dict[str, Any]:
     """For programs."""
 
-    def interval(value: Mean) -> dict[str, Any]:
-        return {"mean": value.mean, "half": value.half, "n": value.n}
-
     has = bool(worst.values)
     return {
         "experiment": str(out / "worst.toml") if has else None, "harm": worst.scene.harm.name, "unit": worst.scene.harm.unit,
         "network": worst.values, "left_out": worst.removed, "found": worst.is_found,
-        "target": interval(worst.harm) if has else None, "reference": interval(worst.reference) if has else None,
-        "difference": interval(worst.difference) if has else None, "kernel_refuses": kernel_refuses(worst) if has else "",
-        "candidates": len(worst.found.trials), "stopped": len(worst.found.stopped), "failed": len(worst.found.failed),
-        "runs_made": worst.made, "runs_found": worst.there, "cpu_s": round(worst.cpu_s, 3),
+        "target": worst.harm.to_dict() if has else None, "reference": worst.reference.to_dict() if has else None,
+        "difference": worst.difference.to_dict() if has else None, "kernel_refuses": kernel_refuses(worst) if has else "",
+        **worst.found.counts(), **worst.cost.to_dict(),
     }  # fmt: skip

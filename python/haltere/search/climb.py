@@ -14,8 +14,6 @@ from .propose import Proposer
 from .race import Candidate, Judge, Outcome, race
 from .ranges import Draw
 
-__all__ = ["FRESH", "Budget", "Found", "Trial", "climb", "seconds_of"]
-
 #: At least so many seeds, which the search did not use, measure what it found.
 FRESH = 10
 
@@ -63,6 +61,38 @@ class Found:
         """Candidates that were stopped early."""
         return [one for one in self.trials if one.outcome.stopped]
 
+    def counts(self) -> dict[str, int]:
+        """How many candidates there were, for programs."""
+        return {"candidates": len(self.trials), "stopped": len(self.stopped), "failed": len(self.failed)}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a search cost: processor time, runs that it made, and runs that were in the store."""
+
+    cpu_s: float = 0.0
+    made: int = 0
+    there: int = 0
+
+    @classmethod
+    def of(cls, judge: Judge, began: float) -> Cost:
+        """The cost of the runs of this judge since that processor time; what was measured is saved."""
+        judge.facts.save()
+        return cls(time.process_time() - began, judge.made, judge.found)
+
+    def to_dict(self) -> dict[str, float]:
+        """For programs."""
+        return {"runs_made": self.made, "runs_found": self.there, "cpu_s": round(self.cpu_s, 3)}
+
+    def notes(self, found: Found, most: int, what: str) -> list[str]:
+        """Sentences for a report; `what`: the plural of a candidate."""
+        lines = [f"CPU time of this call: {self.cpu_s:.0f} s. Runs: {self.made} made, {self.there} found in the store."]
+        if found.out_of_time:
+            lines.append(f"The time was used up after {len(found.trials)} of {most} {what}. The same command goes on.")
+        if found.failed:
+            lines.append(f"{len(found.failed)} {what} failed, the first with: {found.failed[0].outcome.error}.")
+        return lines
+
 
 def climb(
     build: Callable[[Draw], dict[str, Any]],
@@ -73,12 +103,12 @@ def climb(
     what: str,
     baseline: Outcome | None = None,
     quiet: bool = False,
-    told: Callable[[float], str] = str,
+    printed_score: Callable[[float], str] = str,
 ) -> Found:
     """Searches for the candidate with the highest :meth:`Outcome.merit`.
 
     ``build`` draws the values of a candidate, ``candidate`` makes it of them, or says why there is none. ``baseline``: scores to beat.
-    ``told``: a score for people. The candidates, and what is decided of them, follow from the arguments and not from ``judge.jobs``.
+    ``printed_score``: a score for people. The candidates, and what is decided of them, follow from the arguments and not from ``judge.jobs``.
     """
     proposer: Proposer[dict[str, Any]] = Proposer(build, budget.seed, budget.batch, what)
     found, began = Found(), time.monotonic()
@@ -107,7 +137,7 @@ def climb(
                 found.trials.append(Trial(len(found.trials), values, outcome, is_best))
                 if is_best:
                     best, merit, found.best = outcome, own, found.trials[-1]
-                    _say(f"{what}: candidate {found.best.number}: {told(outcome.mean)}", bar)
+                    _say(f"{what}: candidate {found.best.number}: {printed_score(outcome.mean)}", bar)
             bar.update(len(found.trials))
     return found
 

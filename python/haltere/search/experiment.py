@@ -13,8 +13,6 @@ from typing import Any
 from ..api import Scenario
 from ..errors import InputError
 
-__all__ = ["changed_file", "inline", "toml"]
-
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 #: A table that is longer than this gets a heading of its own.
 _LINE = 118

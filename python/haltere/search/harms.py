@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..analysis import metrics, stats
 from ..analysis.measures import Run
-from ..errors import InputError
-
-__all__ = ["ATTACKED", "BESIDE", "HARMS", "LINK", "Harm", "harm"]
+from ..errors import unknown
 
 #: The traffic entries and the link of the networks of :mod:`haltere.search.network`.
 ATTACKED, BESIDE, LINK = "attacked", "beside", "left>right"
@@ -91,11 +86,7 @@ def _drift(run: Run) -> float:
 
 
 def _regimes(run: Run) -> float:
-    rows = run.table("queue_state")
-    of_link = [
-        pc.equal(rows[name].cast(pa.string()), value) for name, value in (("link", LINK), ("variable", "drop_prob"))
-    ]
-    rows = rows.filter(pc.and_(*of_link))
+    rows = run.table("queue_state", link=LINK, variable="drop_prob")
     above = rows["value"].to_numpy()[run.measured_ns(rows["at_ns"].to_numpy())] >= _PIE_GAINS
     return 100 * float(min(above.mean(), 1 - above.mean())) if len(above) else 0.0
 
@@ -122,7 +113,5 @@ HARMS: dict[str, Harm] = {one.name: one for one in _ALL}
 def harm(name: str) -> Harm:
     """The harm of that name."""
     if name not in HARMS:
-        near = difflib.get_close_matches(name, HARMS, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"--harm must be one of {', '.join(f'`{one}`' for one in HARMS)}, got `{name}`{hint}")
+        raise unknown("--harm", name, HARMS)
     return HARMS[name]

@@ -6,17 +6,14 @@ A condition is a property of the network: its rate, its buffer, loss on the line
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, unknown
 from ..kinds import label
 from .harms import ATTACKED, BESIDE, Harm
 from .ranges import Choice, Draw, Range, number_of, parse_range, rounded
-
-__all__ = ["BASE", "KEYS", "OPTIONAL", "Scene", "Space", "conditions_of", "default_reference", "experiment", "kind_of"]
 
 #: Each value of a network: its condition comes before the dot. The range, and what it means.
 KEYS: dict[str, tuple[str, str]] = {
@@ -187,12 +184,9 @@ def _unused(scene: Scene) -> set[str]:
 
 
 def _check(over: Iterable[str], optional: Iterable[str], unused: set[str]) -> None:
-    """Refuses keys and conditions that there are not."""
     for key in over:
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise InputError(f"--over: key must be one of {', '.join(f'`{one}`' for one in KEYS)}, got `{key}`{hint}")
+            raise unknown("--over: key", key, KEYS)
         if key.partition(".")[0] in unused:
             raise InputError(f"--over: key must be one that this attack has, got `{key}`")
     for one in optional:
@@ -235,7 +229,6 @@ def experiment(values: Mapping[str, Any], scene: Scene, target: Any) -> dict[str
 
 
 def _bottleneck(values: Mapping[str, Any], queue: Any, rate: float, rtt: float, run_s: float) -> dict[str, Any]:
-    """The link in the middle."""
     out: dict[str, Any] = {"rate": values["rate"], "delay": _ms(rtt / 2)}
     if "jitter" in values:
         out["jitter"] = values["jitter"]
@@ -255,7 +248,6 @@ def _bottleneck(values: Mapping[str, Any], queue: Any, rate: float, rtt: float, 
 
 
 def _attacked(values: Mapping[str, Any], scene: Scene, target: Any, run_s: float) -> list[dict[str, Any]]:
-    """The flows under attack, and those beside them."""
     control = values["control"] if scene.is_queue else target
     attacked: dict[str, Any] = {"name": ATTACKED, "kind": "bulk", "congestion": control}
     if values.get("flows", 1) > 1:
@@ -270,7 +262,6 @@ def _attacked(values: Mapping[str, Any], scene: Scene, target: Any, run_s: float
 
 
 def _steps(values: Mapping[str, Any], rate: float, rtt: float, run_s: float) -> list[dict[str, Any]]:
-    """The schedule of the bottleneck, in the order of time."""
     by_time: dict[float, dict[str, Any]] = {}
     for key in values:
         condition, _, part = key.partition(".")
@@ -284,7 +275,6 @@ def _steps(values: Mapping[str, Any], rate: float, rtt: float, run_s: float) -> 
 
 
 def _cross(values: Mapping[str, Any], rate: float, run_s: float) -> dict[str, Any]:
-    """The traffic entry of the cross traffic."""
     kind, load = values["cross.kind"], number_of(values["cross.load"]) / 100
     start = _ms(run_s * number_of(values["cross.start"]) / 100)
     entry: dict[str, Any] = {"name": "cross", "kind": kind, "start": start}

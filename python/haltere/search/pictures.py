@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ from ..report import plot
 from ..report.document import Figure, Table
 from .climb import Found, Trial
 from .ranges import Choice, Range, Span
-
-__all__ = ["figures", "table"]
 
 #: Panels of the figure of slices beyond which it cannot be read.
 _MOST_PANELS = 9
@@ -32,19 +29,10 @@ def figures(
     judged = [one for one in found.trials if not one.outcome.error]
     if not judged:
         return []
-    _history(judged, folder / "history", label, scale, baseline)
-    out = [
-        Figure(
-            folder / "history.png",
-            "Every candidate in the order of the search. Hollow: stopped early. The line is the best one so far.",
-        )
-    ]
+    out = [_history(judged, folder / "history", label, scale, baseline)]
     shown = {key: one for key, one in ranges.items() if _varies(key, judged)}
     if shown:
-        _slices(judged, dict(list(shown.items())[:_MOST_PANELS]), names, folder / "slices", label, scale)
-        out.append(
-            Figure(folder / "slices.png", "Every candidate over each searched value. The diamond is the best one.")
-        )
+        out.append(_slices(judged, dict(list(shown.items())[:_MOST_PANELS]), names, folder / "slices", label, scale))
     return out
 
 
@@ -64,7 +52,7 @@ def _points(axes: Any, judged: Sequence[Trial], x: Sequence[float], scale: float
             )  # fmt: skip
 
 
-def _history(judged: Sequence[Trial], stem: Path, label: str, scale: float, baseline: float | None) -> None:
+def _history(judged: Sequence[Trial], stem: Path, label: str, scale: float, baseline: float | None) -> Figure:
     fig, (axes,) = plot.figure(height=3.0)
     _points(axes, judged, [float(one.number) for one in judged], scale)
     steps = [(float(one.number), one.outcome.mean * scale) for one in judged if one.is_best]
@@ -75,35 +63,25 @@ def _history(judged: Sequence[Trial], stem: Path, label: str, scale: float, base
         axes.axhline(baseline * scale, color="#555555", linewidth=1.0, linestyle="--", label="the file as it is")
     axes.set_xlabel("candidate")
     axes.set_ylabel(label)
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
+    caption = "Every candidate in the order of the search. Hollow: stopped early. The line is the best one so far."
+    return plot.saved(fig, stem, caption, axes)
 
 
 def _slices(
     judged: Sequence[Trial], ranges: Mapping[str, Range], names: Mapping[str, str], stem: Path, label: str, scale: float
-) -> None:
-    columns = min(3, len(ranges))
-    rows = math.ceil(len(ranges) / columns)
-    fig, panels = plot.figure(rows, columns, height=max(2.6, 2.1 * rows + 0.3))
-    for spare in panels[len(ranges) :]:
-        spare.set_visible(False)
+) -> Figure:
+    fig, panels = plot.panels(len(ranges), 3, height=0.3, row=2.1, least=2.6)
     best = next((one for one in reversed(judged) if one.is_best), None)
-    for axes, (key, one) in zip(panels, ranges.items(), strict=False):
+    for axes, (key, one) in zip(panels, ranges.items(), strict=True):
         own = [trial for trial in judged if key in trial.values]
         _points(axes, own, [_at(one, trial.values[key]) for trial in own], scale)
         if best is not None and key in best.values:
-            axes.plot(
-                [_at(one, best.values[key])],
-                [best.outcome.mean * scale],
-                "D",
-                markersize=6,
-                color=plot.PALETTE[1],
-                label="best",
-            )
+            x, y = _at(one, best.values[key]), best.outcome.mean * scale
+            axes.plot([x], [y], "D", markersize=6, color=plot.PALETTE[1], label="best")
         _axis(axes, one)
         axes.set_xlabel(f"{names.get(key, key)}{_unit(one)}")
     fig.supylabel(label, fontsize=9)
-    plot.save(fig, stem)
+    return plot.saved(fig, stem, "Every candidate over each searched value. The diamond is the best one.")
 
 
 #: The unit of an axis, and how many of it the base unit has.
@@ -111,7 +89,6 @@ _SHOWN = {"duration": (1e3, "ms"), "rate": (1e-6, "Mbit/s"), "bytes": (1e-3, "kB
 
 
 def _at(one: Range, value: Any) -> float:
-    """Where a value is on its axis."""
     if isinstance(one, Choice):
         return float(one.values.index(value))
     return one.number(value) * _SHOWN[one.kind][0]
@@ -145,13 +122,8 @@ def table(
     def row(one: Trial) -> list[str]:
         score = one.outcome.error or f"{one.outcome.mean * scale:.{digits}f}"
         state = "failed" if one.outcome.error else "stopped early" if one.outcome.stopped else "all seeds"
-        return [
-            str(one.number),
-            *(_short(one.values.get(key, "")) for key in keys),
-            score,
-            str(len(one.outcome.scores)),
-            state,
-        ]
+        values = [_short(one.values.get(key, "")) for key in keys]
+        return [str(one.number), *values, score, str(len(one.outcome.scores)), state]
 
     judged = sorted(
         (one for one in found.trials if one.outcome.complete),
@@ -159,11 +131,5 @@ def table(
     )
     columns = ["candidate", *(names.get(key, key) for key in keys), label, "seeds", ""]
     note = f"{len(found.trials)} candidates: {len(found.stopped)} stopped early, {len(found.failed)} failed. tables/candidates.csv has all of them."
-    return Table(
-        "candidates",
-        "The best candidates, with the seeds of the search",
-        columns,
-        [row(one) for one in judged[:most]],
-        note,
-        every=[row(one) for one in found.trials],
-    )
+    title = "The best candidates, with the seeds of the search"
+    return Table("candidates", title, columns, list(map(row, judged[:most])), note, every=list(map(row, found.trials)))

@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 from ..runs.store import need
 from .ranges import Draw
 
-__all__ = ["Proposer"]
-
 T = TypeVar("T")
 
 #: Candidates at random before the estimator says where to look; and then one of so many, which finds what lies far from the best ones.

@@ -27,8 +27,6 @@ from ..runs.runner import Task, execute
 from ..runs.store import Store
 from ..worlds import World
 
-__all__ = ["Candidate", "Judge", "Outcome", "hopeless", "race", "rounds"]
-
 #: Seconds between two writes of what was measured.
 _SAVE_EVERY_S = 10.0
 

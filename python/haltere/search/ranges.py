@@ -16,8 +16,6 @@ from typing import Any, Protocol
 
 from ..errors import InputError
 
-__all__ = ["Choice", "Draw", "Range", "Span", "number_of", "parse_range", "rounded"]
-
 #: Units by kind, each with its factor. The last of a kind is the largest in which values are written.
 _UNITS: dict[str, dict[str, float]] = {
     "duration": {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0},

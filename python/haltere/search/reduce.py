@@ -11,9 +11,6 @@ from typing import Any, TypeVar
 
 from .ranges import Range
 
-__all__ = ["minimal", "shorter"]
-
-
 Piece = TypeVar("Piece", bound=Hashable)
 
 

@@ -13,8 +13,6 @@ from ..runs.records import short_keys
 from . import pictures
 from .tune import KEPT, Tuned, verdict
 
-__all__ = ["to_dict", "write"]
-
 
 def write(tuned: Tuned, out: Path) -> Document:
     """Writes `best.toml`, the tables, the figures and the report into ``out``; returns the report."""
@@ -36,10 +34,10 @@ def _blocks(tuned: Tuned, out: Path) -> list[Block]:
         Text(f"{goal} {q.metric} ({one.about}) over {', '.join(f'{names[key]} = {q.over[key]}' for key in keys)}."),
         Text(verdict(tuned)),
         _values(tuned, names),
-        _result(tuned, digits),
+        _result(tuned),
         pictures.table(tuned.found, keys, names, label, q.sign * factor, digits),
         *pictures.figures(tuned.found, q.over, names, out / "figures", label, q.sign * factor, tuned.base),
-        Bullets(_notes(tuned)),
+        Bullets(tuned.cost.notes(tuned.found, tuned.budget.trials, "candidates")),
     ]
     return blocks
 
@@ -54,43 +52,28 @@ def _values(tuned: Tuned, names: dict[str, str]) -> Table:
     return Table("values", "Values", ["key", "best candidate", "best.toml"], rows, note)
 
 
-def _result(tuned: Tuned, digits: int) -> Table:
+def _signed(tuned: Tuned) -> Mean:
+    """The difference of the metric; the search takes higher for better."""
+    return tuned.difference.scaled(tuned.question.sign)
+
+
+def _result(tuned: Tuned) -> Table:
     q = tuned.question
-    signed = Mean(q.sign * tuned.difference.mean, tuned.difference.half, tuned.difference.sd, tuned.difference.n)
     rows = [
         ["the file", q.printed(tuned.before)],
         ["best.toml", q.printed(tuned.after)],
-        ["difference, seed by seed", q.printed(signed)],
+        ["difference, seed by seed", q.printed(_signed(tuned))],
     ]
-    return Table(
-        "result",
-        f"With {tuned.difference.n} seeds that the search did not use, and 95 % intervals",
-        ["", q.metric],
-        rows,
-    )
-
-
-def _notes(tuned: Tuned) -> list[str]:
-    lines = [f"CPU time of this call: {tuned.cpu_s:.0f} s. Runs: {tuned.made} made, {tuned.there} found in the store."]
-    if tuned.found.out_of_time:
-        lines.append(
-            f"The time was used up after {len(tuned.found.trials)} of {tuned.budget.trials} candidates. The same command goes on."
-        )
-    if tuned.found.failed:
-        lines.append(f"The first candidate that failed: {tuned.found.failed[0].outcome.error}.")
-    return lines
+    title = f"With {tuned.difference.n} seeds that the search did not use, and 95 % intervals"
+    return Table("result", title, ["", q.metric], rows)
 
 
 def to_dict(tuned: Tuned, out: Path) -> dict[str, Any]:
     """For programs."""
     q = tuned.question
 
-    def interval(value: Mean, sign: float = 1.0) -> dict[str, Any]:
-        return {"mean": sign * value.mean, "half": value.half, "n": value.n}
-
     return {
         "experiment": str(out / "best.toml"), "metric": q.metric, "values": tuned.values, "better": tuned.better,
-        "file": interval(tuned.before), "best": interval(tuned.after), "difference": interval(tuned.difference, q.sign),
-        "candidates": len(tuned.found.trials), "stopped": len(tuned.found.stopped), "failed": len(tuned.found.failed),
-        "runs_made": tuned.made, "runs_found": tuned.there, "cpu_s": round(tuned.cpu_s, 3),
+        "file": tuned.before.to_dict(), "best": tuned.after.to_dict(), "difference": _signed(tuned).to_dict(),
+        **tuned.found.counts(), **tuned.cost.to_dict(),
     }  # fmt: skip

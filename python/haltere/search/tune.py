@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,11 @@ from ..analysis.measures import Run
 from ..analysis.stats import Mean
 from ..api import Scenario
 from ..errors import InputError
-from .climb import FRESH, Budget, Found, climb
+from .climb import FRESH, Budget, Cost, Found, climb
 from .experiment import changed_file
 from .race import Candidate, Judge, Outcome
 from .ranges import Draw, Range
 from .reduce import minimal, shorter
-
-__all__ = ["KEPT", "Question", "Tuned", "check", "tune", "verdict"]
 
 #: The part of what was won over the file that must remain when values are put back or rounded.
 KEPT = 0.9
@@ -50,7 +48,7 @@ class Question:
 
         return Candidate(tuple(core for _, core in scenario.points()), score)
 
-    def told(self, value: float) -> str:
+    def printed_score(self, value: float) -> str:
         """A score for people, in the unit of the metric."""
         return f"{self.metric} {self.printed(self.sign * value)}"
 
@@ -59,11 +57,7 @@ class Question:
         one = metrics.metric(self.metric, self.scenario.to_dict())
         factor, unit = one.printed
         digits = max(one.digits, 2 if one.percent else 0)
-        if isinstance(value, Mean):
-            value = Mean(value.mean * factor, value.half * factor, value.sd * factor, value.n)
-            text = value.format(digits)
-        else:
-            text = f"{value * factor:.{digits}f}"
+        text = value.scaled(factor).format(digits) if isinstance(value, Mean) else f"{value * factor:.{digits}f}"
         return f"{text} {unit}".strip()
 
 
@@ -84,9 +78,7 @@ class Tuned:
     """The experiment file."""
     base: float = 0.0
     """The score of the file with the seeds of the search."""
-    cpu_s: float = 0.0
-    made: int = 0
-    there: int = 0
+    cost: Cost = field(default_factory=Cost)
 
     @property
     def better(self) -> bool:
@@ -110,7 +102,14 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
             return str(error)
 
     found = climb(
-        build, candidate, judge, budget, what="search", baseline=Outcome(base), quiet=quiet, told=question.told
+        build,
+        candidate,
+        judge,
+        budget,
+        what="search",
+        baseline=Outcome(base),
+        quiet=quiet,
+        printed_score=question.printed_score,
     )
     if len(found.failed) == len(found.trials):
         raise InputError(
@@ -121,10 +120,9 @@ def tune(question: Question, budget: Budget, judge: Judge, *, command: str = "",
     fresh = range(budget.seeds + 1, budget.seeds + 1 + max(FRESH, budget.seeds))
     before = np.array(_judged(judge, question.candidate(question.scenario), fresh, question))
     after = np.array(_judged(judge, question.candidate(best), fresh, question)) if values else before
-    judge.facts.save()
     tuned = Tuned(
         question, budget, found, values, stats.mean(question.sign * before), stats.mean(question.sign * after),
-        stats.paired_difference(after, before), "", float(np.mean(base)), time.process_time() - began, judge.made, judge.found,
+        stats.paired_difference(after, before), "", float(np.mean(base)), Cost.of(judge, began),
     )  # fmt: skip
     tuned.text = changed_file(question.file, question.scenario, best, _comment(tuned, command))
     return tuned
@@ -171,7 +169,6 @@ def _reduced(question: Question, budget: Budget, judge: Judge, found: Found, bas
 
 
 def _comment(tuned: Tuned, command: str) -> str:
-    """What the file says of itself."""
     q = tuned.question
     lines = [f"# Found by `{command}`." if command else "# Found by a search.", f"# {verdict(tuned)}", "#"]
     lines += [f"#   {key} = {value}" for key, value in tuned.values.items()] or ["#   no value differs"]

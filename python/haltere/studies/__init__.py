@@ -1,18 +1,17 @@
 """Published studies, run again: `haltere reproduce STUDY`.
 
 A study is a module with ``reproduce(options)``: a function of :class:`Options` that returns an :class:`Outcome`, a document with tables
-and figures, and the paper's findings, each with a verdict (:data:`Verdict`) and the figures that say so. One line in
+and figures, and the paper's findings, each with a verdict and the figures that support it. One line in
 ``_STUDIES`` makes a study known to the command line. Its experiment files, the paper's printed numbers and a README with what the paper
-leaves open stand in ``papers/STUDY/`` of the repository.
+leaves open are in ``papers/STUDY/`` of the repository.
 """
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Callable
 
-from ..errors import InputError
+from ..errors import unknown
 from .base import Finding, Options, Outcome, Verdict, data, expected, findings_table, judge, judge_size, readings_table
 
 __all__ = [
@@ -38,9 +37,7 @@ def studies() -> dict[str, str]:
 def study(name: str) -> Callable[[Options], Outcome]:
     """The study of that name."""
     if name not in _STUDIES:
-        near = difflib.get_close_matches(name, _STUDIES, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"study must be one of {', '.join(f'`{known}`' for known in _STUDIES)}, got `{name}`{hint}")
+        raise unknown("study", name, _STUDIES)
     module = importlib.import_module(f"{__name__}.{_STUDIES[name][0]}")
     reproduce: Callable[[Options], Outcome] = module.reproduce
     return reproduce

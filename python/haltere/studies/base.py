@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..analysis.stats import Mean
 from ..data import folder
-from ..report.document import Document, Table
+from ..errors import unknown
+from ..report.document import Block, Document, Table, Text
 
-__all__ = [
-    "Finding", "Options", "Outcome", "Verdict", "data", "expected", "findings_table", "judge", "judge_size", "readings_table",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from ..api import Scenario
+    from ..runs.results import Results
 
 #: ``held``: our interval says what the paper says. ``direction only``: the sign holds, but the size is off by more than a factor of two.
-#: ``not held``: our interval says the opposite. ``cannot be told``: our interval contains both.
+#: ``not held``: our interval says the opposite. ``inconclusive``: our interval contains both.
 #: ``not testable``: the set-up that the paper describes cannot show it.
-Verdict = Literal["held", "direction only", "not held", "cannot be told", "not testable"]
+Verdict = Literal["held", "direction only", "not held", "inconclusive", "not testable"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,25 @@ class Options:
     out: Path = Path("results")
     variant: str | None = None
     quiet: bool = False
+
+    def variant_of(self, *known: str) -> str:
+        """The variant that was asked for, by default the first of those known."""
+        variant = self.variant or known[0]
+        if variant not in known:
+            raise unknown("variant", variant, known)
+        return variant
+
+    def run(
+        self, scenarios: Sequence[Scenario], labels: Sequence[Mapping[str, Any]] | None = None, *, seeds: int | Sequence[int] | None = None,
+        title: str = "", part: str = "",
+    ) -> Results:  # fmt: skip
+        """Runs these experiments into the directory asked for, or a part of it. ``seeds``: default as the first of them says."""
+        from ..api import plan_runs, seeds_from
+
+        return plan_runs(
+            scenarios, seeds_from(seeds, scenarios[0].seeds), self.out / part, jobs=self.jobs, quiet=self.quiet,
+            title=title or scenarios[0].title, labels=labels,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,22 +99,33 @@ class Outcome:
         }
 
 
+def opened(title: str, about: str, left_out: str = "", *blocks: Block) -> Document:
+    """The beginning of a study's page; ``blocks`` come before the text."""
+    texts = [about, *([f"Left out by --quick: {left_out}."] if left_out else [])]
+    return Document(title, [*blocks, *map(Text, texts)])
+
+
+def with_axes(scenario: Scenario, axes: Mapping[str, Any]) -> Scenario:
+    """The experiment with these axes of its sweep in place of its own; the others stay."""
+    return scenario.with_values({"sweep": {**scenario.experiment.sweep, **axes}})
+
+
 def judge(differences: Iterable[tuple[str, Mean]], digits: int = 1) -> tuple[Verdict, str]:
     """Whether every one of these named differences is above zero, by its interval.
 
-    ``held``: all intervals lie above zero. ``not held``: at least one lies below. Otherwise it ``cannot be told``; also if one seed
+    ``held``: all intervals lie above zero. ``not held``: at least one lies below. Otherwise ``inconclusive``; also if one seed
     gives no interval. The second value names the difference that decided.
 
     >>> judge([("a - b", Mean(2.0, 1.0, 1.0, 10)), ("a - c", Mean(1.5, 1.0, 1.0, 10))])
     ('held', 'least: a - c = 1.5 ± 1.0')
     >>> judge([("a - b", Mean(2.0, 1.0, 1.0, 10)), ("a - c", Mean(0.5, 1.0, 1.0, 10))])
-    ('cannot be told', 'least: a - c = 0.5 ± 1.0')
+    ('inconclusive', 'least: a - c = 0.5 ± 1.0')
     >>> judge([("a - b", Mean(-2.0, 1.0, 1.0, 10))])
     ('not held', 'least: a - b = -2.0 ± 1.0')
     """
     each = list(differences)
     if not each:
-        return "cannot be told", "not run"
+        return "inconclusive", "not run"
     name, least = min(each, key=lambda one: one[1].mean if math.isnan(one[1].half) else one[1].low)
     text = f"least: {name} = {least.format(digits)}"
     if any(one.high < 0 for _, one in each):
@@ -102,14 +133,14 @@ def judge(differences: Iterable[tuple[str, Mean]], digits: int = 1) -> tuple[Ver
         return "not held", f"least: {worst_name} = {worst.format(digits)}"
     if all(one.low > 0 for _, one in each):
         return "held", text
-    return "cannot be told", text
+    return "inconclusive", text
 
 
 def judge_size(ours: Mean, paper: float, digits: int = 1) -> tuple[Verdict, str]:
     """Whether a difference has the sign and about the size that the paper gives (`paper`, not zero, in the unit of `ours`).
 
     ``held``: the interval lies on the paper's side of zero and reaches into half to twice the paper's value. ``direction only``: it lies
-    on that side, but wholly outside half to twice. ``not held``: it lies on the other side of zero. Otherwise it ``cannot be told``.
+    on that side, but wholly outside half to twice. ``not held``: it lies on the other side of zero. Otherwise ``inconclusive``.
 
     >>> judge_size(Mean(2.0, 1.0, 1.0, 10), 3.0)
     ('held', '2.0 ± 1.0')
@@ -118,12 +149,12 @@ def judge_size(ours: Mean, paper: float, digits: int = 1) -> tuple[Verdict, str]
     >>> judge_size(Mean(2.0, 1.0, 1.0, 10), -3.0)
     ('not held', '2.0 ± 1.0')
     >>> judge_size(Mean(0.5, 1.0, 1.0, 10), 3.0)
-    ('cannot be told', '0.5 ± 1.0')
+    ('inconclusive', '0.5 ± 1.0')
     """
     text = ours.format(digits)
     low, high = (ours.low, ours.high) if paper > 0 else (-ours.high, -ours.low)
     if math.isnan(low) or low <= 0 <= high:
-        return "cannot be told", text
+        return "inconclusive", text
     if high < 0:
         return "not held", text
     size = abs(paper)
@@ -138,7 +169,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 
 
 def readings_table(findings: Sequence[Finding]) -> Table:
-    """Verdicts under the other readings, a column each; it stands under "What if"."""
+    """Verdicts under the other readings, a column each; a part of "What if"."""
     readings = list(dict.fromkeys(one.reading for one in findings if one.reading))
     texts = list(dict.fromkeys(one.text for one in findings))
     verdicts = {(one.text, one.reading): one.verdict for one in findings}

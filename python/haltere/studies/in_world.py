@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..analysis import parity
 from ..api import Scenario
+from ..data import folder
 from ..errors import InputError
-from ..kinds import traffic
 from ..report.document import Text
 from ..worlds import DEFAULT, World
-from . import studies
 from .base import Options, Outcome, data
-
-__all__ = ["in_world"]
 
 
 def in_world(name: str, world: World) -> Callable[[Options], Outcome]:
@@ -22,7 +18,7 @@ def in_world(name: str, world: World) -> Callable[[Options], Outcome]:
     file = f"{world.study_files or world.name}.toml"
     path = data(name) / file
     if not path.is_file():
-        have = ", ".join(f"`{known}`" for known in studies() if (data(known) / file).is_file()) or "none"
+        have = ", ".join(f"`{one.parent.name}`" for one in sorted(folder("papers").glob(f"*/{file}"))) or "none"
         raise InputError(f"study must be one of {have} {world.place}, got `{name}`")
 
     def reproduce(options: Options) -> Outcome:
@@ -42,11 +38,9 @@ def in_world(name: str, world: World) -> Callable[[Options], Outcome]:
 
 def _quick(scenario: Scenario, seeds: int | None) -> tuple[Scenario, int, str]:
     """A shorter run, its seeds, and what was left out. Uploads take longer to settle."""
-    full: dict[str, Any] = scenario.to_dict()
-    uploads = any(traffic(entry["kind"]).table == "tasks" for entry in full["traffic"])
+    full = scenario.experiment
+    uploads = any(entry.behaviour.table == "tasks" for entry in full.traffic)
     changes = {"duration": "20s", "warmup": "5s"} if uploads else {"duration": "8s", "warmup": "3s"}
     chosen = seeds or 2
-    left_out = (
-        f"what comes after {changes['duration']} of {full['duration']}, all but {chosen} of {scenario.seeds} seeds"
-    )
+    left_out = f"what comes after {changes['duration']} of {full.values['duration']}, all but {chosen} of {scenario.seeds} seeds"
     return scenario.with_values(changes), chosen, left_out

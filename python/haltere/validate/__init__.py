@@ -36,7 +36,7 @@ __all__ = ["Case", "Outcome", "Row", "main", "read_directory", "validate"]
 SEEDS = 10
 """Seeds of a case if the caller does not say how many."""
 FINDINGS = "findings.md"
-"""In the directory of results: what was found out about rows outside; goes into the page."""
+"""In the directory of results: a part of the page, written by hand."""
 ROWS = "rows.csv"
 """Every row of the page; it is beside the results."""
 
@@ -144,9 +144,9 @@ def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) ->
         write_csv(outcome.rows, directory / ROWS)
         if (directory / blind.TRAINING).is_file() and not getattr(args, "rows", None):
             blind.write_called(blind.confusion(directory), directory / blind.CALLED)
-        drawn = report.figure(outcome, page.parent / "images" / "validation.svg")
+        drawn = report.figure(outcome, page.parent / "images" / "validation.png")
         rows = os.path.relpath(directory / ROWS, page.parent)
-        _write_page(outcome, directory, page, "images/validation.svg" if drawn else None, rows)
+        _write_page(outcome, directory, page, "images/validation.png" if drawn else None, rows)
 
 
 def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None, rows: str) -> None:
@@ -163,6 +163,8 @@ def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | Non
     )
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text.rstrip() + "\n")
+    outside = report.outside_page(outcome, causes.load(directory), beside.load(directory))
+    (page.parent / rows).with_name("outside.md").write_text(outside)
 
 
 def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
@@ -175,5 +177,5 @@ def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
         parquet.write_table(pyarrow.Table.from_pylist([row.as_dict() for row in outcome.rows]), out / "rows.parquet")
     write_csv(outcome.rows, out / ROWS)
     (out / "validation.json").write_text(report.as_json(outcome) + "\n")
-    drawn = report.figure(outcome, out / "validation.svg")
-    _write_page(outcome, directory, out / "validation.md", "validation.svg" if drawn else None, ROWS)
+    drawn = report.figure(outcome, out / "validation.png")
+    _write_page(outcome, directory, out / "validation.md", "validation.png" if drawn else None, ROWS)

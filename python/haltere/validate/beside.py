@@ -14,8 +14,6 @@ from . import causes
 from .causes import Cause
 from .compare import Row, read_csv, write_csv
 
-__all__ = ["Beside", "load", "markdown", "write"]
-
 
 @dataclass(frozen=True)
 class Beside:
@@ -65,7 +63,7 @@ def markdown(rows: Iterable[Row], worlds: Sequence[Beside], why: Sequence[Cause]
     """A table of each world: by set, how many of its rows are inside, and how many of the simulator's are near it; then the causes of those outside."""
     every, lines = list(rows), []
     for world in worlds:
-        lines += [f"## The simulator beside the {world.title}", "", HEAD.format(title=world.title), ""]
+        lines += [f"## The simulator and the {world.title}", "", HEAD.format(title=world.title), ""]
         lines += [
             f"| set | rows of both | {world.title} near Linux | simulator near Linux | simulator near {world.title} |",
             "|---|--:|--:|--:|--:|",
@@ -79,14 +77,14 @@ def markdown(rows: Iterable[Row], worlds: Sequence[Beside], why: Sequence[Cause]
                 lines.append(f"| {group} | {len(own)} | {' | '.join(cells)} |")
         lines.append("")
         if outside := world.outside():
-            told = causes.markdown(outside, causes.of_world(why, world.name))
-            lines += [f"Rows of the {world.title} that are far from Linux, with their causes:", "", *told, ""]
+            lines_of_causes = causes.markdown(outside, causes.of_world(why, world.name))
+            lines += [f"Causes of the rows in which the {world.title} is far from Linux:", "", *lines_of_causes, ""]
     return lines
 
 
 HEAD = """\
-The same scenarios in the {title}: the kernel's own TCP with Haltere's queues and links. Near is within the tolerance of the row. Where the {title}
-is far from Linux, the cause is in queue, link or set-up; where the simulator is far from the {title}, it is in TCP."""
+The kernel world runs the kernel's own TCP with Haltere's queues and links. "Near" is within the row's tolerance. If the {title} is far from Linux, the
+cause is in a queue, a link or the set-up. If the simulator is far from the {title}, the cause is in TCP."""
 
 
 def _share(some: int, of: int) -> str:

@@ -25,8 +25,6 @@ import numpy as np
 from . import ours
 from .load import Case, read_directory
 
-__all__ = ["CALLED", "FEATURES", "TRAINING", "Classifier", "confusion", "features", "markdown", "section", "windows"]
-
 TRAINING = "blind.csv"
 """The training features in the directory of results."""
 CALLED = "blind-called.csv"
@@ -69,7 +67,7 @@ def _smooth(y: Any, width: int) -> Any:
 
 
 def _back_offs(y: Any, reach: int) -> tuple[list[int], list[int]]:
-    """Where the curve stands before each back-off, and where it is lowest within `reach` samples after it."""
+    """The value of the curve before each back-off, and its place of the least value within `reach` samples after it."""
     tops, troughs, top, i = [], [], 0, 1
     while i < len(y):
         if y[i] > y[top]:
@@ -141,8 +139,8 @@ class Classifier:
 def linux_curve(case: Case, result: dict[str, Any]) -> tuple[list[float], float]:
     """Packets in flight of a result's one flow after the warm-up, and samples in a round-trip time."""
     s, series = case.scenario, result["flows"][0]["series"]
-    told = zip(series["t"], series["unacked"], series["cwnd"], strict=True)
-    curve = [float(min(unacked, cwnd)) for t, unacked, cwnd in told if t >= s["warmup"]]
+    samples = zip(series["t"], series["unacked"], series["cwnd"], strict=True)
+    curve = [float(min(unacked, cwnd)) for t, unacked, cwnd in samples if t >= s["warmup"]]
     return curve, s["rtt_ms"] / (s["sample"]["store_tcp_ms"] or s["sample"]["tcp_ms"])
 
 
@@ -220,10 +218,8 @@ def read_called(path: Path) -> dict[str, Counter[str]]:
 SECTION = """\
 ## Blind test
 
-A classifier learned the congestion controls of Linux from the bytes in flight of set D (the shape of the curve between
-back-offs) and then named the controls of our flows, on the link of set D and on two links on which Linux was never measured:
-{links}. It called {right} of {flows} flows by their names. A cell counts flows. Without marks DCTCP is Reno, so `reno` is its name
-here too. `tests/python/test_blind.py` repeats it.
+A classifier trained on Linux's bytes in flight (set D) names the controls of the simulator's flows: {right} of {flows} correctly. A cell counts flows.
+The links are that of set D and two others: {links}. Without marks DCTCP is Reno. `tests/python/test_blind.py` repeats it.
 """
 
 

@@ -24,12 +24,10 @@ from ..errors import InputError
 from ..worlds import DEFAULT
 from .compare import Row
 
-__all__ = ["CAUSES", "NOT_EXPLAINED", "Cause", "cause_of", "load", "markdown", "of_world"]
-
 CAUSES = "causes.toml"
 """The file in the directory of results."""
 NOT_EXPLAINED = "not explained"
-"""What stands beside a row without a cause."""
+"""The label of a row without a cause."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Cause:
 
     @property
     def label(self) -> str:
-        """What stands beside a row."""
+        """The label of a row."""
         return self.name if self.explained else f"{NOT_EXPLAINED}: {self.name}"
 
 
@@ -74,10 +72,10 @@ def _cause(path: Path, number: int, entry: dict[str, Any]) -> Cause:
     for needed in ("name", "scenarios", "text"):
         if needed not in entry:
             raise InputError(f"{where}: `{needed}` must be given")
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: " ".join(value.split()) if isinstance(value, str) else value for name, value in entry.items()
     }
-    cause = Cause(**told)
+    cause = Cause(**values)
     for name, pattern in (("scenarios", cause.scenarios), ("measures", cause.measures)):
         try:
             re.compile(pattern)
@@ -92,7 +90,7 @@ def of_world(causes: Iterable[Cause], world: str) -> list[Cause]:
 
 
 def cause_of(row: Row, causes: Iterable[Cause]) -> str:
-    """What stands beside that row."""
+    """The label of that row."""
     return next((cause.label for cause in causes if cause.fits(row)), NOT_EXPLAINED)
 
 

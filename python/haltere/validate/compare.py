@@ -91,8 +91,8 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(names := [one.name for one in fields(Row)])
         for row in rows:
-            told = row.as_dict()
-            out.writerow([_cell(name, told[name], row.decimals) for name in names])
+            values = row.as_dict()
+            out.writerow([_cell(name, values[name], row.decimals) for name in names])
 
 
 def _cell(name: str, value: Any, decimals: int) -> str:
@@ -107,7 +107,7 @@ def _cell(name: str, value: Any, decimals: int) -> str:
 def read_csv(path: Path) -> list[Row]:
     """The rows that `write_csv` wrote."""
     with path.open(newline="") as file:
-        return [Row(**{name: _value(name, text) for name, text in told.items()}) for told in csv.DictReader(file)]
+        return [Row(**{name: _value(name, text) for name, text in values.items()}) for values in csv.DictReader(file)]
 
 
 def _value(name: str, text: str) -> Any:
@@ -136,7 +136,6 @@ def _told_by_estimate(keys: Sequence[str]) -> bool:
 
 
 def _values(runs: Sequence[dict[str, Any]], key: str) -> list[float]:
-    """The values of the runs that have one."""
     return [float(run[key]) for run in runs if run.get(key) is not None]
 
 

@@ -37,5 +37,4 @@ def check_keys(s: dict[str, Any]) -> None:
 
 
 def _unknown(where: str, known: frozenset[str], tables: Iterable[dict[str, Any]]) -> list[str]:
-    """The unknown keys of those tables, each once, with the table's name before it."""
     return list(dict.fromkeys(where + key for table in tables for key in table if key not in known))

@@ -8,28 +8,13 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
+from ..analysis import stats
 from . import dynamics
 from .scenario import expand_transfers
 
 Measures = dict[str, float | None]
 
 WAYS = ("fwd", "rev")
-
-
-def jain(rates: list[float]) -> float | None:
-    """Jain's index of fairness: 1 when all are equal, 1/n when one has all."""
-    squares = sum(rate * rate for rate in rates)
-    return sum(rates) ** 2 / (len(rates) * squares) if squares else None
-
-
-def percentile(values: list[float], percent: float) -> float | None:
-    """The percentile with linear interpolation, as the harness takes it."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100
-    low = int(place)
-    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (place - low)
 
 
 def goodputs(way: str, flows: list[tuple[str, float]]) -> Measures:
@@ -39,7 +24,7 @@ def goodputs(way: str, flows: list[tuple[str, float]]) -> Measures:
     rates = [rate for _, rate in flows]
     measures: Measures = {f"goodput {way}": sum(rates)}
     if len(flows) > 1:
-        measures[f"jain {way}"] = jain(rates)
+        measures[f"jain {way}"] = stats.jain(rates) if any(rates) else None
     controls = list(dict.fromkeys(control for control, _ in flows))
     if len(controls) > 1 and sum(rates) > 0:
         for control in controls:
@@ -119,7 +104,9 @@ def rate_between(series: list[tuple[float, float]], warmup: float) -> float | No
 
 def pings(rtts_ms: list[float]) -> Measures:
     """Median and 95th percentile of the pings."""
-    return {"ping median": percentile(rtts_ms, 50), "ping p95": percentile(rtts_ms, 95)} if rtts_ms else {}
+    return (
+        {f"ping {name}": stats.percentile(rtts_ms, q) for name, q in (("median", 50), ("p95", 95))} if rtts_ms else {}
+    )
 
 
 def has_data(s: dict[str, Any], way: str) -> bool:
@@ -129,8 +116,8 @@ def has_data(s: dict[str, Any], way: str) -> bool:
 
 def _of_transfers(result: dict[str, Any]) -> Measures:
     """The completion times of a result, whole (a list of tables) or compact (only the times, in the order of their start)."""
-    told = result.get("transfers") or []
-    times = [one["fct"] for one in told] if told and isinstance(told[0], dict) else told
+    times_of = result.get("transfers") or []
+    times = [one["fct"] for one in times_of] if times_of and isinstance(times_of[0], dict) else times_of
     drawn = expand_transfers(result["scenario"])
     if len(times) != len(drawn):
         return {}
@@ -147,8 +134,8 @@ def of_linux(result: dict[str, Any]) -> Measures:
         some = [flow for flow in result["flows"] if flow["dir"] == way]
         flows = [(name, flow.get("goodput_mbit") or 0.0) for name, flow in zip(labels(some), some, strict=True)]
         measures |= goodputs(way, flows)
-        told = [(flow["cc"], flow.get("delivered_pkts", 0), flow.get("delivered_ce", 0)) for flow in some]
-        measures |= marks_told(result["scenario"], way, told)
+        counts = [(flow["cc"], flow.get("delivered_pkts", 0), flow.get("delivered_ce", 0)) for flow in some]
+        measures |= marks_told(result["scenario"], way, counts)
         # Where netem shapes, its one queue is listed under the shaper's name only.
         found = result["queues"].get(way) or result["queues"].get(f"shaper_{way}")
         if found and has_data(result["scenario"], way):

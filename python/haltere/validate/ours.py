@@ -103,11 +103,11 @@ def _transfers(s: dict[str, Any], flows: Any) -> Measures:
     if not s["transfers"]:
         return {}
     done = {row["flow"]: row["completed_ns"] for row in flows.select(["flow", "completed_ns"]).to_pylist()}
-    told = []
+    samples = []
     for number, one in enumerate(expand_transfers(s)):
         end = done.get(f"x{number}")
-        told.append((one["dir"], one["bytes"], one["start"], None if end is None else end * 1e-9 - one["start"]))
-    return fct(s, told)
+        samples.append((one["dir"], one["bytes"], one["start"], None if end is None else end * 1e-9 - one["start"]))
+    return fct(s, samples)
 
 
 def _udp(s: dict[str, Any], series: Any) -> Measures:
@@ -115,13 +115,12 @@ def _udp(s: dict[str, Any], series: Any) -> Measures:
     for number, udp in enumerate(s["udp"]):
         mine = _column(series, "flow") == f"u{number}"
         received = _column(series, "received_bytes")[mine].astype(float)
-        told = list(zip((_column(series, "at_ns")[mine] * 1e-9).tolist(), received.tolist(), strict=True))
-        measures[f"goodput {udp.get('dir', 'fwd')} udp {number}"] = rate_between(told, s["warmup"])
+        samples = list(zip((_column(series, "at_ns")[mine] * 1e-9).tolist(), received.tolist(), strict=True))
+        measures[f"goodput {udp.get('dir', 'fwd')} udp {number}"] = rate_between(samples, s["warmup"])
     return measures
 
 
 def _paths(s: dict[str, Any], tables: dict[str, Any]) -> Measures:
-    """What each path's link carried and lost."""
     measures, rows = Measures(), {row["link"]: row for row in tables["links"].to_pylist()}
     for path in range(len(paths_of(s))):
         row = rows[link_of("fwd", path)]

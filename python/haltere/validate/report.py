@@ -127,30 +127,42 @@ INTRODUCTION = """\
 <!-- Made by `haltere validate {source} --page ...`; do not edit. The causes are in `{source}/causes.toml`, findings in
 `{source}/findings.md`. -->
 
-The scenarios below were run on the TCP stack and the queue disciplines of Linux 6.1 (a kernel in virtual time, so that
-neither the load of the machine nor its timers are in the figures) and then in Haltere's simulator, translated with
-all that the kernel's set-up did. One command repeats it:
+How far the simulator agrees with Linux 6.1, and where it does not. Each scenario ran on Linux's TCP stack and queue disciplines, in a
+kernel in virtual time, so that the machine's load and timers have no effect. The same scenario then ran in the simulator:
 
     haltere validate {source}
 
-A row is one measure of one scenario. [`rows.csv`]({rows}) has every row: Linux's mean and half the range of its
-repetitions, ours with a 95 % interval over {seeds} seeds, and the tolerance. The tolerance is 3 % of goodput, 5 points of
-shares and of transfers done, 0.03 of Jain's index, 15 % of queue, ping and completion time, 25 % of loss and mark rates.
-For single flows it is 15 % of each time and window, 3 % of BBR's bandwidth estimate, 25 % of its queue. If Linux's own
-spread is larger than the tolerance, it takes its place.
+A row is one measure of one scenario; a cell has the number of rows inside the tolerance, of all rows. [`rows.csv`]({rows}) has every row: Linux's mean
+and half the range of its repetitions, the simulator's mean with a 95 % interval over {seeds} seeds, and the tolerance.
+"""
 
-Start times and short flows are part of the set-up. In each of our runs they are those of one of Linux's repetitions, in turn. The seeds
-vary what is random beside them: port numbers, sequence numbers, hashes, the draws of queues, losses and controls. If nothing is, the
-interval shows how much the start times of the repetitions matter. If Linux has one repetition (A100), nine of our ten runs draw their own
-start times. The table before 23 November 2026 had other start times in seven of ten runs.
+METHOD = """\
+## Method
 
-A cell says how many rows are inside, of how many.
+| measure | tolerance |
+|---|---|
+| goodput, BBR's bandwidth estimate of a single flow | 3 % |
+| shares, transfers done | 5 percentage points |
+| Jain's index | 0.03 |
+| queue, ping, completion time; times and windows of a single flow | 15 % |
+| loss and mark rates, queue of a single BBR flow | 25 % |
+
+If the spread of Linux's repetitions is larger, it replaces the tolerance.
+
+Each run has the start times and short flows of one of Linux's repetitions, in turn. The seeds vary port numbers, sequence numbers, hashes, and the
+draws of queues, losses and controls. Set A100 has one repetition, so nine of ten runs draw their own start times.
 """
 
 AGREES_NOT = """\
-## What does not agree
+## Rows outside
 
-Each entry has the rows outside that it is about. They come from `{source}/causes.toml`; a row that no entry fits is not explained.
+[`outside.md`]({outside}) lists them. Each cause below has its number of rows; a row without a cause is not explained.
+"""
+
+OUTSIDE = """\
+# Rows outside the tolerance
+
+<!-- Made by `haltere validate --page`; do not edit. -->
 """
 
 COLUMNS = {
@@ -197,25 +209,32 @@ def page(
     outcome: Outcome, source: str, figure: str | None, findings: str, rows: str = "rows.csv", why: Sequence[Cause] = (),
     others: Sequence[Beside] = (),
 ) -> str:  # fmt: skip
-    """The page: one table, the figure, what does not agree and why, and the rows outside; `rows` leads to all rows."""
+    """The page: one table, the figure, the method, and the causes of rows outside; `rows` leads to all rows."""
     introduction = INTRODUCTION.format(source=source, rows=rows, seeds=_seeds_of(outcome.rows))
     own = causes.of_world(why, DEFAULT)
     lines = [introduction, *by_measure(outcome), ""]
     if figure:
-        lines += [f"![Ours against Linux, one panel a measure; the band is the tolerance]({figure})", ""]
-    lines += beside.markdown(outcome.rows, others, why)
+        lines += [f"![Haltere and Linux, one panel per measure; the band is the tolerance]({figure})", ""]
+    lines += [METHOD, *beside.markdown(outcome.rows, others, why)]
     for title, cases in (("Not comparable", outcome.skipped), ("Not repeated exactly", outcome.differing)):
         if cases:
             lines += [f"## {title}", "", *(f"- {name}: {reason}" for name, reason in cases), ""]
     outside = [row for row in outcome.rows if not row.inside]
     if outside:
-        lines += [AGREES_NOT.format(source=source), *causes.markdown(outside, own), ""]
+        lines += [
+            AGREES_NOT.format(outside=Path(rows).with_name("outside.md").as_posix()),
+            *causes.markdown(outside, own),
+            "",
+        ]
     if findings:
         lines += [findings.strip(), ""]
-    if outside:
-        lines += ["## Rows outside", "", "<details>", f"<summary>The {len(outside)} rows outside</summary>", ""]
-        lines += [*markdown_table(outside, own, others), "", "</details>", ""]
     return "\n".join(lines)
+
+
+def outside_page(outcome: Outcome, why: Sequence[Cause] = (), others: Sequence[Beside] = ()) -> str:
+    """A table of the rows outside, each with its cause."""
+    rows = [row for row in outcome.rows if not row.inside]
+    return "\n".join([OUTSIDE, *markdown_table(rows, causes.of_world(why, DEFAULT), others), ""])
 
 
 # ------------------------------------------------------------------ the figure
@@ -244,7 +263,6 @@ def figure(outcome: Outcome, path: Path) -> bool:
     shown = [(word, rows) for word, rows in shown if rows]
     if not shown:
         return False
-    matplotlib.rcParams["svg.hashsalt"] = "haltere"
     across = min(4, len(shown))
     down = -(-len(shown) // across)
     canvas, axes = pyplot.subplots(
@@ -256,7 +274,7 @@ def figure(outcome: Outcome, path: Path) -> bool:
         _panel(axis, word, rows)
     axes.flat[0].legend(fontsize=7, frameon=False, loc="upper left")
     path.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    canvas.savefig(path, dpi=90, metadata={"Software": None})
     pyplot.close(canvas)
     return True
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from .tc_words import NotTranslated, nbytes, packets
 
-__all__ = ["queue_of_classes"]
-
 FRAME = 1514
 LIMIT = 40
 """Packets of a class (`validation/sets.py`)."""

@@ -35,18 +35,9 @@ class Queue:
 
 # ------------------------------------------------------------------ quantities
 _TIME = {
-    "": 1e3,
-    "s": 1e9,
-    "sec": 1e9,
-    "secs": 1e9,
-    "ms": 1e6,
-    "msec": 1e6,
-    "msecs": 1e6,
-    "us": 1e3,
-    "usec": 1e3,
-    "usecs": 1e3,
+    f"{unit}{end}": ns for unit, ns in (("m", 1e6), ("u", 1e3), ("n", 1.0), ("", 1e9)) for end in ("s", "sec", "secs")
 }
-_TIME |= {"ns": 1.0, "nsec": 1.0, "nsecs": 1.0}
+_TIME[""] = 1e3
 _SIZE = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 _SIZE |= {"kbit": 128, "mbit": 131072, "gbit": 1 << 27}
 

@@ -38,20 +38,8 @@ CONTROLS: dict[str, dict[str, Any]] = {
     # Linux's constants in whole numbers: beta 724/1024, and 42 for 1/G over a sum of eight changes, in 1e6 / us.
     "cdg": {"kind": "cdg", "beta": 724 / 1024, "scale": "2976us"},
 }
-for _name in (
-    "highspeed",
-    "scalable",
-    "hybla",
-    "htcp",
-    "westwood",
-    "bic",
-    "illinois",
-    "veno",
-    "yeah",
-    "nv",
-    "lp",
-):
-    CONTROLS[_name] = {"kind": _name}
+PLAIN = ("highspeed", "scalable", "hybla", "htcp", "westwood", "bic", "illinois", "veno", "yeah", "nv", "lp")
+CONTROLS |= {name: {"kind": name} for name in PLAIN}
 ALWAYS_ECN = ("dctcp",)
 # Linux 6.1: its own scheduler, a send buffer as large as that of one subflow, and no repetition if the window blocks.
 MULTIPATH = {"scheduler": "linux", "tune_send_buffer": True, "opportunistic": False}
@@ -153,7 +141,6 @@ def bottleneck(s: dict[str, Any], way: str) -> dict[str, Any]:
 
 
 def _queue(s: dict[str, Any], way: str) -> dict[str, Any]:
-    """The discipline of that way."""
     if s.get("classes") and way == "fwd":
         return queue_of_classes(s["classes"], s["rate_mbit"])
     text = s["qdisc_rev"] if way == "rev" and s.get("qdisc_rev") else s["qdisc"]
@@ -162,7 +149,6 @@ def _queue(s: dict[str, Any], way: str) -> dict[str, Any]:
 
 
 def _schedule(s: dict[str, Any]) -> list[dict[str, Any]]:
-    """The steps of the forward bottleneck's rate."""
     if any("cmd" in step for step in s["steps"]):
         raise NotTranslated("steps: a command of its own (`cmd`), whose effect is not known here")
     if s["shaper"] != "htb":
@@ -224,23 +210,17 @@ def link_of(way: str, path: int = 0) -> str:
 def _flows(case: Case, seed: int) -> list[dict[str, Any]]:
     s, entries = case.scenario, []
     for number, (flow, start) in enumerate(zip(expand_flows(s), case.starts(seed), strict=True)):
-        if flow["cc"] not in CONTROLS:
-            raise NotTranslated(f"congestion control `{flow['cc']}` has no counterpart in Haltere")
+        congestion = _congestion(s, flow)
         ends = ENDS[flow["dir"]]
         if flow.get("host") and flow["dir"] == "fwd":
             ends = (_known_host(s, flow["host"]), ends[1])
-        entry: dict[str, Any] = {
-            "kind": "bulk",
-            "name": f"f{number}",
-            "start": _seconds(start),
-            "jitter": "0s",
-        }
+        entry: dict[str, Any] = {"kind": "bulk", "name": f"f{number}", "start": _seconds(start), "jitter": "0s"}
         if flow["proto"] == "mptcp":
             joined = [{"from": _node("n1", k), "to": _node("n3", k)} for k in range(len(s["paths"]))]
             entry |= {"kind": "multipath", "paths": joined, "multipath": MULTIPATH}
         else:
             entry |= {"from": ends[0], "to": ends[1]}
-        entry |= {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow)}
+        entry |= congestion
         if flow["stop"] is not None:
             entry["stop"] = _seconds(flow["stop"])
         if flow.get("class"):
@@ -259,6 +239,12 @@ def _known_host(s: dict[str, Any], name: str) -> str:
     return name
 
 
+def _congestion(s: dict[str, Any], flow: dict[str, Any]) -> dict[str, Any]:
+    if flow["cc"] not in CONTROLS:
+        raise NotTranslated(f"congestion control `{flow['cc']}` has no counterpart in Haltere")
+    return {"congestion": CONTROLS[flow["cc"]], "ecn": _uses_ecn(s, flow)}
+
+
 def _uses_ecn(s: dict[str, Any], flow: dict[str, Any]) -> bool:
     """Both ends have the same `tcp_ecn`: 1 asks for ECN, 2 only accepts it, 0 does neither; DCTCP asks whatever it says.
 
@@ -272,17 +258,14 @@ def _transfers(s: dict[str, Any]) -> list[dict[str, Any]]:
     """Each short flow as an entry of its own, with the start and the size that it has on Linux."""
     entries = []
     for number, transfer in enumerate(expand_transfers(s)):
-        if transfer["cc"] not in CONTROLS:
-            raise NotTranslated(f"congestion control `{transfer['cc']}` has no counterpart in Haltere")
         sender, receiver = ENDS[transfer["dir"]]
         entry = {"kind": "bulk", "name": f"x{number}", "from": sender, "to": receiver}
         entry |= {"start": _seconds(transfer["start"]), "jitter": "0s", "bytes": nbytes(transfer["bytes"])}
-        entries.append(entry | {"congestion": CONTROLS[transfer["cc"]], "ecn": _uses_ecn(s, transfer)})
+        entries.append(entry | _congestion(s, transfer))
     return entries
 
 
 def _udp(s: dict[str, Any]) -> list[dict[str, Any]]:
-    """UDP at a constant rate of payload."""
     entries = []
     for number, udp in enumerate(s["udp"]):
         tos = udp.get("tos", 0)
@@ -301,22 +284,9 @@ def _ping(s: dict[str, Any]) -> list[dict[str, Any]]:
     if not ping:
         return []
     ecn = ping.get("tos", 2 if s["ecn"] == 1 else 0) & 3
-    entry = {
-        "kind": "ping",
-        "name": "ping",
-        "from": "n1",
-        "to": "n3",
-        "start": _seconds(ping.get("start", 0.05)),
-        "jitter": "0s",
-    }
-    return [
-        entry
-        | {
-            "interval": _seconds(ping.get("interval", 0.1)),
-            "payload": nbytes(ping.get("size", 56)),
-            "ecn": ecn in (1, 2),
-        }
-    ]
+    entry = {"kind": "ping", "name": "ping", "from": "n1", "to": "n3", "jitter": "0s", "ecn": ecn in (1, 2)}
+    entry |= {key: _seconds(ping.get(key, usual)) for key, usual in (("start", 0.05), ("interval", 0.1))}
+    return [entry | {"payload": nbytes(ping.get("size", 56))}]
 
 
 # ------------------------------------------------------------------ endpoints
@@ -357,10 +327,6 @@ def _rmem(ends: _Endpoints, text: str) -> None:
     ends.rmem = _three(text)
 
 
-def _wmem(ends: _Endpoints, text: str) -> None:
-    ends.tcp["send_buffer_max"] = nbytes(_three(text)[2])
-
-
 def _adv_win_scale(ends: _Endpoints, text: str) -> None:
     ends.adv_win_scale = int(text)
 
@@ -369,25 +335,13 @@ def _autotune(ends: _Endpoints, text: str) -> None:
     ends.autotune = int(text) != 0
 
 
+def _set(key: str, value: Callable[[str], Any]) -> Callable[[_Endpoints, str], None]:
+    """Writes a key of `[tcp]`."""
+    return lambda ends, text: ends.tcp.update({key: value(text)})
+
+
 def _switch(key: str, bit: int = ~0) -> Callable[[_Endpoints, str], None]:
-    def put(ends: _Endpoints, text: str) -> None:
-        ends.tcp[key] = int(text) & bit != 0
-
-    return put
-
-
-def _count(key: str) -> Callable[[_Endpoints, str], None]:
-    def put(ends: _Endpoints, text: str) -> None:
-        ends.tcp[key] = int(text)
-
-    return put
-
-
-def _nanoseconds(key: str) -> Callable[[_Endpoints, str], None]:
-    def put(ends: _Endpoints, text: str) -> None:
-        ends.tcp[key] = duration(int(text))
-
-    return put
+    return _set(key, lambda text: int(text) & bit != 0)
 
 
 def _nothing(_ends: _Endpoints, _text: str) -> None:
@@ -396,7 +350,7 @@ def _nothing(_ends: _Endpoints, _text: str) -> None:
 
 SYSCTLS: dict[str, Callable[[_Endpoints, str], None]] = {
     "tcp_rmem": _rmem,
-    "tcp_wmem": _wmem,
+    "tcp_wmem": _set("send_buffer_max", lambda text: nbytes(_three(text)[2])),
     "tcp_adv_win_scale": _adv_win_scale,
     "tcp_moderate_rcvbuf": _autotune,
     "tcp_sack": _switch("sack"),
@@ -406,11 +360,11 @@ SYSCTLS: dict[str, Callable[[_Endpoints, str], None]] = {
     "tcp_early_retrans": _switch("tlp"),
     "tcp_frto": _switch("frto"),
     "tcp_slow_start_after_idle": _switch("slow_start_after_idle"),
-    "tcp_reordering": _count("reordering"),
-    "tcp_syn_retries": _count("syn_retries"),
-    "tcp_retries2": _count("max_retries"),
-    "tcp_comp_sack_delay_ns": _nanoseconds("sack_delay"),
-    "tcp_comp_sack_nr": _count("sack_delay_segments"),
+    "tcp_reordering": _set("reordering", int),
+    "tcp_syn_retries": _set("syn_retries", int),
+    "tcp_retries2": _set("max_retries", int),
+    "tcp_comp_sack_delay_ns": _set("sack_delay", lambda text: duration(int(text))),
+    "tcp_comp_sack_nr": _set("sack_delay_segments", int),
 } | dict.fromkeys(
     ("tcp_ecn", "tcp_no_metrics_save", "tcp_fastopen", "tcp_congestion_control", "tcp_keepalive_time", "tcp_fin_timeout", "tcp_mem",
      "tcp_tw_reuse", "tcp_syncookies", "tcp_autocorking", "tcp_tso_win_divisor", "tcp_min_tso_segs", "tcp_limit_output_bytes"),

@@ -13,8 +13,6 @@ from typing import Any, ClassVar, Protocol
 from .. import _core
 from ..errors import InputError
 
-__all__ = ["GSO", "Made", "World", "option", "refuse_outside"]
-
 #: What the option `gso` of the worlds with Linux's TCP does.
 GSO = "hosts hand buffers of up to 64 kB to their link, and queues hold them as one packet"
 
@@ -50,9 +48,9 @@ def _outside(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _outside(one, f"{path}.{key}" if path else key)
 
 
-def option(default: Any, help: str, *, formerly: str = "") -> Any:
-    """A field of a world that is a flag of the command line; ``formerly``: the name that the flag had one version ago."""
-    return field(default=default, metadata={"help": help, "formerly": formerly})
+def option(default: Any, help: str) -> Any:
+    """A field of a world that is a flag of the command line."""
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from .. import _core
 from .base import World
 
-__all__ = ["Sim"]
-
 
 @dataclass(frozen=True)
 class Sim(World):

@@ -27,7 +27,7 @@ class Wire(World):
     """Real packets. A calibration before each run refuses a machine whose rates or delays are out of bounds."""
 
     ignore_calibration: bool = option(
-        False, "run although the calibration finds the machine unfit; report and manifest say so", formerly="anyway"
+        False, "run although the calibration finds the machine unfit; report and manifest say so"
     )
 
     gso: bool = option(False, GSO)
@@ -88,7 +88,7 @@ def _remarks(runs: Sequence[Mapping[str, Any]], calibrated: Sequence[Mapping[str
     ]
     out = [one["out_of_bounds"] for one in calibrated if one["out_of_bounds"]]
     if out:
-        lines.append(f"Out of bounds in {len(out)} of {len(calibrated)} runs, run anyway: {out[0]}.")
+        lines.append(f"Out of bounds in {len(out)} of {len(calibrated)} runs, run with --ignore-calibration: {out[0]}.")
     return lines
 
 

@@ -1,6 +1,6 @@
 """The scenarios in which a congestion control is characterised: paths, traffic and the measured window.
 
-The control under test stands in the entries whose name begins with `own`. The base is 20 Mbit/s, 40 ms of round-trip time without queues and a
+The control under test is in the entries whose name begins with `own`. The base is 20 Mbit/s, 40 ms of round-trip time without queues and a
 drop-tail buffer of one bandwidth-delay product (67 packets); each scenario says what is different.
 """
 
@@ -9,10 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-__all__ = [
-    "AQMS", "BESIDE", "BUFFERS", "COUNTS", "EVENTS", "EVENT_S", "LOSSES", "RATES_MBIT", "RATE_MBIT", "RTTS_MS", "RTT_MS", "Case", "cases", "number",
-]  # fmt: skip
 
 RATE_MBIT, RTT_MS = 20.0, 40.0
 #: Buffers in bandwidth-delay products: from below the 1.5 of RFC 9743, section 5.1.3, to bufferbloat.
@@ -90,7 +86,6 @@ def _other(control: str, pairs: Sequence[int]) -> dict[str, Any]:
 
 
 def _short(control: str, pairs: Sequence[int], load: float = 0.2) -> dict[str, Any]:
-    """Flows of 100 kB that come and go."""
     return {"name": "short" if control != OWN else "own-short", "kind": "poisson", "pairs": list(pairs), "sizes": "100kB", "load": load, "congestion": control}  # fmt: skip
 
 

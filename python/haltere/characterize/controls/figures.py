@@ -14,15 +14,12 @@ from ...analysis import stats
 from ...analysis.measures import Run
 from ...report import plot
 from ...report.document import Figure
-from .card import TITLES, Values
+from .card import Values, called
 from .cases import BESIDE, BUFFERS, EVENT_S, EVENTS, LOSSES, RATES_MBIT, RTTS_MS, Case, number
 from .measures import MEASURES
 
-__all__ = ["Series", "draw", "series_of"]
-
 #: The goodput of the control's flows over time, by scenario and control: the times (s), and one array of Mbit/s a seed.
 Series = dict[tuple[str, str], tuple[np.ndarray, list[np.ndarray]]]
-_STEP_S = 0.2
 
 
 def series_of(run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -50,10 +47,6 @@ def draw(known: Mapping[str, Case], names: Sequence[str], values: Values, series
     return [one for one in drawn if one is not None]
 
 
-def _label(name: str) -> str:
-    return TITLES.get(name, name)
-
-
 def _lines(
     axes: Axes, x: Sequence[float], keys: Sequence[str], names: Sequence[str], values: Values, measure: str
 ) -> None:
@@ -66,7 +59,7 @@ def _lines(
             [one.mean for one in means],
             yerr=halves,
             color=colour,
-            label=_label(name),
+            label=called(name),
             capsize=2,
             marker="o",
             markersize=3.5,
@@ -77,12 +70,6 @@ def _lines(
     plot.title(axes, what.title)
 
 
-def _log_ticks(axes: Axes, x: Sequence[float]) -> None:
-    axes.set_xscale("log")
-    axes.set_xticks(list(x), [f"{value:g}" for value in x])
-    axes.minorticks_off()
-
-
 def _buffers(known: Mapping[str, Case], names: Sequence[str], values: Values, folder: Path) -> Figure | None:
     x = [buffer for buffer in BUFFERS if f"buffer-{number(buffer)}" in known]
     if len(x) < 2:
@@ -91,14 +78,10 @@ def _buffers(known: Mapping[str, Case], names: Sequence[str], values: Values, fo
     fig, panels = plot.figure(1, 2, width=7.6, height=3.1)
     for axes, measure in zip(panels, ("delay", "lost"), strict=True):
         _lines(axes, x, keys, names, values, measure)
-        _log_ticks(axes, x)
+        plot.log_ticks(axes, x)
         axes.set_xlabel("buffer (BDP)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, folder / "buffers")
-    return Figure(
-        folder / "buffers.png",
-        "Queueing delay and loss of four flows over the buffer (sections 5.1.2 and 5.1.3), with 95 % intervals. Less is better.",
-    )
+    caption = "Queueing delay and loss of four flows over the buffer (sections 5.1.2 and 5.1.3), with 95 % intervals. Less is better."
+    return plot.saved(fig, folder / "buffers", caption, panels[0])
 
 
 def _beside(known: Mapping[str, Case], names: Sequence[str], values: Values, folder: Path) -> Figure | None:
@@ -110,17 +93,13 @@ def _beside(known: Mapping[str, Case], names: Sequence[str], values: Values, fol
     fig, panels = plot.figure(1, len(shown), width=7.6, height=3.1, share=True)
     for axes, control in zip(panels, shown, strict=True):
         _lines(axes, BESIDE, [f"beside-{control}-{number(b)}" for b in BESIDE], names, values, "others")
-        plot.title(axes, f"4 flows of {TITLES[control]} beside 4 of each")
+        plot.title(axes, f"4 flows of {called(control)} beside 4 of each")
         axes.axhline(100, color="#888888", linewidth=0.8, linestyle="--")
-        _log_ticks(axes, BESIDE)
+        plot.log_ticks(axes, BESIDE)
         axes.set_xlabel("buffer (BDP)")
         axes.set_ylabel("of an equal share (%)" if axes is panels[0] else "")
-    plot.legend(fig, panels[0])
-    plot.save(fig, folder / "beside")
-    return Figure(
-        folder / "beside.png",
-        "What flows of the standards get beside as many of the control (section 5.2.1). Dashed: an equal share. More is less harm.",
-    )
+    caption = "What flows of the standards get beside as many of the control (section 5.2.1). Dashed: an equal share. More is less harm."
+    return plot.saved(fig, folder / "beside", caption, panels[0])
 
 
 def _losses(known: Mapping[str, Case], names: Sequence[str], values: Values, folder: Path) -> Figure | None:
@@ -131,9 +110,8 @@ def _losses(known: Mapping[str, Case], names: Sequence[str], values: Values, fol
     _lines(axes, range(len(x)), [f"loss-{number(loss)}" for loss in x], names, values, "goodput")
     axes.set_xticks(range(len(x)), [f"{loss:g}" for loss in x])
     axes.set_xlabel("random loss (%)")
-    plot.legend(fig, axes)
-    plot.save(fig, folder / "losses")
-    return Figure(folder / "losses.png", "Goodput of one flow over random loss of a line of 20 Mbit/s (section 6.4).")
+    caption = "Goodput of one flow over random loss of a line of 20 Mbit/s (section 6.4)."
+    return plot.saved(fig, folder / "losses", caption, axes)
 
 
 def _paths(known: Mapping[str, Case], names: Sequence[str], values: Values, folder: Path) -> Figure | None:
@@ -142,44 +120,32 @@ def _paths(known: Mapping[str, Case], names: Sequence[str], values: Values, fold
     fig, panels = plot.figure(1, len(RATES_MBIT), width=7.6, height=3.0)
     for axes, rate in zip(panels, RATES_MBIT, strict=True):
         _lines(axes, RTTS_MS, [f"path-{rate:g}-{rtt:g}" for rtt in RTTS_MS], names, values, "goodput")
-        _log_ticks(axes, RTTS_MS)
+        plot.log_ticks(axes, RTTS_MS)
         axes.set_ylim(0, rate)
         axes.set_ylabel("goodput (Mbit/s)" if axes is panels[0] else "")
         axes.set_xlabel("round-trip time (ms)")
         plot.title(axes, f"{rate:g} Mbit/s")
-    plot.legend(fig, panels[0])
-    plot.save(fig, folder / "paths")
-    return Figure(
-        folder / "paths.png",
-        "Goodput of two flows over rates and round-trip times, drop tail of one BDP (section 6.1). The top of each panel is the link's rate.",
-    )
+    caption = "Goodput of two flows over rates and round-trip times, drop tail of one BDP (section 6.1). The top of each panel is the link's rate."
+    return plot.saved(fig, folder / "paths", caption, panels[0])
 
 
 def _events(known: Mapping[str, Case], names: Sequence[str], series: Series, folder: Path) -> Figure | None:
     shown = [key for key in EVENTS if key in known]
     if not shown:
         return None
-    columns = 2 if len(shown) > 1 else 1
-    rows = -(-len(shown) // columns)
-    fig, panels = plot.figure(rows, columns, width=7.6, height=2.3 * rows + 0.4)
-    for axes, key in zip(panels, shown, strict=False):
+    fig, panels = plot.panels(len(shown), 2, width=7.6, height=0.4, row=2.3)
+    for axes, key in zip(panels, shown, strict=True):
         for name, colour in plot.colours(names).items():
             at, runs = series[key, name]
             near = at >= EVENT_S - 5
-            plot.line(axes, at[near] - EVENT_S, np.mean([run[near] for run in runs], axis=0), _label(name), colour)
+            plot.line(axes, at[near] - EVENT_S, np.mean([run[near] for run in runs], axis=0), called(name), colour)
         axes.axvline(0, color="#888888", linewidth=0.8, linestyle="--")
         axes.set_ylim(bottom=0)
         axes.set_ylabel("goodput (Mbit/s)")
         axes.set_xlabel("time after the change (s)")
         plot.title(axes, _EVENT_TITLES[key])
-    for spare in panels[len(shown) :]:
-        spare.set_visible(False)
-    plot.legend(fig, panels[0])
-    plot.save(fig, folder / "events")
-    return Figure(
-        folder / "events.png",
-        "Goodput of two flows around a change of the path (sections 7.8 and 7.9), mean of the seeds.",
-    )
+    caption = "Goodput of two flows around a change of the path (sections 7.8 and 7.9), mean of the seeds."
+    return plot.saved(fig, folder / "events", caption, panels[0])
 
 
 _EVENT_TITLES = {

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...analysis import stats
 from ...analysis.measures import Run
 from .cases import Case
-
-__all__ = ["MEASURES", "Measure"]
 
 
 @dataclass(frozen=True)
@@ -35,32 +34,16 @@ def _rates(run: Run, mine: bool) -> list[float]:
     return [(row["goodput_bps"] or 0.0) * 1e-6 for row in lasting if str(row["group"]).startswith("own") == mine]
 
 
-def _goodput(run: Run, _case: Case) -> float:
-    return sum(_rates(run, True))
-
-
-def _jain(run: Run, _case: Case) -> float:
-    return stats.jain(_rates(run, True))
-
-
 def _least(run: Run, _case: Case) -> float:
     rates = _rates(run, True)
     return 100 * min(rates) / max(sum(rates) / len(rates), 1e-9)
 
 
-def _others(run: Run, _case: Case) -> list[float]:
+def _others(run: Run) -> list[float]:
     """What each other flow gets, in percent of an equal share of what all get."""
     mine, others = _rates(run, True), _rates(run, False)
     equal = (sum(mine) + sum(others)) / (len(mine) + len(others))
     return [100 * rate / max(equal, 1e-9) for rate in others]
-
-
-def _others_mean(run: Run, case: Case) -> float:
-    return float(np.mean(_others(run, case)))
-
-
-def _others_least(run: Run, case: Case) -> float:
-    return min(_others(run, case))
 
 
 def _first_group(run: Run, name: str) -> float:
@@ -126,21 +109,15 @@ def _took(run: Run, case: Case) -> float:
     return (end - row["start_ns"]) * 1e-9
 
 
-def _completions(run: Run, case: Case) -> list[float]:
-    """Seconds that each short flow took; until the end of the run if it did not end."""
-    rows = run.completions.to_pylist() if run.completions is not None else []
-    spans = [row["fct_ns"] if row["fct_ns"] is not None else case.window[1] * 1e9 - row["start_ns"] for row in rows]
-    return [span * 1e-9 for span in spans]
+def _completion(of: Callable[[list[float]], Any]) -> Callable[[Run, Case], float]:
+    """Of the seconds that each short flow took; until the end of the run if it did not end."""
 
+    def read(run: Run, case: Case) -> float:
+        rows = run.completions.to_pylist() if run.completions is not None else []
+        spans = [row["fct_ns"] if row["fct_ns"] is not None else case.window[1] * 1e9 - row["start_ns"] for row in rows]
+        return float(of([span * 1e-9 for span in spans])) if spans else math.nan
 
-def _completion_mean(run: Run, case: Case) -> float:
-    spans = _completions(run, case)
-    return float(np.mean(spans)) if spans else math.nan
-
-
-def _completion_p95(run: Run, case: Case) -> float:
-    spans = _completions(run, case)
-    return stats.percentile(spans, 95) if spans else math.nan
+    return read
 
 
 def _ping(run: Run, _case: Case) -> float:
@@ -163,24 +140,24 @@ def _udp_lost(run: Run, _case: Case) -> float:
 
 
 MEASURES = {
-    "goodput": Measure("goodput of its flows", "Mbit/s", 1, 2, _goodput),
-    "rate": Measure("goodput of its flows", "Mbit/s", 0, 2, _goodput),
+    "goodput": Measure("goodput of its flows", "Mbit/s", 1, 2, lambda run, _: sum(_rates(run, True))),
+    "rate": Measure("goodput of its flows", "Mbit/s", 0, 2, lambda run, _: sum(_rates(run, True))),
     "delay": Measure("mean queueing delay", "ms", -1, 1, _delay("mean_ns")),
     "delay_p95": Measure("95th percentile of the queueing delay", "ms", -1, 1, _delay("p95_ns")),
     "lost": Measure("packets dropped at the bottleneck", "%", -1, 3, _lost),
     "marked": Measure("packets marked", "%", 0, 2, _marked),
-    "jain": Measure("Jain's index of its flows", "", 1, 3, _jain),
+    "jain": Measure("Jain's index of its flows", "", 1, 3, lambda run, _: stats.jain(_rates(run, True))),
     "least": Measure("its slowest flow, of an equal share", "%", 1, 1, _least),
     "late": Measure("share of the late flow", "%", 0, 1, _late),
     "long": Measure("share of the flow of 160 ms", "%", 0, 1, _long_path),
     "hops": Measure("share of a flow over all hops beside one over the first", "%", 0, 1, _all_hops),
-    "others": Measure("the other flows, of an equal share", "%", 1, 1, _others_mean),
-    "others_least": Measure("the slowest other flow, of an equal share", "%", 1, 1, _others_least),
+    "others": Measure("the other flows, of an equal share", "%", 1, 1, lambda run, _: float(np.mean(_others(run)))),
+    "others_least": Measure("the slowest other flow, of an equal share", "%", 1, 1, lambda run, _: min(_others(run))),
     "sent": Measure("segments sent in 40 s without any feedback, a flow", "", -1, 1, _sent_each),
     "again": Measure("segments sent again", "%", -1, 2, _again),
     "took": Measure("time of the transfer", "s", -1, 3, _took),
-    "short": Measure("mean completion time of short flows", "s", -1, 3, _completion_mean),
-    "short_p95": Measure("95th percentile of the completion time of short flows", "s", -1, 3, _completion_p95),
+    "short": Measure("mean completion time of short flows", "s", -1, 3, _completion(np.mean)),
+    "short_p95": Measure("95th percentile of the completion time of short flows", "s", -1, 3, _completion(lambda spans: stats.percentile(spans, 95))),
     "ping": Measure("95th percentile of the ping", "ms", -1, 1, _ping),
     "mos": Measure("mean opinion score of the call", "", 1, 2, _voice("mos")),
     "voice_lost": Measure("packets of the call lost", "%", -1, 2, _voice("lost")),

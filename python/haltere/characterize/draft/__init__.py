@@ -10,15 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...analysis.measures import Run
-from ...api import Scenario, plan_runs, seeds_from
+from ...api import Scenario
 from ...errors import InputError
 from ...report.document import Bullets, Document, Heading, Table, Text
 from ...studies import Options, Outcome
 from . import paths
 from .cases import CASES, Case, Check
 from .trace import NotReached, Trace
-
-__all__ = ["characterize_draft"]
 
 _SEED = 1
 _CARE = (
@@ -63,7 +61,7 @@ def _run(
         scenarios.append(Scenario.from_dict({**one, "title": f"draft-ietf-ccwg-bbr: {key}", "traffic": traffic}, key))
     labels = [{"experiment": key} for key in experiments]
     title = "Test cases of draft-ietf-ccwg-bbr-06"
-    results = plan_runs(scenarios, seeds_from([_SEED], 1), options.out / stage, jobs=options.jobs, quiet=options.quiet, title=title, labels=labels)  # fmt: skip
+    results = options.run(scenarios, labels, seeds=[_SEED], title=title, part=stage)
     return {results.points[done.point].labels["experiment"]: Trace(Run(results, done)) for done in results.runs}
 
 

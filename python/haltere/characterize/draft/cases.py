@@ -11,8 +11,6 @@ import numpy as np
 from .paths import LOSS_AT_S, MSS, RATE_MBIT, RTT_MS, STEP_S, payload
 from .trace import Phase, Trace
 
-__all__ = ["CASES", "Case", "Check"]
-
 #: How close an estimate must be (A.1).
 _CLOSE = 0.02
 #: LossThresh.
@@ -111,13 +109,13 @@ def _drain_time(t: Trace) -> list[Check]:
     after = min(drain.last + 1, len(t.at) - 1)
     rounds = t.variable("rounds")[after] - t.variable("rounds")[drain.first]
     flight, bdp = t.column("in_flight_bytes")[after], t.variable("bdp")[after]
-    told = f"{rounds:.0f} rounds; flight {_packets(flight)}, BDP {_packets(bdp)}"
+    figures = f"{rounds:.0f} rounds; flight {_packets(flight)}, BDP {_packets(bdp)}"
     reached = flight <= bdp + MSS and rounds < 3
     return [
         Check(
             "after 3 rounds DRAIN ends though the flight is larger than the BDP",
             None if reached else 3 <= rounds <= 4,
-            told,
+            figures,
         )
     ]
 
@@ -309,7 +307,7 @@ def _faster(t: Trace) -> list[Check]:
     probes = sum(t.at[one.first] <= t.at[found[0]] for one in t.phases("up", after_s=STEP_S)) if len(found) else 0
     bdp = wanted * RTT_MS / 1e3 / 8 / MSS
     longterm = t.variable("inflight_longterm")[up.first : up.last + 1]
-    told = (
+    figures = (
         "no bound was set before"
         if math.isinf(longterm[0])
         else f"{_packets(longterm[0])} to {_packets(longterm.max())}"
@@ -318,7 +316,7 @@ def _faster(t: Trace) -> list[Check]:
         Check(
             "the step by which inflight_longterm grows doubles each round",
             None if math.isinf(longterm[0]) else longterm.max() > longterm[0],
-            told,
+            figures,
         ),
         Check(
             "one probe finds the new bandwidth",

@@ -7,8 +7,6 @@ from typing import Any
 
 from .trace import Trace
 
-__all__ = ["LIMITED_MBIT", "LOSS_AT_S", "MSS", "RATE_MBIT", "RTT_MS", "STEP_S", "derived", "payload", "plain"]
-
 RATE_MBIT, RTT_MS, MSS = 10.0, 40.0, 1448
 #: The rate of an application that does not fill its path.
 LIMITED_MBIT = 20.0

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from ...analysis.measures import Run
 
-__all__ = ["NotReached", "Phase", "Trace"]
-
 Array = NDArray[np.float64]
 _STATES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from ...analysis import measures
-from ...api import Scenario, plan_runs, seeds_from
-from ...errors import InputError
+from ...api import Scenario
 from ...report.document import Document, Figure, Heading, Text
 from ...runs.results import Results
-from ..base import Finding, Options, Outcome, data, findings_table, readings_table
+from ..base import Finding, Options, Outcome, data, findings_table, opened, readings_table
 from . import figures, tables
 from .cells import ID, LABELS, Cells, Given, measure, pairs_of, runs_at
 from .findings import findings, under
 
-__all__ = ["reproduce"]
-
 _COUNTS = ("traffic[0].count", "traffic[1].count")
 _QUEUE = "topology.chain.links[1].queue"
 _QUICK_PAIRS = [1, 2, 10, 20]
-_VARIANTS = ("authors", "benchmark", "linux")
 # The other readings: what each is called, and what it is.
 _READINGS = {
     "always on": "sources that are always on, 1000-byte segments: ns-3's benchmark example",
@@ -36,9 +32,7 @@ _READINGS = {
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and checks its findings."""
-    variant = options.variant or "authors"
-    if variant not in _VARIANTS:
-        raise InputError(f"variant must be one of {', '.join(f'`{one}`' for one in _VARIANTS)}, got `{variant}`")
+    variant = options.variant_of("authors", "benchmark", "linux")
     if variant == "authors":
         return _authors(options)
     return _variant(options, variant)
@@ -48,8 +42,7 @@ def reproduce(options: Options) -> Outcome:
 
 
 def _sweep(scenario: Scenario, pairs: list[int] | None = None, queues: list[Any] | None = None) -> Scenario:
-    """The same sweep over other pairs or other disciplines."""
-    sweep = dict(scenario.to_dict()["sweep"])
+    sweep = scenario.experiment.sweep
     if pairs is not None:
         if "zip" in sweep:
             sweep["zip"] = dict.fromkeys(_COUNTS, pairs)
@@ -61,14 +54,12 @@ def _sweep(scenario: Scenario, pairs: list[int] | None = None, queues: list[Any]
 
 
 def _only(scenario: Scenario, kind: str, change: dict[str, Any]) -> Scenario:
-    """One discipline of the sweep alone, changed."""
-    queues = [{**one, **change} for one in scenario.to_dict()["sweep"][_QUEUE] if one["kind"] == kind]
+    queues = [{**one, **change} for one in scenario.experiment.sweep[_QUEUE] if one["kind"] == kind]
     return _sweep(scenario, queues=queues)
 
 
 def _readings(authors: Scenario) -> dict[str, Scenario]:
-    """The experiments of the other readings."""
-    few, upload = _sweep(authors, [2, 20]), authors.to_dict()["traffic"][0]
+    few, upload = _sweep(authors, [2, 20]), authors.experiment.traffic[0].values
     cubic = {"kind": "cubic", "reno_friendly": "linux", "hystart": "linux_6_13"}
     made = (
         Scenario.load(data(ID) / "benchmark.toml"),
@@ -88,20 +79,10 @@ def _run(options: Options) -> tuple[Results, str]:
         left_out = "5 pairs; the other readings"
         if seeds is None:
             seeds, left_out = 5, f"{left_out}; 5 of {authors.seeds} seeds"
-    results = plan_runs(
-        each.values(),
-        seeds_from(seeds, authors.seeds),
-        options.out,
-        jobs=options.jobs,
-        quiet=options.quiet,
-        title=authors.title,
-        labels=[{"reading": reading} for reading in each],
-    )
-    return results, left_out
+    return options.run(list(each.values()), [{"reading": reading} for reading in each], seeds=seeds), left_out
 
 
 def _of(results: Results, reading: str) -> list[Any]:
-    """The runs of a reading."""
     return [done for done in results.runs if results.points[done.point].labels["reading"] == reading]
 
 
@@ -119,10 +100,7 @@ def _authors(options: Options) -> Outcome:
             ran = {pair for pair, _ in others[reading]}
             beside = {key: cell for key, cell in cells.items() if key[0] in ran}
             found += under(reading, {**beside, **others[reading]}, given)
-    document = Document(f"aqm-lab: {results.title}")
-    document.add(findings_table(found), Text(_said(results, cells, given)))
-    if left_out:
-        document.add(Text(f"Left out by --quick: {left_out}."))
+    document = opened(f"aqm-lab: {results.title}", _said(results, cells, given), left_out, findings_table(found))
     _body(document, results, primary, cells, given)
     if others:
         _what_if(document, cells, others, found, given)
@@ -130,18 +108,17 @@ def _authors(options: Options) -> Outcome:
 
 
 def _said(results: Results, cells: Cells, given: Given) -> str:
-    seconds = measures.seconds(results.points[0].scenario)
+    seconds = results.points[0].experiment.duration_s
     distance = tables.distance_part(cells, given)
     return (
         f"Ours: mean over {len(results.seeds)} seeds of {seconds:g} s with its 95 % interval; differences are seed by seed. Paper: one run. "
         f"ns-3: {given.ns3_runs}. Our medians lie {distance:.1%} from the paper's on average. "
         "Held: our interval says what the paper says. Direction only: the sign is the paper's, the size is off by more than two. "
-        "Cannot be told: our interval contains both."
+        "Inconclusive: our interval contains both."
     )
 
 
 def _body(document: Document, results: Results, primary: list[Any], cells: Cells, given: Given) -> None:
-    """Figures, then tables."""
     pairs = sorted({pair for pair, _ in cells if pair > 1})
     document.add(Heading("Figures"), *_figures(results, primary, cells, pairs, given))
     document.add(Heading("Tables"), tables.medians(cells, pairs, given), *tables.fairness(cells, pairs, given))
@@ -181,15 +158,12 @@ def _variant(options: Options, variant: str) -> Outcome:
         scenario, left_out = _sweep(scenario, [pair for pair in _QUICK_PAIRS if pair > 1]), "5 pairs"
         if seeds is None:
             seeds, left_out = 5, f"5 pairs; 5 of {scenario.seeds} seeds"
-    results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)
+    results = options.run([scenario], seeds=seeds)
     benchmark = Given.benchmark()
     given = benchmark if variant == "benchmark" else Given(benchmark.paper, {}, "not run")
     cells = measure(results, results.runs, whole_ms=False)
     found = findings(cells, given)
-    document = Document(f"aqm-lab: {results.title}")
-    document.add(findings_table(found), Text(_said(results, cells, given)))
-    if left_out:
-        document.add(Text(f"Left out by --quick: {left_out}."))
+    document = opened(f"aqm-lab: {results.title}", _said(results, cells, given), left_out, findings_table(found))
     _body(document, results, list(results.runs), cells, given)
     if given.ns3:
         document.add(tables.inside(cells, given))

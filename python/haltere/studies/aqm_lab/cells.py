@@ -17,8 +17,6 @@ from ...runs.records import Done, Point
 from ...runs.results import Results
 from ..base import data, expected
 
-__all__ = ["ID", "LABELS", "WATCHED", "Cell", "Cells", "Given", "discipline", "measure", "pairs_of", "runs_at"]
-
 ID = "aqm-lab"
 LABELS = {"pfifo_fast": "pfifo_fast", "ared": "ARED", "codel": "CoDel", "fq_codel": "FQ-CoDel", "pie": "PIE"}
 WATCHED = "n2>n3"
@@ -47,7 +45,7 @@ class Cell:
 
 def pairs_of(point: Point) -> int:
     """The number of pairs of a point of the sweep."""
-    return int(point.scenario["traffic"][0]["count"])
+    return point.experiment.traffic[0].count
 
 
 def discipline(point: Point) -> str:

@@ -13,8 +13,6 @@ from ...report import plot
 from ...report.document import Figure
 from .cells import LABELS, WATCHED, Cells, Given
 
-__all__ = ["codel_start", "fairness", "medians", "queues", "rtt"]
-
 # The paper's figures of the round-trip time, by the number of pairs.
 _RTT_FIGURES = {2: 9, 5: 10, 10: 11, 20: 12}
 
@@ -40,13 +38,9 @@ def queues(runs: Mapping[str, Sequence[measures.Run]], pairs: int, stem: Path) -
         plot.title(axes, label)
         axes.set_ylabel("packets")
     panels[0].set_ylim(bottom=0)  # shared: set once, when all is drawn
-    plot.legend(fig, panels[0])
     panels[-1].set_xlabel("time (s)")
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"Queue at {WATCHED} over time, {_pairs(pairs)}, first seed (figures 2, 3, 4, 6 and 7 of the paper, which show the device ring).",
-    )
+    caption = f"Queue at {WATCHED} over time, {_pairs(pairs)}, first seed (figures 2, 3, 4, 6 and 7 of the paper, which show the device ring)."
+    return plot.saved(fig, stem, caption, panels[0])
 
 
 def codel_start(run: measures.Run, pairs: int, stem: Path) -> Figure:
@@ -56,12 +50,8 @@ def codel_start(run: measures.Run, pairs: int, stem: Path) -> Figure:
     axes.set_xlabel("time (s)")
     axes.set_ylabel("packets")
     axes.set_ylim(bottom=0)
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"CoDel's queue in the first 15 s, {_pairs(pairs)}, first seed (figure 5 of the paper).",
-    )
+    caption = f"CoDel's queue in the first 15 s, {_pairs(pairs)}, first seed (figure 5 of the paper)."
+    return plot.saved(fig, stem, caption, axes)
 
 
 def rtt(runs: Mapping[str, Sequence[measures.Run]], pairs: int, given: Given, stem: Path) -> Figure:
@@ -80,15 +70,12 @@ def rtt(runs: Mapping[str, Sequence[measures.Run]], pairs: int, given: Given, st
     axes.yaxis.set_major_formatter(plot.plain_number())
     axes.yaxis.set_minor_formatter(plot.plain_number((2, 5)))
     axes.margins(x=0.01)
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
     number = _RTT_FIGURES.get(pairs)
     printed = given.of_paper("median_rtt_ms", pairs, "pie") is not None
-    return Figure(
-        stem.with_suffix(".png"),
-        f"Ping RTT over time, {_pairs(pairs)}, first seed (figure {number} of the paper)."
-        + (" Dashed: the paper's median of each." if printed else ""),
+    caption = f"Ping RTT over time, {_pairs(pairs)}, first seed (figure {number} of the paper)." + (
+        " Dashed: the paper's median of each." if printed else ""
     )
+    return plot.saved(fig, stem, caption, axes)
 
 
 def _dots(axes: Axes, measure: str, cells: Cells, pairs: Sequence[int], given: Given) -> None:
@@ -122,12 +109,8 @@ def medians(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Fig
     axes.yaxis.set_major_formatter(plot.plain_number())
     axes.yaxis.set_minor_formatter(plot.plain_number((2, 5)))
     axes.set_ylabel("median ping RTT (ms)")
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"Median ping RTT with 95 % intervals, {_beside(given)} (table III of the paper)." + _marks(given),
-    )
+    caption = f"Median ping RTT with 95 % intervals, {_beside(given)} (table III of the paper)." + _marks(given)
+    return plot.saved(fig, stem, caption, axes)
 
 
 def fairness(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Figure:
@@ -141,9 +124,7 @@ def fairness(cells: Cells, pairs: Sequence[int], given: Given, stem: Path) -> Fi
         axes.set_ylabel("Jain's index")
         low = axes.get_ylim()[0]
         axes.set_ylim(low, 1 + 0.05 * (1 - low))  # an interval may pass 1, an index may not
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"Jain's index with 95 % intervals, {_beside(given)} (tables I and II). The two axes differ." + _marks(given),
+    caption = f"Jain's index with 95 % intervals, {_beside(given)} (tables I and II). The two axes differ." + _marks(
+        given
     )
+    return plot.saved(fig, stem, caption, panels[0])

@@ -12,12 +12,10 @@ from ...analysis.stats import Mean
 from ..base import Finding, Verdict, judge, judge_size
 from .cells import LABELS, Cells, Given
 
-__all__ = ["findings", "under"]
-
 _OTHERS = [name for name in LABELS if name != "pfifo_fast"]
 _JAIN = {"jain_down": "downloads", "jain_up": "uploads"}
 # From the best to the worst: of several verdicts the worst counts.
-_ORDER: tuple[Verdict, ...] = ("held", "direction only", "cannot be told", "not held")
+_ORDER: tuple[Verdict, ...] = ("held", "direction only", "inconclusive", "not held")
 
 Named = list[tuple[str, Mean]]
 
@@ -227,7 +225,7 @@ def _pie_like_pfifo(cells: Cells) -> Finding:
 def _drops_at_full_ring(cells: Cells) -> Finding:
     """The text takes the limit of the ring, 100 packets, for that of pfifo_fast."""
     drops = stats.mean(cells[1, "pfifo_fast"].drops)
-    verdict: Verdict = "held" if drops.low > 0 else "not held" if drops.high < 1 else "cannot be told"
+    verdict: Verdict = "held" if drops.low > 0 else "not held" if drops.high < 1 else "inconclusive"
     return Finding(
         "with one pair, pfifo_fast drops when 100 packets wait (figure 2)",
         verdict,

@@ -11,8 +11,6 @@ from ...analysis.stats import Mean
 from ...report.document import Table
 from .cells import LABELS, WATCHED, Cells, Given
 
-__all__ = ["distance_part", "distances", "fairness", "inside", "medians", "more", "other_medians"]
-
 # A median within this part of ns-3's, and an index within this distance of it, counts as inside.
 _RTT_PART, _JAIN_DISTANCE = 0.15, 0.03
 _JAIN = {"jain_down": "downloads", "jain_up": "uploads"}
@@ -37,7 +35,7 @@ def _three(measure: str, digits: int, cells: Cells, given: Given, key: tuple[int
 
 
 def _rows(pairs: Sequence[int], row: Callable[[tuple[int, str]], list[str]]) -> list[list[str]]:
-    """One row a cell; the number of pairs stands in the first row of each block."""
+    """One row a cell; the number of pairs is in the first row of each block."""
     return [
         ["" if i else str(pair), label, *row((pair, name))]
         for pair in pairs

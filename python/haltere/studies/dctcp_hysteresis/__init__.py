@@ -1,22 +1,18 @@
 """The study `dctcp-hysteresis`: DCTCP with two marking thresholds and with marked copies returned to the sender.
 
 Source: V. L. G. Silva, J. A. M. Nacif and M. A. M. Vieira, "Data Center TCP com Histerese em Switches P4". `papers/dctcp-hysteresis/README.md`
-says what the paper leaves open and how it is read here. Here are the runs; what they show stands in two modules beside this one.
+says what the paper leaves open and how it is read here. Here are the runs; what they show is in two modules beside this one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ...api import Scenario, plan_runs, seeds_from
-from ...errors import InputError
+from ...api import Scenario
 from ...report.document import Document, Heading, Text
 from ...runs.results import Results
-from ..base import Finding, Options, Outcome, data
+from ..base import Finding, Options, Outcome, data, with_axes
 from . import cases, fast, paper
-
-__all__ = ["reproduce"]
 
 ID = "dctcp-hysteresis"
 PARTS = ("paper", "map", "fast", "incast")
@@ -25,10 +21,11 @@ QUICK_SEEDS = 5
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and checks its findings."""
-    if options.variant is not None and options.variant not in PARTS:
-        known = ", ".join(f"`{part}`" for part in PARTS)
-        raise InputError(f"variant must be one of {known}, got `{options.variant}`")
-    parts = [options.variant] if options.variant else [part for part in PARTS if not (options.quick and part == "map")]
+    parts = (
+        [options.variant_of(*PARTS)]
+        if options.variant
+        else [part for part in PARTS if not (options.quick and part == "map")]
+    )
     document = Document("dctcp-hysteresis: DCTCP with two thresholds and with returned packets")
     left_out = _left_out(options)
     if left_out:
@@ -58,22 +55,9 @@ def _load(name: str) -> Scenario:
     return Scenario.load(data(ID) / f"{name}.toml")
 
 
-def _sweep(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
-    """The experiment with these axes in place of its own."""
-    return scenario.with_values({"sweep": {**scenario.to_dict()["sweep"], **changes}})
-
-
 def _run(options: Options, part: str, scenarios: list[Scenario], labels: list[dict[str, Any]], title: str) -> Results:
     seeds = options.seeds if options.seeds is not None or not options.quick else QUICK_SEEDS
-    return plan_runs(
-        scenarios,
-        seeds_from(seeds, scenarios[0].seeds),
-        options.out / part,
-        jobs=options.jobs,
-        quiet=options.quiet,
-        title=title,
-        labels=labels,
-    )
+    return options.run(scenarios, labels, seeds=seeds, title=title, part=part)
 
 
 def _run_paper(options: Options) -> Results:
@@ -90,7 +74,7 @@ def _at_speeds(options: Options, part: str) -> Results:
     """The experiment of that name at each speed, which is that of every link."""
     scenario = _load(part)
     if options.quick:
-        scenario = _sweep(scenario, {fast.SENDERS: [2, 16, 64]})
+        scenario = with_axes(scenario, {fast.SENDERS: [2, 16, 64]})
     speeds = fast.SPEEDS[:1] if options.quick else fast.SPEEDS
     each = [
         scenario.with_values({"topology.dumbbell.access.rate": rate, "topology.dumbbell.bottleneck.rate": rate})

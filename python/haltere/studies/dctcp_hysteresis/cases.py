@@ -16,8 +16,6 @@ from ...api import Scenario
 from ...runs.results import Results
 from ..base import data
 
-__all__ = ["CASES", "PRIMARY", "Cell", "Cells", "Reading", "Setup", "measure", "runs_needed", "scenarios"]
-
 CASES = "ABCDE"
 RATES = (700, 900, 1000, 1300)
 #: How the switch is built.

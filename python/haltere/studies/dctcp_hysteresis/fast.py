@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...analysis import measures, stats
@@ -19,8 +18,6 @@ from ...report import plot
 from ...report.document import Document, Figure, Table, Text
 from ...runs.results import Results
 from ..base import Finding, judge
-
-__all__ = ["SENDERS", "SPEEDS", "show_fast", "show_incast", "show_map"]
 
 SENDERS = "topology.dumbbell.pairs"
 UPPER = "topology.dumbbell.bottleneck.queue.upper"
@@ -52,10 +49,10 @@ def _measure(results: Results, key: Callable[[Mapping[str, Any]], Any]) -> dict[
     for run in results.runs:
         cell = cells.setdefault(key(results.points[run.point].labels), Cell())
         one = measures.Run(results, run)
-        link = one.links.filter(pc.equal(one.links["link"], BOTTLENECK)).to_pylist()[0]
+        link = one.link(BOTTLENECK)
         rates = one.goodput_mbit()
         cell.goodput.append(float(rates.sum()) * 1e-3)
-        packets_per_us = link["sent_after_warmup"] / (measures.span_s(one.scenario) * 1e6)
+        packets_per_us = link["sent_after_warmup"] / (one.experiment.span_s * 1e6)
         cell.delay.append(float(link["mean_queue_packets"]) / packets_per_us)
         cell.jain.append(stats.jain(rates))
     return cells
@@ -66,7 +63,6 @@ def _difference(cells: Mapping[Any, Any], what: str, more: Any, less: Any) -> Me
 
 
 def _verdicts(name: str, findings: Sequence[Finding]) -> Table:
-    """Whether the second threshold helps."""
     rows = [[one.text, one.ours, one.verdict] for one in findings]
     return Table(name, "Does a second threshold help?", ["question", "ours", "verdict"], rows, left=3)
 
@@ -91,25 +87,16 @@ def show_map(results: Results, document: Document) -> list[Finding]:
         for j, count in enumerate(senders):
             axes = panels[i * len(senders) + j]
             matrix = [[float(np.mean(getattr(cells[count, u, f], what))) for u in uppers] for f in fractions]
-            plot.heat(
-                axes,
-                matrix,
-                ["one" if f == 0 else f"{f:.0%}" for f in fractions],
-                [str(u) for u in uppers],
-                unit,
-                digits,
-            )
+            below = ["one" if f == 0 else f"{f:.0%}" for f in fractions]
+            plot.heat(axes, matrix, below, [str(u) for u in uppers], unit, digits)
             plot.title(axes, f"{count} senders: {unit}")
             axes.set_xlabel("upper threshold (packets)")
             axes.set_ylabel("lower, below upper")
             axes.tick_params(labelsize=8)
             for text in axes.texts:
                 text.set_fontsize(6.5)
-    plot.save(fig, stem)
     document.add(
-        Figure(
-            stem.with_suffix(".png"), "Throughput and mean queueing delay over both thresholds, means over the seeds."
-        )
+        plot.saved(fig, stem, "Throughput and mean queueing delay over both thresholds, means over the seeds.")
     )
     found = [_map_finding(cells, count) for count in senders]
     document.add(
@@ -192,13 +179,11 @@ def _frontier(results: Results, cells: Mapping[Any, Cell], senders: Sequence[int
         axes.xaxis.set_minor_formatter(plot.plain_number((2, 5)))
         axes.set_xlabel("queueing delay (us)")
     panels[0].set_ylabel("throughput (Gbit/s)")
-    plot.legend(fig, panels[0], columns=3)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
+    caption = (
         "The same points as throughput against delay, one line for each distance of the lower threshold, a dot for each upper one. "
-        "Where the lines lie on each other, a second threshold does nothing that a lower single one would not.",
+        "If two lines coincide, a second threshold has the effect of a lower single one."
     )
+    return plot.saved(fig, stem, caption, panels[0], columns=3)
 
 
 # -- long flows -----------------------------------------------------------------------------------------------------------
@@ -228,8 +213,6 @@ def show_fast(results: Results, document: Document) -> list[Finding]:
                 rows.append([speed, str(count), BANDS[fraction], *shown, jain])
     panels[0].set_ylabel("throughput (% of the rate)")
     panels[len(speeds)].set_ylabel("mean queueing delay (us)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
     columns = [
         "rate",
         "senders",
@@ -245,25 +228,26 @@ def show_fast(results: Results, document: Document) -> list[Finding]:
     )
     document.add(Table("fast", "Hysteresis against one threshold", columns, rows, note, left=3))
     caption = "Throughput (payload) and mean queueing delay of long flows, with 95 % intervals; round trip 100 us."
-    document.add(Figure(stem.with_suffix(".png"), caption))
+    document.add(plot.saved(fig, stem, caption, panels[0]))
     found = []
     for speed in speeds:
-        differences = [
-            (f"{count} senders", _difference(cells, "goodput", (speed, count, 0.15), (speed, count, 0.0)))
-            for count in senders
-        ]
-        verdict, figures = judge(differences, 4)
-        text = f"hysteresis raises the throughput of long flows at {speed}/s"
-        found.append(Finding(text, verdict, f"{figures} Gbit/s", reading=BEYOND))
-        shorter = [
-            (f"{count} senders", _difference(cells, "delay", (speed, count, 0.0), (speed, count, 0.15)))
-            for count in senders
-        ]
-        verdict, figures = judge(shorter, 3)
-        text = f"hysteresis shortens the queueing delay of long flows at {speed}/s"
-        found.append(Finding(text, verdict, f"{figures} us", reading=BEYOND))
+        found.append(
+            _gain(cells, speed, senders, "goodput", "raises the throughput of long flows", 4, "Gbit/s", 0.15, 0.0)
+        )
+        found.append(
+            _gain(cells, speed, senders, "delay", "shortens the queueing delay of long flows", 3, "us", 0.0, 0.15)
+        )
     document.add(_verdicts("fast-verdicts", found))
     return found
+
+
+def _gain(
+    cells: Mapping[Any, Any], speed: str, senders: Sequence[int], what: str, says: str, digits: int, unit: str, more: float, less: float,
+) -> Finding:  # fmt: skip
+    """Whether hysteresis helps at a speed: of `what`, the band `more` less the band `less`, for every number of senders."""
+    each = [(f"{n} senders", _difference(cells, what, (speed, n, more), (speed, n, less))) for n in senders]
+    verdict, figures = judge(each, digits)
+    return Finding(f"hysteresis {says} at {speed}/s", verdict, f"{figures} {unit}", reading=BEYOND)
 
 
 def _axes(cells: Mapping[Any, Any]) -> tuple[list[str], list[int]]:
@@ -337,21 +321,11 @@ def show_incast(results: Results, document: Document) -> list[Finding]:
             drops = stats.mean(one_cell.drops).format(0)
             rows.append([speed, str(count), *shown, *(d.format(4) for d in differences), drops])
     panels[0].set_ylabel("until the last block (ms)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
     columns = ["rate", "senders", "one: mean (ms)", "one: worst (ms)", "15 % - one", "50 % - one", "drops (one)"]
     note = "Each sender begins a block of 64 kB at once, with a new connection; ten rounds a run. Differences seed by seed, 95 % intervals."
     document.add(Table("incast", "Time until the last block of a round is complete", columns, rows, note, left=2))
-    document.add(
-        Figure(stem.with_suffix(".png"), "Mean time until the last block of a round is complete, with 95 % intervals.")
-    )
-    found = []
-    for speed in speeds:
-        gains = [
-            (f"{count} senders", _difference(cells, "last", (speed, count, 0.0), (speed, count, 0.15)))
-            for count in senders
-        ]
-        verdict, figures = judge(gains, 4)
-        found.append(Finding(f"hysteresis shortens incast at {speed}/s", verdict, f"{figures} ms", reading=BEYOND))
+    caption = "Mean time until the last block of a round is complete, with 95 % intervals."
+    document.add(plot.saved(fig, stem, caption, panels[0]))
+    found = [_gain(cells, speed, senders, "last", "shortens incast", 4, "ms", 0.0, 0.15) for speed in speeds]
     document.add(_verdicts("incast-verdicts", found))
     return found

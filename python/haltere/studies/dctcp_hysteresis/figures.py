@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...analysis import measures, stats
 from ...analysis.stats import Mean
@@ -30,8 +28,6 @@ from .cases import (
     percent,
     variants,
 )
-
-__all__ = ["others", "primary"]
 
 #: In this case each host has one TCP flow, and UDP for the first half only.
 OVER_TIME = "D"
@@ -65,7 +61,6 @@ def others(results: Results, cells: Cells, given: Mapping[str, Any]) -> Blocks:
 
 
 def _levels(cells: Cells, given: Mapping[str, Any], stem: Path) -> Figure:
-    """TCP goodput with one threshold in every case."""
     fig, (axes,) = plot.figure(height=3.2)
     places = [(case, host) for case in CASES for host in hosts(case)]
     series: dict[str, list[Mean | None]] = {
@@ -79,12 +74,8 @@ def _levels(cells: Cells, given: Mapping[str, Any], stem: Path) -> Figure:
     axes.set_ylim(bottom=1e-3)
     axes.yaxis.set_major_formatter(plot.plain_number())
     axes.set_ylabel("TCP goodput (Mbit/s)")
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"TCP goodput with one threshold in every case, {PRIMARY.rate} packets/s, with 95 % intervals. BMv2's structure is nearest to the paper.",
-    )
+    caption = f"TCP goodput with one threshold in every case, {PRIMARY.rate} packets/s, with 95 % intervals. BMv2's structure is nearest to the paper."
+    return plot.saved(fig, stem, caption, axes)
 
 
 def _levels_by_rate(cells: Cells, given: Mapping[str, Any]) -> Table:
@@ -122,13 +113,11 @@ def _gains(cells: Cells, given: Mapping[str, Any], stem: Path) -> Figure:
     plot.bars(axes, [f"case {c}" for c in "ABC"], dict(series), {"paper": {STRUCTURES[PRIMARY.structure]: paper}})
     axes.axhline(0, color="#606060", linewidth=0.8)
     axes.set_ylabel("gain of TCP goodput (%)")
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
+    caption = (
         f"Figure 6: what hysteresis adds to H1's TCP goodput over one threshold, {PRIMARY.rate} packets/s, with 95 % intervals. "
-        "With BMv2's structure it is nothing.",
+        "With BMv2's structure it is nothing."
     )
+    return plot.saved(fig, stem, caption, axes)
 
 
 def _hosts(cells: Cells, given: Mapping[str, Any], setup: Setup, stem: Path) -> Figure:
@@ -141,19 +130,15 @@ def _hosts(cells: Cells, given: Mapping[str, Any], setup: Setup, stem: Path) -> 
         axes.set_ylim(bottom=0)
         plot.title(axes, f"Case {case}")
     panels[0].set_ylabel("TCP goodput (Mbit/s)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"Figures 8 and 9 ({setup.name}): TCP goodput of each host with one threshold and with returned packets, with 95 % intervals.",
-    )
+    caption = f"Figures 8 and 9 ({setup.name}): TCP goodput of each host with one threshold and with returned packets, with 95 % intervals."
+    return plot.saved(fig, stem, caption, panels[0])
 
 
 # -- over time ------------------------------------------------------------------------------------------------------------
 
 
 def _over_time(results: Results, stem: Path) -> Figure:
-    """Where packets wait in case D with one threshold, and alpha of H1's sender; first seed."""
+    """The queues in which packets wait in case D with one threshold, and alpha of H1's sender; first seed."""
     runs: dict[str, measures.Run] = {}
     for done in results.runs:
         labels = results.points[done.point].labels
@@ -184,17 +169,15 @@ def _over_time(results: Results, stem: Path) -> Figure:
         axes.margins(x=0.01)
     for axes in panels[2:]:
         axes.set_xlabel("time (s)")
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        f"Where packets wait in case {OVER_TIME} with one threshold, {PRIMARY.rate} packets/s, first seed. Dashed: the thresholds of {LOWER} and {UPPER} packets. "
-        "In BMv2 packets wait before the ingress thread (buffer and sockets), where nothing marks them.",
+    caption = (
+        f"The queues in which packets wait in case {OVER_TIME} with one threshold, {PRIMARY.rate} packets/s, first seed. Dashed: the thresholds of {LOWER} and {UPPER} packets. "
+        "In BMv2 packets wait before the ingress thread (buffer and sockets), where nothing marks them."
     )
+    return plot.saved(fig, stem, caption)
 
 
 def _alpha(run: measures.Run, flow: str) -> tuple[Any, Any]:
-    series = run.table("flow_series")
-    series = series.filter(pc.equal(series["flow"].cast(pa.string()), flow))
+    series = run.table("flow_series", flow=flow)
     return series["at_ns"].to_numpy() * 1e-9, series["alpha"].to_numpy()
 
 

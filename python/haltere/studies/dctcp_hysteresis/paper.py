@@ -16,8 +16,6 @@ from ..base import Finding, Verdict, expected, findings_table, judge_size, readi
 from . import figures
 from .cases import PRIMARY, RATES, READINGS, Cell, Cells, Setup, hosts, measure, percent, runs_needed
 
-__all__ = ["show"]
-
 #: TCP goodput of a cell, one value a seed.
 Of = Callable[[Cell], Sequence[float]]
 

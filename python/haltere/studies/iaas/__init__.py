@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...analysis import measures
-from ...errors import InputError
-from ...report.document import Block, Document, Figure, Heading, Text
+from ...report.document import Block, Figure, Heading, Text
 from ...runs.results import Results
-from ..base import Options, Outcome, findings_table, readings_table
+from ..base import Options, Outcome, findings_table, opened, readings_table
 from . import figures, matrix, runs, tables
 from .common import CASES, ID, LABELS, OURS, PAPERS, READ_AT_MS, STUDIED, Cells, at
 from .findings import findings
@@ -22,10 +20,8 @@ __all__ = ["LABELS", "report", "reproduce"]
 
 def reproduce(options: Options) -> Outcome:
     """Runs the study and writes its figures."""
-    if options.variant == "matrix":
+    if options.variant_of("paper", "matrix") == "matrix":
         return matrix.reproduce(options)
-    if options.variant not in (None, "paper"):
-        raise InputError(f"variant must be `paper` or `matrix`, got `{options.variant}`")
     results = runs.run(options)
     if options.quick:
         return report(results, left_out=runs.LEFT_OUT)
@@ -36,16 +32,12 @@ def report(results: Results, others: Results | None = None, left_out: str = "") 
     """What these runs show: verdicts, figures and tables; `others` has other round-trip times."""
     cells = runs.measure(results)
     found = findings(cells)
-    seconds = measures.seconds(results.points[0].scenario)
-    document = Document(f"iaas: {results.title}")
-    document.add(
-        Text(
-            f"Seeds: {len(results.seeds)}, of {seconds:.0f} s each, for each of {len(results.points)} cells, {len(STUDIED)} controls in equal shares, RTT {READ_AT_MS:g} ms; the first "
-            f"{measures.warmup_s(results.points[0].scenario):.0f} s are left out. Means over the seeds with 95 % intervals. The paper's figures have no numbers."
-        )
+    seconds = results.points[0].experiment.duration_s
+    about = (
+        f"Seeds: {len(results.seeds)}, of {seconds:.0f} s each, for each of {len(results.points)} cells, {len(STUDIED)} controls in equal shares, RTT {READ_AT_MS:g} ms; the first "
+        f"{results.points[0].experiment.warmup_s:.0f} s are left out. Means over the seeds with 95 % intervals. The paper's figures have no numbers."
     )
-    if left_out:
-        document.add(Text(f"Left out by --quick: {left_out}."))
+    document = opened(f"iaas: {results.title}", about, left_out)
     folder = results.directory / "figures"
     document.add(findings_table(found), Text(_open()))
     document.add(Heading("Figures"), *_figures(cells, folder))
@@ -70,7 +62,6 @@ def _figures(cells: Cells, folder: Path) -> list[Figure]:
 
 
 def _what_if(cells: Cells, others: Results | None, folder: Path) -> list[Block]:
-    """The cases that are not the paper's, and other round-trip times."""
     ours = [case for case in OURS if at(cells, case)]
     made: list[Block] = [tables.shares(cells, ours, "shares-ours")]
     if ours:

@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...api import Scenario
-
-__all__ = [
-    "CASES", "DELAY", "ID", "LABELS", "LIMIT", "NEGOTIATED", "OURS", "PAIRS", "PAPERS", "READ_AT_MS", "SHORT", "STUDIED", "Array", "Cell",
-    "Cells", "at", "fair_mbit", "relative", "shorter",
-]  # fmt: skip
+from ..base import with_axes
 
 Array = NDArray[np.float64]
 
@@ -84,6 +80,4 @@ def at(cells: Cells, case: str) -> dict[int, Cell]:
 
 def shorter(scenario: Scenario, sweep: Mapping[str, Any], warmup: str = "2s", duration: str = "10s") -> Scenario:
     """A shorter experiment, with these axes of its sweep in place of its own."""
-    full = scenario.to_dict()
-    changed = scenario.with_values({"warmup": warmup, "duration": duration})
-    return changed.with_values({"sweep": {**full.get("sweep", {}), **sweep}})
+    return with_axes(scenario.with_values({"warmup": warmup, "duration": duration}), sweep)

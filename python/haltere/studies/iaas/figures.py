@@ -13,8 +13,6 @@ from ...report import plot
 from ...report.document import Figure
 from .common import CASES, LABELS, READ_AT_MS, SHORT, STUDIED, Cells, at, fair_mbit, relative
 
-__all__ = ["bars", "over_time", "round_trips"]
-
 
 def bars(cells: Cells, cases: Sequence[str], stem: Path, caption: str) -> Figure:
     """Throughput of a pair by control, one panel a number of pairs and case."""
@@ -39,9 +37,8 @@ def bars(cells: Cells, cases: Sequence[str], stem: Path, caption: str) -> Figure
         plot.title(axes, f"{pairs} pairs" + (f", {SHORT[case]}" if len(cases) > 1 else ""))
     for row in range(len(cases)):
         panels[row * len(numbers)].set_ylabel("Mbit/s a pair")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), f"{caption}: mean of a pair by control, with 95 % intervals. Dashed: the fair share. The paper's bars have no numbers. RTT {READ_AT_MS:g} ms.")  # fmt: skip
+    caption = f"{caption}: mean of a pair by control, with 95 % intervals. Dashed: the fair share. The paper's bars have no numbers. RTT {READ_AT_MS:g} ms."
+    return plot.saved(fig, stem, caption, panels[0])
 
 
 def over_time(cells: Cells, case: str, stem: Path) -> Figure:
@@ -60,9 +57,8 @@ def over_time(cells: Cells, case: str, stem: Path) -> Figure:
         plot.title(axes, f"{pairs} pairs")
     panels[0].set_ylim(0, 1.08 * len(STUDIED))  # one control that has everything, and what it catches up
     panels[0].set_ylabel("throughput / fair share")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), f"Throughput over the fair share in every second, {CASES[case]}: mean over the seeds, shaded from the lowest to the highest. Dashed: the fair share, and the end of the first 9 s.")  # fmt: skip
+    caption = f"Throughput over the fair share in every second, {CASES[case]}: mean over the seeds, shaded from the lowest to the highest. Dashed: the fair share, and the end of the first 9 s."
+    return plot.saved(fig, stem, caption, panels[0])
 
 
 def round_trips(cells: Cells, stem: Path) -> Figure:
@@ -77,15 +73,12 @@ def round_trips(cells: Cells, stem: Path) -> Figure:
             halves = [0.0 if math.isnan(v.half) else v.half for v in values]
             axes.errorbar(rtts, [v.mean for v in values], yerr=halves, color=colour, label=LABELS[control], marker="o", markersize=3.5, linewidth=1.2, capsize=2)  # fmt: skip
         axes.axhline(1.0, color="#222222", linestyle="--", linewidth=0.9)
-        axes.set_xscale("log")
-        axes.set_xticks(rtts, [f"{rtt:g}" for rtt in rtts])
-        axes.minorticks_off()
+        plot.log_ticks(axes, rtts)
         plot.title(axes, f"{pairs} pairs, {SHORT[case]}")
     panels[0].set_ylim(0, 1.05 * len(STUDIED))  # one control that has everything
     for row in range(len(numbers)):
         panels[row * len(cases)].set_ylabel("throughput / fair share")
     for axes in panels[-len(cases) :]:
         axes.set_xlabel("RTT without queue (ms)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), "Throughput over the fair share (1 is fair, dashed) against the round-trip time, with 95 % intervals.")  # fmt: skip
+    caption = "Throughput over the fair share (1 is fair, dashed) against the round-trip time, with 95 % intervals."
+    return plot.saved(fig, stem, caption, panels[0])

@@ -14,14 +14,11 @@ from ...analysis.stats import Mean
 from ..base import Finding, Verdict, judge
 from .common import LABELS, STUDIED, Array, Cell, Cells, at, relative
 
-__all__ = ["NEAR", "findings", "side"]
-
 #: "Near" the fair share: within this part of it.
 NEAR = 0.25
 #: Below so many seeds the approximation of chi-square is poor.
 LEAST_FOR_DEVIATION = 4
 NOT_NEGOTIATED, EARLY = "hosts do not negotiate ECN", "first 9 s of a run"
-OF_FAIR = "of the fair share"
 
 By = dict[int, Cell]
 Share = Callable[[Cell, str, int], Array]
@@ -118,7 +115,7 @@ def _most(gains: Sequence[tuple[str, Mean]]) -> Verdict:
     closer, farther = sum(one.low > 0 for _, one in gains), sum(one.high < 0 for _, one in gains)
     if 2 * closer > len(gains):
         return "held"
-    return "not held" if 2 * farther >= len(gains) else "cannot be told"
+    return "not held" if 2 * farther >= len(gains) else "inconclusive"
 
 
 def _closer(none: By, red: By, of: Share, reading: str) -> Finding:
@@ -214,9 +211,9 @@ def _deviation(none: By, red: By) -> Finding:
     text = "Standard deviation of a pair's throughput between runs is about 70 Mbit/s"
     why = "the simulated hosts do not share one PC, which is where the paper's noise must come from"
     if any(one.n < LEAST_FOR_DEVIATION for one in values.values()):
-        return Finding(text, "cannot be told", "too few seeds", "about 70 Mbit/s", why)
+        return Finding(text, "inconclusive", "too few seeds", "about 70 Mbit/s", why)
     name, most = max(values.items(), key=lambda one: one[1].sd)
     df = most.n - 1
     low, high = (most.sd * math.sqrt(df / _chi_square(p, df)) for p in (0.975, 0.025))
-    verdict: Verdict = "not held" if high < paper / 2 else "held" if paper / 2 <= low else "cannot be told"
+    verdict: Verdict = "not held" if high < paper / 2 else "held" if paper / 2 <= low else "inconclusive"
     return Finding(text, verdict, f"largest: {most.sd:.0f} [{low:.0f}, {high:.0f}] Mbit/s ({name})", "about 70 Mbit/s", why)  # fmt: skip

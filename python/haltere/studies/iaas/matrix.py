@@ -16,14 +16,12 @@ import numpy as np
 
 from ...analysis import measures, stats
 from ...analysis.stats import Mean
-from ...api import Scenario, plan_runs, seeds_from
+from ...api import Scenario
 from ...report import plot
-from ...report.document import Document, Figure, Heading, Table, Text
+from ...report.document import Figure, Heading, Table
 from ...runs.results import Results
-from ..base import Finding, Options, Outcome, data, findings_table, judge
+from ..base import Finding, Options, Outcome, data, findings_table, judge, opened
 from .common import ID, LABELS, shorter
-
-__all__ = ["reproduce"]
 
 CONTROLS = ("cubic", "reno", "bbr", "vegas", "dctcp", "bbr3")
 CASES = {
@@ -44,17 +42,13 @@ def reproduce(options: Options) -> Outcome:
     """Runs every pair of controls before every queue and writes the heat maps."""
     results, left_out = _run(options)
     rates = _measure(results)
-    seconds = measures.seconds(results.points[0].scenario)
-    document = Document(f"iaas, the matrix: {results.title}")
-    document.add(
-        Text(
-            f"Two pairs over one gigabit, RTT 1 ms, one control each; {len(results.seeds)} seeds of {seconds:.0f} s for each of {len(results.points)} "
-            "cells. Share: what the control of the row has of the throughput of both, in percent. Harm: what the control of the row loses to that of the "
-            "column, (alone - with) / alone (Ware 2019); 0.5 is what an equal share costs."
-        )
+    seconds = results.points[0].experiment.duration_s
+    about = (
+        f"Two pairs over one gigabit, RTT 1 ms, one control each; {len(results.seeds)} seeds of {seconds:.0f} s for each of {len(results.points)} "
+        "cells. Share: what the control of the row has of the throughput of both, in percent. Harm: what the control of the row loses to that of the "
+        "column, (alone - with) / alone (Ware 2019); 0.5 is what an equal share costs."
     )
-    if left_out:
-        document.add(Text(f"Left out by --quick: {left_out}."))
+    document = opened(f"iaas, the matrix: {results.title}", about, left_out)
     findings = _findings(rates)
     tables = [_table(rates, case) for case in CASES]
     folder = results.directory / "figures"
@@ -86,16 +80,7 @@ def _run(options: Options) -> tuple[Results, str]:
         for a, b in combinations_with_replacement(CONTROLS, 2):
             each.append(changed.with_values({"traffic[0].congestion": [_control(a), _control(b)]}))
             labels.append({"case": case, "a": a, "b": b})
-    results = plan_runs(
-        each,
-        seeds_from(seeds, base.seeds),
-        options.out,
-        jobs=options.jobs,
-        quiet=options.quiet,
-        title=base.title,
-        labels=labels,
-    )
-    return results, left_out
+    return options.run(each, labels, seeds=seeds), left_out
 
 
 def _control(name: str) -> Any:
@@ -164,8 +149,8 @@ def _heat(rates: Rates, measure: str, stem: Path, caption: str) -> Figure:
     bar = fig.colorbar(panels[0].images[0], ax=panels, pad=0.01, shrink=0.85)
     bar.set_label("share (%)" if measure == "share" else "harm")
     bar.outline.set_visible(False)
-    plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), f"{caption}, RTT 1 ms; means over the seeds.")
+    caption = f"{caption}, RTT 1 ms; means over the seeds."
+    return plot.saved(fig, stem, caption)
 
 
 def _cells(axes: Any, values: Any, names: Sequence[str], low: float, high: float, digits: int) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...analysis import measures, stats
-from ...api import Scenario, plan_runs, seeds_from
+from ...api import Scenario
+from ...experiment import seconds_of
+from ...runs.records import Point
 from ...runs.results import Results
-from ..base import Options, data
+from ..base import Options, data, with_axes
 from .common import (
     CASES,
     DELAY,
@@ -30,8 +32,6 @@ from .common import (
     shorter,
 )
 
-__all__ = ["LEFT_OUT", "OTHER_DELAYS", "by_control", "measure", "other_round_trips", "run"]
-
 WATCHED = "left>right"
 AT_1_MS: Mapping[str, Any] = {DELAY: ["500us"]}
 #: Half of the other round-trip times; their runs are of 30 s, with at most so many seeds, and leave out 8 pairs and the buffer of 1 BDP.
@@ -46,13 +46,12 @@ LEFT_OUT = f"the buffer of 1 BDP; round-trip times other than 1 ms; 30 of 60 s; 
 def _files(limits: list[str]) -> list[Scenario]:
     """The experiment without ECN with these buffers, and the one with RED."""
     drop_tail, red = (Scenario.load(data(ID) / name) for name in ("drop_tail.toml", "red_ecn.toml"))
-    sweep = drop_tail.to_dict()["sweep"]
-    return [drop_tail.with_values({"sweep": {**sweep, LIMIT: limits}}), red]
+    return [with_axes(drop_tail, {LIMIT: limits}), red]
 
 
 def run(options: Options) -> Results:
     """The cells at 1 ms."""
-    each = [one.with_values({"sweep": {**one.to_dict()["sweep"], **AT_1_MS}}) for one in _files(["1000p", "1bdp"])]
+    each = [with_axes(one, AT_1_MS) for one in _files(["1000p", "1bdp"])]
     seeds = options.seeds
     if options.quick:
         each = [shorter(one, AT_1_MS, "10s", "30s") for one in _files(["1000p"])]
@@ -69,19 +68,13 @@ def other_round_trips(options: Options) -> Results:
 
 
 def _results(each: list[Scenario], options: Options, seeds: int | None) -> Results:
-    return plan_runs(
-        each,
-        seeds_from(seeds, each[0].seeds),
-        options.out,
-        jobs=options.jobs,
-        quiet=options.quiet,
-        title="Cubic, Reno, BBR and Vegas share one gigabit",
-        labels=[{"red": False}, {"red": True}],
-    )
+    title = "Cubic, Reno, BBR and Vegas share one gigabit"
+    return options.run(each, [{"red": False}, {"red": True}], seeds=seeds, title=title)
 
 
-def _key(labels: Mapping[str, Any], scenario: Mapping[str, Any]) -> Key:
-    rtt = 2e3 * measures.seconds_of(scenario["topology"]["dumbbell"]["bottleneck"]["delay"])
+def _key(point: Point) -> Key:
+    labels, dumbbell = point.labels, point.experiment.topology.values
+    rtt = 2e3 * seconds_of(dumbbell["bottleneck"]["delay"])
     case = str(labels[LIMIT]) if not labels["red"] else "red" if labels[NEGOTIATED] else "red_off"
     return round(rtt, 6), case, int(labels[PAIRS])
 
@@ -91,7 +84,7 @@ def measure(results: Results) -> Cells:
     cells: Cells = {}
     for done in results.runs:
         point = results.points[done.point]
-        key = _key(point.labels, point.scenario)
+        key = _key(point)
         _add(cells.setdefault(key, Cell()), measures.Run(results, done), key[2])
     order = [*PAPERS, *OURS]
     assert set(order) == set(CASES)

@@ -12,8 +12,6 @@ from .common import CASES, LABELS, READ_AT_MS, STUDIED, Cells, fair_mbit, relati
 from .findings import side
 from .runs import OTHER_DELAYS
 
-__all__ = ["by_length", "by_round_trip", "more", "shares"]
-
 
 def _of(cells: Cells, cases: Sequence[str]) -> Cells:
     return {key: cell for key, cell in cells.items() if key[0] == READ_AT_MS and key[1] in cases}

@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...analysis import measures
 from ...api import Scenario
-from ...report.document import Document, Heading, Text
-from ..base import Finding, Options, Outcome, data, expected, findings_table
+from ...report.document import Document, Heading
+from ..base import Finding, Options, Outcome, data, expected, findings_table, opened
 from . import figures, readings, tables
 from .detectors import Detector, detectors
 from .findings import detector_findings, findings
 from .sides import Side, sides
-
-__all__ = ["reproduce"]
 
 ID = "mptcp-red"
 QUICK_SEEDS, QUICK_READING_SEEDS = 10, 5
@@ -37,7 +34,6 @@ class Primary:
 def _what_if(
     scenario: Scenario, options: Options, document: Document, primary: Sequence[Finding], ours: Primary
 ) -> list[Finding]:
-    """The other readings: their tables, a figure and their findings."""
     most = QUICK_READING_SEEDS if options.quick else readings.SEEDS
     seeds = options.seeds if options.seeds is not None else most
     groups: readings.Groups = readings.READINGS
@@ -58,9 +54,7 @@ def _what_if(
 def _stream(options: Options, document: Document) -> None:
     """A real-time stream under every scheduler. Not in the paper."""
     each = [
-        Scenario.load(data(ID) / f"{name}.toml").run(
-            seeds=options.seeds, jobs=options.jobs, out=options.out / name, quiet=options.quiet
-        )
+        options.run([Scenario.load(data(ID) / f"{name}.toml")], seeds=options.seeds, part=name)
         for name in ("realtime", "cut")
     ]
     document.add(tables.stream_table(*(sides(results) for results in each)))
@@ -75,20 +69,15 @@ def reproduce(options: Options) -> Outcome:
         seeds = QUICK_SEEDS
         left_out = "25 of 35 seeds; all readings without a bounded cross connection; the stream under each scheduler"
     seeds = options.seeds if options.seeds is not None else seeds
-    results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out, quiet=options.quiet)
+    results = options.run([scenario], seeds=seeds)
     ours = Primary(sides(results), detectors(results), results.directory / "figures")
     primary = [*detector_findings(ours.detectors), *findings(ours.sides)]
-    document = Document(f"mptcp-red: {results.title}")
-    document.add(findings_table(primary))
-    document.add(
-        Text(
-            f"{len(results.seeds)} seeds of {measures.seconds(results.points[0].scenario):.0f} s for each scheduler. Intervals are at 95 % over "
-            "the seeds, and every verdict follows from one. A difference with a sign is RED less redundant, or RED-CPI less MSCM. The paper "
-            "prints no numbers with its figures."
-        )
+    about = (
+        f"{len(results.seeds)} seeds of {results.points[0].experiment.duration_s:.0f} s for each scheduler. Intervals are at 95 % over "
+        "the seeds, and every verdict follows from one. A difference with a sign is RED less redundant, or RED-CPI less MSCM. The paper "
+        "prints no numbers with its figures."
     )
-    if left_out:
-        document.add(Text(f"Left out by --quick: {left_out}."))
+    document = opened(f"mptcp-red: {results.title}", about, left_out, findings_table(primary))
     document.add(Heading("Figures"), *figures.figures(ours.folder, ours.sides, ours.detectors))
     document.add(Heading("Tables"), tables.detector_table(ours.detectors), tables.path_table(ours.sides))
     other = _what_if(scenario, options, document, primary, ours)

@@ -12,11 +12,6 @@ from ...analysis.stats import Mean
 from ...runs.results import Results
 from .sides import SCHEDULER, Array, column, main_rows
 
-__all__ = [
-    "METHODS", "MSCM", "MSCM_BY_PLACE", "PAIRS", "PHIS", "RED_CPI", "SBD", "SHARED", "VARIANTS", "WITH_OTHER_JITTER", "Detector", "area", "at_least",
-    "detectors", "fewer_false", "larger_area", "roc",
-]  # fmt: skip
-
 PAIRS = {(0, 1): "A-B", (0, 2): "A-C", (1, 2): "B-C"}
 SHARED = (1, 2)
 #: In the order of `correlators` in main.toml. The first one steers the scheduler.
@@ -109,7 +104,7 @@ def at_least(values: Array) -> Array:
 
 
 def area(apart: Array, shared: Array) -> float:
-    """Area under the ROC curve: the chance that a shared pair's coefficient is above one of a pair that is apart."""
+    """Area under the ROC curve: the probability that a shared pair's coefficient is above one of a pair that is apart."""
     order = np.sort(apart)
     below = np.searchsorted(order, shared, "left")
     equal = np.searchsorted(order, shared, "right") - below

@@ -14,8 +14,6 @@ from ...report.document import Figure
 from .detectors import METHODS, MSCM, MSCM_BY_PLACE, PAIRS, PHIS, RED_CPI, SBD, SHARED, Detector, roc
 from .sides import NAMES, PATHS, Side
 
-__all__ = ["cross", "figures"]
-
 _BOTH = ("redundant", "red")
 
 
@@ -63,12 +61,11 @@ def _coefficients(detectors: Sequence[Detector], stem: Path) -> Figure:
         plot.title(axes, METHODS[method])
     panels[0].set_ylabel("coefficient")
     panels[0].set_ylim(-1.08, 1.08)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
+    caption = (
         "Coefficients by pair under the redundant scheduler, all seeds (figure 6). Box: quartiles; whiskers: 5 and 95 %; dashed: phi = 0.8. "
-        "Diamonds: what the paper's text says of RED-CPI. Of MSCM it gives signs only: A-B and A-C negative, B-C positive.",
+        "Diamonds: what the paper's text says of RED-CPI. Of MSCM it gives signs only: A-B and A-C negative, B-C positive."
     )
+    return plot.saved(fig, stem, caption)
 
 
 def _detectors(detectors: Sequence[Detector], stem: Path) -> Figure:
@@ -96,13 +93,11 @@ def _detectors(detectors: Sequence[Detector], stem: Path) -> Figure:
     left.set_ylabel("false positives (%)")
     right.set_xlabel("false positives (%)")
     right.set_ylabel("true positives (%)")
-    plot.legend(fig, right)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
+    caption = (
         "Left: false positives against phi, mean and range over the seeds; dashed: the range of thresholds that the paper recommends. Right: ROC, "
-        "all seeds, with the area under each curve (figure 7). The paper prints no values.",
+        "all seeds, with the area under each curve (figure 7). The paper prints no values."
     )
+    return plot.saved(fig, stem, caption, right)
 
 
 def _paths(sides: dict[str, Side], stem: Path) -> Figure:
@@ -123,12 +118,8 @@ def _paths(sides: dict[str, Side], stem: Path) -> Figure:
         for axes in pair:
             axes.set_xlim(-0.02 * most, most)
         pair[0].set_ylabel("part of the samples")
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        "Distribution of delay and throughput by path, all seeds (figure 8). The paper prints no values but 0.8/1.2 for the least throughput of A.",
-    )
+    caption = "Distribution of delay and throughput by path, all seeds (figure 8). The paper prints no values but 0.8/1.2 for the least throughput of A."
+    return plot.saved(fig, stem, caption, panels[0])
 
 
 def _duplicates(sides: dict[str, Side], stem: Path) -> Figure:
@@ -141,12 +132,8 @@ def _duplicates(sides: dict[str, Side], stem: Path) -> Figure:
                 plot.band(axes, side.at_s, getattr(side, measure), NAMES[name], colour)
         axes.set_xlabel("time (s)")
         axes.set_ylabel(label)
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        "Duplicate ACKs (NCAD) and retransmissions (NCR) over time: mean and range over the seeds (figure 9). The paper prints no values.",
-    )
+    caption = "Duplicate ACKs (NCAD) and retransmissions (NCR) over time: mean and range over the seeds (figure 9). The paper prints no values."
+    return plot.saved(fig, stem, caption, panels[0])
 
 
 def _replicas(sides: dict[str, Side], stem: Path) -> Figure:
@@ -155,12 +142,8 @@ def _replicas(sides: dict[str, Side], stem: Path) -> Figure:
     plot.bars(axes, [*PATHS, "all"], series, {}, plot.colours(series))
     axes.set_ylabel("replicated segments a run")
     axes.set_ylim(bottom=0)
-    plot.legend(fig, axes)
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        "Replicas by path with 95 % intervals (NMR, figure 10). The paper prints no values: A and B alike, C few.",
-    )
+    caption = "Replicas by path with 95 % intervals (NMR, figure 10). The paper prints no values: A and B alike, C few."
+    return plot.saved(fig, stem, caption, axes)
 
 
 def cross(stem: Path, primary: dict[str, Side], others: Mapping[str, dict[str, Side]]) -> Figure:
@@ -178,9 +161,5 @@ def cross(stem: Path, primary: dict[str, Side], others: Mapping[str, dict[str, S
         axes.set_xlabel("stream / cross connection (Mbit/s)")
     panels[0].set_ylabel("largest smoothed RTT (ms)")
     panels[0].set_ylim(bottom=0)
-    plot.legend(fig, panels[0])
-    plot.save(fig, stem)
-    return Figure(
-        stem.with_suffix(".png"),
-        "Largest delay of a run with 95 % intervals. With a bounded cross connection, one copy of the stream fits the bottleneck and two do not.",
-    )
+    caption = "Largest delay of a run with 95 % intervals. With a bounded cross connection, one copy of the stream fits the bottleneck and two do not."
+    return plot.saved(fig, stem, caption, panels[0])

@@ -12,8 +12,6 @@ from ..base import Finding, judge
 from .detectors import MSCM, MSCM_BY_PLACE, PAIRS, PHIS, RED_CPI, SHARED, Detector, fewer_false, larger_area
 from .sides import PATHS, Side
 
-__all__ = ["DELAY", "detector_findings", "findings"]
-
 #: The finding that needs a bounded cross connection.
 DELAY = "RED lowers the largest delay of B and C"
 

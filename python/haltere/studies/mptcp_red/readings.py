@@ -16,19 +16,6 @@ from .detectors import Detector, detectors
 from .findings import detector_findings, findings
 from .sides import SCHEDULER, Side, sides
 
-__all__ = [
-    "CROSS",
-    "JITTERS",
-    "READINGS",
-    "SEEDS",
-    "Found",
-    "Groups",
-    "cross_table",
-    "find",
-    "jitter",
-    "verdict_tables",
-]
-
 #: Readings by group: what each sets.
 Groups = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
@@ -117,7 +104,7 @@ def find(scenario: Scenario, groups: Groups, seeds: int, options: Options) -> Fo
     for group, each in groups.items():
         for name, changes in each.items():
             changed = scenario.with_values(changes)
-            results = changed.run(seeds=seeds, jobs=options.jobs, out=options.out / "readings", quiet=options.quiet)
+            results = options.run([changed], seeds=seeds, part="readings")
             found.sides[name], found.detectors[name] = sides(results), detectors(results)
             here = [*detector_findings(found.detectors[name], name), *findings(found.sides[name], name)]
             found.findings.setdefault(group, []).extend(here)

@@ -11,10 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...analysis import measures
 from ...runs.results import Results
-
-__all__ = ["NAMES", "PATHS", "SCHEDULER", "Array", "Side", "column", "main_rows", "sides"]
 
 Array = NDArray[np.float64]
 
@@ -69,7 +66,6 @@ def column(table: pa.Table, name: str) -> Array:
 
 
 def _take(side: Side, results: Results, run: Any, warmup_s: float) -> None:
-    """Reads one run into `side`."""
     paths = main_rows(results.run_table("paths", run))
     number = column(paths, "path")
     one, dup, again = PathMeasures(), [], []
@@ -119,6 +115,6 @@ def sides(results: Results) -> dict[str, Side]:
         point = results.points[run.point]
         label = point.labels[SCHEDULER]
         name = label if isinstance(label, str) else str(label["kind"])
-        warmup = measures.seconds(point.scenario) - measures.span_s(point.scenario)
+        warmup = point.experiment.duration_s - point.experiment.span_s
         _take(found.setdefault(name, Side()), results, run, warmup)
     return found

@@ -23,8 +23,6 @@ from .detectors import (
 )
 from .sides import NAMES, PATHS, Array, Side
 
-__all__ = ["detector_table", "path_table", "stream_table", "variant_table"]
-
 
 def _quartiles(values: Array) -> list[str]:
     return [f"{np.percentile(values, q):.2f}" if len(values) else "–" for q in (25, 50, 75)]

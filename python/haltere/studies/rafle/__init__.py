@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...api import Scenario
-from ...errors import InputError
-from ...report.document import Bullets, Document, Heading, Text
-from ..base import Options, Outcome, data, expected, findings_table, readings_table
+from ...report.document import Bullets, Heading
+from ..base import Options, Outcome, data, expected, findings_table, opened, readings_table
 from . import figures, tables
 from .findings import findings
 from .router import CHANGES, DROP_TAIL, LABELS, PAPERS, PRIMARY, READINGS, SERVICES, Reading, queue, values
@@ -44,8 +43,7 @@ class Extent:
 
 
 def _extent(options: Options) -> Extent:
-    if options.variant not in (None, "paper"):
-        raise InputError(f"variant must be `paper`, got `{options.variant}`")
+    options.variant_of("paper")
     if options.quick:
         seeds = QUICK_SEEDS if options.seeds is None else options.seeds
         left = f"LAS and FQ-CoDel; the readings b and c10; changes but those of the starts; all but {seeds} of 30 seeds (10 of experiment 2)"
@@ -57,14 +55,13 @@ def _extent(options: Options) -> Extent:
 
 
 def _papers() -> list[str]:
-    """Drop tail and the paper's classifiers."""
     return [name for name in LABELS if name == DROP_TAIL or name.split("/")[0] in PAPERS]
 
 
 def _run(file: str, queues: Mapping[str, dict[str, Any]], reading: Reading, options: Options, seeds: int | None, part: str) -> dict[str, Cell]:  # fmt: skip
     """Runs an experiment file with each of these queues; the cells by the queues' names."""
     scenario = Scenario.load(data(ID) / file).with_values({"sweep": {QUEUE: list(queues.values())}, **values(reading)})
-    results = scenario.run(seeds=seeds, jobs=options.jobs, out=options.out / part, quiet=options.quiet)
+    results = options.run([scenario], seeds=seeds, part=part)
     cells: dict[str, Cell] = {name: Cell() for name in queues}
     names = list(queues)
     for run in results.runs:
@@ -107,16 +104,13 @@ def _memories(study: Study, extent: Extent) -> None:
 
 def _outcome(study: Study) -> Outcome:
     """The document: findings first, then figures and tables of the primary reading, then what the other readings would change."""
-    document, found = Document("rafle: short flows first, without state"), findings(study)
+    found = findings(study)
     first, second = (len(cells[PRIMARY, DROP_TAIL].tasks) for cells in (study.first, study.second))
-    document.add(
-        Text(
-            f"Experiment 1: {first} seeds; experiment 2: {second}; means with 95 % intervals. Paper: means of three runs on Click and real FTP. "
-            f"Primary reading: {READINGS[PRIMARY].meaning}; starts within 1 ms; sizes at the middles of their buckets."
-        )
+    about = (
+        f"Experiment 1: {first} seeds; experiment 2: {second}; means with 95 % intervals. Paper: means of three runs on Click and real FTP. "
+        f"Primary reading: {READINGS[PRIMARY].meaning}; starts within 1 ms; sizes at the middles of their buckets."
     )
-    if study.left_out:
-        document.add(Text(f"Left out by --quick: {study.left_out}."))
+    document = opened("rafle: short flows first, without state", about, study.left_out)
     document.add(findings_table(found))
     document.add(Heading("Figures"), *figures.of_all(study))
     document.add(Heading("Tables"), *tables.of_all(study))

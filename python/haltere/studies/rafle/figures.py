@@ -17,8 +17,6 @@ from .router import CLASSIFIERS, DROP_TAIL, FQ_CODEL, LABELS, PAPERS, PRIMARY, S
 from .study import STEADY_S, Study
 from .tasks import BUCKET, LAST_BUCKETS, Tasks, bucket_mean, bucket_sd, chance_of_gain, paper_s_share
 
-__all__ = ["changes", "of_all"]
-
 Array = NDArray[np.float64]
 
 SHOWN = {DROP_TAIL: "Drop tail", **CLASSIFIERS, FQ_CODEL: "FQ-CoDel"}
@@ -51,9 +49,7 @@ def _of_service(names: Sequence[str], service: str) -> list[str]:
 def _saved(fig: Any, panels: Sequence[Any], stem: Path, caption: str) -> Figure:
     for axes, service in zip(panels, SERVICES, strict=True):
         plot.title(axes, service.replace("_", " ").capitalize())
-    plot.legend(fig, panels[0], 4)
-    plot.save(fig, stem)
-    return Figure(stem.with_suffix(".png"), caption)
+    return plot.saved(fig, stem, caption, panels[0], 4)
 
 
 def _bands(values: Callable[[str], list[Array]], grid: Array, names: Sequence[str]) -> tuple[Any, list[Any]]:
@@ -97,9 +93,7 @@ def _normalised(study: Study) -> Figure:
         # Only under priority; the legend is that of the first panel.
         at = (31.0, 3.0) if axes is panels[-1] else (np.nan, np.nan)
         axes.plot([at[0]], [at[1]], "D", markersize=5, markerfacecolor="white", markeredgecolor="#222222", linestyle="none", label="Paper: RAFLE, at first")  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_xticks([30, 50, 100, 200, 500, 1000], ["30", "50", "100", "200", "500", "1000"])
-        axes.minorticks_off()
+        plot.log_ticks(axes, [30, 50, 100, 200, 500, 1000])
         axes.set_yscale("log")
         axes.set_ylim(0.2, 100)
         axes.set_yticks([0.3, 1, 3, 10, 30, 100], ["0.3", "1", "3", "10", "30", "100"])
@@ -125,9 +119,7 @@ def _buckets(study: Study) -> Figure:
         axes.errorbar(at * 1.09, next(theirs), yerr=next(theirs), fmt="D", markersize=4, markerfacecolor="white", color="#222222", elinewidth=0.9, label="Paper: RAFLE (table 2)")  # fmt: skip
         axes.plot(at, given["equal_share"], color="black", linestyle="--", linewidth=1.0, label="Paper: equal share")
         axes.set_xlabel("file size (MB)")
-        axes.set_xscale("log")
-        axes.set_xticks([0.05, 0.1, 0.2, 0.5, 1, 2, 4], ["0.05", "0.1", "0.2", "0.5", "1", "2", "4"])
-        axes.minorticks_off()
+        plot.log_ticks(axes, [0.05, 0.1, 0.2, 0.5, 1, 2, 4])
         axes.set_ylim(bottom=0)
     panels[0].set_ylabel("completion time (s)")
     caption = "Completion time by file size under RAFLE (figure 3): mean and deviation within a bucket. Buckets of one file are left out."
@@ -193,6 +185,12 @@ def _paper(axes: Any, x: Array, values: Sequence[float]) -> None:
     axes.plot(x, values, "D", markersize=5, markerfacecolor="white", markeredgecolor="#222222", linestyle="none", label="Paper")  # fmt: skip
 
 
+def _by_classifier(axes: Any, x: Array, names: Sequence[str]) -> None:
+    axes.axhline(0, color="#222222", linewidth=0.8)
+    axes.set_xticks(x, [LABELS[n].replace(" ", "\n") for n in names], fontsize=8)
+    axes.grid(False, axis="x")
+
+
 def _gains(study: Study) -> Figure:
     """Table 3 as a picture: gains in the mean time and in the deviation."""
     names = [f"{c}/{s}" for s in SERVICES for c in PAPERS]
@@ -203,15 +201,11 @@ def _gains(study: Study) -> Figure:
     for axes, measure, key, text in zip(panels, (bucket_mean(0), bucket_sd(0)), ("mean", "sd"), titles, strict=True):
         _points(axes, x - 0.1, [study.gain(cells, n, measure) for n in names], plot.PALETTE[0], "Ours")
         _paper(axes, x + 0.1, [study.given["table3"][key][n] for n in names])
-        axes.axhline(0, color="#222222", linewidth=0.8)
-        axes.set_xticks(x, [LABELS[n].replace(" ", "\n") for n in names], fontsize=8)
-        axes.grid(False, axis="x")
+        _by_classifier(axes, x, names)
         plot.title(axes, text)
     panels[0].set_ylabel("gain over drop tail (%)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, _stem(study, "gains"))
     caption = "Gain of files up to 100 KB over drop tail (table 3), with 95 % intervals, beside the paper's values."
-    return Figure(_stem(study, "gains").with_suffix(".png"), caption)
+    return plot.saved(fig, _stem(study, "gains"), caption, panels[0])
 
 
 def _hits(study: Study) -> Figure:
@@ -230,14 +224,12 @@ def _hits(study: Study) -> Figure:
     panels[0].set_ylim(bottom=0)
     panels[1].set_ylim(0.9, 1)
     panels[0].set_ylabel("packets called right (part)")
-    plot.legend(fig, panels[0])
-    plot.save(fig, _stem(study, "hits"))
     caption = "RAFLE's hit rates by memory (table 1). The paper's N = 40 of long flows is an outlier."
-    return Figure(_stem(study, "hits").with_suffix(".png"), caption)
+    return plot.saved(fig, _stem(study, "hits"), caption, panels[0])
 
 
 def _steady_gains(study: Study) -> Figure:
-    """Table 4 as a picture, with what chance alone does."""
+    """Table 4 as a picture, with the effect of random numbers alone."""
     names = [f"{c}/{s}" for s in SERVICES for c in PAPERS]
     fig, (axes,) = plot.figure(1, 1, width=5.6, height=3.2)
     x = np.arange(len(names), dtype=np.float64)
@@ -245,14 +237,10 @@ def _steady_gains(study: Study) -> Figure:
     axes.fill_between([-0.5, len(names) - 0.5], low, high, color="#E4E4E4", linewidth=0, zorder=0, label="two equal queues, three runs (95 %)")  # fmt: skip
     _points(axes, x - 0.1, [stats.mean(study.steady_gains(PRIMARY, n)) for n in names], plot.PALETTE[0], "Ours")
     _paper(axes, x + 0.1, [study.given["table4"][n] for n in names])
-    axes.axhline(0, color="#222222", linewidth=0.8)
-    axes.set_xticks(x, [LABELS[n].replace(" ", "\n") for n in names], fontsize=8)
-    axes.grid(False, axis="x")
+    _by_classifier(axes, x, names)
     axes.set_ylabel("files served, gain over drop tail (%)")
-    plot.legend(fig, axes)
-    plot.save(fig, _stem(study, "steady-gains"))
     caption = "Files up to 100 KB served in [1000 s, 4000 s], gain over drop tail (table 4), with 95 % intervals."
-    return Figure(_stem(study, "steady-gains").with_suffix(".png"), caption)
+    return plot.saved(fig, _stem(study, "steady-gains"), caption, axes)
 
 
 def changes(study: Study) -> Figure:
@@ -271,6 +259,5 @@ def changes(study: Study) -> Figure:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(False, axis="y")
     axes.set_xlabel("RAFLE less ideal under round robin (% of ideal's time)")
-    plot.save(fig, _stem(study, "changes"))
     caption = "What if: time of files up to 100 KB with RAFLE less ideal's under round robin, by change. Dashed: equal within 5 %."
-    return Figure(_stem(study, "changes").with_suffix(".png"), caption)
+    return plot.saved(fig, _stem(study, "changes"), caption)

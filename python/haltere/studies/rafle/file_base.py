@@ -19,8 +19,6 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-__all__ = ["AS_READ", "UPPER_EDGES", "Base", "sizes"]
-
 SEED = 564
 KB = 1000
 BUCKET = 100 * KB

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,11 +15,9 @@ from .router import DROP_TAIL, LABELS, PAPERS, PRIMARY, SERVICES
 from .study import EARLY_S, Study, deviation_above
 from .tasks import bucket_mean, bucket_sd, chance_of_contrast, last_end
 
-__all__ = ["findings", "within"]
-
 CLASSED = [f"{c}/{s}" for s in SERVICES for c in PAPERS]
 #: Verdicts from the weakest to the strongest: a finding of several parts has that of its weakest part.
-ORDER: Sequence[Verdict] = ("not held", "cannot be told", "direction only", "held")
+ORDER: Sequence[Verdict] = ("not held", "inconclusive", "direction only", "held")
 
 
 def findings(study: Study) -> list[Finding]:
@@ -26,9 +25,10 @@ def findings(study: Study) -> list[Finding]:
     found = []
     for reading in study.readings:
         label = "" if reading == PRIMARY else f"({reading})"
-        found += _first(study, reading, label)
+        here = _first(study, reading)
         if any(one == reading for one, _ in study.second):
-            found += _second(study, reading, label)
+            here += _second(study, reading)
+        found += [replace(one, reading=label) for one in here]
     if study.memories:
         found.append(_memory(study))
     return found
@@ -38,17 +38,16 @@ def within(value: Mean, low: float, high: float) -> Verdict:
     """Whether a value lies between two bounds, by its interval.
 
     >>> within(Mean(3.0, 1.0, 1.0, 10), -5, 5), within(Mean(5.5, 1.0, 1.0, 10), -5, 5), within(Mean(9.0, 1.0, 1.0, 10), -5, 5)
-    ('held', 'cannot be told', 'not held')
+    ('held', 'inconclusive', 'not held')
     """
     if math.isnan(value.half):
-        return "cannot be told"
+        return "inconclusive"
     if low < value.low and value.high < high:
         return "held"
-    return "not held" if value.high < low or value.low > high else "cannot be told"
+    return "not held" if value.high < low or value.low > high else "inconclusive"
 
 
 def _range(values: dict[str, Mean], digits: int = 1) -> str:
-    """The least and the greatest, with their queues."""
     low, high = (pick(values, key=lambda name: values[name].mean) for pick in (min, max))
     return f"from {values[low].format(digits)} % ({LABELS[low]}) to {values[high].format(digits)} % ({LABELS[high]})"
 
@@ -57,8 +56,7 @@ def _numbers(given: dict[str, float]) -> str:
     return f"from {min(given.values()):.0f} to {max(given.values()):.0f} %"
 
 
-def _first(study: Study, reading: str, label: str) -> list[Finding]:
-    """Experiment 1."""
+def _first(study: Study, reading: str) -> list[Finding]:
     cells, given = study.of(reading), study.given["table3"]
     mean = {name: cells[name].over(bucket_mean(0)) for name in (DROP_TAIL, *CLASSED)}
     gains = {name: study.gain(cells, name, bucket_mean(0)) for name in CLASSED}
@@ -88,7 +86,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             f"{less.format(1)} s, {part.format(1)} %",
             "-0.5 s, -0.4 %",
             "depends on starts within 10 ms and on the number of files up to 16 KB (What if)",
-            label,
         ),
         Finding(
             "Table 3: every classifier is faster than drop tail for files up to 100 KB",
@@ -96,7 +93,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             f"gains {_range(gains)}",
             _numbers(given["mean"]),
             "RuN2C under round robin decides: at the start every flow is short, and all tasks share half of the link until they pass 16 KB",
-            label,
         ),
         Finding(
             "Table 3: under priority ideal is faster than RAFLE, and RAFLE faster than RuN2C",
@@ -104,7 +100,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             "; ".join(f"{name} {value.format(1)} s" for name, value in steps),
             "16.4 and 29.0 s",
             "RuN2C serves files up to 16 KB first; whether it beats RAFLE depends on the initial window and on the queues (What if)",
-            label,
         ),
         Finding(
             "Table 3: under priority RAFLE has two thirds of ideal's gain (a half to five sixths)",
@@ -112,7 +107,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             f"{share.format(2)} of it",
             "0.70",
             "ideal gains more here than in the paper, RAFLE about as much",
-            label,
         ),
         Finding(
             "Table 3: every classifier has less deviation than drop tail, by 180 % and more",
@@ -121,7 +115,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             _numbers(given["sd"]),
             "the paper's drop tail has a deviation of 305 s, ours of "
             f"{stats.mean(cells[DROP_TAIL].over(bucket_sd(0))).format(0)} s: 2.5 to 4.5 % of files at 1,500 to 2,000 s would make the difference",
-            label,
         ),
         Finding(
             "Figure 3: above 1 MB RAFLE deviates more under priority than under round robin",
@@ -129,7 +122,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             f"{wider.format(1)} s more under priority, mean of the buckets",
             "longer bars",
             "buckets of one file have no deviation and are left out",
-            label,
         ),
         Finding(
             "Figure 4: all tasks are done about when drop tail's are (at most 5 % later)",
@@ -137,7 +129,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             f"least to spare: {tightest[1].format(1)} s, under {tightest[0]}",
             "picture",
             f"the last file is through at {stats.mean(last[DROP_TAIL]).format(0)} s under drop tail, at {stats.mean(last['rafle/round_robin']).format(0)} s under RAFLE RR",
-            label,
         ),
         Finding(
             "Figure 4: round robin lies nearer to the equal share than priority (RAFLE, ideal; but from 225 to 410 s)",
@@ -145,7 +136,6 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             "; ".join(f"{name} {value.format(1)} tasks nearer" for name, value in nearer),
             "picture",
             "the paper's equal share puts every file at the middle of its bucket: 438 of 564 end at 225.6 s",
-            label,
         ),
         Finding(
             "Figure 5: in the first seconds RAFLE under priority has served almost three times as many files as drop tail (at least twice)",
@@ -154,13 +144,11 @@ def _first(study: Study, reading: str, label: str) -> list[Finding]:
             "almost 3",
             f"RAFLE calls {np.mean(cells['rafle/priority'].rates()[1]):.0%} of the packets of long flows long, so at the start nearly all wait in one queue; "
             f"ideal under priority: {stats.mean(study.done_early(cells, 'ideal/priority')).format(1)} times",
-            label,
         ),
     ]
 
 
-def _second(study: Study, reading: str, label: str) -> list[Finding]:
-    """Experiment 2."""
+def _second(study: Study, reading: str) -> list[Finding]:
     rafle = study.constancy(reading, "rafle/round_robin")
     others = [
         (LABELS[n], stats.paired_difference(study.constancy(reading, n), rafle))
@@ -178,7 +166,6 @@ def _second(study: Study, reading: str, label: str) -> list[Finding]:
             f"deviation over time of the others less RAFLE's: {judge(others)[1]} tasks",
             "picture",
             "RuN2C keeps nearly all tasks transferring, because control connections are short to it",
-            label,
         ),
         Finding(
             "Figure 7: above 100 KB all queues serve about the same number of files (within 10 %)",
@@ -186,7 +173,6 @@ def _second(study: Study, reading: str, label: str) -> list[Finding]:
             f"more than drop tail: {_range(above)}",
             "picture",
             "the link is busy under every queue; where fewer files are done, more are sent in part",
-            label,
         ),
         Finding(
             "Section 6: experiment 2 is stationary (as many small files in the last 1000 s as in the first, within 10 %)",
@@ -194,23 +180,22 @@ def _second(study: Study, reading: str, label: str) -> list[Finding]:
             f"last less first: {_range(drifts, 0)}",
             "assumed",
             "300 tasks share the link, so a file of 4 MB takes 9600 s at an equal share: large files pile up",
-            label,
         ),
-        _table_4(study, reading, label),
+        _table_4(study, reading),
     ]
 
 
-def _table_4(study: Study, reading: str, label: str) -> Finding:
+def _table_4(study: Study, reading: str) -> Finding:
     """Table 4 as a whole. It is judged over the readings of the queue: the text supports more than one, and they differ."""
     given = study.given["table4"]
     paper = float(np.mean([given[f"{c}/round_robin"] - given[f"{c}/priority"] for c in PAPERS]))
     ours = study.contrast(reading)
     chance = chance_of_contrast(study.sizes, 3000.0 * study.rate_bps / 8, 3, paper)
     verdict, text = judge_size(ours, paper)[0], f"{ours.format(1)} points"
-    if not label:
+    if reading == PRIMARY:
         others = {one: study.contrast(one) for one in study.readings if (one, DROP_TAIL) in study.second}
         signs = {judge_size(value, paper)[0] for value in others.values()}
-        verdict = verdict if len(signs) == 1 else "cannot be told"
+        verdict = verdict if len(signs) == 1 else "inconclusive"
         apart = [f"{value.format(1)} in ({one})" for one, value in others.items() if one != reading]
         text += f"; {', '.join(apart)}" if apart else ""
     return Finding(
@@ -218,8 +203,7 @@ def _table_4(study: Study, reading: str, label: str) -> Finding:
         verdict,
         text,
         f"{paper:.1f} points",
-        f"open: each gain of the paper lies within chance, all six together do not (P = {chance:.1g}); ours depends on what the queues hold",
-        label,
+        f"open: each gain of the paper is within random variation, all six together do not (P = {chance:.1g}); ours depends on what the queues hold",
     )
 
 

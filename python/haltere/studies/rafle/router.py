@@ -8,21 +8,6 @@ from typing import Any
 from . import file_base
 from .file_base import Base
 
-__all__ = [
-    "CHANGES",
-    "CLASSIFIERS",
-    "DROP_TAIL",
-    "FQ_CODEL",
-    "LABELS",
-    "PAPERS",
-    "PRIMARY",
-    "READINGS",
-    "SERVICES",
-    "Reading",
-    "queue",
-    "values",
-]
-
 DROP_TAIL, FQ_CODEL = "drop_tail", "fq_codel"
 SERVICES = {"round_robin": "RR", "priority": "Prio"}
 CLASSIFIERS = {"ideal": "Ideal", "rafle": "RAFLE", "run2c": "RuN2C", "las": "LAS"}

@@ -14,8 +14,6 @@ from ..base import Options
 from .router import DROP_TAIL, PAPERS, PRIMARY, SERVICES
 from .tasks import BUCKET, Array, Cell, Cells, Tasks, bucket_mean, paper_s_share
 
-__all__ = ["EARLY_S", "STEADY_S", "Study", "deviation_above", "within_first_bucket"]
-
 #: Experiment 2 is measured in this part of the run.
 STEADY_S = (1000.0, 4000.0)
 #: "The first seconds" of figure 5: drop tail has served the first files by then.

@@ -14,8 +14,6 @@ from .router import CHANGES, DROP_TAIL, LABELS, PAPERS, PRIMARY, SERVICES
 from .study import Study, within_first_bucket
 from .tasks import BUCKET, Cell, bucket_mean, bucket_percentile, bucket_sd, chance_of_gain
 
-__all__ = ["by_change", "by_reading", "first_bucket", "of_all", "table1", "table2", "table3", "table4", "windows"]
-
 
 def of_all(study: Study) -> list[Table]:
     """The tables of the primary reading."""
@@ -111,7 +109,7 @@ def table4(study: Study) -> Table:
     low, high = chance_of_gain(study.sizes, 3000.0 * study.rate_bps / 8, 3)
     note = (
         "A busy line serves bytes, not files: between two equal queues the gain of three-run means, as the paper's are, "
-        f"lies by the chance of the draws between {low:.0f} and {high:+.0f} % (95 %)."
+        f"varies at random between {low:.0f} and {high:+.0f} % (95 %)."
     )
     return Table("table4", "Table 4: files served in [1000 s, 4000 s]", columns, rows, note)
 

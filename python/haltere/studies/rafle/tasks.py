@@ -15,23 +15,6 @@ from numpy.typing import NDArray
 from ...runs.records import Done
 from ...runs.results import Results
 
-__all__ = [
-    "BUCKET",
-    "LAST_BUCKETS",
-    "Cell",
-    "Cells",
-    "Tasks",
-    "bucket_mean",
-    "bucket_percentile",
-    "bucket_sd",
-    "chance_of_contrast",
-    "chance_of_gain",
-    "equal_share",
-    "last_end",
-    "paper_s_share",
-    "verdicts",
-]
-
 Array = NDArray[np.float64]
 
 BUCKET = 100_000
@@ -48,7 +31,7 @@ def equal_share(sizes: Sequence[int], upto: float, rate_bps: float) -> float:
 
 
 def paper_s_share(buckets: NDArray[np.int64], rate_bps: float, grid: Array) -> Array:
-    """Tasks not done at each time if all share the rate equally and every file lies at the middle of its bucket, as the paper reckons.
+    """Tasks not done at each time if all share the rate equally and every file lies at the middle of its bucket, as in the paper.
 
     ``buckets``: the bucket of each file, 0 for files up to 100 KB.
     """
@@ -100,6 +83,11 @@ def chance_of_contrast(sizes: Sequence[int], capacity: float, runs: int, points:
     return float((np.abs(contrast) >= points).mean())
 
 
+def _by(times: Array, grid: Array) -> Array:
+    """How many of these times, NaN apart, have come by each time of ``grid``."""
+    return np.searchsorted(np.sort(times[~np.isnan(times)]), grid, "right").astype(np.float64)
+
+
 @dataclass
 class Tasks:
     """The FTP tasks of one run; arrays of shape (tasks,), times in seconds, NaN if a task had not come so far."""
@@ -135,19 +123,15 @@ class Tasks:
 
     def active(self, grid: Array) -> Array:
         """Tasks begun and not done at each time of ``grid``."""
-        ended = np.sort(self.end[~np.isnan(self.end)])
-        begun = np.sort(self.start)
-        return (np.searchsorted(begun, grid, "right") - np.searchsorted(ended, grid, "right")).astype(np.float64)
+        return _by(self.start, grid) - self.done(grid)
 
     def transferring(self, grid: Array) -> Array:
         """Tasks whose data connection was begun and that were not done, at each time of ``grid``."""
-        ended = np.sort(self.end[~np.isnan(self.end)])
-        begun = np.sort(self.data[~np.isnan(self.data)])
-        return (np.searchsorted(begun, grid, "right") - np.searchsorted(ended, grid, "right")).astype(np.float64)
+        return _by(self.data, grid) - self.done(grid)
 
     def done(self, grid: Array) -> Array:
         """Tasks done by each time of ``grid``."""
-        return np.searchsorted(np.sort(self.end[~np.isnan(self.end)]), grid, "right").astype(np.float64)
+        return _by(self.end, grid)
 
     def served(self, low: float, high: float) -> Array:
         """Files done between these times, by bucket."""

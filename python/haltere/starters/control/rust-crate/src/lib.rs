@@ -8,6 +8,5 @@ use pyo3::prelude::*;
 /// Everything that `haltere._core` has, with the mechanisms of this crate.
 #[pymodule]
 fn _haltere(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    maker::register();
-    haltere_extension::fill(module)
+    haltere_extension::fill(module, maker::makers())
 }

@@ -4,7 +4,7 @@ use crate::control;
 use haltere_congestion::SenderContext;
 use haltere_congestion::outside::{Maker, OutsideControl};
 use haltere_units::ParamError;
-use haltere_units::outside::{About, Location, Parameter, Params};
+use haltere_units::outside::{About, Location, Makers, Parameter, Params};
 use sha2::{Digest, Sha256};
 
 /// A mechanism of this crate.
@@ -30,9 +30,11 @@ const MECHANISMS: &[Mechanism] = &[Mechanism {
 const SOURCES: &[&str] =
     &[include_str!("control.rs"), include_str!("maker.rs"), include_str!("lib.rs"), env!("CARGO_PKG_VERSION")];
 
-/// Makes the mechanisms known. Haltere's own need nothing.
-pub fn register() {
-    haltere_congestion::outside::register("rust", Box::new(Crate));
+/// The languages of this build, besides those that Haltere adds.
+pub fn makers() -> Makers {
+    let mut makers = Makers::default();
+    makers.add::<dyn Maker>("rust", Box::new(Crate));
+    makers
 }
 
 struct Crate;

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from ...errors import InputError
 
-__all__ = ["COST", "Kernel", "built", "cache", "find"]
+__all__ = ["COST", "GuestKernel", "built", "cache", "find"]
 
 #: What a build costs, for who has none.
 COST = "once, about 5 minutes on two cores and 2 GB of disk"
 
 
 @dataclass(frozen=True)
-class Kernel:
+class GuestKernel:
     """A kernel that is built: its folder, and what was noted when it was."""
 
     folder: Path
@@ -55,16 +55,16 @@ def cache() -> Path:
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "haltere" / "kernels"
 
 
-def built() -> list[Kernel]:
+def built() -> list[GuestKernel]:
     """The kernels that are built, the newest first."""
     found = []
     for note in cache().glob("*/kernel.json"):
         told = json.loads(note.read_text())
-        found.append(Kernel(note.parent, told))
+        found.append(GuestKernel(note.parent, told))
     return sorted(found, key=lambda one: (one.told["built"], one.hash), reverse=True)
 
 
-def find(which: str = "") -> Kernel:
+def find(which: str = "") -> GuestKernel:
     """The kernel whose release or hash begins so; if nothing is asked for, the one built last."""
     every = built()
     command = "haltere kernel build" + (f" {which}" if which[:1].isdigit() and "." in which else "")

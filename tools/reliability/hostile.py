@@ -1,4 +1,4 @@
-"""Attacks this build and writes the table of it: `make attack`.
+"""Attacks this build and writes the table of it: `make hostile`.
 
 Each part is a process of its own, so a part that ends the process is counted as fallen. All draws follow from `--seed`. A try survives if it
 ends as it should: with a result, or with an error of one line that Haltere reports. A panic, a traceback, an end by a signal, a
@@ -19,12 +19,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import attack_inputs  # noqa: F401
-import attack_processes  # noqa: F401  both register their parts
+import hostile_inputs  # noqa: F401
+import hostile_processes  # noqa: F401  both register their parts
 from trial import ALARM_S, PARTS, ROOT, Missing, Score
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- attack: made by `make attack` -->", "<!-- attack: end -->"
+BEGIN, END = "<!-- hostile: made by `make hostile` -->", "<!-- hostile: end -->"
 #: Beyond its time a part may start, finish its last try and clean up. A process that is still there then has stopped.
 GRACE_S = 5 * ALARM_S
 
@@ -48,7 +48,7 @@ def in_process(name: str, seed: int, seconds: float) -> tuple[int, list[str], st
 def run_part(name: str, seed: int, seconds: float) -> int:
     """Runs a part here, and prints its score as JSON."""
     score, missing = Score(seconds), ""
-    with tempfile.TemporaryDirectory(prefix="haltere-attack-") as folder:
+    with tempfile.TemporaryDirectory(prefix="haltere-hostile-") as folder:
         try:
             PARTS[name][1](score, random.Random(f"{seed} {name}"), Path(folder))
         except Missing as error:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..analysis.measures import by_point
-from ..analysis.parity import Row, rows_of
-from ..api import Scenario
-from ..report.document import Document, Table, Text
-from ..worlds import DEFAULT, Kernel, world
+from ...analysis.measures import by_point
+from ...analysis.parity import Row, rows_of
+from ...api import Scenario
+from ...report.document import Document, Table, Text
+from .. import DEFAULT, Kernel, world
 
 __all__ = ["Matrix", "matrix"]
 

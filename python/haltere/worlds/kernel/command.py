@@ -7,9 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from .. import kernels
-from ..worlds import Kernel
-from ._common import Commands, count, names, print_json, seeds_and_jobs
+from ...commands._common import Commands, count, names, print_json, seeds_and_jobs
+from . import Kernel, guests
 
 
 def add(to: Commands) -> None:
@@ -28,7 +27,7 @@ def add(to: Commands) -> None:
     build = parts.add_parser(
         "build",
         help="build a kernel, or find it built",
-        description=f"Builds a kernel and keeps it under the cache folder ({kernels.COST}). No root is needed.",
+        description=f"Builds a kernel and keeps it under the cache folder ({guests.COST}). No root is needed.",
     )
     build.add_argument(
         "version", nargs="?", default="6.1", help="Debian's package linux-source-VERSION: 6.1 (default) or 6.12"
@@ -61,7 +60,7 @@ def add(to: Commands) -> None:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from ..kernels.build import build
+    from .build import build
 
     began = time.monotonic()
     live = sys.stderr.isatty()
@@ -86,23 +85,23 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    every = kernels.built()
+    every = guests.built()
     if args.json:
         print_json([one.told for one in every])
         return 0
     for one in every:
         print(_line(one))
     if not every:
-        print(f"none; `haltere kernel build` builds one ({kernels.COST})")
+        print(f"none; `haltere kernel build` builds one ({guests.COST})")
     return 0
 
 
 def _matrix(args: argparse.Namespace) -> int:
-    from ..api import Scenario
-    from ..kernels.matrix import matrix
+    from ...api import Scenario
+    from .matrix import matrix
 
     scenario = Scenario.load(args.file)
-    chosen = args.kernels or [one.hash for one in kernels.built()] or [""]
+    chosen = args.kernels or [one.hash for one in guests.built()] or [""]
     out = args.out or Path("results") / f"{args.file.stem}-kernels"
     done = matrix(scenario, chosen, out=out, seeds=args.seeds, jobs=args.jobs)
     if args.json:
@@ -112,7 +111,7 @@ def _matrix(args: argparse.Namespace) -> int:
     return 0
 
 
-def _line(one: kernels.Kernel) -> str:
+def _line(one: guests.GuestKernel) -> str:
     told = one.told
     added = f", with {', '.join(told['added'])}" if told["added"] else ""
     return f"{one.release}  {one.hash[:12]}  built {told['built']} in {told['seconds']:.0f} s, {told['bytes'] / 1e6:.1f} MB{added}"

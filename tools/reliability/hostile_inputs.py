@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import random
 from pathlib import Path
@@ -74,18 +72,13 @@ def special_files(score: Score, draw: random.Random, folder: Path) -> None:
 @part("checksum files and manifests with changed bytes and values, checked")
 def records(score: Score, draw: random.Random, folder: Path) -> None:
     """The two JSON files of a store."""
-    from haltere.runs.records import seal_of, wrong_in_manifest
+    from haltere.runs.records import with_checksum, without_checksum
 
-    files = corpus("checksum")
+    files = [with_checksum(data.decode()) for data in corpus("checksum") if data.startswith(b"{")]
     for i in score.tries(5000):
         with score.one(f"checksum file {i}"):
             data = mutated(files, draw)
-            read = seal_of(data, "0" * 32)
-            assert read is None or set(read) >= {"key", "seed", "digest", "wall_s", "files"}
-            with contextlib.suppress(ValueError):
-                value = json.loads(data)
-                if isinstance(value, dict):
-                    wrong_in_manifest(value)
+            assert without_checksum(data) is None or data in files, "a changed byte was not noticed"
 
 
 @part("changed messages of the playground, read and their experiments checked")

@@ -1,9 +1,9 @@
 """The processor time of the kernel world: the table of docs/kernel.md.
 
-    python tools/kernel_cost.py [--rounds 3] [--kernel 6.1]
+    python -m haltere.worlds.kernel.cost [--rounds 3] [--kernel 6.1]
 
 One CUBIC flow a pair over a dumbbell, 20 ms, drop tail of one bandwidth-delay product. Each cell is user and system time of the guest, boot included,
-over the virtual seconds: the least of the rounds, because other work on the machine only adds. Where it goes follows from runs with one,
+over the virtual seconds: the least of the rounds, because other work on the machine only adds. The share of links and hosts follows from runs with one,
 three and five links each way: what a link adds, and what the hosts need without it.
 """
 
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from haltere import _core
-from haltere.worlds import world
+from ... import _core
+from .. import world
 
 SECONDS = {10: 60, 100: 30, 1000: 10}
 FLOWS = (1, 4, 64)

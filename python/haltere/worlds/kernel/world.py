@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .. import _core, kernels
-from ..errors import InputError
-from .base import GSO, Made, World, option, refuse_outside
-from .wire import ftp_server
+from ... import _core
+from ...errors import InputError
+from ..base import GSO, Made, World, option, refuse_outside
+from ..wire import ftp_server
+from . import guests
 
 __all__ = ["Kernel"]
 
@@ -55,9 +56,9 @@ class Kernel(World):
         self._controls()
 
     @cached_property
-    def built(self) -> kernels.Kernel:
+    def built(self) -> guests.GuestKernel:
         """The kernel that runs are made in."""
-        return kernels.find(self.kernel)
+        return guests.find(self.kernel)
 
     @property
     def key_part(self) -> str:

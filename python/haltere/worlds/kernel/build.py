@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from .. import _core, data
-from ..errors import HaltereError, InputError
-from . import Kernel, cache
+from ... import _core, data
+from ...errors import HaltereError, InputError
+from .guests import GuestKernel, cache
 
 __all__ = ["VERSIONS", "build"]
 
@@ -48,7 +48,7 @@ Say = Callable[[str], None]
 def build(
     version: str = VERSIONS[0], *, source: Path | None = None, add: Sequence[Path] = (), jobs: int | None = None,
     force: bool = False, say: Say = lambda _: None,
-) -> Kernel:  # fmt: skip
+) -> GuestKernel:  # fmt: skip
     """Builds a kernel, or finds it built: Debian's ``version`` or the tree ``source``, with the files ``add`` compiled in.
 
     ``say`` receives the progress. Raises :class:`haltere.InputError` with what is missing and how to get it.
@@ -369,7 +369,7 @@ def _make(tree: Path, jobs: int | None, say: Say) -> None:
         raise HaltereError("compiling Linux failed: " + ("\n".join(errors[:10]) or f"see {log}"))
 
 
-def _seal(folder: Path, key: str, guest: Path, source: str, add: Sequence[Path], seconds: float) -> Kernel:
+def _seal(folder: Path, key: str, guest: Path, source: str, add: Sequence[Path], seconds: float) -> GuestKernel:
     """Boots the kernel to learn what it has, and notes that."""
     draft = folder / "haltere-guest.new"
     shutil.copy2(guest, draft)
@@ -384,4 +384,4 @@ def _seal(folder: Path, key: str, guest: Path, source: str, add: Sequence[Path],
     draft = folder / "kernel.json.new"
     draft.write_text(json.dumps(told, indent=1))
     draft.rename(folder / "kernel.json")
-    return Kernel(folder, told)
+    return GuestKernel(folder, told)

@@ -1,0 +1,5 @@
+"""The kernel world: real Linux in virtual time (``world``), its guest kernels (``guests``, ``build``), and ``haltere kernel`` (``command``)."""
+
+from .world import Kernel
+
+__all__ = ["Kernel"]

@@ -1,0 +1,63 @@
+"""Printed output in the documents is that of a new run, and the tables of a study are those of its stored output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import pages
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in pages.PAGES if pages.OUTPUT.search(path.read_text())], ids=lambda path: path.stem
+)
+def test_the_output_in_a_page_is_that_of_a_new_run(path: Path, tmp_path: Path) -> None:
+    text = path.read_text()
+    assert pages.with_outputs(text, tmp_path) == text, "run `make pages`"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in pages.PAGES if pages.TABLE.search(path.read_text())], ids=lambda path: path.parent.name
+)
+def test_the_tables_of_a_study_are_those_of_its_stored_output(path: Path) -> None:
+    text = path.read_text()
+    assert pages.with_tables(text, path.parent) == text, "run `make pages`"
+
+
+def test_an_output_is_written_between_its_marks_and_keeps_the_lines_that_are_asked_for(tmp_path: Path) -> None:
+    page = "# A\n\n<!-- output: haltere explain codel | ^codel -->\n```text\nold\n```\n\nB\n"
+    text = pages.with_outputs(page, tmp_path)
+    assert text.startswith("# A\n\n<!-- output: haltere explain codel | ^codel -->\n```text\ncodel")
+    assert text.endswith("\n```\n\nB\n") and "old" not in text
+    assert pages.with_outputs(text, tmp_path) == text
+
+
+def test_a_command_that_fails_and_lines_that_are_missing_are_errors(tmp_path: Path) -> None:
+    for command, error in (
+        ("haltere explain nothing", "unknown|nothing"),
+        ("haltere explain codel | xyzzy", "no line"),
+    ):
+        with pytest.raises(SystemExit, match=error):
+            pages.with_outputs(f"<!-- output: {command} -->\n```text\n```\n", tmp_path)
+
+
+def test_a_table_is_drawn_from_the_stored_output(tmp_path: Path) -> None:
+    finding = {"text": "x | y", "paper": "1", "ours": "2 ± 1", "verdict": "held", "why": "so", "reading": ""}
+    stored = {
+        "findings": [finding, {**finding, "reading": "another"}],
+        "tables": [{"name": "Medians", "columns": ["queue", "ms"], "rows": [["red", "1.0 ± 0.1"], ["pie", "–"]]}],
+    }
+    (tmp_path / "reproduced.json").write_text(json.dumps(stored))
+    page = "<!-- table: {} of reproduced.json -->\nold\n<!-- table: end -->\n"
+    assert "\n\n| queue | ms |\n|---|--:|\n| red | 1.0 ± 0.1 |\n| pie | – |\n\n<!--" in pages.with_tables(
+        page.format("Medians"), tmp_path
+    )
+    assert "| x \\| y | 1 | 2 ± 1 | held | so |\n\n<!--" in pages.with_tables(page.format("findings"), tmp_path)
+    with pytest.raises(SystemExit, match="one of Medians, got `Means`"):
+        pages.with_tables(page.format("Means"), tmp_path)
