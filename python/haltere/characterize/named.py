@@ -9,22 +9,11 @@ from typing import Any, Protocol, TypeVar
 from ..analysis.measures import Run
 from ..api import Scenario
 from ..errors import InputError
+from ..kinds import label
 from ..studies import Options
 
 #: A mechanism as an experiment has it.
 Entry = dict[str, Any]
-
-
-def title(kind: str) -> str:
-    """The name of a mechanism in figures and tables: of one from outside its class, or its file without the ending.
-
-    >>> title("cubic"), title("python:mine/mine.py:Mine"), title("wasm:build/mine.wasm")
-    ('cubic', 'Mine', 'mine')
-    """
-    if ":" not in kind:
-        return kind
-    language, source = kind.split(":", 1)
-    return source.rsplit(":", 1)[-1] if language == "python" else Path(source).stem
 
 
 def entry(kind: str, settings: Mapping[str, Any]) -> Entry:
@@ -38,8 +27,8 @@ def lineup(kind: str, settings: Mapping[str, Any], beside: Sequence[str], defaul
     others = [other for other in dict.fromkeys(beside or default) if settings or other != kind]
     if not others:
         raise InputError(f"--beside must be another mechanism than the one that is characterised, got `{kind}`")
-    short = [title(one) for one in (kind, *others)]
-    names = [one if short.count(title(one)) > 1 else title(one) for one in (kind, *others)]
+    short = [label(one) for one in (kind, *others)]
+    names = [one if short.count(label(one)) > 1 else label(one) for one in (kind, *others)]
     names[0] = ", ".join([names[0], *(f"{key}={value}" for key, value in settings.items())])
     return {
         names[0]: entry(kind, settings),
