@@ -227,5 +227,4 @@ impl Pkt for Packet {
 }
 
 #[cfg(test)]
-#[path = "packet_tests.rs"]
 mod tests;

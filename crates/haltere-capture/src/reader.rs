@@ -396,5 +396,4 @@ fn told_magic(magic: u32) -> String {
 }
 
 #[cfg(test)]
-#[path = "reader_tests.rs"]
 mod tests;

@@ -321,5 +321,4 @@ impl<C: Fate<Packet>> Replay<C> {
 }
 
 #[cfg(test)]
-#[path = "replay_tests.rs"]
 mod tests;

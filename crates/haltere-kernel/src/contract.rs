@@ -35,6 +35,8 @@ pub struct Options {
     pub refuse_every: u32,
     /// Program and arguments of the FTP server, as seen from the host's root folder.
     pub ftp_server: Vec<String>,
+    /// Files and folders of the host that this server reads. The guest may read no others.
+    pub host_files: Vec<String>,
 }
 
 /// Where the links of a plan are.

@@ -42,7 +42,7 @@ pub(crate) struct Control {
     machine: Machine,
     handlers: [Handler; abi::CONTROL.len()],
     answer: Answer,
-    pub(crate) reporter: Reporter,
+    reporter: Reporter,
     /// One segment: the window of a control whose module failed.
     mss: Bytes,
     /// The last acknowledgement asked for a reduction.

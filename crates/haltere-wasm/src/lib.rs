@@ -14,8 +14,6 @@ pub mod limits;
 mod control;
 mod decisions;
 mod globals;
-#[cfg(test)]
-mod hostile_tests;
 mod imports;
 mod machine;
 mod maker;

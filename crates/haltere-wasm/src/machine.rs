@@ -36,7 +36,8 @@ enum Reduction {
 
 impl Host {
     fn new(seed: u64) -> Host {
-        let limits = StoreLimitsBuilder::new().memory_size(limits::MEMORY_BYTES).memories(1).instances(1).build();
+        let limits = StoreLimitsBuilder::new().memory_size(limits::MEMORY_BYTES).memories(1).instances(1);
+        let limits = limits.tables(limits::TABLES).table_elements(limits::TABLE_ELEMENTS).build();
         Host { limits, random: seed, reduction: Reduction::Closed, decisions: Decisions::default() }
     }
     /// The control asks for a reduction.
@@ -85,7 +86,14 @@ fn instantiate(
     refuel(&mut store);
     let instance = linker
         .instantiate_and_start(&mut store, code)
-        .map_err(|error| format!("module must start within {} bytes of memory, got: {error}", limits::MEMORY_BYTES))?;
+        .map_err(|error| {
+            format!(
+                "module must start within {} bytes of memory and {} tables of {} elements, got: {error}",
+                limits::MEMORY_BYTES,
+                limits::TABLES,
+                limits::TABLE_ELEMENTS
+            )
+        })?;
     let memory = instance.get_memory(&store, "memory").expect("checked when the module was read");
     // What some compilers make of initial values that are no constants.
     if let Ok(initialize) = instance.get_typed_func::<(), ()>(&store, "_initialize") {

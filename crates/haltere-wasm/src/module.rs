@@ -6,7 +6,7 @@ use crate::imports::{self, linker};
 use crate::machine::{Host, Machine};
 use crate::{abi, globals, limits};
 use std::sync::{Arc, OnceLock};
-use wasmi::{Config, Engine, ExternType, FuncType, Linker, ValType};
+use wasmi::{Config, EnforcedLimits, Engine, ExternType, FuncType, Linker, ValType};
 
 /// The engine of this process. It counts instructions, has no threads and no vector instructions, and makes every NaN the same.
 pub(crate) fn engine() -> &'static Engine {
@@ -16,6 +16,8 @@ pub(crate) fn engine() -> &'static Engine {
         config.consume_fuel(true).allow_start_fn(false).ignore_custom_sections(true);
         config.wasm_multi_memory(false).wasm_tail_call(false).wasm_custom_page_sizes(false);
         config.compilation_mode(wasmi::CompilationMode::Eager);
+        // 1,000 globals, 1,000 segments of elements and of data, 100 tables and 10,000 functions.
+        config.enforced_limits(EnforcedLimits::strict());
         Engine::new(&config)
     })
 }
@@ -52,6 +54,11 @@ impl Module {
         if !bytes.starts_with(b"\0asm") {
             let what = if bytes.is_empty() { "an empty file" } else { "a file that does not begin with `\\0asm`" };
             return Err(format!("module must be WebAssembly in its binary format, got {what}"));
+        }
+        let elements = globals::section(bytes, globals::ELEMENTS).map_or(0, <[u8]>::len);
+        if elements > limits::ELEMENT_SECTION_BYTES {
+            let most = limits::ELEMENT_SECTION_BYTES;
+            return Err(format!("the section of elements of a module must be at most {most} bytes, got {elements}"));
         }
         let compile = |bytes: &[u8]| {
             wasmi::Module::new(engine(), bytes).map_err(|error| {

@@ -30,7 +30,7 @@ pub(crate) struct Queue {
     seed: u64,
     /// Its random numbers are yet to be seeded from the queue's stream, which is not there before the first packet.
     is_unseeded: bool,
-    pub(crate) reporter: Reporter,
+    reporter: Reporter,
     is_broken: bool,
 }
 

@@ -11,22 +11,19 @@
 //! Client packets carry the task's mark (DSCP for short or long); the server answers with that of the SYN (`tcp_reflect_tos`).
 //! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for the 221.
 
-use super::stream::{ZEROS, choose_isn, set_congestion};
-use super::{Context, Done, Endpoint, Kind, Manner, Observed, Opening, Side};
+use super::socket;
+use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
 use crate::error::WireError;
 use crate::kernel_tcp::TcpInfo;
-use crate::namespace::{Namespace, node_address};
-use haltere_plan::plan::{FlowPlan, FtpPlan, Work};
+use crate::namespace::node_address;
+use haltere_plan::plan::{FtpPlan, Work};
 use haltere_plan::record::TaskRecord;
 use haltere_plan::rng::Rng;
 use haltere_queue::classify::{DSCP_LONG, DSCP_SHORT};
 use haltere_units::{Bytes, Dur, Time};
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, SockaddrIn, connect, getsockopt, recv, send, setsockopt,
-    shutdown, socket, sockopt,
-};
+use nix::sys::socket::{MsgFlags, Shutdown, getsockopt, recv, send, setsockopt, shutdown, sockopt};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -42,7 +39,7 @@ impl Kind for Ftp {
     type Endpoint<'p> = Uploads<'p>;
     const NEEDS_FTP_SERVER: bool = true;
     fn open<'p>(plan: &'p FtpPlan, at: Opening<'p>) -> Result<Uploads<'p>, WireError> {
-        Ok(Uploads::new(plan, &at))
+        Ok(Uploads::new(plan, at))
     }
 }
 
@@ -65,11 +62,8 @@ struct Task {
 /// A flow of uploads.
 #[derive(Debug)]
 pub(super) struct Uploads<'p> {
-    flow: &'p FlowPlan,
+    at: Opening<'p>,
     plan: &'p FtpPlan,
-    index: u32,
-    from: &'p Namespace,
-    manner: &'p Manner,
     files: Rng,
     task: Option<Task>,
     /// The task that failed, until its next attempt.
@@ -80,12 +74,10 @@ pub(super) struct Uploads<'p> {
 }
 
 impl<'p> Uploads<'p> {
-    fn new(plan: &'p FtpPlan, at: &Opening<'p>) -> Uploads<'p> {
-        let flow = at.flow;
+    fn new(plan: &'p FtpPlan, at: Opening<'p>) -> Uploads<'p> {
         // The simulator's stream of that name: both worlds draw the same files.
-        let files = Rng::new(at.seed, &format!("{}/files", flow.name));
-        let (index, from, manner) = (at.index as u32, at.from, at.manner);
-        Uploads { flow, plan, index, from, manner, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
+        let files = Rng::new(at.seed, &format!("{}/files", at.flow.name));
+        Uploads { at, plan, files, task: None, waiting: None, done: Vec::new(), stored: 0 }
     }
     /// The next task begins.
     fn next_task(&mut self, context: &Context<'_>, at: Time) -> Done {
@@ -93,11 +85,11 @@ impl<'p> Uploads<'p> {
             Work::One(bytes) => *bytes,
             Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
         };
-        let record = TaskRecord { flow: self.index, bytes, start: at, data: None, end: None, failures: 0 };
+        let record = TaskRecord { flow: self.at.index as u32, bytes, start: at, data: None, end: None, failures: 0 };
         self.begin(context, record)
     }
     fn begin(&mut self, context: &Context<'_>, record: TaskRecord) -> Done {
-        let control = self.connect(SocketAddrV4::new(node_address(self.flow.to), FTP_PORT), record.bytes)?;
+        let control = self.connect(SocketAddrV4::new(node_address(self.at.flow.to), FTP_PORT), record.bytes)?;
         context.watch(control.as_fd(), Side::Sender, EpollFlags::EPOLLIN)?;
         let unwritten = record.bytes.as_u64();
         let (heard, said_stor, is_open) = (Vec::new(), false, false);
@@ -108,23 +100,11 @@ impl<'p> Uploads<'p> {
     fn connect(&self, to: SocketAddrV4, bytes: Bytes) -> Result<OwnedFd, WireError> {
         let tcp = &self.plan.tcp;
         let dscp = if bytes <= self.plan.short { DSCP_SHORT } else { DSCP_LONG };
-        let made = self.from.enter(|| {
-            let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-            let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
-            choose_isn(socket.as_fd(), to.port())?;
-            setsockopt(&socket, sockopt::Ipv4Tos, &(i32::from(dscp) << 2))?;
-            setsockopt(&socket, sockopt::TcpNoDelay, &true)?;
-            if let Some(bytes) = tcp.sender.send_buffer {
-                setsockopt(&socket, sockopt::SndBufForce, &(bytes.as_u64() as usize))?;
-            }
-            Ok(socket)
-        });
-        let socket = made.map_err(|e| WireError::os(format!("{}: client", self.flow.name), e))?;
-        set_congestion(&self.flow.name, &socket, tcp, self.from, self.manner)?;
-        match connect(socket.as_raw_fd(), &SockaddrIn::from(to)) {
-            Ok(()) | Err(Errno::EINPROGRESS) => Ok(socket),
-            Err(e) => Err(WireError::os(format!("{}: connecting to the server", self.flow.name), e)),
-        }
+        self.at.connection(self.at.from, (None, to), tcp, |socket| {
+            setsockopt(socket, sockopt::Ipv4Tos, &(i32::from(dscp) << 2))?;
+            setsockopt(socket, sockopt::TcpNoDelay, &true)?;
+            socket::set_buffers(socket, tcp.sender.send_buffer, None)
+        })
     }
     fn fail(&mut self, context: &Context<'_>) {
         if let Some(task) = self.task.take() {
@@ -191,7 +171,7 @@ impl<'p> Uploads<'p> {
         let _ = shutdown(task.control.as_raw_fd(), Shutdown::Write);
         self.stored += task.record.bytes.as_u64();
         self.done.push(TaskRecord { end: Some(context.now), ..task.record });
-        let is_over = self.flow.stop.is_some_and(|stop| context.now >= stop);
+        let is_over = self.at.flow.stop.is_some_and(|stop| context.now >= stop);
         if matches!(self.plan.work, Work::Loop(_)) && !is_over {
             return self.next_task(context, context.now);
         }
@@ -210,11 +190,10 @@ impl<'p> Uploads<'p> {
             return task.say("STOR file0001\r\n");
         }
         while task.is_open && task.unwritten > 0 {
-            let most = task.unwritten.min(ZEROS.len() as u64) as usize;
-            match send(data.as_raw_fd(), &ZEROS[..most], MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
-                Ok(n) => task.unwritten -= n as u64,
-                Err(Errno::EAGAIN | Errno::EINTR) => return true,
-                Err(_) => return false,
+            match socket::write(data, task.unwritten) {
+                Ok(Some(n)) => task.unwritten -= n,
+                Ok(None) => return true,
+                Err(socket::Dead) => return false,
             }
         }
         context.forget(data.as_fd());

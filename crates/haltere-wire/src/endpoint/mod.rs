@@ -10,6 +10,7 @@
 
 mod exchange;
 pub(crate) mod ftp_server;
+mod socket;
 mod stream;
 
 use crate::clock::{Clock, Monotonic};
@@ -222,7 +223,7 @@ fn unknown(flow: &FlowPlan) -> WireError {
 }
 
 /// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its stream.
-pub const ISN_BITS: u8 = stream::ISN_BITS_OF_SENDERS;
+pub const ISN_BITS: u8 = socket::ISN_BITS_OF_SENDERS;
 
 /// How long the agent may sleep before it looks whether it is to stop.
 const ATTENTION: Dur = Dur::from_ms(50);

@@ -232,5 +232,4 @@ fn not_zero(sum: u16) -> u16 {
 }
 
 #[cfg(test)]
-#[path = "offload_tests.rs"]
 mod tests;
