@@ -9,6 +9,7 @@
 //! the host's kernel denies it.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, version};
+pub use crate::sys::landlock_version;
 use crate::sys::{self, Rules};
 use haltere_plan::Plan;
 use nix::sys::signal::{Signal, kill, killpg};

@@ -161,3 +161,50 @@ pub fn ticks_per_second() -> f64 {
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     if ticks > 0 { ticks as f64 } else { 100.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Output;
+
+    /// Runs a script confined to a folder that it may read, and in which it may write to `out`.
+    fn confined(name: &str, script: &str) -> (Output, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("haltere-confined-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(folder.join("out")).unwrap();
+        std::fs::write(folder.join("secret"), "secret").unwrap();
+        let system = ["/bin", "/lib", "/lib64", "/usr", "/etc/ld.so.cache", "/proc"];
+        let readable = system.iter().map(PathBuf::from).collect();
+        let rules = Rules { readable, writable: vec![folder.join("out"), "/dev/null".into()] };
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).current_dir(&folder);
+        confine(&mut command, &rules).unwrap();
+        (command.output().unwrap(), folder)
+    }
+
+    fn text(output: &Output) -> String {
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    #[test]
+    fn a_confined_process_reads_and_writes_its_folder_alone() {
+        if landlock_version() == 0 {
+            return eprintln!("skipped: no Landlock here");
+        }
+        let script = "cat secret; echo a >made; echo b >out/made && cat out/made; ls .; ln secret out/link; \
+                      mv secret out/moved; ls / ; cat /etc/passwd";
+        let (output, folder) = confined("files", script);
+        assert_eq!(text(&output), "b\n", "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!folder.join("made").exists() && folder.join("secret").exists());
+        assert_eq!(std::fs::read_dir(folder.join("out")).unwrap().count(), 1);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_confined_process_leaves_no_core_and_gets_no_privileges() {
+        let (output, folder) = confined("limits", "ulimit -Hc; setpriv --dump");
+        let told = text(&output);
+        assert!(told.starts_with("0\n"), "{told}");
+        assert!(!told.contains("no_new_privs: 0"), "{told}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

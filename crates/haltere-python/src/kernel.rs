@@ -92,3 +92,9 @@ pub(crate) fn kernel_about(py: Python<'_>, vmlinux: String, guest: String) -> Py
     let about = about.map_err(|e| HaltereError::new_err(e.to_string()))?;
     serde_json::to_string(&about).map_err(|e| HaltereError::new_err(e.to_string()))
 }
+
+/// The version of Landlock by which guests are confined; 0: none.
+#[pyfunction]
+pub(crate) fn kernel_confined() -> i64 {
+    haltere_kernel::boot::landlock_version()
+}

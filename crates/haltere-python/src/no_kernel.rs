@@ -45,3 +45,9 @@ pub(crate) fn kernel_about(vmlinux: String, guest: String) -> PyResult<String> {
     let _ = (vmlinux, guest);
     none()
 }
+
+/// Nothing is confined.
+#[pyfunction]
+pub(crate) fn kernel_confined() -> i64 {
+    0
+}

@@ -1,7 +1,7 @@
 //! Modules that are wrong or hostile: each is refused before the run, or ends it with a fault that says what it did.
 
 use haltere_congestion::outside::{Maker as Controls, OutsideControl};
-use haltere_congestion::{AckEvent, CongestionControl, LossEvent, LossKind, SenderContext};
+use haltere_congestion::{AckEvent, LossEvent, LossKind, SenderContext};
 use haltere_queue::outside::{Maker as Queues, OutsideQueue, PacketView, Verdicts};
 use haltere_queue::{Backlog, DropReason, LinkContext, MarkReason, Pkt};
 use haltere_units::outside::{Location, Makers, Outside, Params};
