@@ -1,7 +1,7 @@
 //! A recorded packet as classifiers and correlators see it.
-//! Source: RFC 791, 8200 (IP), 9293 (TCP), 7323 (timestamps), 768 (UDP); IEEE 802.1Q. Deviations: unlike a frame on a live line, a
-//! packet here may have been cut off behind its headers (snap length), so lengths come from the IP header and not
-//! from the bytes. A length of zero there (segmentation offload) is taken from the capture.
+//! Source: RFC 791, 8200 (IP), 9293 (TCP), 7323 (timestamps), 768 (UDP); IEEE 802.1Q. Deviations: unlike a frame on a
+//! live line, a packet here may have been cut off behind its headers (snap length), so lengths come from the IP header
+//! and not from the bytes. A length of zero there (segmentation offload) is taken from the capture.
 //! Units: bytes. Cost: one pass over the headers, nothing is copied.
 
 use crate::reader::{LinkType, Record};

@@ -1,7 +1,7 @@
 //! Captures as a stream of packets.
 //! Source: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Deviations: none.
-//! Model: pcap is a head and records, pcapng is blocks; each packet has a time, the bytes that were kept and its length on the
-//! line, and (pcapng) an interface with its kind of link and its unit of time. Both byte orders are read.
+//! Model: pcap is a head and records, pcapng is blocks; each packet has a time, the bytes that were kept and its length
+//! on the line, and (pcapng) an interface with its kind of link and its unit of time. Both byte orders are read.
 //! Units: ns, bytes. Cost: one packet at a time, copied once; memory: the largest packet.
 //! Known problems: a file compressed by gzip or zstd must be unpacked first.
 

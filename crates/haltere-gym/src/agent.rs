@@ -1,9 +1,10 @@
 //! A congestion control whose window and pacing rate are decided from outside.
 //! Source: none. Deviations: none.
-//! Model: an interval ends with the first acknowledgement or timeout at or after its time. The decision that follows takes effect with the
-//! next event, so that a policy inside the sender and one outside, which the run waits for, act alike. Loss recovery chooses what is
-//! sent again, but does not change the window: that is the decision's.
-//! Units: bytes, bit/s. Cost: O(1) an event. Known problems: a window stays as it is in a retransmission timeout, until the next decision.
+//! Model: an interval ends with the first acknowledgement or timeout at or after its time. The decision that follows
+//! takes effect with the next event, so that a policy inside the sender and one outside, which the run waits for, act
+//! alike. Loss recovery chooses what is sent again, but does not change the window: that is the decision's.
+//! Units: bytes, bit/s. Cost: O(1) an event. Known problems: a window stays as it is in a retransmission timeout, until
+//! the next decision.
 
 use crate::action::{Action, Setting};
 use crate::fields::{Row, SENDER};
@@ -22,8 +23,8 @@ thread_local! {
     static ENDED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Intervals that ended on this thread, of senders for whose decisions a run waits. It costs less to see that this has changed than to
-/// ask a sender after every event.
+/// Intervals that ended on this thread, of senders for whose decisions a run waits. It costs less to see that this has
+/// changed than to ask a sender after every event.
 #[inline]
 pub(crate) fn ended() -> u64 {
     ENDED.get()

@@ -1,8 +1,9 @@
 //! A trained policy: a small neural network that decides for a sender, read from a JSON file.
-//! Source: none. Model: x = clamp((observation - mean) / scale, -clip, clip); for each layer x = f(W x + b), with the sum in the order of
-//! the inputs; the decision is x in the range of the action, or the number of the largest x for `discrete`.
-//! Arithmetic: observations are rounded to 32 bits, as the gym gives them; all else is plain 64-bit arithmetic with `libm`, so decisions
-//! are the same on every machine. Cost: one multiplication a weight.
+//! Source: none. Model: x = clamp((observation - mean) / scale, -clip, clip); for each layer x = f(W x + b), with the
+//! sum in the order of the inputs; the decision is x in the range of the action, or the number of the largest x for
+//! `discrete`.
+//! Arithmetic: observations are rounded to 32 bits, as the gym gives them; all else is plain 64-bit arithmetic with
+//! `libm`, so decisions are the same on every machine. Cost: one multiplication a weight.
 
 use crate::action::Action;
 use crate::fields::{Row, SENDER, position};

@@ -1,12 +1,12 @@
 //! Starts a guest, watches it, and ends it.
 //!
-//! A guest has a private folder: `root`, the guest's root file system, with its program, `request.json` and `out`, into which the guest
-//! writes; and `work`, for the kernel's memory and sockets. Its command line and environment differ only in the seed, because the
-//! kernel's random pool takes both in. The guest is a process group of its own: nothing of it is left when [`run`] returns, and it dies
-//! with the caller.
+//! A guest has a private folder: `root`, the guest's root file system, with its program, `request.json` and `out`, into
+//! which the guest writes; and `work`, for the kernel's memory and sockets. Its command line and environment differ
+//! only in the seed, because the kernel's random pool takes both in. The guest is a process group of its own: nothing
+//! of it is left when [`run`] returns, and it dies with the caller.
 //!
-//! User-Mode Linux is an ordinary process, so code that was compiled into it could do whatever the user may. [`sys::confine`] says what
-//! the host's kernel denies it.
+//! User-Mode Linux is an ordinary process, so code that was compiled into it could do whatever the user may.
+//! [`sys::confine`] says what the host's kernel denies it.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, version};
 pub use crate::sys::landlock_version;
@@ -26,7 +26,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(20);
 /// After so many looks without progress its processor time is added up.
 const ADD_UP: u32 = 100;
-/// Processor time without progress after which a guest is held to be stuck: in virtual time a loop that never sleeps stops the clock.
+/// Processor time without progress after which a guest is held to be stuck: in virtual time a loop that never sleeps
+/// stops the clock.
 const PATIENCE_CPU_S: f64 = 120.0;
 /// Sets another one, in seconds.
 const PATIENCE: &str = "HALTERE_KERNEL_PATIENCE";
@@ -274,8 +275,8 @@ impl Drop for Guest {
     }
 }
 
-/// The processes whose working folder is this one. From Linux 6.12 on, programs in the guest are sessions of their own; they share its
-/// private folder with no other process.
+/// The processes whose working folder is this one. From Linux 6.12 on, programs in the guest are sessions of their own;
+/// they share its private folder with no other process.
 fn in_folder(folder: &Path) -> Vec<i32> {
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
     let processes = all.flatten().filter_map(|entry| Some((entry.path(), entry.file_name().to_str()?.parse().ok()?)));

@@ -25,7 +25,8 @@ pub struct Request {
 pub struct Options {
     /// Where the links of the plan are.
     pub router: Router,
-    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them as one packet.
+    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them
+    /// as one packet.
     pub gso: bool,
     /// Congestion controls of the kernel that stand for those of the plan.
     pub controls: BTreeMap<String, String>,

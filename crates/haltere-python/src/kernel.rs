@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The Python error: what the user can fix is an `InputError`.
+/// The Python error: an `InputError` if the user can fix it.
 fn told(lab: &Lab, error: BootError) -> PyErr {
     match &error {
         BootError::Guest(failure) => match (failure.fault(), failure) {
@@ -26,7 +26,8 @@ fn told(lab: &Lab, error: BootError) -> PyErr {
     }
 }
 
-/// Whether a guest kernel with those congestion controls can run the scenario (its sweep left aside); raises `InputError` if not.
+/// Whether a guest kernel with those congestion controls can run the scenario (its sweep left aside); raises
+/// `InputError` if not.
 #[pyfunction]
 pub(crate) fn kernel_check(py: Python<'_>, scenario: &Bound<'_, Scenario>, controls: Vec<String>) -> PyResult<()> {
     let lab = Arc::clone(&scenario.get().lab);
@@ -46,8 +47,8 @@ pub(crate) fn kernel_check(py: Python<'_>, scenario: &Bound<'_, Scenario>, contr
     })
 }
 
-/// Runs a scenario (its sweep left aside) with that seed in a guest: `vmlinux` is the kernel, `guest` the program that runs in it.
-/// `options` is JSON.
+/// Runs a scenario (its sweep left aside) with that seed in a guest: `vmlinux` is the kernel, `guest` the program that
+/// runs in it. `options` is JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, vmlinux, guest, options = "{}", progress = None))]
 pub(crate) fn kernel_run(
@@ -74,7 +75,8 @@ pub(crate) fn kernel_run(
     })
 }
 
-/// Processor time in seconds that a run of the scenario (its sweep left aside) takes, to about a factor of two. `options` is JSON.
+/// Processor time in seconds that a run of the scenario (its sweep left aside) takes, to about a factor of two.
+/// `options` is JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, options = "{}"))]
 pub(crate) fn kernel_cost(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str) -> PyResult<f64> {
@@ -84,7 +86,7 @@ pub(crate) fn kernel_cost(py: Python<'_>, scenario: &Bound<'_, Scenario>, option
     Ok(cost::estimate_s(&plan, &options))
 }
 
-/// What a guest kernel says of itself, as JSON; boots it.
+/// Boots a guest kernel and returns its description as JSON.
 #[pyfunction]
 pub(crate) fn kernel_about(py: Python<'_>, vmlinux: String, guest: String) -> PyResult<String> {
     let kernel = Kernel { vmlinux: vmlinux.into(), guest: guest.into() };
@@ -93,7 +95,7 @@ pub(crate) fn kernel_about(py: Python<'_>, vmlinux: String, guest: String) -> Py
     serde_json::to_string(&about).map_err(|e| HaltereError::new_err(e.to_string()))
 }
 
-/// The version of Landlock by which guests are confined; 0: none.
+/// The version of Landlock that confines guests; 0: none.
 #[pyfunction]
 pub(crate) fn kernel_confined() -> i64 {
     haltere_kernel::boot::landlock_version()

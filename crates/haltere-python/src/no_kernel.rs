@@ -1,4 +1,4 @@
-//! Where there is no Linux there is no guest kernel: the same functions, which say so.
+//! Without Linux there is no guest kernel: these functions raise an error that says so.
 
 use crate::error::InputError;
 use crate::run::{Progress, Run};

@@ -1,4 +1,4 @@
-//! Where there is no Linux there is no wire: the same functions, which say so.
+//! Without Linux there is no wire: these functions raise an error that says so.
 
 use crate::error::InputError;
 use crate::run::{Progress, Run};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How far a run is; may be read, and the run ended, from other threads.
+/// The progress of a run. Other threads may read it and cancel the run.
 #[pyclass(frozen, module = "haltere._core")]
 #[derive(Default)]
 pub(crate) struct Progress {
@@ -23,7 +23,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// For the simulator: where it looks whether to go on, and where it says how far it is.
+    /// For the simulator: the flag that cancels it, and the counter of its progress.
     pub(crate) fn control(&self) -> RunControl<'_> {
         RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns) }
     }
@@ -35,7 +35,7 @@ impl Progress {
     fn new() -> Progress {
         Progress::default()
     }
-    /// How much of the run is done, from 0 to 1.
+    /// The part of the run that is done, from 0 to 1.
     #[getter]
     fn done(&self) -> f64 {
         match self.end_ns.load(Ordering::Relaxed) {
@@ -54,7 +54,7 @@ impl Progress {
     }
 }
 
-/// A run that came to its end.
+/// A finished run.
 #[pyclass(frozen, module = "haltere._core")]
 pub(crate) struct Run {
     tables: Vec<(&'static str, table::RecordBatch)>,
@@ -66,7 +66,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The result of that plan; `wire` is what the wire adds, as JSON.
+    /// The run of that plan; `wire` is what the wire adds, as JSON.
     pub(crate) fn of(plan: &Plan, record: &Record, wire: Option<String>) -> PyResult<Run> {
         let tables = guard(|| table::tables(plan, record))?;
         Ok(Run {
@@ -122,7 +122,7 @@ impl Run {
 pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
     let lab = Arc::clone(&scenario.get().lab);
     py.detach(|| {
-        // A plan takes long to make if it is large, and few experiments have such a queue.
+        // A large plan takes long to make, and few experiments have such a queue.
         if !lab.filled().to_string().contains(r#""kind":"kernel""#) {
             return Ok(());
         }

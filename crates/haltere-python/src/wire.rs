@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The Python error: what the user can fix is an `InputError`.
+/// The Python error: an `InputError` if the user can fix it.
 fn told(lab: &Lab, error: WireError) -> PyErr {
     match error {
         WireError::Refused(fault) => error::input(lab.refuse(*fault)),
@@ -20,7 +20,8 @@ fn told(lab: &Lab, error: WireError) -> PyErr {
     }
 }
 
-/// Whether the wire can run the scenario (its sweep left aside) and this process may use it; raises `InputError` where not.
+/// Whether the wire can run the scenario (its sweep left aside) and this process may use it; raises `InputError` where
+/// not.
 #[pyfunction]
 pub(crate) fn wire_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
     let lab = Arc::clone(&scenario.get().lab);
@@ -30,7 +31,8 @@ pub(crate) fn wire_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyRe
     })
 }
 
-/// Runs a scenario (its sweep left aside) with that seed on real packets, in real time. `calibrate` is `refuse`, `note` or `no`.
+/// Runs a scenario (its sweep left aside) with that seed on real packets, in real time. `calibrate` is `refuse`, `note`
+/// or `no`.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, progress = None, calibrate = "refuse", ftp_server = Vec::new(), gso = false))]
 pub(crate) fn wire_run(
@@ -68,9 +70,9 @@ pub(crate) fn wire_run(
     })
 }
 
-/// A router between two interfaces with the two links of a scenario, until a byte that is SIGTERM's or SIGINT's number can
-/// be read from the descriptor `signals`; SIGUSR1's has it print its statistics. `options` is JSON. Once the interfaces are open this
-/// process gives up its privileges for good, unless `keep_privileges` is among the options.
+/// A router between two interfaces with the two links of a scenario, until a byte that is SIGTERM's or SIGINT's number
+/// can be read from the descriptor `signals`; SIGUSR1's has it print its statistics. `options` is JSON. Once the
+/// interfaces are open this process gives up its privileges for good, unless `keep_privileges` is among the options.
 #[pyfunction]
 pub(crate) fn wire_router(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str, signals: i32) -> PyResult<()> {
     let lab = Arc::clone(&scenario.get().lab);

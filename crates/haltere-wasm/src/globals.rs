@@ -1,4 +1,4 @@
-//! Exports all mutable globals of a module, so that a copy of a running one has their values.
+//! Exports the globals of a module, so that a copy of a running instance can take over their values.
 //! Source: WebAssembly core specification, section 5.5 (binary format of modules).
 
 /// The name under which global `index` is exported. No source language makes such a name.
@@ -13,7 +13,7 @@ const EXPORTS: u8 = 7;
 /// The magic number and the version.
 const HEADER: usize = 8;
 
-/// Reads a module, valid or not: what cannot be read is its end.
+/// Reads a module that need not be valid: the first byte that makes no sense ends it.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

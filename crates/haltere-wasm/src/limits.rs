@@ -1,4 +1,4 @@
-//! What a module may use at most.
+//! Limits of a module.
 
 pub use haltere_lab::limits::{
     WASM_BYTES as MODULE_BYTES, WASM_INSTRUCTIONS as INSTRUCTIONS, WASM_MEMORY as MEMORY_BYTES,

@@ -8,7 +8,8 @@ use crate::{abi, globals, limits};
 use std::sync::{Arc, OnceLock};
 use wasmi::{Config, EnforcedLimits, Engine, ExternType, FuncType, Linker, ValType};
 
-/// The engine of this process. It counts instructions, has no threads and no vector instructions, and makes every NaN the same.
+/// The engine of this process. It counts instructions, has no threads and no vector instructions, and makes every NaN
+/// the same.
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| {
@@ -22,11 +23,11 @@ pub(crate) fn engine() -> &'static Engine {
     })
 }
 
-/// A module that was checked. A copy shares it.
+/// A module that has been checked. Copies share it.
 #[derive(Clone)]
 pub struct Module(pub(crate) Arc<Compiled>);
 
-/// What there is once for each module.
+/// What all instances of a module share.
 pub(crate) struct Compiled {
     pub about: About,
     /// Name and unit of each state variable, for as long as the process lasts.
@@ -70,7 +71,7 @@ impl Module {
         imports::check(&original, None)?;
         let globals = globals::count(bytes);
         let code = compile(&globals::exposed(bytes, globals))?;
-        // Every module may be asked what it is with all imports there.
+        // The description decides which imports are allowed, so all of them are linked until it is read.
         let about = Machine::about(&code, &linker(None))?;
         imports::check(&original, Some(about.kind))?;
         check_kind(&original, &about)?;
@@ -102,7 +103,7 @@ fn check_exports(module: &wasmi::Module) -> Result<(), String> {
     Ok(())
 }
 
-/// What a module of its kind exports: each event that it has a function for is one that there is.
+/// Checks the exports of a module of its kind: each event handler must belong to a known event.
 fn check_kind(module: &wasmi::Module, about: &About) -> Result<(), String> {
     let (events, needed): (&[Layout], &[&str]) = match about.kind {
         Kind::Control => (CONTROL, &["start"]),
@@ -129,7 +130,7 @@ fn check_kind(module: &wasmi::Module, about: &About) -> Result<(), String> {
     }
 }
 
-/// Checks that the export is a function of that type, or that it is not there and need not be.
+/// Checks that the export is a function of that type. It may be absent unless it is `needed`.
 fn typed(module: &wasmi::Module, name: &str, ty: &FuncType, needed: bool) -> Result<(), String> {
     let result = if ty.results().is_empty() { "" } else { " -> i32" };
     match module.get_export(name) {

@@ -101,8 +101,8 @@ impl Calibration {
     }
 }
 
-/// Measures the machine with this plan's links. If it is out of bounds it measures again, up to three times: another program
-/// may have had the processor for a moment. The last measurement counts.
+/// Measures the machine with this plan's links. If it is out of bounds it measures again, up to three times: another
+/// program may have had the processor for a moment. The last measurement counts.
 pub(crate) fn measure(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Calibration, WireError> {
     let control = &Control { progress: None, ..control.clone() };
     // A link that varies stands there with its mean: the machine is measured, not the variation.

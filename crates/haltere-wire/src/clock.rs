@@ -41,7 +41,8 @@ pub fn wall_ns() -> u64 {
 
 /// Real time.
 ///
-/// It waits by epoll: a router may have a hundred ports, and `poll` would ask each of them before and after every sleep.
+/// It waits by epoll: a router may have a hundred ports, and `poll` would ask each of them before and after every
+/// sleep.
 #[derive(Debug)]
 pub struct Monotonic {
     origin_ns: u64,
@@ -100,8 +101,8 @@ impl Monotonic {
         self.armed = Some(until);
         Ok(())
     }
-    /// Watches these descriptors and no others. One that was closed, and its number given to another, is not noticed: who lends
-    /// descriptors keeps them open as long as the clock is used.
+    /// Watches these descriptors and no others. One that was closed, and its number given to another, is not noticed:
+    /// who lends descriptors keeps them open as long as the clock is used.
     fn watch(&mut self, wake: &[BorrowedFd<'_>]) -> io::Result<()> {
         if wake.iter().map(AsRawFd::as_raw_fd).eq(self.watched.iter().copied()) {
             return Ok(());

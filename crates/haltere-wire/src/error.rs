@@ -43,6 +43,18 @@ impl WireError {
     }
 }
 
+/// What was being done when the kernel refused.
+pub(crate) trait Doing<T> {
+    /// The error says so.
+    fn doing(self, what: impl Into<String>) -> Result<T, WireError>;
+}
+
+impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
+    fn doing(self, what: impl Into<String>) -> Result<T, WireError> {
+        self.map_err(|error| WireError::os(what, error))
+    }
+}
+
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,7 +1,8 @@
-//! The network between the hosts with real frames: [`haltere_plan::fabric`], and the ports at which frames come in and go out.
+//! The network between the hosts with real frames: [`haltere_plan::fabric`], and the ports at which frames come in and
+//! go out.
 //!
-//! It has no I/O and reads no clock. Frames come in with [`Fabric::arrive`], what is due happens in [`Fabric::advance`], and frames for a
-//! port wait in its outbox.
+//! It has no I/O and reads no clock. Frames come in with [`Fabric::arrive`], what is due happens in
+//! [`Fabric::advance`], and frames for a port wait in its outbox.
 
 use crate::error::WireError;
 use crate::frame::{Frame, Kind};

@@ -3,7 +3,8 @@
 //! Model: a [`Frame`] owns its bytes and the places of its headers, found once by [`Frame::parse`]. What cannot be
 //! read (truncated, lying about its length, unknown) stays a frame without flow: it is forwarded unclassified.
 //! Units: bytes. Cost: one pass over the headers; buffers come from a pool, so none is allocated in the steady state.
-//! Known problems: the stream offset is only as good as the sender's initial sequence number, see [`Frame::set_isn_bits`].
+//! Known problems: the stream offset is only as good as the sender's initial sequence number, see
+//! [`Frame::set_isn_bits`].
 
 pub mod offload;
 
@@ -126,7 +127,8 @@ impl Frame {
             buffer.extend_from_slice(rest);
         })
     }
-    /// A frame of which `offload` is left undone: it is one packet for a queue, and takes a line as long as its packets would.
+    /// A frame of which `offload` is left undone: it is one packet for a queue, and takes a line as long as its packets
+    /// would.
     pub fn whole(bytes: &[u8], offload: Offload) -> Frame {
         let (packets, headers) = offload.packets(bytes);
         let mut frame = Frame::parse(bytes);
@@ -333,7 +335,8 @@ impl Pkt for Frame {
     }
 }
 
-/// The SACK blocks among a segment's options; `None` if there are others than timestamps, SACK (kinds 8 and 5) and padding.
+/// The SACK blocks among a segment's options; `None` if there are others than timestamps, SACK (kinds 8 and 5) and
+/// padding.
 fn sack_alone(mut options: &[u8]) -> Option<[(u32, u32); 4]> {
     let mut blocks = [(0, 0); 4];
     loop {

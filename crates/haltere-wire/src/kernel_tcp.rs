@@ -1,6 +1,7 @@
 //! The kernel's TCP: what a plan's parameters mean there, and what a socket tells of itself.
 //!
-//! A parameter that the kernel does not let us set is an error where it is not the kernel's own value: nothing is ignored.
+//! A parameter that the kernel does not let us set is an error where it is not the kernel's own value: nothing is
+//! ignored.
 
 use crate::error::WireError;
 use crate::namespace::HostSettings;

@@ -188,7 +188,8 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 impl CongestionControl for PythonControl {
     fn on_ack(&mut self, ev: &core::AckEvent) {
         self.tell(Event::Ack, |ack, method| {
-            // Only a class that asks its own event while it is told of the next one has it borrowed: then it gets another.
+            // Only a class that asks its own event while it is told of the next one has it borrowed: then it gets
+            // another.
             match ack.bind(method.py()).try_borrow_mut() {
                 Ok(mut event) => event.ev = *ev,
                 Err(_) => return method.call1((AckEvent { ev: *ev },)).map(drop),

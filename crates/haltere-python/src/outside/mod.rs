@@ -1,7 +1,7 @@
 //! Mechanisms written in Python: the language `python` of mechanisms from outside.
 //!
-//! What a class is, and how one is made, is Python's (`haltere.mechanisms.find`). Here are the events as Python sees them, and the calls: each
-//! crosses the border once, with objects that are made once where that is possible.
+//! Python finds classes and makes objects of them (`haltere.mechanisms.find`). Here are the events as Python sees them,
+//! and the calls. Each call crosses the border once, and reuses objects where that is possible.
 
 mod classifier;
 mod control;
@@ -52,7 +52,7 @@ fn with(mut makers: Makers) -> Outside {
     Outside::of(&Arc::new(makers))
 }
 
-/// What Python refused. Anything but its own `Refused` is an error of the user's class.
+/// The error of a class that cannot be used. Any exception but `Refused` comes from the user's class.
 fn refused(error: PyErr) -> ParamError {
     Python::attach(|py| {
         let value = error.value(py);

@@ -2,7 +2,8 @@
 //!
 //! The same flows as in the simulator: when, between whom and how large is drawn from the plan and the seed alone
 //! ([`FlowArrivals`]). Each is a connection of its own. It is complete when its last byte is read.
-//! Known problems: a host's ephemeral ports limit how many flows it can have in a minute, since a closed connection keeps its port.
+//! Known problems: a host's ephemeral ports limit how many flows it can have in a minute, since a closed connection
+//! keeps its port.
 
 use super::socket::{self, READ};
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};

@@ -1,7 +1,7 @@
 //! One UDP flow at a constant rate.
 
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::namespace::node_address;
 use haltere_plan::plan::CbrPlan;
 use haltere_plan::record::FlowRecord;
@@ -98,12 +98,12 @@ pub(super) fn sockets(at: &Opening<'_>, ecn: bool) -> Result<(UdpSocket, UdpSock
     });
     let made = |socket: io::Result<UdpSocket>| {
         let socket = socket.and_then(|s| s.set_nonblocking(true).map(|()| s));
-        socket.map_err(|e| WireError::os(format!("{}: socket", flow.name), e))
+        socket.doing(format!("{}: socket", flow.name))
     };
     let (sender, receiver) = (made(sender)?, made(receiver)?);
     // Datagrams must not be lost at the receiver when the agent is late. Without the privilege the default has to do.
     let _ = nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BUFFER);
-    set_ecn(&sender, ecn).map_err(|e| WireError::os(format!("{}: ECN", flow.name), e))?;
+    set_ecn(&sender, ecn).doing(format!("{}: ECN", flow.name))?;
     Ok((sender, receiver))
 }
 

@@ -1,10 +1,13 @@
-//! The connections of the closed-loop kinds (`rpc`, `video`, `web`) as sockets. What is asked for, and when, is the kind's own: its
-//! [`Client`], the same as in the simulator. The agent drives both ends, so what a request asks for is not in its bytes: [`Calls`] knows.
+//! The connections of the closed-loop kinds (`rpc`, `video`, `web`) as sockets. What is asked for, and when, is the
+//! kind's own: its [`Client`], the same as in the simulator. The agent drives both ends, so what a request asks for is
+//! not in its bytes: [`Calls`] knows.
 //!
-//! Model: epoll reports edges. A socket is then read until it is empty, and written to until it is full or nothing is left.
+//! Model: epoll reports edges. A socket is then read until it is empty, and written to until it is full or nothing is
+//! left.
 //! Deviations from the simulator: the server of each flow has a port of its own.
-//! Known problems: a host's ephemeral ports limit how many connections it can have in a minute, since a closed connection keeps its port.
-//! Servers' initial sequence numbers are the kernel's, so a classifier cannot tell a packet's place in its stream.
+//! Known problems: a host's ephemeral ports limit how many connections it can have in a minute, since a closed
+//! connection keeps its port. Servers' initial sequence numbers are the kernel's, so a classifier cannot tell a
+//! packet's place in its stream.
 
 use super::socket::{self, Dead, READ};
 use super::{Context, Done, Endpoint, Observed, Opening, Side};
@@ -168,8 +171,8 @@ impl Lines<'_> {
         }
         self.write(context, number, SERVER)
     }
-    /// The client reads responses. Returns its bytes. `done` hears of every response that is read to its end, with the segments that were
-    /// sent again.
+    /// The client reads responses. Returns its bytes. `done` hears of every response that is read to its end, with the
+    /// segments that were sent again.
     fn read(&mut self, context: &Context<'_>, ends: bool, mut done: impl FnMut(Call, u64)) -> Result<u64, WireError> {
         let (number, sink) = (context.part, &mut self.sink);
         let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(0) };

@@ -1,5 +1,6 @@
 //! FTP uploads: a client of ours that speaks to a real server in the other host's namespace.
-//! Source: RFC 959, passive mode, image type; the dialogue is that of the simulator's `ftp`, the replies are the server's own.
+//! Source: RFC 959, passive mode, image type; the dialogue is that of the simulator's `ftp`, the replies are the
+//! server's own.
 //! Model: each reply lets the client say the next thing:
 //!
 //! ```text
@@ -8,8 +9,10 @@
 //! ```
 //!
 //! A connection that ends before the 226 fails the task, which starts again with new connections after a short pause.
-//! Client packets carry the task's mark (DSCP for short or long); the server answers with that of the SYN (`tcp_reflect_tos`).
-//! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for the 221.
+//! Client packets carry the task's mark (DSCP for short or long); the server answers with that of the SYN
+//! (`tcp_reflect_tos`).
+//! Units: bytes, times of the run. Known problems: when a task of a loop is done the next begins without waiting for
+//! the 221.
 
 use super::socket;
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side};

@@ -5,8 +5,9 @@
 //! Units: times since the start of the run. Known problems: a write is as large as the socket takes, so a send
 //! buffer is always full, as with iperf3.
 //!
-//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what the kernel must
-//! be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the run.
+//! `kinds!` below is the registry: one line and one file for each traffic kind that the wire has. The file says what
+//! the kernel must be able to do for the kind, and opens its [`Endpoint`]. A kind without a line is refused before the
+//! run.
 
 mod exchange;
 pub(crate) mod ftp_server;
@@ -14,7 +15,7 @@ mod socket;
 mod stream;
 
 use crate::clock::{Clock, Monotonic};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::mptcp::Role;
 use crate::namespace::{Namespace, Topology};
 use crate::world::{Control, place};
@@ -222,7 +223,8 @@ fn unknown(flow: &FlowPlan) -> WireError {
     WireError::Refused(Box::new(fault))
 }
 
-/// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its stream.
+/// Low bits of senders' initial sequence numbers that are zero, so that a router can tell a packet's place in its
+/// stream.
 pub const ISN_BITS: u8 = socket::ISN_BITS_OF_SENDERS;
 
 /// How long the agent may sleep before it looks whether it is to stop.
@@ -235,8 +237,8 @@ pub(crate) const FIRST_PORT: u16 = haltere_plan::ports::FIRST_SERVER;
 pub struct Manner {
     /// A thread reads at each endless flow's receiver, in one long call.
     pub readers: bool,
-    /// Recovery episodes are counted as far as samples show them: one that begins and ends between two samples is not seen. The kernel has no
-    /// count of them.
+    /// Recovery episodes are counted as far as samples show them: one that begins and ends between two samples is not
+    /// seen. The kernel has no count of them.
     pub sampled_recoveries: bool,
     /// Congestion controls of the kernel that stand for those of the plan: the plan's name, the kernel's.
     pub controls: Vec<(String, String)>,
@@ -289,7 +291,7 @@ impl Context<'_> {
     }
     fn watch_part(&self, fd: BorrowedFd<'_>, part: usize, side: Side, flags: EpollFlags) -> Done {
         let event = EpollEvent::new(flags, ((part << PART) | (self.flow * SIDES.len() + side as usize)) as u64);
-        self.epoll.add(fd, event).map_err(|e| WireError::os("watching a socket", e))
+        self.epoll.add(fd, event).doing("watching a socket")
     }
     fn forget(&self, fd: BorrowedFd<'_>) {
         // A descriptor that is not watched any more is what was wanted.
@@ -331,7 +333,7 @@ pub struct Agent<'p> {
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
     pub fn prepare(plan: &'p Plan, topology: &'p Topology, manner: &'p Manner) -> Result<Agent<'p>, WireError> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| WireError::os("epoll", e))?;
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).doing("epoll")?;
         let mut due = Deadlines::new();
         let mut endpoints = Vec::new();
         for (index, flow) in plan.flows.iter().enumerate() {
@@ -366,14 +368,14 @@ impl<'p> Agent<'p> {
                 self.on_due(at, now, due)?;
             }
             let ready = self.epoll.wait(&mut events, EpollTimeout::ZERO).or_else(not_interrupted);
-            let ready = ready.map_err(|e| WireError::os("waiting for sockets", e))?;
+            let ready = ready.doing("waiting for sockets")?;
             for event in &events[..ready] {
                 self.on_ready(now, event)?;
             }
             if ready == 0 {
                 let next = self.due.borrow().peek().map_or(self.plan.end, |Reverse((at, _))| *at);
                 let until = next.min(now + ATTENTION).min(self.plan.end);
-                clock.sleep(Some(until), &[self.epoll.0.as_fd()]).map_err(|e| WireError::os("sleeping", e))?;
+                clock.sleep(Some(until), &[self.epoll.0.as_fd()]).doing("sleeping")?;
             }
         }
         self.finish();

@@ -62,7 +62,8 @@ pub(super) fn listener(
     })
 }
 
-/// The initial sequence number, through the repair options: its low bits zero (see [`crate::frame::Frame::set_isn_bits`]).
+/// The initial sequence number, through the repair options: its low bits zero (see
+/// [`crate::frame::Frame::set_isn_bits`]).
 pub(super) fn choose_isn(socket: BorrowedFd<'_>, port: u16) -> io::Result<()> {
     const TCP_SEND_QUEUE: i32 = 2;
     const TCP_REPAIR_OFF_NO_WP: i32 = -1;
@@ -160,7 +161,8 @@ pub(super) fn write(socket: &OwnedFd, most: u64) -> Result<Option<u64>, Dead> {
     outcome(|| send(socket.as_raw_fd(), zeros, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL))
 }
 
-/// Reads what has come and throws it away. Returns how many bytes, 0 at the end of the stream; `None`: nothing has come.
+/// Reads what has come and throws it away. Returns how many bytes, 0 at the end of the stream; `None`: nothing has
+/// come.
 pub(super) fn read(socket: &OwnedFd, sink: &mut [u8]) -> Result<Option<u64>, Dead> {
     outcome(|| recv(socket.as_raw_fd(), sink, MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT))
 }

@@ -1,8 +1,9 @@
-//! One TCP flow: a sender and a receiver socket of the kernel. What the sender writes, the kind says: bytes, or a [`Source`].
+//! One TCP flow: a sender and a receiver socket of the kernel. What the sender writes, the kind says: bytes, or a
+//! [`Source`].
 
 use super::socket::{self, READ};
 use super::{Context, Done, Endpoint, Observed, Opening, Side};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::kernel_tcp::TcpInfo;
 use crate::namespace::node_address;
 use haltere_plan::plan::{DurationDistribution, TcpPlan};
@@ -88,8 +89,8 @@ pub(super) struct Transfer {
 enum Reading {
     /// The agent, when the socket has something.
     Agent,
-    /// A thread in one long call: the kernel takes each segment as it arrives, without a system call for it. What was received is read
-    /// from `TCP_INFO`.
+    /// A thread in one long call: the kernel takes each segment as it arrives, without a system call for it. What was
+    /// received is read from `TCP_INFO`.
     Thread,
 }
 
@@ -145,8 +146,7 @@ impl Transfer {
         Ok(())
     }
     fn accept(&mut self, context: &Context<'_>) -> Done {
-        let accepted = socket::accept(&self.listener);
-        let accepted = accepted.map_err(|e| WireError::os(format!("{}: accepting", self.name), e))?;
+        let accepted = socket::accept(&self.listener).doing(format!("{}: accepting", self.name))?;
         let Some(receiver) = accepted else { return Ok(()) };
         match self.reading {
             Reading::Agent => context.watch(receiver.as_fd(), Side::Receiver, EpollFlags::EPOLLIN)?,
@@ -197,7 +197,7 @@ impl Transfer {
 impl Endpoint for Transfer {
     fn start(&mut self, context: &Context<'_>, at: Time, _observed: &mut Observed) -> Done {
         context.watch(self.listener.as_fd(), Side::Listener, EpollFlags::EPOLLIN)?;
-        socket::begin(&self.sender, self.to).map_err(|e| WireError::os(format!("{}: connecting", self.name), e))?;
+        socket::begin(&self.sender, self.to).doing(format!("{}: connecting", self.name))?;
         self.write_when_possible(context)?;
         if let Some(source) = &mut self.source {
             let first = if source.begins_off { at + source.chance.span(source.off) } else { at };

@@ -1,11 +1,13 @@
-//! One direction of a telephone call over UDP. What the listener hears of it is [`Voice`]'s to say, as in the simulator.
+//! One direction of a telephone call over UDP. What the listener hears of it is [`Voice`]'s to say, as in the
+//! simulator.
 //!
-//! Each packet begins with an RTP header (RFC 3550 section 5.1), whose timestamp is the packet's number. A packet's delay is from the call
-//! that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not count.
+//! Each packet begins with an RTP header (RFC 3550 section 5.1), whose timestamp is the packet's number. A packet's
+//! delay is from the call that sends it to the kernel's stamp at its arrival, so that the agent's own delays do not
+//! count.
 
 use super::ping::{receive, wall_clock_ns};
 use super::{Context, Done, Endpoint, Kind, Observed, Opening, Side, cbr};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use haltere_plan::plan::VoipPlan;
 use haltere_plan::voice::Voice;
 use haltere_units::{Bytes, Dur, Time};
@@ -36,7 +38,7 @@ impl Kind for Voip {
         let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
         let (sender, receiver) = cbr::sockets(&at, false)?;
         setsockopt(&receiver, sockopt::ReceiveTimestampns, &true)
-            .map_err(|e| WireError::os(format!("{}: time stamps", at.flow.name), e))?;
+            .doing(format!("{}: time stamps", at.flow.name))?;
         Ok(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() })
     }
 }
