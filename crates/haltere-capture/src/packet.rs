@@ -16,7 +16,7 @@ const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// What TCP's header says.
+/// Fields of the TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tcp {
     /// Sequence number.
@@ -33,7 +33,7 @@ pub struct Tcp {
     pub timestamps: Option<(u32, u32)>,
 }
 
-/// What a recorded packet tells.
+/// The headers of a recorded packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet {
     /// IP bytes and an Ethernet header.
@@ -51,7 +51,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// What can be read of that record; `None` for what is no IP packet.
+    /// Reads that record. `None`: it is not an IP packet.
     pub fn of(record: &Record<'_>) -> Option<Packet> {
         let bytes = record.bytes;
         let skipped = match record.link {
@@ -69,7 +69,7 @@ impl Packet {
             _ => None,
         }
     }
-    /// True where the packet opens a flow: a SYN, of either side.
+    /// True if the packet opens a flow: a SYN of either side.
     pub fn opens(&self) -> bool {
         self.tcp.is_some_and(|tcp| tcp.syn)
     }

@@ -9,9 +9,9 @@ use crate::error::{CaptureError, Watch};
 use std::io::{BufReader, ErrorKind, Read};
 use std::sync::atomic::Ordering;
 
-/// The longest packet or block that is believed: libpcap's own bound for a packet, and room for a block's options.
+/// The longest packet or block that is accepted: libpcap's bound for a packet, and room for a block's options.
 pub const MAX_RECORD_BYTES: u32 = 262_144 + 65_536;
-/// Packets between two looks at whether the caller wants no more.
+/// Packets between two checks of the cancel flag.
 const LOOK: u64 = 4096;
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -78,7 +78,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// `if_tsresol`: a negative power of ten, or of two where the highest bit is set; `None` where it is out of reason.
+    /// `if_tsresol`: a negative power of ten, or of two if the highest bit is set. `None`: it is too large.
     fn of(resolution: u8) -> Option<Unit> {
         let exponent = u32::from(resolution & 0x7f);
         let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -346,7 +346,7 @@ impl<'a, R: Read> Reader<'a, R> {
         }
         Ok(())
     }
-    /// Fills `buffer` as far as the file goes; how far.
+    /// Fills `buffer` as far as the file goes. Returns how far.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, CaptureError> {
         let mut got = 0;
         while got < buffer.len() {

@@ -118,8 +118,10 @@ impl Agent {
     fn inner(&self) -> Option<&Control> {
         if let Driver::Control(control) = &self.driver { Some(control) } else { None }
     }
-    fn inner_mut(&mut self) -> Option<&mut Control> {
-        if let Driver::Control(control) = &mut self.driver { Some(control) } else { None }
+    /// Passes an event to the control that is watched, if there is one.
+    #[inline]
+    fn watched<T: Default>(&mut self, event: impl FnOnce(&mut Control) -> T) -> T {
+        if let Driver::Control(control) = &mut self.driver { event(control) } else { T::default() }
     }
     /// A decision that waits takes effect.
     #[inline]
@@ -156,35 +158,25 @@ impl CongestionControl for Agent {
         self.settle();
         self.srtt = ev.srtt;
         self.window.on_ack(ev);
-        if let Some(control) = self.inner_mut() {
-            control.on_ack(ev);
-        }
+        self.watched(|control| control.on_ack(ev));
         self.look(ev.now);
     }
     fn on_loss(&mut self, ev: &LossEvent) {
         self.window.on_loss(ev);
-        if let Some(control) = self.inner_mut() {
-            control.on_loss(ev);
-        }
+        self.watched(|control| control.on_loss(ev));
     }
     fn on_rto(&mut self, ev: &RtoEvent) {
         self.settle();
         self.window.on_rto(ev.still_in_flight);
-        if let Some(control) = self.inner_mut() {
-            control.on_rto(ev);
-        }
+        self.watched(|control| control.on_rto(ev));
         self.look(ev.now);
     }
     fn on_segment_lost(&mut self, lost: &LostSegment) {
         self.window.on_segment_lost(lost);
-        if let Some(control) = self.inner_mut() {
-            control.on_segment_lost(lost);
-        }
+        self.watched(|control| control.on_segment_lost(lost));
     }
     fn on_recovered(&mut self, now: Time) {
-        if let Some(control) = self.inner_mut() {
-            control.on_recovered(now);
-        }
+        self.watched(|control| control.on_recovered(now));
     }
     fn on_established(&mut self, now: Time, rtt: Dur) {
         self.srtt = rtt;
@@ -195,27 +187,22 @@ impl CongestionControl for Agent {
             // As Linux's first pacing rate: twice the initial window a round trip.
             self.setting.pacing_bps = 2.0 * self.setting.cwnd * 8.0 / rtt.max(Dur::from_us(10)).as_secs_f64();
         }
-        if let Some(control) = self.inner_mut() {
-            control.on_established(now, rtt);
-        }
+        self.watched(|control| control.on_established(now, rtt));
     }
     fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        if let Some(control) = self.inner_mut() {
-            control.on_cached_ssthresh(ssthresh);
-        }
+        self.watched(|control| control.on_cached_ssthresh(ssthresh));
     }
     fn on_early_ce(&mut self, now: Time, bytes: Bytes) -> bool {
-        self.inner_mut().is_some_and(|control| control.on_early_ce(now, bytes))
+        self.watched(|control| control.on_early_ce(now, bytes))
     }
     fn on_spurious(&mut self, now: Time) {
-        if let Some(control) = self.inner_mut() {
-            control.on_spurious(now);
-        }
+        self.watched(|control| control.on_spurious(now));
     }
     fn on_restart(&mut self, ev: &RestartEvent) {
-        if let Some(control) = self.inner_mut() {
-            control.on_restart(ev);
-        }
+        self.watched(|control| control.on_restart(ev));
+    }
+    fn wants_reduction(&self) -> bool {
+        self.inner().is_some_and(CongestionControl::wants_reduction)
     }
     fn cwnd(&self) -> Bytes {
         self.inner().map_or(Bytes::new(self.setting.cwnd as u64), CongestionControl::cwnd)

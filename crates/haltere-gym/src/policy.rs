@@ -31,15 +31,7 @@ struct File {
     mean: Vec<f64>,
     scale: Vec<f64>,
     clip: f64,
-    layers: Vec<LayerFile>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LayerFile {
-    weights: Vec<Vec<f64>>,
-    bias: Vec<f64>,
-    activation: Activation,
+    layers: Vec<Layer>,
 }
 
 /// The function after a layer.
@@ -51,7 +43,8 @@ enum Activation {
     Relu,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Layer {
     /// One row an output.
     weights: Vec<Vec<f64>>,
@@ -103,11 +96,7 @@ impl Policy {
             mean: file.mean,
             scale: file.scale,
             clip: file.clip,
-            layers: file
-                .layers
-                .into_iter()
-                .map(|LayerFile { weights, bias, activation }| Layer { weights, bias, activation })
-                .collect(),
+            layers: file.layers,
         };
         policy.check()?;
         Ok(policy)

@@ -22,9 +22,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the guest is looked at.
+/// How often the guest is checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// After so many looks without progress its processor time is added up.
+/// After so many checks without progress its processor time is summed.
 const ADD_UP: u32 = 100;
 /// Processor time without progress after which a guest is held to be stuck: in virtual time a loop that never sleeps
 /// stops the clock.
@@ -62,15 +62,15 @@ pub struct Watch<'a> {
     pub progress: Option<&'a AtomicU64>,
 }
 
-/// Why a run in a guest came to no end.
+/// Why a run in a guest failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BootError {
-    /// The guest said why.
+    /// The guest reported a failure.
     Guest(Failure),
     /// The kernel stopped; the reason is the console's.
     Kernel(String),
-    /// The host refused: what was being done, and its answer.
+    /// A system call failed: what was being done, and the error.
     Os(String, io::Error),
     /// The user asked to stop.
     Interrupted,

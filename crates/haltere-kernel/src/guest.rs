@@ -23,7 +23,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the guest says how far it is, in virtual time.
+/// How often the guest reports its progress, in virtual time.
 const SAY: Duration = Duration::from_millis(100);
 /// Settings of the kernel as a whole. Memory for TCP: the default of a small machine is too little for a long fat path.
 /// And as many packets as come in at one instant wait for their receivers.
@@ -130,7 +130,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(Ordering::Relaxed) {
-                // Who looks at it later sees it then.
+                // A failed write is made good by the next one.
                 let _ = said.write_all_at(&progress.load(Ordering::Relaxed).to_le_bytes(), 0);
                 std::thread::sleep(SAY);
             }

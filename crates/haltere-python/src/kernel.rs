@@ -11,8 +11,6 @@ use haltere_lab::Scenario as Lab;
 use haltere_plan::Fault;
 use haltere_wire::WireError;
 use pyo3::prelude::*;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The Python error: an `InputError` if the user can fix it.
 fn told(lab: &Lab, error: BootError) -> PyErr {
@@ -30,17 +28,17 @@ fn told(lab: &Lab, error: BootError) -> PyErr {
 /// `InputError` if not.
 #[pyfunction]
 pub(crate) fn kernel_check(py: Python<'_>, scenario: &Bound<'_, Scenario>, controls: Vec<String>) -> PyResult<()> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
     py.detach(|| {
-        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
+        let plan = scenario.plan(0)?;
         guard(|| haltere_wire::check_for(&plan, &controls.join(" ")))?.map_err(|e| match e {
-            WireError::Refused(fault) => error::input(lab.refuse(*fault)),
+            WireError::Refused(fault) => error::input(scenario.lab.refuse(*fault)),
             other => InputError::new_err(other.to_string()),
         })?;
         for (link, words) in kernel_queues(&plan.links) {
             tc::parse(words).map_err(|rule| {
                 let place = format!("link {}", plan.links[link].name);
-                error::input(lab.refuse(Fault::new(place, "queue.tc", rule, format!("`{words}`"))))
+                error::input(scenario.lab.refuse(Fault::new(place, "queue.tc", rule, format!("`{words}`"))))
             })?;
         }
         Ok(())
@@ -60,17 +58,14 @@ pub(crate) fn kernel_run(
     options: &str,
     progress: Option<&Bound<'_, Progress>>,
 ) -> PyResult<Run> {
-    let lab = Arc::clone(&scenario.get().lab);
-    let progress = progress.map(|p| p.get());
+    let (scenario, progress) = (scenario.get(), progress.map(|p| p.get()));
     let options: Options = serde_json::from_str(options).map_err(|e| InputError::new_err(format!("options: {e}")))?;
     py.detach(|| {
-        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
-        if let Some(progress) = progress {
-            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
-        }
+        let plan = scenario.plan(seed)?;
+        Progress::begin(progress, &plan);
         let watch = Watch { stop: progress.map(|p| &p.cancelled), progress: progress.map(|p| &p.at_ns) };
         let kernel = Kernel { vmlinux: vmlinux.into(), guest: guest.into() };
-        let done = guard(|| boot::run(&kernel, &plan, &options, watch))?.map_err(|e| told(&lab, e))?;
+        let done = guard(|| boot::run(&kernel, &plan, &options, watch))?.map_err(|e| told(&scenario.lab, e))?;
         Run::of(&plan, &done.record, Some(done.told.to_string()))
     })
 }
@@ -80,9 +75,9 @@ pub(crate) fn kernel_run(
 #[pyfunction]
 #[pyo3(signature = (scenario, options = "{}"))]
 pub(crate) fn kernel_cost(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str) -> PyResult<f64> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
     let options: Options = serde_json::from_str(options).map_err(|e| InputError::new_err(format!("options: {e}")))?;
-    let plan = py.detach(|| guard(|| lab.plan(0)))?.map_err(error::input)?;
+    let plan = py.detach(|| scenario.plan(0))?;
     Ok(cost::estimate_s(&plan, &options))
 }
 

@@ -2,13 +2,12 @@
 
 mod capture;
 mod catalogue;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod error;
 mod files;
 mod gym;
 #[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_kernel.rs"]
 mod kernel;
 mod live;
 mod outside;
@@ -19,10 +18,9 @@ mod tables;
 mod traffic;
 #[cfg(target_os = "linux")]
 mod wire;
-#[cfg(not(target_os = "linux"))]
-#[path = "no_wire.rs"]
-mod wire;
 
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{kernel, wire};
 use haltere_units::outside::Makers;
 use pyo3::prelude::*;
 

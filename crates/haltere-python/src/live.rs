@@ -40,17 +40,13 @@ fn finished() -> PyErr {
     HaltereError::new_err("the live run must be one that goes on, got one that is finished")
 }
 
-fn plan(scenario: &Scenario, seed: u64) -> PyResult<Plan> {
-    guard(|| scenario.lab.plan(seed))?.map_err(error::input)
-}
-
 #[pymethods]
 impl Live {
     #[new]
     fn new(py: Python<'_>, scenario: &Bound<'_, Scenario>, seed: u64) -> PyResult<Live> {
         let scenario = scenario.get();
         py.detach(|| {
-            let plan = plan(scenario, seed)?;
+            let plan = scenario.plan(seed)?;
             let sim = guard(|| Sim::new(plan))?.map_err(error::run)?;
             Ok(Live { sim: Mutex::new(Some(sim)) })
         })
@@ -97,7 +93,7 @@ impl Live {
         let scenario = scenario.get();
         py.detach(|| {
             let seed = self.lock().as_ref().ok_or_else(finished)?.plan().seed;
-            let plan = plan(scenario, seed)?;
+            let plan = scenario.plan(seed)?;
             self.with(|sim| sim.change(plan))
         })
     }

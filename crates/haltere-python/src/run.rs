@@ -9,7 +9,6 @@ use haltere_plan::{Plan, Record};
 use haltere_sim::RunControl;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,6 +22,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// The run of that plan begins; `None`: nobody watches it.
+    pub(crate) fn begin(progress: Option<&Progress>, plan: &Plan) {
+        if let Some(progress) = progress {
+            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
+        }
+    }
     /// For the simulator: the flag that cancels it, and the counter of its progress.
     pub(crate) fn control(&self) -> RunControl<'_> {
         RunControl { cancel: Some(&self.cancelled), progress: Some(&self.at_ns) }
@@ -120,13 +125,14 @@ impl Run {
 /// Raises `InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own.
 #[pyfunction]
 pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
+    let lab = &scenario.lab;
     py.detach(|| {
         // A large plan takes long to make, and few experiments have such a queue.
         if !lab.filled().to_string().contains(r#""kind":"kernel""#) {
             return Ok(());
         }
-        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
+        let plan = scenario.plan(0)?;
         plan.check_queues().map_err(|fault| error::input(lab.refuse(*fault)))
     })
 }
@@ -140,13 +146,10 @@ pub(crate) fn run(
     seed: u64,
     progress: Option<&Bound<'_, Progress>>,
 ) -> PyResult<Run> {
-    let lab = Arc::clone(&scenario.get().lab);
-    let progress = progress.map(|p| p.get());
+    let (scenario, progress) = (scenario.get(), progress.map(|p| p.get()));
     py.detach(|| {
-        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
-        if let Some(progress) = progress {
-            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
-        }
+        let plan = scenario.plan(seed)?;
+        Progress::begin(progress, &plan);
         let control = progress.map_or_else(RunControl::default, Progress::control);
         let buffers = files::captures(&plan);
         let captures = buffers.iter().map(|(link, buffer)| files::capture(&plan, *link, buffer)).collect();

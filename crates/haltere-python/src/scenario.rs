@@ -3,6 +3,7 @@
 use crate::error::{HaltereError, guard, input};
 use crate::outside::languages;
 use haltere_lab::{Scenario as Lab, ScenarioError};
+use haltere_plan::Plan;
 use haltere_units::Time;
 use haltere_units::outside::Outside;
 use pyo3::prelude::*;
@@ -43,6 +44,13 @@ fn read(
     }
     let lab = reader.join().map_err(|_| HaltereError::new_err("the thread that reads the experiment broke"))?;
     Ok(Scenario { lab: Arc::new(lab?.map_err(input)?) })
+}
+
+impl Scenario {
+    /// The plan of the run with that seed.
+    pub(crate) fn plan(&self, seed: u64) -> PyResult<Plan> {
+        guard(|| self.lab.plan(seed))?.map_err(input)
+    }
 }
 
 fn json(text: &str) -> PyResult<Value> {
@@ -111,7 +119,7 @@ impl Scenario {
     /// The directions of the links of a run, as JSON: name, rate in bit/s, base round-trip time in seconds, queue, and
     /// whether it is watched.
     fn links(&self, py: Python<'_>) -> PyResult<String> {
-        let plan = py.detach(|| guard(|| self.lab.plan(0)))?.map_err(input)?;
+        let plan = py.detach(|| self.plan(0))?;
         let links: Vec<Value> = plan
             .links
             .iter()

@@ -1,4 +1,4 @@
-//! Congestion controls that the kernel lacks, as BPF struct_ops: built from the sources in `bpf/`, loaded for a run,
+//! Congestion controls that the kernel lacks, as BPF struct_ops. They are built from `bpf/`, loaded for a run and
 //! unloaded after it.
 //!
 //! They are registered under a name of this process's own (`vegas_1234`), by a helper program that keeps the
@@ -12,7 +12,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The controls that there are.
+/// The available controls.
 pub const CONTROLS: [&str; 2] = ["vegas", "dctcp"];
 
 const SOURCES: [(&str, &str); 4] = [
@@ -28,7 +28,7 @@ pub fn control_name(kind: &str) -> String {
     format!("{kind}_{}", std::process::id())
 }
 
-/// Loaded controls; dropped, they are unloaded.
+/// Loaded controls. Dropping this unloads them.
 #[derive(Debug)]
 pub struct Controls {
     loader: Option<(Child, ChildStdin)>,
@@ -122,7 +122,7 @@ fn start_loader(workshop: &Path, kinds: &[&str]) -> Result<(Child, ChildStdin), 
     Err(WireError::Missing(format!("congestion control {}: the kernel would not load it: {reason}", kinds.join(", "))))
 }
 
-/// The output of a program, or an error that says which is missing or what it complained of.
+/// The output of a program, or an error with the name of a missing program or the program's complaint.
 fn tool(controls: &str, command: &mut Command) -> Result<Vec<u8>, WireError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| match e.kind() {
@@ -142,7 +142,7 @@ fn tool(controls: &str, command: &mut Command) -> Result<Vec<u8>, WireError> {
 
 const WORKSHOP: &str = "haltere-bpf-";
 
-/// What killed processes left behind.
+/// Files that killed processes left behind.
 fn remove_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {

@@ -1,7 +1,7 @@
 //! TCP flows that start and end during the run: Poisson arrivals, the rounds of an incast, and flows of a trace.
 //!
-//! The same flows as in the simulator: when, between whom and how large is drawn from the plan and the seed alone
-//! ([`FlowArrivals`]). Each is a connection of its own. It is complete when its last byte is read.
+//! The flows are those of the simulator: start, hosts and size follow from the plan and the seed ([`FlowArrivals`]).
+//! Each flow is a connection. It is complete when its last byte is read.
 //! Known problems: a host's ephemeral ports limit how many flows it can have in a minute, since a closed connection
 //! keeps its port.
 
@@ -59,7 +59,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// What is known of it now.
+    /// Its current row of the record.
     fn line(&self) -> Completion {
         let sent_again = TcpInfo::of(self.sender.as_fd()).map_or(0, |info| info.info().retransmissions);
         Completion { retransmissions: sent_again as u32, ..self.completion }
@@ -82,7 +82,7 @@ impl<'p> Process<'p> {
         let (flows, waiting, done) = (Vec::new(), HashMap::new(), Vec::new());
         Ok(Process { plan, at, arrivals, next: None, listeners, flows, waiting, routes, done, sink: vec![0; READ] })
     }
-    /// The next flow is due at its time.
+    /// Sets the timer of the next flow.
     fn wait(&mut self, context: &Context<'_>) {
         self.next = self.arrivals.next();
         if let Some(arrival) = self.next {
@@ -142,7 +142,7 @@ impl<'p> Process<'p> {
         // Not connected (any more): nothing is left to close.
         let _ = shutdown(flow.sender.as_raw_fd(), Shutdown::Write);
     }
-    /// Reads what has come of a flow. At its last byte it is complete; when both sides are closed it is gone.
+    /// Reads from a flow. It is complete at its last byte, and removed when both sides are closed.
     fn read(&mut self, context: &Context<'_>, observed: &mut Observed) {
         let Some(flow) = self.flows.get_mut(context.part).and_then(Option::as_mut) else { return };
         let Some(receiver) = &flow.receiver else { return };
@@ -201,7 +201,7 @@ impl Drop for Process<'_> {
     }
 }
 
-/// The nodes that may send, and those that may receive.
+/// The nodes that may send and the nodes that may receive.
 pub(crate) fn nodes(plan: &ArrivalsPlan) -> (Vec<usize>, Vec<usize>) {
     use haltere_plan::plan::{Between, Pattern};
     let (mut from, mut to): (Vec<usize>, Vec<usize>) = match (&plan.pattern, &plan.between) {

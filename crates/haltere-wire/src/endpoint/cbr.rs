@@ -43,13 +43,13 @@ impl Datagram {
         let payload = vec![0; plan.packet.as_u64() as usize];
         Ok(Datagram { sender, receiver, payload, pace: Serialisation::new(Some(plan.rate)), next: Time::ZERO })
     }
-    /// Sends what is due (late wake-ups are caught up with); when the next is.
+    /// Sends the datagrams that are due, also those of a late wake-up. Returns when the next is due.
     fn send(&mut self, now: Time, record: &mut FlowRecord) -> Time {
         for _ in 0..BATCH {
             if self.next > now {
                 break;
             }
-            // A datagram that the host cannot send is lost, as any.
+            // A datagram that the host cannot send counts as lost.
             record.packets_sent += 1;
             let _ = self.sender.send(&self.payload);
             self.next += self.pace.next(Bytes::new(self.payload.len() as u64));

@@ -1,8 +1,8 @@
-//! The connections of the closed-loop kinds (`rpc`, `video`, `web`) as sockets. What is asked for, and when, is the
-//! kind's own: its [`Client`], the same as in the simulator. The agent drives both ends, so what a request asks for is
-//! not in its bytes: [`Calls`] knows.
+//! The connections of the closed-loop kinds (`rpc`, `video`, `web`) as sockets. The kind's
+//! [`Client`], the same as in the simulator, decides what is asked for and when. The agent drives both ends, so a
+//! request does not carry its contents: [`Calls`] has them.
 //!
-//! Model: epoll reports edges. A socket is then read until it is empty, and written to until it is full or nothing is
+//! Model: epoll is edge-triggered. A socket is then read until it is empty, and written until it is full or nothing is
 //! left.
 //! Deviations from the simulator: the server of each flow has a port of its own.
 //! Known problems: a host's ephemeral ports limit how many connections it can have in a minute, since a closed
@@ -26,7 +26,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// What epoll is asked for.
+/// Events to watch.
 const EDGES: EpollFlags =
     EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
 /// After these the end of a stream may follow its last bytes.
@@ -91,7 +91,7 @@ impl<'p, C: Client> Exchange<'p, C> {
         }
         Ok(())
     }
-    /// The client reads what has come, and hears of the answers in it.
+    /// The client reads and is called for each complete answer.
     fn read(&mut self, context: &Context<'_>, ends: bool, observed: &mut Observed) -> Done {
         let mut answers = Vec::new();
         let line = &mut context.line(observed).received;
@@ -171,8 +171,8 @@ impl Lines<'_> {
         }
         self.write(context, number, SERVER)
     }
-    /// The client reads responses. Returns its bytes. `done` hears of every response that is read to its end, with the
-    /// segments that were sent again.
+    /// The client reads responses. Returns the number of bytes. `done` is called for every complete response, with its
+    /// retransmissions.
     fn read(&mut self, context: &Context<'_>, ends: bool, mut done: impl FnMut(Call, u64)) -> Result<u64, WireError> {
         let (number, sink) = (context.part, &mut self.sink);
         let Some(line) = self.lines.get_mut(number).and_then(Option::as_mut) else { return Ok(0) };
@@ -189,7 +189,7 @@ impl Lines<'_> {
         }
         Ok(bytes)
     }
-    /// The client says that it asks for nothing more, if that is so.
+    /// Closes the client's side if it asks for nothing more.
     fn close_if_over(&mut self, number: usize) {
         if let Some(line) = self.line(number)
             && line.calls.is_over()
@@ -215,7 +215,7 @@ impl Line {
     }
 }
 
-/// Takes what has come: how many bytes, and whether the peer has closed its side. `ends`: it may have.
+/// Reads everything. Returns the number of bytes, and whether the peer has closed its side, as it may have if `ends`.
 fn take(socket: &OwnedFd, sink: &mut [u8], ends: bool) -> Result<(u64, bool), Dead> {
     let mut bytes = 0;
     loop {
@@ -297,7 +297,7 @@ impl<C: Client> Endpoint for Exchange<'_, C> {
             }
         }
     }
-    /// Connections on which nothing is awaited are closed. The client asks for nothing more by itself.
+    /// Closes the connections without an open request. The client stops asking by itself.
     fn stop(&mut self, _context: &Context<'_>) {
         for number in 0..self.lines.lines.len() {
             if let Some(line) = self.lines.line(number)

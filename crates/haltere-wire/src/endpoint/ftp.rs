@@ -1,7 +1,7 @@
-//! FTP uploads: a client of ours that speaks to a real server in the other host's namespace.
-//! Source: RFC 959, passive mode, image type; the dialogue is that of the simulator's `ftp`, the replies are the
-//! server's own.
-//! Model: each reply lets the client say the next thing:
+//! FTP uploads: our client and a real server in the other host's namespace.
+//! Source: RFC 959, passive mode, image type; the dialogue is that of the simulator's `ftp`, the replies come
+//! from the server.
+//! Model: each reply triggers the client's next command:
 //!
 //! ```text
 //!   220 ─▶ USER   331 ─▶ PASS   230 ─▶ TYPE I   200 ─▶ PASV   227 ─▶ connect data ─▶ STOR
@@ -31,7 +31,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 const FTP_PORT: u16 = 21;
-/// From a failure to the next attempt: a server that refuses at once must not be asked without end.
+/// Pause between a failure and the next attempt, so that a server that refuses at once is not flooded.
 const PAUSE: Dur = Dur::from_ms(100);
 
 /// The kind.
@@ -52,7 +52,7 @@ struct Task {
     record: TaskRecord,
     control: OwnedFd,
     data: Option<OwnedFd>,
-    /// What was read of the control connection and holds no whole line yet.
+    /// Bytes of the control connection that are not yet a whole line.
     heard: Vec<u8>,
     /// Bytes of the file not yet written.
     unwritten: u64,
@@ -99,7 +99,7 @@ impl<'p> Uploads<'p> {
         self.task = Some(Task { record, control, data: None, heard, unwritten, said_stor, is_open });
         Ok(())
     }
-    /// An unfinished connection to that address, marked as the file's size says.
+    /// Begins a connection to that address, with the DSCP of the file's size.
     fn connect(&self, to: SocketAddrV4, bytes: Bytes) -> Result<OwnedFd, WireError> {
         let tcp = &self.plan.tcp;
         let dscp = if bytes <= self.plan.short { DSCP_SHORT } else { DSCP_LONG };
@@ -116,7 +116,7 @@ impl<'p> Uploads<'p> {
             context.tick_at(context.now + PAUSE);
         }
     }
-    /// Reads replies; false where the connection is no more.
+    /// Reads replies. False: the connection is gone.
     fn hear(&mut self, context: &Context<'_>) -> Result<bool, WireError> {
         let mut buffer = [0; 2048];
         loop {
@@ -170,7 +170,7 @@ impl<'p> Uploads<'p> {
     fn finish(&mut self, context: &Context<'_>) -> Done {
         let Some(task) = self.task.take() else { return Ok(()) };
         task.forget(context);
-        // The end of our side: the server hears it after the QUIT, and closes.
+        // Our FIN follows the QUIT, and the server closes.
         let _ = shutdown(task.control.as_raw_fd(), Shutdown::Write);
         self.stored += task.record.bytes.as_u64();
         self.done.push(TaskRecord { end: Some(context.now), ..task.record });
@@ -243,7 +243,7 @@ impl Endpoint for Uploads<'_> {
 }
 
 impl Task {
-    /// Says a line; false where the connection is no more.
+    /// Sends a line. False: the connection is gone.
     fn say(&self, line: &str) -> bool {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         send(self.control.as_raw_fd(), line.as_bytes(), flags) == Ok(line.len())

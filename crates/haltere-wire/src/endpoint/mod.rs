@@ -60,17 +60,17 @@ trait Kind {
 trait Endpoint: std::fmt::Debug {
     /// The flow's start, which was due at `at`, has come.
     fn start(&mut self, context: &Context<'_>, at: Time, observed: &mut Observed) -> Done;
-    /// What it asked for with [`Context::tick_at`] is due.
+    /// The time given to [`Context::tick_at`] has come.
     fn tick(&mut self, _context: &Context<'_>, _at: Time, _observed: &mut Observed) -> Done {
         Ok(())
     }
-    /// What it asked for with [`Context::join_at`] is due.
+    /// The time given to [`Context::join_at`] has come.
     fn join(&mut self, _context: &Context<'_>) -> Done {
         Ok(())
     }
-    /// A descriptor that it watches has something to say.
+    /// A watched descriptor is ready.
     fn ready(&mut self, context: &Context<'_>, side: Side, events: EpollFlags, observed: &mut Observed) -> Done;
-    /// The application stops. One that ticks is not called again.
+    /// The application stops. `tick` is not called again.
     fn stop(&mut self, _context: &Context<'_>) {}
     /// The sender's TCP endpoint.
     fn sender_info(&self) -> Option<Info> {
@@ -80,7 +80,7 @@ trait Endpoint: std::fmt::Debug {
     fn is_in_recovery(&self) -> bool {
         false
     }
-    /// Bytes delivered so far, if they are counted only when somebody asks.
+    /// Bytes delivered so far, if the endpoint counts them on demand.
     fn received(&self) -> Option<u64> {
         None
     }
@@ -88,9 +88,9 @@ trait Endpoint: std::fmt::Debug {
     fn is_sampled(&self) -> bool {
         false
     }
-    /// Writes down its paths as they are.
+    /// Samples its paths.
     fn sample_paths(&self, _at: Time, _flow: u32, _paths: &mut Vec<PathSample>) {}
-    /// The run is over: writes down the rest.
+    /// The run is over: completes the record.
     fn finish(&mut self, _observed: &mut Observed) {}
 }
 
@@ -227,7 +227,7 @@ fn unknown(flow: &FlowPlan) -> WireError {
 /// stream.
 pub const ISN_BITS: u8 = socket::ISN_BITS_OF_SENDERS;
 
-/// How long the agent may sleep before it looks whether it is to stop.
+/// The longest sleep between two checks of the cancel flag.
 const ATTENTION: Dur = Dur::from_ms(50);
 /// First port of the flows' receivers.
 pub(crate) const FIRST_PORT: u16 = haltere_plan::ports::FIRST_SERVER;
@@ -251,7 +251,7 @@ impl Manner {
     }
 }
 
-/// Which of a flow's descriptors has something to say.
+/// Which of a flow's descriptors is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Sender,
@@ -275,7 +275,7 @@ enum Due {
     Sample,
 }
 
-/// What drives one flow sees of the agent.
+/// The agent as one flow sees it.
 struct Context<'a> {
     epoll: &'a Epoll,
     due: &'a RefCell<Deadlines>,
@@ -314,7 +314,7 @@ impl Context<'_> {
 /// Deadlines, the next one on top.
 type Deadlines = BinaryHeap<Reverse<(Time, Due)>>;
 
-/// What the agent wrote down: a record without links.
+/// The agent's record, without links.
 pub type Observed = Record;
 
 /// The sockets of all flows of a plan.
@@ -424,7 +424,7 @@ impl<'p> Agent<'p> {
         *count += u64::from(now && !*before);
         *before = now;
     }
-    /// Counts what is counted only when somebody asks.
+    /// Updates the counters that are only read on demand.
     fn count(&mut self) {
         for (record, endpoint) in self.observed.flows.iter_mut().zip(&self.endpoints) {
             record.received = endpoint.received().unwrap_or(record.received);

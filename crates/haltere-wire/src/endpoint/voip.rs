@@ -55,7 +55,7 @@ pub(super) struct Call<'p> {
     left: Vec<u64>,
 }
 
-/// A packet of so many bytes without a number.
+/// A packet of that size, without a number.
 fn packet(bytes: Bytes) -> Vec<u8> {
     let mut packet = vec![0; bytes.as_u64() as usize];
     packet[0] = VERSION;
@@ -67,7 +67,7 @@ fn set_number(packet: &mut [u8], number: u32) {
     packet[4..8].copy_from_slice(&number.to_be_bytes());
 }
 
-/// The number of a packet of which so many bytes have been read.
+/// The number of a packet, if enough of it was read.
 fn number(packet: &[u8]) -> Option<u32> {
     packet.get(4..8).and_then(|bytes| bytes.first_chunk()).map(|bytes| u32::from_be_bytes(*bytes))
 }
@@ -83,7 +83,7 @@ impl Endpoint for Call<'_> {
         set_number(&mut self.packet, self.voice.sent() as u32);
         let next = self.voice.send();
         self.left.push(wall_clock_ns());
-        // A packet that the host cannot send is lost, as any.
+        // A packet that the host cannot send counts as lost.
         let _ = self.sender.send(&self.packet);
         context.tick_at(next);
         Ok(())
