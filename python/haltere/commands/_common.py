@@ -28,6 +28,12 @@ Does = Callable[[argparse.Namespace], int]
 class Parser(argparse.ArgumentParser):
     """Reports a wrong argument in one line."""
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(one) for one in action.choices]
+            rule = f"one of {', '.join(f'`{one}`' for one in known)}"
+            raise argparse.ArgumentError(action, f"must be {rule}, got `{value}`{nearest(str(value), known)}")
+
     def error(self, message: str) -> NoReturn:
         where = self.prog.removeprefix("haltere").strip()
         raise InputError(f"{where}{': ' if where else ''}{message}; see `{self.prog} --help`")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from .. import _core
 from ..analysis import metrics, stats, workloads
 from ..analysis.measures import Run, by_point
-from ..errors import InputError
+from ..errors import InputError, nearest
 from ..runs.records import Point, in_words, short_keys, swept
 from ..runs.results import Results
 from . import plot
@@ -72,7 +71,8 @@ class Data:
             cases += [_Case({**point.labels, **own}, runs) for point, runs in by_point(results)]
         if not cases:
             raise InputError(f"{many[0].where}: runs must be at least 1, got none")
-        words = in_words([case.labels for case in cases])
+        scenarios = [one for results in many for one in results.manifest.get("scenarios", ())]
+        words = in_words([case.labels for case in cases], scenarios)
         self.cases = [replace(case, labels=labels) for case, labels in zip(cases, words, strict=True)]
         self._name_axes()
 
@@ -111,10 +111,8 @@ class Data:
         if len(found) == 1 or name in found:
             return name if name in found else found[0]
         known = [self.short[key] for key in self.axes]
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
         rule = f"one of {', '.join(f'`{one}`' for one in known)}" if known else "left out: nothing was swept"
-        raise InputError(f"plot: {where} must be {rule}, got `{name}`{hint}")
+        raise InputError(f"plot: {where} must be {rule}, got `{name}`{nearest(name, known)}")
 
     def values(self, key: str) -> list[Any]:
         """The values of an axis: numbers in their order, others as they were written."""
@@ -269,9 +267,8 @@ def _column(table: str, column: str, run: Run) -> _Value:
     except (InputError, KeyError) as error:
         raise InputError(f"plot: --y must be a metric or TABLE.COLUMN, got `{table}.{column}`; {error}") from None
     if column not in names:
-        near = difflib.get_close_matches(column, names, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise InputError(f"plot: --y must name a column of `{table}` ({', '.join(names)}), got `{column}`{hint}")
+        rule = f"name a column of `{table}` ({', '.join(names)})"
+        raise InputError(f"plot: --y must {rule}, got `{column}`{nearest(column, names)}")
 
     # Times are read in milliseconds.
     scale, label = (

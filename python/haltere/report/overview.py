@@ -81,7 +81,8 @@ _DELAYS = (
 
 def _tables(results: Results) -> list[Table]:
     """What the summary holds, table by table; metrics of the list are the columns, behind those named here."""
-    points = [{**one, "name": results.points[one["point"]].name} for one in summary(results)]
+    every = [(one, results.points[one["point"]]) for one in summary(results)]
+    points = [{**one, "name": point.name, "words": point.words} for one, point in every]
     named = len(results.points) > 1
     over, left_out = over_axes(points) if len(points) > MOST_POINTS else ([], 0)
     many, shown_points = bool(over), over or points

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from ..analysis import measures
-from ..errors import InputError
+from ..errors import InputError, nearest
 from ..runs.records import Done
 from ..runs.results import Results
 from . import inner, plot
@@ -129,9 +128,8 @@ def main_link(runs: measures.Run | Sequence[measures.Run], link: str | None = No
     links = [one for one in some[0].watched() if all(one in run.watched() for run in some)]
     if link is not None:
         if link not in links:
-            near = get_close_matches(link, links, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise InputError(f"--link must be one of {', '.join(links) or 'no watched link'}, got `{link}`{hint}")
+            known = ", ".join(links) or "no watched link"
+            raise InputError(f"--link must be one of {known}, got `{link}`{nearest(link, links)}")
         return link
     used = {one: float(np.nansum([run.utilisation(one) for run in some])) for one in links}
     busy = [one for one in links if used[one] >= 0.8 * max(used.values())]

@@ -65,7 +65,8 @@ class Results:
         self.directory = store.folder
         self._seals: dict[str, Seal] = {}
         self._keep: object = None
-        self.points = points_of((one["labels"], one["scenario"]) for one in manifest["points"])
+        many = ((one["labels"], one["scenario"]) for one in manifest["points"])
+        self.points = points_of(many, manifest.get("scenarios", ()))
         self.runs = [Done.of_dict(one) for one in manifest["runs"]]
         self.failed = [Failed(**one) for one in manifest.get("failed", ())]
         planned = [(str(key), int(point), int(seed)) for key, point, seed in manifest.get("planned", ())]
