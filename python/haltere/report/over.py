@@ -20,7 +20,7 @@ from ..analysis.measures import Run, by_point
 from ..errors import InputError, nearest
 from ..runs.records import Point, in_words, short_keys, swept
 from ..runs.results import Results
-from . import plot
+from . import look, plot
 
 Array = NDArray[np.float64]
 Kind = Literal["line", "bar", "heat", "cdf", "box", "size"]
@@ -306,7 +306,7 @@ def drawn(data: Data, ask: Ask) -> tuple[Figure, str]:
     facets = data.values(axes["facet"]) if axes["facet"] else [None]
     if len(facets) > MOST_PANELS:
         raise InputError(f"plot: --facet must have at most {MOST_PANELS} values, got {len(facets)}")
-    columns = 1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3
+    columns = look.now().columns(1 if len(facets) == 1 else 2 if len(facets) <= 4 else 3)
     rows = math.ceil(len(facets) / columns)
     fig, panels = plot.figure(
         rows, columns, width=7.2 if columns < 3 else 9.0, height=max(3.0, 2.5 * rows + 0.5), share=kind != "heat"
@@ -416,7 +416,7 @@ def _scale(on: _On) -> list[float]:
         return [one[0] for one in numbers if one]
     if ask.log_x:
         raise InputError(f"plot: --log-x must go with an axis of numbers, got `{data.short[key]}`")
-    panel.set_xticks(range(len(values)), [swept(one) for one in values])
+    plot.names(panel, range(len(values)), [swept(one) for one in values])
     panel.set_xlabel(data.short[key])
     return [float(i) for i in range(len(values))]
 
@@ -506,7 +506,7 @@ def _box(on: _On) -> None:
         reach = [[middle - low], [high - middle]]
         on.panel.errorbar([i], [middle], yerr=reach, fmt="none", ecolor="#222222", elinewidth=1.0, capsize=4)
         on.panel.plot([i], [middle], "s", markersize=4.5, color="#222222")
-    on.panel.set_xticks(range(len(groups)), [name or "all" for name, _, _ in groups])
+    plot.names(on.panel, range(len(groups)), [name or "all" for name, _, _ in groups])
     key = on.axes["by"] or on.axes["x"]
     on.panel.set_xlabel(on.data.short[key] if key else "")
     _tall(on)

@@ -139,9 +139,10 @@ def main_link(runs: measures.Run | Sequence[measures.Run], link: str | None = No
 
 
 def draw(
-    results: Results, point: int | None = None, seed: int | None = None, link: str | None = None
+    results: Results, point: int | None = None, seed: int | None = None, link: str | None = None, stem: Path | None = None
 ) -> tuple[str, list[Path]]:
-    """Draws ``figures/timeline-POINT-SEED`` and returns its caption and files. ``link``: whose queue; default: the one used most."""
+    """Draws ``figures/timeline-POINT-SEED``, or at ``stem``, and returns its caption and files. ``link``: whose queue; default: the one
+    used most."""
     done = pick(results, point, seed)
     run = measures.Run(results, done)
     flows, chosen = Flows(run), main_link(run, link)
@@ -171,7 +172,7 @@ def draw(
     fig.align_ylabels(panels)
     _legend(fig, [name for name, _ in lines], shades)
     suffix = "" if link is None else "-" + "".join(c if c.isalnum() else "-" for c in link)
-    paths = plot.save(fig, results.directory / "figures" / f"timeline-{done.point}-{done.seed}{suffix}")
+    paths = plot.save(fig, stem or results.directory / "figures" / f"timeline-{done.point}-{done.seed}{suffix}")
     return _caption(results, done, chosen, warmup > 0, any(len(own) > 1 for _, own in lines)), paths
 
 
@@ -257,7 +258,7 @@ def _pings(axes: Axes, run: measures.Run) -> None:
     if len(at):
         step = -(-len(at) // MOST_POINTS)
         axes.plot(at[::step], rtt[::step], ".", markersize=2.2, color="#777777", label="pings", zorder=1.5)
-        axes.legend(loc="upper right", frameon=False, fontsize=8, handletextpad=0.1)
+        axes.legend(loc="upper right", frameon=False, fontsize=plot.points(8), handletextpad=0.1)
 
 
 def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
@@ -283,7 +284,7 @@ def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
     if drawn:
         events.set_yscale("log")
         events.yaxis.set_major_formatter(plot.plain_number())
-        events.legend(loc="upper right", frameon=False, ncols=2, fontsize=8)
+        events.legend(loc="upper right", frameon=False, ncols=2, fontsize=plot.points(8))
         low, high = events.get_ylim()
         events.set_ylim(low, high * 4)  # room for the legend
     else:
@@ -296,4 +297,4 @@ def _legend(fig: Any, labels: Sequence[str], shades: Sequence[str]) -> None:
 
     shown = list(zip(labels, shades, strict=True))
     handles = [Patch(color=colour, label=label) for label, colour in shown]
-    fig.legend(handles=handles, loc="outside upper center", ncols=min(4, len(handles)), frameon=False, fontsize=8.5)
+    fig.legend(handles=handles, loc="outside upper center", ncols=min(4, len(handles)), frameon=False, fontsize=plot.points(8.5))

@@ -169,6 +169,10 @@ class Results:
         """The names that :meth:`pandas` takes: the tables of the runs, and ``points`` and ``runs``."""
         return [*tables_of(map(self.seal, self.runs)), "points", "runs"]
 
+    def stored_bytes(self, name: str) -> int:
+        """How many bytes a table of the runs takes in the store; 0 for `points` and `runs`."""
+        return sum(self.seal(run)["files"].get(f"{name}.parquet", {"bytes": 0})["bytes"] for run in self.runs)
+
     def files(self) -> list[dict[str, Any]]:
         """Captures and qlog files: ``point``, ``seed``, ``name``, ``bytes`` and ``path`` (a path or URL) of each."""
         return [
