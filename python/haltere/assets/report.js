@@ -87,7 +87,9 @@ const ruler = $("canvas").getContext("2d");
 // The SVG `text` as the parts of a PDF. The page draws it unseen, so that styles and places are the browser's own.
 function pdf(text) {
   const host = $("div", { style: "position:absolute;left:-99999px;top:0" });
-  host.innerHTML = text;
+  // The page forbids style attributes, but not what a script sets.
+  host.innerHTML = text.replace(/ style="/g, ' data-css="').replace(/<style[^>]*>\s*<!\[CDATA\[[^]*?<\/style>/g, "");
+  for (const node of host.querySelectorAll("[data-css]")) node.style.cssText = node.dataset.css;
   document.body.append(host);
   const svg = host.querySelector("svg"), [ox, oy, w, h] = (svg.getAttribute("viewBox") || `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`).split(/[ ,]+/).map(Number);
   svg.setAttribute("viewBox", `${ox} ${oy} ${w} ${h}`);
@@ -107,14 +109,14 @@ function pdf(text) {
     }
   };
   const write = (node) => {
-    const style = getComputedStyle(node), fill = ink(style.fill), line = ink(style.stroke), see = opacity(node);
+    const style = getComputedStyle(node), fill = ink(style.fill), line = parseFloat(style.strokeWidth) ? ink(style.stroke) : null, see = opacity(node);
     if (style.display === "none" || style.visibility === "hidden" || !see) return;
     if (node.tagName === "text") {
       const words = node.textContent, size = parseFloat(style.fontSize), bold = Number(style.fontWeight) >= 600;
       if (!fill || !words.trim()) return;
       ruler.font = `${bold ? "bold " : ""}${size}px Arial, "Liberation Sans", Helvetica, sans-serif`;
-      const at = node.getStartPositionOfChar(0), spare = (node.getComputedTextLength() - ruler.measureText(words).width) * ({ middle: 0.5, end: 1 }[style.textAnchor] || 0);
-      out.push("q", move(node), state(fill.alpha * see * Number(style.fillOpacity), 1), `${fill.at} rg BT 1 0 0 -1 ${round(at.x + spare)} ${round(at.y)} Tm`);
+      const at = node.getExtentOfChar(0), spare = (node.getComputedTextLength() - ruler.measureText(words).width) * ({ middle: 0.5, end: 1 }[style.textAnchor] || 0);
+      out.push("q", move(node), state(fill.alpha * see * Number(style.fillOpacity), 1), `${fill.at} rg BT 1 0 0 -1 ${round(at.x + spare)} ${round(at.y + 0.8 * at.height)} Tm`);
       for (const run of words.match(/[→←↔⇄≤≥]+|[^→←↔⇄≤≥]+/g)) out.push(`/${ARROWS[run[0]] ? "S" : bold ? "B" : "H"} ${round(size)} Tf <${[...run].map(code).join("")}> Tj`);
       out.push("ET Q");
       return;

@@ -45,8 +45,7 @@ class Look:
         """The size of a figure that has this one otherwise. Text keeps its room: height shrinks less than width."""
         if self.width is None:
             return width, self.height or height
-        scale = max(self.width / width, 0.55 + 0.45 * (self.points / USUAL - 1))
-        return self.width, self.height or height * min(scale, 1.5)
+        return self.width, self.height or height * max(self.width / width, 0.75 * self.points / USUAL)
 
     def columns(self, many: int) -> int:
         """Panels side by side: one in a narrow figure."""

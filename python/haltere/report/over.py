@@ -449,7 +449,8 @@ def _bars(on: _On) -> None:
 
 
 def _tall(on: _On) -> None:
-    on.panel.set_ylabel(textwrap.fill(on.value.label, 36))
+    room = on.panel.get_position().height * on.panel.figure.get_figheight() * 72
+    on.panel.set_ylabel(textwrap.fill(on.value.label, max(12, int(room / (0.5 * plot.points(9))))))
     if on.ask.log_y:
         on.panel.set_yscale("log")
         plot.log_axis(on.panel.yaxis)

@@ -202,11 +202,14 @@ def legend(fig: Figure, axes: Axes | Sequence[Axes], columns: int = 8) -> None:
             for handle, label in zip(*one.get_legend_handles_labels(), strict=True)
         }
         labels = list(dict.fromkeys(label for one in some for label in one.get_legend_handles_labels()[1]))
-        # An entry is its text and about five letters of sign and space.
-        letters = (max(map(len, labels), default=0) + 5) * 0.5 * points(8.5) / 72
-        fit = max(1, int(fig.get_figwidth() / letters))
-        columns = min(columns, max(len(labels), 1), fit)
+        columns = fitting(fig, labels, columns)
         fig.legend([named[one] for one in labels], labels, loc="outside upper center", ncols=columns)
+
+
+def fitting(fig: Figure, labels: Sequence[str], most: int) -> int:
+    """How many entries of a legend are side by side: each takes the room of the longest, and of about five letters of sign and space."""
+    wide = (max(map(len, labels), default=0) + 5) * 0.5 * points(8.5) / 72
+    return max(1, min(most, len(labels), int(fig.get_figwidth() / wide)))
 
 
 def save(fig: Figure, stem: str | Path, *, svg: bool = False, pdf: bool = True, png: bool = True) -> list[Path]:

@@ -297,4 +297,4 @@ def _legend(fig: Any, labels: Sequence[str], shades: Sequence[str]) -> None:
 
     shown = list(zip(labels, shades, strict=True))
     handles = [Patch(color=colour, label=label) for label, colour in shown]
-    fig.legend(handles=handles, loc="outside upper center", ncols=min(4, len(handles)), frameon=False, fontsize=plot.points(8.5))
+    fig.legend(handles=handles, loc="outside upper center", ncols=plot.fitting(fig, labels, 4), frameon=False, fontsize=plot.points(8.5))
