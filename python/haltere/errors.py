@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 
@@ -32,7 +31,13 @@ def near(got: str, known: Iterable[str], most: int = 1) -> list[str]:
     found = [name for name in close if away[name] == least] or [
         name for name, plain in names.items() if len(plain) > 2 and (plain in wanted or wanted in plain)
     ]
-    return sorted(found, key=lambda name: -len(os.path.commonprefix([wanted, names[name]])))[:most]
+
+    def begins(name: str) -> int:
+        """How many letters both begin with: of names that are as near, a slip at the end is likelier."""
+        pairs = zip(wanted, names[name], strict=False)
+        return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(wanted), len(names[name])))
+
+    return sorted(found, key=begins, reverse=True)[:most]
 
 
 def _plain(name: str) -> str:

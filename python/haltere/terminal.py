@@ -53,7 +53,7 @@ class _Shown:
 def shown() -> Iterator[None]:
     """Standard output and standard error, as long as it lasts."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (_Shown(one) if one is not None and one.isatty() else one for one in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (_Shown(one) if one is not None and one.isatty() else one for one in before)
     try:
         yield
     finally:

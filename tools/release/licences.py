@@ -48,7 +48,9 @@ def allowed(expression: str, licences: set[str]) -> bool:
         else:
             joined.append(word)
     logic = {"AND": "and", "OR": "or", "(": "(", ")": ")"}
-    return bool(eval(" ".join(logic.get(word, str(word in licences)) for word in joined)))  # of True, False, and, or, brackets
+    return bool(
+        eval(" ".join(logic.get(word, str(word in licences)) for word in joined))
+    )  # of True, False, and, or, brackets
 
 
 def crates() -> dict[str, str]:
@@ -97,7 +99,9 @@ def main() -> int:
     print("\n".join(wrong) or f"licences: {len(crates())} crates and {len(found)} Python packages, all allowed")
     if missing:
         print(f"licences: not installed, so not looked at: {', '.join(missing)}")
-    print("advisories: not checked here; `cargo deny check advisories` and a scan of requirements-lock.txt need a network")
+    print(
+        "advisories: not checked here; `cargo deny check advisories` and a scan of requirements-lock.txt need a network"
+    )
     return 1 if wrong else 0
 
 

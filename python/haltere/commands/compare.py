@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import TYPE_CHECKING
 
-from ..analysis import stats
-from ..analysis.compare import Difference
 from ..errors import InputError
 from ._common import Commands, print_json
+
+if TYPE_CHECKING:
+    from ..analysis.compare import Difference
 
 
 def add(to: Commands) -> None:
@@ -48,6 +50,7 @@ def _confidence(text: str) -> float:
 
 
 def _compare(args: argparse.Namespace) -> int:
+    from ..analysis import stats
     from ..analysis.compare import Side, compare
     from ..report.document import Document, Table
     from ..report.marks import MEANING, stars
@@ -87,6 +90,8 @@ def _compare(args: argparse.Namespace) -> int:
 
 def _rounded(one: Difference) -> list[str]:
     """Both means, their difference and its interval, with two significant digits of half the interval."""
+    from ..analysis import stats
+
     d = one.difference
     largest = max(abs(one.a.mean), abs(one.b.mean))
     digits = stats.decimals(d.half, max(0, 4 - math.floor(math.log10(largest))) if largest else 1)

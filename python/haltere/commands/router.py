@@ -111,7 +111,9 @@ def _taken(*interfaces: str) -> list[socket.socket]:
         try:
             marks[-1].bind(f"\0haltere-router-{number}")
         except OSError:
-            raise InputError(f"router: `{name}` must be without a router, got one that `haltere router` is at") from None
+            raise InputError(
+                f"router: `{name}` must be without a router, got one that `haltere router` is at"
+            ) from None
     return marks
 
 

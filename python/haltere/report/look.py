@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib import font_manager
-from matplotlib.backends.backend_agg import RendererAgg
-from matplotlib.backends.backend_mixed import MixedModeRenderer
-from matplotlib.backends.backend_pgf import RendererPgf
+from matplotlib.backends import backend_agg, backend_mixed, backend_pgf
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -110,12 +108,18 @@ def finish(fig: Figure) -> None:
             axes.set_ylabel(look.y_label)
 
 
-class _Pgf(RendererPgf):
+# Matplotlib's renderers have no types.
+_PGF: Any = backend_pgf.RendererPgf
+_AGG: Any = backend_agg.RendererAgg
+_MIXED: Any = backend_mixed.MixedModeRenderer
+
+
+class _Pgf(_PGF):  # type: ignore[misc]
     """PGF whose layout takes the widths of Matplotlib's own font, so that no TeX is called; the text has the font of the document."""
 
     def __init__(self, figure: Figure, file: Any) -> None:
         super().__init__(figure, file)
-        self._widths = RendererAgg(1, 1, figure.dpi)
+        self._widths = _AGG(1, 1, figure.dpi)
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         out: tuple[float, float, float] = self._widths.get_text_width_height_descent(s, prop, ismath)
@@ -131,5 +135,5 @@ def pgf(fig: Figure, path: Path) -> None:
             "\\everymath=\\expandafter{\\the\\everymath\\displaystyle}\\def\\mathdefault#1{#1}\n\\begin{pgfpicture}\n"
             f"\\pgfpathrectangle{{\\pgfpointorigin}}{{\\pgfqpoint{{{width:f}in}}{{{height:f}in}}}}\n\\pgfusepath{{use as bounding box, clip}}\n"
         )
-        fig.draw(MixedModeRenderer(fig, width, height, fig.dpi, _Pgf(fig, file)))
+        fig.draw(_MIXED(fig, width, height, fig.dpi, _Pgf(fig, file)))
         file.write("\\end{pgfpicture}\\makeatother\\endgroup\n")

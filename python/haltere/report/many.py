@@ -33,7 +33,9 @@ def over_axes(points: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]]
         left += len(groups) - len(shown)
         for value in shown:
             own = groups[value]
-            measured = [{k: v for k, v in point.items() if k not in ("point", "labels", "words", "name")} for point in own]
+            measured = [
+                {k: v for k, v in point.items() if k not in ("point", "labels", "words", "name")} for point in own
+            ]
             out.append({"name": f"{short[key]}={value} ({len(own)} points)", **_mean(measured)})
     return out, left
 

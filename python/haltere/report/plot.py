@@ -51,7 +51,8 @@ def style() -> Any:
     """Matplotlib's settings of these figures, for a while."""
     wanted = look.now()
     sizes = {key: value * wanted.points / look.USUAL for key, value in _STYLE.items() if key.endswith("size")}
-    return matplotlib.rc_context({**_STYLE, **sizes, **wanted.rc})
+    settings: Any = {**_STYLE, **sizes, **dict(wanted.rc)}
+    return matplotlib.rc_context(settings)
 
 
 def points(usual: float) -> float:

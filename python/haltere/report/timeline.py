@@ -139,7 +139,11 @@ def main_link(runs: measures.Run | Sequence[measures.Run], link: str | None = No
 
 
 def draw(
-    results: Results, point: int | None = None, seed: int | None = None, link: str | None = None, stem: Path | None = None
+    results: Results,
+    point: int | None = None,
+    seed: int | None = None,
+    link: str | None = None,
+    stem: Path | None = None,
 ) -> tuple[str, list[Path]]:
     """Draws ``figures/timeline-POINT-SEED``, or at ``stem``, and returns its caption and files. ``link``: whose queue; default: the one
     used most."""
@@ -297,4 +301,10 @@ def _legend(fig: Any, labels: Sequence[str], shades: Sequence[str]) -> None:
 
     shown = list(zip(labels, shades, strict=True))
     handles = [Patch(color=colour, label=label) for label, colour in shown]
-    fig.legend(handles=handles, loc="outside upper center", ncols=plot.fitting(fig, labels, 4), frameon=False, fontsize=plot.points(8.5))
+    fig.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=plot.fitting(fig, labels, 4),
+        frameon=False,
+        fontsize=plot.points(8.5),
+    )

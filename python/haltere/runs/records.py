@@ -57,9 +57,7 @@ def points_of(
     ]
 
 
-def in_words(
-    many: Sequence[Mapping[str, Any]], scenarios: Iterable[Mapping[str, Any]] = ()
-) -> list[dict[str, Any]]:
+def in_words(many: Sequence[Mapping[str, Any]], scenarios: Iterable[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
     """The labels of points as people read them: a list or a table by a short name, which has only what differs from the others of its kind.
 
     A value that the sweep of one of the ``scenarios`` names goes by that name.
