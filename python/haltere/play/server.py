@@ -13,6 +13,7 @@ import http
 import json
 import mimetypes
 import secrets
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.resources import files
@@ -67,20 +68,27 @@ class Playground:
         """Listens. Raises :class:`OSError` if the port is taken."""
         server = await serve(
             self._talk, ADDRESS, self._wanted, process_request=self._answer,
-            max_size=MOST_BYTES, compression=None, server_header=None,
+            max_size=MOST_BYTES, compression=None, server_header=None, close_timeout=2,
         )  # fmt: skip
         self.port = server.sockets[0].getsockname()[1]
         return server
 
     async def forever(self, ready: Callable[[str], None]) -> None:
-        """Listens until it is cancelled; `ready` hears the address."""
+        """Listens until it is cancelled, interrupted or terminated; `ready` hears the address."""
+        ended = asyncio.Event()
+        for one in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError, RuntimeError):  # no signals here, or not the main thread
+                asyncio.get_running_loop().add_signal_handler(one, ended.set)
         async with await self.start():
             ready(self.url)
-            await asyncio.get_running_loop().create_future()
+            await ended.wait()
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """What is answered without a WebSocket, or `None` if one may open."""
-        parts = urlsplit(request.path)
+        try:
+            parts = urlsplit(request.path)
+        except ValueError:  # such as `//[`
+            return _text(http.HTTPStatus.BAD_REQUEST, "address must be / or /ws")
         if wrong := self._host(request.headers):
             return _text(http.HTTPStatus.FORBIDDEN, wrong)
         if parts.path.startswith(("/page/", "/assets/")):
@@ -89,6 +97,9 @@ class Playground:
             return _text(http.HTTPStatus.NOT_FOUND, f"address must be / or /ws, got {parts.path[:80]}")
         given = parse_qs(parts.query).get("token", [""])
         if len(given) != 1 or not secrets.compare_digest(given[0].encode(), self.token.encode()):
+            # A browser that opens somebody's link comes without any.
+            if given == [""] and parts.path == "/" and "text/html" in request.headers.get("Accept", ""):
+                return _file("/page/link.html")
             return _text(http.HTTPStatus.FORBIDDEN, "token must be the one in the address that `haltere play` printed")
         if parts.path == "/":
             return _file("/page/index.html")
@@ -184,7 +195,7 @@ PARTS = (
 #: What the page is made of; nothing else is read from the disk.
 _FILES = {
     **{f"/page/{name}": ("haltere.play", f"page/{name}") for name in
-       ("index.html", "page.css", "main.js", *PARTS)},
+       ("index.html", "link.html", "link.js", "page.css", "main.js", *PARTS)},
     **{f"/assets/{name}": ("haltere.assets", name) for name in ("uplot.min.js", "uplot.min.css")},
 }  # fmt: skip
 
