@@ -3,7 +3,7 @@
 //! The events carry the values that a modern control needs: delivery rate samples, rounds, ECN counts,
 //! bytes in flight, and whether the window was the limit. They are non-exhaustive structs, so they can grow.
 
-use haltere_units::{Bytes, Dur, Time};
+use haltere_units::{Bytes, Dur, Rate, Time};
 
 /// Data was newly acknowledged, cumulatively or selectively.
 #[derive(Debug, Clone, Copy, Default)]
@@ -90,6 +90,10 @@ impl RateSample {
     /// `delivered` over `interval`, with everything else zero.
     pub fn new(delivered: Bytes, interval: Dur) -> RateSample {
         RateSample { delivered, interval, ..RateSample::default() }
+    }
+    /// The delivery rate that it shows.
+    pub fn rate(&self) -> Rate {
+        Rate::of(self.delivered, self.interval)
     }
 }
 

@@ -7,6 +7,8 @@ use crate::RateSample;
 const MSS: u64 = 1448;
 /// 10 Mbit/s times 40 ms in segments, rounded up.
 const BDP: u64 = 35;
+/// A bandwidth that no sample has.
+const FAST: Rate = Rate::from_mbps(2000);
 
 /// A path on which one acknowledgement is a round.
 struct Path {
@@ -93,6 +95,13 @@ impl Path {
             rate: Some(sample),
             ..AckEvent::at(self.now)
         });
+    }
+    /// Cycles of the bandwidth filter since it took `FAST`; 2 is that or more.
+    fn cycles_since_fast(&self) -> u32 {
+        let mut filter = self.bbr.max_bw;
+        let now = filter.get() == FAST;
+        filter.advance();
+        2 - u32::from(now) - u32::from(filter.get() == FAST)
     }
     fn rounds(&mut self, n: u32) {
         (0..n).for_each(|_| self.round_of(0));
@@ -260,27 +269,27 @@ fn a9_probe_rtt_comes_after_five_seconds_and_ends_in_cruise() {
 fn a_probe_that_probe_rtt_ends_is_a_cycle_of_the_bandwidth_filter() {
     // Draft section 5.5.6: one round trip after UP ended. Once, although ProbeRTT ends by DOWN.
     let mut p = Path::at(State::Up);
-    let before = p.bbr.cycle_count;
+    p.bbr.max_bw.update(FAST);
     p.rtt = Dur::from_ms(41);
     p.now += Dur::from_secs(6);
     p.until(State::ProbeRtt, 1);
-    assert_eq!(p.bbr.cycle_count, before);
+    assert_eq!(p.cycles_since_fast(), 0);
     p.in_flight = 10;
     p.until(State::Cruise, 20);
     p.rounds(2);
-    assert_eq!(p.bbr.cycle_count, before + 1);
+    assert_eq!(p.cycles_since_fast(), 1);
 }
 
 #[test]
 fn probe_rtt_between_probes_is_no_cycle() {
     let mut p = Path::at(State::Cruise);
-    let before = p.bbr.cycle_count;
+    p.bbr.max_bw.update(FAST);
     p.rtt = Dur::from_ms(41);
     p.now += Dur::from_secs(6);
     p.until(State::ProbeRtt, 130);
     p.in_flight = 10;
     p.until(State::Cruise, 20);
-    assert_eq!(p.bbr.cycle_count, before);
+    assert_eq!(p.cycles_since_fast(), 0);
 }
 
 #[test]
@@ -305,10 +314,10 @@ fn aggregation_after(state: State, rounds: u32) -> u64 {
     p.rtt = Dur::from_ms(1); // what was gathered comes at once
     p.mbps = 1000;
     p.app_limited = true;
-    let full = p.bbr.core.max_bw.get();
-    p.bbr.core.max_bw.reset(p.bbr.cycle_count, Rate::from_mbps(2000));
+    let full = p.bbr.max_bw;
+    p.bbr.max_bw.update(FAST);
     p.rounds(1);
-    p.bbr.core.max_bw.reset(p.bbr.cycle_count, full);
+    p.bbr.max_bw = full;
     (p.acked, p.rtt, p.mbps) = (BDP, rtt, 5);
     p.rounds(rounds);
     p.bbr.extra_acked.get()

@@ -28,6 +28,34 @@ impl MinRtt {
     }
 }
 
+/// The largest value of the current window and of the one before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LastTwo<V> {
+    before: V,
+    current: V,
+}
+
+impl<V: Copy + PartialOrd + Default> LastTwo<V> {
+    pub fn get(&self) -> V {
+        if self.before > self.current { self.before } else { self.current }
+    }
+    pub fn update(&mut self, value: V) {
+        if value > self.current {
+            self.current = value;
+        }
+    }
+    /// The next window begins. The value of the one before the current one is forgotten.
+    pub fn advance(&mut self) {
+        self.before = core::mem::take(&mut self.current);
+    }
+    /// The same, unless the current window has no value: then the older one is all that is known.
+    pub fn advance_if_any(&mut self) {
+        if self.current > V::default() {
+            self.advance();
+        }
+    }
+}
+
 /// The largest value of the last `window` ticks.
 #[derive(Debug, Clone)]
 pub(crate) struct WindowedMax<V> {
@@ -43,7 +71,7 @@ impl<V: Copy + PartialOrd> WindowedMax<V> {
     pub fn get(&self) -> V {
         self.best[0].1
     }
-    /// The window from now on.
+    /// Sets the window.
     pub fn set_window(&mut self, window: u64) {
         self.window = window;
     }
@@ -97,6 +125,21 @@ mod tests {
         assert_eq!(f.get(), 100, "ten rounds old");
         f.update(12, 10);
         assert_eq!(f.get(), 61, "the largest of the last ten rounds");
+    }
+
+    /// By hand. A maximum early in its window counts in the next one, whatever comes between: `WindowedMax` may forget it.
+    #[test]
+    fn the_largest_of_two_windows_is_exact() {
+        let mut f = LastTwo::default();
+        for (values, largest) in [([9, 1, 1], 9), ([8, 2, 3], 9), ([1, 5, 2], 8), ([4, 3, 3], 5)] {
+            values.into_iter().for_each(|value| f.update(value));
+            assert_eq!(f.get(), largest, "{values:?}");
+            f.advance_if_any();
+        }
+        f.advance_if_any();
+        assert_eq!(f.get(), 4, "a window without a value does not count");
+        f.advance();
+        assert_eq!(f.get(), 0);
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! window must allow to go on sending: the most that was acknowledged above the estimated rate within the
 //! last five to ten rounds is added to it.
 
-use super::{Ack, Bbr};
-use haltere_units::{Dur, Time};
+use super::{Ack, Core, LastTwo};
+use haltere_units::{Dur, Rate, Time};
 
 /// Rounds that each half of the filter lasts.
 const WINDOW_ROUNDS: u32 = 5;
@@ -17,11 +17,10 @@ const MAX_EXTRA: Dur = Dur::from_ms(100);
 
 /// The filter of the excess.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Aggregation {
+pub(crate) struct Aggregation {
     epoch: Time,
     epoch_acked: u64,
-    extra: [u64; 2],
-    half: usize,
+    extra: LastTwo<u64>,
     rounds: u32,
 }
 
@@ -30,47 +29,43 @@ impl Aggregation {
         self.epoch = now;
         self.epoch_acked = 0;
     }
-    /// Segments acknowledged above the estimated rate.
+    /// The largest excess of the last rounds, in segments.
     pub fn extra_acked(&self) -> u64 {
-        self.extra[0].max(self.extra[1])
+        self.extra.get()
     }
-    fn next_round(&mut self) {
+    /// The same, at most what the path carries in 100 ms.
+    pub fn cwnd(&self, core: &Core, bw: Rate) -> u64 {
+        self.extra.get().min(bw.bytes_in(MAX_EXTRA).as_u64() / core.mss)
+    }
+    /// Each half of the filter lasts so many rounds.
+    fn next_round(&mut self, window: u32) {
         self.rounds += 1;
-        if self.rounds >= WINDOW_ROUNDS {
+        if self.rounds >= window {
             self.rounds = 0;
-            self.half = 1 - self.half;
-            self.extra[self.half] = 0;
+            self.extra.advance();
         }
     }
-}
-
-impl Bbr {
-    pub(super) fn update_aggregation(&mut self, ack: &Ack) {
+    /// Segments that an acknowledgement delivers above that bandwidth, since the excess began; at most the window.
+    pub fn excess(&mut self, ack: &Ack, core: &Core, bw: Rate) -> u64 {
+        let now = ack.ev.now;
+        let mut expected = bw.bytes_in(now.since(self.epoch)).as_u64() / core.mss;
+        if self.epoch_acked <= expected || self.epoch_acked + ack.acked >= EPOCH_SEGMENTS {
+            self.restart(now);
+            expected = 0;
+        }
+        self.epoch_acked += ack.acked;
+        self.epoch_acked.saturating_sub(expected).min(core.cwnd)
+    }
+    /// Takes an acknowledgement into the filter. In Startup of version 3 (`brief`) each half lasts one round.
+    pub fn update(&mut self, ack: &Ack, core: &Core, bw: Rate, brief: bool) {
         if ack.acked == 0 || ack.rate.is_none() {
             return;
         }
-        let now = ack.ev.now;
-        if self.core.round_start {
-            self.aggregation.next_round();
+        if core.round_start {
+            self.next_round(if brief { 1 } else { WINDOW_ROUNDS });
         }
-        let mut expected = self.bw().bytes_in(now.since(self.aggregation.epoch)).as_u64() / self.core.mss;
-        let a = &mut self.aggregation;
-        if a.epoch_acked <= expected || a.epoch_acked + ack.acked >= EPOCH_SEGMENTS {
-            a.restart(now);
-            expected = 0;
-        }
-        a.epoch_acked += ack.acked;
-        let extra = a.epoch_acked.saturating_sub(expected).min(self.core.cwnd);
-        a.extra[a.half] = a.extra[a.half].max(extra);
-    }
-
-    /// Segments to add to the window.
-    pub(super) fn aggregation_cwnd(&self) -> u64 {
-        if !self.core.filled {
-            return 0;
-        }
-        let most = self.bw().bytes_in(MAX_EXTRA).as_u64() / self.core.mss;
-        self.aggregation.extra_acked().min(most)
+        let excess = self.excess(ack, core, bw);
+        self.extra.update(excess);
     }
 }
 
@@ -81,15 +76,15 @@ mod tests {
     #[test]
     fn the_largest_excess_is_kept_for_five_to_ten_rounds() {
         let mut a = Aggregation::default();
-        a.extra[a.half] = 30;
+        a.extra.update(30);
         for round in 0..10 {
             assert_eq!(a.extra_acked(), 30, "round {round}");
-            a.next_round();
+            a.next_round(WINDOW_ROUNDS);
         }
         assert_eq!(a.extra_acked(), 0, "both halves have been begun anew");
         for extra in [8, 3] {
-            a.extra[a.half] = extra;
-            (0..WINDOW_ROUNDS).for_each(|_| a.next_round());
+            a.extra.update(extra);
+            (0..WINDOW_ROUNDS).for_each(|_| a.next_round(WINDOW_ROUNDS));
         }
         assert_eq!(a.extra_acked(), 3);
     }
