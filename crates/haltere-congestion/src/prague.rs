@@ -6,7 +6,7 @@
 //! V = max(R, rtt_min), once `rtt_delay` round trips have passed since slow start; before that V = R.
 //! In the steady state, with more than one mark in each V: rate = 2 (1 - p) / (p V), for a share p of marks (the draft's two marks
 //! every round trip).
-//! With `fallback` a reduction answers max(alpha, classic); see `detector`.
+//! With `fallback` a reduction answers max(alpha, a classic), a = 1 or 5/8; see `detector`.
 //! Units: segments (with fractions) and bytes. Cost: O(1) an acknowledgement.
 
 mod detector;
@@ -16,6 +16,7 @@ use crate::window::Window;
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
 use alloc::boxed::Box;
 use detector::Detector;
+pub use detector::Fallback;
 use gradual::Gradual;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Probe, Rate, Time};
 use schemars::JsonSchema;
@@ -26,11 +27,12 @@ use serde::{Deserialize, Serialize};
 /// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It needs a receiver
 /// that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
 ///
-/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the passive detection.
+/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the passive detection; the L4S
+/// team's Linux, TCP Prague 0.6.
 ///
 /// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a Reno
-/// sender, with ECT(0). The detection measures the round-trip time with a weight of 1/256 a sample, about a sawtooth of many Internet paths;
-/// the paper adapts the weight to the window.
+/// sender, with ECT(0). `fallback = "paper"` measures the round-trip time with a weight of 1/256 a sample, about a sawtooth of many Internet
+/// paths; the paper adapts the weight to the window, as `"linux"` does.
 ///
 /// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno, unless `fallback` finds
 /// that out. `fallback` takes a slow link for such a queue.
@@ -47,9 +49,9 @@ pub struct Params {
     pub rtt_delay: u32,
     /// Leave segments at the rate of the window, and not as acknowledgements arrive. RFC 9331 asks for it.
     pub pacing: bool,
-    /// True: detect by the variation and the size of the queueing delay that marks come from a queue with RFC 3168's marks, and answer them as Reno does
-    /// then. The draft leaves it to the implementation, whose default is off.
-    pub fallback: bool,
+    /// Whether to detect, by the variation and the size of the queueing delay, that marks come from a queue with RFC 3168's marks, and to answer
+    /// them more strongly then. The draft leaves it to the implementation, whose default is off.
+    pub fallback: Fallback,
     /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole segments. A loss stops its growth until it
     /// is repaired. So did the L4S team's Linux of 2020. The default is the draft's reduction at once.
     pub gradual: bool,
@@ -68,7 +70,7 @@ impl Default for Params {
             rtt_min: Dur::from_ms(25),
             rtt_delay: 500,
             pacing: true,
-            fallback: false,
+            fallback: Fallback::Off,
             gradual: false,
             grow_while_paced: false,
             pacing_gain: 1.0,
@@ -161,7 +163,7 @@ impl Prague {
             grow_while_paced: params.grow_while_paced,
             pacing_gain: params.pacing_gain,
             gradual: params.gradual.then(Gradual::default),
-            detector: params.fallback.then(Box::default),
+            detector: Detector::of(params.fallback).map(Box::new),
         })
     }
 
@@ -194,6 +196,9 @@ impl Prague {
         if ev.now.since(self.since) < self.virtual_rtt() || self.delivered == 0 {
             return;
         }
+        if let Some(detector) = &mut self.detector {
+            detector.on_measured(ev.min_rtt);
+        }
         let share = self.marked as f64 / self.delivered as f64;
         self.alpha += self.g * (share.min(1.0) - self.alpha);
         (self.since, self.delivered, self.marked) = (ev.now, 0, 0);
@@ -202,6 +207,9 @@ impl Prague {
     /// The reduction by marks.
     fn answer_marks(&mut self) {
         let part = self.answered() / 2.0;
+        if let Some(detector) = &mut self.detector {
+            detector.on_reduction(self.window.ssthresh);
+        }
         if self.gradual.is_some() {
             self.cwnd -= part * self.window.cwnd as f64; // the window follows
         } else {
@@ -209,9 +217,9 @@ impl Prague {
         }
     }
 
-    /// The share of marks that a reduction answers: 1, as Reno, once the marks are known for RFC 3168's.
+    /// The share of marks that a reduction answers: more than alpha once the marks are known for RFC 3168's.
     fn answered(&self) -> f64 {
-        self.detector.as_ref().map_or(self.alpha, |detector| self.alpha.max(detector.classic()))
+        self.detector.as_ref().map_or(self.alpha, |detector| self.alpha.max(detector.answered()))
     }
 
     fn grow(&mut self, ev: &AckEvent) {
@@ -361,9 +369,19 @@ mod tests {
     fn marks_of_a_classic_queue_are_answered_as_reno_does_if_it_looks_for_one() {
         let mut c = prague(100, 0);
         (c.alpha, c.since) = (0.1, at(1));
-        c.detector = Some(Box::new(Detector::certain()));
+        c.detector = Some(Box::new(Detector::certain(Fallback::Paper)));
         arrive(&mut c, 10, 1, true);
         assert_eq!(c.cwnd(), Bytes::new(50 * MSS));
+    }
+
+    /// By hand: Linux answers as if 5/8 of the segments were marked: 5/16 of the window, 31 %.
+    #[test]
+    fn linux_s_answer_to_a_classic_queue_leaves_eleven_sixteenths() {
+        let mut c = prague(160, 0);
+        (c.alpha, c.since) = (0.1, at(1));
+        c.detector = Some(Box::new(Detector::certain(Fallback::Linux)));
+        arrive(&mut c, 10, 1, true);
+        assert_eq!(c.cwnd(), Bytes::new(110 * MSS));
     }
 
     #[test]
