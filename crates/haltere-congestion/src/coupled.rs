@@ -1,7 +1,8 @@
 //! The common part of the coupled controls LIA, OLIA and BALIA: Reno, but the growth depends on the siblings.
 //!
-//! A coupled control is a [`Rule`] under [`Coupled`]: the values that it takes from its siblings, the growth of the window for each
-//! acknowledged segment, and the window after a loss if that is not Reno's. All have the same parameters, which [`coupled_params!`] makes.
+//! A coupled control is a [`Rule`] under [`Coupled`]: the values that it takes from its siblings, the growth of the
+//! window for each acknowledged segment, and the window after a loss if that is not Reno's. All have the same
+//! parameters, which [`coupled_params!`] makes.
 
 use crate::coupling::{CouplingView, Credit};
 use crate::slow_start::{Hystart, SlowStart};

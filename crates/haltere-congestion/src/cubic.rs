@@ -50,11 +50,11 @@ pub struct Params {
     pub fast_convergence: bool,
     /// How the window keeps up with Reno's if Reno's is larger.
     pub reno_friendly: RenoFriendly,
-    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has
-    /// `linux_5_16` or `linux_6_13`.
+    /// How the first slow start ends before a loss. The default is RFC 9438's (section 4.10); Linux has `linux_5_16` or
+    /// `linux_6_13`.
     pub hystart: Hystart,
-    /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by default behind `fq`, and
-    /// whenever the socket asks for it. RFC 9438 leaves it open.
+    /// True: segments are paced, at twice cwnd / srtt in slow start and 1.2 times that afterwards. Linux does so by
+    /// default behind `fq`, and whenever the socket asks for it. RFC 9438 leaves it open.
     pub pacing: bool,
 }
 
@@ -409,7 +409,8 @@ mod tests {
         assert_eq!(segments(&c), 70 + 70 / 20);
     }
 
-    /// By hand: 10 segments of 1000 bytes in 100 ms are 800 kbit/s; twice that in slow start, 1.2 times after a loss left 7.
+    /// By hand: 10 segments of 1000 bytes in 100 ms are 800 kbit/s; twice that in slow start, 1.2 times after a loss
+    /// left 7.
     #[test]
     fn paced_segments_leave_at_twice_and_then_at_a_fifth_more_than_the_rate_of_the_window() {
         let mut c = cubic(10, Params { pacing: true, ..Params::default() });

@@ -1,9 +1,8 @@
 //! DCTCP: the window is reduced by the share of marked packets.
 //! Source, deviations and known problems: see [`Params`].
 //! Model: once a window M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M. On an echo, once a window,
-//! cwnd = cwnd (1 - alpha / 2). On loss as Reno.
-//! Returned packets (a switch sends the marked packet back) count as marked in the current window, before the
-//! receiver's echo. The transport ensures that the echo does not count again.
+//! cwnd = cwnd (1 - alpha / 2). On loss as Reno. Returned packets (a switch sends the marked packet back) count as
+//! marked in the current window, before the receiver's echo. The transport ensures that the echo does not count again.
 //! Units: segments and bytes. Cost: O(1) an acknowledgement.
 
 use crate::reno;
@@ -163,8 +162,8 @@ mod tests {
         LossEvent::at(Time::ZERO, LossKind::Ecn)
     }
 
-    /// RFC 8257 §3.3 by hand: g = 1/16, alpha 1024 (1): no mark: 1024 - 64 = 960; then four of ten marked:
-    /// 960 - 60 + floor(64 * 0.4) = 925.
+    /// RFC 8257 §3.3 by hand: g = 1/16, alpha 1024 (1): no mark: 1024 - 64 = 960; then four of ten marked: 960 - 60 +
+    /// floor(64 * 0.4) = 925.
     #[test]
     fn alpha_follows_the_share_of_marked_bytes() {
         let mut c = dctcp(10);

@@ -1,7 +1,7 @@
 //! Controls that are a law for a window: its growth in congestion avoidance and its reduction after a loss.
 //!
-//! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a reduction back. A
-//! control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
+//! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a
+//! reduction back. A control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
 
 use crate::window::Window;
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent};
@@ -37,8 +37,8 @@ pub trait WindowLaw {
     fn probe(&self, _row: &mut Probe) {}
 }
 
-/// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero after an increase:
-/// segments beyond the increase do not count, as in Linux's Illinois and H-TCP.
+/// A count of acknowledged segments towards the next increase. Unlike [`Window::additive_increase`] it begins at zero
+/// after an increase: segments beyond the increase do not count, as in Linux's Illinois and H-TCP.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count(u64);
 
@@ -53,8 +53,8 @@ impl Count {
         self.0 = 0;
         Some(segments)
     }
-    /// True if the count gives a segment at `alpha` a window; if not, it counts `acked` segments more. So the window grows one
-    /// acknowledgement after the count is complete.
+    /// True if the count gives a segment at `alpha` a window; if not, it counts `acked` segments more. So the window
+    /// grows one acknowledgement after the count is complete.
     pub(crate) fn ask_then_add(&mut self, acked: u64, alpha: f64, cwnd: u64) -> bool {
         let pays = (self.0 as f64 * alpha) as u64 >= cwnd;
         self.0 = if pays { 0 } else { self.0 + acked };

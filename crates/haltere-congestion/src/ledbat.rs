@@ -1,8 +1,9 @@
 //! LEDBAT++: a background flow that yields to all others.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with D the queueing delay (least of the last `filter` RTTs less the base RTT): D < target: cwnd += gain a round trip.
-//! D > target: cwnd += gain - `decrease` cwnd (D / target - 1) a round trip, at most half of cwnd down. gain = 1 / min(16, ceil(2
-//! target / base)). From time to time the window is 2 segments for two round trips, so that the base RTT is seen.
+//! Model: with D the queueing delay (least of the last `filter` RTTs less the base RTT): D < target: cwnd += gain a
+//! round trip. D > target: cwnd += gain - `decrease` cwnd (D / target - 1) a round trip, at most half of cwnd down.
+//! gain = 1 / min(16, ceil(2 target / base)). From time to time the window is 2 segments for two round trips, so that
+//! the base RTT is seen.
 //!
 //! ```text
 //!   slow start --(3/4 target)--> avoid --(after 9 times the last slowdown)--> two segments, 2 RTT --> slow start

@@ -1,12 +1,12 @@
 //! Prague: DCTCP for the Internet, the sender of L4S.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with V the virtual round-trip time, once every V: M = marked bytes / delivered bytes, alpha = (1 - g) alpha + g M. At a
-//! mark, at most once every V: cwnd = cwnd (1 - alpha / 2). Each unmarked segment acknowledged: cwnd += (R / V)^2 / cwnd, with
-//! R the round-trip time. At a loss cwnd = cwnd / 2, counted from before a reduction by marks less than V ago.
-//! V = max(R, rtt_min), once `rtt_delay` round trips have passed since slow start; before that V = R.
-//! In the steady state, with more than one mark in each V: rate = 2 (1 - p) / (p V), for a share p of marks (the draft's two marks
-//! every round trip).
-//! With `fallback` a reduction answers max(alpha, a classic), a = 1 or 5/8; see `detector`.
+//! Model: with V the virtual round-trip time, once every V: M = marked bytes / delivered bytes, alpha = (1 - g) alpha +
+//! g M. At a mark, at most once every V: cwnd = cwnd (1 - alpha / 2). Each unmarked segment acknowledged: cwnd += (R /
+//! V)^2 / cwnd, with R the round-trip time. At a loss cwnd = cwnd / 2, counted from before a reduction by marks less
+//! than V ago. V = max(R, rtt_min), once `rtt_delay` round trips have passed since slow start; before that V = R. In
+//! the steady state, with more than one mark in each V: rate = 2 (1 - p) / (p V), for a share p of marks (the draft's
+//! two marks every round trip). With `fallback` a reduction answers max(alpha, a classic), a = 1 or 5/8; see
+//! `detector`.
 //! Units: segments (with fractions) and bytes. Cost: O(1) an acknowledgement.
 
 mod detector;
@@ -24,42 +24,45 @@ use serde::{Deserialize, Serialize};
 
 /// The sender of L4S: DCTCP's answer to marks, with pacing and with rates that depend less on the round-trip time.
 ///
-/// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It needs a receiver
-/// that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
+/// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4. RFC 9331 (what L4S asks of a sender). It
+/// needs a receiver that counts marks (RFC 9768), which is negotiated in any case; its data is ECT(1).
 ///
-/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the passive detection; the L4S
-/// team's Linux, TCP Prague 0.6.
+/// `fallback`: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, the
+/// passive detection; the L4S team's Linux, TCP Prague 0.6.
 ///
-/// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a Reno
-/// sender, with ECT(0). `fallback = "paper"` measures the round-trip time with a weight of 1/256 a sample, about a sawtooth of many Internet
-/// paths; the paper adapts the weight to the window, as `"linux"` does.
+/// Deviations: alpha is a fraction, without the rounding of integers. A receiver that does not count marks makes it a
+/// Reno sender, with ECT(0). `fallback = "paper"` measures the round-trip time with a weight of 1/256 a sample, about a
+/// sawtooth of many Internet paths; the paper adapts the weight to the window, as `"linux"` does.
 ///
-/// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno, unless `fallback` finds
-/// that out. `fallback` takes a slow link for such a queue.
+/// Known problems: in a queue that neither marks ECT(1) early nor separates flows it takes more than CUBIC or Reno,
+/// unless `fallback` finds that out. `fallback` takes a slow link for such a queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// g, above 0 and at most 1: the weight of the newest share of marks in alpha. The default is the draft's.
     pub g: Prob,
-    /// The least virtual round-trip time: flows with shorter paths behave as if theirs took this long. The default is the draft's.
-    /// `0ms`: none.
+    /// The least virtual round-trip time: flows with shorter paths behave as if theirs took this long. The default is
+    /// the draft's. `0ms`: none.
     pub rtt_min: Dur,
-    /// Round trips after slow start before the virtual round-trip time counts, so that short flows are not slowed. The default is
-    /// the draft's.
+    /// Round trips after slow start before the virtual round-trip time counts, so that short flows are not slowed. The
+    /// default is the draft's.
     pub rtt_delay: u32,
     /// Leave segments at the rate of the window, and not as acknowledgements arrive. RFC 9331 asks for it.
     pub pacing: bool,
-    /// Whether to detect, by the variation and the size of the queueing delay, that marks come from a queue with RFC 3168's marks, and to answer
-    /// them more strongly then. The draft leaves it to the implementation, whose default is off.
+    /// Whether to detect, by the variation and the size of the queueing delay, that marks come from a queue with RFC
+    /// 3168's marks, and to answer them more strongly then. The draft leaves it to the implementation, whose default is
+    /// off.
     pub fallback: Fallback,
-    /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole segments. A loss stops its growth until it
-    /// is repaired. So did the L4S team's Linux of 2020. The default is the draft's reduction at once.
+    /// True: the window moves by at most one segment an acknowledgement, after a reduction, too, and grows by whole
+    /// segments. A loss stops its growth until it is repaired. So did the L4S team's Linux of 2020. The default is the
+    /// draft's reduction at once.
     pub gradual: bool,
-    /// True: the window grows while pacing, and not the window, is what limits the sender, as in the L4S team's Linux of 2020. False: only a window
-    /// that was the limit grows (RFC 7661).
+    /// True: the window grows while pacing, and not the window, is what limits the sender, as in the L4S team's Linux
+    /// of 2020. False: only a window that was the limit grows (RFC 7661).
     pub grow_while_paced: bool,
-    /// The pacing rate out of slow start as a multiple of the window a round-trip time, from 1 to 2. The default is the draft's. Linux computes the rate
-    /// from packets with headers and paces the payload: with 1448 of 1500 bytes that is 1.036.
+    /// The pacing rate out of slow start as a multiple of the window a round-trip time, from 1 to 2. The default is the
+    /// draft's. Linux computes the rate from packets with headers and paces the payload: with 1448 of 1500 bytes that
+    /// is 1.036.
     pub pacing_gain: f64,
 }
 

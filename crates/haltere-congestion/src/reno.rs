@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 /// transport.
 ///
 /// Deviations: these are Linux's. The threshold is half of cwnd; RFC 5681 equation 4 takes half of FlightSize. The two
-/// are equal if the window limits the sender, and the window grows only then (RFC 7661). `threshold` offers ns-3's rule. In slow start one
-/// acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows are whole segments.
+/// are equal if the window limits the sender, and the window grows only then (RFC 7661). `threshold` offers ns-3's
+/// rule. In slow start one acknowledgement may add more than L = 2 segments (RFC 3465 section 2.3). Windows are whole
+/// segments.
 ///
 /// Known problems: it is slow on paths with a large bandwidth-delay product (RFC 9438 section 1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,8 +40,8 @@ pub enum Threshold {
     /// The congestion window.
     #[default]
     Cwnd,
-    /// What is in flight, SACKed and lost segments left out (ns-3's `TcpNewReno`): less by at least four segments when three
-    /// duplicate acknowledgements begin the recovery.
+    /// What is in flight, SACKed and lost segments left out (ns-3's `TcpNewReno`): less by at least four segments when
+    /// three duplicate acknowledgements begin the recovery.
     InFlight,
 }
 

@@ -1,7 +1,7 @@
 //! CHOKe: RED that drops packets of the flows that fill the queue.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: while RED's average is at least `min`, an arrival is compared with a packet drawn at random from the queue. If both
-//! are of one flow, both are dropped. Otherwise RED decides.
+//! Model: while RED's average is at least `min`, an arrival is compared with a packet drawn at random from the queue.
+//! If both are of one flow, both are dropped. Otherwise RED decides.
 //! Units: as RED. Cost: O(1) a packet; a match moves the packets behind it.
 
 use crate::{Backlog, DropReason, Fate, LinkContext, Pkt, Qdisc, red, red::Red};
@@ -23,10 +23,11 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// Packet or byte limit, above 0. A packet that arrives at a full queue is dropped.
     pub limit: Size,
-    /// Average queue at which comparisons and marks start, above 0, in packets or bytes. Left out: a third of `max` (tc-choke(8)).
-    pub min: Option<Size>,
-    /// Average queue at which every packet is marked or dropped, above `min`, in the same unit. Left out: a quarter of `limit`
+    /// Average queue at which comparisons and marks start, above 0, in packets or bytes. Left out: a third of `max`
     /// (tc-choke(8)).
+    pub min: Option<Size>,
+    /// Average queue at which every packet is marked or dropped, above `min`, in the same unit. Left out: a quarter of
+    /// `limit` (tc-choke(8)).
     pub max: Option<Size>,
     /// Probability at `max`, above 0. The default is Linux's (tc-choke(8)).
     pub probability: Prob,

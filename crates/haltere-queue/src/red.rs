@@ -5,9 +5,8 @@
 //! packets. Below `min` nothing happens. From `min` on the probability of a mark or drop is `p_b = max_p (avg - min) /
 //! (max - min)`. Marks are spread: the gap between two is uniform from 1 to `1 / p_b` packets (method 2 of the paper).
 //! From `max` on every packet is marked or dropped; with `gentle` the probability rises from `max_p` to 1 between `max`
-//! and twice `max`.
-//! ARED: every 0.5 s, `avg` above `min + 0.6 (max - min)`: `max_p += min(0.01, max_p / 4)`; below `min + 0.4 (max -
-//! min)`: `max_p *= 0.9`; kept from about 0.01 to 0.5.
+//! and twice `max`. ARED: every 0.5 s, `avg` above `min + 0.6 (max - min)`: `max_p += min(0.01, max_p / 4)`; below `min
+//! + 0.4 (max - min)`: `max_p *= 0.9`; kept from about 0.01 to 0.5.
 //! Units: the average in bytes or packets, as `min` and `max` are written. Cost: O(1) a packet.
 
 mod config;
@@ -30,8 +29,8 @@ const ADAPT_BETA: f64 = 0.9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// As Linux and tc: by a table of halvings, about 22 times more slowly than the paper. It halves each time that the paper
-    /// divides by e, and tc's time unit is 15.6 times the kernel's.
+    /// As Linux and tc: by a table of halvings, about 22 times more slowly than the paper. It halves each time that the
+    /// paper divides by e, and tc's time unit is 15.6 times the kernel's.
     #[default]
     Linux,
     /// As the paper and ns-3: by `(1 - w)` for each packet of `avpkt` that could have been sent.
@@ -94,8 +93,8 @@ pub struct Params {
     /// True: ARED (tc: `adaptative`). Every 0.5 s max_p is adapted to hold the average halfway between `min` and `max`.
     /// If neither is given and the link has a rate, `min` is `max(5 avpkt, target_delay * rate / 2)` and `max` three
     /// times that. The weight, if not given, is then `1 - exp(-1 / rate)`, with the rate in packets/s (Floyd 2001
-    /// section 5). `tc` from iproute2 5.7 on sets the flag by an attribute of its own: Linux 6.1 shows it, but its timer
-    /// does not run and max_p stays.
+    /// section 5). `tc` from iproute2 5.7 on sets the flag by an attribute of its own: Linux 6.1 shows it, but its
+    /// timer does not run and max_p stays.
     pub adaptive: bool,
     /// Average delay at which the automatic thresholds aim, above 0. The default is ns-3's and the paper's (Floyd 2001
     /// section 5).

@@ -1,7 +1,7 @@
 //! ProbeBW: eight phases of one RTprop each: probe for more, drain what that queued, cruise for six.
 //!
-//! The first phase is drawn at random, so that flows do not probe together; the draining one is never the first,
-//! since there is nothing to drain yet.
+//! The first phase is drawn at random, so that flows do not probe together; the draining one is never the first, since
+//! there is nothing to drain yet.
 
 use super::{Ack, Bbr, Gain, Mode};
 use crate::random::SplitMix;

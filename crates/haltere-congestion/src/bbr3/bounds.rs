@@ -17,7 +17,8 @@ pub(super) struct Bounds {
     loss_round_delivered: u64,
     pub loss_round_start: bool,
     pub loss_in_round: bool,
-    /// Ranges lost in this round that do not touch, and where the last one ends. In the authors' code: acknowledgements with losses.
+    /// Ranges lost in this round that do not touch, and where the last one ends. In the authors' code: acknowledgements
+    /// with losses.
     pub lost_ranges: u32,
     lost_end: u64,
 
@@ -201,7 +202,8 @@ mod tests {
         assert!(!too_much(Variant::Draft, 1448, 51 * 1448));
     }
 
-    /// By hand: alpha = 1 + g (0.4 - 1): 0.9625 with g = 1/16, 0.7 with 1/2; 40 % are too much for a threshold of 0.4 alone.
+    /// By hand: alpha = 1 + g (0.4 - 1): 0.9625 with g = 1/16, 0.7 with 1/2; 40 % are too much for a threshold of 0.4
+    /// alone.
     #[test]
     fn the_marked_share_moves_by_its_gain_and_ends_a_probe_from_its_threshold() {
         for (gain, thresh, alpha, much) in [(1.0 / 16.0, 0.5, 0.9625, false), (0.5, 0.4, 0.7, true)] {

@@ -2,7 +2,8 @@
 
 use super::{Ack, Bbr3, Gain, State};
 
-/// Draft: if the bandwidth was overestimated the flight never reaches its product, and Drain ends after this number of rounds.
+/// Draft: if the bandwidth was overestimated the flight never reaches its product, and Drain ends after this number of
+/// rounds.
 const MAX_DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {

@@ -1,4 +1,5 @@
-//! The response to a lost segment, and the state that is restored if it was not lost (draft sections 5.5.10.2 and 5.5.11).
+//! The response to a lost segment, and the state that is restored if it was not lost (draft sections 5.5.10.2 and
+//! 5.5.11).
 
 use super::{Bbr3, State};
 use crate::bbr_core::Repair;
@@ -27,8 +28,8 @@ impl Bbr3 {
         }
     }
 
-    /// Draft §5.5.10.2, InflightAtLoss: the flight, in segments, at which the losses crossed the threshold. That may be within the segment. The
-    /// authors' code counts whole segments, and rounds what may be lost up.
+    /// Draft §5.5.10.2, InflightAtLoss: the flight, in segments, at which the losses crossed the threshold. That may be
+    /// within the segment. The authors' code counts whole segments, and rounds what may be lost up.
     fn inflight_at_loss(&self, lost: &LostSegment) -> u64 {
         let linux = self.is_linux();
         let unit = if linux { self.core.mss } else { 1 };
@@ -83,7 +84,8 @@ impl Bbr3 {
         self.undo = Undo { open: true, state: None, bw_short, inflight_short, inflight_long };
     }
 
-    /// Draft §5.6.4.4, OnEnterFastRecovery. The authors' code saves the bounds now, after the losses that begin the episode.
+    /// Draft §5.6.4.4, OnEnterFastRecovery. The authors' code saves the bounds now, after the losses that begin the
+    /// episode.
     pub(super) fn enter_recovery(&mut self) {
         if self.is_linux() { self.save_bounds() } else { self.save_upon_loss() }
     }
@@ -103,7 +105,8 @@ impl Bbr3 {
         }
     }
 
-    /// Draft §5.6.4.4: recovery ends with the window from before it, bounded by the model. In the authors' code only that after a timeout does.
+    /// Draft §5.6.4.4: recovery ends with the window from before it, bounded by the model. In the authors' code only
+    /// that after a timeout does.
     pub(super) fn end_recovery(&mut self) {
         self.undo.open = false;
         let repair = core::mem::replace(&mut self.core.repair, Repair::None);

@@ -44,16 +44,17 @@ pub use variant::Variant;
 
 /// BBR with bounds on its flight and rate that losses set (BBR version 3).
 ///
-/// Source: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay); with `variant = "linux"`, the authors' code. The ECN response is from that code.
+/// Source: draft-ietf-ccwg-bbr-06 (Cardwell, Swett, Beshay); with `variant = "linux"`, the authors' code. The ECN
+/// response is from that code.
 ///
 /// Deviations: a cautious probe ends when the flight before an acknowledgement reaches inflight_longterm (the draft:
 /// C.inflight, section 5.3.3.9). After it the flight is always below a window that inflight_longterm bounds. What an
 /// undo puts back is saved once an episode of loss, at its first loss. The draft saves again on entering recovery, when
-/// that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a cycle of the bandwidth filter one round
-/// trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9 it does not, and if round trips are so long that ProbeRTT ends
-/// every probe, the estimate never falls. A connection without SACK is judged by the same 2 %; the
-/// draft takes any loss of it as too much (section 5.5.10.2). From the authors' code: a loss that a tail probe repairs is not judged, and
-/// marks that cease bring no early probe.
+/// that loss may have lowered the bounds (section 5.6.4.4). A probe that ProbeRTT ends counts as a cycle of the
+/// bandwidth filter one round trip later, as section 5.5.6 says. By the pseudocode of section 5.3.3.9 it does not, and
+/// if round trips are so long that ProbeRTT ends every probe, the estimate never falls. A connection without SACK is
+/// judged by the same 2 %; the draft takes any loss of it as too much (section 5.5.10.2). From the authors' code: a
+/// loss that a tail probe repairs is not judged, and marks that cease bring no early probe.
 ///
 /// Known problems: it is a draft, and its constants still change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,14 +67,17 @@ pub struct Params {
     pub probe_rtt_interval: Dur,
     /// How long the flight stays halved. The default is the draft's (section 2.13).
     pub probe_rtt_duration: Dur,
-    /// True: answer CE marks as DCTCP does, by a part of the marked share (Google's version 3). The draft has no ECN. Google's version uses it
-    /// on paths that are known to mark as in a data centre, and not by default.
+    /// True: answer CE marks as DCTCP does, by a part of the marked share (Google's version 3). The draft has no ECN.
+    /// Google's version uses it on paths that are known to mark as in a data centre, and not by default.
     pub ecn: bool,
-    /// With `ecn`, above 0 and at most 1: the weight of the newest round in the marked share alpha. The default is Google's.
+    /// With `ecn`, above 0 and at most 1: the weight of the newest round in the marked share alpha. The default is
+    /// Google's.
     pub ecn_alpha_gain: f64,
-    /// With `ecn`, from 0 to 1: inflight_shortterm is multiplied by 1 - `ecn_factor` alpha in a round with marks. The default is Google's.
+    /// With `ecn`, from 0 to 1: inflight_shortterm is multiplied by 1 - `ecn_factor` alpha in a round with marks. The
+    /// default is Google's.
     pub ecn_factor: f64,
-    /// With `ecn`, above 0 and at most 1: the marked share of a round that ends a probe, as too much loss does. The default is Google's.
+    /// With `ecn`, above 0 and at most 1: the marked share of a round that ends a probe, as too much loss does. The
+    /// default is Google's.
     pub ecn_thresh: f64,
     /// With `ecn`: rounds in a row with that share that end Startup; 0: marks never end it. The default is Google's.
     pub full_ecn_rounds: u32,
@@ -254,7 +258,8 @@ impl Bbr3 {
             self.extra_acked.update(self.core.round, excess);
         }
     }
-    /// Room for aggregated acknowledgements, in segments. The authors' code bounds it to what the path carries in 100 ms.
+    /// Room for aggregated acknowledgements, in segments. The authors' code bounds it to what the path carries in 100
+    /// ms.
     fn aggregated(&self) -> u64 {
         if self.is_linux() { self.aggregation.cwnd(&self.core, self.bw()) } else { self.extra_acked.get() }
     }
@@ -307,8 +312,8 @@ impl CongestionControl for Bbr3 {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.core.cwnd * self.core.mss)
     }
-    /// BBR has no slow-start threshold. After Startup it is the least one: in slow start a window that is half used counts
-    /// as limiting, and a probe would raise inflight_longterm without ever reaching it.
+    /// BBR has no slow-start threshold. After Startup it is the least one: in slow start a window that is half used
+    /// counts as limiting, and a probe would raise inflight_longterm without ever reaching it.
     fn ssthresh(&self) -> Bytes {
         if self.core.filled { Bytes::new(2 * self.core.mss) } else { Bytes::MAX }
     }

@@ -41,7 +41,8 @@ pub(super) struct Cycle {
     /// ProbeRTT ended the probe, whose last samples come in the next round.
     cut: bool,
     up_rounds: u32,
-    /// Bytes acknowledged towards the next increase (bw_probe_up_acked), and bytes that make one (probe_up_acked_per_inc).
+    /// Bytes acknowledged towards the next increase (bw_probe_up_acked), and bytes that make one
+    /// (probe_up_acked_per_inc).
     up_acked: u64,
     up_acked_per_inc: u64,
 }
@@ -135,8 +136,8 @@ impl Bbr3 {
         false
     }
 
-    /// Whether the acknowledgements that come now tell of the probe. True if a cautious probe lost nothing, so that a full
-    /// one begins at once (draft §5.3.3.6, acceleration).
+    /// Whether the acknowledgements that come now tell of the probe. True if a cautious probe lost nothing, so that a
+    /// full one begins at once (draft §5.3.3.6, acceleration).
     fn follow_probe_feedback(&mut self, rate: &RateSample) -> bool {
         if !self.core.round_start {
             return false;
@@ -173,8 +174,8 @@ impl Bbr3 {
         self.cycle.since.is_some_and(|since| now.since(since) > self.cycle.wait)
             || self.cycle.rounds >= self.target_inflight().min(MAX_RENO_ROUNDS)
     }
-    /// Draft §5.3.3.9, IsTimeToGoDown. After a probe that lost too much: when the flight reaches the bound. Otherwise the
-    /// flight at its bound waits whether the bound may rise, and the probe ends when it finds no more.
+    /// Draft §5.3.3.9, IsTimeToGoDown. After a probe that lost too much: when the flight reaches the bound. Otherwise
+    /// the flight at its bound waits whether the bound may rise, and the probe ends when it finds no more.
     fn time_to_go_down(&mut self, ack: &Ack) -> bool {
         let in_flight = self.in_net(ack, ack.prior_in_flight);
         let at_bound = self.bounds.inflight_long.is_some_and(|bound| in_flight >= bound);

@@ -11,10 +11,11 @@ pub enum Variant {
     /// Those of draft-ietf-ccwg-bbr-06.
     #[default]
     Draft,
-    /// Those of the authors' code for Linux (github.com/google/bbr, branch v3, `tcp_bbr.c`). Constants are in 256ths. Growth of the
-    /// bandwidth is noticed at any acknowledgement, not only at the end of a round, so a probe lasts longer. The flight is that at the next
-    /// departure. Only a probe that ProbeRTT did not cut short renews the bandwidth filter. Fast recovery restores no window, and a spurious
-    /// loss no phase. Startup counts acknowledgements with losses, not ranges. Drain has no limit in rounds.
+    /// Those of the authors' code for Linux (github.com/google/bbr, branch v3, `tcp_bbr.c`). Constants are in 256ths.
+    /// Growth of the bandwidth is noticed at any acknowledgement, not only at the end of a round, so a probe lasts
+    /// longer. The flight is that at the next departure. Only a probe that ProbeRTT did not cut short renews the
+    /// bandwidth filter. Fast recovery restores no window, and a spurious loss no phase. Startup counts
+    /// acknowledgements with losses, not ranges. Drain has no limit in rounds.
     Linux,
 }
 

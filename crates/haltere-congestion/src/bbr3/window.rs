@@ -18,8 +18,8 @@ impl Bbr3 {
     pub(super) fn inflight(&self, bw: Rate, gain: Gain) -> u64 {
         self.with_bursts(self.core.bdp(bw, gain))
     }
-    /// Segments that leave together. The authors' code adds 64 kB on paths of some hundred us, halved for every 512 us of the least round-trip
-    /// time, and has two segments at any rate.
+    /// Segments that leave together. The authors' code adds 64 kB on paths of some hundred us, halved for every 512 us
+    /// of the least round-trip time, and has two segments at any rate.
     fn burst(&self) -> u64 {
         if !self.is_linux() {
             return self.core.burst();

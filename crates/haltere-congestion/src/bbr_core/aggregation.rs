@@ -2,8 +2,8 @@
 //! Source: draft-ietf-ccwg-bbr section 5.5.9 (extra_acked); Linux since 5.1.
 //!
 //! Wi-Fi, cable and receivers with offloads hold acknowledgements back and hand them over together. In that time the
-//! window must allow to go on sending: the most that was acknowledged above the estimated rate within the
-//! last five to ten rounds is added to it.
+//! window must allow to go on sending: the most that was acknowledged above the estimated rate within the last five to
+//! ten rounds is added to it.
 
 use super::{Ack, Core, LastTwo};
 use haltere_units::{Dur, Rate, Time};

@@ -1,8 +1,8 @@
 //! The filters of BBR's model: the largest value of a window in constant space, and the least round-trip time.
 //! Source: Kathleen Nichols' algorithm, as draft-ietf-ccwg-bbr section 2.2 refers to it.
-//! Model: the best value, the best since that one, and the best since the second. When the best grows too old the second takes
-//! its place; a second (third) as old as the first is renewed after a quarter (half) of the window, so that
-//! there is always a recent one to fall back on.
+//! Model: the best value, the best since that one, and the best since the second. When the best grows too old the
+//! second takes its place; a second (third) as old as the first is renewed after a quarter (half) of the window, so
+//! that there is always a recent one to fall back on.
 //! Units: time in whatever is counted (rounds, cycles). Cost: O(1).
 //! Known problems: a maximum between the three kept ones may be forgotten early, never a larger one.
 
@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(f.get(), 61, "the largest of the last ten rounds");
     }
 
-    /// By hand. A maximum early in its window counts in the next one, whatever comes between: `WindowedMax` may forget it.
+    /// By hand. A maximum early in its window counts in the next one, whatever comes between: `WindowedMax` may forget
+    /// it.
     #[test]
     fn the_largest_of_two_windows_is_exact() {
         let mut f = LastTwo::default();
@@ -150,7 +151,8 @@ mod tests {
         assert_eq!((f.get(), f.best), (9, [(2, 9); 3]));
     }
 
-    /// Against the plain definition: never more than the true maximum, and never less than that of the last half window.
+    /// Against the plain definition: never more than the true maximum, and never less than that of the last half
+    /// window.
     #[test]
     fn it_stays_between_the_plain_maxima() {
         let mut f = WindowedMax::new(10, 0u64);
@@ -168,7 +170,8 @@ mod tests {
         }
     }
 
-    /// By hand, with a window of 8: nothing younger than a quarter replaces a second, nothing younger than half a third.
+    /// By hand, with a window of 8: nothing younger than a quarter replaces a second, nothing younger than half a
+    /// third.
     #[test]
     fn a_second_is_renewed_after_a_quarter_and_a_third_after_half() {
         let mut f = WindowedMax::new(8, 0u64);

@@ -74,8 +74,8 @@ impl Growth {
     }
 }
 
-/// The bandwidth of a sample, if it may change an estimate of `max`. An application-limited sample shows what the application sent, not
-/// what the path carries; it counts only if it is as high.
+/// The bandwidth of a sample, if it may change an estimate of `max`. An application-limited sample shows what the
+/// application sent, not what the path carries; it counts only if it is as high.
 pub(crate) fn bw_sample(rate: &RateSample, max: Rate) -> Option<Rate> {
     Some(rate.rate()).filter(|bw| !rate.app_limited || *bw >= max)
 }
@@ -235,7 +235,8 @@ impl Core {
     pub fn limited_by_probe_rtt(&self, prior_delivered: u64) -> bool {
         self.probe_rtt.limits(prior_delivered)
     }
-    /// The bytes in flight, in segments, that are expected when pacing releases the next burst, which they include if the flight grows.
+    /// The bytes in flight, in segments, that are expected when pacing releases the next burst, which they include if
+    /// the flight grows.
     pub fn in_net_at_departure(&self, ack: &Ack, in_flight: u64, bw: Rate, burst: u64) -> u64 {
         let wait = ack.ev.next_departure.since(ack.ev.now);
         (in_flight + burst).saturating_sub(bw.bytes_in(wait).as_u64() / self.mss)
@@ -276,8 +277,8 @@ impl Core {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    /// Recovery: lost segments leave the window. Its first round sends only as much as is delivered. At its end the window
-    /// from before it returns. True if the window was saved anew.
+    /// Recovery: lost segments leave the window. Its first round sends only as much as is delivered. At its end the
+    /// window from before it returns. True if the window was saved anew.
     pub fn follow_repair(&mut self, ack: &Ack, in_probe_rtt: bool) -> bool {
         let (before, repair) = (self.repair, self.repair_of(ack.ev));
         if ack.acked == 0 {
@@ -310,8 +311,8 @@ impl Core {
         if ev.in_recovery && loss { Repair::Fast } else { Repair::None }
     }
 
-    /// One more segment for each acknowledged, up to the target. The window is cut to it only if the pipe has been full; before, it grows
-    /// beyond the target if it `may_start`.
+    /// One more segment for each acknowledged, up to the target. The window is cut to it only if the pipe has been
+    /// full; before, it grows beyond the target if it `may_start`.
     pub fn approach(&mut self, ack: &Ack, target: u64, may_start: bool) {
         let acked = ack.acked;
         if acked == 0 {
@@ -333,8 +334,8 @@ impl Core {
     pub fn start_probe_rtt(&mut self) {
         self.probe_rtt.done = None;
     }
-    /// One acknowledgement in ProbeRTT, whose flight is to be `target` segments for `duration` and a round. True once the
-    /// round is over.
+    /// One acknowledgement in ProbeRTT, whose flight is to be `target` segments for `duration` and a round. True once
+    /// the round is over.
     pub fn step_probe_rtt(&mut self, ack: &Ack, target: u64, duration: Dur) -> bool {
         let probe = &mut self.probe_rtt;
         if let Some(rate) = ack.rate {

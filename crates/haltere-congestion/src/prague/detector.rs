@@ -1,11 +1,13 @@
-//! Whether marks come from a queue that marks as RFC 3168 says, by the delay: such queues vary by milliseconds, those of L4S do not.
-//! Source: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, passive detection; the behaviour
-//! of TCP Prague 0.6 (L4STeam/linux, net/ipv4/tcp_prague.c). No code was copied.
-//! Model: from the first mark on, once a round trip (Linux: once every V), score += lg(v / V0) / 2 + max(lg(d / D0), 0) / 2, with v the mean
-//! deviation of the round-trip time and d its mean less its least value; V0 = 750 us, D0 = 2 ms. The score is held between -8 and 9;
-//! classic = score between 0 and 1.
-//! Weights of a sample: 1/256 for mean and deviation. Linux: 2^-n for the mean, with n = 3/2 lg ssthresh + 1 in whole numbers and at most 18, set by each
-//! reduction; half of that for the deviation. Before a threshold is known n is 18, so that the mean is the first sample.
+//! Whether marks come from a queue that marks as RFC 3168 says, by the delay: such queues vary by milliseconds, those
+//! of L4S do not.
+//! Source: Briscoe and Ahmed, "TCP Prague fall-back on detection of a classic ECN AQM", arXiv:1911.00710, passive
+//! detection; the behaviour of TCP Prague 0.6 (L4STeam/linux, net/ipv4/tcp_prague.c). No code was copied.
+//! Model: from the first mark on, once a round trip (Linux: once every V), score += lg(v / V0) / 2 + max(lg(d / D0), 0)
+//! / 2, with v the mean deviation of the round-trip time and d its mean less its least value; V0 = 750 us, D0 = 2 ms.
+//! The score is held between -8 and 9; classic = score between 0 and 1.
+//! Weights of a sample: 1/256 for mean and deviation. Linux: 2^-n for the mean, with n = 3/2 lg ssthresh + 1 in whole
+//! numbers and at most 18, set by each reduction; half of that for the deviation. Before a threshold is known n is 18,
+//! so that the mean is the first sample.
 
 use crate::AckEvent;
 use haltere_units::Dur;
@@ -141,7 +143,8 @@ mod tests {
         (0..count).for_each(|_| d.judge(Dur::from_ms(20)));
     }
 
-    /// By hand: 3 ms of variation are lg 4 = 2, 8 ms of queue lg 4 = 2: half of each, 2 a round trip; from -8 to 0 in four, to 1 in five.
+    /// By hand: 3 ms of variation are lg 4 = 2, 8 ms of queue lg 4 = 2: half of each, 2 a round trip; from -8 to 0 in
+    /// four, to 1 in five.
     #[test]
     fn a_deep_queue_that_varies_is_known_after_five_round_trips() {
         let mut d = known(3000.0, 28.0);
