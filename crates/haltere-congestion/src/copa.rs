@@ -6,8 +6,8 @@
 //! window (competitive mode).
 //! Units: segments and parts of them; delays ns. Cost: O(samples of half a round trip) an acknowledgement.
 
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
 use schemars::JsonSchema;
@@ -218,18 +218,7 @@ impl CongestionControl for Copa {
         self.window.timeout(self.window.cwnd / 2, ev);
         (self.part, self.velocity, self.delta) = (0.0, 1.0, self.params.delta);
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, sizes);
     fn pacing_rate(&self) -> Option<Rate> {
         if self.standing_rtt.is_zero() {
             return None;

@@ -14,7 +14,7 @@
 //! Units: segments and seconds within, bytes in the interface. Cost: O(1) an acknowledgement.
 
 use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
+use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use alloc::format;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Rate, Time};
@@ -289,23 +289,12 @@ impl CongestionControl for Cubic {
         self.min_rtt = Dur::ZERO;
         self.slow_start.reset();
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
+    of_window!(undo, cache, sizes);
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.window.restart(ev);
         if self.unlimited_since.is_none() {
             self.exclude(ev.idle, ev.now);
         }
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
     }
     fn pacing_rate(&self) -> Option<Rate> {
         if self.params.pacing { self.window.pacing_rate(self.srtt) } else { None }

@@ -6,8 +6,8 @@
 //! Units: segments and bytes. Cost: O(1) an acknowledgement.
 
 use crate::reno;
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RtoEvent, SenderContext};
 use haltere_units::{Bytes, ParamError, Prob, Probe, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,21 +107,7 @@ impl CongestionControl for Dctcp {
         self.bytes_marked += bytes.as_u64();
         true
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn ecn(&self) -> EcnUse {
         EcnUse::PerPacket
     }

@@ -3,8 +3,8 @@
 //! [`Windowed`] is the rest of such a control: slow start, the reduction, the timeout, the pause, and taking a
 //! reduction back. A control of this kind is a [`WindowLaw`] and `pub type Name = Windowed<Law>`.
 
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent};
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 
 /// How a window grows and shrinks. Windows are in segments.
@@ -140,21 +140,7 @@ impl<L: WindowLaw> CongestionControl for Windowed<L> {
     fn on_established(&mut self, _now: Time, rtt: Dur) {
         self.law.established(&mut self.window, rtt);
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {
         self.law.probe(row);
     }

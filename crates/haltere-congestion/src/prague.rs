@@ -12,7 +12,7 @@
 mod detector;
 mod gradual;
 
-use crate::window::Window;
+use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, EcnUse, LossEvent, LossKind, RestartEvent, RtoEvent, SenderContext};
 use alloc::boxed::Box;
 use detector::Detector;
@@ -295,12 +295,7 @@ impl CongestionControl for Prague {
         self.window.restart(ev);
         self.cwnd = self.cwnd.min(self.window.cwnd as f64);
     }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(sizes);
     fn pacing_rate(&self) -> Option<Rate> {
         if !self.pacing || self.srtt.is_zero() {
             return None;

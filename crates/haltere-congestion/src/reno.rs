@@ -5,9 +5,9 @@
 //! Units: segments within, bytes in the interface. Cost: O(1) an acknowledgement.
 
 use crate::slow_start::{Hystart, SlowStart};
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
-use haltere_units::{Bytes, ParamError, Probe, Time};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
+use haltere_units::{Bytes, ParamError, Probe};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -126,21 +126,7 @@ impl CongestionControl for Reno {
         self.window.timeout(self.threshold(ev.in_flight), ev);
         self.slow_start.reset();
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {
         self.slow_start.probe(row);
     }

@@ -8,10 +8,10 @@
 //! here it is taken. Both end at the same window.
 
 use crate::reno;
-use crate::window::Window;
+use crate::window::{Window, of_window};
 use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
 use alloc::format;
-use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
+use haltere_units::{Bytes, Dur, ParamError, Probe};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -153,23 +153,12 @@ impl CongestionControl for Vegas {
         self.window.timeout(reno::halved(&self.window), ev);
         self.round_end = None;
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
+    of_window!(undo, cache, sizes);
     fn on_restart(&mut self, ev: &RestartEvent) {
         self.window.restart(ev);
         // The path may have changed in the meantime: measure it afresh (Linux).
         self.base_rtt = None;
         self.round_end = None;
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
     }
     fn probe(&self, row: &mut Probe) {
         row.push("base_rtt", "s", self.base_rtt.unwrap_or(Dur::ZERO).as_secs_f64());

@@ -180,6 +180,35 @@ impl Window {
     }
 }
 
+/// Methods of a [`CongestionControl`](crate::CongestionControl) with a field `window` that only pass the call to it.
+macro_rules! of_window {
+    ($($method:ident),*) => { $($crate::window::of_window!(@ $method);)* };
+    (@ undo) => {
+        fn on_spurious(&mut self, _now: haltere_units::Time) {
+            self.window.undo();
+        }
+    };
+    (@ restart) => {
+        fn on_restart(&mut self, ev: &$crate::RestartEvent) {
+            self.window.restart(ev);
+        }
+    };
+    (@ cache) => {
+        fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
+            self.window.recall_ssthresh(ssthresh);
+        }
+    };
+    (@ sizes) => {
+        fn cwnd(&self) -> Bytes {
+            self.window.cwnd_bytes()
+        }
+        fn ssthresh(&self) -> Bytes {
+            self.window.ssthresh_bytes()
+        }
+    };
+}
+pub(crate) use of_window;
+
 #[cfg(test)]
 mod tests {
     use super::*;
