@@ -10,10 +10,10 @@ mod tables;
 
 pub use request::Request;
 
-use haltere_lab::{Point, Scenario, ScenarioError, schema, table};
+use haltere_lab::{Point, Scenario, ScenarioError, Traffic, schema};
 use haltere_sim::{Live, RunControl, RunError};
 use live::Shown;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The name that error messages give the text of a page.
 const FILE: &str = "experiment.toml";
@@ -70,14 +70,16 @@ impl Laboratory {
 
     fn answer(&mut self, request: Request) -> Answer {
         match request {
-            Request::About {} => Ok(json!({ "version": env!("CARGO_PKG_VERSION"), "schema": schema::schema() })),
+            Request::About {} => Ok(json!({ "version": env!("CARGO_PKG_VERSION"), "kinds": kinds() })),
+            Request::Schema {} => Ok(schema::schema().clone()),
             Request::Check { text } => check(&text),
             Request::Toml { experiment } => toml::to_string(&experiment)
                 .map(Value::String)
                 .map_err(|e| Refused::plain(format!("experiment must be one that TOML can hold, got another: {e}"))),
             Request::Run { text, point, seed, tables } => self.run(&text, point, seed, &tables),
-            Request::Start { text, point, seed } => {
-                let live = Live::new(self.point(&text, point)?.scenario.plan(seed)?)?;
+            Request::Start { text, point, seed, fixed } => {
+                let plan = self.point(&text, point)?.scenario.plan(seed)?;
+                let live = if fixed { Live::watched(plan)? } else { Live::new(plan)? };
                 let told = live::started(live.plan());
                 self.live = Some(live);
                 Ok(told)
@@ -97,7 +99,7 @@ impl Laboratory {
             Request::Finish { tables } => {
                 let live = self.live.take().ok_or_else(idle)?;
                 let (plan, record) = live.finish();
-                Ok(tables::told(&table::tables(&plan, &record), record.events, &tables))
+                Ok(tables::told(&plan, &record, &tables))
             }
         }
     }
@@ -119,7 +121,7 @@ impl Laboratory {
     fn run(&mut self, text: &str, point: usize, seed: u64, names: &[String]) -> Answer {
         let plan = self.point(text, point)?.scenario.plan(seed)?;
         let record = haltere_sim::run(&plan, &RunControl::default())?;
-        Ok(tables::told(&table::tables(&plan, &record), record.events, names))
+        Ok(tables::told(&plan, &record, names))
     }
 }
 
@@ -132,6 +134,12 @@ fn read(text: &str) -> Result<Scenario, ScenarioError> {
     if text.trim_start().starts_with('{') { Scenario::from_json(text, FILE) } else { Scenario::parse(text, FILE) }
 }
 
+/// What each traffic kind is, by name.
+fn kinds() -> Map<String, Value> {
+    let told = |name: &&str| Some(((*name).to_owned(), serde_json::to_value(Traffic::about(name)?).ok()?));
+    Traffic::NAMES.iter().filter_map(told).collect()
+}
+
 /// What a page must know of an experiment before it runs.
 fn check(text: &str) -> Answer {
     let scenario = read(text)?;
@@ -139,6 +147,6 @@ fn check(text: &str) -> Answer {
         scenario.points()?.into_iter().map(|point| Value::Object(point.settings.into_iter().collect())).collect();
     Ok(json!({
         "title": scenario.title, "seeds": scenario.seeds, "duration_s": scenario.duration.as_secs_f64(),
-        "warmup_s": scenario.warmup.as_secs_f64(), "points": points, "experiment": scenario.filled(),
+        "points": points,
     }))
 }

@@ -7,9 +7,11 @@ use serde_json::Value;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// The version, and the JSON Schema of experiment files.
+    /// The version, and what each traffic kind is.
     About {},
-    /// What is in an experiment: title, seeds, times, the points of its sweep, and all values with the defaults.
+    /// The JSON Schema of experiment files.
+    Schema {},
+    /// What a page must know of an experiment: title, seeds, duration, and the points of its sweep.
     Check {
         /// The experiment.
         text: String,
@@ -38,6 +40,9 @@ pub enum Request {
         point: usize,
         /// The random seed.
         seed: u64,
+        /// It is only watched: its digest is that of [`Request::Run`], and it cannot be changed.
+        #[serde(default)]
+        fixed: bool,
     },
     /// Goes on by so many seconds of virtual time: the samples since the last request.
     Advance {
