@@ -62,11 +62,15 @@ def chromium(width: int = 1280, height: int = 860, scheme: str = "light") -> Ite
         try:
             page = started.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") and "127.0.0.1" not in one.url else None)
+            page.on("request", lambda one: wrong.append(one.url) if is_foreign(one.url) else None)
             yield page
         finally:
             started.close()
     assert wrong == []
+
+
+def is_foreign(url: str) -> bool:
+    return url.startswith(("http:", "https:", "ws:", "wss:")) and "//127.0.0.1:" not in url
 
 
 def called(page: Any, file: str, call: str) -> Any:
@@ -96,18 +100,24 @@ def test_the_page_is_one_file_that_asks_nobody(tmp_path: Path) -> None:
     with chromium() as page:
         page.goto((tmp_path / "index.html").as_uri())
         page.get_by_text("The simulator could not be loaded").wait_for()
-        names = page.evaluate("[...document.querySelectorAll('#example option')].map((one) => one.value).filter(Boolean)")
+        names = page.evaluate(
+            "[...document.querySelectorAll('#example option')].map((one) => one.value).filter(Boolean)"
+        )
     assert names == [one.name for one in templates.every() if one.path.suffix == ".toml"]
 
 
 def test_intervals_and_percentiles_are_those_of_the_reports(blank: Any) -> None:
     for n in (2, 3, 4, 5, 10, 11, 30, 200):
-        assert called(blank, "statistics.js", f"own.studentT({n - 1})") == pytest.approx(stats.student_t(0.95, n - 1), rel=1e-9)
+        assert called(blank, "statistics.js", f"own.studentT({n - 1})") == pytest.approx(
+            stats.student_t(0.95, n - 1), rel=1e-9
+        )
     values = [3.0, 1.5, 9.25, 4.0, 4.0, 7.5]
     own, ours = called(blank, "statistics.js", f"own.interval({values})"), stats.mean(values)
     assert (own["mean"], own["half"]) == pytest.approx((ours.mean, ours.half), rel=1e-12)
     for q in (0, 1, 50, 95, 99, 100):
-        assert called(blank, "statistics.js", f"own.percentile({values}, {q})") == pytest.approx(stats.percentile(values, q))
+        assert called(blank, "statistics.js", f"own.percentile({values}, {q})") == pytest.approx(
+            stats.percentile(values, q)
+        )
     assert called(blank, "statistics.js", "own.interval([5])") == {"mean": 5, "half": None, "n": 1}
     for one in (stats.mean(values), stats.mean([2000.0, 2200.0, 2150.0]), stats.Mean(10.0, math.nan, math.nan, 1)):
         half = None if math.isnan(one.half) else one.half
@@ -137,14 +147,22 @@ def test_the_editor_offers_what_the_schema_has_at_the_caret(blank: Any, text: st
     if text.startswith("top["):
         text = text.removeprefix("top")
     at, plain = text.index(CARET), text.replace(CARET, "")
-    found = called(blank, "toml.js", f"own.offers({_core.schema()}, own.context({json.dumps(plain)}, {at})).map((one) => one.label)")
+    found = called(
+        blank,
+        "toml.js",
+        f"own.offers({_core.schema()}, own.context({json.dumps(plain)}, {at})).map((one) => one.label)",
+    )
     seen = called(blank, "toml.js", f"own.context({json.dumps(plain)}, {at}).place")
     assert (seen, offered in found) == (place, True), found
 
 
 def test_what_is_given_or_of_another_kind_is_not_offered(blank: Any) -> None:
     text = '[[traffic]]\nkind = "ping"\ninterval = "1s"\n'
-    found = called(blank, "toml.js", f"own.offers({_core.schema()}, own.context({json.dumps(text)}, {len(text)})).map((one) => one.label)")
+    found = called(
+        blank,
+        "toml.js",
+        f"own.offers({_core.schema()}, own.context({json.dumps(text)}, {len(text)})).map((one) => one.label)",
+    )
     assert "pairs" in found and not {"congestion", "interval", "kind"} & set(found)
 
 
@@ -193,8 +211,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page with its module, compiled; or the one that `make web` wrote, if no source is newer."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     made = target / "web"
-    sources = [path for folder in ("crates", "python/haltere/play", "tools/web") for path in (ROOT / folder).rglob("*") if path.suffix in (".rs", ".js", ".css", ".html", ".py")]
-    if (made / "index.html").exists() and (made / "haltere.wasm.gz").stat().st_mtime > max(one.stat().st_mtime for one in sources):
+    sources = [
+        path
+        for folder in ("crates", "python/haltere/play", "tools/web")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".rs", ".js", ".css", ".html", ".py")
+    ]
+    if (made / "index.html").exists() and (made / "haltere.wasm.gz").stat().st_mtime > max(
+        one.stat().st_mtime for one in sources
+    ):
         return made
     if build.toolchain() is None:
         assert not os.environ.get("CI"), build.MISSING
@@ -226,7 +251,9 @@ def test_ten_experiments_have_the_same_bytes_and_numbers_in_node(folder: Path, t
     (tmp_path / "runs.mjs").write_text(NODE)
     (tmp_path / "web").symlink_to(WEB)
     command = ["node", str(tmp_path / "runs.mjs"), str(WEB), str(folder / "haltere.wasm.gz")]
-    told = json.loads(subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True).stdout)
+    told = json.loads(
+        subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True).stdout
+    )
     for name, text, one in zip(TEN, texts, told, strict=True):
         point = _core.Scenario.from_toml(text, name).points()[0][1]
         native = _core.run(point, 1)
@@ -282,7 +309,10 @@ def test_a_mistake_is_marked_a_completion_taken_and_all_runs_done_by_keyboard(fo
         area.fill(SMALL.replace('"codel"', '"codl"'))
         wait(page, "document.querySelector('#notice.bad')")
         assert "did you mean `codel`" in page.locator("#notice").inner_text()
-        assert page.locator("#editor .lines .wrong").inner_text() == "9" and page.get_by_role("button", name="Run", exact=False).first.is_disabled()
+        assert (
+            page.locator("#editor .lines .wrong").inner_text() == "9"
+            and page.get_by_role("button", name="Run", exact=False).first.is_disabled()
+        )
         page.get_by_role("button", name="Go to line 9").press("Enter")
         assert page.evaluate("document.activeElement.id") == "file"
         # Put right with completion.
@@ -299,7 +329,10 @@ def test_a_mistake_is_marked_a_completion_taken_and_all_runs_done_by_keyboard(fo
         wait(page, "!document.querySelector('#notice.bad')")
         page.keyboard.press("Control+Enter")
         wait(page, "laboratory.state.sweep.runs.size === 3 && !laboratory.state.running")
-        assert "Means of 3 runs" in page.locator("#table caption").inner_text() and "±" in page.locator("#table").inner_text()
+        assert (
+            "Means of 3 runs" in page.locator("#table caption").inner_text()
+            and "±" in page.locator("#table").inner_text()
+        )
         with page.expect_download() as download:
             page.get_by_role("button", name="Export").click()
             page.get_by_role("button", name="Results, a row a run (CSV)").click()

@@ -78,7 +78,9 @@ def linked(page: Path) -> None:
 
 
 #: A code block of TOML as Sphinx writes it; the name of a file in the text; a picture of the gallery.
-_BLOCK = re.compile(r'<div class="highlight-toml notranslate"><div class="highlight"><pre>(.*?)</pre></div>\s*</div>', re.DOTALL)
+_BLOCK = re.compile(
+    r'<div class="highlight-toml notranslate"><div class="highlight"><pre>(.*?)</pre></div>\s*</div>', re.DOTALL
+)
 _FILE = re.compile(r'<code class="[^"]*"><span class="pre">([\w-]+)\.toml</span></code>|(?<=<p>)([\w-]+)\.toml(?=</p>)')
 _PICTURE = re.compile(r'<img [^>]*src="[^"]*_images/([\w-]+)\.png"[^>]*/?>')
 
@@ -94,7 +96,8 @@ def with_runs(text: str, page: str, names: Collection[str]) -> str:
         return match[0] if name not in names else f"{match[0]} · " + opened("run it in the browser", f"#example={name}")
 
     def shown(match: re.Match[str]) -> str:
-        return opened(match[0], f"#example={match[1]}", ' title="Run it in the browser"') if match[1] in names else match[0]
+        title = ' title="Run it in the browser"'
+        return opened(match[0], f"#example={match[1]}", title) if match[1] in names else match[0]
 
     def written(match: re.Match[str]) -> str:
         file = html.unescape(re.sub(r"<[^>]+>", "", match[1]))

@@ -26,9 +26,7 @@ ASSETS = ROOT / "python" / "haltere" / "assets"
 TARGET = "wasm32-unknown-unknown"
 #: What the module may weigh, packed.
 MOST_BYTES = 1_500_000
-MISSING = (
-    f"the target {TARGET} is missing: rustup target add {TARGET}, or on Debian: apt-get install rustc-web rust-web-src lld"
-)
+MISSING = f"the target {TARGET} is missing: rustup target add {TARGET}, or on Debian: apt-get install rustc-web rust-web-src lld"
 
 
 @dataclass(frozen=True)

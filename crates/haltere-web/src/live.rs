@@ -8,7 +8,7 @@ use haltere_transport::Info;
 use haltere_units::{Dur, Probe};
 use serde_json::{Map, Value, json};
 
-/// Of which links the queues are told, and of which flows the inner state.
+/// Of which links the queues are reported, and of which flows the inner state.
 pub(crate) struct Shown {
     pub(crate) links: Vec<usize>,
     pub(crate) flows: Vec<usize>,
@@ -49,9 +49,13 @@ pub(crate) fn samples(live: &mut Live, shown: &Shown) -> Value {
         "t": pings.iter().map(|s| s.at.as_ns() as f64 / 1e9).collect::<Vec<_>>(),
         "rtt_s": pings.iter().map(|s| s.rtt.as_secs_f64()).collect::<Vec<_>>(),
     });
-    let of_queues: Vec<Value> =
-        shown.links.iter().map(|&link| live.queue_state(link).map_or(json!([]), |probe| json!(probe.values()))).collect();
-    let of_senders: Map<String, Value> = shown.flows.iter().map(|&flow| (flow.to_string(), state(live, flow))).collect();
+    let of_queues: Vec<Value> = shown
+        .links
+        .iter()
+        .map(|&link| live.queue_state(link).map_or(json!([]), |probe| json!(probe.values())))
+        .collect();
+    let of_senders: Map<String, Value> =
+        shown.flows.iter().map(|&flow| (flow.to_string(), state(live, flow))).collect();
     json!({ "now": now, "queues": queues, "flows": flows, "pings": pings, "state": { "queues": of_queues, "flows": of_senders } })
 }
 

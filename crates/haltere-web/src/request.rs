@@ -48,9 +48,9 @@ pub enum Request {
     Advance {
         /// Virtual seconds.
         seconds: f64,
-        /// Places of the links whose queues are told.
+        /// Places of the links whose queues are reported.
         links: Vec<usize>,
-        /// Places of the flows whose inner state is told.
+        /// Places of the flows whose inner state is reported.
         flows: Vec<usize>,
     },
     /// From now on that experiment holds.

@@ -20,7 +20,8 @@ pub(crate) fn told(plan: &Plan, record: &Record, names: &[String]) -> Value {
 fn columns(table: &RecordBatch) -> Value {
     let schema = table.schema();
     let both = schema.fields().iter().zip(table.columns());
-    let columns: Map<String, Value> = both.map(|(field, column)| (field.name().clone(), list(column.as_ref()))).collect();
+    let columns: Map<String, Value> =
+        both.map(|(field, column)| (field.name().clone(), list(column.as_ref()))).collect();
     json!({ "rows": table.num_rows(), "columns": columns })
 }
 

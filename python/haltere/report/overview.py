@@ -221,7 +221,8 @@ def _again(results: Results) -> tuple[str, str] | None:
     scenarios = results.manifest["scenarios"]
     if len(scenarios) != 1 or browser.address() is None:
         return None
-    return "Run it again in the browser", str(browser.link(export.toml(scenarios[0], head="# From a report of Haltere.")))
+    text = export.toml(scenarios[0], head="# From a report of Haltere.")
+    return "Run it again in the browser", str(browser.link(text))
 
 
 def _made(results: Results) -> str:

@@ -80,10 +80,10 @@ fn a_run_that_is_watched_is_the_same_run() {
 fn a_mistake_has_its_words_and_its_line() {
     let mut laboratory = Laboratory::default();
     for (from, to, line, words) in [
-        ("20Mbit", "20 Mbps", 10, "rate must be a rate"),
-        ("\"cubic\"]", "\"cubik\"]", 15, "did you mean `cubic`"),
-        ("seeds = 3", "seed = 3", 5, "seed"),
-        ("[sweep]", "[sweep", 17, "TOML"),
+        ("20Mbit", "20 Mbps", json!(10), "rate must be a rate"),
+        ("\"cubic\"]", "\"cubik\"]", json!(15), "did you mean `cubic`"),
+        ("seeds = 3", "seed = 3", Value::Null, "did you mean `seeds`"),
+        ("[sweep]", "[sweep", json!(17), "TOML"),
     ] {
         let told = ask(&mut laboratory, &json!({ "do": "check", "text": TEXT.replace(from, to) }));
         let refused = &told["refused"];

@@ -35,6 +35,7 @@ const say = (text, bad = false, line = null) => {
 
 function edited(text, wait = 250) {
   state.text = text;
+  $("example").value = "";
   clearTimeout(waiting);
   waiting = setTimeout(check, wait);
 }
@@ -53,14 +54,21 @@ async function check() {
     return checked;
   } catch (error) {
     if (text !== state.text || !error) return null;
+    const line = error.line ?? named(text, error.text ?? "");
     Object.assign(state, { checked: null, wrong: error });
-    editor.mark(error.line);
-    say(error.text ?? String(error), true, error.line);
+    editor.mark(line);
+    say(error.text ?? String(error), true, line);
     return null;
   } finally {
     buttons();
     window.history.replaceState(null, "", `#file=${await pack(text)}`);
   }
+}
+
+// The line of a key that the words name and that has no line of its own, such as one that does not exist.
+function named(text, words) {
+  const key = /got `([\w.-]+)`/.exec(words)?.[1], at = key ? text.split("\n").findIndex((line) => !/^\s*#/.test(line) && line.split(/[^\w-]+/).includes(key)) : -1;
+  return at < 0 ? null : at + 1;
 }
 
 function buttons() {
@@ -227,9 +235,10 @@ function results() {
   $("progress").hidden = !state.running;
   $("progress").value = sweep.runs.size / sweep.total;
   $("table").replaceChildren(...(metrics.length ? [sweep.table(state.figure?.point ?? 0, (point) => watch(point, 1))] : []));
-  if (metric.options.length !== metrics.length) {
-    metric.replaceChildren(...metrics.map(([name, about]) => element("option", { value: name }, about)));
-    if (metrics.some(([name]) => name === chosen)) metric.value = chosen;
+  const offered = sweep.offered(metrics);
+  if (metric.options.length !== offered.length) {
+    metric.replaceChildren(...offered.map(([name, about]) => element("option", { value: name }, about)));
+    if (offered.some(([name]) => name === chosen)) metric.value = chosen;
   }
   $("over").hidden = sweep.done.length < 2;
   if (!$("over").hidden) over.draw();
@@ -251,7 +260,7 @@ $("seeds").oninput = buttons;
 $("point").onchange = () => watch(Number($("point").value), 1);
 $("link").onchange = () => watch(state.figure.point, 1, [$("link").value, $("link").value.split(">").reverse().join(">")]);
 $("example").append(...Object.entries(EXAMPLES).map(([subject, all]) => element("optgroup", { label: subject }, ...all.map(({ name, title }) => element("option", { value: name }, title)))));
-$("example").onchange = () => { const found = example($("example").value); if (found) open(found.text, found.about); $("example").value = ""; };
+$("example").onchange = () => { const found = example($("example").value); if (found) open(found.text, found.about); };
 const example = (name) => Object.values(EXAMPLES).flat().find((one) => one.name === name);
 toggles($("shown"), FIGURES, view.shown, refresh);
 
@@ -292,11 +301,11 @@ async function linked(hash) {
   try {
     const file = /^#file=(.+)/.exec(hash), name = /^#example=([\w-]+)/.exec(hash)?.[1];
     if (file) return await open(await unpack(file[1]).catch(() => { throw new Error("link: file must be as this page wrote it, got a damaged one; copy the whole link"); }));
-    if (name && example(name)) return await open(example(name).text, example(name).about);
+    if (name && example(name)) { $("example").value = name; return await open(example(name).text, example(name).about); }
     if (name) throw new Error(`link: example must be one of those in the list, got ${name}`);
     const setups = await decode(hash);
     if (setups) return await open(await desk.do("ask", { request: { do: "toml", experiment: setups[0] } }), setups.length > 1 ? "The link has two set-ups; this is the first." : "");
-    await open(example("first")?.text ?? Object.values(EXAMPLES)[0][0].text);
+    await open(Object.values(EXAMPLES)[0][0].text, "An experiment file, and its first run. Change the file, or choose another example; Run all makes every point of the sweep with every seed.");
   } catch (error) {
     await open(Object.values(EXAMPLES)[0][0].text);
     say(error.text ?? error.message, true);
@@ -304,6 +313,7 @@ async function linked(hash) {
 }
 window.addEventListener("hashchange", () => linked(location.hash)); // what the page itself writes raises no such event
 
+for (const one of [desk, viewer]) one.open(); // both are ready when they are first asked
 // For tests: what the page holds.
 window.laboratory = { state, editor, pool, charts, delays, over, first: null };
 desk.do("ask", { request: { do: "about" } }).then(async ({ version }) => {

@@ -53,8 +53,11 @@ export class Plot {
   }
 
   // The intervals.
-  whiskers({ ctx, valToPos }) {
+  whiskers({ ctx, bbox, valToPos }) {
     ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left - 8, bbox.top, bbox.width + 16, bbox.height);
+    ctx.clip();
     ctx.lineWidth = 1.4 * devicePixelRatio;
     for (const { low, high, colour } of this.figure.lines ?? []) {
       if (!low) continue;

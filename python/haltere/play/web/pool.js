@@ -67,6 +67,7 @@ export class Pool {
       worker.opened = opened;
       thread.postMessage({ id: 0, do: "open", module });
     }));
+    worker.ready.catch(() => {}); // whoever asks something is told
     this.workers.push(worker);
     return worker;
   }

@@ -69,22 +69,31 @@ export class Sweep {
     return done < this.total ? `${done} of ${this.total} runs.` : `Means of ${each} run${each > 1 ? "s, one a seed, with 95 % confidence intervals" : ""}.`;
   }
 
-  // A metric over one key of the sweep: a line for each setting of the others, a point with its interval for each value.
+  // What a figure may show: the metrics, and first all parts of one that has several.
+  offered(metrics) {
+    const parts = metrics.filter(([name]) => name.includes(".")), whole = [...new Set(parts.map(([name]) => name.split(".")[0]))];
+    const several = whole.filter((name) => parts.filter(([part]) => part.startsWith(`${name}.`)).length > 1);
+    return [...several.map((name) => [`${name}.*`, `${METRICS.find(([one]) => one === name)[1].replace(" of all flows", "")} of each class`]), ...metrics];
+  }
+
+  // A metric over one key of the sweep: a line for each setting of the others and each part, a point with its interval for each value.
   figure(metric, key, colour) {
-    const found = this.metrics().find(([name]) => name === metric);
+    const all = this.metrics(), mine = all.filter(([name]) => metric.endsWith(".*") ? name.startsWith(metric.slice(0, -1)) : name === metric), [found] = mine;
     if (!found || !key) return { empty: "" };
     const names = [...new Set(this.points.map((settings) => label(settings[key])))], others = this.keys.filter((one) => one !== key);
-    const lines = new Map();
-    this.points.forEach((settings, point) => {
-      const name = others.map((one) => label(settings[one])).join(", ") || found[1], at = names.indexOf(label(settings[key])), mean = this.mean(point, metric);
+    const lines = new Map(), title = mine.length > 1 ? this.offered(all).find(([name]) => name === metric)[1] : found[1];
+    for (const [part, about] of mine) this.points.forEach((settings, point) => {
+      const own = mine.length > 1 ? [about.split(": ")[1]] : [], rest = others.map((one) => label(settings[one]));
+      const name = [...own, ...rest].join(", ") || about, at = names.indexOf(label(settings[key])), mean = this.mean(point, part);
       const fresh = () => ({ name, points: true, ...Object.fromEntries(["values", "low", "high"].map((one) => [one, new Array(names.length).fill(null)])) });
       if (!lines.has(name)) lines.set(name, fresh());
       if (!mean) return;
       const line = lines.get(name);
       [line.values[at], line.low[at], line.high[at]] = [mean.mean, mean.mean - (mean.half ?? 0), mean.mean + (mean.half ?? 0)];
     });
-    const all = [...lines.values()].map((line, i, { length }) => ({ ...line, colour: colour(line.name, i, length) }));
-    return { t: names.map((_, i) => i), x: this.names[this.keys.indexOf(key)], names, unit: `${found[1]}${found[2] && `, ${found[2]}`}`, lines: all };
+    const every = [...lines.values()], own = every.map(({ name }, i) => colour(name, i, every.length)), apart = new Set(own).size === own.length;
+    const drawn = every.map((line, i) => ({ ...line, colour: apart ? own[i] : colour("", i, every.length) }));
+    return { t: names.map((_, i) => i), x: this.names[this.keys.indexOf(key)], names, unit: `${title}${found[2] && `, ${found[2]}`}`, lines: drawn };
   }
 
   // One row a run.
