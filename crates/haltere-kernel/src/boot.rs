@@ -240,7 +240,8 @@ impl Guest {
                 let spent = self.cpu_s() - since_cpu;
                 if spent > patience {
                     return Err(BootError::Kernel(format!(
-                        "used {spent:.0} s of processor time while its clock stood still at {:.3} s; a program in it waits without sleeping",
+                        "used {spent:.0} s of processor time while its clock stood still at {:.3} s; a program in it \
+                         waits without sleeping",
                         last as f64 * 1e-9
                     )));
                 }
