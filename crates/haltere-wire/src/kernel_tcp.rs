@@ -99,7 +99,8 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
     }
     if CongestionParams::default_of(kind).as_ref() != Some(control) && !is_as_linux_has_it(control) {
         let rule = format!("`{kind}` with its defaults");
-        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \"linux_6_13\"` (or linux_5_16), may stand";
+        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \
+                    \"linux_6_13\"` (or linux_5_16), may stand";
         return Err(WireError::refused(place, "congestion", &rule, "other parameters", hint));
     }
     Ok([kind.to_string(), crate::bpf::control_name(kind)])

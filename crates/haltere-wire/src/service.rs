@@ -159,7 +159,8 @@ impl Warned {
                 &mut self.unhandled,
                 lost > 0,
                 format!(
-                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the offloads of their sender \
+                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the \
+                     offloads of their sender \
                  off, there: `ethtool -K INTERFACE tx off tso off gso off`"
                 ),
             ),
