@@ -37,7 +37,15 @@ const ROOT: &str = "hostfs=/proc/self/cwd/root";
 const WORK: &str = "./work/";
 /// Read by every program: the kernel is linked with the host's libraries, and reads these of its own process.
 const HOST_FILES: [&str; 9] = [
-    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache", "/proc/cpuinfo", "/proc/mounts",
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/ld.so.cache",
+    "/proc/cpuinfo",
+    "/proc/mounts",
 ];
 /// Memory of a guest.
 const MEMORY: &str = "768M";
@@ -203,7 +211,15 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path, rules: &Rule
     // The first argument is part of what a process starts with: it is the same wherever the kernel lies.
     std::os::unix::process::CommandExt::arg0(&mut command, "linux");
     command.args([&format!("mem={MEMORY}"), "rootfstype=hostfs", "root=/dev/root", ROOT, "rw"]);
-    command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet", "umid=guest", &format!("uml_dir={WORK}")]);
+    command.args([
+        "init=/init",
+        "con0=null,fd:1",
+        "con=null",
+        "panic=-1",
+        "quiet",
+        "umid=guest",
+        &format!("uml_dir={WORK}"),
+    ]);
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
     command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", WORK).current_dir(folder);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);

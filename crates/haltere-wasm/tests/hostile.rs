@@ -100,13 +100,7 @@ impl File {
     }
     fn params(&self, digest: String) -> Params {
         let Location { source, folder } = self.location();
-        Params {
-            language: "wasm".into(),
-            source: source.into(),
-            folder: folder.into(),
-            digest,
-            ..Params::default()
-        }
+        Params { language: "wasm".into(), source: source.into(), folder: folder.into(), digest, ..Params::default() }
     }
 }
 

@@ -270,13 +270,11 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(
-            |mut clock| {
-                let _guard = PriorityGuard::short_slice();
-                clock.wait_for_zero().doing("sleeping")?;
-                agent.run(&mut clock, control)
-            },
-        );
+        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(|mut clock| {
+            let _guard = PriorityGuard::short_slice();
+            clock.wait_for_zero().doing("sleeping")?;
+            agent.run(&mut clock, control)
+        });
         if observed.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
