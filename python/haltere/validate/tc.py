@@ -163,7 +163,9 @@ def _red(words: Words, _txqueuelen: int) -> Queue:
 
 def _sfq(words: Words, _txqueuelen: int) -> Queue:
     options: Options = {"limit": _packets, "depth": _count, "divisor": ("flows", _count), "quantum": _bytes}
-    return Queue("sfq", _read(words, options, {"headdrop": {"head_drop": True}}))
+    params = _read(words, options | {"perturb": _count}, {"headdrop": {"head_drop": True}})
+    params.pop("perturb", None)
+    return Queue("sfq", params)
 
 
 def _choke(words: Words, _txqueuelen: int) -> Queue:
@@ -196,6 +198,7 @@ FILTERS = {"ack-filter": "on", "ack-filter-aggressive": "aggressive", "no-ack-fi
 
 def _cake(words: Words, _txqueuelen: int) -> Queue:
     flags: dict[str, dict[str, Any]] = {"unlimited": {}, "nonat": {}, "nowash": {}, "split-gso": {}, "noatm": {}}
+    flags |= {"ingress": {}, "egress": {}}
     flags |= {name: {"isolation": name} for name in ISOLATIONS}
     flags |= {name: {"diffserv": name} for name in ("besteffort", "diffserv3", "diffserv4")}
     flags |= {name: {"ack_filter": kind} for name, kind in FILTERS.items()}
