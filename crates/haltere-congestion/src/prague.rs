@@ -138,13 +138,8 @@ impl Prague {
             return Err(ParamError::new("g", "above 0 and at most 1", g).default_is(Params::default().g));
         }
         let most = Dur::from_secs(1);
-        if params.rtt_min > most {
-            return Err(ParamError::new("rtt_min", "0ms to 1s", params.rtt_min).default_is(Params::default().rtt_min));
-        }
-        if !(1.0..=2.0).contains(&params.pacing_gain) {
-            return Err(ParamError::new("pacing_gain", "from 1 to 2", params.pacing_gain)
-                .default_is(Params::default().pacing_gain));
-        }
+        haltere_units::refuse!(params.rtt_min > most, params.rtt_min, "0ms to 1s");
+        haltere_units::refuse!(!(1.0..=2.0).contains(&params.pacing_gain), params.pacing_gain, "from 1 to 2");
         let window = Window::new(sender);
         Ok(Prague {
             g,

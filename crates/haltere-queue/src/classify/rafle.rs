@@ -83,12 +83,8 @@ pub struct Rafle {
 impl Rafle {
     /// A classifier with an empty memory.
     pub fn new(params: &Params, _link: &LinkContext) -> Result<Rafle, ParamError> {
-        if !(1..=MOST).contains(&params.n) {
-            return Err(ParamError::new("n", "from 1 to 1048576 packets", params.n).default_is(Params::default().n));
-        }
-        if !(1..=1000).contains(&params.draws) {
-            return Err(ParamError::new("draws", "from 1 to 1000", params.draws).default_is(Params::default().draws));
-        }
+        haltere_units::refuse!(!(1..=MOST).contains(&params.n), params.n, "from 1 to 1048576 packets");
+        haltere_units::refuse!(!(1..=1000).contains(&params.draws), params.draws, "from 1 to 1000");
         let memory = Vec::with_capacity(params.n as usize);
         Ok(Rafle { n: params.n, key: params.key, draws: params.draws, memory, next: 0 })
     }

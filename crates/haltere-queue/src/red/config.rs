@@ -96,18 +96,13 @@ pub(super) enum Idle {
 impl Config {
     /// The parameters, checked and completed for that link.
     pub(super) fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
-        if params.avpkt == Bytes::ZERO {
-            return Err(ParamError::new("avpkt", "above 0", params.avpkt).default_is(Params::default().avpkt));
-        }
+        haltere_units::refuse!(params.avpkt == Bytes::ZERO, params.avpkt, "above 0");
         if params.base.probability == Prob::ZERO {
             return Err(
                 ParamError::new("probability", "above 0", params.base.probability).default_is(Params::default().base.probability)
             );
         }
-        if params.target_delay.is_zero() {
-            return Err(ParamError::new("target_delay", "above 0", params.target_delay)
-                .default_is(Params::default().target_delay));
-        }
+        haltere_units::refuse!(params.target_delay.is_zero(), params.target_delay, "above 0");
         let bandwidth = params.base.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
         if bandwidth == Rate::ZERO {
             return Err(ParamError::new("bandwidth", "above 0", bandwidth).hint("write the link's rate"));
