@@ -135,6 +135,7 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haltere_units::Time;
     use crate::LossKind;
 
     const MSS: u64 = 1000;

@@ -169,6 +169,7 @@ impl CongestionControl for Vegas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haltere_units::Time;
     use crate::LossKind;
 
     const MSS: u64 = 1000;
