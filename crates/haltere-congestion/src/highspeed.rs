@@ -60,7 +60,11 @@ impl Highspeed {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Highspeed, ParamError> {
         haltere_units::refuse!(!(2..=10_000).contains(&params.low_window), params.low_window, "from 2 to 10000");
-        haltere_units::refuse!(!(params.high_decrease > 0.0 && params.high_decrease <= 0.5), params.high_decrease, "above 0 and at most 0.5");
+        haltere_units::refuse!(
+            !(params.high_decrease > 0.0 && params.high_decrease <= 0.5),
+            params.high_decrease,
+            "above 0 and at most 0.5"
+        );
         Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), credit: 0, row: 0 } })
     }
 }

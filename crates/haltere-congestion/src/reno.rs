@@ -135,8 +135,8 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haltere_units::Time;
     use crate::LossKind;
+    use haltere_units::Time;
 
     const MSS: u64 = 1000;
 
