@@ -133,7 +133,8 @@ mod tests {
             assert_eq!((law.row(w), law.row(w + 1)), (a, a + 1), "a({w})");
             assert!((law.decrease(w) - b).abs() < 0.005, "b({w}) = {}", law.decrease(w));
         }
-        // The program of the appendix lets its rows drift by parts of a segment: a segment or two of the window in a thousand.
+        // The program of the appendix lets its rows drift by parts of a segment: a segment or two of the window in a
+        // thousand.
         for (w, a, row) in [(39, 2, 118), (1000, 8, 1058), (1500, 10, 1529)] {
             assert_eq!(law.row(w), a);
             assert!((row - 2..=row).contains(&law.window_of(w)), "{}", law.window_of(w));

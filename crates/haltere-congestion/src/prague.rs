@@ -295,7 +295,8 @@ impl CongestionControl for Prague {
         if !self.pacing || self.srtt.is_zero() {
             return None;
         }
-        // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path takes.
+        // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path
+        // takes.
         let rises = 2 * self.window.cwnd < self.window.ssthresh;
         let gain = if rises { SLOW_START_GAIN } else { self.pacing_gain };
         let cwnd = if self.gradual.is_some() { self.window.cwnd as f64 } else { self.cwnd };

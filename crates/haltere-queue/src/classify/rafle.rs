@@ -151,8 +151,8 @@ mod tests {
     }
     #[test]
     fn another_flow_in_the_place_means_short() {
-        // After 1, 2 the memory holds (1, 2); the third packet (flow 2) draws flow 1, is short and takes that place; the
-        // fourth finds it there.
+        // After 1, 2 the memory holds (1, 2); the third packet (flow 2) draws flow 1, is short and takes that place;
+        // the fourth finds it there.
         assert_eq!(classes(Params { n: 2, ..Params::default() }, &[1, 2, 2, 2], &[0, 0, 0, 0]), "sssl");
     }
     #[test]
@@ -162,7 +162,8 @@ mod tests {
     }
     #[test]
     fn the_oldest_id_is_overwritten_round_and_round() {
-        // Three places. Packets 1 2 3 fill them; 4 takes place 0, 5 takes place 1, 6 takes place 2, 7 takes place 0 again.
+        // Three places. Packets 1 2 3 fill them; 4 takes place 0, 5 takes place 1, 6 takes place 2, 7 takes place 0
+        // again.
         let places = [0, 0, 0, 0, 1, 2, 0, 0, 1, 2];
         assert_eq!(
             classes(Params { n: 3, ..Params::default() }, &[1, 2, 3, 4, 5, 6, 7, 7, 7, 7], &places),
