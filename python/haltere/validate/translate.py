@@ -35,7 +35,7 @@ CONTROLS: dict[str, dict[str, Any]] = {
     "vegas": {"kind": "vegas"},
     "dctcp": {"kind": "dctcp"},
     "bbr": {"kind": "bbr"},
-    # The authors' code.
+    # The authors' own, in a kernel with their patch.
     "bbr3": {"kind": "bbr3", "variant": "linux"},
     # Linux's constants in whole numbers: beta 724/1024, and 42 for 1/G over a sum of eight changes, in 1e6 / us.
     "cdg": {"kind": "cdg", "beta": 724 / 1024, "scale": "2976us"},
