@@ -1,7 +1,7 @@
 """HTTP and the WebSocket, for this machine only.
 
 Who may come in: whoever sends the token that `haltere play` printed, to an address that names this machine, from a page that this
-server gave (or from no page). The host is looked at because a foreign page may point its own name at 127.0.0.1.
+server gave (or from no page). Who has no token gets a page that can run nothing here. The host is looked at because a foreign page may point its own name at 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .. import _core, catalogue
 from ..errors import InputError
 from ..limits import MOST_BYTES, MOST_PAGES
 from ..limits import PLAYGROUND as MOST
-from . import courses, presets
+from . import browser, courses, presets
 from .protocol import Refused
 from .session import Session
 
@@ -93,13 +93,14 @@ class Playground:
             return _text(http.HTTPStatus.FORBIDDEN, wrong)
         if parts.path.startswith(("/page/", "/assets/")):
             return _file(parts.path)
+        if parts.path.startswith("/browser/"):
+            return _browser(parts.path.removeprefix("/browser/"))
         if parts.path not in ("/", "/ws"):
             return _text(http.HTTPStatus.NOT_FOUND, f"address must be / or /ws, got {parts.path[:80]}")
+        if parts.path == "/" and not parts.query:
+            return _guest()
         given = parse_qs(parts.query).get("token", [""])
         if len(given) != 1 or not secrets.compare_digest(given[0].encode(), self.token.encode()):
-            # A browser that opens somebody's link comes without any.
-            if given == [""] and parts.path == "/" and "text/html" in request.headers.get("Accept", ""):
-                return _file("/page/link.html")
             return _text(http.HTTPStatus.FORBIDDEN, "token must be the one in the address that `haltere play` printed")
         if parts.path == "/":
             return _file("/page/index.html")
@@ -178,13 +179,28 @@ def _with_allowed(schema: dict[str, Any], allowed: Sequence[str]) -> dict[str, A
     return schema
 
 
-def _response(status: http.HTTPStatus, kind: str, body: bytes) -> Response:
-    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"})
+def _response(status: http.HTTPStatus, kind: str, body: bytes, **more: str) -> Response:
+    own = {name.replace("_", "-"): value for name, value in more.items()}
+    headers = Headers({**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close", **own})
     return Response(status.value, status.phrase, headers, body)
 
 
 def _text(status: http.HTTPStatus, text: str) -> Response:
     return _response(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+
+
+def _guest() -> Response:
+    """For who has a link and no token: the page that needs no server, if `make web` wrote it; a browser takes what is after `#` along."""
+    if (browser.FOLDER / "index.html").is_file():
+        return _response(http.HTTPStatus.FOUND, "text/plain", b"", Location="/browser/index.html")
+    return _file("/page/link.html")
+
+
+def _browser(name: str) -> Response:
+    path = browser.FOLDER / name
+    if name not in _BROWSER or not path.is_file():
+        return _text(http.HTTPStatus.NOT_FOUND, f"no such file: {name[:80]}")
+    return _response(http.HTTPStatus.OK, _BROWSER[name], path.read_bytes(), Content_Security_Policy=_BROWSER_POLICY)
 
 
 #: The page's modules, one an idea.

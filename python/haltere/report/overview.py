@@ -12,6 +12,7 @@ from ..analysis import metrics
 from ..analysis.measures import Run, by_point
 from ..analysis.stats import Mean
 from ..analysis.summary import summary
+from ..play import browser, export
 from ..runs.results import Results
 from . import marks, picture, words
 from .document import Block, Bullets, Document, Figure, Heading, Picture, Table, Text
@@ -218,7 +219,7 @@ def document(results: Results, *, figures: bool) -> Document:
     _added(out, [Heading("Figures"), *drawn] if drawn else [])
     _added(out, [Heading("Single runs"), single] if single else [])
     results.facts.save()
-    return _added(out, [Heading("How this was made"), Text(_made(results))])
+    return _added(out, [Heading("How this was made"), Text(_made(results), _again(results))])
 
 
 def _added(out: Document, blocks: Sequence[Block]) -> Document:
@@ -243,6 +244,15 @@ def _picture(results: Results) -> list[Block]:
     many = " What differs between the points of the sweep shows its values." if len(known) > 1 else ""
     caption = f"The network: rate and delay of each link, in blue the queues (→ in front of the link, ← of its other direction); thick: watched.{many}"
     return [Heading("The network"), Picture("network", picture.svg(known), caption)]
+
+
+def _again(results: Results) -> tuple[str, str] | None:
+    """The link that runs the experiment again in a browser, if it is one and it is known where the page for that is."""
+    scenarios = results.manifest["scenarios"]
+    if len(scenarios) != 1 or browser.address() is None:
+        return None
+    text = export.toml(scenarios[0], head="# From a report of Haltere.")
+    return "Run it again in the browser", str(browser.link(text))
 
 
 def _made(results: Results) -> str:

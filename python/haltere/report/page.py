@@ -96,7 +96,8 @@ def _block(block: Block, place: int) -> str:
         return _picture(block)
     if isinstance(block, Choice):
         return _choice(block)
-    return f"<p>{_text(block.text)}</p>"
+    link = f' <a href="{_text(block.link[1])}">{_text(block.link[0])}</a>' if block.link else ""
+    return f"<p>{_text(block.text)}{link}</p>"
 
 
 def _bullets(block: Bullets) -> str:

@@ -1,7 +1,7 @@
 // The page: what is pressed goes to the program over a WebSocket, what comes back is drawn.
 
 import { Charts, scales } from "./charts.js";
-import { choose } from "./choose.js";
+import { choose, toggles } from "./choose.js";
 import * as courses from "./courses.js";
 import { Store } from "./data.js";
 import { colour, FIGURES, lines, named, whatOf } from "./figures.js";
@@ -368,14 +368,7 @@ choose($("speed"), "speed", (value) => {
   if (state.running) say({ do: "speed", speed: state.speed });
   refresh();
 });
-$("shown").replaceChildren(...FIGURES.map(({ id, title, brief }) => element("button", {
-  type: "button", "aria-pressed": "true", title, onclick: (event) => {
-    const on = event.target.getAttribute("aria-pressed") !== "true";
-    event.target.setAttribute("aria-pressed", String(on));
-    view.shown[on ? "add" : "delete"](id);
-    refresh();
-  },
-}, brief)));
+toggles($("shown"), FIGURES, view.shown, () => refresh());
 
 theme($("theme"), () => {
   for (const column of columns) column.charts.show(column.run);
