@@ -1,7 +1,8 @@
 """HTTP and the WebSocket, for this machine only.
 
 Who may come in: whoever sends the token that `haltere play` printed, to an address that names this machine, from a page that this
-server gave (or from no page). Who has no token gets a page that can run nothing here. The host is looked at because a foreign page may point its own name at 127.0.0.1.
+server gave (or from no page). Who has no token gets a page that can run nothing here. The host is looked at because a foreign page
+may point its own name at 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -187,6 +188,19 @@ def _response(status: http.HTTPStatus, kind: str, body: bytes, **more: str) -> R
 
 def _text(status: http.HTTPStatus, text: str) -> Response:
     return _response(status, "text/plain; charset=utf-8", f"{text}\n".encode())
+
+
+#: The parts of the page that needs no server, with their kinds.
+_BROWSER = {
+    "index.html": "text/html; charset=utf-8",
+    "haltere.wasm.gz": "application/gzip",
+    "uplot.LICENSE": "text/plain",
+}
+#: Its scripts are in it, and it asks for nothing but its module.
+_BROWSER_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; "
+    "connect-src 'self'; img-src data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
 
 
 def _guest() -> Response:
