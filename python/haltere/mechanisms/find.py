@@ -8,7 +8,6 @@ planned with stays in memory under its digest, so that a file that changes durin
 from __future__ import annotations
 
 import copy as _copy
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -26,6 +25,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from ..errors import nearest
 from .base import Classifier, CongestionControl, Mechanism, Queue, Scheduler, Source
 from .parameters import Refused, described, filled
 
@@ -162,8 +162,7 @@ def _checked(kind: str, cls: type) -> type[Mechanism]:
 
 
 def _near(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, 0.5)
-    return f"did you mean `{near[0]}`?" if near else ""
+    return nearest(name, known).removeprefix("; ")
 
 
 def _module(where: str, folder: str) -> tuple[ModuleType, str, str]:
