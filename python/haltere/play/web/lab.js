@@ -43,6 +43,7 @@ function edited(text, wait = 250) {
 // Asks the laboratory what it says to the text. Resolves with what is in it, or null.
 async function check() {
   clearTimeout(waiting);
+  desk.forget(); // checks of earlier texts
   const { text } = state;
   try {
     const checked = await desk.do("ask", { request: { do: "check", text } });
@@ -91,9 +92,12 @@ async function open(text, why = "") {
   state.text = text;
   Object.assign(state, { sweep: new Sweep(), figure: null, delays: [], ran: "" });
   say(why);
-  if (!await check()) return part("setup");
-  fresh(1);
-  watch(0, 1);
+  state.ran = text;
+  const checked = check(); // in one worker, while another begins the run
+  watch(0, 1, null, checked);
+  if (await checked) return fresh(1);
+  viewer.stop();
+  part("setup");
 }
 
 // --- runs -----------------------------------------------------------------------------------------------------------------
@@ -142,10 +146,10 @@ function stop() {
   buttons();
 }
 
-// Shows one run in the figures as it goes on.
-async function watch(point, seed, links = null) {
+// Shows one run in the figures as it goes on. What is in the sweep may not be known before `ready`.
+async function watch(point, seed, links = null, ready = null) {
   viewer.stop();
-  const { sweep } = state, mine = ++state.watch;
+  const mine = ++state.watch;
   $("point").value = String(point);
   state.figure = null;
   charts.show(null);
@@ -155,15 +159,17 @@ async function watch(point, seed, links = null) {
       if (message.tell === "started") begin(message, point);
       else { state.figure.store.add(message); refresh(); }
     });
-    if (mine !== state.watch) return;
+    await ready;
+    if (mine !== state.watch || !state.checked && ready) return;
     state.delays = done.delays;
     $("digest").textContent = done.digest;
     $("digested").hidden = false;
-    if (sweep === state.sweep && !sweep.get(point, seed)) sweep.add(point, seed, done);
+    if (!state.sweep.get(point, seed)) state.sweep.add(point, seed, done);
     results();
     refresh();
   } catch (error) {
-    if (error && mine === state.watch) say(error.text ?? String(error), true, error.line);
+    await ready; // what is wrong with the file has been said
+    if (error && mine === state.watch && !state.wrong) say(error.text ?? String(error), true, error.line);
   }
 }
 

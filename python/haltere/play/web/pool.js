@@ -39,9 +39,12 @@ export class Pool {
     });
   }
 
+  // What waits is given up.
+  forget() { for (const { refused } of this.waiting.splice(0)) refused(null); }
+
   // All that runs and waits is given up: a run can be ended only with its worker.
   stop() {
-    for (const { refused } of this.waiting.splice(0)) refused(null);
+    this.forget();
     for (const worker of this.workers.filter((one) => one.task)) {
       worker.thread.terminate();
       this.workers.splice(this.workers.indexOf(worker), 1);
