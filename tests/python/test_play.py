@@ -119,8 +119,8 @@ def test_the_page_is_served_to_who_has_the_token_and_nothing_else_is(
             for made in (False, True):  # whether `make web` wrote the page that runs a link
                 code, text, _ = await asyncio.to_thread(get, base + "/", Accept="text/html")
                 assert (code, *(part in text for part in shared)) == (200, made, True) and server.token not in text
-                (tmp_path / "index.html").write_text("<title>Haltere laboratory</title>")
-            code, text, headers = await asyncio.to_thread(get, base + "/browser/index.html")
+                (tmp_path / "play.html").write_text("<title>Haltere laboratory</title>")
+            code, text, headers = await asyncio.to_thread(get, base + "/browser/play.html")
             assert code == 200 and "laboratory" in text and "wasm-unsafe-eval" in headers["Content-Security-Policy"]
             code, text, headers = await asyncio.to_thread(get, server.url)
             assert code == 200 and "<title>Haltere playground</title>" in text

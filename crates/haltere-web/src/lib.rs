@@ -131,7 +131,7 @@ fn idle() -> Refused {
 
 /// Reads an experiment: TOML, or JSON if it begins with a brace, as no TOML does.
 fn read(text: &str) -> Result<Scenario, ScenarioError> {
-    if text.trim_start().starts_with('{') { Scenario::from_json(text, FILE) } else { Scenario::parse(text, FILE) }
+    if text.trim_start().starts_with('{') { Scenario::from_json(text, "") } else { Scenario::parse(text, FILE) }
 }
 
 /// What each traffic kind is, by name.

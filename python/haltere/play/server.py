@@ -192,6 +192,7 @@ def _text(status: http.HTTPStatus, text: str) -> Response:
 
 #: The parts of the page that needs no server, with their kinds.
 _BROWSER = {
+    "play.html": "text/html; charset=utf-8",
     "index.html": "text/html; charset=utf-8",
     "haltere.wasm.gz": "application/gzip",
     "uplot.LICENSE": "text/plain",
@@ -206,8 +207,8 @@ _BROWSER_POLICY = (
 def _link() -> Response:
     """The page of a link, which runs the set-up in the browser if `make web` wrote the page for that."""
     body = files("haltere.play").joinpath("page", "link.html").read_bytes()
-    if (browser.FOLDER / "index.html").is_file():
-        here = b'<p>Or <a id="here" href="/browser/index.html">run it in this browser</a>, without a playground.</p>'
+    if (browser.FOLDER / "play.html").is_file():
+        here = b'<p>Or <a id="here" href="/browser/play.html">run it in this browser</a>, without a playground.</p>'
         body = body.replace(b"<!-- here -->", here)
     return _response(http.HTTPStatus.OK, "text/html; charset=utf-8", body)
 

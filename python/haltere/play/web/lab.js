@@ -6,7 +6,7 @@ import { Store } from "../page/data.js";
 import { colour, css, FIGURES } from "../page/figures.js";
 import { element } from "../page/form.js";
 import { asCsv, download } from "../page/save.js";
-import { decode, pack, unpack } from "../page/share.js";
+import { pack, unpack } from "../page/share.js";
 import { theme } from "../page/theme.js";
 import { Editor } from "./editor.js";
 import { Plot } from "./plots.js";
@@ -302,15 +302,14 @@ theme($("theme"), () => { if (state.figure) charts.show(state.figure); results()
 
 // --- links ----------------------------------------------------------------------------------------------------------------
 
-// What a link has: a file, the name of an example, or set-ups of the playground.
+// What a link has: a file, the name of an example, or set-ups of the playground, which has a page of its own.
 async function linked(hash) {
+  if (hash.startsWith("#setup=")) return location.replace(`play.html${hash}`);
   try {
     const file = /^#file=(.+)/.exec(hash), name = /^#example=([\w-]+)/.exec(hash)?.[1];
     if (file) return await open(await unpack(file[1]).catch(() => { throw new Error("link: file must be as this page wrote it, got a damaged one; copy the whole link"); }));
     if (name && example(name)) { $("example").value = name; return await open(example(name).text, example(name).about); }
     if (name) throw new Error(`link: example must be one of those in the list, got ${name}`);
-    const setups = await decode(hash);
-    if (setups) return await open(await desk.do("ask", { request: { do: "toml", experiment: setups[0] } }), setups.length > 1 ? "The link has two set-ups; this is the first." : "");
     await open(Object.values(EXAMPLES)[0][0].text, "An experiment file, and its first run. Change the file, or choose another example; Run all makes every point of the sweep with every seed.");
   } catch (error) {
     await open(Object.values(EXAMPLES)[0][0].text);

@@ -23,12 +23,14 @@ async function unpacked(data) {
   return new Uint8Array(await new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 }
 
+export const compiled = async () => WebAssembly.compile(await bytes());
+
 export class Pool {
   constructor(count = Math.min(Math.max(navigator.hardwareConcurrency ?? 2, 2), 16), module = null) {
     Object.assign(this, { waiting: [], workers: [], next: 0, count });
     const source = document.getElementById("worker").textContent;
     this.address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    this.module = module ?? bytes().then((data) => WebAssembly.compile(data));
+    this.module = module ?? compiled();
   }
 
   // Does a task in a worker that is free. `hear` takes what is told on the way.
