@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(given: Sequence[str]) -> int:
     try:
         _check_streams()
-        with _terminated_as_interrupted():
+        with _interruptible():
             args = _parser(given).parse_args(given)
             commands.check(given)
             status: int = args.does(args)
@@ -158,17 +158,37 @@ def _bug(error: BaseException, traced: bool) -> int:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C, unless the program that calls this has its own handler. Only the main thread may say so."""
-    is_ours = threading.current_thread() is threading.main_thread()
-    if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+def _interruptible() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C, and the second of them ends the process at once, even if a Python class never returns.
+
+    The program that calls this may have handlers of its own, which stay. Only the main thread may set handlers.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    default = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    ours = [number for number, handler in default.items() if signal.getsignal(number) is handler]
+    is_interrupted = False
+
+    def interrupt(number: int, frame: object) -> None:
+        nonlocal is_interrupted
+        if is_interrupted:
+            os.write(2, b"haltere: interrupted twice; ended at once\n")
+            os._exit(130)
+        is_interrupted = True
+        raise KeyboardInterrupt
+
+    for number in ours:
+        signal.signal(number, interrupt)
     try:
         yield
+    except HaltereError:
+        if is_interrupted:  # in the code of a class, whose error it then was
+            raise KeyboardInterrupt from None
+        raise
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in ours:
+            signal.signal(number, default[number])
 
 
 #: An error says in a line what is wrong, however long the value is that is wrong.
