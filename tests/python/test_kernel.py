@@ -279,8 +279,9 @@ def test_a_program_that_spins_in_the_middle_of_a_run_is_ended_with_it(
     with pytest.raises(
         _core.HaltereError, match=r"while its clock stood still at [01]\.\d{3} s; a program in it waits"
     ):
-        core, options = Scenario.load(tmp_path / "up.toml")._core, json.dumps(
-            {"ftp_server": server, "host_files": ["/bin", "/usr"]}
+        core, options = (
+            Scenario.load(tmp_path / "up.toml")._core,
+            json.dumps({"ftp_server": server, "host_files": ["/bin", "/usr"]}),
         )
         _core.kernel_run(core, 1, str(kernel.vmlinux), str(kernel.guest), options)
 

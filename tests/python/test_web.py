@@ -185,6 +185,8 @@ def test_examples_and_experiments_of_the_site_open_the_page() -> None:
     assert out.count("<a ") == 3 and f'href="../browser/index.html{browser.fragment(SMALL)}"' in out
     part = block.replace("[[traffic]]", "[traffic]")
     assert site.with_runs(part, "../browser/index.html", ["web"]) == part, "a part of an experiment is no experiment"
+    other = block.replace("codel", "python:mine:Queue")
+    assert site.with_runs(other, "../browser/index.html", ["web"]) == other, "the page reads no code of yours"
 
 
 # -- with the module ------------------------------------------------------------------------------------------------------
