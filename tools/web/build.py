@@ -157,22 +157,27 @@ def pages() -> dict[str, str]:
     web, own = PLAY / "web", PLAY / "page"
     read = lambda path: path.read_text(encoding="utf-8")  # noqa: E731
     plot = _script(read(ASSETS / "uplot.min.js"))
-    shared = read(ASSETS / "uplot.min.css") + read(own / "page.css")
+    styles = read(ASSETS / "uplot.min.css") + read(own / "page.css")
     made = [
         _data("examples", examples()),
         _script(bundle(web / "worker.js"), "text/plain", "worker"),
         plot,
         _script(bundle(web / "lab.js")),
     ]
-    lab = read(web / "index.html").replace("<!-- styles -->", f"<style>{shared}{read(web / 'lab.css')}</style>")
+    lab = read(web / "index.html").replace("<!-- styles -->", f"<style>{styles}{read(web / 'lab.css')}</style>")
     live = [
         _data("hello", hello()),
         _script(bundle(web / "player.js"), "text/plain", "worker"),
         plot,
         _script(bundle(own / "main.js", {own / "talk.js": web / "talk.js"})),
     ]
+    shared = (
+        "The link has the whole set-up, in the part after <code>#</code>, which browsers send to nobody. "
+        "It opens in any browser, and with <code>haltere play 'LINK'</code>."
+    )
     play = re.sub(r"<link rel=\"stylesheet\"[^>]*>\n|<script src=[^>]*></script>\n", "", read(own / "index.html"))
-    play = play.replace("</head>", f"<style>{shared}</style>\n</head>").replace(
+    play = re.sub(r"(?<=<p>)The link has the whole set-up.*?(?=</p>)", shared, play)
+    play = play.replace("</head>", f"<style>{styles}</style>\n</head>").replace(
         "</body>", "\n".join(live) + "\n</body>"
     )
     return {"index.html": lab.replace("<!-- scripts -->", "\n".join(made)), "play.html": play}

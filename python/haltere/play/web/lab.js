@@ -21,7 +21,7 @@ const view = { x: [0, 10], y: {}, shown: new Set(["queue", "share", "ping"]), zo
 const charts = new Charts($("charts"), view, "");
 const editor = new Editor($("editor"), { changed: (text) => edited(text), schema: () => state.schema });
 const delays = new Plot($("charts"), { id: "delays", title: "Delays, distribution", make: cdf });
-const axis = element("select", { "aria-label": "Axis of the sweep", onchange: () => over.draw() }), metric = element("select", { "aria-label": "Metric", onchange: () => over.draw() });
+const axis = element("select", { "aria-label": "Axis of the sweep", onchange: () => over.draw() }), metric = element("select", { "aria-label": "Metric", onchange: () => { metric.dataset.chosen = "yes"; over.draw(); } });
 const over = new Plot($("over"), { id: "sweep", title: "Over the sweep", tools: [metric, axis], make: () => state.sweep.figure(metric.value, axis.value, line) });
 let dirty = false, waiting = null;
 
@@ -109,13 +109,17 @@ function fresh(count) {
   const { keys, points, names } = state.sweep, fill = (select, entries) => select.replaceChildren(...entries.map(([value, text]) => element("option", { value }, text)));
   fill(axis, keys.filter((key) => new Set(points.map((one) => JSON.stringify(one[key]))).size > 1).map((key) => [key, `over ${names[keys.indexOf(key)]}`]));
   axis.hidden = axis.options.length < 2;
+  const x = names.indexOf(/--x ([\w.]+)/.exec(state.ran)?.[1]);
+  if (x >= 0) axis.value = keys[x];
   metric.replaceChildren();
+  delete metric.dataset.chosen;
   fill($("point"), points.map((_, i) => [i, state.sweep.title(i)]));
   $("point").hidden = points.length < 2;
   results();
 }
 
 async function run() {
+  if (!await check()) return part("setup"); // what was just written, too
   part("figures");
   fresh(seeds());
   state.running = true;
@@ -244,7 +248,9 @@ function results() {
   const offered = sweep.offered(metrics);
   if (metric.options.length !== offered.length) {
     metric.replaceChildren(...offered.map(([name, about]) => element("option", { value: name }, about)));
-    if (offered.some(([name]) => name === chosen)) metric.value = chosen;
+    // What was chosen stays; else what the comment of an example draws.
+    const y = /--y ([\w.]+)/.exec(state.ran)?.[1], asked = { goodput_flow: "goodput.*", pings: "ping_p95" }[y] ?? y;
+    for (const wanted of [asked, metric.dataset.chosen && chosen]) if (offered.some(([name]) => name === wanted)) metric.value = wanted;
   }
   $("over").hidden = sweep.done.length < 2;
   if (!$("over").hidden) over.draw();
@@ -262,7 +268,7 @@ function part(name) {
 const showPart = choose($("view"), "view", part), text = (value, type) => new Blob([value], { type });
 $("run").onclick = run;
 $("stop").onclick = stop;
-$("seeds").oninput = buttons;
+$("seeds").oninput = () => { $("seeds").setAttribute("aria-invalid", String(!/^([1-9]\d{0,3})?$/.test($("seeds").value))); buttons(); };
 $("point").onchange = () => watch(Number($("point").value), 1);
 $("link").onchange = () => watch(state.figure.point, 1, [$("link").value, $("link").value.split(">").reverse().join(">")]);
 $("example").append(...Object.entries(EXAMPLES).map(([subject, all]) => element("optgroup", { label: subject }, ...all.map(({ name, title }) => element("option", { value: name }, title)))));
