@@ -1,7 +1,7 @@
 //! The laboratory and the simulator for a browser's worker: conversions and errors, no algorithm and no I/O.
 //!
-//! A worker writes a request as JSON, [`Laboratory::ask`] answers with JSON. [`Request`] lists what may be asked. The functions of the
-//! [border] are all that a WebAssembly module exports.
+//! A worker writes a request as JSON, [`Laboratory::ask`] answers with JSON. [`Request`] lists what may be asked. The
+//! functions of the [border] are all that a WebAssembly module exports.
 
 pub mod border;
 mod live;
