@@ -37,3 +37,18 @@ pub(crate) fn wire_router(scenario: &Bound<'_, Scenario>, options: &str, signals
     let _ = (scenario, options, signals);
     none()
 }
+
+/// There is none.
+#[pyclass(frozen, module = "haltere._core")]
+pub(crate) struct Standing;
+
+#[pymethods]
+impl Standing {
+    /// Raises `InputError`.
+    #[new]
+    #[pyo3(signature = (scenario, outside = None))]
+    fn new(scenario: &Bound<'_, Scenario>, outside: Option<&str>) -> PyResult<Standing> {
+        let _ = (scenario, outside);
+        none()
+    }
+}
