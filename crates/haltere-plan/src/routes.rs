@@ -100,6 +100,13 @@ impl Routes {
         routes
     }
 
+    /// The [path](Self::path) from one node to another, or with a key one of several equal ones, [spread](Self::spread).
+    pub fn choose(&mut self, from: usize, to: usize, key: Option<u64>) -> Option<Vec<usize>> {
+        match key {
+            Some(key) => self.spread(from, to, key),
+            None => self.path(from, to),
+        }
+    }
     /// The links from one node to another, in order; `None` where there is no way. From a node to itself: no links.
     pub fn path(&mut self, from: usize, to: usize) -> Option<Vec<usize>> {
         let (mut here, mut there) = (from, to);

@@ -68,12 +68,12 @@ fn flows(experiment: &Experiment, network: &NetworkDraft, seed: u64) -> Result<V
     let mut flows: Vec<FlowDraft> = Vec::new();
     let mut labels: HashSet<String> = HashSet::new();
     for (group, traffic) in experiment.traffic.iter().enumerate() {
-        let kind = traffic.as_kind();
+        let (kind, ends) = (traffic.as_kind(), traffic.ends());
         let about = Traffic::about(traffic.kind()).expect("the name of a kind");
-        let label = kind.ends().name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
+        let label = ends.name.clone().unwrap_or_else(|| format!("{}{}", traffic.label(), group + 1));
         let (duration, hosts_tcp, place) = (experiment.duration, &experiment.tcp, format!("traffic[{group}]"));
         let outside = &experiment.outside;
-        let entry = Entry { duration, hosts_tcp, outside, network, kind, about, group, place, label, seed };
+        let entry = Entry { duration, hosts_tcp, outside, network, kind, ends, about, group, place, label, seed };
         entry.check_label(&labels)?;
         flows.extend(entry.flows()?);
         labels.insert(entry.label);

@@ -21,6 +21,9 @@ pub struct Point {
 impl Scenario {
     /// All points of the sweep, the last axis fastest; without a sweep the scenario itself.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        if self.sweep.is_empty() {
+            return Ok(vec![Point { settings: Vec::new(), scenario: self.clone() }]);
+        }
         let grid = Grid::read(&self.sweep).map_err(|e| self.source.place(e))?;
         let refused =
             |rule: String, got: &str| Err(self.source.place(Fault::new("", "sweep", rule, got).out_of_range()));
@@ -63,12 +66,13 @@ impl Scenario {
             }
         }
         let in_point = |mut error: ScenarioError| {
-            if !settings.is_empty() {
-                let fault = error.fault_mut();
-                let told: Vec<String> = settings.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-                let point = format!("sweep point {}", told.join(", "));
-                fault.path = if fault.path.is_empty() { point } else { format!("{point}: {}", fault.path) };
+            if settings.is_empty() {
+                return error;
             }
+            let fault = error.fault_mut();
+            let told: Vec<String> = settings.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+            let point = format!("sweep point {}", told.join(", "));
+            fault.path = if fault.path.is_empty() { point } else { format!("{point}: {}", fault.path) };
             error
         };
         let scenario = Scenario::typed(value, self.source.clone(), &self.outside).map_err(in_point)?;

@@ -6,11 +6,13 @@
 
 use super::{kinds, outside};
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::LONGEST;
 use crate::names::{did_you_mean, listed, rule};
+use haltere_queue::ce_threshold::Selector;
 use haltere_queue::threshold::Level;
 use haltere_units::outside::Outside;
 use haltere_units::{Bytes, Dur, Prob, Rate, Size, UnitError};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// Checks `value` against the whole schema and normalises it. Names of files count from `folder`.
@@ -198,7 +200,13 @@ impl<'a> Checker<'a> {
                 let hint = value.as_str().map(|text| did_you_mean(text, &names)).unwrap_or_default();
                 Err(place.fault(self.rule(options), shown(value)).hint(hint).wrong_unit())
             }
-            Some(option) => self.visit(value, option, place),
+            Some(option) => {
+                self.visit(value, option, place)?;
+                if let (Some(key), false) = (whole.text("x-short"), value.is_object()) {
+                    *value = json!({ key: value.take() });
+                }
+                Ok(())
+            }
             None if names.len() == options.len() || (value.is_string() && !names.is_empty()) => {
                 one_of(value, &names, place)
             }
@@ -439,6 +447,11 @@ fn quantity(value: &mut Value, format: &str, place: &Place) -> Option<Result<(),
         other => return Some(Err(place.fault(rule, shown(other)).wrong_type())),
     };
     let read = read(format, &text);
+    if let ("duration", Ok(span)) = (format, text.parse::<Dur>())
+        && span > LONGEST
+    {
+        return Some(Err(place.fault(format!("at most {LONGEST}, a year"), span).out_of_range()));
+    }
     if read.is_ok() && value.is_number() {
         *value = Value::String(text);
     }
@@ -457,6 +470,11 @@ fn read(format: &str, text: &str) -> Result<(), UnitError> {
         "size" => text.parse::<Size>().map(drop),
         "probability" => text.parse::<Prob>().map(drop),
         "level" => text.parse::<Level>().map(drop),
+        "selector" => Selector::try_from(text.to_owned()).map(drop).map_err(|e| UnitError {
+            rule: "VALUE/MASK, two bytes, the value within the mask",
+            got: text.into(),
+            hint: e.hint,
+        }),
         _ => Ok(()),
     }
 }
@@ -528,30 +546,33 @@ fn shown(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// Adds the formats of all texts in `schema` that must match a pattern.
-    fn quantities<'a>(schema: &'a Value, out: &mut Vec<&'a str>) {
+    /// Adds all tables in `schema`.
+    fn tables<'a>(schema: &'a Value, out: &mut Vec<&'a Map<String, Value>>) {
         match schema {
-            Value::Array(items) => items.iter().for_each(|item| quantities(item, out)),
+            Value::Array(items) => items.iter().for_each(|item| tables(item, out)),
             Value::Object(keys) => {
-                if keys.contains_key("pattern") {
-                    out.extend(keys.get("format").and_then(Value::as_str));
-                }
-                keys.values().for_each(|value| quantities(value, out));
+                out.push(keys);
+                keys.values().for_each(|value| tables(value, out));
             }
             _ => {}
         }
     }
 
     #[test]
-    fn every_quantity_of_the_schema_is_checked_with_its_own_parser() {
-        let mut formats = Vec::new();
-        quantities(crate::schema::schema(), &mut formats);
-        assert!(formats.contains(&"level") && formats.contains(&"duration"), "{formats:?}");
-        for format in formats {
-            assert!(
-                rule_of(format).is_some(),
-                "`{format}` has no parser: a wrong text would be called a bug of Haltere"
-            );
+    fn every_text_with_a_pattern_has_a_parser_and_every_whole_number_a_width() {
+        let mut all = Vec::new();
+        tables(crate::schema::schema(), &mut all);
+        let (texts, numbers): (Vec<_>, Vec<_>) = (
+            all.iter().filter(|keys| keys.get("pattern").is_some_and(Value::is_string)).collect(),
+            all.iter().filter(|keys| keys.get("type").is_some_and(|name| name == "integer")).collect(),
+        );
+        assert!(texts.len() > 5 && numbers.len() > 20);
+        for keys in texts {
+            let format = keys.get("format").and_then(Value::as_str);
+            assert!(format.and_then(rule_of).is_some(), "a wrong text would be called a bug of Haltere: {keys:?}");
+        }
+        for keys in numbers {
+            assert!(keys.contains_key("format"), "a large number would be called a bug of Haltere: {keys:?}");
         }
     }
 }

@@ -11,3 +11,4 @@ pub use describe::{describe, kinds, names};
 pub(crate) use describe::{has_key, shared_keys};
 pub(crate) use generate::is_top;
 pub use generate::schema;
+pub(crate) use generate::short_or_table;

@@ -1,14 +1,8 @@
 //! Pairs of hosts on both sides of one bottleneck.
 
-use super::context::{Context, TopologyKind};
-use super::direction::{Direction, both};
-use super::link::LinkSpec;
-use super::network::{Hint, NetworkDraft};
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
 use haltere_plan::rng::Rng;
 use haltere_units::{Dur, Prob};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Pairs of hosts, `c1` .. `cN` and `s1` .. `sN`, on both sides of one bottleneck between the switches `left` and
 /// `right`.

@@ -9,10 +9,11 @@ pub(crate) mod context;
 mod direction;
 pub(crate) mod drawing;
 mod failure;
-mod kind;
+pub(crate) mod kind;
 mod link;
 mod loss;
 pub(crate) mod network;
+mod prelude;
 pub(crate) mod trace;
 mod varying;
 

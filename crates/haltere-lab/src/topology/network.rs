@@ -5,6 +5,7 @@ use super::link::{Handover, LinkSpec};
 use super::trace::TraceSpec;
 use super::trace::leo::Leo;
 use crate::error::{Fault, FaultKind, ScenarioError};
+use crate::limits::LONGEST;
 use crate::names::{did_you_mean, rule};
 use crate::traffic::draft::FlowDraft;
 use haltere_plan::FULL_PACKET;
@@ -188,10 +189,18 @@ impl NetworkDraft {
     pub(crate) fn route(&self, flows: &[FlowDraft]) -> Result<Vec<RoundTrip>, ScenarioError> {
         let mut routes = Routes::new(self.nodes.len(), self.links.iter().map(|l| (l.from, l.to, l.delay)));
         let mut paths = Vec::with_capacity(flows.len());
+        let longest: Vec<Dur> = self.links.iter().map(longest_delay).collect();
         let ends = |flow: &FlowDraft| flow.plan.app.ends(flow.plan.from, flow.plan.to);
         for (flow, (from, to)) in flows.iter().flat_map(|flow| ends(flow).into_iter().map(move |ends| (flow, ends))) {
             match (routes.path(from, to), routes.path(to, from)) {
-                (Some(there), Some(back)) => paths.push(RoundTrip { there, back }),
+                (Some(there), Some(back)) => {
+                    let rtt = there.iter().chain(&back).fold(Dur::ZERO, |sum, &link| sum.saturating_add(longest[link]));
+                    if rtt > LONGEST {
+                        let rule = format!("a node with a round trip of at most {LONGEST}, a year");
+                        return Err(Fault::new(&flow.place, "to", rule, rtt).out_of_range());
+                    }
+                    paths.push(RoundTrip { there, back });
+                }
                 _ => {
                     let rule = format!("a node that can be reached from `{}`", self.nodes[flow.from_written]);
                     let got = format!("`{}`", self.nodes[flow.to_written]);
@@ -219,6 +228,14 @@ impl NetworkDraft {
             link.rtt = median(rtts).or(all);
         }
     }
+}
+
+/// The most time that a packet needs on a line, besides that of its transmission.
+fn longest_delay(link: &LinkPlan) -> Dur {
+    let steps = link.varying.iter().filter_map(|varying| varying.delay.as_ref());
+    let delays = steps.flat_map(|delay| delay.steps.iter().map(|step| step.1).chain([delay.first]));
+    let held_back = link.impairments.as_ref().map_or(Dur::ZERO, |line| line.reorder_by);
+    delays.fold(link.delay, Dur::max).saturating_add(link.jitter).saturating_add(held_back)
 }
 
 /// The median: of an even number, halfway between the two in the middle.

@@ -1,16 +1,11 @@
 //! Hosts around one switch: one processor that all packets share, or an ingress thread and several egress threads
 //! (BMv2).
 
-use super::context::{Context, TopologyKind};
-use super::direction::{Direction, both};
-use super::link::{LinkSpec, default_queue};
-use super::network::{Hint, NetworkDraft};
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
+use super::link::default_queue;
 use haltere_plan::FULL_PACKET;
 use haltere_plan::LinkQueue;
 use haltere_units::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Hosts, `h1` .. `hN`, around one switch. Every packet, whatever its output, waits for the same processor, as in a
 /// software switch. The switch is two nodes: packets enter at `switch` and leave from `switch.out`. The processor is

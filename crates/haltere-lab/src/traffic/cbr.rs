@@ -1,14 +1,8 @@
 //! UDP at a constant rate.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use crate::error::ScenarioError;
+use super::prelude::*;
 use haltere_plan::app::MAX_DATAGRAM;
-use haltere_plan::plan::{AppPlan, CbrPlan};
-use haltere_units::{Bytes, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use haltere_plan::plan::CbrPlan;
 
 /// UDP at a constant rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,9 +24,6 @@ pub struct Cbr {
 impl TrafficKind for Cbr {
     fn about() -> About {
         About { example: "rate = \"1Mbit\"\npairs = [1]", ..About::PLAIN }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         entry.positive_rate(self.rate)?;

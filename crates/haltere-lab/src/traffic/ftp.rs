@@ -1,15 +1,7 @@
 //! Files uploaded by FTP.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, FtpPlan, TcpPlan, Work};
-use haltere_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::{FtpPlan, TcpPlan, Work};
 use std::sync::Arc;
 
 /// Uploads by FTP. Each has a control connection with its dialogue and a data connection. Either every file is uploaded
@@ -48,9 +40,6 @@ impl TrafficKind for Ftp {
             example: "files = [\"10kB\", \"1MB\"]\ntasks = 2",
             ..About::TCP
         }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     /// One for each file, or for each task at a time.
     fn flows_of_a_pair(&self) -> u32 {

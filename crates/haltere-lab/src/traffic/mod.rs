@@ -14,6 +14,7 @@ mod ends;
 pub(crate) mod entry;
 mod hosts;
 pub(crate) mod kind;
+mod prelude;
 mod sizes;
 mod tcp;
 
@@ -56,6 +57,10 @@ macro_rules! kinds {
             pub fn about(name: &str) -> Option<About> {
                 $(if name == stringify!($module) { return Some($module::$variant::about()); })+
                 (name == stringify!($outside)).then($outside::$foreign::about)
+            }
+            /// The nodes and times of its flows.
+            pub(crate) fn ends(&self) -> &ends::Ends {
+                match self { $(Traffic::$variant(kind) => &kind.ends,)+ Traffic::$foreign(kind) => &kind.ends }
             }
             /// The entry as any kind.
             pub(crate) fn as_kind(&self) -> &dyn TrafficKind {

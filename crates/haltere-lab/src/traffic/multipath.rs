@@ -1,17 +1,9 @@
 //! A stream over several paths.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::ScenarioError;
-use crate::error::{Fault, FaultKind};
-use haltere_plan::plan::{AppPlan, MultipathPlan, PathPlan};
+use super::prelude::*;
+use haltere_plan::plan::{MultipathPlan, PathPlan};
 use haltere_transport::multipath::MultipathParams;
 use haltere_transport::multipath::scheduler::Scheduler;
-use haltere_units::{Bytes, Dur, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Multipath TCP: one stream over several subflows. Each interface of a host is a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,9 +60,6 @@ impl TrafficKind for Multipath {
             example: "paths = [{ from = \"c1\", to = \"s1\" }, { from = \"c2\", to = \"s2\" }]\ncongestion = \"lia\"",
             ..About::TCP
         }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     /// The nodes of the first path: between them the flow is shown.
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {

@@ -1,17 +1,7 @@
 //! TCP whose application writes at a rate while it is on.
 
-use super::duration::DurationSpec;
-use super::duration::one_second;
-use super::ends::Ends;
-use super::entry::Entry;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
-use haltere_plan::plan::{AppPlan, DurationDistribution, OnOffPlan};
-use haltere_units::{Bytes, Dur, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use haltere_plan::plan::{DurationDistribution, OnOffPlan};
 
 /// TCP whose application writes at a rate while it is on, and is silent while it is off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,9 +43,6 @@ pub enum Phase {
 impl TrafficKind for OnOff {
     fn about() -> About {
         About { example: "rate = \"2Mbit\"\non = { exponential = \"1s\" }", ..About::TCP }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         entry.positive_rate(self.rate)?;

@@ -1,18 +1,8 @@
 //! TCP flows that arrive as a Poisson process.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::hosts::Arriving;
-use super::kind::{About, TrafficKind};
-use super::sizes::SizesSpec;
-use super::tcp::TcpSide;
-use crate::error::FaultKind;
-use crate::error::ScenarioError;
+use super::prelude::*;
 use crate::limits::ARRIVALS_PER_SECOND;
-use haltere_plan::plan::{AppPlan, Pattern};
-use haltere_units::{Dur, Prob};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use haltere_plan::plan::Pattern;
 
 /// TCP flows that arrive as a Poisson process. A flow ends when all is delivered.
 ///
@@ -56,9 +46,6 @@ impl TrafficKind for Poisson {
     fn about() -> About {
         let example = "sizes = \"web_search\"\nload = 0.3";
         About { example, ..About::ARRIVALS }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         Ok(Entry::stand_in(&entry.between()?))

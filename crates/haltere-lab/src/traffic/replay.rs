@@ -1,19 +1,11 @@
 //! Flows that are replayed from a file.
 
-use super::ends::Ends;
-use super::entry::Entry;
-use super::hosts::Arriving;
-use super::kind::{About, TrafficKind};
-use super::tcp::TcpSide;
-use crate::error::{Fault, FaultKind, ScenarioError};
+use super::prelude::*;
 use crate::files::{Key, read_text};
 use crate::limits::REPLAYED_FLOWS;
 use haltere_plan::arrivals::FlowArrival;
-use haltere_plan::plan::{AppPlan, Between, Pattern};
+use haltere_plan::plan::{Between, Pattern};
 use haltere_plan::sizes::SizeDistribution;
-use haltere_units::{Bytes, Dur, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -75,9 +67,6 @@ impl TrafficKind for Replay {
         let example = "flows = [{ start = \"0s\", from = \"c1\", to = \"s1\", size = \"20kB\" }, { start = \"10ms\", from = \"s2\", to = \"c2\", size = \"50kB\" }]";
         let without = &["pairs", "from", "to", "count", "direction", "jitter", "stagger"];
         About { without, example, ..About::ARRIVALS }
-    }
-    fn ends(&self) -> &Ends {
-        &self.ends
     }
     fn pairs(&self, entry: &Entry<'_>) -> Result<Vec<(usize, usize)>, ScenarioError> {
         match self.arrivals(entry)?.first() {

@@ -19,8 +19,10 @@ use serde::{Deserialize, Serialize};
 
 /// What the contract must know of the plan of a traffic kind.
 pub trait App: fmt::Debug {
-    /// The protocol that its packets carry above IP.
-    fn protocol(&self) -> Protocol;
+    /// The protocol that its packets carry above IP, if it does not use TCP.
+    fn protocol(&self) -> Protocol {
+        Protocol::Tcp
+    }
     /// The TCP endpoints of its flows, if it uses TCP.
     fn tcp(&self) -> Option<&TcpPlan> {
         None

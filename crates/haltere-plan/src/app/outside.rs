@@ -3,7 +3,7 @@
 //! A source says what the application of a TCP flow writes, and when. It is asked by the same events as the sources of
 //! the simulator.
 
-use super::{App, Protocol, TcpPlan};
+use super::{App, TcpPlan};
 use alloc::boxed::Box;
 use core::fmt::Debug;
 use haltere_transport::Connection;
@@ -23,9 +23,6 @@ pub struct OutsidePlan {
 }
 
 impl App for OutsidePlan {
-    fn protocol(&self) -> Protocol {
-        Protocol::Tcp
-    }
     fn tcp(&self) -> Option<&TcpPlan> {
         Some(&self.tcp)
     }
