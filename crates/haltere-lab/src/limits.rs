@@ -57,7 +57,12 @@ pub const ALL: &[Limit] = &[
     Limit { input: EXPERIMENT, what: "size of the file", most: EXPERIMENT_BYTES, unit: "bytes" },
     Limit { input: EXPERIMENT, what: "combinations of a sweep", most: POINTS as u64, unit: "" },
     Limit { input: EXPERIMENT, what: "random seeds", most: SEEDS, unit: "" },
-    Limit { input: EXPERIMENT, what: "any time, and the round trip of a path", most: LONGEST.as_ns() / 1_000_000_000, unit: "s" },
+    Limit {
+        input: EXPERIMENT,
+        what: "any time, and the round trip of a path",
+        most: LONGEST.as_ns() / 1_000_000_000,
+        unit: "s",
+    },
     Limit { input: EXPERIMENT, what: "links, each direction counted", most: LINKS, unit: "" },
     Limit { input: EXPERIMENT, what: "flows that are there from the start", most: FLOWS, unit: "" },
     Limit {

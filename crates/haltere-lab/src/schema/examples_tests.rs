@@ -75,7 +75,10 @@ fn every_table_has_an_example() {
     for (name, definition) in schema["$defs"].as_object().expect("definitions") {
         let is_table = definition["type"] == "object" && !name.ends_with("Overrides");
         if is_table && !of_unions.contains(&format!("#/$defs/{name}")) {
-            assert!(examples.contains_key(name), "{name} has no example: add one to examples.toml or to its doc comment");
+            assert!(
+                examples.contains_key(name),
+                "{name} has no example: add one to examples.toml or to its doc comment"
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Hosts around one switch: one processor that all packets share, or an ingress thread and several egress threads
 //! (BMv2).
 
-use super::prelude::*;
 use super::link::default_queue;
+use super::prelude::*;
 use haltere_plan::FULL_PACKET;
 use haltere_plan::LinkQueue;
 use haltere_units::{Bytes, Rate};

@@ -162,8 +162,8 @@ impl SpawnedFlows {
         let (back, far) = self.path((arrival.to, arrival.from), (ports.1, ports.0), fabric);
         let endpoint = 2 * (FIRST + slot) as u32;
         let dscp = plan.flows[self.sources[at].index].dscp;
-        let port = |ends, ports, cursor, endpoint| {
-            Port { header: Header { cursor, endpoint, dscp, ..Header::new(Protocol::Tcp, ends, ports) } }
+        let port = |ends, ports, cursor, endpoint| Port {
+            header: Header { cursor, endpoint, dscp, ..Header::new(Protocol::Tcp, ends, ports) },
         };
         let near = port(ends, ports, near, endpoint + 1);
         let far = port((arrival.to, arrival.from), (ports.1, ports.0), far, endpoint);

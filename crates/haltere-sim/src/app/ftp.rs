@@ -190,8 +190,14 @@ impl App for Ftp {
             Work::One(bytes) => *bytes,
             Work::Loop(files) => files[self.files.below(files.len() as u64) as usize],
         };
-        let record =
-            TaskRecord { flow: self.sockets.index as u32, bytes, start: fabric.now, data: None, end: None, failures: 0 };
+        let record = TaskRecord {
+            flow: self.sockets.index as u32,
+            bytes,
+            start: fabric.now,
+            data: None,
+            end: None,
+            failures: 0,
+        };
         self.begin(record, fabric);
         self.go_on(fabric);
     }

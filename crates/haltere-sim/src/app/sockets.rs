@@ -105,12 +105,7 @@ impl Sockets {
 }
 
 /// A packet reached that side. One of a connection that is gone is dropped.
-pub(super) fn receive<'a>(
-    side: usize,
-    packet: &Packet,
-    ends: impl Iterator<Item = &'a mut Ends>,
-    fabric: &mut Fabric,
-) {
+pub(super) fn receive<'a>(side: usize, packet: &Packet, ends: impl Iterator<Item = &'a mut Ends>, fabric: &mut Fabric) {
     let h = &packet.header;
     let mut ends = ends.map(|ends| &mut ends[side]);
     let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));
