@@ -137,7 +137,7 @@ def captures(score: Score, draw: random.Random, folder: Path) -> None:
     score.needed.update(f"{kind} {name}" for kind, all_of in names.items() for name in all_of)
     write: list[Callable[[Sequence[Packet], random.Random], bytes]] = [pcap, pcapng]
     paths = [str(folder / "there"), str(folder / "back")]
-    for i in score.tries(2000):
+    for i in score.tries(2000, least=2):
         what = []
         for path, packets in zip(paths, recorded(), strict=True):
             # Each name is reached by the captures as they are.

@@ -46,10 +46,10 @@ class Score:
         if missing := sorted(self.needed - self.reached.keys()):
             self.fallen.append(f"never reached: {', '.join(missing)}")
 
-    def tries(self, most: int) -> Iterator[int]:
-        """The numbers of the tries: at most so many, at least one, none once the time is up."""
+    def tries(self, most: int, least: int = 1) -> Iterator[int]:
+        """The numbers of the tries: at most so many, and after the least none once the time is up."""
         for i in range(most):
-            if i and time.monotonic() > self.end:
+            if i >= least and time.monotonic() > self.end:
                 return
             yield i
 

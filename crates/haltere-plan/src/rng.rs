@@ -1,8 +1,8 @@
-//! Random streams: one per component, so that two variants of an experiment, and both worlds, draw the same random numbers.
-//! Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021): xoshiro256++;
-//! its state is filled by SplitMix64, as the authors advise. Names are hashed with FNV-1a (64 bits).
-//! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer arithmetic
-//! and `libm` only, so the same numbers come out on every platform.
+//! Random streams: one per component, so that two variants of an experiment, and both worlds, draw the same random
+//! numbers. Source: D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021):
+//! xoshiro256++; its state is filled by SplitMix64, as the authors advise. Names are hashed with FNV-1a (64 bits).
+//! Model: stream = xoshiro256++ seeded with SplitMix64(seed of the run, hash of the component's name). Integer
+//! arithmetic and `libm` only, so the same numbers come out on every platform.
 
 use haltere_units::Dur;
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,8 @@ impl Rng {
                 mean.mul_f64(scale * libm::pow(1.0 - self.uniform(), -1.0 / shape))
             }
             DurationDistribution::Normal(mean, sd) => loop {
-                // Truncated: a value below zero is drawn again. At most half of them are, as the mean is not below zero.
+                // Truncated: a value below zero is drawn again. At most half of them are, as the mean is not below
+                // zero.
                 let ns = mean.as_ns() as f64 + sd.as_ns() as f64 * self.normal();
                 if ns >= 0.0 {
                     break Dur::from_ns((ns + 0.5) as u64);

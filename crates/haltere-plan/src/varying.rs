@@ -1,19 +1,20 @@
 //! Lines whose rate or delay changes in the course of a run.
 //!
-//! Source of the trace: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, section 4 (link
-//! emulation). Deviations: times are exact where Mahimahi acts on whole milliseconds.
+//! Source of the trace: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, section 4
+//! (link emulation). Deviations: times are exact where Mahimahi acts on whole milliseconds.
 //! Model: two kinds of capacity besides a constant rate.
-//! - A *schedule*: a rate that is constant between steps. A packet of `b` bits that begins at `s` ends at the `e` for which
-//!   the integral of the rate from `s` to `e` is `b`, to the nanosecond; what is cut off is carried to the next packet.
-//! - A *trace*: instants, each of which delivers up to so many bytes of what waits then. A packet leaves the queue at the
-//!   first instant that has bytes left and is delivered with its last byte; what an instant does not use is lost. After the
-//!   last instant the trace begins again: that instant is its period.
+//! - A *schedule*: a rate that is constant between steps. A packet of `b` bits that begins at `s` ends at the `e` for
+//!   which the integral of the rate from `s` to `e` is `b`, to the nanosecond; what is cut off is carried to the next
+//!   packet.
+//! - A *trace*: instants, each of which delivers up to so many bytes of what waits then. A packet leaves the queue at
+//!   the first instant that has bytes left and is delivered with its last byte; what an instant does not use is lost.
+//!   After the last instant the trace begins again: that instant is its period.
 //!
-//! With a *burst* an idle line saves up: at most the time of the burst at a constant rate; of a schedule the latest time since when
-//! it could have carried the burst.
+//! With a *burst* an idle line saves up: at most the time of the burst at a constant rate; of a schedule the latest
+//! time since when it could have carried the burst.
 //!
-//! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else a
-//! binary search. Both worlds send through [`Line`].
+//! Units: time ns, capacity in bits times 10^9 (rate in bit/s times ns). Cost: O(1) a packet between two changes, else
+//! a binary search. Both worlds send through [`Line`].
 
 use alloc::sync::Arc;
 use haltere_units::{Bytes, Dur, Prob, Rate, Serialisation, Time};
@@ -274,8 +275,8 @@ impl Line {
         }
         next
     }
-    /// When the last of the `bytes` leaves that the line takes at `at`, which [`ready`](Line::ready) gave; never, where the
-    /// rate stays zero.
+    /// When the last of the `bytes` leaves that the line takes at `at`, which [`ready`](Line::ready) gave; never, where
+    /// the rate stays zero.
     pub fn send(&mut self, at: Time, bytes: Bytes) -> Time {
         match &mut self.transmitter {
             Transmitter::Constant(line) => at + line.next(bytes),

@@ -66,6 +66,21 @@ pub(crate) use operator;
 
 /// Serde and JSON Schema for a type that is written as text with a unit.
 macro_rules! text_quantity {
+    // A number of units in 64 bits.
+    ($type:ident, $notation:ident, $name:literal, $pattern:literal, $what:literal) => {
+        impl FromStr for $type {
+            type Err = UnitError;
+            fn from_str(text: &str) -> Result<$type, UnitError> {
+                decimal::parse(text, &$notation).map($type)
+            }
+        }
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                decimal::print(f, self.0, $notation.printed)
+            }
+        }
+        text_quantity!($type, $name, $pattern, $what);
+    };
     ($type:ty, $name:literal, $pattern:literal, $what:literal) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {

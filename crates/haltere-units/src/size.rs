@@ -85,20 +85,9 @@ impl Sum for Bytes {
     }
 }
 
-impl FromStr for Bytes {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        decimal::parse(text, &BYTES).map(Bytes)
-    }
-}
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        decimal::print(f, self.0, &PRINTED)
-    }
-}
-
 text_quantity!(
     Bytes,
+    BYTES,
     "bytes",
     r"^\s*[0-9]*\.?[0-9]+\s*(B|kB|MB|GB|KiB|MiB|GiB)\s*$|^0$",
     "a number of bytes: `90kB`, `1500B`, `64KiB`"

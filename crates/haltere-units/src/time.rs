@@ -168,21 +168,10 @@ impl Sum for Dur {
     }
 }
 
-impl FromStr for Dur {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Dur, UnitError> {
-        decimal::parse(text, &NOTATION).map(Dur)
-    }
-}
-impl fmt::Display for Dur {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        decimal::print(f, self.0, &UNITS)
-    }
-}
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         decimal::print(f, self.0, &UNITS)
     }
 }
 
-text_quantity!(Dur, "duration", r"^\s*[0-9]*\.?[0-9]+\s*(ns|us|ms|s)\s*$|^0$", "a duration: `5ms`, `100us`, `1.5s`");
+text_quantity!(Dur, NOTATION, "duration", r"^\s*[0-9]*\.?[0-9]+\s*(ns|us|ms|s)\s*$|^0$", "a duration: `5ms`, `100us`, `1.5s`");

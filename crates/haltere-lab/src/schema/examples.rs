@@ -1,8 +1,8 @@
 //! An example of each mechanism and of each table, in TOML, under `x-example` in the schema.
 //!
 //! The example of a mechanism follows from its kind's pattern and its own defaults: a new mechanism has one at once. A
-//! type may bring its example along, as a block of TOML in its doc comment. The others are in `examples.toml`. A test reads
-//! them all.
+//! type may bring its example along, as a block of TOML in its doc comment. The others are in `examples.toml`. A test
+//! reads them all.
 
 use super::kinds::{self, ALL};
 use serde_json::{Map, Value};
@@ -20,8 +20,8 @@ pub(super) fn add(schema: &mut Value) {
     take_blocks(schema);
     for kind in ALL {
         kinds::variants(&mut schema["$defs"][kind.union], &mut |name, table| {
-            let listed = listed(&format!("{}/{name}", kind.name));
-            let text = listed.map(str::to_owned).or_else(|| patterned(kind.example, name, table));
+            let own = listed(&format!("{}/{name}", kind.name));
+            let text = own.map(str::to_owned).or_else(|| patterned(listed(kind.name)?, name, table));
             set(table, text);
         });
     }
@@ -67,7 +67,7 @@ fn patterned(pattern: &str, name: &str, table: &Value) -> Option<String> {
     let shown = parameters.filter_map(|(key, one)| Some((key, written(one.get("default")?)?))).take(SHOWN);
     let keys: String = shown.map(|(key, value)| format!(", {key} = {value}")).collect();
     let inline = format!("{{ kind = \"{name}\"{keys} }}");
-    (!pattern.is_empty()).then(|| pattern.replace("{name}", name).replace("{table}", &inline))
+    Some(pattern.replace("{name}", name).replace("{table}", &inline))
 }
 
 /// A plain value as TOML writes it; `None` for tables and lists.

@@ -5,7 +5,9 @@ mod describe;
 mod examples;
 mod generate;
 mod kinds;
+mod node;
 pub(crate) mod outside;
+mod value;
 
 pub use describe::{describe, kinds, names};
 pub(crate) use describe::{has_key, shared_keys};

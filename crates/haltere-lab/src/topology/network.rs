@@ -1,6 +1,6 @@
 //! Nodes and links of a topology, the paths of flows over them, and the links' round-trip times.
 
-use super::direction::Direction;
+use super::direction::DirectionDraft;
 use super::link::{Handover, LinkSpec};
 use super::trace::TraceSpec;
 use super::trace::leo::Leo;
@@ -137,7 +137,7 @@ impl NetworkDraft {
         &mut self,
         from: usize,
         to: usize,
-        directions: &[Direction; 2],
+        directions: &[DirectionDraft; 2],
         watched: impl Fn(&LinkSpec) -> bool,
     ) {
         for (direction, (from, to)) in directions.iter().zip([(from, to), (to, from)]) {
@@ -146,7 +146,7 @@ impl NetworkDraft {
     }
 
     /// Adds one direction of a link.
-    pub(crate) fn lay(&mut self, from: usize, to: usize, direction: &Direction, watched: bool) {
+    pub(crate) fn lay(&mut self, from: usize, to: usize, direction: &DirectionDraft, watched: bool) {
         let base = format!("{}>{}", self.nodes[from], self.nodes[to]);
         let count = self.link_names.entry(base.clone()).or_insert(0);
         *count += 1;

@@ -1,7 +1,7 @@
 //! What the file of a topology needs.
 
 pub(super) use super::context::{Context, TopologyKind};
-pub(super) use super::direction::{Direction, both, slowest, watched};
+pub(super) use super::direction::{DirectionDraft, both, slowest, watched};
 pub(super) use super::failure::Failures;
 pub(super) use super::link::LinkSpec;
 pub(super) use super::network::{Hint, NetworkDraft};

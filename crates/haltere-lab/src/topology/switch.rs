@@ -138,7 +138,7 @@ impl Egress {
 }
 
 /// The processor as a link: with the same work for every packet, each takes the time of a full one.
-fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<Direction, ScenarioError> {
+fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<DirectionDraft, ScenarioError> {
     let fault = |name: &str, rule: &str, got: String| Fault::new(place, name, rule, got);
     let full = Bytes::new(FULL_PACKET) + framing;
     let (rate, mpu) = match (processor.rate, processor.packet_rate) {
@@ -162,5 +162,5 @@ fn processor(processor: &Processor, place: &str, framing: Bytes) -> Result<Direc
         }
     };
     let link = LinkSpec { rate: Some(rate), queue: processor.queue.clone(), ..LinkSpec::default() };
-    Ok(Direction { link, ring: None, mpu, varying: None, place: place.into() })
+    Ok(DirectionDraft { link, ring: None, mpu, varying: None, place: place.into() })
 }

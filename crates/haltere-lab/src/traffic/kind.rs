@@ -19,8 +19,8 @@ pub(crate) trait TrafficKind {
     fn flows_of_a_pair(&self) -> u32 {
         1
     }
-    /// The plans of its flows. Several plans are assigned to the flows round-robin. Everything that can be wrong is found
-    /// here.
+    /// The plans of its flows. Several plans are assigned to the flows round-robin. Everything that can be wrong is
+    /// found here.
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError>;
 }
 

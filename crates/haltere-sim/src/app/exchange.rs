@@ -1,7 +1,7 @@
 //! The connections of the closed-loop kinds (`rpc`, `video`, `web`). What is asked for, and when, is the kind's own:
 //! its [`Client`].
 
-use super::sockets::{self, End, Ends, Sockets, is_dead};
+use super::sockets::{self, End, Peers, Sockets, is_dead};
 use super::{App, Place};
 use crate::engine::event::Kind;
 use crate::net::fabric::Fabric;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 struct Line {
     /// The server's end and the client's.
-    ends: Ends,
+    ends: Peers,
     calls: Calls,
     /// The server's retransmissions when it last completed a response.
     retransmissions: u64,
@@ -67,7 +67,7 @@ impl Lines {
         let ends = self.sockets.open(server_port, None, fabric);
         Line { ends, calls: Calls::default(), retransmissions: 0 }
     }
-    fn ends_mut(&mut self) -> (&mut Sockets, impl Iterator<Item = &mut Ends>) {
+    fn ends_mut(&mut self) -> (&mut Sockets, impl Iterator<Item = &mut Peers>) {
         (&mut self.sockets, self.lines.iter_mut().flatten().map(|line| &mut line.ends))
     }
     /// Reads, writes and closes what can be now on a connection.
@@ -105,8 +105,8 @@ impl Lines {
 }
 
 impl Line {
-    /// Both ends read and write what they can. Returns the bytes that the client read. `done` is called for every response
-    /// that is read to its end, with the segments that were sent again.
+    /// Both ends read and write what they can. Returns the bytes that the client read. `done` is called for every
+    /// response that is read to its end, with the segments that were sent again.
     fn exchange(&mut self, mut done: impl FnMut(Call, u64)) -> u64 {
         let Line { ends: [server, client], calls, retransmissions } = self;
         let write = |end: &mut End, side: usize, calls: &mut Calls| {

@@ -23,7 +23,7 @@
 //! Units: bytes, ns. Known problems: when the next task of a loop begins, what is left of the last one's closing (the
 //! last acknowledgements) is forgotten, and packets of old connections are not answered with RST.
 
-use super::sockets::{self, Ends, Sockets, is_dead};
+use super::sockets::{self, Peers, Sockets, is_dead};
 use super::{App, Place, is_over};
 use crate::net::fabric::Fabric;
 use crate::net::packet::Packet;
@@ -74,7 +74,7 @@ const FTP_PORT: u16 = 21;
 struct Task {
     record: TaskRecord,
     /// The control connection and, once it is opened, the data connection.
-    pairs: [Option<Ends>; 2],
+    pairs: [Option<Peers>; 2],
     /// The line of the dialogue that is to be said next, or is in flight.
     line: usize,
     /// Bytes of the line in flight that its listener has not read; `None`: not said yet.
@@ -124,7 +124,7 @@ impl Ftp {
         self.task = Some(Task { record, pairs: [Some(control), None], line: 0, unread: None, unwritten });
     }
     /// A new connection to that port of the server, for a file of that size.
-    fn connect(&mut self, server_port: u16, bytes: Bytes, fabric: &mut Fabric) -> Ends {
+    fn connect(&mut self, server_port: u16, bytes: Bytes, fabric: &mut Fabric) -> Peers {
         let dscp = if bytes <= self.short { DSCP_SHORT } else { DSCP_LONG };
         self.sockets.open(server_port, Some(dscp), fabric)
     }
@@ -180,7 +180,7 @@ impl Ftp {
 }
 
 /// The connections of a task.
-fn pairs(task: &mut Option<Task>) -> impl Iterator<Item = &mut Ends> {
+fn pairs(task: &mut Option<Task>) -> impl Iterator<Item = &mut Peers> {
     task.iter_mut().flat_map(|task| task.pairs.iter_mut().flatten())
 }
 

@@ -19,10 +19,10 @@ pub(super) struct End {
 }
 
 /// Both ends of a connection, that of the flow's sender first.
-pub(super) type Ends = [End; 2];
+pub(super) type Peers = [End; 2];
 
 /// The connection gave up: it ended though the peer had not closed.
-pub(super) fn is_dead(ends: &Ends) -> bool {
+pub(super) fn is_dead(ends: &Peers) -> bool {
     ends.iter().any(|end| end.socket.is_closed() && !end.socket.is_peer_closed())
 }
 
@@ -61,7 +61,7 @@ impl Sockets {
         Ok(Sockets { index, tcp: tcp.clone(), ports, origin, seeds, client, alarms: Default::default() })
     }
     /// A new connection to that port of the server, its SYN due. Its packets have that DSCP, or the flow's.
-    pub fn open(&mut self, server_port: u16, dscp: Option<u8>, fabric: &mut Fabric) -> Ends {
+    pub fn open(&mut self, server_port: u16, dscp: Option<u8>, fabric: &mut Fabric) -> Peers {
         let client_port = fabric.hosts.ephemeral_port();
         let mut seeds = [0; 2];
         seeds[self.client] = self.seeds.bits();
@@ -84,7 +84,7 @@ impl Sockets {
         ends
     }
     /// Sets the timer of one side for all of its connections.
-    pub fn set_timer<'a>(&mut self, side: usize, ends: impl Iterator<Item = &'a Ends>, fabric: &mut Fabric) {
+    pub fn set_timer<'a>(&mut self, side: usize, ends: impl Iterator<Item = &'a Peers>, fabric: &mut Fabric) {
         let next = ends.filter_map(|ends| ends[side].socket.next_timeout()).min().unwrap_or(Time::NEVER);
         let at = next.max(fabric.now);
         if next != Time::NEVER && self.alarms[side].wants(at) {
@@ -92,7 +92,7 @@ impl Sockets {
         }
     }
     /// The timer of one side is due. False: another one replaced it.
-    pub fn on_timer<'a>(&mut self, side: usize, now: Time, ends: impl Iterator<Item = &'a mut Ends>) -> bool {
+    pub fn on_timer<'a>(&mut self, side: usize, now: Time, ends: impl Iterator<Item = &'a mut Peers>) -> bool {
         let fired = self.alarms[side].fired(now);
         for ends in ends.filter(|_| fired) {
             let socket = &mut ends[side].socket;
@@ -105,7 +105,7 @@ impl Sockets {
 }
 
 /// A packet reached that side. One of a connection that is gone is dropped.
-pub(super) fn receive<'a>(side: usize, packet: &Packet, ends: impl Iterator<Item = &'a mut Ends>, fabric: &mut Fabric) {
+pub(super) fn receive<'a>(side: usize, packet: &Packet, ends: impl Iterator<Item = &'a mut Peers>, fabric: &mut Fabric) {
     let h = &packet.header;
     let mut ends = ends.map(|ends| &mut ends[side]);
     let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));

@@ -197,7 +197,8 @@ pub(crate) const fn address(node: u32) -> u32 {
 }
 
 impl Header {
-    /// Of the packets from one node to another, as they are before they are sent: without a path, an endpoint and marks.
+    /// Of the packets from one node to another, as they are before they are sent: without a path, an endpoint and
+    /// marks.
     pub fn new(protocol: Protocol, (src, dst): (usize, usize), (src_port, dst_port): (u16, u16)) -> Header {
         Header {
             len: 0,
