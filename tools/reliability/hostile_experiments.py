@@ -327,7 +327,7 @@ def packets(links: Any) -> int:
     """Packets that all links of a run carried."""
     import pyarrow
 
-    return int(sum(pyarrow.table(links)["packets"].to_pylist()))
+    return int(sum(pyarrow.table(links)["sent"].to_pylist()))
 
 
 def all_names(score: Score) -> None:

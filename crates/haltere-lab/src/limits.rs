@@ -35,6 +35,8 @@ pub const LINKS: u64 = 4_000_000;
 pub const FLOWS: u64 = 1_000_000;
 /// Flows a second of one Poisson entry.
 pub const ARRIVALS_PER_SECOND: f64 = 1e8;
+/// Hand-overs of one `leo` trace in a run.
+pub const HANDOVERS: u64 = 1_000_000;
 /// The longest time that may be written. 500 of them fit into the 64 bits in which times are counted, so no sum of a
 /// run's times overflows.
 pub const LONGEST: Dur = Dur::from_secs(365 * 86_400);
@@ -63,6 +65,7 @@ pub const ALL: &[Limit] = &[
         most: LONGEST.as_ns() / 1_000_000_000,
         unit: "s",
     },
+    Limit { input: EXPERIMENT, what: "hand-overs of a `leo` trace", most: HANDOVERS, unit: "" },
     Limit { input: EXPERIMENT, what: "links, each direction counted", most: LINKS, unit: "" },
     Limit { input: EXPERIMENT, what: "flows that are there from the start", most: FLOWS, unit: "" },
     Limit {

@@ -45,7 +45,7 @@ pub(super) fn queues(plan: &Plan, record: &Record) -> RecordBatch {
     let rows = || record.queue_series.iter();
     table.count("at_ns", "ns", rows().map(|s| s.at.as_ns()));
     table.name("link", plan.links.iter().map(|l| l.name.as_str()), rows().map(|s| s.link));
-    let figures: [Count<QueueSample>; 6] = [
+    let figures: &[Count<QueueSample>] = &[
         ("packets", "packets", |s| u64::from(s.packets)),
         ("bytes", "B", |s| s.bytes),
         ("ring_packets", "packets", |s| u64::from(s.ring_packets)),

@@ -5,7 +5,7 @@ use super::link::{Handover, LinkSpec};
 use super::trace::TraceSpec;
 use super::trace::leo::Leo;
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::limits::LONGEST;
+use crate::limits::{HANDOVERS, LONGEST};
 use crate::names::{did_you_mean, rule};
 use crate::traffic::draft::FlowDraft;
 use haltere_plan::FULL_PACKET;
@@ -73,13 +73,19 @@ pub(crate) struct RoundTrip {
 
 impl NetworkDraft {
     /// Draws what changes on the links over satellites. Both directions draw from one stream.
-    pub(crate) fn draw_leo(&mut self, duration: Dur, seed: u64) {
+    pub(crate) fn draw_leo(&mut self, duration: Dur, seed: u64) -> Result<(), ScenarioError> {
         for (index, leo) in std::mem::take(&mut self.leo) {
+            if duration.as_ns() / leo.interval.as_ns() > HANDOVERS {
+                let rule = format!("so long that a run has at most {HANDOVERS} hand-overs");
+                let place = format!("{}.trace", self.places[index]);
+                return Err(Fault::new(place, "interval", rule, leo.interval).out_of_range());
+            }
             let link = &mut self.links[index];
             let ends = [link.from.min(link.to), link.from.max(link.to)].map(|node| self.nodes[node].as_str());
             let mut rng = Rng::new(seed, &format!("{}>{}/leo", ends[0], ends[1]));
             link.varying = Some(Box::new(leo.draw(&mut rng, duration, link.loss)));
         }
+        Ok(())
     }
     /// Gives the varying links their mean rate, and the traces without a size of their own that of a full packet.
     pub(crate) fn set_means(&mut self, duration: Dur, framing: Bytes) {

@@ -8,9 +8,8 @@ use haltere_plan::plan::CbrPlan;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Cbr {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// Payload rate.
     pub rate: Rate,
     /// Payload bytes of a packet.

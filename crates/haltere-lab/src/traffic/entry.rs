@@ -4,7 +4,7 @@ use super::draft::FlowDraft;
 use super::ends::{Direction, Ends, Pairs, Starts};
 use super::kind::{About, TrafficKind};
 use crate::error::{Fault, FaultKind, ScenarioError};
-use crate::limits::FLOWS;
+use crate::limits::{FLOWS, LONGEST};
 use crate::topology::network::NetworkDraft;
 use haltere_plan::plan::{DurationDistribution, FlowPlan};
 use haltere_plan::rng::Rng;
@@ -202,6 +202,16 @@ impl Entry<'_> {
     /// The rate of a source is not zero.
     pub(crate) fn positive_rate(&self, rate: Rate) -> Result<(), ScenarioError> {
         if rate == Rate::ZERO { Err(self.fault("rate", "above zero", rate).out_of_range()) } else { Ok(()) }
+    }
+
+    /// A source writes so many bytes at a time, at that rate: one write takes no longer than the longest time.
+    pub(crate) fn writes(&self, rate: Rate, packet: Bytes) -> Result<(), ScenarioError> {
+        self.positive_rate(rate)?;
+        if rate.time_for(packet) <= LONGEST {
+            return Ok(());
+        }
+        let rule = format!("so small that a write takes at most {LONGEST}, a year, at {rate}");
+        Err(self.fault("packet", rule, packet).out_of_range())
     }
 
     /// A payload of at least one byte and at most `most`.

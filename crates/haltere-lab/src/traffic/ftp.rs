@@ -11,10 +11,9 @@ use std::sync::Arc;
 pub struct Ftp {
     /// Between whom and when: `from` uploads to `to`. `count` is how often the whole work is done side by side.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of all connections.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Sizes of the files.
     #[schemars(length(min = 1, max = 100_000))]
     pub files: Vec<Bytes>,

@@ -21,12 +21,10 @@ use haltere_plan::sizes::SizeDistribution;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Incast {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows, with one congestion control.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Flows of a round. Each comes from another host or pair, as long as there are so many.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub senders: u32,

@@ -9,13 +9,12 @@ use haltere_transport::multipath::scheduler::Scheduler;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Multipath {
-    /// Name and times. The nodes are in `paths`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of the subflows. `congestion` has one for all of them: `lia`, `olia` and `balia` are coupled, the others
     /// are not.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The paths in the order of joining.
     #[schemars(length(min = 1, max = 16))]
     pub paths: Vec<PathEnds>,
@@ -84,14 +83,12 @@ impl TrafficKind for Multipath {
             .check(tcp[0].sender.mss)
             .and_then(|()| Scheduler::new(&self.multipath.scheduler, &entry.origin()).map(drop))
             .map_err(|e| Fault::param(format!("{}.multipath", entry.place), e).out_of_range())?;
-        if self.rate == Some(Rate::ZERO) {
-            return Err(fault("rate", "above zero", Rate::ZERO.to_string()));
-        }
         for (name, bytes) in [("packet", Some(self.packet)), ("bytes", self.bytes)] {
             if bytes == Some(Bytes::ZERO) {
                 return Err(fault(name, "at least 1B", Bytes::ZERO.to_string()));
             }
         }
+        self.rate.map_or(Ok(()), |rate| entry.writes(rate, self.packet))?;
         let paths = self.paths.iter().enumerate().map(|(i, path)| self.path(entry, path, i));
         let paths = paths.collect::<Result<Vec<_>, ScenarioError>>()?;
         let plan = |tcp| MultipathPlan {

@@ -7,12 +7,10 @@ use haltere_plan::plan::{DurationDistribution, OnOffPlan};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OnOff {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The rate at which the application writes while it is on.
     pub rate: Rate,
     /// Bytes of one write.
@@ -45,8 +43,8 @@ impl TrafficKind for OnOff {
         About { example: "rate = \"2Mbit\"\non = { exponential = \"1s\" }", ..About::TCP }
     }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
-        entry.positive_rate(self.rate)?;
         entry.payload("packet", self.packet, u64::from(u32::MAX))?;
+        entry.writes(self.rate, self.packet)?;
         let (on, off) = (entry.duration("on", &self.on)?, entry.duration("off", &self.off)?);
         if on == DurationDistribution::Constant(Dur::ZERO) {
             return Err(entry.fault("on", "above zero", Dur::ZERO).out_of_range());

@@ -6,12 +6,10 @@ use haltere_plan::app::outside::{OutsidePlan, Params, make};
 /// TCP whose application writes what a source from outside the tree says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outside {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The source. In a file its parameters are keys of the entry.
     #[schemars(skip)]
     pub source: Params,

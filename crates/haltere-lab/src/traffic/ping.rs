@@ -8,9 +8,8 @@ use haltere_plan::plan::PingPlan;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Ping {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// Time between requests.
     #[serde(default = "a_second")]
     pub interval: Dur,

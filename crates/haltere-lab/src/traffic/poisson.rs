@@ -20,12 +20,10 @@ use haltere_plan::plan::Pattern;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Poisson {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows, with one congestion control.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// How large the flows are: one size, a published distribution (`web_search`, `data_mining`, `cache`), a law or a
     /// table.
     pub sizes: SizesSpec,

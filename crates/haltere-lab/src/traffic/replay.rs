@@ -22,18 +22,19 @@ use std::path::Path;
 /// ```toml
 /// [[traffic]]
 /// kind = "replay"
-/// flows = [{ start = "0s", from = "c1", to = "s1", size = "20kB" }, { start = "500ms", from = "s2", to = "c2", size =
-/// "1MB" }]
+/// flows = [
+///     { start = "0s", from = "c1", to = "s1", size = "20kB" },
+///     { start = "500ms", from = "s2", to = "c2", size = "1MB" },
+/// ]
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Replay {
     /// Name and times. No flow starts after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
-    /// The TCP of these flows, with one congestion control.
+    pub(crate) ends: Ends,
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// The file. Its name counts from the folder of the experiment file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,

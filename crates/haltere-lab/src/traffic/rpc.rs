@@ -26,10 +26,10 @@ use haltere_plan::plan::RpcPlan;
 pub struct Rpc {
     /// Between whom and when. No call begins after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of the connection. Nagle's algorithm is off unless `tcp` turns it on.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// How large requests are: one size, a published distribution, a law or a table.
     #[serde(default = "request")]
     pub request: SizesSpec,

@@ -28,10 +28,10 @@ use haltere_plan::plan::VideoPlan;
 pub struct Video {
     /// Between whom and when. No segment is asked for after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of the connection. Nagle's algorithm is off unless `tcp` turns it on.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Playing time of a segment.
     #[serde(default = "segment")]
     pub segment: Dur,

@@ -27,9 +27,8 @@ use haltere_plan::plan::VoipPlan;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Voip {
-    /// Between whom and when.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The codec.
     #[serde(default)]
     pub codec: Codec,

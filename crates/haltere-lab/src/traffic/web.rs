@@ -31,10 +31,10 @@ use haltere_plan::plan::WebPlan;
 pub struct Web {
     /// Between whom and when. No page begins after `stop`.
     #[serde(flatten)]
-    pub ends: Ends,
+    pub(crate) ends: Ends,
     /// The TCP of all connections. Nagle's algorithm is off unless `tcp` turns it on.
     #[serde(flatten)]
-    pub side: TcpSide,
+    pub(crate) side: TcpSide,
     /// Objects of a page: one number for all pages, or the least and the most. Each number between them is as likely as
     /// any other.
     #[serde(default = "objects")]

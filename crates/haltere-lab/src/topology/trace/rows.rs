@@ -50,9 +50,8 @@ pub struct CsvTrace {
 /// 0 throughout.
 ///
 /// ```toml
-/// [topology.chain]
-/// links = [{ trace = { kind = "theaterq", cont = "loop", rows =
-/// "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms\n9s,2Mbit,60ms" } }]
+/// [[topology.chain.links]]
+/// trace = { kind = "theaterq", cont = "loop", rows = "time,rate,delay\n0,10Mbit,20ms\n5s,2Mbit,60ms\n9s,2Mbit,60ms" }
 ///
 /// [[traffic]]
 /// kind = "bulk"

@@ -44,8 +44,6 @@ mod reading;
 mod watch;
 mod withheld;
 
-pub(crate) use watch::Watch;
-
 /// The longest possible packet, framing included.
 const LARGEST_PACKET: u32 = 1 << 17;
 
@@ -150,7 +148,7 @@ pub(crate) struct SimLink {
     /// The discipline emits packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no
     /// dequeue may be late.
     eager: bool,
-    /// There is a device ring under the discipline, the link is [watched](Watch), or its limit varies. Stored here so
+    /// There is a device ring under the discipline, the link is [watched](watch::Watch), or its limit varies. Stored here so
     /// that no other link need read another cache line for it.
     special: bool,
     /// Packets that arrived.
