@@ -152,6 +152,7 @@ def captures(score: Score, draw: random.Random, folder: Path) -> None:
                 asked |= {key: edges[key] for key in draw.sample(sorted(edges), draw.randrange(3))}
             else:
                 asked["methods"] = [{"kind": name} for name in names["correlators"]]
+            score.trying(f"correlate {i}: {what}, {json.dumps(asked)}")
             with score.one(f"correlate {i}: {what}, {json.dumps(asked)}", InputError):
                 report = json.loads(_core.capture_correlate([paths], json.dumps(asked)))
                 score.reached["correlated"] += 1
@@ -163,6 +164,7 @@ def captures(score: Score, draw: random.Random, folder: Path) -> None:
                 asked |= {key: edges[key] for key in draw.sample(sorted(edges), draw.randrange(3))}
             else:
                 asked["classifiers"] = [{"kind": name} for name in names["classifiers"]]
+            score.trying(f"classify {i}: {what[0]}, {json.dumps(asked)}")
             with score.one(f"classify {i}: {what[0]}, {json.dumps(asked)}", InputError):
                 report = json.loads(_core.capture_classify(paths[0], json.dumps(asked)))
                 score.reached["classified"] += 1

@@ -274,15 +274,35 @@ def named(filled: Json) -> Iterator[str]:
     yield from below(filled, "")
 
 
-def tried(score: Score, whole: Json, draw: random.Random) -> None:
-    """Reads an experiment and whatever can be asked of it, and runs up to two points of it for a short time."""
+def without(whole: Json, error: str) -> bool:
+    """Leaves out the key that an error complains of. False: there is none, or it was left out before."""
+    found = re.match(r"x: (?:(?P<path>[\w.\[\]]+): )?(?P<name>[\w\[\]]+) must be", error)
+    steps = re.findall(r"\w+", f"{found['path'] or ''}.{found['name']}") if found else [""]
+    table = whole
+    for step in steps[:-1]:
+        place = int(step) if isinstance(table, list) else step
+        if not (isinstance(table, dict) and place in table or isinstance(table, list) and place < len(table)):
+            return False
+        table = table[place]
+    if isinstance(table, list) and steps[-1].isdigit() and int(steps[-1]) < len(table):
+        return table.pop(int(steps[-1])) is not None
+    return isinstance(table, dict) and table.pop(steps[-1], None) is not None
+
+
+def tried(score: Score, whole: Json, draw: random.Random, repairs: int) -> None:
+    """Reads an experiment and whatever can be asked of it, and runs up to two points of it for a short time.
+
+    So many times a key that is refused is left out, and the rest is tried again.
+    """
     from haltere import _core
     from haltere.errors import HaltereError, InputError
 
     try:
         read = _core.Scenario.from_json(json.dumps(whole), "x")
-    except InputError:
+    except InputError as error:
         score.reached["refused"] += 1
+        if repairs and without(whole, str(error)):
+            return tried(score, whole, draw, repairs - 1)
         raise
     score.reached["parsed"] += 1
     again = _core.Scenario.from_json(read.to_json(), "again")
@@ -335,7 +355,9 @@ def all_names(score: Score) -> None:
     score.needed.update(f"{registry} {name}" for registry, names in registries().items() for name in names)
 
 
-def attack(score: Score, draw: random.Random, least: int, make: Callable[[int], tuple[str, Json]]) -> None:
+def attack(
+    score: Score, draw: random.Random, least: int, repairs: int, make: Callable[[int], tuple[str, Json]]
+) -> None:
     """Tries experiments: so many at least, whatever the time."""
     from haltere.errors import InputError
 
@@ -343,7 +365,7 @@ def attack(score: Score, draw: random.Random, least: int, make: Callable[[int], 
         what, whole = make(i)
         with score.one(f"experiment {i}: {what}", InputError):
             score.trying(json.dumps(whole))
-            tried(score, whole, draw)
+            tried(score, whole, draw, repairs)
 
 
 @part("experiments of the schema's examples, combined, with values at the edges: read, and run for 200 ms", share=4, seeds=3)
@@ -357,7 +379,7 @@ def experiments(score: Score, draw: random.Random, folder: Path) -> None:
         changes = [] if i < len(examples()) else [changed(draw, whole) for _ in range(draw.choice([1, 1, 2, 3]))]
         return f"{json.dumps(first)[:100]}; {'; '.join(changes)}", whole
 
-    attack(score, draw, len(examples()), make)
+    attack(score, draw, len(examples()), 1, make)
 
 
 @part("experiments drawn from the schema alone: read, and run for 200 ms", share=3, seeds=3)
@@ -369,4 +391,4 @@ def grammar(score: Score, draw: random.Random, folder: Path) -> None:
         whole = whole_from_schema(draw)
         return json.dumps(whole)[:1500], whole
 
-    attack(score, draw, 100, make)
+    attack(score, draw, 100, 20, make)
