@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
+
+import pytest
 
 from conftest import command, haltere
 
@@ -63,3 +66,67 @@ def interrupt_and_go_on(small: Path) -> None:
     assert f"({len(kept)} found): 2/2 runs" in again.stderr
     assert all((folder / "runs" / name / "flows.parquet").stat().st_mtime_ns == stamp for name, stamp in stamps.items())
     assert json.loads((folder / "manifest.json").read_text())["complete"]
+
+
+ENDLESS = """\
+from haltere import CongestionControl
+
+class Endless(CongestionControl):
+    def {where}(self, *_):
+        {body}
+"""
+#: A loop that a raised exception ends, and one that nothing ends.
+LOOP = "while True: pass"
+STUBBORN = """
+        while True:
+            try:
+                while True: pass
+            except BaseException:
+                pass
+"""
+
+
+def looping(small: Path, where: str, body: str, *signals: signal.Signals) -> tuple[int, str]:
+    """Runs a Python class whose method `where` never returns, and sends the signals; exit status and standard error."""
+    (small.parent / "own.py").write_text(ENDLESS.format(where=where, body=body))
+    told = small.parent / "errors.txt"
+    with told.open("w") as errors:
+        process = subprocess.Popen(
+            command("run", small.name, "--set", 'traffic.0.congestion=[{kind = "python:own.py:Endless"}]'),
+            cwd=small.parent,
+            stderr=errors,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        for number in signals:
+            _until_it_spins(process)
+            process.send_signal(number)
+        status = process.wait(timeout=120)
+    return status, told.read_text()
+
+
+def _until_it_spins(process: subprocess.Popen[bytes], seconds: float = 3.0) -> None:
+    """Waits until the process, which needs less to start, has used so much more processor time: then it is in its loop."""
+
+    def spent() -> float:
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    began = spent()
+    while spent() < began + seconds:
+        assert process.poll() is None
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", ["on_ack", "__init__"])
+def test_one_signal_ends_a_class_in_an_endless_loop(small: Path, where: str, number: signal.Signals) -> None:
+    status, errors = looping(small, where, LOOP, number)
+    assert status == 130 and "Traceback" not in errors
+    assert errors.splitlines()[-1].startswith("haltere: interrupted; finished runs are kept")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_the_process_at_once(small: Path, number: signal.Signals) -> None:
+    status, errors = looping(small, "on_ack", STUBBORN, number, number)
+    assert status == 130
+    assert errors.splitlines()[-1] == "haltere: interrupted twice; ended at once"

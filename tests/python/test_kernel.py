@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -278,7 +279,9 @@ def test_a_program_that_spins_in_the_middle_of_a_run_is_ended_with_it(
     with pytest.raises(
         _core.HaltereError, match=r"while its clock stood still at [01]\.\d{3} s; a program in it waits"
     ):
-        core, options = Scenario.load(tmp_path / "up.toml")._core, json.dumps({"ftp_server": server})
+        core, options = Scenario.load(tmp_path / "up.toml")._core, json.dumps(
+            {"ftp_server": server, "host_files": ["/bin", "/usr"]}
+        )
         _core.kernel_run(core, 1, str(kernel.vmlinux), str(kernel.guest), options)
 
 
@@ -360,3 +363,61 @@ def test_multipath_and_hysteresis_with_returned_packets_run(tmp_path: Path, kern
         world("kernel").run(returned.points()[0][1], 1, _core.Progress()).tables()["links"]
     ).to_pylist()
     assert sum(link["marked"] for link in links) > 0
+
+
+#: A control whose name says what the code in the kernel could do on the host: `o` make a file in its own folder, `r` read
+#: the secret, `w` write a file beside it, `c` change the secret, `d` list the folder by opening it.
+SPY = """
+#include <linux/module.h>
+#include <net/tcp.h>
+#include <os.h>
+
+static bool opens(const char *path, struct openflags flags)
+{{
+	int fd = os_open_file((char *)path, flags, 0600);
+
+	if (fd >= 0)
+		os_close_file(fd);
+	return fd >= 0;
+}}
+
+static struct tcp_congestion_ops spy = {{
+	.name = "spy_",
+	.owner = THIS_MODULE,
+	.ssthresh = tcp_reno_ssthresh,
+	.cong_avoid = tcp_reno_cong_avoid,
+	.undo_cwnd = tcp_reno_undo_cwnd,
+}};
+
+static int __init spy_register(void)
+{{
+	if (opens("work/own", of_create(of_write(OPENFLAGS()))))
+		strcat(spy.name, "o");
+	if (opens("{folder}/secret", of_read(OPENFLAGS())))
+		strcat(spy.name, "r");
+	if (opens("{folder}/made", of_create(of_write(OPENFLAGS()))))
+		strcat(spy.name, "w");
+	if (opens("{folder}/secret", of_write(OPENFLAGS())))
+		strcat(spy.name, "c");
+	if (opens("{folder}", of_read(OPENFLAGS())))
+		strcat(spy.name, "d");
+	return tcp_register_congestion_control(&spy);
+}}
+module_init(spy_register);
+MODULE_LICENSE("GPL");
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("kernel")
+def test_code_that_was_compiled_in_reaches_no_file_of_the_host(tmp_path: Path) -> None:
+    if _core.kernel_confined() < 1:
+        pytest.skip("needs Landlock")
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "tcp_spy.c").write_text(SPY.format(folder=tmp_path))
+    built = building.build("6.1", add=[tmp_path / "tcp_spy.c"])
+    try:
+        assert [one for one in built.controls if one.startswith("spy_")] == ["spy_o"]
+        assert not (tmp_path / "made").exists() and (tmp_path / "secret").read_text() == "secret"
+    finally:
+        shutil.rmtree(built.folder)

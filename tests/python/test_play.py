@@ -118,8 +118,11 @@ def test_the_page_is_served_to_who_has_the_token_and_nothing_else_is() -> None:
             assert headers["Cache-Control"] == "no-store" and headers["Referrer-Policy"] == "no-referrer"
             for name in set(re.findall(r'(?:src|href)="(/[^"]+)"', text)):
                 assert (await asyncio.to_thread(get, base + name))[0] == 200, name
+            code, text, _ = await asyncio.to_thread(get, base + "/")
+            assert code == 200 and "Haltere" in text and server.token not in text, "a shared link is a page"
             for wrong, code in (
-                ("/", 403),
+                ("/?token=", 403),
+                ("/browser/../server.py", 404),
                 ("/?token=x", 403),
                 ("/page/../server.py", 404),
                 ("/page/nothing", 404),
@@ -128,7 +131,6 @@ def test_the_page_is_served_to_who_has_the_token_and_nothing_else_is() -> None:
                 assert (await asyncio.to_thread(get, base + wrong))[0] == code, wrong
             # A foreign page that has its own name point here.
             assert (await asyncio.to_thread(get, server.url, Host="evil.example"))[0] == 403
-            assert server.token not in (await asyncio.to_thread(get, base + "/"))[1]
 
     asyncio.run(asyncio.wait_for(whole(), 60))
 

@@ -1,7 +1,8 @@
 //! HighSpeed TCP: a steeper growth and a gentler reduction in large windows.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: in a window of w segments cwnd += a(w) a round trip; on loss cwnd *= 1 - b(w). b falls from 1/2 at 38 segments to
-//! `high_decrease` at 83,000, linearly in log w. a(w) = w^2 p(w) 2 b(w) / (2 - b(w)) with p(w) = 0.078 / w^1.2.
+//! Model: in a window of w segments cwnd += a(w) a round trip; on loss cwnd *= 1 - b(w). b falls from 1/2 at 38
+//! segments to `high_decrease` at 83,000, linearly in log w. a(w) = w^2 p(w) 2 b(w) / (2 - b(w)) with p(w) = 0.078 /
+//! w^1.2.
 //! Units: segments. Cost: O(1) an acknowledgement.
 
 use crate::law::{WindowLaw, Windowed};
@@ -15,10 +16,11 @@ use serde::{Deserialize, Serialize};
 ///
 /// Source: RFC 3649 (section 5).
 ///
-/// Deviations: none. a(w) and b(w) are those of the table in appendix B, as in Linux: the row of a window is the first that is not smaller, so a(w) is
-/// rounded up to whole segments. The rows are computed, and differ from the printed ones by a segment or two in a thousand.
-/// Each acknowledgement adds a(w)/w, however much it covers, as in the RFC and in Linux: with delayed acknowledgements that is half of a(w) a
-/// round trip. The table is looked up in congestion avoidance only, as in Linux: the first reduction after slow start halves.
+/// Deviations: none. a(w) and b(w) are those of the table in appendix B, as in Linux: the row of a window is the first
+/// that is not smaller, so a(w) is rounded up to whole segments. The rows are computed, and differ from the printed
+/// ones by a segment or two in a thousand. Each acknowledgement adds a(w)/w, however much it covers, as in the RFC and
+/// in Linux: with delayed acknowledgements that is half of a(w) a round trip. The table is looked up in congestion
+/// avoidance only, as in Linux: the first reduction after slow start halves.
 ///
 /// Known problems: it is unfair to Reno above 38 segments, by intent, and to flows with longer round-trip times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,8 +28,8 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// Window in segments up to which it is Reno, from 2 to 10000. The default is RFC 3649's Low_Window (section 5).
     pub low_window: u32,
-    /// What a loss takes from a window of 83,000 segments, above 0 and at most 0.5. The default is RFC 3649's High_Decrease
-    /// (section 5).
+    /// What a loss takes from a window of 83,000 segments, above 0 and at most 0.5. The default is RFC 3649's
+    /// High_Decrease (section 5).
     pub high_decrease: f64,
 }
 
@@ -46,8 +48,8 @@ pub struct Law {
     params: Params,
     /// Segments towards the next one of the window: a(w) for each acknowledgement, of w.
     credit: u64,
-    /// The window of the row that congestion avoidance used last. Linux looks the table up only there, so the first reduction after slow
-    /// start halves.
+    /// The window of the row that congestion avoidance used last. Linux looks the table up only there, so the first
+    /// reduction after slow start halves.
     row: u64,
 }
 

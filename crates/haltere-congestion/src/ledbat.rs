@@ -1,8 +1,9 @@
 //! LEDBAT++: a background flow that yields to all others.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: with D the queueing delay (least of the last `filter` RTTs less the base RTT): D < target: cwnd += gain a round trip.
-//! D > target: cwnd += gain - `decrease` cwnd (D / target - 1) a round trip, at most half of cwnd down. gain = 1 / min(16, ceil(2
-//! target / base)). From time to time the window is 2 segments for two round trips, so that the base RTT is seen.
+//! Model: with D the queueing delay (least of the last `filter` RTTs less the base RTT): D < target: cwnd += gain a
+//! round trip. D > target: cwnd += gain - `decrease` cwnd (D / target - 1) a round trip, at most half of cwnd down.
+//! gain = 1 / min(16, ceil(2 target / base)). From time to time the window is 2 segments for two round trips, so that
+//! the base RTT is seen.
 //!
 //! ```text
 //!   slow start --(3/4 target)--> avoid --(after 9 times the last slowdown)--> two segments, 2 RTT --> slow start
@@ -11,8 +12,8 @@
 //! Units: segments and parts of them; delays ns. Cost: O(1) an acknowledgement.
 
 use crate::reno::halved;
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, LossEvent, RestartEvent, RtoEvent, SenderContext};
+use crate::window::{Window, of_window};
+use crate::{AckEvent, CongestionControl, LossEvent, RtoEvent, SenderContext};
 use alloc::collections::VecDeque;
 use haltere_units::{Bytes, Dur, ParamError, Probe, Time};
 use schemars::JsonSchema;
@@ -204,21 +205,7 @@ impl CongestionControl for Ledbat {
         self.window.timeout(halved(&self.window), ev);
         self.part = 0.0;
     }
-    fn on_spurious(&mut self, _now: Time) {
-        self.window.undo();
-    }
-    fn on_restart(&mut self, ev: &RestartEvent) {
-        self.window.restart(ev);
-    }
-    fn on_cached_ssthresh(&mut self, ssthresh: Bytes) {
-        self.window.recall_ssthresh(ssthresh);
-    }
-    fn cwnd(&self) -> Bytes {
-        self.window.cwnd_bytes()
-    }
-    fn ssthresh(&self) -> Bytes {
-        self.window.ssthresh_bytes()
-    }
+    of_window!(undo, restart, cache, sizes);
     fn probe(&self, row: &mut Probe) {
         row.push("queueing_delay", "s", self.delay().as_secs_f64());
         row.push("base_delay", "s", self.base().as_secs_f64());

@@ -1,7 +1,7 @@
 //! Fields of observations: the one home of their names, units, meanings and ranges.
 //!
-//! A [`Row`] has the value of every field of a table for one interval. Observations, rewards and policies take columns of it by name.
-//! Documentation, spaces and error messages follow from the tables.
+//! A [`Row`] has the value of every field of a table for one interval. Observations, rewards and policies take columns
+//! of it by name. Documentation, spaces and error messages follow from the tables.
 
 /// What a field is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -202,7 +202,8 @@ pub const SENDER_COUNTERS: &[&str] = &[
     "recoveries",
 ];
 
-/// Exact whole numbers of the run: which it is, its time, and counters since its start, of a queue discipline that decides.
+/// Exact whole numbers of the run: which it is, its time, and counters since its start, of a queue discipline that
+/// decides.
 pub const QUEUE_COUNTERS: &[&str] =
     &["network", "seed", "time_ns", "decisions", "arrived", "sent", "sent_bytes", "dropped", "marked", "lost"];
 

@@ -1,7 +1,7 @@
 //! The program that runs in a guest, as its first process.
 //!
-//! It mounts what it needs, reads the request, runs the plan with the wire's hosts and agents, writes the answer and switches the machine
-//! off. All of it is deterministic: time is virtual, and entropy comes from the seed.
+//! It mounts what it needs, reads the request, runs the plan with the wire's hosts and agents, writes the answer and
+//! switches the machine off. All of it is deterministic: time is virtual, and entropy comes from the seed.
 
 use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
 use crate::fabric::{self, kernel_queues};
@@ -23,10 +23,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often the guest says how far it is, in virtual time.
+/// How often the guest reports its progress, in virtual time.
 const SAY: Duration = Duration::from_millis(100);
-/// Settings of the kernel as a whole. Memory for TCP: the default of a small machine is too little for a long fat path. And as many
-/// packets as come in at one instant wait for their receivers.
+/// Settings of the kernel as a whole. Memory for TCP: the default of a small machine is too little for a long fat path.
+/// And as many packets as come in at one instant wait for their receivers.
 const SYSCTLS: [(&str, &str); 2] = [("ipv4/tcp_mem", "120000 140000 160000"), ("core/netdev_max_backlog", "1000000")];
 
 /// Where the host's files are, if a run needs a program of the host.
@@ -130,7 +130,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(Ordering::Relaxed) {
-                // Who looks at it later sees it then.
+                // A failed write is made good by the next one.
                 let _ = said.write_all_at(&progress.load(Ordering::Relaxed).to_le_bytes(), 0);
                 std::thread::sleep(SAY);
             }

@@ -1,5 +1,5 @@
-//! A guest kernel gives at most 4 MB in one allocation, and its reserve 128 kB. The fabric and the text of its counters need less, however
-//! long the run is.
+//! A guest kernel gives at most 4 MB in one allocation, and its reserve 128 kB. The fabric and the text of its counters
+//! need less, however long the run is.
 #![expect(unsafe_code, reason = "an allocator that measures")]
 
 use haltere_kernel::fabric::{first_piece, next_piece, read};

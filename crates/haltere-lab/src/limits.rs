@@ -44,6 +44,10 @@ pub const LONGEST: Dur = Dur::from_secs(365 * 86_400);
 pub const WASM_BYTES: u64 = 4 << 20;
 /// Bytes of the memory of one instance of a module: each flow with a control has its own.
 pub const WASM_MEMORY: usize = 64 << 20;
+/// Tables of one instance of a module.
+pub const WASM_TABLES: usize = 4;
+/// Elements of one table: references to functions, of 4 bytes each.
+pub const WASM_TABLE_ELEMENTS: usize = 1 << 16;
 /// Instructions of one call of a module, about.
 pub const WASM_INSTRUCTIONS: u64 = 10_000_000;
 
@@ -86,5 +90,7 @@ pub const ALL: &[Limit] = &[
     Limit { input: NAMED, what: "points of a table of flow sizes", most: SIZE_POINTS as u64, unit: "" },
     Limit { input: MODULE, what: "size", most: WASM_BYTES, unit: "bytes" },
     Limit { input: MODULE, what: "memory of one mechanism", most: WASM_MEMORY as u64, unit: "bytes" },
+    Limit { input: MODULE, what: "tables", most: WASM_TABLES as u64, unit: "" },
+    Limit { input: MODULE, what: "elements of one table", most: WASM_TABLE_ELEMENTS as u64, unit: "" },
     Limit { input: MODULE, what: "instructions of one call", most: WASM_INSTRUCTIONS, unit: "" },
 ];

@@ -6,10 +6,8 @@ use crate::scenario::Scenario;
 use haltere_lab::Scenario as Lab;
 use haltere_wire::{Calibrate, Control, WireError, router_service};
 use pyo3::prelude::*;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-/// The Python error: what the user can fix is an `InputError`.
+/// The Python error: an `InputError` if the user can fix it.
 fn told(lab: &Lab, error: WireError) -> PyErr {
     match error {
         WireError::Refused(fault) => error::input(lab.refuse(*fault)),
@@ -20,17 +18,19 @@ fn told(lab: &Lab, error: WireError) -> PyErr {
     }
 }
 
-/// Whether the wire can run the scenario (its sweep left aside) and this process may use it; raises `InputError` where not.
+/// Whether the wire can run the scenario (its sweep left aside) and this process may use it; raises `InputError` where
+/// not.
 #[pyfunction]
 pub(crate) fn wire_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
     py.detach(|| {
-        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
-        guard(|| haltere_wire::check(&plan).and_then(|()| haltere_wire::may_run()))?.map_err(|e| told(&lab, e))
+        let plan = scenario.plan(0)?;
+        guard(|| haltere_wire::check(&plan).and_then(|()| haltere_wire::may_run()))?.map_err(|e| told(&scenario.lab, e))
     })
 }
 
-/// Runs a scenario (its sweep left aside) with that seed on real packets, in real time. `calibrate` is `refuse`, `note` or `no`.
+/// Runs a scenario (its sweep left aside) with that seed on real packets, in real time. `calibrate` is `refuse`, `note`
+/// or `no`.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, progress = None, calibrate = "refuse", ftp_server = Vec::new(), gso = false))]
 pub(crate) fn wire_run(
@@ -42,8 +42,7 @@ pub(crate) fn wire_run(
     ftp_server: Vec<String>,
     gso: bool,
 ) -> PyResult<Run> {
-    let lab = Arc::clone(&scenario.get().lab);
-    let progress = progress.map(|p| p.get());
+    let (scenario, progress) = (scenario.get(), progress.map(|p| p.get()));
     let calibrate = match calibrate {
         "refuse" => Calibrate::Refuse,
         "note" => Calibrate::Note,
@@ -51,10 +50,8 @@ pub(crate) fn wire_run(
         other => return Err(InputError::new_err(format!("calibrate must be refuse, note or no, got `{other}`"))),
     };
     py.detach(|| {
-        let plan = guard(|| lab.plan(seed))?.map_err(error::input)?;
-        if let Some(progress) = progress {
-            progress.end_ns.store(plan.end.as_ns(), Ordering::Relaxed);
-        }
+        let plan = scenario.plan(seed)?;
+        Progress::begin(progress, &plan);
         let control = Control {
             stop: progress.map(|p| &p.cancelled),
             progress: progress.map(|p| &p.at_ns),
@@ -63,20 +60,20 @@ pub(crate) fn wire_run(
             gso,
             ..Control::default()
         };
-        let outcome = guard(|| haltere_wire::run(&plan, &control))?.map_err(|e| told(&lab, e))?;
+        let outcome = guard(|| haltere_wire::run(&plan, &control))?.map_err(|e| told(&scenario.lab, e))?;
         Run::of(&plan, &outcome.record, Some(outcome.json().to_string()))
     })
 }
 
-/// A router between two interfaces with the two links of a scenario, until a byte that is SIGTERM's or SIGINT's number can
-/// be read from the descriptor `signals`; SIGUSR1's has it print its statistics. `options` is JSON. Once the interfaces are open this
-/// process gives up its privileges for good, unless `keep_privileges` is among the options.
+/// A router between two interfaces with the two links of a scenario, until a byte that is SIGTERM's or SIGINT's number
+/// can be read from the descriptor `signals`; SIGUSR1's has it print its statistics. `options` is JSON. Once the
+/// interfaces are open this process gives up its privileges for good, unless `keep_privileges` is among the options.
 #[pyfunction]
 pub(crate) fn wire_router(py: Python<'_>, scenario: &Bound<'_, Scenario>, options: &str, signals: i32) -> PyResult<()> {
-    let lab = Arc::clone(&scenario.get().lab);
+    let scenario = scenario.get();
     let options = options.to_owned();
     py.detach(|| {
-        let plan = guard(|| lab.plan(0))?.map_err(error::input)?;
-        guard(|| router_service(&plan, &options, signals))?.map_err(|e| told(&lab, e))
+        let plan = scenario.plan(0)?;
+        guard(|| router_service(&plan, &options, signals))?.map_err(|e| told(&scenario.lab, e))
     })
 }

@@ -7,8 +7,8 @@ use alloc::string::String;
 use haltere_units::ParamError;
 use serde::{Deserialize, Serialize};
 
-/// A value and a mask for the DS field, the byte of DSCP and ECN: `0x1/0x3` is ECT(1), `0xb8/0xfc` is the DSCP EF. A packet is selected if
-/// its byte under the mask has the value (tc-fq_codel(8)).
+/// A value and a mask for the DS field, the byte of DSCP and ECN: `0x1/0x3` is ECT(1), `0xb8/0xfc` is the DSCP EF. A
+/// packet is selected if its byte under the mask has the value (tc-fq_codel(8)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Selector {

@@ -1,7 +1,7 @@
 //! DRR: deficit round robin over classes.
 //! Source, deviations and known problems: see [`Params`].
-//! Model: a class gets `quantum` bytes at its turn. It sends while its next packet is no longer than what it has left, and keeps the rest
-//! for its next turn. A class without packets keeps nothing.
+//! Model: a class gets `quantum` bytes at its turn. It sends while its next packet is no longer than what it has left,
+//! and keeps the rest for its next turn. A class without packets keeps nothing.
 //! Units: bytes. Cost: that of the inner queue, O(classes) for the match of an arrival, and O(1) a turn.
 
 use crate::classes::{self, Leaf, Match, backlog, class_of};
@@ -15,11 +15,13 @@ use serde::{Deserialize, Serialize};
 
 /// Deficit round robin: classes share the link in proportion to their quanta, whatever the lengths of their packets.
 ///
-/// Source: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", ACM SIGCOMM 1995; tc-drr(8).
+/// Source: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", ACM SIGCOMM 1995;
+/// tc-drr(8).
 ///
 /// Deviations: `classes` takes the place of Linux's classes and filters. A packet that fits none is in the last class.
 ///
-/// Known problems: a flow waits for a turn of each other class. Within a class flows are not separated, unless by `queue`.
+/// Known problems: a flow waits for a turn of each other class. Within a class flows are not separated, unless by
+/// `queue`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {

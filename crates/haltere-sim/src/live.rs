@@ -26,6 +26,8 @@ pub struct Live {
     network: Run<'static>,
     /// How many samples of queues, flows and pings have been [read](Live::fresh).
     read: [usize; 3],
+    /// No plan may replace that of the start.
+    fixed: bool,
 }
 
 /// Samples that were not read before, each kind in order of time.
@@ -44,7 +46,15 @@ pub struct Fresh<'a> {
 impl Live {
     /// The run of that plan, at its start.
     pub fn new(plan: Plan) -> Result<Live, RunError> {
-        Ok(Live { network: Run::new(Cow::Owned(plan))?, read: [0; 3] })
+        Ok(Live { network: Run::new(Cow::Owned(plan))?, read: [0; 3], fixed: false })
+    }
+    /// The same for a run that is only watched: [`change`](Live::change) refuses every plan, and the record is that of [`run`](crate::run)
+    /// to the byte, also where packets come at the same instant.
+    pub fn watched(plan: Plan) -> Result<Live, RunError> {
+        let mut live = Live { fixed: true, ..Live::new(plan)? };
+        let Run { plan, fabric, .. } = &mut live.network;
+        fabric.enable_ahead(plan);
+        Ok(live)
     }
     /// The plan after the last change.
     pub fn plan(&self) -> &Plan {
@@ -132,6 +142,10 @@ impl Live {
     /// now. A flow may get a stop, or an earlier one. The file `net/link/change.rs` says what happens to packets in a
     /// link. A plan that differs otherwise is refused, and nothing is changed.
     pub fn change(&mut self, plan: Plan) -> Result<(), RunError> {
+        if self.fixed {
+            let error = ParamError::new("plan", "that of the start in a run that is only watched", "another");
+            return Err(RunError::Param { place: "run".into(), error });
+        }
         // The mechanisms that stay know where this run looks for faults.
         let plan = Plan { outside: self.plan().outside.clone(), ..plan };
         check(&plan)?;

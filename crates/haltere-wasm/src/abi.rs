@@ -1,10 +1,11 @@
 //! The interface between Haltere and a module: one table, which the code writes by and the documents print.
 //!
-//! Every field is 8 bytes, little endian, signed, without gaps: field `i` is at offset `8 * i`. A time or a span is in nanoseconds, a size in
-//! bytes, a rate in bits a second, a truth value 0 or 1. A value that is not there is -1. A window without a limit is [`UNLIMITED`].
+//! Every field is 8 bytes, little endian, signed, without gaps: field `i` is at offset `8 * i`. A time or a span is in
+//! nanoseconds, a size in bytes, a rate in bits a second, a truth value 0 or 1. A value that is not there is -1. A
+//! window without a limit is [`UNLIMITED`].
 //!
-//! A later version of Haltere may add fields at the end of an event, within [`EVENT_BYTES`], and imports; it then keeps [`VERSION`].
-//! Whatever else changes raises it.
+//! A later version of Haltere may add fields at the end of an event, within [`EVENT_BYTES`], and imports; it then keeps
+//! [`VERSION`]. Whatever else changes raises it.
 
 use haltere_congestion::{
     AckEvent, LossEvent, LossKind, LostSegment, RateSample, RestartEvent, RtoEvent, SenderContext,

@@ -1,18 +1,18 @@
-//! The one error of the wire.
+//! Errors of the wire.
 
 use haltere_plan::Fault;
 use std::fmt;
 use std::io;
 
-/// Why something on the wire could not be done. Prints as one line that says what to do.
+/// An error on the wire. It prints as one line that says what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The plan or an argument asks for what cannot be: where, and what is wrong.
+    /// The plan or an argument is impossible: where, and why.
     Plan(String, String),
     /// The experiment asks for what the wire cannot do: the place in its file, the rule, what to do instead.
     Refused(Box<Fault>),
-    /// The kernel does not let us: what for.
+    /// The process lacks a privilege: for what.
     Privilege(&'static str),
     /// The machine lacks something: what, and how to get it.
     Missing(String),
@@ -20,7 +20,7 @@ pub enum WireError {
     Calibration(String),
     /// The kernel refused: what was being done, and its answer.
     Os(String, io::Error),
-    /// The interface of that name was there at the start and is not any more.
+    /// The interface of that name disappeared during the run.
     Gone(String),
     /// A mechanism from outside the tree failed.
     Outside(Box<haltere_units::outside::Fault>),
@@ -40,6 +40,18 @@ impl WireError {
     /// The kernel refused while `doing`; a refusal for lack of privilege says so.
     pub fn os(doing: impl Into<String>, error: impl Into<io::Error>) -> WireError {
         WireError::Os(doing.into(), error.into())
+    }
+}
+
+/// What was being done when the kernel refused.
+pub(crate) trait Doing<T> {
+    /// The error says so.
+    fn doing(self, what: impl Into<String>) -> Result<T, WireError>;
+}
+
+impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
+    fn doing(self, what: impl Into<String>) -> Result<T, WireError> {
+        self.map_err(|error| WireError::os(what, error))
     }
 }
 

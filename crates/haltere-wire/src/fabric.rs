@@ -1,7 +1,8 @@
-//! The network between the hosts with real frames: [`haltere_plan::fabric`], and the ports at which frames come in and go out.
+//! The network between the hosts with real frames: [`haltere_plan::fabric`], and the ports at which frames come in and
+//! go out.
 //!
-//! It has no I/O and reads no clock. Frames come in with [`Fabric::arrive`], what is due happens in [`Fabric::advance`], and frames for a
-//! port wait in its outbox.
+//! It has no I/O and reads no clock. Frames come in with [`Fabric::arrive`], what is due happens in
+//! [`Fabric::advance`], and frames for a port wait in its outbox.
 
 use crate::error::WireError;
 use crate::frame::{Frame, Kind};
@@ -16,7 +17,7 @@ use std::collections::VecDeque;
 /// How the fabric finds a frame's destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steering {
-    /// Two ports: what comes in at one goes out at the other, like a cable.
+    /// Two ports: a frame from one leaves at the other, as on a cable.
     Across,
     /// By destination address, which for node `i` is [`node_mac`]`(i)`.
     ByAddress,
@@ -32,7 +33,7 @@ fn mac_node(mac: [u8; 6]) -> Option<u16> {
     (mac[..4] == [0x02, b'H', b'L', 0]).then(|| u16::from_be_bytes([mac[4], mac[5]]))
 }
 
-/// A fabric's parts.
+/// Parameters of a fabric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FabricParams {
     /// Nodes and links.
@@ -137,7 +138,7 @@ impl Fabric {
         });
         self.network.arrive(now, node, frame, &mut self.outboxes);
     }
-    /// Runs everything that is due up to `now`, each at its own time.
+    /// Runs everything that is due by `now`, each event at its own time.
     pub fn advance(&mut self, now: Time) {
         self.network.advance(now, &mut self.outboxes);
     }
@@ -145,7 +146,7 @@ impl Fabric {
     pub fn next_event(&self) -> Option<Time> {
         self.network.next_event()
     }
-    /// When the next packet moves by itself, samples aside.
+    /// When the next packet moves. Samples do not count.
     pub fn next_packet(&self) -> Option<Time> {
         self.network.next_packet()
     }

@@ -1,7 +1,8 @@
 //! The wire: the same mechanisms on real packets, in real time.
 //!
-//! A tour, from the bytes up: [`frame`] reads an Ethernet frame and is a packet to the disciplines;
-//! [`fabric`] is a network of links between ports; [`port`] is where frames come in and go out; [`clock`] is the one place for time; [`router`] is the loop over all of them.
+//! A tour, from the bytes up: [`frame`] reads an Ethernet frame and is a packet to the disciplines; [`fabric`] is a
+//! network of links between ports; [`port`] is where frames come in and go out; [`clock`] is the one place for time;
+//! [`router`] is the loop over all of them.
 
 mod error;
 

@@ -84,8 +84,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Frames that came in or were made, less those that went out, were dropped, were lost or are inside. The conservation check
-    /// requires 0.
+    /// Frames that came in or were made, less those that went out, were dropped, were lost or are inside. The
+    /// conservation check requires 0.
     pub fn unaccounted(&self) -> i64 {
         let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|(_, _, c)| of(c)).sum::<u64>();
         let gone = links(|c| c.dropped_overlimit + c.dropped_congestion + c.lost);

@@ -1,7 +1,7 @@
 //! A plan on the wire: namespaces for the hosts, a router thread for the network between them, an agent for the flows.
 //!
-//! Every node at which a flow begins or ends is a host: a network namespace with the kernel's TCP. All links of the plan
-//! with their queues are in the router's fabric, so a packet crosses the kernel twice whatever the number of hops.
+//! Every node at which a flow begins or ends is a host: a network namespace with the kernel's TCP. All links of the
+//! plan with their queues are in the router's fabric, so a packet crosses the kernel twice whatever the number of hops.
 //! Deviations from the simulator: hosts hand packets to their access link's queue at once (there is no link between a
 //! host and its own first queue, so the kernel does not hold back for it).
 
@@ -9,7 +9,7 @@ use crate::bpf;
 use crate::calibration::{self, Calibration};
 use crate::clock::{Monotonic, monotonic_ns};
 use crate::endpoint::{self, Agent, Manner, Observed, ftp_server};
-use crate::error::WireError;
+use crate::error::{Doing, WireError};
 use crate::fabric::{Fabric, FabricParams, Steering};
 use crate::kernel_tcp;
 use crate::mptcp::Role;
@@ -63,11 +63,13 @@ pub struct Control<'a> {
     pub spin: Dur,
     /// Measure the machine first?
     pub calibrate: Calibrate,
-    /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a line of their own.
+    /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a
+    /// line of their own.
     pub ftp_server: Vec<OsString>,
     /// How the hosts' sockets are driven.
     pub manner: Manner,
-    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them as one packet.
+    /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them
+    /// as one packet.
     pub gso: bool,
 }
 
@@ -131,14 +133,15 @@ pub fn run(plan: &Plan, control: &Control<'_>) -> Result<Outcome, WireError> {
 
 /// The network between the hosts, if it is not a router of this process.
 pub trait Network {
-    /// Makes an interface for each of these nodes in the caller's namespace, named by [`port_name`]. They are then moved to the hosts.
+    /// Makes an interface for each of these nodes in the caller's namespace, named by [`port_name`]. They are then
+    /// moved to the hosts.
     fn prepare(&self, nodes: &[usize]) -> Result<(), WireError>;
     /// The run begins at that time of `CLOCK_MONOTONIC`, in nanoseconds.
     fn start(&self, origin_ns: u64) -> Result<(), WireError>;
 }
 
-/// Runs the plan's flows over that network. The record is without links and queues. `offloads`: hosts hand buffers of several segments to
-/// their interface.
+/// Runs the plan's flows over that network. The record is without links and queues. `offloads`: hosts hand buffers of
+/// several segments to their interface.
 pub fn run_over(
     plan: &Plan,
     network: &dyn Network,
@@ -158,8 +161,8 @@ pub fn run_over(
     let agent = Agent::prepare(plan, &topology, &control.manner)?;
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
-    let mut clock = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e))?;
-    clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
+    let mut clock = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock")?;
+    clock.wait_for_zero().doing("sleeping")?;
     Ok(record_of(agent.run(&mut clock, control)?))
 }
 
@@ -228,7 +231,7 @@ pub fn check_for(plan: &Plan, controls: &str) -> Result<(), WireError> {
 
 fn available_controls() -> Result<String, WireError> {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        .map_err(|e| WireError::os("asking the kernel for its congestion controls", e))
+        .doing("asking the kernel for its congestion controls")
 }
 
 /// The controls that flows ask for, that this kernel lacks, and that we have as BPF.
@@ -257,7 +260,7 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             .map(|&node| PacketPort::open_with(&port_name(node), slots, control.gso))
             .collect::<Result<Vec<_>, _>>())
     });
-    let opened = opened.map_err(|e| WireError::os("entering the router's namespace", e))??;
+    let opened = opened.doing("entering the router's namespace")??;
     let origin = monotonic_ns() + LEAD.as_ns();
     let ended = AtomicBool::new(false);
     let stops = Stops { all: control, ended: &ended, end: plan.end };
@@ -267,10 +270,10 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO).map_err(|e| WireError::os("the clock", e)).and_then(
+        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(
             |mut clock| {
                 let _guard = PriorityGuard::short_slice();
-                clock.wait_for_zero().map_err(|e| WireError::os("sleeping", e))?;
+                clock.wait_for_zero().doing("sleeping")?;
                 agent.run(&mut clock, control)
             },
         );
@@ -334,7 +337,7 @@ fn route(
     let outside = fabric.outside();
     let mut router = Router::new(fabric, ports)?;
     router.schedule = guard.schedule();
-    let mut clock = Monotonic::from_origin(origin, spin).map_err(|e| WireError::os("the clock", e))?;
+    let mut clock = Monotonic::from_origin(origin, spin).doing("the clock")?;
     let mut watch = Attentive { stops, outside: outside.clone(), next: Time::ZERO };
     let (cpu, started) = (cpu_ns(), monotonic_ns());
     // What is in flight at the end stays there, as in the simulator.

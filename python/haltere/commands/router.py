@@ -99,6 +99,24 @@ def _scenario(args: argparse.Namespace) -> Any:
         raise InputError(f"router: {re.sub(r'topology.chain.links.[01].[.:] ?', '--', text)}") from None
 
 
+def _taken(*interfaces: str) -> list[socket.socket]:
+    """A mark on each interface, as long as these sockets live: their names are those of the network namespace, and end with the process."""
+    marks = []
+    for name in interfaces:
+        try:
+            number = socket.if_nametoindex(name)
+        except OSError:
+            continue  # the router itself says what is wrong
+        marks.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        try:
+            marks[-1].bind(f"\0haltere-router-{number}")
+        except OSError:
+            raise InputError(
+                f"router: `{name}` must be without a router, got one that `haltere router` is at"
+            ) from None
+    return marks
+
+
 def _router(args: argparse.Namespace) -> int:
     from .. import _core
 
@@ -121,6 +139,7 @@ def _router(args: argparse.Namespace) -> int:
     for name, path in (("pcap_left", args.pcap), ("pcap_right", args.pcap_right)):
         if path is not None:
             options[name] = str(path)
+    marks = _taken(args.left, args.right) if args.left != args.right else []
     # Python's own handler writes the number of each signal to where the router reads it, whichever thread gets the signal.
     theirs, ours = socket.socketpair()
     with theirs, ours:
@@ -133,4 +152,6 @@ def _router(args: argparse.Namespace) -> int:
             signal.set_wakeup_fd(fd)
             for number, handler in before.items():
                 signal.signal(number, handler)
+            for one in marks:
+                one.close()
     return 0

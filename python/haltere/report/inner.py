@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from ..analysis.measures import Run
+from . import plot
 
 Array = NDArray[np.float64]
 #: Variables that are instants, which grow with time: no panel shows them.
@@ -83,5 +84,5 @@ def label(axes: Axes, inner: Inner) -> None:
     """Names the axis, and the values of a state."""
     axes.set_ylabel(scale(inner)[1])
     if inner.states:
-        axes.set_yticks(range(len(inner.states)), inner.states, fontsize=7)
+        axes.set_yticks(range(len(inner.states)), inner.states, fontsize=plot.points(7))
         axes.set_ylim(-0.5, len(inner.states) - 0.5)

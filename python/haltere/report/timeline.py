@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from ..analysis import measures
-from ..errors import InputError
+from ..errors import InputError, nearest
 from ..runs.records import Done
 from ..runs.results import Results
 from . import inner, plot
@@ -129,9 +128,8 @@ def main_link(runs: measures.Run | Sequence[measures.Run], link: str | None = No
     links = [one for one in some[0].watched() if all(one in run.watched() for run in some)]
     if link is not None:
         if link not in links:
-            near = get_close_matches(link, links, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise InputError(f"--link must be one of {', '.join(links) or 'no watched link'}, got `{link}`{hint}")
+            known = ", ".join(links) or "no watched link"
+            raise InputError(f"--link must be one of {known}, got `{link}`{nearest(link, links)}")
         return link
     used = {one: float(np.nansum([run.utilisation(one) for run in some])) for one in links}
     busy = [one for one in links if used[one] >= 0.8 * max(used.values())]
@@ -141,9 +139,14 @@ def main_link(runs: measures.Run | Sequence[measures.Run], link: str | None = No
 
 
 def draw(
-    results: Results, point: int | None = None, seed: int | None = None, link: str | None = None
+    results: Results,
+    point: int | None = None,
+    seed: int | None = None,
+    link: str | None = None,
+    stem: Path | None = None,
 ) -> tuple[str, list[Path]]:
-    """Draws ``figures/timeline-POINT-SEED`` and returns its caption and files. ``link``: whose queue; default: the one used most."""
+    """Draws ``figures/timeline-POINT-SEED``, or at ``stem``, and returns its caption and files. ``link``: whose queue; default: the one
+    used most."""
     done = pick(results, point, seed)
     run = measures.Run(results, done)
     flows, chosen = Flows(run), main_link(run, link)
@@ -173,7 +176,7 @@ def draw(
     fig.align_ylabels(panels)
     _legend(fig, [name for name, _ in lines], shades)
     suffix = "" if link is None else "-" + "".join(c if c.isalnum() else "-" for c in link)
-    paths = plot.save(fig, results.directory / "figures" / f"timeline-{done.point}-{done.seed}{suffix}")
+    paths = plot.save(fig, stem or results.directory / "figures" / f"timeline-{done.point}-{done.seed}{suffix}")
     return _caption(results, done, chosen, warmup > 0, any(len(own) > 1 for _, own in lines)), paths
 
 
@@ -259,7 +262,7 @@ def _pings(axes: Axes, run: measures.Run) -> None:
     if len(at):
         step = -(-len(at) // MOST_POINTS)
         axes.plot(at[::step], rtt[::step], ".", markersize=2.2, color="#777777", label="pings", zorder=1.5)
-        axes.legend(loc="upper right", frameon=False, fontsize=8, handletextpad=0.1)
+        axes.legend(loc="upper right", frameon=False, fontsize=plot.points(8), handletextpad=0.1)
 
 
 def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
@@ -285,7 +288,7 @@ def _queue(axes: Axes, events: Axes, run: measures.Run, link: str) -> None:
     if drawn:
         events.set_yscale("log")
         events.yaxis.set_major_formatter(plot.plain_number())
-        events.legend(loc="upper right", frameon=False, ncols=2, fontsize=8)
+        events.legend(loc="upper right", frameon=False, ncols=2, fontsize=plot.points(8))
         low, high = events.get_ylim()
         events.set_ylim(low, high * 4)  # room for the legend
     else:
@@ -298,4 +301,10 @@ def _legend(fig: Any, labels: Sequence[str], shades: Sequence[str]) -> None:
 
     shown = list(zip(labels, shades, strict=True))
     handles = [Patch(color=colour, label=label) for label, colour in shown]
-    fig.legend(handles=handles, loc="outside upper center", ncols=min(4, len(handles)), frameon=False, fontsize=8.5)
+    fig.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=plot.fitting(fig, labels, 4),
+        frameon=False,
+        fontsize=plot.points(8.5),
+    )

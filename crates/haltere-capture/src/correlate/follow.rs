@@ -135,7 +135,8 @@ impl Follow {
         let Chosen { from_ns, to_ns, .. } = self.flows[flow].chosen;
         (from_ns..=to_ns).contains(&(at + self.zero_ns))
     }
-    /// Gives the stepped methods what each flow measured in the step that ends at `at`; where it measured nothing, the last again.
+    /// Gives the stepped methods what each flow measured in the step that ends at `at`; where it measured nothing, the
+    /// last again.
     fn step(&mut self, at: u64) {
         for i in 0..self.flows.len() {
             let Some(smoothed) = self.flows[i].smoothed.filter(|_| self.under_way(i, at)) else { continue };

@@ -136,7 +136,8 @@ fn the_filter_drops_the_oldest_acknowledgement_that_the_newest_contains() {
     assert_eq!(dropped(AckFilter::Aggressive, &[(u32::MAX - 5, 0), (5, 0)]), [0], "numbers wrap");
 }
 
-/// Two acknowledgements as a receiver with holes sends them: the aggressive filter drops the older one if the newer one covers it.
+/// Two acknowledgements as a receiver with holes sends them: the aggressive filter drops the older one if the newer one
+/// covers it.
 #[test]
 fn an_acknowledgement_goes_if_a_later_one_covers_its_blocks() {
     let ack = |id, ack, blocks: &[(u32, u32)]| {

@@ -157,7 +157,7 @@ fn dumbbell(control: &str, queue: &str) -> Plan {
 #[test]
 fn the_simulator_gives_the_record_of_the_reference_loop() {
     for control in ["reno", "cubic", "dctcp", "bbr"] {
-        for queue in ["drop_tail", "red", "codel", "fq_codel"] {
+        for queue in ["drop_tail", "red", "codel", "fq_codel", "pie"] {
             let plan = dumbbell(control, queue);
             let record = haltere_sim::run(&plan, &RunControl::default()).expect("the run ends well");
             let (links, flows) = run(&plan);

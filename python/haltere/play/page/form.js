@@ -14,10 +14,13 @@ export const element = (tag, attributes = {}, ...children) => {
   return made;
 };
 
+// The program's words: what stands between backticks is code.
+export const prose = (text) => text.split("`").map((part, i, all) => i % 2 && i < all.length - 1 ? element("code", {}, part) : i % 2 ? `\`${part}` : part);
+
 // A mechanism's description: what it does; its source and its limits when they are asked for.
 export function described(text = "") {
   const at = text.search(/\bSource:/), about = at < 0 ? text : text.slice(0, at), rest = at < 0 ? "" : text.slice(at);
-  return [element("p", { class: "about" }, about.trim()), rest && element("details", { class: "source" }, element("summary", {}, "Source and limits"), element("p", { class: "about" }, rest))].filter(Boolean);
+  return [element("p", { class: "about" }, ...prose(about.trim())), rest && element("details", { class: "source" }, element("summary", {}, "Source and limits"), element("p", { class: "about" }, ...prose(rest)))].filter(Boolean);
 }
 
 const target = (one) => one?.$ref ? schema.$defs[one.$ref.replace("#/$defs/", "")] : null;
@@ -72,7 +75,7 @@ export function field(name, one, { path, get, set, wide, label, disabled, mean }
   const kinds = variants(base);
   if (kinds.size) return nested(name, one, kinds, { path, get, set, disabled });
   const error = element("div", { class: "error", id: `${id}-error` });
-  const help = element("div", { class: "help", role: "tooltip" }, (one.description ?? mean ?? base.description ?? "").replace(/\s+/g, " "));
+  const help = element("div", { class: "help", role: "tooltip" }, ...prose((one.description ?? mean ?? base.description ?? "").replace(/\s+/g, " ")));
   const box = element("div", { class: wide ? "field wide" : "field", "data-path": path });
   const say = element("label", { for: id }, element("span", {}, label ?? name));
   const common = { id, disabled: !!disabled, "aria-describedby": `${id}-error`, name: path };
@@ -149,7 +152,7 @@ export function complain(root, at, text) {
     if (box) {
       box.closest("details")?.setAttribute("open", "");
       // The field says where; the rest are the program's words.
-      box.querySelector(".error").textContent = text.replace(/^[\w.[\]]+: /, "");
+      box.querySelector(".error").replaceChildren(...prose(text.replace(/^[\w.[\]]+: /, "")));
       box.querySelector("input, select")?.setAttribute("aria-invalid", "true");
       return true;
     }

@@ -1,17 +1,15 @@
 //! Modules that are wrong or hostile: each is refused before the run, or ends it with a fault that says what it did.
 
-use crate::control::{Control, TRIAL};
-use crate::module::Module;
-use crate::queue::Queue;
-use crate::trial::load;
-use crate::{limits, queue};
-use haltere_congestion::outside::OutsideControl;
-use haltere_congestion::{AckEvent, CongestionControl, LossEvent, LossKind, SenderContext};
-use haltere_queue::outside::{OutsideQueue, PacketView, Verdicts};
+use haltere_congestion::outside::{Maker as Controls, OutsideControl};
+use haltere_congestion::{AckEvent, LossEvent, LossKind, SenderContext};
+use haltere_queue::outside::{Maker as Queues, OutsideQueue, PacketView, Verdicts};
 use haltere_queue::{Backlog, DropReason, LinkContext, MarkReason, Pkt};
-use haltere_units::outside::{Outside, Params, Reporter};
+use haltere_units::outside::{Location, Makers, Outside, Params};
 use haltere_units::{Bytes, Time};
+use haltere_wasm::{limits, load};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The parts of a small control: a window of 14480 B that grows by what is acknowledged.
 struct Parts {
@@ -51,42 +49,82 @@ impl Parts {
         );
         wat::parse_str(text).unwrap()
     }
-    fn load(&self) -> Result<Module, String> {
-        load(&self.bytes())
-    }
     /// Why it is refused before the run.
     fn refused(&self) -> String {
-        self.load().expect_err("refused")
+        load(&self.bytes()).expect_err("refused")
     }
-    /// A control after one acknowledgement, and the fault of it.
-    fn after_an_ack(&self) -> (Control, Option<String>) {
-        let sender = SenderContext { outside: run(), ..TRIAL };
-        let mut control = Control::new(&self.load().unwrap(), &params(), &[], &sender).unwrap();
+    /// A control and its run, whose random numbers follow from `seed`.
+    fn made(&self, seed: u64) -> (Box<dyn OutsideControl>, Outside) {
+        let file = File::of(&self.bytes());
+        let outside = run();
+        let made = {
+            let maker = outside.find::<dyn Controls>("wasm").unwrap();
+            let params = file.params(maker.about(file.location()).unwrap().digest);
+            let (mss, initial_window) = (MSS, Bytes::new(14_480));
+            maker.make(&params, &SenderContext { mss, initial_window, seed, outside: outside.clone() }).unwrap()
+        };
+        (made, outside)
+    }
+    /// A control after one acknowledgement, and its run.
+    fn after_an_ack(&self) -> (Box<dyn OutsideControl>, Outside) {
+        let (mut control, run) = self.made(1);
         control.on_ack(&ack());
-        let fault = fault_of(&control.reporter);
-        (control, fault)
+        (control, run)
     }
     /// The fault of an acknowledgement; the window is then one segment, and later events change nothing.
     fn fault(&self) -> String {
-        let (mut control, fault) = self.after_an_ack();
-        assert_eq!(control.cwnd(), TRIAL.mss);
+        let (mut control, run) = self.after_an_ack();
+        assert_eq!(control.cwnd(), MSS);
         control.on_ack(&ack());
-        assert_eq!(control.cwnd(), TRIAL.mss);
-        fault.unwrap()
+        assert_eq!(control.cwnd(), MSS);
+        fault_of(&run).unwrap()
     }
 }
 
-fn params() -> Params {
-    Params { language: "wasm".into(), source: "test.wasm".into(), ..Params::default() }
+const MSS: Bytes = Bytes::new(1448);
+
+/// A file `test.wasm` in a folder of its own, removed with it.
+struct File(PathBuf);
+
+impl File {
+    fn of(module: &[u8]) -> File {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("haltere-hostile-{}-{number}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("test.wasm"), module).unwrap();
+        File(folder)
+    }
+    fn location(&self) -> Location<'_> {
+        Location { source: "test.wasm", folder: self.0.to_str().unwrap() }
+    }
+    fn params(&self, digest: String) -> Params {
+        let Location { source, folder } = self.location();
+        Params {
+            language: "wasm".into(),
+            source: source.into(),
+            folder: folder.into(),
+            digest,
+            ..Params::default()
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A run that keeps the first fault.
 fn run() -> Outside {
-    Outside::of(&Arc::default())
+    let mut makers = Makers::default();
+    haltere_wasm::add(&mut makers);
+    Outside::of(&Arc::new(makers))
 }
 
-fn fault_of(reporter: &Reporter) -> Option<String> {
-    reporter.fault().map(ToString::to_string)
+fn fault_of(run: &Outside) -> Option<String> {
+    run.fault().map(ToString::to_string)
 }
 
 /// 1000 bytes are acknowledged after a second and a half. Field 2 of the event, at 24, is `delivered`.
@@ -98,12 +136,12 @@ fn ack() -> AckEvent {
 
 #[test]
 fn a_module_answers_an_event() {
-    let (control, fault) = CONTROL.after_an_ack();
+    let (control, run) = CONTROL.after_an_ack();
     assert_eq!(
         (control.cwnd(), control.ssthresh(), control.pacing_rate()),
         (Bytes::new(15_480), Bytes::new(28_960), None)
     );
-    assert_eq!(fault, None);
+    assert_eq!(fault_of(&run), None);
 }
 
 /// A control that asks for a reduction at its first acknowledgement.
@@ -120,8 +158,8 @@ fn asking(more: &'static str) -> Parts {
 fn a_control_may_ask_for_a_reduction() {
     // Field 5 of the event, at 48, is `asked`.
     let parts = asking(r#"(func (export "on_loss") (i64.store (i32.const 1024) (i64.load (i32.const 48))))"#);
-    let (mut control, fault) = parts.after_an_ack();
-    assert!(control.wants_reduction() && fault.is_none());
+    let (mut control, run) = parts.after_an_ack();
+    assert!(control.wants_reduction() && fault_of(&run).is_none());
     assert!(control.clone_box().wants_reduction(), "a copy wants what the original wants");
     control.on_loss(&LossEvent::at(Time::ZERO, LossKind::Asked));
     assert_eq!((control.wants_reduction(), control.cwnd()), (false, Bytes::new(1)));
@@ -131,9 +169,9 @@ fn a_control_may_ask_for_a_reduction() {
 
 #[test]
 fn only_an_acknowledgement_may_ask_for_a_reduction() {
-    let (mut control, _) = asking(r#"(func (export "on_loss") (call $ask))"#).after_an_ack();
+    let (mut control, run) = asking(r#"(func (export "on_loss") (call $ask))"#).after_an_ack();
     control.on_loss(&LossEvent::at(Time::ZERO, LossKind::Loss));
-    let fault = fault_of(&control.reporter).unwrap();
+    let fault = fault_of(&run).unwrap();
     let told = "wasm:test.wasm: on_loss must return, got a call of `ask_reduction`, which only `on_ack` may call at ";
     assert!(fault.starts_with(told), "{fault}");
     assert!(!control.wants_reduction());
@@ -169,9 +207,8 @@ fn initial_values_that_are_no_constants_are_there_from_the_start() {
 #[test]
 fn random_numbers_follow_from_the_seed() {
     let random = Parts { on_ack: "(i64.store (i32.const 1024) (i64.shr_u (call $random) (i64.const 1)))", ..CONTROL };
-    let module = random.load().unwrap();
     let window = |seed| {
-        let mut control = Control::new(&module, &params(), &[], &SenderContext { seed, ..TRIAL }).unwrap();
+        let (mut control, _) = random.made(seed);
         control.on_ack(&ack());
         control.cwnd()
     };
@@ -272,14 +309,71 @@ fn with_address(export: &str, address: i32) -> String {
 #[test]
 fn too_much_memory_is_refused_and_does_not_grow() {
     let refused = Parts { memory: r#"(memory (export "memory") 2000)"#, ..CONTROL }.refused();
-    assert!(refused.starts_with("module must start within 67108864 bytes of memory, got:"), "{refused}");
+    assert!(refused.starts_with("module must start within 67108864 bytes of memory and 4 tables of"), "{refused}");
     // `memory.grow` gives -1, as it does on a machine without more memory; the window says so.
     let growing = Parts {
         on_ack: "(i64.store (i32.const 1024) (i64.sub (i64.const 5) (i64.extend_i32_s (memory.grow (i32.const 2000)))))",
         ..CONTROL
     };
-    let (control, fault) = growing.after_an_ack();
-    assert_eq!((control.cwnd(), fault), (Bytes::new(6), None));
+    let (control, run) = growing.after_an_ack();
+    assert_eq!((control.cwnd(), fault_of(&run)), (Bytes::new(6), None));
+}
+
+#[test]
+fn too_large_a_table_is_refused_and_does_not_grow() {
+    let refused = |more| Parts { more, ..CONTROL }.refused();
+    let limit = "module must start within 67108864 bytes of memory and 4 tables of 65536 elements, got: ";
+    for more in ["(table 65537 funcref)", "(table 4000000000 externref)"] {
+        assert!(refused(more).starts_with(limit), "{}", refused(more));
+    }
+    let five = "(table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref) (table 1 funcref)";
+    assert!(refused(five).starts_with(limit), "{}", refused(five));
+    // A module of 308 bytes had 4.3 GB this way.
+    let growing = Parts {
+        more: "(table $t 0 funcref)",
+        on_ack: "(i64.store (i32.const 1024) (i64.extend_i32_u (i32.sub (i32.const 5) (table.grow $t (ref.null func) \
+                 (i32.const 500000000)))))",
+        ..CONTROL
+    };
+    let (control, run) = growing.after_an_ack();
+    assert_eq!((control.cwnd(), fault_of(&run)), (Bytes::new(6), None));
+}
+
+#[test]
+fn a_table_within_the_limit_grows() {
+    let growing = Parts {
+        more: "(table $t 1 funcref)",
+        on_ack: "(drop (table.grow $t (ref.null func) (i32.const 65535))) \
+                 (i64.store (i32.const 1024) (i64.extend_i32_u (table.size $t)))",
+        ..CONTROL
+    };
+    assert_eq!(growing.after_an_ack().0.cwnd(), Bytes::new(65_536));
+}
+
+#[test]
+fn too_many_globals_elements_memories_and_segments_are_refused() {
+    let many = |what: &str, count: usize| {
+        let more: &'static str = Box::leak(what.repeat(count).into_boxed_str());
+        load(&Parts { more, ..CONTROL }.bytes()).map(drop)
+    };
+    for (what, fits, rule) in [
+        ("(global i32 (i32.const 0))", 1000, "limit of 1000 global variables"),
+        ("(table 0 funcref)", 4, "4 tables of 65536 elements"),
+        ("(elem func)", 1000, "limit of 1000 active element segments"),
+        ("(data \"\")", 999, "limit of 1000 active data segments"),
+        ("(memory 1)", 0, "multiple memories"),
+    ] {
+        assert_eq!(many(what, fits), Ok(()), "{what}");
+        let refused = many(what, fits + 1).unwrap_err();
+        assert!(refused.contains(rule), "{what}: {refused}");
+    }
+    let elements = |count: usize| {
+        let more: &'static str = Box::leak(format!("(func $f) (elem func{})", " $f".repeat(count)).into_boxed_str());
+        load(&Parts { more, ..CONTROL }.bytes()).map(drop)
+    };
+    assert_eq!(elements(limits::ELEMENT_SECTION_BYTES - 100), Ok(()));
+    let refused = elements(limits::ELEMENT_SECTION_BYTES).unwrap_err();
+    assert!(refused.starts_with("the section of elements of a module must be at most 262144 bytes"), "{refused}");
 }
 
 #[test]
@@ -319,7 +413,7 @@ fn an_answer_that_no_control_may_give_ends_the_run() {
 }
 
 /// A queue that keeps what `enqueue` and `dequeue` are given to do.
-fn queue(enqueue: &str, dequeue: &str) -> Queue {
+fn queue(enqueue: &str, dequeue: &str) -> (Box<dyn OutsideQueue>, Outside) {
     let text = format!(
         r#"(module
         (import "haltere" "drop" (func $drop (param i64 i32)))
@@ -335,8 +429,15 @@ fn queue(enqueue: &str, dequeue: &str) -> Queue {
         (func (export "enqueue") {enqueue})
         (func (export "dequeue") {dequeue}))"#
     );
-    let module = load(&wat::parse_str(text).unwrap()).unwrap();
-    Queue::new(&module, &params(), &[], &LinkContext { outside: run(), ..queue::TRIAL }).unwrap()
+    let file = File::of(&wat::parse_str(text).unwrap());
+    let outside = run();
+    let made = {
+        let maker = outside.find::<dyn Queues>("wasm").unwrap();
+        let params = file.params(maker.about(file.location()).unwrap().digest);
+        let link = LinkContext { rate: None, rtt: None, packet: Bytes::new(1514), seed: 1, outside: outside.clone() };
+        maker.make(&params, &link).unwrap()
+    };
+    (made, outside)
 }
 
 /// Writes down what a queue asks for.
@@ -381,13 +482,13 @@ fn packet(id: u64) -> PacketView {
 #[test]
 fn a_queue_asks_in_the_middle_of_a_call_and_is_answered() {
     // Marks the packet; as that is refused because it is not ECN-capable, draws a number and drops packet 0.
-    let mut queue = queue(
+    let (mut queue, run) = queue(
         "(if (i32.eqz (call $mark (i64.load (i32.const 16)) (i32.const 1))) (then (call $drop (i64.and (call $random) (i64.const 0)) (i32.const 1))))",
         "(i64.store (i32.const 1024) (i64.const 5))",
     );
     let mut asked = Asked::default();
     queue.enqueue(Time::ZERO, &packet(3), &mut asked);
-    assert_eq!(fault_of(&queue.reporter), None);
+    assert_eq!(fault_of(&run), None);
     assert_eq!(
         asked.0,
         ["random", "mark 3 Threshold", "drop 0 Congestion"],
@@ -398,21 +499,21 @@ fn a_queue_asks_in_the_middle_of_a_call_and_is_answered() {
 
 #[test]
 fn a_queue_that_traps_or_asks_without_end_ends_the_run() {
-    let mut trapping = queue("(unreachable)", "");
+    let (mut trapping, run) = queue("(unreachable)", "");
     trapping.enqueue(Time::ZERO, &packet(0), &mut Asked::default());
-    let fault = fault_of(&trapping.reporter).unwrap();
+    let fault = fault_of(&run).unwrap();
     assert!(fault.starts_with("wasm:test.wasm: enqueue must return, got the instruction `unreachable`"));
     assert_eq!(trapping.dequeue(Time::ZERO, &mut Asked::default()), None);
-    let mut endless = queue("(loop (br 0))", "");
+    let (mut endless, run) = queue("(loop (br 0))", "");
     endless.enqueue(Time::ZERO, &packet(0), &mut Asked::default());
-    let fault = fault_of(&endless.reporter).unwrap();
+    let fault = fault_of(&run).unwrap();
     assert!(fault.contains("no end within"));
 }
 
 #[test]
 fn a_copy_of_a_queue_goes_its_own_way() {
     let counts = "(i64.store (i32.const 1024) (i64.add (i64.load (i32.const 1024)) (i64.const 1)))";
-    let mut original = queue("", counts);
+    let (mut original, _) = queue("", counts);
     original.dequeue(Time::ZERO, &mut Asked::default());
     let mut copy = original.clone_box();
     assert_eq!(copy.dequeue(Time::ZERO, &mut Asked::default()), Some(2));
