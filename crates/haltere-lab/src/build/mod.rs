@@ -15,8 +15,20 @@ use haltere_plan::plan::Plan;
 use haltere_units::Time;
 use std::collections::HashSet;
 
+/// Checks an experiment: its first run can be planned, and its disciplines take their parameters. Runs with other seeds
+/// need no second check of them.
+pub(crate) fn check(experiment: &Experiment) -> Result<(), ScenarioError> {
+    let (plan, places) = with_places(experiment, 0)?;
+    verify::queues(&plan, &places)
+}
+
 /// The run of `experiment` with that seed.
 pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioError> {
+    with_places(experiment, seed).map(|(plan, _)| plan)
+}
+
+/// The same, and where each link is in the experiment.
+fn with_places(experiment: &Experiment, seed: u64) -> Result<(Plan, Vec<String>), ScenarioError> {
     verify::times(experiment)?;
     let mut network = network(experiment, seed)?;
     let flows = flows(experiment, &network, seed)?;
@@ -41,8 +53,7 @@ pub(crate) fn plan(experiment: &Experiment, seed: u64) -> Result<Plan, ScenarioE
         measure,
         outside: experiment.outside.again(),
     };
-    verify::queues(&plan, &network.places)?;
-    Ok(plan)
+    Ok((plan, network.places))
 }
 
 /// The drawing of `experiment`; the random seed changes nothing that is drawn.

@@ -76,7 +76,7 @@ impl Scenario {
             error
         };
         let scenario = Scenario::typed(value, self.source.clone(), &self.outside).map_err(in_point)?;
-        build::plan(&scenario.experiment, 0).map_err(|e| in_point(self.source.place(e)))?;
+        build::check(&scenario.experiment).map_err(|e| in_point(self.source.place(e)))?;
         Ok(Point { settings, scenario })
     }
 
