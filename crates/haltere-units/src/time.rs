@@ -174,4 +174,10 @@ impl fmt::Display for Time {
     }
 }
 
-text_quantity!(Dur, NOTATION, "duration", r"^\s*[0-9]*\.?[0-9]+\s*(ns|us|ms|s)\s*$|^0$", "a duration: `5ms`, `100us`, `1.5s`");
+text_quantity!(
+    Dur,
+    NOTATION,
+    "duration",
+    r"^\s*[0-9]*\.?[0-9]+\s*(ns|us|ms|s)\s*$|^0$",
+    "a duration: `5ms`, `100us`, `1.5s`"
+);

@@ -105,7 +105,12 @@ impl Sockets {
 }
 
 /// A packet reached that side. One of a connection that is gone is dropped.
-pub(super) fn receive<'a>(side: usize, packet: &Packet, ends: impl Iterator<Item = &'a mut Peers>, fabric: &mut Fabric) {
+pub(super) fn receive<'a>(
+    side: usize,
+    packet: &Packet,
+    ends: impl Iterator<Item = &'a mut Peers>,
+    fabric: &mut Fabric,
+) {
     let h = &packet.header;
     let mut ends = ends.map(|ends| &mut ends[side]);
     let end = ends.find(|e| (e.port.header.src_port, e.port.header.dst_port) == (h.dst_port, h.src_port));

@@ -24,6 +24,7 @@
 
 use crate::net::flight::{Ahead, Flight, Flights};
 use crate::net::packet::{Packet, Pool};
+use fate::{Counters, LazySignals, QueueFate};
 use haltere_plan::link::{Losses, Stream, context};
 use haltere_plan::plan::LinkPlan;
 use haltere_plan::record::Depths;
@@ -32,7 +33,6 @@ use haltere_plan::varying::{Burst, Line};
 use haltere_queue::{Emits, Qdisc, Queue};
 use haltere_units::outside::Origin;
 use haltere_units::{Bytes, Dur, ParamError, Prob, Serialisation, Time};
-use fate::{Counters, LazySignals, QueueFate};
 use impairments::ImpairedLine;
 use std::collections::VecDeque;
 
