@@ -94,7 +94,10 @@ sys.exit(hostile.main(sys.argv[1:]))
     score = json.loads(tool("-c", code, "--part", "wrong").stdout)
     assert score["tried"] == 5 and len(score["fallen"]) == 5, score
     score = json.loads(tool("-c", code, "--part", "refused").stdout)
-    assert score["fallen"] == ["every try was refused: what is behind the reader was not reached", "never reached: a name"], score
+    assert score["fallen"] == [
+        "every try was refused: what is behind the reader was not reached",
+        "never reached: a name",
+    ], score
 
 
 @privileged

@@ -38,7 +38,18 @@ def in_process(name: str, seed: int, seconds: float) -> dict[str, Any]:
     """Runs a part in a process of its own: what it tried, reached, what fell, and what is missing here."""
     with tempfile.TemporaryDirectory(prefix="haltere-hostile-") as folder:
         last = Path(folder) / "last"
-        line = [sys.executable, __file__, "--part", name, "--seed", str(seed), "--seconds", f"{seconds:.0f}", "--keep", str(last)]
+        line = [
+            sys.executable,
+            __file__,
+            "--part",
+            name,
+            "--seed",
+            str(seed),
+            "--seconds",
+            f"{seconds:.0f}",
+            "--keep",
+            str(last),
+        ]
 
         def fell(why: str) -> dict[str, Any]:
             trying = f"; the last input: {last.read_text()[:2000]}" if last.exists() else ""

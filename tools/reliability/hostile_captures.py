@@ -87,15 +87,19 @@ def changed(packets: Sequence[Packet], draw: random.Random) -> tuple[str, list[P
     """A part of a capture, some of whose packets are changed in their headers, times and lengths, doubled or exchanged."""
     first = draw.randrange(len(packets) // 2)
     out = list(packets[first : first + draw.choice([1, 5, 100, 1000, len(packets)])])
-    whats = draw.choices(["header", "flow", "time", "length", "cut", "double", "swap", "nothing"], k=draw.choice([1, 2, 4]))
-    for what in whats:
+    changes = draw.choices(
+        ["header", "flow", "time", "length", "cut", "double", "swap", "nothing"], k=draw.choice([1, 2, 4])
+    )
+    for what in changes:
         for i in [draw.randrange(len(out)) for _ in range(draw.choice([1, 3, 1 + len(out) // 3]))]:
             at, kept, size = out[i]
             header = bytearray(kept)
             match what:
                 case "header" if len(header) > 14:
                     header[draw.randrange(12, min(len(header), 74))] = draw.choice(BYTES)
-                case "flow" if len(header) > 60:  # Addresses, ports, sequence numbers, flags and options as in another packet.
+                case "flow" if (
+                    len(header) > 60
+                ):  # Addresses, ports, sequence numbers, flags and options as in another packet.
                     other, start = draw.choice(packets)[1], draw.randrange(26, 60)
                     header[start : start + 8] = other[start : start + 8]
                 case "time":
@@ -112,15 +116,19 @@ def changed(packets: Sequence[Packet], draw: random.Random) -> tuple[str, list[P
                     at, kept, size = out[i]
                     header = bytearray(kept)
             out[i] = (at, bytes(header), size)
-    return ", ".join(whats), out
+    return ", ".join(changes), out
 
 
 def mechanism(union: str, name: str, draw: random.Random) -> Json:
     """A mechanism with its defaults, or with one parameter at an edge."""
     tables = resolved(schema()["$defs"][union])["anyOf"][-1]["oneOf"]
-    properties = next(one["properties"] for one in map(resolved, tables) if resolved(one)["properties"]["kind"]["const"] == name)
+    properties = next(
+        one["properties"] for one in map(resolved, tables) if resolved(one)["properties"]["kind"]["const"] == name
+    )
     table = {"kind": name}
-    keys = [key for key, one in properties.items() if key != "kind" and not isinstance(one.get("default", {}), dict | list)]
+    keys = [
+        key for key, one in properties.items() if key != "kind" and not isinstance(one.get("default", {}), dict | list)
+    ]
     if keys and draw.random() < 0.5:
         key = draw.choice(keys)
         table[key] = draw.choice(EDGES[form(properties[key]["default"])])
@@ -145,7 +153,10 @@ def captures(score: Score, draw: random.Random, folder: Path) -> None:
             Path(path).write_bytes(draw.choice(write)(records, draw))
             what.append(said)
         if i % 2:
-            asked: Json = {"methods": [mechanism("CorrelatorParams", name, draw) for name in names["correlators"]], "least": 3}
+            asked: Json = {
+                "methods": [mechanism("CorrelatorParams", name, draw) for name in names["correlators"]],
+                "least": 3,
+            }
             if i > 1:
                 edges = {"every": draw.choice(EDGES["duration"]), "flows": draw.choice([2, 8, 64, 65]), "least": draw.choice([3, 200, 2**64 - 1]),
                          "source": draw.choice(["auto", "round_trip", "one_way"])}  # fmt: skip
@@ -156,11 +167,20 @@ def captures(score: Score, draw: random.Random, folder: Path) -> None:
             with score.one(f"correlate {i}: {what}, {json.dumps(asked)}", InputError):
                 report = json.loads(_core.capture_correlate([paths], json.dumps(asked)))
                 score.reached["correlated"] += 1
-                score.reached.update({f"correlators {asked['methods'][pair['method']]['kind']}" for pair in report["pairs"]})
+                score.reached.update(
+                    {f"correlators {asked['methods'][pair['method']]['kind']}" for pair in report["pairs"]}
+                )
         else:
-            asked = {"classifiers": [mechanism("ClassifierParams", name, draw) for name in names["classifiers"]], "draws": draw.choice([1, 3])}
+            asked = {
+                "classifiers": [mechanism("ClassifierParams", name, draw) for name in names["classifiers"]],
+                "draws": draw.choice([1, 3]),
+            }
             if i > 1:
-                edges = {"short": draw.choice(EDGES["bytes"]), "draws": draw.choice([0, 1, 10, 1001]), "seed": draw.choice([0, 2**64 - 1])}
+                edges = {
+                    "short": draw.choice(EDGES["bytes"]),
+                    "draws": draw.choice([0, 1, 10, 1001]),
+                    "seed": draw.choice([0, 2**64 - 1]),
+                }
                 asked |= {key: edges[key] for key in draw.sample(sorted(edges), draw.randrange(3))}
             else:
                 asked["classifiers"] = [{"kind": name} for name in names["classifiers"]]

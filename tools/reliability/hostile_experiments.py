@@ -24,7 +24,29 @@ Json = Any
 #: Virtual time of a run, and the processor time after which it is ended: at most some hundred thousand events.
 DURATION, ENDED_AFTER_S = "200ms", 0.25
 
-WHOLE = [0, 1, 2, 3, 7, 16, 63, 64, 255, 256, 1000, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**64 - 1, -1]
+WHOLE = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    16,
+    63,
+    64,
+    255,
+    256,
+    1000,
+    65535,
+    65536,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**32,
+    2**53,
+    2**63 - 1,
+    2**64 - 1,
+    -1,
+]
 REAL = [0.0, 1e-300, 1e-9, 0.01, 0.5, 0.999999999, 1.0, 1.0000001, 1.5, 2.0, 50.0, 1e9, 1e18, 1e300, -1.0]
 YEAR = 365 * 86_400
 #: Edges of each form in which a value is written. Many are within the range of most keys, so that most mutants run.
@@ -82,7 +104,10 @@ def registries() -> dict[str, tuple[str, ...]]:
 def resolved(node: Json) -> Json:
     """A node of the schema with what its `$ref` names."""
     while "$ref" in node:
-        node = {**schema()["$defs"][node["$ref"].rsplit("/", 1)[1]], **{key: one for key, one in node.items() if key != "$ref"}}
+        node = {
+            **schema()["$defs"][node["$ref"].rsplit("/", 1)[1]],
+            **{key: one for key, one in node.items() if key != "$ref"},
+        }
     return node
 
 
@@ -97,7 +122,9 @@ def nodes(node: Json) -> Iterator[Json]:
 @cache
 def examples() -> tuple[Json, ...]:
     """The examples of the schema: each mechanism and each table has one."""
-    texts = dict.fromkeys(node["x-example"] for node in nodes(schema()) if isinstance(node, dict) and "x-example" in node)
+    texts = dict.fromkeys(
+        node["x-example"] for node in nodes(schema()) if isinstance(node, dict) and "x-example" in node
+    )
     return tuple(tomllib.loads(text) for text in texts)
 
 
@@ -161,7 +188,9 @@ def changed(draw: random.Random, whole: Json) -> str:
             del table[key]
             return f"without {written}"
         case 1:
-            table[key] = [copy.deepcopy(old)] * draw.randrange(3) if not isinstance(old, list) else old[0] if old else "0s"
+            table[key] = (
+                [copy.deepcopy(old)] * draw.randrange(3) if not isinstance(old, list) else old[0] if old else "0s"
+            )
         case 2 if isinstance(old, list) and old:
             table[key] = [*old, copy.deepcopy(draw.choice(old))] * draw.choice([1, 1, 40])
         case 3:
@@ -210,13 +239,20 @@ def drawn(draw: random.Random, node: Json, depth: int = 0) -> Json:
         least, most = node.get("minimum", 0), node.get("maximum", 2**32 - 1)
         within = [x for x in (WHOLE if kind == "integer" else REAL) if least <= x <= most]
         return draw.choice([*within[:8], least, most] if kind == "number" or most < 70_000 else [*within[:6], least])
-    return draw.choice([True, False]) if kind == "boolean" else draw.choice(["c1", "s1", "h1", "h2", "n1", "n2", "left", "all"])
+    return (
+        draw.choice([True, False])
+        if kind == "boolean"
+        else draw.choice(["c1", "s1", "h1", "h2", "n1", "n2", "left", "all"])
+    )
 
 
 def whole_from_schema(draw: random.Random) -> Json:
     """An experiment drawn from the schema, small enough to run, with nodes that there are."""
+
     def table(union: str) -> Json:
-        found = [option for option in nodes(schema()["$defs"][union]) if isinstance(option, dict) and "properties" in option]
+        found = [
+            option for option in nodes(schema()["$defs"][union]) if isinstance(option, dict) and "properties" in option
+        ]
         return draw.choice(found)
 
     topology = draw.choice([BASE["topology"], drawn(draw, table("Topology"))])
@@ -224,7 +260,10 @@ def whole_from_schema(draw: random.Random) -> Json:
         for key in ("pairs", "hosts", "leaves", "spines", "k"):
             if isinstance(sizes, dict) and key in sizes:
                 sizes[key] = draw.choice([2, 2, 4])
-    entries = [drawn(draw, draw.choice([table("Traffic"), {"const": BASE["traffic"][0]}])) for _ in range(draw.choice([1, 1, 2]))]
+    entries = [
+        drawn(draw, draw.choice([table("Traffic"), {"const": BASE["traffic"][0]}]))
+        for _ in range(draw.choice([1, 1, 2]))
+    ]
     for entry in entries:
         if isinstance(entry, dict):
             for key in ("from", "to", "pairs", "start", "stop", "stagger") if draw.random() < 0.8 else ():
@@ -238,7 +277,10 @@ def whole_from_schema(draw: random.Random) -> Json:
             whole[key] = drawn(draw, schema()["properties"][key])
     queue = drawn(draw, schema()["$defs"]["LinkQueue"])
     if "dumbbell" in topology and draw.random() < 0.7:
-        topology["dumbbell"] = {**topology["dumbbell"], "bottleneck": {"rate": "10Mbit", "delay": "2ms", "queue": queue}}
+        topology["dumbbell"] = {
+            **topology["dumbbell"],
+            "bottleneck": {"rate": "10Mbit", "delay": "2ms", "queue": queue},
+        }
     return whole
 
 
@@ -281,7 +323,7 @@ def without(whole: Json, error: str) -> bool:
     table = whole
     for step in steps[:-1]:
         place = int(step) if isinstance(table, list) else step
-        if not (isinstance(table, dict) and place in table or isinstance(table, list) and place < len(table)):
+        if not ((isinstance(table, dict) and place in table) or (isinstance(table, list) and place < len(table))):
             return False
         table = table[place]
     if isinstance(table, list) and steps[-1].isdigit() and int(steps[-1]) < len(table):
@@ -331,7 +373,7 @@ def tried(score: Score, whole: Json, draw: random.Random, repairs: int) -> None:
         except InputError:
             raise
         except HaltereError as error:
-            assert progress.cancelled and "ended" in str(error) or "cancel" in str(error), error
+            assert progress.cancelled, error
             score.reached["ended"] += 1
             continue
         finally:
@@ -368,7 +410,11 @@ def attack(
             tried(score, whole, draw, repairs)
 
 
-@part("experiments of the schema's examples, combined, with values at the edges: read, and run for 200 ms", share=4, seeds=3)
+@part(
+    "experiments of the schema's examples, combined, with values at the edges: read, and run for 200 ms",
+    share=4,
+    seeds=3,
+)
 def experiments(score: Score, draw: random.Random, folder: Path) -> None:
     """Every example once as it is, then changed."""
     all_names(score)

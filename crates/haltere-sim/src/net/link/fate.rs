@@ -1,4 +1,4 @@
-//! What becomes of packets at a discipline: counters, and the draws and signals of the disciplines that have any.
+//! The result of a discipline for each packet: counters, and the draws and signals of the disciplines that have any.
 
 use super::watch::Watch;
 use crate::net::packet::{Packet, Pool};
