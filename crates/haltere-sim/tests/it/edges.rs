@@ -75,7 +75,7 @@ fn ends(value: &Value) -> Vec<Value> {
     Vec::new()
 }
 
-/// Reads and runs it. A run that takes longer than two seconds is ended.
+/// Reads and runs it. A run that takes longer than 0.3 s is ended.
 fn run_it(value: Value) -> Result<(), String> {
     let scenario = match Scenario::from_value(value, "x") {
         Ok(scenario) => scenario,
@@ -86,7 +86,7 @@ fn run_it(value: Value) -> Result<(), String> {
     let (over, cancel) = (AtomicBool::new(false), AtomicBool::new(false));
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
-            for _ in 0..2000 {
+            for _ in 0..300 {
                 if over.load(Ordering::Relaxed) {
                     return;
                 }
