@@ -34,8 +34,8 @@ pub use time::{Dur, Time};
 /// because values are bounded when a scenario is read: it panics with both values.
 macro_rules! operator {
     (
-        $trait:ident $method:ident $(($assign:ident $assigned:ident))?: $left:ident, $right:ident $(.$field:tt)? => $out:ident,
-        $checked:ident, $message:literal
+        $trait:ident $method:ident $(($assign:ident $assigned:ident))?:
+        $left:ident, $right:ident $(.$field:tt)? => $out:ident, $checked:ident, $message:literal
     ) => {
         impl core::ops::$trait<$right> for $left {
             type Output = $out;

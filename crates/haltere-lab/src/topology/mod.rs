@@ -30,7 +30,10 @@ macro_rules! kinds {
         #[serde(rename_all = "snake_case")]
         #[allow(clippy::large_enum_variant, reason = "there is one in an experiment")]
         pub enum Topology {
-            $(#[expect(missing_docs, reason = "the schema takes the text of the kind's own table")] $variant($module::$variant)),+
+            $(
+                #[expect(missing_docs, reason = "the schema takes the text of the kind's own table")]
+                $variant($module::$variant)
+            ),+
         }
 
         impl Topology {

@@ -35,7 +35,10 @@ macro_rules! kinds {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Traffic {
-            $(#[expect(missing_docs, reason = "the schema takes the text of the kind's own table")] $variant($module::$variant),)+
+            $(
+                #[expect(missing_docs, reason = "the schema takes the text of the kind's own table")]
+                $variant($module::$variant),
+            )+
             /// A source from outside the tree. It is not in `NAMES`, and the schema does not have it.
             #[schemars(skip)]
             $foreign($outside::$foreign),
@@ -47,7 +50,10 @@ macro_rules! kinds {
 
             /// The name of this kind.
             pub fn kind(&self) -> &'static str {
-                match self { $(Traffic::$variant(_) => stringify!($module),)+ Traffic::$foreign(_) => stringify!($outside) }
+                match self {
+                    $(Traffic::$variant(_) => stringify!($module),)+
+                    Traffic::$foreign(_) => stringify!($outside),
+                }
             }
             /// The name of this kind in results: that of a source from outside the tree is its class's.
             pub fn label(&self) -> &str {

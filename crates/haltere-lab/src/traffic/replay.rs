@@ -65,7 +65,10 @@ pub struct ReplayedFlow {
 
 impl TrafficKind for Replay {
     fn about() -> About {
-        let example = "flows = [{ start = \"0s\", from = \"c1\", to = \"s1\", size = \"20kB\" }, { start = \"10ms\", from = \"s2\", to = \"c2\", size = \"50kB\" }]";
+        let example = r#"flows = [
+    { start = "0s", from = "c1", to = "s1", size = "20kB" },
+    { start = "10ms", from = "s2", to = "c2", size = "50kB" },
+]"#;
         let without = &["pairs", "from", "to", "count", "direction", "jitter", "stagger"];
         About { without, example, ..About::ARRIVALS }
     }

@@ -148,8 +148,8 @@ pub(crate) struct SimLink {
     /// The discipline emits packets at a dequeue or withholds packets, or later packets overtake earlier ones, so no
     /// dequeue may be late.
     eager: bool,
-    /// There is a device ring under the discipline, the link is [watched](watch::Watch), or its limit varies. Stored here so
-    /// that no other link need read another cache line for it.
+    /// There is a device ring under the discipline, the link is [watched](watch::Watch), or its limit varies. Stored
+    /// here so that no other link need read another cache line for it.
     special: bool,
     /// Packets that arrived.
     arrived: u64,
