@@ -1,7 +1,7 @@
 //! The memory of a send buffer: how many segments it takes, and when an application that waits writes again.
 //! Source: Linux's `sk_sndbuf`, `tcp_sndbuf_expand` and `sk_stream_is_writeable`.
 //! Deviations: none. Model: a segment takes its payload and the memory of a packet buffer with room for headers. The
-//! buffer has room for two windows (with BBR three) of segments, of which Linux reckons each with the next power of two.
+//! buffer has room for two windows (with BBR three) of segments, of which Linux computes each with the next power of two.
 //! It grows if the window is not full after a segment or all that was written has left, and never shrinks. A segment
 //! begins if the buffer is not full, so the last one may exceed it. A writer that waits is woken once half as much is
 //! free as is taken. Neighbours that were SACKed become one packet buffer, which frees what the others take beside
@@ -24,7 +24,7 @@ pub(crate) const FIRST_WINDOW: u64 = 10;
 pub(crate) const fn beside_payload(headers: u64) -> u64 {
     (headers + FRAGMENTS).next_power_of_two() + PACKET
 }
-/// Memory by which Linux reckons a segment when it tunes a buffer.
+/// Memory by which Linux computes a segment when it tunes a buffer.
 pub(crate) const fn reckoned(headers: u64, mss: u64) -> u64 {
     (mss + TIMESTAMPS + headers + FRAGMENTS).next_power_of_two() + PACKET
 }
