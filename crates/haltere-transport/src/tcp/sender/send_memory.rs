@@ -13,7 +13,7 @@ use crate::tcp::params::{Offload, TcpParams};
 /// Linux's `sk_buff` and `skb_shared_info`, each in whole cache lines.
 const PACKET: u64 = 256;
 const FRAGMENTS: u64 = 320;
-/// The timestamps option, which counts in the segment by which memory is reckoned.
+/// The timestamps option, which counts in the segment by which memory is computed.
 const TIMESTAMPS: u64 = 12;
 /// Payload of a packet buffer with segmentation offload.
 const UNIT: u32 = 65_536 - 320;
@@ -25,7 +25,7 @@ pub(crate) const fn beside_payload(headers: u64) -> u64 {
     (headers + FRAGMENTS).next_power_of_two() + PACKET
 }
 /// Memory by which Linux computes a segment when it tunes a buffer.
-pub(crate) const fn reckoned(headers: u64, mss: u64) -> u64 {
+pub(crate) const fn computed(headers: u64, mss: u64) -> u64 {
     (mss + TIMESTAMPS + headers + FRAGMENTS).next_power_of_two() + PACKET
 }
 
@@ -95,7 +95,7 @@ impl SendMemory {
     }
     /// The window has so many segments, and is not full.
     pub(crate) fn tune(&mut self, segments: u64, mss: u64) {
-        let segment = reckoned(self.headers.into(), mss);
+        let segment = computed(self.headers.into(), mss);
         let size = (u64::from(self.windows) * segments.max(FIRST_WINDOW) * segment).min(self.most);
         if size > self.size && self.windows > 0 {
             self.size = size;
@@ -129,8 +129,8 @@ mod tests {
     /// room for 320 bytes of headers: 2100 become 4096.
     #[test]
     fn room_for_headers_decides_the_memory_of_a_segment() {
-        assert_eq!((beside_payload(256), reckoned(256, MSS)), (1280, 2304));
-        assert_eq!((beside_payload(320), reckoned(320, MSS)), (1280, 4352));
+        assert_eq!((beside_payload(256), computed(256, MSS)), (1280, 2304));
+        assert_eq!((beside_payload(320), computed(320, MSS)), (1280, 4352));
     }
 
     /// 20 x 2304 B have room for 46080 / 2728 = 16.9 segments; 20 x 4352 for 87040 / 2728 = 31.9.
