@@ -315,7 +315,7 @@ def test_netem_sends_a_part_of_the_packets_without_its_delay() -> None:
 
 def test_netem_has_a_rate_and_udp_a_class() -> None:
     told = tables(netem_fwd="rate 2mbit", flows=[], udp=[{"rate_mbit": 8, "tos": 186}])
-    sent = rows_by(told["links"], "link")["n1>r0"]["sent"] * 1042 * 8 / 8e6
+    sent = rows_by(told["links"], "link")["n1>r0"]["sent"] * 1042 * 8 / 10e6
     assert sent == pytest.approx(2, rel=0.05)
     (entry,) = translate.translate(case(udp=[{"rate_mbit": 8, "tos": 186}]), 1)["traffic"][-1:]
     assert (entry["dscp"], entry["ecn"]) == (46, True)

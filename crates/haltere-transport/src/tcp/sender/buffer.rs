@@ -136,8 +136,12 @@ impl SendBuffer {
     fn room(&self) -> u64 {
         self.memory.limit().saturating_sub(self.write_end.since(self.una))
     }
-    /// Adds bytes for which the caller has seen to it that there is room.
+    /// Adds bytes for which the caller has seen to it that there is room. Of what is added before it leaves the end is
+    /// pushed.
     pub(crate) fn append(&mut self, bytes: u64) {
+        if self.pushes.back() == Some(&self.write_end) {
+            self.pushes.pop_back();
+        }
         self.add(bytes, 0);
     }
     /// The application has no end of data.
@@ -360,6 +364,15 @@ mod tests {
         b.write(MSS, 64_240);
         assert!(!b.sent(SEGMENT, false), "a small one left before: the next begins anew");
         assert!(b.sent(1000, false));
+    }
+
+    #[test]
+    fn of_what_is_appended_before_it_leaves_the_end_is_pushed() {
+        let mut b = buffer(None);
+        (0..3).for_each(|_| b.append(MSS));
+        assert_eq!(send(&mut b), [3]);
+        (0..2).for_each(|_| b.append(MSS));
+        assert_eq!(send(&mut b), [5]);
     }
 
     #[test]
