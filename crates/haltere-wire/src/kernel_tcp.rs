@@ -70,6 +70,8 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
     let fixed = [
         ("l4s", !tcp.l4s),
         ("accurate_ecn", tcp.accurate_ecn == default.accurate_ecn),
+        ("ect_acks", tcp.ect_acks == default.ect_acks),
+        ("header_room", tcp.header_room == default.header_room),
         ("max_rto", tcp.max_rto == default.max_rto),
         ("initial_rto", tcp.initial_rto == default.initial_rto),
         ("rto_rule", tcp.rto_rule == default.rto_rule),

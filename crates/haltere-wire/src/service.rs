@@ -79,6 +79,7 @@ fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireErr
         framing: plan.framing,
         seed: options.seed,
         outside: plan.outside.clone(),
+        count_sockets: false,
         sample: None,
         warmup: Time::ZERO,
         end: Time::NEVER,
