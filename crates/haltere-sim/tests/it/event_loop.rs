@@ -1,8 +1,9 @@
 //! The simulator gives the record of the reference loop in `reference.rs`, which the documentation of `run` shows.
 //!
-//! The loop knows nothing of timing wheels, pools or lazily computed links. Equal are the counters of each link, what each flow
-//! delivered, and its sender's state at the end, if no two things that touch one link happen at the same nanosecond: their order is that of
-//! events in the simulator, and that of links in the loop. If packets of two flows arrive together, the test takes another plan.
+//! The loop knows nothing of timing wheels, pools or lazily computed links. Equal are the counters of each link, what
+//! each flow delivered, and its sender's state at the end, if no two things that touch one link happen at the same
+//! nanosecond: their order is that of events in the simulator, and that of links in the loop. If packets of two flows
+//! arrive together, the test takes another plan.
 
 use haltere_congestion::CongestionParams;
 use haltere_plan::headers::IPV4_HEADER;
