@@ -19,9 +19,11 @@ mod netlink;
 pub mod pcapng;
 pub mod port;
 mod privileges;
+pub mod program;
 pub mod router;
 pub mod schedule;
 pub mod service;
+pub mod stand;
 pub mod stats;
 mod sys;
 #[doc(hidden)]
@@ -29,7 +31,7 @@ pub mod testing;
 
 pub mod world;
 
-pub use endpoint::Manner;
+pub use endpoint::{Manner, host_names};
 pub use error::WireError;
 pub use service::router_service;
 pub use world::{Calibrate, Control, Network, Outcome, check, check_for, may_run, run, run_over};
