@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from browsing import page_of, served_at, until, wait
+from browsing import hosted, page_of, served_at, until, wait, web_folder
 from haltere import Scenario
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Iterator[Any]:
-    """The page of a server of its own."""
-    with served_at(tmp_path) as address, page_of(address) as page:
+@pytest.fixture(params=["server", pytest.param("worker", marks=pytest.mark.slow)])
+def page(request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The page of a server of its own, and the page whose simulator is in a worker."""
+    alone = request.param == "worker"
+    server = hosted(web_folder(tmp_path_factory)) if alone else served_at(tmp_path)
+    with server as address, page_of(address + "play.html" if alone else address) as page:
         yield page
 
 

@@ -152,61 +152,19 @@ def _stability() -> list[Case]:
 def _transports() -> list[Case]:
     udp = {"name": "udp", "kind": "cbr", "pairs": [2], "rate": "10Mbit", "packet": "1448B"}
     small = {"name": "iw3", "tcp": {"initial_window": 3}}
+    reno = _bulk([1], name="reno")
+    rows: list[tuple[str, str, str, str, list[dict[str, Any]]]] = [
+        ("friendly", "5.1.1", "two TCP-friendly senders", "New Reno, initial window 10", [_bulk()]),
+        ("initial-window", "5.1.2", "initial windows of 3 and 10", "New Reno", [_bulk([1], **small), _bulk([2], name="iw10")]),
+        ("aggressive", "5.2", "an aggressive sender", "CUBIC beside New Reno", [reno, _bulk([2], congestion="cubic", name="cubic")]),
+        ("unresponsive", "5.3.1", "an unresponsive sender", "UDP at the rate of the link", [udp]),
+        ("unresponsive-friendly", "5.3.2", "unresponsive beside friendly", "UDP at the rate of the link beside New Reno", [reno, udp]),
+        ("less-than-best-effort", "5.4", "a sender that yields", "Vegas for LEDBAT, beside New Reno",
+         [reno, _bulk([2], congestion="vegas", name="vegas")]),
+    ]  # fmt: skip
     return [
-        Case(
-            "friendly",
-            "5.1.1",
-            "two TCP-friendly senders",
-            _dumbbell(2),
-            [_bulk(), _ping()],
-            "transports",
-            "New Reno, initial window 10",
-        ),
-        Case(
-            "initial-window",
-            "5.1.2",
-            "initial windows of 3 and 10",
-            _dumbbell(2),
-            [_bulk([1], **small), _bulk([2], name="iw10"), _ping()],
-            "transports",
-            "New Reno",
-        ),
-        Case(
-            "aggressive",
-            "5.2",
-            "an aggressive sender",
-            _dumbbell(2),
-            [_bulk([1], name="reno"), _bulk([2], congestion="cubic", name="cubic"), _ping()],
-            "transports",
-            "CUBIC beside New Reno",
-        ),
-        Case(
-            "unresponsive",
-            "5.3.1",
-            "an unresponsive sender",
-            _dumbbell(2),
-            [udp, _ping()],
-            "transports",
-            "UDP at the rate of the link",
-        ),
-        Case(
-            "unresponsive-friendly",
-            "5.3.2",
-            "unresponsive beside friendly",
-            _dumbbell(2),
-            [_bulk([1], name="reno"), udp, _ping()],
-            "transports",
-            "UDP at the rate of the link beside New Reno",
-        ),
-        Case(
-            "less-than-best-effort",
-            "5.4",
-            "a sender that yields",
-            _dumbbell(2),
-            [_bulk([1], name="reno"), _bulk([2], congestion="vegas", name="vegas"), _ping()],
-            "transports",
-            "Vegas for LEDBAT, beside New Reno",
-        ),
+        Case(key, section, title, _dumbbell(2), [*traffic, _ping()], "transports", remark)
+        for key, section, title, remark, traffic in rows
     ]
 
 
@@ -222,55 +180,19 @@ def _profiles() -> list[Case]:
         for name, a, b in (("both", "n1", "n3"), ("first", "n1", "n2"), ("second", "n2", "n3"))
     ]
     medium = LEVELS["medium"][0]
+    along = {"chain": {"nodes": list(ends), "links": [chain, chain]}}
     return [
-        Case(
-            "bursts",
-            "7",
-            "bursts of web pages and video",
-            _dumbbell(4),
-            [_web(60), video, voice, _bulk([4]), _ping()],
-            "profiles",
-            "60 pages of 100 kB with an initial window of 10, video in bursts of 250 kB, voice, a bulk transfer",
-        ),
-        Case(
-            "mix",
-            "9.1",
-            "a mix of traffic",
-            _dumbbell(4),
-            [_web(40), voice, video2, _bulk([4], count=2, congestion="cubic"), _ping()],
-            "profiles",
-            "40 pages, voice, video on and off, two CUBIC transfers",
-        ),
-        Case(
-            "both-ways",
-            "9.2",
-            "traffic both ways",
-            _dumbbell(4),
-            [_bulk(direction="both"), _ping()],
-            "profiles",
-            "4 New Reno flows each way",
-        ),
-        Case(
-            "series",
-            "10",
-            "two queues in series",
-            {"chain": {"nodes": list(ends), "links": [chain, chain]}},
-            [*series, _ping(**{"from": "n1", "to": "n3"})],
-            "profiles",
-            "2 flows through both, 2 through each alone; delay at the first",
-            link="n1>n2",
-        ),
-        Case(
-            "ecn",
-            "4.5",
-            "medium congestion with ECN",
-            _dumbbell(medium),
-            [_bulk(), _ping()],
-            "profiles",
-            f"{medium} flows, marked if the discipline can",
-            ecn=True,
-        ),
-    ]
+        Case("bursts", "7", "bursts of web pages and video", _dumbbell(4), [_web(60), video, voice, _bulk([4]), _ping()], "profiles",
+             "60 pages of 100 kB with an initial window of 10, video in bursts of 250 kB, voice, a bulk transfer"),
+        Case("mix", "9.1", "a mix of traffic", _dumbbell(4), [_web(40), voice, video2, _bulk([4], count=2, congestion="cubic"), _ping()],
+             "profiles", "40 pages, voice, video on and off, two CUBIC transfers"),
+        Case("both-ways", "9.2", "traffic both ways", _dumbbell(4), [_bulk(direction="both"), _ping()], "profiles",
+             "4 New Reno flows each way"),
+        Case("series", "10", "two queues in series", along, [*series, _ping(**{"from": "n1", "to": "n3"})], "profiles",
+             "2 flows through both, 2 through each alone; delay at the first", link="n1>n2"),
+        Case("ecn", "4.5", "medium congestion with ECN", _dumbbell(medium), [_bulk(), _ping()], "profiles",
+             f"{medium} flows, marked if the discipline can", ecn=True),
+    ]  # fmt: skip
 
 
 def _round_trips(quick: bool) -> list[Case]:

@@ -201,7 +201,7 @@ def text(worst: Worst, command: str) -> str:
         "",
         "  haltere run worst.toml",
         f"  haltere run worst.toml --set '{place}' --out results/worst-reference",
-        "  haltere run worst.toml --world kernel",
+        *([] if kernel_refuses(worst) else ["  haltere run worst.toml --world kernel"]),
     ]
     values = experiment(worst.values, scene, scene.target)
     head = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 RATE_MBIT, RTT_MS = 20.0, 40.0
@@ -64,7 +65,7 @@ def _path(
 ) -> dict[str, Any]:  # fmt: skip
     """A dumbbell. `buffer`: bandwidth-delay products, or a size. Access links jitter by a packet at the bottleneck, so that flows fall out of step."""
     limit = f"{buffer:g}bdp" if isinstance(buffer, float) else buffer
-    access_ms = rtt / 40
+    access_ms, jitter_us = rtt / 40, min(12000 / rate, 50 * rtt)
     bottleneck = {
         "rate": f"{rate * 1e6:.0f}bit", "delay": f"{(rtt / 2 - access_ms) * 1000:g}us",
         "queue": dict(queue or {"kind": "drop_tail", "limit": limit}), "watch": True, **more,
@@ -72,7 +73,7 @@ def _path(
     access = {
         "rate": f"{max(1000.0, 10 * rate):g}Mbit",
         "delay": f"{access_ms * 500:g}us",
-        "jitter": f"{min(12000 / rate, 50 * rtt):g}us",
+        "jitter": f"{jitter_us:g}us",
     }
     return {"dumbbell": {"pairs": pairs, "access": access, "bottleneck": bottleneck}}
 
@@ -104,31 +105,20 @@ def number(value: float) -> str:
 
 
 def _ranges() -> list[Case]:
-    out = []
-    for buffer in BUFFERS:
-        out.append(
-            Case(f"buffer-{number(buffer)}", f"4 flows, buffer of {buffer:g} BDP", _path(4, buffer=buffer), [_own()])
-        )
-    for count in COUNTS:
-        out.append(Case(f"flows-{count}", f"{count} flows", _path(count), [_own()]))
-    for loss in LOSSES:
-        out.append(
-            Case(f"loss-{number(loss)}", f"1 flow, random loss of {loss:g} %", _path(1, loss=loss / 100), [_own()])
-        )
-    for rate in RATES_MBIT:
-        for rtt in RTTS_MS:
-            # A flow fills a long and fast path late: the window begins after so many round trips.
-            start = 15.0 if rate < 200 else 10.0
-            window = (start, start + (30.0 if rate < 200 else 10.0))
-            out.append(
-                Case(
-                    f"path-{rate:g}-{rtt:g}",
-                    f"2 flows, {rate:g} Mbit/s, {rtt:g} ms",
-                    _path(2, rate=rate, rtt=rtt),
-                    [_own()],
-                    window,
-                )
-            )
+    own = [_own()]
+    out = [
+        Case(f"buffer-{number(one)}", f"4 flows, buffer of {one:g} BDP", _path(4, buffer=one), own) for one in BUFFERS
+    ]
+    out += [Case(f"flows-{count}", f"{count} flows", _path(count), own) for count in COUNTS]
+    out += [
+        Case(f"loss-{number(one)}", f"1 flow, random loss of {one:g} %", _path(1, loss=one / 100), own)
+        for one in LOSSES
+    ]
+    for rate, rtt in product(RATES_MBIT, RTTS_MS):
+        # A flow fills a long and fast path late: the window begins after so many round trips.
+        window = (15.0, 45.0) if rate < 200 else (10.0, 20.0)
+        path = _path(2, rate=rate, rtt=rtt)
+        out.append(Case(f"path-{rate:g}-{rtt:g}", f"2 flows, {rate:g} Mbit/s, {rtt:g} ms", path, own, window))
     return out
 
 
@@ -151,19 +141,10 @@ def _single() -> list[Case]:
 
 def _mixed() -> list[Case]:
     out = []
-    for control in ("cubic", "reno"):
-        for buffer in BESIDE:
-            title = f"4 flows beside 4 of {_NAMES[control]}, buffer of {buffer:g} BDP"
-            path = _path(8, buffer=buffer)
-            out.append(
-                Case(
-                    f"beside-{control}-{number(buffer)}",
-                    title,
-                    path,
-                    [_own(pairs_of(1, 4)), _other(control, pairs_of(5, 8))],
-                    (15.0, 75.0),
-                )
-            )
+    for control, buffer in product(("cubic", "reno"), BESIDE):
+        title = f"4 flows beside 4 of {_NAMES[control]}, buffer of {buffer:g} BDP"
+        traffic = [_own(pairs_of(1, 4)), _other(control, pairs_of(5, 8))]
+        out.append(Case(f"beside-{control}-{number(buffer)}", title, _path(8, buffer=buffer), traffic, (15.0, 75.0)))
     voice = {"name": "voice", "kind": "voip", "pairs": [5]}
     ping = {"name": "ping", "kind": "ping", "pairs": [5], "interval": "20ms"}
     return [
@@ -183,40 +164,23 @@ def pairs_of(first: int, last: int) -> list[int]:
 
 
 def _queues() -> list[Case]:
+    # DualPI2 has ECN always; its senders decide.
+    paths = {one: _path(4, queue={"kind": one} if one == "dualpi2" else {"kind": one, "ecn": True}) for one in AQMS}
+    ecn, beside = {"ecn": True}, [_own(pairs_of(1, 2)), _other("cubic", pairs_of(3, 4))]
     out = []
-    for kind in AQMS:
-        # DualPI2 has ECN always; its senders decide.
-        marking = {"kind": kind} if kind == "dualpi2" else {"kind": kind, "ecn": True}
+    for kind, path in paths.items():
         if kind != "dualpi2":
-            out.append(Case(f"{kind}", f"4 flows, {kind}", _path(4, queue={"kind": kind}), [_own()]))
-        out.append(
-            Case(f"{kind}-ecn", f"4 flows, {kind} with ECN", _path(4, queue=marking), [_own()], tcp={"ecn": True})
-        )
+            out.append(Case(kind, f"4 flows, {kind}", _path(4, queue={"kind": kind}), [_own()]))
+        out.append(Case(f"{kind}-ecn", f"4 flows, {kind} with ECN", path, [_own()], tcp=ecn))
     for kind in ("codel", "fq_codel", "dualpi2"):
-        marking = {"kind": kind} if kind == "dualpi2" else {"kind": kind, "ecn": True}
-        traffic = [_own(pairs_of(1, 2)), _other("cubic", pairs_of(3, 4))]
-        out.append(
-            Case(
-                f"beside-{kind}",
-                f"2 flows beside 2 of CUBIC, {kind} with ECN",
-                _path(4, queue=marking),
-                traffic,
-                (15.0, 75.0),
-                {"ecn": True},
-            )
-        )
+        title = f"2 flows beside 2 of CUBIC, {kind} with ECN"
+        out.append(Case(f"beside-{kind}", title, paths[kind], beside, (15.0, 75.0), ecn))
     return out
 
 
 def _wireless() -> list[Case]:
     bursts = {"kind": "gilbert_elliott", "p": "0.05%", "r": "20%"}
-    varying = _steps(
-        {"at": "0s", "rate": "20Mbit"},
-        {"at": "1s", "rate": "8Mbit"},
-        {"at": "2s", "rate": "14Mbit"},
-        {"at": "3s", "rate": "4Mbit"},
-        repeat=4.0,
-    )
+    varying = _steps(*({"at": f"{at}s", "rate": f"{rate}Mbit"} for at, rate in enumerate((20, 8, 14, 4))), repeat=4.0)
     return [
         Case("burst-loss", "1 flow, loss in bursts of 5 packets", _path(1, loss=bursts), [_own()]),
         Case("varying-rate", "2 flows, 20, 8, 14, 4 Mbit/s for 1 s each, in turn", _path(2, **varying), [_own()]),
@@ -245,14 +209,8 @@ def _events() -> list[Case]:
 
 def _beyond() -> list[Case]:
     narrow = {"rate": "200kbit", "queue": {"kind": "drop_tail", "limit": "20p"}}
-    hop = {
-        "rate": f"{RATE_MBIT:g}Mbit",
-        "delay": "6ms",
-        "jitter": "600us",
-        "queue": {"kind": "drop_tail", "limit": "67p"},
-        "watch": True,
-    }
-    nodes = ["n1", "n2", "n3", "n4"]
+    queue, nodes = {"kind": "drop_tail", "limit": "67p"}, ["n1", "n2", "n3", "n4"]
+    hop = {"rate": f"{RATE_MBIT:g}Mbit", "delay": "6ms", "jitter": "600us", "queue": queue, "watch": True}
     along = [
         {"kind": "bulk", "name": name, "from": a, "to": b, "count": 2, "congestion": OWN, "jitter": "1s"}
         for name, a, b in (("own-all", "n1", "n4"), ("own-1", "n1", "n2"), ("own-2", "n2", "n3"), ("own-3", "n3", "n4"))
@@ -267,6 +225,5 @@ def _beyond() -> list[Case]:
 
 def cases() -> dict[str, Case]:
     """Every scenario by its key."""
-    return {
-        case.key: case for case in (*_ranges(), *_single(), *_mixed(), *_queues(), *_wireless(), *_events(), *_beyond())
-    }
+    groups = (_ranges(), _single(), _mixed(), _queues(), _wireless(), _events(), _beyond())
+    return {case.key: case for group in groups for case in group}

@@ -19,6 +19,7 @@ from .cases import CASES, Case, Check
 from .trace import NotReached, Trace
 
 _SEED = 1
+_WORDS = {True: "held", False: "not held", None: "condition not reached"}
 _CARE = (
     "The appendix expects what an implementation's variables show. They are sampled every 5 ms, an eighth of a round trip: what lasts less is not seen.",
     "A.7 is about STARTUP here; PROBE_UP under the same conditions is the beginning of A.6.",
@@ -72,37 +73,21 @@ def _checks(case: Case, trace: Trace) -> list[Check]:
         return [Check("the run comes to the case's state", None, str(missing))]
 
 
-def _word(held: bool | None) -> str:
-    return {True: "held", False: "not held", None: "condition not reached"}[held]
-
-
 def _document(name: str, done: Sequence[tuple[Case, Sequence[Check]]]) -> Document:
     document = Document(f"{name} by the test cases of draft-ietf-ccwg-bbr-06, appendix A")
-    rows = []
-    for case, checks in done:
-        for i, check in enumerate(checks):
-            rows.append(
-                [
-                    case.number if i == 0 else "",
-                    case.title if i == 0 else "",
-                    check.expects,
-                    _word(check.held),
-                    check.figures,
-                ]
-            )
-    counts = {word: sum(row[3] == word for row in rows) for word in ("held", "not held", "condition not reached")}
+    rows = [
+        [*((case.number, case.title) if i == 0 else ("", "")), check.expects, _WORDS[check.held], check.figures]
+        for case, checks in done
+        for i, check in enumerate(checks)
+    ]
+    counts = {word: sum(row[3] == word for row in rows) for word in _WORDS.values()}
+    columns = ["case", "title", "expectation", "verdict", "figures"]
     document.add(
         Text(
             f"One flow over {paths.RATE_MBIT:g} Mbit/s with a round-trip time of {paths.RTT_MS:g} ms, if the case says nothing else. "
             f"Of {len(rows)} expectations {counts['held']} held and {counts['not held']} did not; in {counts['condition not reached']} the run did not come to the condition."
         ),
-        Table(
-            "cases",
-            "Expectations of the draft, in our words",
-            ["case", "title", "expectation", "verdict", "figures"],
-            rows,
-            left=5,
-        ),
+        Table("cases", "Expectations of the draft, in our words", columns, rows, left=5),
         Heading("To be careful about"),
         Bullets(_CARE, care=True),
     )

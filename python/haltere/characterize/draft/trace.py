@@ -33,13 +33,9 @@ class Trace:
     """The samples of the only TCP flow of a run."""
 
     def __init__(self, run: Run) -> None:
-        self.run = run
-        series = run.table("flow_series")
-        self.at: Array = series["at_ns"].to_numpy() * 1e-9
-        self._series = series
-        state = run.table("flow_state")
-        self._names = state["variable"].cast(pa.string())
-        self._state = state
+        self._series, self._state = run.table("flow_series"), run.table("flow_state")
+        self.at: Array = self._series["at_ns"].to_numpy() * 1e-9
+        self._names = self._state["variable"].cast(pa.string())
         codes = self.variable("state").astype(int)
         self.states = [_STATES[code] for code in codes]
         self.at = self.at[-len(codes) :]
@@ -84,6 +80,19 @@ class Trace:
     def seconds(self, phase: Phase) -> float:
         """How long it lasted, as far as the samples tell."""
         return float(self.at[phase.last] - self.at[phase.first])
+
+    def end(self, phase: Phase) -> int:
+        """The first sample after it, or the last one."""
+        return min(phase.last + 1, len(self.at) - 1)
+
+    def grown(self, column: str, first: int, last: int = -1) -> float:
+        """By how much a counter of `flow_series` grew between two samples."""
+        values = self.column(column)
+        return float(values[last] - values[first])
+
+    def rate(self, first: int, last: int = -1) -> float:
+        """Bit/s that were acknowledged between two samples."""
+        return self.grown("acked_bytes", first, last) * 8 / max(float(self.at[last] - self.at[first]), 1e-9)
 
     def since(self, at_s: float) -> int:
         """The first sample at or after that time."""
