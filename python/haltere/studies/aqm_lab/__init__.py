@@ -101,9 +101,10 @@ def _run(options: Options) -> tuple[Results, Results, str]:
         )
     else:
         others |= _readings(authors)
+    results = options.run([authors], seeds=seeds)  # first: a part lies in its directory
     least = min(seeds or OTHER_SEEDS, OTHER_SEEDS)
     other = options.run(list(others.values()), [{"reading": name} for name in others], seeds=least, part="readings")
-    return options.run([authors], seeds=seeds), other, left_out
+    return results, other, left_out
 
 
 def _of(results: Results, reading: str) -> list[Any]:
