@@ -164,13 +164,16 @@ def main() -> None:
     )
     options = parser.parse_args()
     if options.check:
+        paths = {study: ROOT / "papers" / study / STORED for study in SAMPLE}
         old = [
             study
-            for study in SAMPLE
-            if json.loads((ROOT / "papers" / study / STORED).read_text())["digests"] != digests(study)
+            for study, path in paths.items()
+            if not path.is_file() or json.loads(path.read_text())["digests"] != digests(study)
         ]
         raise SystemExit(
-            f"pages: made by another build: {', '.join(old)}; `python tools/pages.py --study NAME`" if old else 0
+            f"pages: of another build, or never stored: {', '.join(old)}; `python tools/pages.py --study NAME`"
+            if old
+            else 0
         )
     studies = list(SAMPLE) if options.study == "all" else [options.study] if options.study else []
     for path in [reproduce(study, options.keep, options.seeds) for study in studies] or options.pages or PAGES:
