@@ -618,13 +618,13 @@ def wire_run(
 def wire_router(scenario: Scenario, options: str, signals: int) -> None:
     """Is a router between two interfaces until the number of SIGTERM or SIGINT can be read from the descriptor ``signals``."""
 
-class Standing:
-    """A network of namespaces that stands, with a host for each node between which the scenario's flows run."""
+class LiveNetwork:
+    """A live network of namespaces, with a host for each node between which the scenario's flows run."""
 
     hosts: list[str]
     """The names of its hosts."""
 
-    def __new__(cls, scenario: Scenario, outside: str | None = None) -> Standing:
+    def __new__(cls, scenario: Scenario, outside: str | None = None) -> LiveNetwork:
         """``outside``: the node that is in the caller's network namespace."""
     def run(self, host: str, words: Sequence[str], environment: Sequence[tuple[str, str]]) -> int:
         """Runs a program there with this process's terminal; its exit status, or 128 and the signal that ended it."""

@@ -98,7 +98,9 @@ pub trait Routed: Pkt + Sized {
     /// Index of the node to which it goes. `None`: it goes to no node of the network.
     fn destination(&self) -> Option<usize>;
     /// Index of the node from which it comes, if the packet shows it.
-    fn source(&self) -> Option<usize>;
+    fn source(&self) -> Option<usize> {
+        None
+    }
     /// A copy for a line that delivers the packet twice, if [`IS_COPIED`](Routed::IS_COPIED).
     fn copied(&self) -> Option<Self> {
         None

@@ -41,14 +41,14 @@ pub(crate) mod wire {
 
     /// There is none.
     #[pyclass(frozen, module = "haltere._core")]
-    pub(crate) struct Standing;
+    pub(crate) struct LiveNetwork;
 
     #[pymethods]
-    impl Standing {
+    impl LiveNetwork {
         /// Raises `InputError`.
         #[new]
         #[pyo3(signature = (scenario, outside = None))]
-        fn new(scenario: &Bound<'_, Scenario>, outside: Option<&str>) -> PyResult<Standing> {
+        fn new(scenario: &Bound<'_, Scenario>, outside: Option<&str>) -> PyResult<LiveNetwork> {
             let _ = (scenario, outside);
             Err(InputError::new_err("networks of namespaces need Linux"))
         }

@@ -4,7 +4,7 @@ use crate::error::{self, HaltereError, InputError, guard};
 use crate::run::{Progress, Run};
 use crate::scenario::Scenario;
 use haltere_lab::Scenario as Lab;
-use haltere_wire::{Calibrate, Control, WireError, router_service, stand};
+use haltere_wire::{Calibrate, Control, WireError, live, router_service};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -79,35 +79,35 @@ pub(crate) fn wire_router(py: Python<'_>, scenario: &Bound<'_, Scenario>, option
     })
 }
 
-/// A network of namespaces that stands, for programs that a user starts.
+/// A live network of namespaces, for programs that a user starts.
 #[pyclass(frozen, module = "haltere._core")]
-pub(crate) struct Standing {
+pub(crate) struct LiveNetwork {
     lab: Arc<Lab>,
-    network: Mutex<Option<Arc<stand::Standing>>>,
+    network: Mutex<Option<Arc<live::LiveNetwork>>>,
     nodes: Vec<String>,
 }
 
-impl Standing {
-    fn network(&self) -> PyResult<Arc<stand::Standing>> {
+impl LiveNetwork {
+    fn network(&self) -> PyResult<Arc<live::LiveNetwork>> {
         let network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
         network.clone().ok_or_else(|| HaltereError::new_err("the network is closed"))
     }
 }
 
 #[pymethods]
-impl Standing {
+impl LiveNetwork {
     /// The network of a scenario (its sweep left aside), with a host for each node between which its flows run. `outside`: the node that is
     /// in the caller's network namespace.
     #[new]
     #[pyo3(signature = (scenario, outside = None))]
-    fn new(py: Python<'_>, scenario: &Bound<'_, Scenario>, outside: Option<&str>) -> PyResult<Standing> {
+    fn new(py: Python<'_>, scenario: &Bound<'_, Scenario>, outside: Option<&str>) -> PyResult<LiveNetwork> {
         let (scenario, lab) = (scenario.get(), Arc::clone(&scenario.get().lab));
         py.detach(|| {
             let plan = scenario.plan(1)?;
             let outside = outside.and_then(|name| plan.nodes.iter().position(|node| node == name));
-            let network = guard(|| stand::Standing::new(&plan, outside))?.map_err(|e| told(&lab, e))?;
+            let network = guard(|| live::LiveNetwork::new(&plan, outside))?.map_err(|e| told(&lab, e))?;
             let nodes = network.nodes().iter().map(|&node| plan.nodes[node].clone()).collect();
-            Ok(Standing { lab, network: Mutex::new(Some(Arc::new(network))), nodes })
+            Ok(LiveNetwork { lab, network: Mutex::new(Some(Arc::new(network))), nodes })
         })
     }
     /// The names of its hosts.

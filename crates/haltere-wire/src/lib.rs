@@ -13,6 +13,7 @@ pub mod endpoint;
 pub mod fabric;
 pub mod frame;
 pub mod kernel_tcp;
+pub mod live;
 mod mptcp;
 pub mod namespace;
 mod netlink;
@@ -23,7 +24,6 @@ pub mod program;
 pub mod router;
 pub mod schedule;
 pub mod service;
-pub mod stand;
 pub mod stats;
 mod sys;
 #[doc(hidden)]

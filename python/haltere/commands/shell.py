@@ -1,4 +1,4 @@
-"""`haltere shell`, `exec` and `link`: a network that stands, with programs in its hosts."""
+"""`haltere shell`, `exec` and `link`: a live network with programs in its hosts."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def add(to: Commands) -> None:
     shell = to.add(
         "shell",
         _shell,
-        "stand an experiment's network up and give a shell in one of its hosts",
+        "start the network of an experiment and give a shell in one of its hosts",
         "example:\n  haltere shell experiment.toml c1\n\n"
         "The links and queues are the experiment's; its traffic does not run. Hosts see each other by name. In the shell,\n"
-        "`haltere network` prints rates, queues and drops, and `haltere network KEY=VALUE` changes the network while it stands.\n"
+        "`haltere network` prints rates, queues and drops, and `haltere network KEY=VALUE` changes it.\n"
         "The network goes with the shell. Needs root, or a machine whose users may make namespaces.",
     )
     shell.add_argument("file", type=Path, metavar="FILE", help="an experiment file")
@@ -147,7 +147,7 @@ def _loaded(path: Path) -> Scenario:
     scenario = Scenario.load(path)
     points = scenario.points()
     if len(points) > 1:
-        raise InputError(f"{path}: sweep must be left out here, got {len(points)} points; one network stands")
+        raise InputError(f"{path}: sweep must be left out here, got {len(points)} points; there is one network")
     return scenario
 
 
@@ -181,11 +181,11 @@ def _stand(
     change: _Change,
     outside: str | None = None,
 ) -> int:
-    """Stands the network up, runs the servers and the command, and takes it down; the command's exit status."""
+    """Starts the network, runs the servers and the command, and takes it down; the command's exit status."""
     from .. import _core
 
     _enter_user_namespace()
-    network = _core.Standing(scenario._core, outside)
+    network = _core.LiveNetwork(scenario._core, outside)
     try:
         with _desk(network, change) as path, _signals_are_the_programs():
             environment = [(_NETWORK, path)]
@@ -222,7 +222,7 @@ def _signals_are_the_programs() -> Iterator[None]:
 
 
 @contextmanager
-def _desk(network: _core.Standing, change: _Change) -> Iterator[str]:
+def _desk(network: _core.LiveNetwork, change: _Change) -> Iterator[str]:
     """A socket at which `haltere network` asks; gives its path."""
     folder = tempfile.mkdtemp(prefix="haltere-network-")
     path = os.path.join(folder, "socket")
@@ -240,7 +240,7 @@ def _desk(network: _core.Standing, change: _Change) -> Iterator[str]:
 _Change = Callable[[Sequence[str]], "Scenario"]
 
 
-def _answer_all(listener: socket.socket, network: _core.Standing, change: _Change) -> None:
+def _answer_all(listener: socket.socket, network: _core.LiveNetwork, change: _Change) -> None:
     while True:
         try:
             line, _ = listener.accept()

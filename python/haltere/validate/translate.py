@@ -290,7 +290,9 @@ def _udp(s: dict[str, Any]) -> list[dict[str, Any]]:
         sender, receiver = ENDS[udp.get("dir", "fwd")]
         entry = {"kind": "cbr", "name": f"u{number}", "from": sender, "to": receiver, "jitter": "0s"}
         entry |= {"start": _seconds(udp.get("start", 0)), "rate": f"{round(udp['rate_mbit'] * 1e6)}bit"}
-        entry |= {"packet": nbytes(udp.get("size", 1000)), "ecn": tos & 3 != 0} | ({"dscp": tos >> 2} if tos >> 2 else {})
+        entry |= {"packet": nbytes(udp.get("size", 1000)), "ecn": tos & 3 != 0} | (
+            {"dscp": tos >> 2} if tos >> 2 else {}
+        )
         entries.append(entry | ({"stop": _seconds(udp["stop"])} if udp.get("stop") is not None else {}))
     return entries
 

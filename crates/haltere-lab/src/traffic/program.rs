@@ -88,9 +88,6 @@ impl TrafficKind for Program {
     fn about() -> About {
         About { table: Some("programs"), noun: "program", example: "client = [\"true\"]", ..About::PLAIN }
     }
-    fn ends(&self) -> &Ends {
-        &self.ends
-    }
     fn plan(&self, entry: &Entry<'_>) -> Result<Vec<AppPlan>, ScenarioError> {
         for (name, words) in [("client", &self.client), ("server", &self.server)] {
             if words.first().is_some_and(String::is_empty) || (name == "client" && words.is_empty()) {

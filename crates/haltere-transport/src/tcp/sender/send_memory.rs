@@ -1,7 +1,7 @@
 //! The memory of a send buffer: how many segments it takes, and when an application that waits writes again.
 //! Source: Linux's `sk_sndbuf`, `tcp_sndbuf_expand` and `sk_stream_is_writeable`.
 //! Deviations: none. Model: a segment takes its payload and the memory of a packet buffer with room for headers. The
-//! buffer has room for two windows (with BBR three) of segments, of which Linux reckons each with the next power of two.
+//! buffer has room for two windows (with BBR three) of segments, of which Linux computes each with the next power of two.
 //! It grows if the window is not full after a segment or all that was written has left, and never shrinks. A segment
 //! begins if the buffer is not full, so the last one may exceed it. A writer that waits is woken once half as much is
 //! free as is taken. Neighbours that were SACKed become one packet buffer, which frees what the others take beside
@@ -13,7 +13,7 @@ use crate::tcp::params::{Offload, TcpParams};
 /// Linux's `sk_buff` and `skb_shared_info`, each in whole cache lines.
 const PACKET: u64 = 256;
 const FRAGMENTS: u64 = 320;
-/// The timestamps option, which counts in the segment by which memory is reckoned.
+/// The timestamps option, which counts in the segment by which memory is computed.
 const TIMESTAMPS: u64 = 12;
 /// Payload of a packet buffer with segmentation offload.
 const UNIT: u32 = 65_536 - 320;
@@ -24,8 +24,8 @@ pub(crate) const FIRST_WINDOW: u64 = 10;
 pub(crate) const fn beside_payload(headers: u64) -> u64 {
     (headers + FRAGMENTS).next_power_of_two() + PACKET
 }
-/// Memory by which Linux reckons a segment when it tunes a buffer.
-pub(crate) const fn reckoned(headers: u64, mss: u64) -> u64 {
+/// Memory by which Linux computes a segment when it tunes a buffer.
+pub(crate) const fn computed(headers: u64, mss: u64) -> u64 {
     (mss + TIMESTAMPS + headers + FRAGMENTS).next_power_of_two() + PACKET
 }
 
@@ -95,7 +95,7 @@ impl SendMemory {
     }
     /// The window has so many segments, and is not full.
     pub(crate) fn tune(&mut self, segments: u64, mss: u64) {
-        let segment = reckoned(self.headers.into(), mss);
+        let segment = computed(self.headers.into(), mss);
         let size = (u64::from(self.windows) * segments.max(FIRST_WINDOW) * segment).min(self.most);
         if size > self.size && self.windows > 0 {
             self.size = size;
@@ -129,8 +129,8 @@ mod tests {
     /// room for 320 bytes of headers: 2100 become 4096.
     #[test]
     fn room_for_headers_decides_the_memory_of_a_segment() {
-        assert_eq!((beside_payload(256), reckoned(256, MSS)), (1280, 2304));
-        assert_eq!((beside_payload(320), reckoned(320, MSS)), (1280, 4352));
+        assert_eq!((beside_payload(256), computed(256, MSS)), (1280, 2304));
+        assert_eq!((beside_payload(320), computed(320, MSS)), (1280, 4352));
     }
 
     /// 20 x 2304 B have room for 46080 / 2728 = 16.9 segments; 20 x 4352 for 87040 / 2728 = 31.9.

@@ -1,4 +1,4 @@
-//! A network that stands: the hosts and links of a plan, without its flows, for programs that a user starts.
+//! A live network: the hosts and links of a plan, without its flows, for programs that a user starts.
 //!
 //! A thread has the router. The links can be changed while packets are on them. The network goes with its value.
 
@@ -36,9 +36,9 @@ const SLOTS: usize = 4096;
 /// Of the interface outside.
 const MTU: u32 = 1500;
 
-/// A network that stands; dropped, it goes.
+/// A live network; dropped, it goes.
 #[derive(Debug)]
-pub struct Standing {
+pub struct LiveNetwork {
     plan: Mutex<Plan>,
     topology: Topology,
     /// Programs beside the user's.
@@ -58,10 +58,10 @@ struct Routing {
     thread: Option<JoinHandle<Result<(), WireError>>>,
 }
 
-impl Standing {
+impl LiveNetwork {
     /// The network of that plan, with a host for each node between which its flows run. The node `outside` has no namespace of its own:
     /// it is where this thread is.
-    pub fn new(plan: &Plan, outside: Option<usize>) -> Result<Standing, WireError> {
+    pub fn new(plan: &Plan, outside: Option<usize>) -> Result<LiveNetwork, WireError> {
         let mut wanted = hosts(plan)?;
         wanted.retain(|(nodes, _)| outside.is_none_or(|node| !nodes.contains(&node)));
         let topology = Topology::build_for(&wanted, true)?;
@@ -84,7 +84,7 @@ impl Standing {
         let attentive = Attentive { changes: hear, next: Time::ZERO, seen: Arc::clone(&seen), plan: plan.clone() };
         let thread = Some(std::thread::spawn(move || route(fabric, opened, attentive)));
         let router = Mutex::new(Routing { changes: Some(changes), thread });
-        Ok(Standing {
+        Ok(LiveNetwork {
             plan: Mutex::new(plan.clone()),
             topology,
             servers: Mutex::default(),
@@ -192,7 +192,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Standing {
+impl Drop for LiveNetwork {
     fn drop(&mut self) {
         lock(&self.servers).clear();
         let mut router = lock(&self.router);
