@@ -66,7 +66,8 @@ def test_choose_run_change_the_discipline_and_see_the_queue_fall(page: Any) -> N
     assert [mark["text"] for mark in page.evaluate("playground.stores()[0].marks")] == ["codel", "delay 20ms", "+ reno"]
     wait(page, "playground.stores()[0].flows.received[4]?.at(-1) > 0")
     window = page.evaluate("playground.columns()[0].charts.plots[1].figure.lines.at(-1)")
-    assert window["name"] == "reno" and window["values"][0] is None, "its line begins when it joins"
+    begun = page.evaluate("playground.stores()[0].flows.cwnd[4][0]")
+    assert window["name"] == "reno" and begun is None, "its line begins when it joins"
     # Export what there is.
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()

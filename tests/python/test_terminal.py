@@ -119,8 +119,8 @@ def test_a_slip_of_two_letters_finds_the_likely_name(tmp_path: Path) -> None:
     for arguments, name in (
         (("explain", "congestoin"), "congestion"),
         (("plto",), "plot"),
-        (("new", "contrl"), "control"),
-        (("run", "a.toml", "--world", "kernal"), "kernel"),
+        (("new", "contro_l"), "control"),
+        (("run", "a.toml", "--world", "kernle"), "kernel"),
         (("list", "quues"), "queues"),
     ):
         assert f"did you mean `{name}`?" in haltere(*arguments, cwd=tmp_path).stderr, arguments
@@ -134,7 +134,7 @@ def test_a_slip_of_two_letters_finds_the_likely_name(tmp_path: Path) -> None:
         (["run", "--wor"], {"--world"}),
         (["run", "--world", "k"], {"kernel"}),
         (["run", "a.toml", "--world", ""], {"sim", "wire", "kernel"}),
-        (["kernel", "bui"], {"build"}),
+        (["kernel", "mat"], {"matrix"}),
         (["kernel", "build", "--jo"], {"--jobs"}),
         (["plot", "results", "--style", ""], {"paper", "slides"}),
     ],

@@ -364,6 +364,8 @@ def test_limits_of_modules_are_in_the_table() -> None:
     assert {one["what"] for one in json.loads(_core.limits()) if one["input"] == "WebAssembly module"} == {
         "size",
         "memory of one mechanism",
+        "tables",
+        "elements of one table",
         "instructions of one call",
     }
 
