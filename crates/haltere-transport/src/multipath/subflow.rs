@@ -7,7 +7,7 @@
 
 use crate::tcp::connection::Connection;
 use crate::tcp::segment::Segment;
-use crate::tcp::sender::send_memory::{FIRST_WINDOW, beside_payload, reckoned};
+use crate::tcp::sender::send_memory::{FIRST_WINDOW, beside_payload, computed};
 use crate::tcp::seq::{Offset, Span};
 use alloc::collections::VecDeque;
 use haltere_units::{Dur, Time};
@@ -95,7 +95,7 @@ impl Subflow {
     pub fn new(mut conn: Connection) -> Subflow {
         let mss = conn.sender().mss(); // its window and its control count from the start
         Subflow {
-            memory: 2 * FIRST_WINDOW * reckoned(conn.params().header_room.as_u64(), mss),
+            memory: 2 * FIRST_WINDOW * computed(conn.params().header_room.as_u64(), mss),
             short_end: Offset::SYN,
             conn,
             sent: VecDeque::new(),
@@ -145,7 +145,7 @@ impl Subflow {
     pub fn tune_memory(&mut self) {
         let (tx, headers) = (self.conn.made_sender(), self.conn.params().header_room.as_u64());
         if tx.in_flight() + tx.mss() <= tx.cwnd() {
-            self.memory = self.memory.max(2 * (tx.cwnd() / tx.mss()) * reckoned(headers, tx.mss()));
+            self.memory = self.memory.max(2 * (tx.cwnd() / tx.mss()) * computed(headers, tx.mss()));
         }
     }
     /// Writes `len` bytes that begin at `data` of the connection's stream.
