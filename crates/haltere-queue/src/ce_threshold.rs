@@ -65,7 +65,7 @@ impl schemars::JsonSchema for Selector {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "type": "string", "pattern": r"^\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*/\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*$",
+            "type": "string", "format": "selector", "pattern": r"^\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*/\s*(0x[0-9a-fA-F]{1,2}|[0-9]{1,3})\s*$",
             "description": "value and mask of the DS field: `0x1/0x3` is ECT(1)"
         })
     }
