@@ -1,8 +1,9 @@
 //! The network between the hosts: nodes and links, driven by events in order of time.
 //!
 //! It has no I/O and reads no clock. A world gives it packets with [`Fabric::arrive`], calls [`Fabric::advance`] when
-//! [`Fabric::next_event`] is due, and receives the packets that reach a host as [`Ports`]. Every event runs at the time for which it was
-//! due. So a world that wakes up late delays packets, but changes neither a rate nor what a discipline sees.
+//! [`Fabric::next_event`] is due, and receives the packets that reach a host as [`Ports`]. Every event runs at the time
+//! for which it was due. So a world that wakes up late delays packets, but changes neither a rate nor what a discipline
+//! sees.
 //!
 //! ```text
 //!          node 0                                         node 1
@@ -12,7 +13,8 @@
 //!                  ◀── … ──────── link 1>0 ─────────────────
 //! ```
 //!
-//! The wire and the kernel world use it as it is. The simulator has a faster form. No allocation grows with the length of a run.
+//! The wire and the kernel world use it as it is. The simulator has a faster form. No allocation grows with the length
+//! of a run.
 //!
 //! Units: time ns since the run began. Cost: O(log links) a packet and link.
 
@@ -92,7 +94,8 @@ pub trait Routed: Pkt + Sized {
     }
 }
 
-/// The hosts, which receive packets from the fabric. A packet that is dropped or lost is freed when its value is dropped.
+/// The hosts, which receive packets from the fabric. A packet that is dropped or lost is freed when its value is
+/// dropped.
 pub trait Ports<P> {
     /// The packet, which was due at that time, reaches that node. False: there is no host.
     fn deliver(&mut self, at: Time, node: usize, packet: P) -> bool;
@@ -129,7 +132,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Packets that came in or were copied, less those that went out, were dropped or lost, or are inside. It is 0 if all are counted.
+    /// Packets that came in or were copied, less those that went out, were dropped or lost, or are inside. It is 0 if
+    /// all are counted.
     pub fn unaccounted(&self) -> i64 {
         let links = |of: fn(&LinkCounters) -> u64| self.links.iter().map(|link| of(&link.total)).sum::<u64>();
         let came = self.counters.arrived + self.counters.returned + links(|c| c.duplicated);
@@ -295,7 +299,8 @@ impl<P: Routed> Fabric<P> {
         &mut self.samples
     }
 
-    /// Takes what a link gave: packets at its other end, and those that its discipline emitted. Schedules its next event.
+    /// Takes what a link gave: packets at its other end, and those that its discipline emitted. Schedules its next
+    /// event.
     fn collect(&mut self, now: Time, link: usize) {
         let (back, to) = (self.plan.links[link].emission_node(), self.plan.links[link].to);
         self.moving.extend(self.given.delivered.drain(..).map(|packet| (to, packet)));

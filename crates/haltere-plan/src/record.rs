@@ -29,8 +29,8 @@ pub struct Record {
     pub pings: Vec<PingSample>,
     /// FTP tasks, in order of their start.
     pub tasks: Vec<TaskRecord>,
-    /// Flows that started during the run, in order of their end; at last those that did not end. Then the responses to requests of
-    /// each flow of the plan.
+    /// Flows that started during the run, in order of their end; at last those that did not end. Then the responses to
+    /// requests of each flow of the plan.
     pub completions: Vec<Completion>,
     /// Web pages, each flow in order of time.
     #[serde(default)]
@@ -41,7 +41,8 @@ pub struct Record {
     /// Telephone calls, one a flow.
     #[serde(default)]
     pub voices: Vec<VoiceRecord>,
-    /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is between.
+    /// The end of the warm-up and the start of the cool-down: where one row stands for a whole flow, it counts what is
+    /// between.
     #[serde(default)]
     pub measured: (Time, Time),
     /// Samples of the paths of multipath connections, in order of time, the end included.
@@ -215,9 +216,9 @@ pub struct Completion {
     pub start: Time,
     /// When its last byte was delivered to the application; [`Time::NEVER`]: not before the run ended.
     pub end: Time,
-    /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data, and the
-    /// time of all its bytes, headers included, on the slowest link, of its first packet on the others. A response has the propagation
-    /// of its request instead of the handshake.
+    /// What it would take at least on its path with nobody else there: the handshake and the propagation of its data,
+    /// and the time of all its bytes, headers included, on the slowest link, of its first packet on the others. A
+    /// response has the propagation of its request instead of the handshake.
     pub ideal: Dur,
 }
 
@@ -253,7 +254,8 @@ impl Depths {
 }
 
 impl LinkRecord {
-    /// From the counters at the end of the warm-up and at the end of the run, where the peak was counted anew in between.
+    /// From the counters at the end of the warm-up and at the end of the run, where the peak was counted anew in
+    /// between.
     pub fn new(warmup: &LinkCounters, end: &LinkCounters) -> LinkRecord {
         let after_warmup = LinkCounters {
             arrived: end.arrived - warmup.arrived,

@@ -312,7 +312,8 @@ impl Sink<Packet> for Seen {
     }
 }
 
-/// So many packets a millisecond for 400 ms over a line that carries one a millisecond; the link then runs until it is empty.
+/// So many packets a millisecond for 400 ms over a line that carries one a millisecond; the link then runs until it is
+/// empty.
 fn overloaded(queue: QueueParams, ecn: Ecn, each_ms: u64, reflects: bool) -> (Seen, LinkCounters, u64) {
     let plain = LinkPlan::plain(0, 1, Some(Rate::from_mbps(10)), Dur::from_ms(2), queue);
     let plan = LinkPlan { rtt: Some(Dur::from_ms(10)), ..plain };

@@ -48,8 +48,8 @@ impl Live {
     pub fn new(plan: Plan) -> Result<Live, RunError> {
         Ok(Live { network: Run::new(Cow::Owned(plan))?, read: [0; 3], fixed: false })
     }
-    /// The same for a run that is only watched: [`change`](Live::change) refuses every plan, and the record is that of [`run`](crate::run)
-    /// to the byte, also where packets come at the same instant.
+    /// The same for a run that is only watched: [`change`](Live::change) refuses every plan, and the record is that of
+    /// [`run`](crate::run) to the byte, also where packets come at the same instant.
     pub fn watched(plan: Plan) -> Result<Live, RunError> {
         let mut live = Live { fixed: true, ..Live::new(plan)? };
         let Run { plan, fabric, .. } = &mut live.network;

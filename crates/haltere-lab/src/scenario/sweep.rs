@@ -51,8 +51,8 @@ struct AxisTable {
     linspace: Option<Range>,
     /// Values in equal ratios, such as `{ from = "1Mbit", to = "1Gbit", count = 7 }`. They have at most three digits.
     logspace: Option<Range>,
-    /// A name for each of `values`, in their order, such as `["shallow", "deep"]`: figures and tables show it instead of
-    /// the value.
+    /// A name for each of `values`, in their order, such as `["shallow", "deep"]`: figures and tables show it instead
+    /// of the value.
     labels: Option<Vec<String>>,
     /// Which combinations: keys of other axes, or the end of a key's path, each with a value or a list of values. In
     /// the others the key of this axis stays as the file says.

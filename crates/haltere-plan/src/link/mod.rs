@@ -1,30 +1,33 @@
 //! One direction of a link: a queue discipline, a device ring under it, a line, and packets in flight.
 //!
-//! A link is a pure state machine. The world says when a packet [arrives](Link::arrive), [advances](Link::advance) the link to a
-//! time, and reads the time of its [next event](Link::next_event). A [`Sink`] receives packets that are delivered, dropped, lost or
-//! emitted by the discipline.
+//! A link is a pure state machine. The world says when a packet [arrives](Link::arrive), [advances](Link::advance) the
+//! link to a time, and reads the time of its [next event](Link::next_event). A [`Sink`] receives packets that are
+//! delivered, dropped, lost or emitted by the discipline.
 //!
 //! ```text
 //!   arrive ──> discipline ──> [device ring] ──> line (busy until free_at) ──> flight ──> Sink::delivered
 //! ```
 //!
 //! Model:
-//! - A free line takes the next packet from the discipline, or from the ring if there is one. The discipline refills the ring.
-//! - The line is busy for the packet's length over the rate. It carries the fraction of a nanosecond to the next packet.
-//! - A packet leaves the line at the end of its transmission, or at its start (`handover_at_start`). It is delivered after the
-//!   propagation time, to which jitter is added. Jitter does not reorder packets.
-//! - An idle line saves up a burst: so many bytes of the next busy period take no time. If the rate changes in steps, it saves up
-//!   what it could have carried, at most the burst.
-//! - A line may lose packets ([`Losses`]), deliver packets twice, and hold packets back so that later ones overtake them
-//!   ([`Impairments`](crate::plan::Impairments)).
+//! - A free line takes the next packet from the discipline, or from the ring if there is one. The discipline refills
+//!   the ring.
+//! - The line is busy for the packet's length over the rate. It carries the fraction of a nanosecond to the next
+//!   packet.
+//! - A packet leaves the line at the end of its transmission, or at its start (`handover_at_start`). It is delivered
+//!   after the propagation time, to which jitter is added. Jitter does not reorder packets.
+//! - An idle line saves up a burst: so many bytes of the next busy period take no time. If the rate changes in steps,
+//!   it saves up what it could have carried, at most the burst.
+//! - A line may lose packets ([`Losses`]), deliver packets twice, and hold packets back so that later ones overtake
+//!   them ([`Impairments`](crate::plan::Impairments)).
 //! - A packet shorter than `mpu` takes as long as one of that length.
-//! - A discipline that withholds packets, such as a shaper, says when the next one is ready. The link asks it again then.
+//! - A discipline that withholds packets, such as a shaper, says when the next one is ready. The link asks it again
+//!   then.
 //!
-//! Order at one instant: the discipline's timer, a packet that was withheld, the end of a transmission, an arrival. Deliveries change nothing in the link, and
-//! [`Link::advance`] makes them last.
+//! Order at one instant: the discipline's timer, a packet that was withheld, the end of a transmission, an arrival.
+//! Deliveries change nothing in the link, and [`Link::advance`] makes them last.
 //!
-//! Random draws of a packet that the line takes: loss, then jitter, duplication and reordering, each from its own [`Stream`] and only
-//! if the link has that property.
+//! Random draws of a packet that the line takes: loss, then jitter, duplication and reordering, each from its own
+//! [`Stream`] and only if the link has that property.
 //!
 //! Every world uses this model. The simulator has a faster form of it, which tests compare with this one.
 //!
@@ -64,7 +67,8 @@ pub trait Sink<P> {
     }
 }
 
-/// What a discipline may know of the link of that plan, on which packets have so many bytes of framing, in a run of that origin.
+/// What a discipline may know of the link of that plan, on which packets have so many bytes of framing, in a run of
+/// that origin.
 pub fn context(plan: &LinkPlan, framing: u32, origin: &Origin) -> LinkContext {
     LinkContext {
         rate: plan.rate,

@@ -8,6 +8,7 @@
 pub(crate) mod exchange;
 mod observed;
 mod one_way;
+mod sockets;
 pub(crate) mod tcp;
 
 use crate::error::RunError;

@@ -1,8 +1,9 @@
 //! The simulator gives the record of the reference loop in `reference.rs`, which the documentation of `run` shows.
 //!
-//! The loop knows nothing of timing wheels, pools or lazily computed links. Equal are the counters of each link, what each flow
-//! delivered, and its sender's state at the end, if no two things that touch one link happen at the same nanosecond.
-//! PIE is not among the disciplines: with `cubic` and `dctcp` its drops differ from those of the loop, for a reason that is not known.
+//! The loop knows nothing of timing wheels, pools or lazily computed links. Equal are the counters of each link, what
+//! each flow delivered, and its sender's state at the end, if no two things that touch one link happen at the same
+//! nanosecond. PIE is not among the disciplines: with `cubic` and `dctcp` its drops differ from those of the loop, for
+//! a reason that is not known.
 
 use haltere_congestion::CongestionParams;
 use haltere_plan::headers::IPV4_HEADER;
