@@ -128,7 +128,7 @@ bench-controls: setup ## CPU time of a packet by congestion control and size
 	  "$$CARGO_TARGET_DIR/release/examples/dumbbell" 16 100Gbit 100us 0% 0.1 dctcp '{ "kind": "threshold"'"$$more"' }' | grep 'CPU of a pair' | sed "s/$$/\t$$more/"; done
 
 docs: setup ## Write docs/reference from the schema
-	$(BIN)/python -m haltere.reference docs/reference
+	$(BIN)/python tools/reference.py docs/reference
 
 gallery: test-extra ## Run the experiments of `haltere new`, and write docs/gallery.md with their figures
 	$(BIN)/python tools/gallery.py

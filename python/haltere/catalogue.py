@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -142,6 +143,15 @@ def _literal(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "string": "text",
+    "object": "table",
+}
+
+
 def _takes(one: Mapping[str, Any]) -> str:
     if "$ref" in one:
         name = str(one["$ref"]).removeprefix("#/$defs/")
@@ -163,13 +173,7 @@ def _takes(one: Mapping[str, Any]) -> str:
         return str(one["format"])
     if one.get("type") == "array":
         return f"list of {_takes(one.get('items', {}))}"
-    kind = {
-        "integer": "whole number",
-        "number": "number",
-        "boolean": "true or false",
-        "string": "text",
-        "object": "table",
-    }.get(str(one.get("type")), "value")
+    kind = _TYPES.get(str(one.get("type")), "value")
     # A minimum of zero says only that the number is not negative.
     bounds = [f"{word} {one[key]}" for key, word in (("minimum", "from"), ("maximum", "to")) if one.get(key)]
     return " ".join([kind, *bounds])
@@ -198,15 +202,8 @@ def _variants(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
         elif len(properties) == 1:
             ((name, inner),) = properties.items()
             table = _definition(inner)
-            example = option.get("x-example") or table.get("x-example", "")
-            yield (
-                name,
-                {
-                    **table,
-                    "description": option.get("description") or table.get("description", ""),
-                    "x-example": example,
-                },
-            )
+            told = {key: option.get(key) or table.get(key, "") for key in ("description", "x-example")}
+            yield name, {**table, **told}
 
 
 def _is_quantity(definition: Mapping[str, Any]) -> bool:
@@ -278,12 +275,8 @@ def kinds(only: str | None = None) -> dict[str, list[tuple[str, str]]]:
     from . import studies
 
     if only == "metrics":
-        return {
-            only: [
-                (one.name, f"{one.about}{' (' + one.printed[1] + ')' if one.printed[1] else ''}.")
-                for one in _metrics().values()
-            ]
-        }
+        units = {name: f" ({one.printed[1]})" if one.printed[1] else "" for name, one in _metrics().items()}
+        return {only: [(name, f"{one.about}{units[name]}.") for name, one in _metrics().items()]}
     out: dict[str, list[tuple[str, str]]] = {}
     for entry in entries():
         if not entry.schema.get("x-elsewhere"):
@@ -310,12 +303,10 @@ def metric(name: str) -> dict[str, str] | None:
 
 
 def _explained_metric(one: Mapping[str, str], width: int) -> str:
-    after = (
-        f"After a dot: {one['part']}, such as `{one['name']}.NAME`; without it the whole run." if one["part"] else ""
-    )
+    parts = f"After a dot: {one['part']}, such as `{one['name']}.NAME`; without it the whole run."
     better = "" if one["better"] == "neither" else f" {one['better'].capitalize()} is better."
     text = f"{one['about'][0].upper()}{one['about'][1:]}{', in ' + one['unit'] if one['unit'] else ''}.{better}"
-    source = f"Read off the table `{one['table']}` of each run{', ' + one['needs'] if one['needs'] else ''}. {after}"
+    source = f"Read off the table `{one['table']}` of each run{', ' + one['needs'] if one['needs'] else ''}. {parts if one['part'] else ''}"
     use = f"Example:\n\n    haltere plot RESULTS --y {one['name']}\n    haltere compare A B --metrics {one['name']}"
     return "\n\n".join([f"{one['name']} (metric)", _wrap(text, width), _wrap(source, width), use])
 
@@ -325,11 +316,11 @@ def find(name: str) -> Entry:
     return found(name)[0]
 
 
-def found(name: str) -> list[Entry]:
+def found(name: str, got: str = "") -> list[Entry]:
     """All entries of that name: `multipath` is a topology and a kind of traffic. Case, `-` and `_` do not count."""
     named = [_outside(name)] if ":" in name else _named(name)
     if not named:
-        raise InputError(_unknown_name(name))
+        raise InputError(_unknown_name(got or name))
     return named
 
 
@@ -390,11 +381,8 @@ def explain(name: str, width: int = 96) -> str:
     keys = [] if named else _keys(name)
     # No mechanism has the name of a metric, but a table has.
     measured = metric(name) if not named or named[0].kind == "tables" else None
-    if not named and not keys and not measured:
-        # A plural is a name, too, if it is not a key.
-        named = _named(name.removesuffix("s"))
-    if not named and not keys and not measured:
-        raise InputError(_unknown_name(name))
+    if not (named or keys or measured):
+        named = found(name.removesuffix("s"), name)  # a plural is a name, too, if it is not a key
     parts = [_explained(entry, width) for entry in named]
     parts += [_explained_metric(measured, width)] if measured else []
     parts += [f"{one.name} (key of {entry.one} `{entry.name}`)\n\n{_described(one, width)}" for entry, one in keys]
@@ -402,8 +390,6 @@ def explain(name: str, width: int = 96) -> str:
 
 
 def _explained(entry: Entry, width: int) -> str:
-    import textwrap
-
     parts = [f"{entry.name} ({entry.one})", *([_wrap(entry.about, width)] if entry.about else [])]
     used = entry.used_in()
     if used:
@@ -416,27 +402,19 @@ def _explained(entry: Entry, width: int) -> str:
 
 def _described(parameter: Parameter, width: int) -> str:
     """One key with its default, its meaning and what it takes."""
-    import textwrap
-
     if parameter.default not in ("–", "required"):
         head = f"  {parameter.name} = {parameter.default}"
         if len(head) > width:
             head = "  " + textwrap.shorten(head, width - 2, placeholder=" ...")
-    elif parameter.takes:
-        head = f"  {parameter.name}  ({'required' if parameter.default == 'required' else 'optional'})"
     else:
-        head = f"  {parameter.name}"
+        needed = "required" if parameter.default == "required" else "optional"
+        head = f"  {parameter.name}" + (f"  ({needed})" if parameter.takes else "")
     text = f"{parameter.about} Takes: {parameter.takes}." if parameter.takes else parameter.about
-    return (
-        head
-        + "\n"
-        + textwrap.fill(text.strip(), width, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False)
-    )
+    indent = " " * 6
+    filled = textwrap.fill(text.strip(), width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return f"{head}\n{filled}"
 
 
 def _wrap(text: str, width: int) -> str:
-    import textwrap
-
-    return "\n\n".join(
-        textwrap.fill(" ".join(paragraph.split()), width, break_on_hyphens=False) for paragraph in text.split("\n\n")
-    )
+    paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    return "\n\n".join(textwrap.fill(one, width, break_on_hyphens=False) for one in paragraphs)

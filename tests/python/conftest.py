@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# Tests import the tools that make documents.
+sys.path.insert(0, str(ROOT / "tools"))
 
 SMALL = """\
 title = "Two flows over one bottleneck"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import reference
 from conftest import ROOT, haltere
-from haltere import reference
 
 README = (ROOT / "README.md").read_text()
 

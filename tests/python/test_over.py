@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+import dictionary
 from conftest import ROOT, SMALL, haltere
 from haltere import Scenario
 from haltere.analysis import facts
 from haltere.errors import InputError
 from haltere.report import figures, over, overview
 from haltere.runs.results import Results
+from haltere.runs.tables import ROWS
 
 BOTTLENECK = "topology.dumbbell.bottleneck"
 SHORT = SMALL.replace('duration = "3s"\nwarmup = "1s"', 'duration = "1s"\nwarmup = "200ms"')
@@ -235,10 +237,8 @@ def test_other_code_measures_again(swept: Results, monkeypatch: pytest.MonkeyPat
 
 
 def test_every_table_and_column_is_in_the_dictionary_with_its_meaning(swept: Results) -> None:
-    from haltere import dictionary
-
     known = dictionary.columns()
-    assert set(known) == set(dictionary.ROWS) - {"points", "runs"}
+    assert set(known) == set(ROWS) - {"points", "runs"}
     for run in swept.runs[:1]:
         for file in swept.seal(run)["files"]:
             name = file.removesuffix(".parquet")

@@ -3,24 +3,19 @@ the same numbers as here, in Node and in Chromium."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
 import shutil
 import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from browsing import build, hosted, program, web_folder
 from conftest import ROOT, SMALL
 from haltere import Scenario, _core, templates
 from haltere.analysis import metrics, stats
@@ -30,18 +25,6 @@ from haltere.play import browser
 WEB = ROOT / "python" / "haltere" / "play" / "web"
 #: Ten experiments, each at its first point: every kind of traffic and of topology that an example has.
 TEN = ("bbr-vs-cubic", "aqm-shootout", "cellular", "incast", "l4s", "multipath", "rafle", "short-flows", "video", "web")
-
-
-def program(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.parent.name + path.stem, path)
-    assert spec is not None and spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = found
-    spec.loader.exec_module(found)
-    return found
-
-
-build = program(ROOT / "tools" / "web" / "build.py")
 
 
 @contextmanager
@@ -91,12 +74,13 @@ def blank() -> Iterator[Any]:
 def test_the_page_is_one_file_that_asks_nobody(tmp_path: Path) -> None:
     packed = build.write(tmp_path, b"\0asm")
     assert packed < 100 and {one.name for one in tmp_path.iterdir()} == {
-        "index.html", "haltere.wasm.gz", "haltere.wasm.js", "uplot.LICENSE",
+        "index.html", "play.html", "haltere.wasm.gz", "haltere.wasm.js", "uplot.LICENSE",
     }  # fmt: skip
-    text = (tmp_path / "index.html").read_text()
-    for foreign in ('src="http', "src='http", "url(http", 'href="http', "@import"):
-        assert foreign not in text, foreign
-    assert "<!-- styles -->" not in text and text.count("</script>") == 4
+    for name in ("index.html", "play.html"):
+        text = (tmp_path / name).read_text()
+        for foreign in ('src="', "src='", "url(http", 'href="http', 'href="/', "@import"):
+            assert foreign not in text.partition("<script")[0], foreign
+        assert "<!-- styles -->" not in text and text.count("</script>") == 4 and "<style>" in text
     with chromium() as page:
         page.goto((tmp_path / "index.html").as_uri())
         page.get_by_text("The simulator could not be loaded").wait_for()
@@ -201,6 +185,8 @@ def test_examples_and_experiments_of_the_site_open_the_page() -> None:
     assert out.count("<a ") == 3 and f'href="../browser/index.html{browser.fragment(SMALL)}"' in out
     part = block.replace("[[traffic]]", "[traffic]")
     assert site.with_runs(part, "../browser/index.html", ["web"]) == part, "a part of an experiment is no experiment"
+    other = block.replace("codel", "python:mine:Queue")
+    assert site.with_runs(other, "../browser/index.html", ["web"]) == other, "the page reads no code of yours"
 
 
 # -- with the module ------------------------------------------------------------------------------------------------------
@@ -208,25 +194,7 @@ def test_examples_and_experiments_of_the_site_open_the_page() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page with its module, compiled; or the one that `make web` wrote, if no source is newer."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    made = target / "web"
-    sources = [
-        path
-        for folder in ("crates", "python/haltere/play", "tools/web")
-        for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".rs", ".js", ".css", ".html", ".py")
-    ]
-    if (made / "index.html").exists() and (made / "haltere.wasm.gz").stat().st_mtime > max(
-        one.stat().st_mtime for one in sources
-    ):
-        return made
-    if build.toolchain() is None:
-        assert not os.environ.get("CI"), build.MISSING
-        pytest.skip(build.MISSING)
-    to = tmp_path_factory.mktemp("web")
-    assert build.main([str(to)]) == 0, "it is small enough"
-    return to
+    return web_folder(tmp_path_factory)
 
 
 NODE = """
@@ -249,7 +217,6 @@ def test_ten_experiments_have_the_same_bytes_and_numbers_in_node(folder: Path, t
         pytest.skip("node is not installed; Chromium has the same test")
     texts = [templates.find(name).text for name in TEN]
     (tmp_path / "runs.mjs").write_text(NODE)
-    (tmp_path / "web").symlink_to(WEB)
     command = ["node", str(tmp_path / "runs.mjs"), str(WEB), str(folder / "haltere.wasm.gz")]
     told = json.loads(
         subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True).stdout
@@ -258,26 +225,13 @@ def test_ten_experiments_have_the_same_bytes_and_numbers_in_node(folder: Path, t
         point = _core.Scenario.from_toml(text, name).points()[0][1]
         native = _core.run(point, 1)
         assert (one["digest"], one["watched"], one["events"]) == (native.digest(), native.digest(), native.events), name
-        results = Scenario(point).run(seeds=1, out=tmp_path / name)
+        results = Scenario(point).run(seeds=1, out=tmp_path / "results" / name)
         run = by_point(results)[0][1][0]
         for metric, value in one["values"].items():
             head, _, part = metric.partition(".")
             known = metrics.METRICS[head]
             own = float(run.goodput_of(run.classes()[part]).sum()) if part else known.value(run) * known.printed[0]
             assert value == pytest.approx(own, rel=1e-9, abs=1e-12), (name, metric)
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """A plain web host of that folder: its address."""
-    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
-    handler.log_message = lambda *_: None  # type: ignore[attr-defined]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/index.html"
-    finally:
-        server.shutdown()
 
 
 def wait(page: Any, expression: str) -> None:
@@ -289,10 +243,10 @@ SHOWN = "document.querySelector('#digest').textContent"
 
 @pytest.mark.slow
 def test_ten_digests_in_chromium_from_a_file_and_from_a_server(folder: Path) -> None:
-    with served(folder) as address, chromium() as page:
+    with hosted(folder) as address, chromium() as page:
         for place, name in enumerate(TEN):
             page.goto("about:blank")
-            page.goto(f"{(folder / 'index.html').as_uri() if place % 2 else address}#example={name}")
+            page.goto(f"{(folder / 'index.html').as_uri() if place % 2 else address + 'index.html'}#example={name}")
             native = _core.run(_core.Scenario.from_toml(templates.find(name).text, name).points()[0][1], 1).digest()
             wait(page, f"{SHOWN} && !document.querySelector('#digested').hidden")
             assert page.evaluate(SHOWN) == native, name

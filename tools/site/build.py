@@ -82,6 +82,8 @@ _BLOCK = re.compile(
     r'<div class="highlight-toml notranslate"><div class="highlight"><pre>(.*?)</pre></div>\s*</div>', re.DOTALL
 )
 _FILE = re.compile(r'<code class="[^"]*"><span class="pre">([\w-]+)\.toml</span></code>|(?<=<p>)([\w-]+)\.toml(?=</p>)')
+#: What a page cannot run: mechanisms from outside, the kernel's own queues, files.
+_ELSEWHERE = re.compile(r'"(?:python|wasm|rust):|kind = "kernel"|\bfile = ')
 _PICTURE = re.compile(r'<img [^>]*src="[^"]*_images/([\w-]+)\.png"[^>]*/?>')
 
 
@@ -101,7 +103,7 @@ def with_runs(text: str, page: str, names: Collection[str]) -> str:
 
     def written(match: re.Match[str]) -> str:
         file = html.unescape(re.sub(r"<[^>]+>", "", match[1]))
-        whole = all(part in file for part in ("duration", "[topology.", "[[traffic]]"))
+        whole = all(part in file for part in ("duration", "[topology.", "[[traffic]]")) and not _ELSEWHERE.search(file)
         return match[0] + f"<p>{opened('Run it in the browser', fragment(file))}</p>" if whole else match[0]
 
     return _BLOCK.sub(written, _PICTURE.sub(shown, _FILE.sub(named, text)))

@@ -16,9 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAY = ROOT / "python" / "haltere" / "play"
@@ -75,12 +76,18 @@ _IMPORT = re.compile(r'^import (?:\* as (?P<all>\w+)|\{(?P<names>[^}]+)\}) from 
 _NAME = re.compile(r"^export (?:async )?(?:const|let|function|class) (\w+)", re.M)
 
 
-def bundle(start: Path) -> str:
+def bundle(start: Path, instead: Mapping[Path, Path] | None = None) -> str:
     """One plain script of a module and those that it imports, as pages of files may load no modules.
 
     Each module becomes a function that gives what it exports. Only the forms of import and export that the page uses are known.
+    ``instead``: modules that others take the place of.
     """
+    other = instead or {}
     done: dict[Path, str] = {}
+
+    def found(path: Path, one: re.Match[str]) -> Path:
+        named = (path.parent / one["file"]).resolve()
+        return other.get(named, named)
 
     def add(path: Path) -> None:
         if path in done:
@@ -89,8 +96,8 @@ def bundle(start: Path) -> str:
         text = path.read_text(encoding="utf-8")
         own = _NAME.findall(text)
         for one in _IMPORT.finditer(text):
-            add((path.parent / one["file"]).resolve())
-        text = _IMPORT.sub(lambda one: _taken(one, path), text)
+            add(found(path, one))
+        text = _IMPORT.sub(lambda one: _taken(one, found(path, one)), text)
         text = re.sub(r"^export (?=async |const |let |function |class )", "", text, flags=re.M)
         left = re.search(r"^(?:import|export)\b.*$", text, re.M)
         if left:
@@ -107,7 +114,7 @@ def _variable(path: Path) -> str:
 
 
 def _taken(one: re.Match[str], path: Path) -> str:
-    source = _variable((path.parent / one["file"]).resolve())
+    source = _variable(path)
     if one["all"]:
         return f"const {one['all']} = {source};\n"
     names = ", ".join(name.strip().replace(" as ", ": ") for name in one["names"].split(","))
@@ -116,7 +123,6 @@ def _taken(one: re.Match[str], path: Path) -> str:
 
 def examples() -> dict[str, list[dict[str, str]]]:
     """The experiments of `haltere new`, by subject."""
-    sys.path.insert(0, str(ROOT / "python"))
     from haltere import templates
 
     out: dict[str, list[dict[str, str]]] = {}
@@ -128,20 +134,53 @@ def examples() -> dict[str, list[dict[str, str]]]:
     return out
 
 
-def page() -> str:
-    """The page, with its styles and scripts in it."""
-    # A script ends at the first `</script`, wherever it stands.
-    safe = lambda text: text.replace("</script", r"<\/script").replace("<!--", r"<\!--")  # noqa: E731
-    styles = [ASSETS / "uplot.min.css", PLAY / "page" / "page.css", PLAY / "web" / "lab.css"]
-    scripts = [
-        f'<script type="application/json" id="examples">{json.dumps(examples()).replace("<", chr(92) + "u003c")}</script>',
-        f'<script type="text/plain" id="worker">{safe(bundle(PLAY / "web" / "worker.js"))}</script>',
-        f"<script>{safe((ASSETS / 'uplot.min.js').read_text(encoding='utf-8'))}</script>",
-        f"<script>{safe(bundle(PLAY / 'web' / 'lab.js'))}</script>",
+def hello() -> dict[str, Any]:
+    """What the playground needs to begin, beside the schema."""
+    from haltere.limits import PLAYGROUND
+    from haltere.play import courses, presets
+
+    return {"most": PLAYGROUND, "presets": presets.listed(), "courses": courses.listed()}
+
+
+def _script(text: str, kind: str = "", name: str = "") -> str:
+    """A script in the page. It ends at the first `</script`, wherever that stands."""
+    safe = text.replace("</script", r"<\/script").replace("<!--", r"<\!--")
+    return "<script" + (f' type="{kind}"' if kind else "") + (f' id="{name}"' if name else "") + f">{safe}</script>"
+
+
+def _data(name: str, value: Any) -> str:
+    return f'<script type="application/json" id="{name}">{json.dumps(value).replace("<", chr(92) + "u003c")}</script>'
+
+
+def pages() -> dict[str, str]:
+    """The pages by name, each with its styles and scripts in it."""
+    web, own = PLAY / "web", PLAY / "page"
+    read = lambda path: path.read_text(encoding="utf-8")  # noqa: E731
+    plot = _script(read(ASSETS / "uplot.min.js"))
+    styles = read(ASSETS / "uplot.min.css") + read(own / "page.css")
+    made = [
+        _data("examples", examples()),
+        _script(bundle(web / "worker.js"), "text/plain", "worker"),
+        plot,
+        _script(bundle(web / "lab.js")),
     ]
-    text = (PLAY / "web" / "index.html").read_text(encoding="utf-8")
-    style = "\n".join(one.read_text(encoding="utf-8") for one in styles)
-    return text.replace("<!-- styles -->", f"<style>{style}</style>").replace("<!-- scripts -->", "\n".join(scripts))
+    lab = read(web / "index.html").replace("<!-- styles -->", f"<style>{styles}{read(web / 'lab.css')}</style>")
+    live = [
+        _data("hello", hello()),
+        _script(bundle(web / "player.js"), "text/plain", "worker"),
+        plot,
+        _script(bundle(own / "main.js", {own / "talk.js": web / "talk.js"})),
+    ]
+    shared = (
+        "The link has the whole set-up, in the part after <code>#</code>, which browsers send to nobody. "
+        "It opens in any browser, and with <code>haltere play 'LINK'</code>."
+    )
+    play = re.sub(r"<link rel=\"stylesheet\"[^>]*>\n|<script src=[^>]*></script>\n", "", read(own / "index.html"))
+    play = re.sub(r"(?<=<p>)The link has the whole set-up.*?(?=</p>)", shared, play)
+    play = play.replace("</head>", f"<style>{styles}</style>\n</head>").replace(
+        "</body>", "\n".join(live) + "\n</body>"
+    )
+    return {"index.html": lab.replace("<!-- scripts -->", "\n".join(made)), "play.html": play}
 
 
 def write(to: Path, compiled: bytes) -> int:
@@ -151,7 +190,8 @@ def write(to: Path, compiled: bytes) -> int:
     (to / "haltere.wasm.gz").write_bytes(packed)
     # A page of a file may not read another file, but it may load a script.
     (to / "haltere.wasm.js").write_text(f'globalThis.HALTERE_MODULE = "{base64.b64encode(packed).decode()}";\n')
-    (to / "index.html").write_text(page(), encoding="utf-8")
+    for name, text in pages().items():
+        (to / name).write_text(text, encoding="utf-8")
     for name in ("uplot.LICENSE",):
         shutil.copy(ASSETS / name, to / name)
     return len(packed)

@@ -76,9 +76,7 @@ impl Bic {
                 return Err(ParamError::new(name, "at least 1", value).default_is(default));
             }
         }
-        if !(0.1..=0.99).contains(&params.beta) {
-            return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).default_is(usual.beta));
-        }
+        haltere_units::refuse!(!(0.1..=0.99).contains(&params.beta), params.beta, "from 0.1 to 0.99");
         Ok(Windowed {
             window: Window::new(sender),
             law: Law { params: params.clone(), w_max: 0, ack_ratio: ACK_RATIO },

@@ -161,16 +161,9 @@ pub type Cdg = Windowed<Law>;
 impl Cdg {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Cdg, ParamError> {
-        let usual = Params::default();
-        if params.scale.is_zero() {
-            return Err(ParamError::new("scale", "above 0", params.scale).default_is(usual.scale));
-        }
-        if !(0.1..=0.99).contains(&params.beta) {
-            return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).default_is(usual.beta));
-        }
-        if !(1..=64).contains(&params.smoothing) {
-            return Err(ParamError::new("smoothing", "from 1 to 64", params.smoothing).default_is(usual.smoothing));
-        }
+        haltere_units::refuse!(params.scale.is_zero(), params.scale, "above 0");
+        haltere_units::refuse!(!(0.1..=0.99).contains(&params.beta), params.beta, "from 0.1 to 0.99");
+        haltere_units::refuse!(!(1..=64).contains(&params.smoothing), params.smoothing, "from 1 to 64");
         let window = Window::new(sender);
         let law = Law {
             params: params.clone(),

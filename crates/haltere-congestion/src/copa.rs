@@ -97,11 +97,7 @@ pub struct Copa {
 impl Copa {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Copa, ParamError> {
-        if !(params.delta > 0.0 && params.delta <= 1.0) {
-            return Err(
-                ParamError::new("delta", "above 0 and at most 1", params.delta).default_is(Params::default().delta)
-            );
-        }
+        haltere_units::refuse!(!(params.delta > 0.0 && params.delta <= 1.0), params.delta, "above 0 and at most 1");
         let window = Window::new(sender);
         Ok(Copa {
             params: params.clone(),

@@ -132,9 +132,7 @@ struct Epoch {
 impl Cubic {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Cubic, ParamError> {
-        if !(params.c > 0.0 && params.c.is_finite()) {
-            return Err(ParamError::new("c", "above 0", params.c).default_is(Params::default().c));
-        }
+        haltere_units::refuse!(!(params.c > 0.0 && params.c.is_finite()), params.c, "above 0");
         if !(0.1..=0.99).contains(&params.beta) {
             return Err(ParamError::new("beta", "from 0.1 to 0.99", params.beta).hint(format!(
                 "it is the part of the window that is left; the default is `{}`",

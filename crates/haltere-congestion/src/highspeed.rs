@@ -59,16 +59,12 @@ pub type Highspeed = Windowed<Law>;
 impl Highspeed {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Highspeed, ParamError> {
-        let usual = Params::default();
-        if !(2..=10_000).contains(&params.low_window) {
-            return Err(
-                ParamError::new("low_window", "from 2 to 10000", params.low_window).default_is(usual.low_window)
-            );
-        }
-        if !(params.high_decrease > 0.0 && params.high_decrease <= 0.5) {
-            return Err(ParamError::new("high_decrease", "above 0 and at most 0.5", params.high_decrease)
-                .default_is(usual.high_decrease));
-        }
+        haltere_units::refuse!(!(2..=10_000).contains(&params.low_window), params.low_window, "from 2 to 10000");
+        haltere_units::refuse!(
+            !(params.high_decrease > 0.0 && params.high_decrease <= 0.5),
+            params.high_decrease,
+            "above 0 and at most 0.5"
+        );
         Ok(Windowed { window: Window::new(sender), law: Law { params: params.clone(), credit: 0, row: 0 } })
     }
 }
@@ -137,7 +133,8 @@ mod tests {
             assert_eq!((law.row(w), law.row(w + 1)), (a, a + 1), "a({w})");
             assert!((law.decrease(w) - b).abs() < 0.005, "b({w}) = {}", law.decrease(w));
         }
-        // The program of the appendix lets its rows drift by parts of a segment: a segment or two of the window in a thousand.
+        // The program of the appendix lets its rows drift by parts of a segment: a segment or two of the window in a
+        // thousand.
         for (w, a, row) in [(39, 2, 118), (1000, 8, 1058), (1500, 10, 1529)] {
             assert_eq!(law.row(w), a);
             assert!((row - 2..=row).contains(&law.window_of(w)), "{}", law.window_of(w));

@@ -61,9 +61,7 @@ pub type Hybla = Windowed<Law>;
 impl Hybla {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Hybla, ParamError> {
-        if params.rtt0.is_zero() {
-            return Err(ParamError::new("rtt0", "above 0", params.rtt0).default_is(Params::default().rtt0));
-        }
+        haltere_units::refuse!(params.rtt0.is_zero(), params.rtt0, "above 0");
         let law = Law { rtt0: params.rtt0, eighths: 8, least: None, parts: 0, idle: 0 };
         Ok(Windowed { window: Window::new(sender), law })
     }

@@ -70,23 +70,22 @@ pub type Illinois = Windowed<Law>;
 impl Illinois {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Illinois, ParamError> {
-        let usual = Params::default();
-        if !(params.alpha_min > 0.0 && params.alpha_min.is_finite()) {
-            return Err(ParamError::new("alpha_min", "above 0", params.alpha_min).default_is(usual.alpha_min));
-        }
-        if !(params.alpha_max >= params.alpha_min && params.alpha_max.is_finite()) {
-            let rule = alloc::format!("at least alpha_min ({})", params.alpha_min);
-            return Err(ParamError::new("alpha_max", rule, params.alpha_max).default_is(usual.alpha_max));
-        }
-        if !(params.beta_min > 0.0 && params.beta_min <= 0.9) {
-            return Err(
-                ParamError::new("beta_min", "above 0 and at most 0.9", params.beta_min).default_is(usual.beta_min)
-            );
-        }
-        if !(params.beta_min..=0.9).contains(&params.beta_max) {
-            let rule = alloc::format!("from beta_min ({}) to 0.9", params.beta_min);
-            return Err(ParamError::new("beta_max", rule, params.beta_max).default_is(usual.beta_max));
-        }
+        haltere_units::refuse!(!(params.alpha_min > 0.0 && params.alpha_min.is_finite()), params.alpha_min, "above 0");
+        haltere_units::refuse!(
+            !(params.alpha_max >= params.alpha_min && params.alpha_max.is_finite()),
+            params.alpha_max,
+            alloc::format!("at least alpha_min ({})", params.alpha_min)
+        );
+        haltere_units::refuse!(
+            !(params.beta_min > 0.0 && params.beta_min <= 0.9),
+            params.beta_min,
+            "above 0 and at most 0.9"
+        );
+        haltere_units::refuse!(
+            !(params.beta_min..=0.9).contains(&params.beta_max),
+            params.beta_max,
+            alloc::format!("from beta_min ({}) to 0.9", params.beta_min)
+        );
         let law = Law {
             params: params.clone(),
             alpha: params.alpha_max,

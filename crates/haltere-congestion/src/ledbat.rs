@@ -86,16 +86,9 @@ pub struct Ledbat {
 impl Ledbat {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Ledbat, ParamError> {
-        let usual = Params::default();
-        if params.target.is_zero() {
-            return Err(ParamError::new("target", "above 0", params.target).default_is(usual.target));
-        }
-        if !(0.0..=10.0).contains(&params.decrease) {
-            return Err(ParamError::new("decrease", "from 0 to 10", params.decrease).default_is(usual.decrease));
-        }
-        if !(1..=100).contains(&params.filter) {
-            return Err(ParamError::new("filter", "from 1 to 100", params.filter).default_is(usual.filter));
-        }
+        haltere_units::refuse!(params.target.is_zero(), params.target, "above 0");
+        haltere_units::refuse!(!(0.0..=10.0).contains(&params.decrease), params.decrease, "from 0 to 10");
+        haltere_units::refuse!(!(1..=100).contains(&params.filter), params.filter, "from 1 to 100");
         let mut window = Window::new(sender);
         // Draft section 4.3: the initial window is two segments.
         window.set_cwnd(window.cwnd.min(LEAST));

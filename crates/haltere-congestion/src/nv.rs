@@ -99,9 +99,7 @@ impl Nv {
             let error = ParamError::new("min_cwnd", "at least 1", params.min_cwnd);
             return Err(error.default_is(Params::default().min_cwnd));
         }
-        if params.reset.is_zero() {
-            return Err(ParamError::new("reset", "above 0", params.reset).default_is(Params::default().reset));
-        }
+        haltere_units::refuse!(params.reset.is_zero(), params.reset, "above 0");
         let law = Law {
             params: params.clone(),
             mss: sender.mss.as_u64().max(1) as f64,

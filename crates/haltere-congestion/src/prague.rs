@@ -138,13 +138,8 @@ impl Prague {
             return Err(ParamError::new("g", "above 0 and at most 1", g).default_is(Params::default().g));
         }
         let most = Dur::from_secs(1);
-        if params.rtt_min > most {
-            return Err(ParamError::new("rtt_min", "0ms to 1s", params.rtt_min).default_is(Params::default().rtt_min));
-        }
-        if !(1.0..=2.0).contains(&params.pacing_gain) {
-            return Err(ParamError::new("pacing_gain", "from 1 to 2", params.pacing_gain)
-                .default_is(Params::default().pacing_gain));
-        }
+        haltere_units::refuse!(params.rtt_min > most, params.rtt_min, "0ms to 1s");
+        haltere_units::refuse!(!(1.0..=2.0).contains(&params.pacing_gain), params.pacing_gain, "from 1 to 2");
         let window = Window::new(sender);
         Ok(Prague {
             g,
@@ -300,7 +295,8 @@ impl CongestionControl for Prague {
         if !self.pacing || self.srtt.is_zero() {
             return None;
         }
-        // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path takes.
+        // In the last doubling the rate is that of the window, so that the queue does not see twice of what the path
+        // takes.
         let rises = 2 * self.window.cwnd < self.window.ssthresh;
         let gain = if rises { SLOW_START_GAIN } else { self.pacing_gain };
         let cwnd = if self.gradual.is_some() { self.window.cwnd as f64 } else { self.cwnd };

@@ -136,6 +136,7 @@ impl CongestionControl for Reno {
 mod tests {
     use super::*;
     use crate::LossKind;
+    use haltere_units::Time;
 
     const MSS: u64 = 1000;
 

@@ -371,7 +371,8 @@ mod tests {
             f.window.ssthresh
         };
         assert_eq!(exit(Hystart::Linux613), 40 + 21, "rounds of 10, 20 and 40 acknowledgements");
-        // The window is 16 at the 7th acknowledgement: rounds begin there, at the 13th of the next 20, the 25th of 40, and the 49th of 80.
+        // The window is 16 at the 7th acknowledgement: rounds begin there, at the 13th of the next 20, the 25th of 40,
+        // and the 49th of 80.
         assert_eq!(exit(Hystart::Linux516), 80 + 48 + 21);
     }
 

@@ -170,6 +170,7 @@ impl CongestionControl for Vegas {
 mod tests {
     use super::*;
     use crate::LossKind;
+    use haltere_units::Time;
 
     const MSS: u64 = 1000;
 

@@ -76,10 +76,7 @@ pub type Yeah = Windowed<Law>;
 impl Yeah {
     /// A sender at its initial window.
     pub fn new(params: &Params, sender: &SenderContext) -> Result<Yeah, ParamError> {
-        if params.per_segment < 2 {
-            return Err(ParamError::new("per_segment", "at least 2", params.per_segment)
-                .default_is(Params::default().per_segment));
-        }
+        haltere_units::refuse!(params.per_segment < 2, params.per_segment, "at least 2");
         let law = Law {
             params: params.clone(),
             base: None,

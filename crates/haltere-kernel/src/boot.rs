@@ -36,8 +36,10 @@ const ROOT: &str = "hostfs=/proc/self/cwd/root";
 /// Where the kernel keeps its memory, its number and its sockets, in the private folder.
 const WORK: &str = "./work/";
 /// Read by every program: the kernel is linked with the host's libraries, and reads these of its own process.
+#[rustfmt::skip]
 const HOST_FILES: [&str; 9] = [
-    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache", "/proc/cpuinfo", "/proc/mounts",
+    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/nix/store", "/gnu/store", "/etc/ld.so.cache", "/proc/cpuinfo",
+    "/proc/mounts",
 ];
 /// Memory of a guest.
 const MEMORY: &str = "768M";
@@ -203,7 +205,8 @@ fn start(kernel: &Kernel, seed: u64, folder: &Path, console: &Path, rules: &Rule
     // The first argument is part of what a process starts with: it is the same wherever the kernel lies.
     std::os::unix::process::CommandExt::arg0(&mut command, "linux");
     command.args([&format!("mem={MEMORY}"), "rootfstype=hostfs", "root=/dev/root", ROOT, "rw"]);
-    command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet", "umid=guest", &format!("uml_dir={WORK}")]);
+    command.args(["init=/init", "con0=null,fd:1", "con=null", "panic=-1", "quiet"]);
+    command.args(["umid=guest", &format!("uml_dir={WORK}")]);
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
     command.env_clear().env("HALTERE_SEED", format!("0x{seed:016x}")).env("TMPDIR", WORK).current_dir(folder);
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
@@ -237,7 +240,8 @@ impl Guest {
                 let spent = self.cpu_s() - since_cpu;
                 if spent > patience {
                     return Err(BootError::Kernel(format!(
-                        "used {spent:.0} s of processor time while its clock stood still at {:.3} s; a program in it waits without sleeping",
+                        "used {spent:.0} s of processor time while its clock stood still at {:.3} s; a program in it \
+                         waits without sleeping",
                         last as f64 * 1e-9
                     )));
                 }

@@ -6,11 +6,11 @@
 use crate::contract::{About, Answer, Done, Failure, Options, Request, Router, version};
 use crate::fabric::{self, kernel_queues};
 use crate::tc;
-use haltere_plan::fabric::Totals;
+use haltere_plan::fabric::{Totals, write_down};
 use haltere_plan::plan::AppPlan;
 use haltere_plan::{Plan, Record};
 use haltere_wire::namespace::attach_discipline;
-use haltere_wire::{Calibrate, Control, Manner, Network, WireError};
+use haltere_wire::{Calibrate, Control, Manner, Network, WireError, host_names, program};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use serde_json::json;
@@ -54,20 +54,39 @@ pub fn main() -> ! {
 /// Becomes that program, whose root folder is the host's.
 fn among_the_hosts_files(arguments: &[String]) -> ! {
     let Some((program, arguments)) = arguments.split_first() else { panic!("no program is named") };
-    let moved = std::os::unix::fs::chroot(HOST).and_then(|()| std::env::set_current_dir("/"));
+    let folder = std::env::var_os("PWD").unwrap_or_else(|| "/".into());
+    let moved = std::os::unix::fs::chroot(HOST).and_then(|()| std::env::set_current_dir(folder));
     let error = moved.err().unwrap_or_else(|| Command::new(program).args(arguments).exec());
     eprintln!("{program}: {error}");
     std::process::exit(1)
 }
 
-/// Shows the host's files, read-only, if the plan has uploads: their server is a program of the host.
+/// Shows the host's files, read-only, if the plan has programs of the host, with this machine's processes, devices and names instead of
+/// the host's.
 fn show_host(plan: &Plan) -> Result<(), Failure> {
-    if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_))) {
+    if !plan.flows.iter().any(|flow| matches!(flow.app, AppPlan::Ftp(_) | AppPlan::Program(_))) {
         return Ok(());
     }
-    let shown = mount(Some("host"), HOST, Some("hostfs"), MsFlags::MS_RDONLY, Some(UP))
-        .and_then(|()| mount(Some("tmpfs"), "/host/tmp", Some("tmpfs"), MsFlags::empty(), None::<&str>));
-    shown.map_err(|e| other("showing the host's files")(e.into()))
+    let show = |what: &str, place: &str, kind: &str, flags, data: Option<&str>| {
+        mount(Some(what), place, Some(kind), flags, data).map_err(|e| other(place)(e.into()))
+    };
+    show("host", HOST, "hostfs", MsFlags::MS_RDONLY, Some(UP))?;
+    let none = MsFlags::empty();
+    for (kind, place) in
+        [("tmpfs", "/host/tmp"), ("proc", "/host/proc"), ("sysfs", "/host/sys"), ("devtmpfs", "/host/dev")]
+    {
+        show(kind, place, kind, none, None)?;
+    }
+    // A host may lack these folders.
+    for place in ["/host/run", "/host/var/tmp"] {
+        let _ = show("tmpfs", place, "tmpfs", none, None);
+    }
+    if fs::create_dir_all("/host/dev/shm").is_ok() {
+        show("tmpfs", "/host/dev/shm", "tmpfs", none, None)?;
+    }
+    fs::write("/tmp/hosts", host_names(plan)).map_err(other("the names of the hosts"))?;
+    let _ = mount(Some("/tmp/hosts"), "/host/etc/hosts", None::<&str>, MsFlags::MS_BIND, None::<&str>);
+    Ok(())
 }
 
 fn other(doing: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
@@ -120,6 +139,7 @@ fn run(plan: &Plan, options: &Options) -> Result<Done, Failure> {
             .chain(options.ftp_server.iter().map(String::as_str))
             .map(Into::into)
             .collect(),
+        programs: program::Place { root: HOST.into(), through: vec!["/init".into()] },
         manner: Manner {
             readers: true,
             sampled_recoveries: true,
@@ -166,7 +186,7 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
     let read = fs::read(DEVICE).and_then(|text| Ok(fabric::read(&text)?));
     let (fabric::Counted { totals, refused }, samples) = read.map_err(other("reading the fabric"))?;
     let unaccounted = totals.unaccounted();
-    let Totals { links, counters, inside } = totals;
+    let Totals { links, counters, inside, sockets } = totals;
     if options.pcap.is_some() {
         fs::copy(CAPTURE, "/out/packets.pcap").map_err(other("copying the capture"))?;
     }
@@ -179,7 +199,8 @@ fn in_the_kernel(plan: &Plan, control: &Control<'_>, options: &Options) -> Resul
             "unroutable": counters.unroutable, "inside": inside, "unaccounted": unaccounted, "refused": refused,
         },
     });
-    let record = Record { links, queue_series: samples, events: counters.events, ..record };
+    let mut record = Record { links, queue_series: samples, events: counters.events, ..record };
+    write_down(plan, sockets, &mut record);
     Ok(Done { record, told })
 }
 

@@ -118,11 +118,8 @@ impl Rules {
             return Ok(None);
         }
         let all = right::all(version);
-        let handled = Handled {
-            files: all,
-            network: if version >= 4 { 3 } else { 0 },
-            scoped: if version >= 6 { 3 } else { 0 },
-        };
+        let handled =
+            Handled { files: all, network: if version >= 4 { 3 } else { 0 }, scoped: if version >= 6 { 3 } else { 0 } };
         // Earlier versions know the first fields alone.
         let size = match version {
             1..=3 => 8,

@@ -82,6 +82,7 @@ fn a_day_with_two_watched_links_needs_no_large_allocation() {
         framing: 14,
         seed: 1,
         outside: Default::default(),
+        count_sockets: false,
         sample: Some(Dur::from_secs(1)),
         warmup: Time::ZERO,
         end: Time::ZERO + day,

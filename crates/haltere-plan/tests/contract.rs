@@ -2,6 +2,7 @@
 
 use haltere_congestion::CongestionParams;
 use haltere_plan::app::outside::OutsidePlan;
+use haltere_plan::app::program::{ProgramPlan, Ready};
 use haltere_plan::app::{Protocol, TcpPlan};
 use haltere_plan::arrivals::{FlowArrival, FlowArrivals};
 use haltere_plan::link::{Link, Sink};
@@ -160,6 +161,14 @@ fn kinds() -> Vec<AppPlan> {
             impairment: 0.0,
             robustness: 25.1,
         }
+        .into(),
+        Box::new(ProgramPlan {
+            client: vec!["true".into()],
+            server: Vec::new(),
+            ready: Ready::Port(80),
+            environment: Default::default(),
+            expect: 0,
+        })
         .into(),
         Box::new(OutsidePlan { tcp: tcp(), source: Default::default() }).into(),
     ]

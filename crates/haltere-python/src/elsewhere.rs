@@ -39,6 +39,21 @@ pub(crate) mod kernel {
 pub(crate) mod wire {
     use super::*;
 
+    /// There is none.
+    #[pyclass(frozen, module = "haltere._core")]
+    pub(crate) struct LiveNetwork;
+
+    #[pymethods]
+    impl LiveNetwork {
+        /// Raises `InputError`.
+        #[new]
+        #[pyo3(signature = (scenario, outside = None))]
+        fn new(scenario: &Bound<'_, Scenario>, outside: Option<&str>) -> PyResult<LiveNetwork> {
+            let _ = (scenario, outside);
+            Err(InputError::new_err("networks of namespaces need Linux"))
+        }
+    }
+
     refused! {
         "world must be sim here, got wire; real packets need Linux";
         fn wire_check(scenario: &Bound<'_, Scenario>) -> ();

@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use super::traffic::traffic_kinds;
     #[pymodule_export]
-    use super::wire::{wire_check, wire_router, wire_run};
+    use super::wire::{LiveNetwork, wire_check, wire_router, wire_run};
 
     /// Haltere's version.
     #[pymodule_export]

@@ -122,18 +122,21 @@ impl Run {
     }
 }
 
-/// Raises `InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own.
+/// Raises `InputError` if the simulator cannot run the scenario (its sweep left aside): if a queue is a kernel's own, or a
+/// flow needs sockets.
 #[pyfunction]
 pub(crate) fn sim_check(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
     let scenario = scenario.get();
     let lab = &scenario.lab;
     py.detach(|| {
-        // A large plan takes long to make, and few experiments have such a queue.
-        if !lab.filled().to_string().contains(r#""kind":"kernel""#) {
+        // A large plan takes long to make, and few experiments have such a queue or flow.
+        let text = lab.filled().to_string();
+        if ![r#""kind":"kernel""#, r#""kind":"program""#].iter().any(|kind| text.contains(kind)) {
             return Ok(());
         }
         let plan = scenario.plan(0)?;
-        plan.check_queues().map_err(|fault| error::input(lab.refuse(*fault)))
+        let checked = plan.check_queues().and_then(|()| haltere_sim::check_kinds(&plan));
+        checked.map_err(|fault| error::input(lab.refuse(*fault)))
     })
 }
 

@@ -4,8 +4,9 @@ use crate::error::{self, HaltereError, InputError, guard};
 use crate::run::{Progress, Run};
 use crate::scenario::Scenario;
 use haltere_lab::Scenario as Lab;
-use haltere_wire::{Calibrate, Control, WireError, router_service};
+use haltere_wire::{Calibrate, Control, WireError, live, router_service};
 use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The Python error: an `InputError` if the user can fix it.
 fn told(lab: &Lab, error: WireError) -> PyErr {
@@ -76,4 +77,76 @@ pub(crate) fn wire_router(py: Python<'_>, scenario: &Bound<'_, Scenario>, option
         let plan = scenario.plan(0)?;
         guard(|| router_service(&plan, &options, signals))?.map_err(|e| told(&scenario.lab, e))
     })
+}
+
+/// A live network of namespaces, for programs that a user starts.
+#[pyclass(frozen, module = "haltere._core")]
+pub(crate) struct LiveNetwork {
+    lab: Arc<Lab>,
+    network: Mutex<Option<Arc<live::LiveNetwork>>>,
+    nodes: Vec<String>,
+}
+
+impl LiveNetwork {
+    fn network(&self) -> PyResult<Arc<live::LiveNetwork>> {
+        let network = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+        network.clone().ok_or_else(|| HaltereError::new_err("the network is closed"))
+    }
+}
+
+#[pymethods]
+impl LiveNetwork {
+    /// The network of a scenario (its sweep left aside), with a host for each node between which its flows run. `outside`: the node that is
+    /// in the caller's network namespace.
+    #[new]
+    #[pyo3(signature = (scenario, outside = None))]
+    fn new(py: Python<'_>, scenario: &Bound<'_, Scenario>, outside: Option<&str>) -> PyResult<LiveNetwork> {
+        let (scenario, lab) = (scenario.get(), Arc::clone(&scenario.get().lab));
+        py.detach(|| {
+            let plan = scenario.plan(1)?;
+            let outside = outside.and_then(|name| plan.nodes.iter().position(|node| node == name));
+            let network = guard(|| live::LiveNetwork::new(&plan, outside))?.map_err(|e| told(&lab, e))?;
+            let nodes = network.nodes().iter().map(|&node| plan.nodes[node].clone()).collect();
+            Ok(LiveNetwork { lab, network: Mutex::new(Some(Arc::new(network))), nodes })
+        })
+    }
+    /// The names of its hosts.
+    #[getter]
+    fn hosts(&self) -> Vec<String> {
+        self.nodes.clone()
+    }
+    /// Runs a program in that host with this process's terminal; its exit status, or 128 and the signal that ended it. Raises `InputError`
+    /// where there is no such host or program.
+    fn run(&self, py: Python<'_>, host: &str, words: Vec<String>, environment: Vec<(String, String)>) -> PyResult<i32> {
+        let network = self.network()?;
+        py.detach(|| guard(|| network.run(host, &words, &environment))?.map_err(|e| told(&self.lab, e)))
+    }
+    /// Starts a program in that host beside others, until the network is closed. It has a moment to open a port.
+    fn serve(
+        &self,
+        py: Python<'_>,
+        host: &str,
+        words: Vec<String>,
+        environment: Vec<(String, String)>,
+    ) -> PyResult<()> {
+        let network = self.network()?;
+        py.detach(|| guard(|| network.serve(host, words, environment))?.map_err(|e| told(&self.lab, e)))
+    }
+    /// From now on its links are those of this scenario.
+    fn change(&self, py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<()> {
+        let (scenario, network) = (scenario.get(), self.network()?);
+        py.detach(|| {
+            let plan = scenario.plan(1)?;
+            guard(|| network.change(&plan))?.map_err(|e| told(&scenario.lab, e))
+        })
+    }
+    /// The router's counters, as JSON.
+    fn snapshot(&self) -> PyResult<String> {
+        Ok(self.network()?.snapshot().map_or_else(|| "{}".into(), |snapshot| snapshot.json().to_string()))
+    }
+    /// Takes it down, once no program runs in it any more.
+    fn close(&self, py: Python<'_>) {
+        let network = self.network.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(network));
+    }
 }

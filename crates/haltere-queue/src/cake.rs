@@ -180,9 +180,7 @@ impl<P: Pkt> Cake<P> {
         if params.bandwidth == Some(Rate::ZERO) {
             return Err(ParamError::new("bandwidth", "above 0", Rate::ZERO).hint("leave it out for no shaper"));
         }
-        if params.rtt < Dur::from_us(1) {
-            return Err(ParamError::new("rtt", "at least 1us", params.rtt).default_is(Params::default().rtt));
-        }
+        haltere_units::refuse!(params.rtt < Dur::from_us(1), params.rtt, "at least 1us");
         let in_rtts = |rate: Rate| (rate.bytes_in(params.rtt * 4)).as_u64().max(LEAST_LIMIT);
         let usual = Size::Bytes(params.bandwidth.map_or(UNSHAPED_LIMIT, in_rtts));
         let rules =

@@ -438,8 +438,8 @@ mod tests {
 
     #[test]
     fn one_dequeue_drops_all_that_is_due() {
-        // After a pause of 4 s, the n-th drop 0.1 s / sqrt(n) after the one before: the sum of 1 / sqrt(n) up to N is about
-        // 2 sqrt(N) - 1.46, so N = ((40 + 1.46) / 2)^2 = 430.
+        // After a pause of 4 s, the n-th drop 0.1 s / sqrt(n) after the one before: the sum of 1 / sqrt(n) up to N is
+        // about 2 sqrt(N) - 1.46, so N = ((40 + 1.46) / 2)^2 = 430.
         let (mut q, mut fate) = full(exact(), Ecn::NotEct);
         for ms in [5, 105] {
             q.dequeue(at(ms), &mut fate);
@@ -514,7 +514,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "takes minutes in Miri")]
     fn from_256_drops_on_the_newton_root_is_the_exact_one_rounded_down() {
-        // By at most one unit of its 16 bits and a thousandth, at every count of the longest episode that a run can have in minutes.
+        // By at most one unit of its 16 bits and a thousandth, at every count of the longest episode that a run can
+        // have in minutes.
         let mut y = INV_SQRT_ONE;
         for count in 2..1 << 22 {
             y = newton_step(y, count);

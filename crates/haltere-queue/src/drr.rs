@@ -177,8 +177,9 @@ mod tests {
 
     #[test]
     fn the_example_of_the_paper() {
-        // Figures 1 and 2: a quantum of 500, packets of 200, 750 and 20 in the first queue, of 500 and 500 in the second. The first sends
-        // 200 and keeps 300; the second sends one; with 800 the first sends 750, keeps 50, and sends 20 as well.
+        // Figures 1 and 2: a quantum of 500, packets of 200, 750 and 20 in the first queue, of 500 and 500 in the
+        // second. The first sends 200 and keeps 300; the second sends one; with 800 the first sends 750, keeps 50, and
+        // sends 20 as well.
         let classes = alloc::vec![class(&[10], 500), class(&[], 500)];
         let sent = order(classes, &[(10, 200), (10, 750), (10, 20), (0, 500), (0, 500)]);
         assert_eq!(sent, [0, 3, 1, 2, 4]);

@@ -129,9 +129,7 @@ impl<P: Pkt> Dualpi2<P> {
                 return Err(ParamError::new(name, "from 0 to 64", value).default_is(default));
             }
         }
-        if !(1.0..=16.0).contains(&params.coupling) {
-            return Err(ParamError::new("coupling", "from 1 to 16", params.coupling).default_is(usual.coupling));
-        }
+        haltere_units::refuse!(!(1.0..=16.0).contains(&params.coupling), params.coupling, "from 1 to 16");
         Ok(Dualpi2 {
             bound: Bound::new(link.resolve(params.limit))?,
             l4s: Store::unbounded(),

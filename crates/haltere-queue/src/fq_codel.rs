@@ -262,7 +262,8 @@ impl<P: Pkt> Qdisc<P> for FqCodel<P> {
             }
             list.pop(&self.flows);
             if is_new && self.old_flows.head != NONE {
-                // RFC 8290 §4.2: one pass through the old list, so that a flow cannot stay new by sending one packet a time.
+                // RFC 8290 §4.2: one pass through the old list, so that a flow cannot stay new by sending one packet a
+                // time.
                 self.old_flows.push(&mut self.flows, id);
             } else {
                 self.flows[id as usize].listed = false;

@@ -525,7 +525,8 @@ mod tests {
         for id in 10..40 {
             arrive(&mut q, &mut fate, id, Ecn::NotEct);
         }
-        // 1500 B every 1.2 ms. The first departure starts the count and is in it, so eleven of them (16500 B) take 12 ms.
+        // 1500 B every 1.2 ms. The first departure starts the count and is in it, so eleven of them (16500 B) take 12
+        // ms.
         for i in 0..11 {
             q.dequeue(Time::from_ns(i * 1_200_000), &mut fate);
         }

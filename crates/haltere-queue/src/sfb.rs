@@ -145,10 +145,11 @@ impl<P: Pkt> Sfb<P> {
         if params.target == 0 {
             return Err(ParamError::new("target", "at least 1", 0).default_is(usual.target));
         }
-        if params.max <= params.target {
-            let rule = alloc::format!("above target ({})", params.target);
-            return Err(ParamError::new("max", rule, params.max).default_is(usual.max));
-        }
+        haltere_units::refuse!(
+            params.max <= params.target,
+            params.max,
+            alloc::format!("above target ({})", params.target)
+        );
         for (name, value, default) in
             [("increment", params.increment, usual.increment), ("decrement", params.decrement, usual.decrement)]
         {
@@ -156,10 +157,11 @@ impl<P: Pkt> Sfb<P> {
                 return Err(ParamError::new(name, "above 0 and at most 1", value).default_is(default));
             }
         }
-        if params.rehash <= params.warmup {
-            let rule = alloc::format!("above warmup ({})", params.warmup);
-            return Err(ParamError::new("rehash", rule, params.rehash).default_is(usual.rehash));
-        }
+        haltere_units::refuse!(
+            params.rehash <= params.warmup,
+            params.rehash,
+            alloc::format!("above warmup ({})", params.warmup)
+        );
         Ok(Sfb {
             seed: link.seed,
             filters: [0, 1].map(|i| Filter::new(link.seed ^ i, Time::ZERO)),

@@ -216,7 +216,8 @@ mod tests {
     }
     #[test]
     fn a_peak_rate_spreads_the_burst() {
-        // Two bytes a microsecond, a packet deep: the second leaves after 0.75 ms, the third when the first bucket has 1500 bytes.
+        // Two bytes a microsecond, a packet deep: the second leaves after 0.75 ms, the third when the first bucket has
+        // 1500 bytes.
         let peak = Params { peakrate: Some(Rate::from_mbps(16)), mtu: Bytes::new(1500), ..params() };
         assert_eq!(departures(&mut Tbf::new(&peak, &link()).unwrap(), 0, 4), [0, 750, 1500, 3000]);
     }

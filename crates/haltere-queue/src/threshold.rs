@@ -276,7 +276,8 @@ impl<P: Pkt> Threshold<P> {
     /// Signals congestion on a packet; `None` if it was dropped.
     #[inline]
     fn signal(&self, mut pkt: P, fate: &mut impl Fate<P>) -> Option<P> {
-        // As in haltere.p4, a packet that is marked already is not returned. A copy is marked, so it is not returned again.
+        // As in haltere.p4, a packet that is marked already is not returned. A copy is marked, so it is not returned
+        // again.
         if self.return_to_sender
             && matches!(pkt.ecn(), Ecn::Ect0 | Ecn::Ect1)
             && let Some(copy) = pkt.reflected()

@@ -1,8 +1,9 @@
 //! A run that is watched, and changed, during the run.
 //!
-//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes. Only the
-//! number of events differs: links do not accept packets [ahead of time](crate::net::ahead), because a change may add
-//! paths. A run that is changed is a function of its plans and of the instants at which they were given.
+//! A live run that is never changed gives the same record as [`run`](crate::run), however many steps it takes, if no two
+//! packets come to a queue at the same instant. Links do not accept packets [ahead of time](crate::net::ahead), because a
+//! change may add paths, so the number of events differs, and the order of such packets may. [`Live::watched`] has no
+//! changes and no such difference. A run that is changed is a function of its plans and of the instants at which they were given.
 
 use crate::app::{AnyFlow, App, Asked, Place};
 use crate::control::RunControl;

@@ -85,16 +85,14 @@ fn instantiate(
     let mut store = Store::new(code.engine(), Host::new(seed));
     store.limiter(|host| &mut host.limits);
     refuel(&mut store);
-    let instance = linker
-        .instantiate_and_start(&mut store, code)
-        .map_err(|error| {
-            format!(
-                "module must start within {} bytes of memory and {} tables of {} elements, got: {error}",
-                limits::MEMORY_BYTES,
-                limits::TABLES,
-                limits::TABLE_ELEMENTS
-            )
-        })?;
+    let instance = linker.instantiate_and_start(&mut store, code).map_err(|error| {
+        format!(
+            "module must start within {} bytes of memory and {} tables of {} elements, got: {error}",
+            limits::MEMORY_BYTES,
+            limits::TABLES,
+            limits::TABLE_ELEMENTS
+        )
+    })?;
     let memory = instance.get_memory(&store, "memory").expect("checked when the module was read");
     // Some compilers put initial values that are not constants here.
     if let Ok(initialize) = instance.get_typed_func::<(), ()>(&store, "_initialize") {

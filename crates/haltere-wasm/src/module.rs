@@ -63,7 +63,8 @@ impl Module {
         }
         let compile = |bytes: &[u8]| {
             wasmi::Module::new(engine(), bytes).map_err(|error| {
-                format!("module must be WebAssembly without vector instructions, threads and a start function, got one with the error: {error}")
+                let rule = "WebAssembly without vector instructions, threads and a start function";
+                format!("module must be {rule}, got one with the error: {error}")
             })
         };
         let original = compile(bytes)?;

@@ -1,7 +1,7 @@
 //! The border to JavaScript: four functions and one buffer.
 //!
-//! The worker calls [`haltere_take`] with the length of its request, writes the request where it points, calls [`haltere_answer`], and reads as many
-//! bytes at [`haltere_at`]. A panic leaves its words in the buffer, so the worker can say what happened after the trap.
+//! The worker calls [`haltere_take`] with the length of its request, writes the request where it points, calls
+//! [`haltere_answer`], and reads as many bytes at [`haltere_at`]. A panic leaves its words in the buffer, so the worker can say what happened after the trap.
 #![expect(unsafe_code, reason = "functions that a module exports keep their names, which the compiler cannot check")]
 
 use crate::Laboratory;

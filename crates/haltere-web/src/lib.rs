@@ -1,7 +1,7 @@
 //! The laboratory and the simulator for a browser's worker: conversions and errors, no algorithm and no I/O.
 //!
-//! A worker writes a request as JSON, [`Laboratory::ask`] answers with JSON. [`Request`] lists what may be asked. The functions of the
-//! [border] are all that a WebAssembly module exports.
+//! A worker writes a request as JSON, [`Laboratory::ask`] answers with JSON. [`Request`] lists what may be asked. The
+//! functions of the [border] are all that a WebAssembly module exports.
 
 pub mod border;
 mod live;
@@ -131,7 +131,7 @@ fn idle() -> Refused {
 
 /// Reads an experiment: TOML, or JSON if it begins with a brace, as no TOML does.
 fn read(text: &str) -> Result<Scenario, ScenarioError> {
-    if text.trim_start().starts_with('{') { Scenario::from_json(text, FILE) } else { Scenario::parse(text, FILE) }
+    if text.trim_start().starts_with('{') { Scenario::from_json(text, "") } else { Scenario::parse(text, FILE) }
 }
 
 /// What each traffic kind is, by name.

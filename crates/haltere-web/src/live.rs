@@ -56,7 +56,8 @@ pub(crate) fn samples(live: &mut Live, shown: &Shown) -> Value {
         .collect();
     let of_senders: Map<String, Value> =
         shown.flows.iter().map(|&flow| (flow.to_string(), state(live, flow))).collect();
-    json!({ "now": now, "queues": queues, "flows": flows, "pings": pings, "state": { "queues": of_queues, "flows": of_senders } })
+    let state = json!({ "queues": of_queues, "flows": of_senders });
+    json!({ "now": now, "queues": queues, "flows": flows, "pings": pings, "state": state })
 }
 
 /// The inner values of a flow's sender and of its control: name, unit, value.

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A request; its name is the value of `do`. `text` is an experiment file as TOML or as JSON, `point` a place in its sweep.
+/// A request; its name is the value of `do`. `text` is an experiment file as TOML or as JSON, `point` a place in its
+/// sweep.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {

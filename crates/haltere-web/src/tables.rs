@@ -6,7 +6,8 @@ use haltere_lab::table::{RecordBatch, digest, tables};
 use haltere_plan::{Plan, Record};
 use serde_json::{Map, Value, json};
 
-/// What a run gives: events, digest, when counters that say "after warm-up" begin and end, and the tables that are named.
+/// What a run gives: events, digest, when counters that say "after warm-up" begin and end, and the tables that are
+/// named.
 pub(crate) fn told(plan: &Plan, record: &Record, names: &[String]) -> Value {
     let tables = tables(plan, record);
     let (from, until) = (plan.warmup.as_ns(), plan.measured_until().as_ns());

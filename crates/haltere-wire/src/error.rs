@@ -16,6 +16,8 @@ pub enum WireError {
     Privilege(&'static str),
     /// The machine lacks something: what, and how to get it.
     Missing(String),
+    /// A program of the experiment failed: which, and its last words.
+    Program(String),
     /// The machine is not fit for this run: what was measured, and its bound.
     Calibration(String),
     /// The kernel refused: what was being done, and its answer.
@@ -63,7 +65,7 @@ impl fmt::Display for WireError {
             WireError::Privilege(what) => {
                 write!(f, "{what} needs root or CAP_NET_ADMIN; run it as root, or inside `unshare -Urn`")
             }
-            WireError::Missing(what) | WireError::Calibration(what) => write!(f, "{what}"),
+            WireError::Missing(what) | WireError::Calibration(what) | WireError::Program(what) => write!(f, "{what}"),
             WireError::Os(doing, error) => write!(f, "{doing}: {error}"),
             WireError::Gone(name) => {
                 write!(f, "router: interface `{name}` is gone: it was deleted, or moved to another network namespace")

@@ -8,7 +8,8 @@ use crate::error::WireError;
 use crate::frame::{Frame, Kind};
 use haltere_plan::LinkQueue;
 use haltere_plan::fabric::{self, Counters, FabricPlan, Ports, Routed};
-use haltere_plan::record::{LinkRecord, QueueSample};
+use haltere_plan::plan::LinkPlan;
+use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
 use haltere_queue::{Backlog, LinkContext, Queue};
 use haltere_units::outside::Outside;
 use haltere_units::{ParamError, Time};
@@ -65,6 +66,9 @@ impl Routed for Frame {
     }
     fn destination(&self) -> Option<usize> {
         self.route().1.map(usize::from)
+    }
+    fn source(&self) -> Option<usize> {
+        self.route().0.map(usize::from)
     }
     fn copied(&self) -> Option<Frame> {
         Some(self.clone())
@@ -142,6 +146,10 @@ impl Fabric {
     pub fn advance(&mut self, now: Time) {
         self.network.advance(now, &mut self.outboxes);
     }
+    /// From `now` on that link is the one of this plan. `queue`: its discipline, too.
+    pub fn change(&mut self, now: Time, index: usize, plan: LinkPlan, queue: bool) -> Result<(), ParamError> {
+        self.network.change(now, index, plan, queue, &mut self.outboxes)
+    }
     /// When [`advance`](Fabric::advance) wants to be called next.
     pub fn next_event(&self) -> Option<Time> {
         self.network.next_event()
@@ -175,6 +183,10 @@ impl Fabric {
     pub fn backlogs(&self) -> impl Iterator<Item = (&str, (Backlog, u32))> {
         let names = self.network.plan().links.iter().map(|link| link.name.as_str());
         names.zip(self.network.links().iter().map(|link| (link.backlog(), link.ring_packets())))
+    }
+    /// The connections of hosts whose programs tell nobody what they send.
+    pub fn sockets(&self) -> Vec<SocketRecord> {
+        self.network.sockets()
     }
     /// The links' records up to `now`.
     pub fn link_records(&mut self, now: Time) -> Vec<LinkRecord> {

@@ -70,6 +70,8 @@ fn only_what_the_kernel_has(place: &str, tcp: &TcpParams) -> Result<(), WireErro
     let fixed = [
         ("l4s", !tcp.l4s),
         ("accurate_ecn", tcp.accurate_ecn == default.accurate_ecn),
+        ("ect_acks", tcp.ect_acks == default.ect_acks),
+        ("header_room", tcp.header_room == default.header_room),
         ("max_rto", tcp.max_rto == default.max_rto),
         ("initial_rto", tcp.initial_rto == default.initial_rto),
         ("rto_rule", tcp.rto_rule == default.rto_rule),
@@ -99,7 +101,8 @@ pub fn congestion_names(place: &str, control: &CongestionParams) -> Result<[Stri
     }
     if CongestionParams::default_of(kind).as_ref() != Some(control) && !is_as_linux_has_it(control) {
         let rule = format!("`{kind}` with its defaults");
-        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \"linux_6_13\"` (or linux_5_16), may stand";
+        let hint = "the kernel's takes no parameters; for cubic its own two, `reno_friendly = \"linux\", hystart = \
+                    \"linux_6_13\"` (or linux_5_16), may stand";
         return Err(WireError::refused(place, "congestion", &rule, "other parameters", hint));
     }
     Ok([kind.to_string(), crate::bpf::control_name(kind)])

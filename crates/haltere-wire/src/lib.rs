@@ -13,12 +13,14 @@ pub mod endpoint;
 pub mod fabric;
 pub mod frame;
 pub mod kernel_tcp;
+pub mod live;
 mod mptcp;
 pub mod namespace;
 mod netlink;
 pub mod pcapng;
 pub mod port;
 mod privileges;
+pub mod program;
 pub mod router;
 pub mod schedule;
 pub mod service;
@@ -29,7 +31,7 @@ pub mod testing;
 
 pub mod world;
 
-pub use endpoint::Manner;
+pub use endpoint::{Manner, host_names};
 pub use error::WireError;
 pub use service::router_service;
 pub use world::{Calibrate, Control, Network, Outcome, check, check_for, may_run, run, run_over};

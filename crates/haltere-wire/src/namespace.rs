@@ -51,6 +51,14 @@ impl Namespace {
             Err(e) => Err(WireError::os("making a network namespace", e)),
         }
     }
+    /// The calling thread's.
+    pub fn current() -> io::Result<Namespace> {
+        File::open("/proc/thread-self/ns/net").map(|handle| Namespace { handle })
+    }
+    /// The same once more.
+    pub fn again(&self) -> io::Result<Namespace> {
+        self.handle.try_clone().map(|handle| Namespace { handle })
+    }
     /// Does `work` inside, on a thread of its own: no other thread is moved. Sockets made inside stay inside.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_a_thread(|| {
@@ -189,7 +197,7 @@ impl Topology {
                     if !offloads {
                         without_offloads(&host_interface(place))?;
                     }
-                    configure(node, place, table, &others, &settings.metrics)
+                    configure(node, &host_interface(place), table, &others, &settings.metrics)
                 });
                 configured.doing(format!("addresses of node {node}"))?;
             }
@@ -236,7 +244,7 @@ fn quiet(namespace: &Namespace) -> Result<(), WireError> {
     namespace.enter(|| Netlink::open()?.up(1)).doing("setting loopback up") // loopback is always the first
 }
 
-fn join(
+pub(crate) fn join(
     router: &Namespace,
     host: &Namespace,
     node: usize,
@@ -263,18 +271,16 @@ fn join(
     })
 }
 
-/// The interface at that place of a host's nodes. If there are several, packets with its address have a routing table
-/// of their own.
-fn configure(
+/// The interface of one of a host's nodes. If there are several, packets with its address have a routing table of their own.
+pub(crate) fn configure(
     node: usize,
-    place: usize,
+    interface: &str,
     table: Option<u8>,
     others: &[usize],
     metrics: &[RouteMetric],
 ) -> io::Result<()> {
     let netlink = Netlink::open()?;
-    let interface = host_interface(place);
-    let index = index_of(&interface)?;
+    let index = index_of(interface)?;
     netlink.add_address(index, node_address(node), 16)?;
     netlink.up(index)?;
     if let Some(table) = table {

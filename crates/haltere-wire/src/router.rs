@@ -32,6 +32,10 @@ pub trait Watch {
     fn next(&self) -> Option<Time> {
         None
     }
+    /// Called once a turn, to change the network; `Break` ends the loop.
+    fn change(&mut self, _fabric: &mut Fabric, _now: Time) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
     /// Called when a descriptor of [`wake`](Watch::wake) is ready; `Break` ends the loop.
     fn woken(&mut self, _router: &mut dyn FnMut() -> Snapshot) -> ControlFlow<()> {
         ControlFlow::Continue(())
@@ -112,7 +116,8 @@ impl<P: Port> Router<P> {
         loop {
             let more = self.turn(clock, true)?;
             let now = clock.now();
-            if watch.turn(&mut || self.snapshot(now), now).is_break() {
+            if watch.change(&mut self.fabric, now).is_break() || watch.turn(&mut || self.snapshot(now), now).is_break()
+            {
                 return Ok(());
             }
             // While packets pour in without a sleep, the owner's descriptors are looked at every 256th turn.

@@ -79,6 +79,7 @@ fn fabric_params(plan: &Plan, options: &Options) -> Result<FabricParams, WireErr
         framing: plan.framing,
         seed: options.seed,
         outside: plan.outside.clone(),
+        count_sockets: false,
         sample: None,
         warmup: Time::ZERO,
         end: Time::NEVER,
@@ -159,7 +160,8 @@ impl Warned {
                 &mut self.unhandled,
                 lost > 0,
                 format!(
-                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the offloads of their sender \
+                    "interface `{name}`: {lost} frames could not be cut into packets and were dropped; switch the \
+                     offloads of their sender \
                  off, there: `ethtool -K INTERFACE tx off tso off gso off`"
                 ),
             ),

@@ -168,6 +168,24 @@ pub fn die_with_parent(command: &mut std::process::Command) {
     }
 }
 
+/// The same, and the process begins a group of processes. `first`: it is the first process of its namespace, and `/proc` shows that one.
+pub fn begin_a_group(command: &mut std::process::Command, first: bool) {
+    use std::os::unix::process::CommandExt;
+    command.process_group(0);
+    die_with_parent(command);
+    if first {
+        // SAFETY: mount is a plain system call, safe between fork and exec, on texts that are constants.
+        unsafe {
+            command.pre_exec(|| {
+                let (kind, place) = (c"proc".as_ptr(), c"/proc".as_ptr());
+                // Where it may not be mounted, `/proc` shows the processes of the machine.
+                libc::mount(kind, place, kind, 0, std::ptr::null());
+                Ok(())
+            });
+        }
+    }
+}
+
 /// The kernel's `struct __user_cap_header_struct`: version 3, the calling thread.
 #[repr(C)]
 struct CapabilityHeader {

@@ -15,12 +15,13 @@ use crate::kernel_tcp;
 use crate::mptcp::Role;
 use crate::namespace::{HostSettings, Topology, port_name, take};
 use crate::port::packet::PacketPort;
+use crate::program;
 use crate::router::{Router, Watch};
 use crate::schedule::PriorityGuard;
 use crate::stats::Snapshot;
-use haltere_plan::fabric::FabricPlan;
+use haltere_plan::fabric::{FabricPlan, write_down};
 use haltere_plan::plan::FlowPlan;
-use haltere_plan::record::{LinkRecord, QueueSample};
+use haltere_plan::record::{LinkRecord, QueueSample, SocketRecord};
 use haltere_plan::{Plan, Record};
 use haltere_transport::TcpParams;
 use haltere_units::outside::Outside;
@@ -66,6 +67,8 @@ pub struct Control<'a> {
     /// Program and arguments that serve FTP at port 21 of the namespace where they are started and say `ready` on a
     /// line of their own.
     pub ftp_server: Vec<OsString>,
+    /// Where programs run, if that is not among the files that this process sees.
+    pub programs: program::Place,
     /// How the hosts' sockets are driven.
     pub manner: Manner,
     /// Hosts hand whole buffers of up to 64 kB to their link (generic segmentation offload), and the queues hold them
@@ -158,7 +161,7 @@ pub fn run_over(
         take(host, node, interface, mtu, (!offloads).then_some(1))
     })?;
     let _servers = ftp_server::start(plan, &topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, &topology, &control.manner)?;
+    let agent = Agent::prepare(plan, &topology, control)?;
     let origin = monotonic_ns() + LEAD.as_ns();
     network.start(origin)?;
     let mut clock = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock")?;
@@ -246,7 +249,7 @@ fn missing_controls(plan: &Plan, has: &str) -> Vec<&'static str> {
 pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) -> Result<Outcome, WireError> {
     // Ends with this function.
     let _servers = ftp_server::start(plan, topology, &control.ftp_server)?;
-    let agent = Agent::prepare(plan, topology, &control.manner)?;
+    let agent = Agent::prepare(plan, topology, control)?;
     let ports: Vec<usize> = topology.nodes();
     // The router ends the run.
     let network = FabricPlan { end: Time::NEVER, ..plan.fabric() };
@@ -270,13 +273,11 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
             ended.store(true, Ordering::Relaxed);
             result
         });
-        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(
-            |mut clock| {
-                let _guard = PriorityGuard::short_slice();
-                clock.wait_for_zero().doing("sleeping")?;
-                agent.run(&mut clock, control)
-            },
-        );
+        let observed = Monotonic::from_origin(origin, Dur::ZERO).doing("the clock").and_then(|mut clock| {
+            let _guard = PriorityGuard::short_slice();
+            clock.wait_for_zero().doing("sleeping")?;
+            agent.run(&mut clock, control)
+        });
         if observed.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
@@ -285,8 +286,9 @@ pub(crate) fn run_in(plan: &Plan, topology: &Topology, control: &Control<'_>) ->
         routed.and_then(|r| observed.map(|o| (r, o)))
     });
     let (routed, observed) = routed?;
-    let record =
+    let mut record =
         Record { links: routed.links, queue_series: routed.samples, events: routed.events, ..record_of(observed) };
+    write_down(plan, routed.sockets, &mut record);
     Ok(Outcome { record, calibration: None, router: routed.books, router_cpu: routed.cpu })
 }
 
@@ -320,6 +322,7 @@ impl Watch for Attentive<'_> {
 struct Routed {
     links: Vec<LinkRecord>,
     samples: Vec<QueueSample>,
+    sockets: Vec<SocketRecord>,
     books: Snapshot,
     events: u64,
     cpu: f64,
@@ -349,6 +352,7 @@ fn route(
     Ok(Routed {
         links: router.fabric.link_records(stops.end),
         samples: router.fabric.take_samples(),
+        sockets: router.fabric.sockets(),
         events: router.fabric.counters().events,
         books: router.snapshot(stops.end),
         cpu,
@@ -362,7 +366,7 @@ fn cpu_ns() -> u64 {
 }
 
 /// The hosts, each with its nodes and with what its flows ask of the kernel there.
-fn hosts(plan: &Plan) -> Result<Vec<(Vec<usize>, HostSettings)>, WireError> {
+pub(crate) fn hosts(plan: &Plan) -> Result<Vec<(Vec<usize>, HostSettings)>, WireError> {
     let mut hosts: Vec<(Vec<usize>, HostSettings, String)> = Vec::new();
     for flow in &plan.flows {
         let (sender, receiver, ecn) = needs(flow);

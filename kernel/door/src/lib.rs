@@ -217,6 +217,10 @@ impl Routed for Packet {
     fn destination(&self) -> Option<usize> {
         Some(usize::from(self.seen.node))
     }
+    /// Node `i` has the address 10.72.0.1 + i.
+    fn source(&self) -> Option<usize> {
+        (self.seen.src >> 16 == 10 << 8 | 72).then(|| (self.seen.src as usize & 0xffff).wrapping_sub(1))
+    }
 }
 
 struct Devices;

@@ -115,7 +115,7 @@ class Difference:
         return f"{self.metric}{at}: {second} is {amount}{share} {word} than {first} ({interval}{size})."
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs. ``told_apart`` is the name that ``significant`` had one version ago."""
+        """For programs."""
 
         def plain(value: float) -> float | None:
             return value if math.isfinite(value) else None
@@ -124,7 +124,7 @@ class Difference:
             "point": self.point, "metric": self.metric, "unit": self.unit, "seeds": self.difference.n,
             "a": self.a.mean, "b": self.b.mean, "difference": self.difference.mean, "low": plain(self.difference.low),
             "high": plain(self.difference.high), "confidence": self.difference.confidence, "effect": plain(self.effect), "p": plain(self.p),
-            "significant": self.significant, "told_apart": self.significant, "sentence": self.sentence(),
+            "significant": self.significant, "sentence": self.sentence(),
         }  # fmt: skip
 
 

@@ -127,10 +127,6 @@ def convergence_s(run: Run, group: str | None) -> float:
     start = max(rows["start_ns"].to_pylist()) * 1e-9
     at, rates = found
     after = at > start
-    within = (
-        _core.parse_quantity("probability", settings["within"])
-        if isinstance(settings["within"], str)
-        else float(settings["within"])
-    )
+    within = _core.parse_quantity("probability", str(settings["within"]))
     when = settled(at[after], rates[after], within, seconds_of(settings["hold"]), seconds_of(settings["average"]))
     return max(0.0, when - start) if math.isfinite(when) else math.nan

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,10 @@ def texts(values: Sequence[str]) -> pa.Array:
     data = [value.encode() for value in values]
     ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
     return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(data)))
+
+
+def _of_flows(table: pa.Table, flows: Sequence[str]) -> pa.Table:
+    return table.filter(pc.is_in(table["flow"].cast(pa.string()), value_set=texts(flows)))
 
 
 def by_point(results: Tables) -> list[tuple[Point, list[Run]]]:
@@ -228,10 +233,7 @@ class Run:
             return np.empty(0)
         rows = self.completions
         if group is not None:
-            own = self.table("flows", group=group)["flow"]
-            rows = rows.filter(
-                pc.is_in(rows["flow"].cast(pa.string()), value_set=own.combine_chunks().cast(pa.string()))
-            )
+            rows = _of_flows(rows, self.table("flows", group=group)["flow"].to_pylist())
         size = rows["bytes"].to_numpy()
         values: Array = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False)
         chosen: Array = values[(size > sizes[0]) & (size <= sizes[1])]
@@ -243,15 +245,11 @@ class Run:
 
     def upload_s(self, sizes: tuple[float, float] = (0.0, math.inf)) -> Array:
         """Seconds that each upload took, of those that began and ended after the warm-up; of files over the first size and up to the second."""
-        rows = self.table("tasks").select(["file_bytes", "start_ns", "end_ns"]).to_pylist()
-        took = [
-            (row["end_ns"] - row["start_ns"]) * 1e-9
-            for row in rows
-            if row["end_ns"] is not None
-            and bool(self.measured_ns(np.array([row["start_ns"]]))[0])
-            and sizes[0] < row["file_bytes"] <= sizes[1]
-        ]
-        return np.array(took)
+        tasks = self.table("tasks")
+        tasks = tasks.filter(pc.is_valid(tasks["end_ns"]))
+        start, end, size = (tasks[name].to_numpy() for name in ("start_ns", "end_ns", "file_bytes"))
+        took: Array = (end - start)[self.measured_ns(start) & (size > sizes[0]) & (size <= sizes[1])] * 1e-9
+        return took
 
     def ping_series(self) -> tuple[Array, Array]:
         """When each answered ping was sent (s), and its round-trip time (ms); warm-up included."""
@@ -279,10 +277,8 @@ class Run:
     def queue(self, link: str) -> QueueSeries:
         """The time series of a watched queue."""
         series = self.table("queue_series", link=link)
-        at = series["at_ns"].to_numpy() * 1e-9
-        return QueueSeries(
-            at, series["packets"].to_numpy().astype(np.float64), series["ring_packets"].to_numpy().astype(np.float64)
-        )
+        packets, ring = (series[name].to_numpy().astype(np.float64) for name in ("packets", "ring_packets"))
+        return QueueSeries(series["at_ns"].to_numpy() * 1e-9, packets, ring)
 
     def mean_queue_packets(self, link: str) -> float:
         """Packets that wait at this link on average, discipline and ring together; NaN if queues were not sampled."""
@@ -299,9 +295,7 @@ class Run:
         # The values in between of a sorted list in which each depth stands as often as it was counted.
         place = q / 100 * (packets.sum() - 1)
         ends = np.cumsum(packets)
-        low, high = (
-            float(depth[np.searchsorted(ends, at, side="right")]) for at in (math.floor(place), math.ceil(place))
-        )
+        low, high = (float(depth[np.searchsorted(ends, one(place), side="right")]) for one in (math.floor, math.ceil))
         return float(low + (high - low) * (place - math.floor(place)))
 
     def mean_depth(self, link: str) -> float:
@@ -327,13 +321,7 @@ class Run:
     def flow_counts(self) -> dict[str, int]:
         """The traffic entries whose flows carry data, each with the number of its rows in the table `flows`."""
 
-        def count() -> dict[str, int]:
-            out: dict[str, int] = {}
-            for group in self.data_flows["group"].to_pylist():
-                out[str(group)] = out.get(str(group), 0) + 1
-            return out
-
-        counts: dict[str, int] = self.fact("flows", count)
+        counts: dict[str, int] = self.fact("flows", lambda: Counter(map(str, self.data_flows["group"].to_pylist())))
         return counts
 
     def arrivals(self) -> dict[str, int]:
@@ -341,11 +329,8 @@ class Run:
 
         def count() -> dict[str, int]:
             rows = self.flows.select(["flow", "group", "kind"]).to_pylist()
-            return {
-                str(row["group"]): self.arrived(str(row["flow"]))
-                for row in rows
-                if kinds.traffic(str(row["kind"])).arrivals
-            }
+            some = [row for row in rows if kinds.traffic(str(row["kind"])).arrivals]
+            return {str(row["group"]): self.arrived(str(row["flow"])) for row in some}
 
         counts: dict[str, int] = self.fact("arrivals", count)
         return counts
@@ -356,9 +341,9 @@ class Run:
 
     def classes(self) -> dict[str, list[str]]:
         """The flows that carry data by class: the traffic entry, and the control if the entry assigns several."""
-        classes: dict[str, list[str]]
-        few = sum(self.flow_counts().values()) <= _FEW_FLOWS
-        classes = self.fact("classes", lambda: self._classes) if few else self._classes
+        if sum(self.flow_counts().values()) > _FEW_FLOWS:
+            return self._classes
+        classes: dict[str, list[str]] = self.fact("classes", lambda: self._classes)
         return classes
 
     @cached_property
@@ -378,11 +363,7 @@ class Run:
 
     def come_and_go(self, flows: Sequence[str] | None = None) -> bool:
         """Whether rows of the table `flows` stand for many flows that arrive and end: of these, or of all that carry data."""
-        rows = (
-            self.data_flows
-            if flows is None
-            else self.flows.filter(pc.is_in(self.flows["flow"].cast(pa.string()), value_set=texts(flows)))
-        )
+        rows = self.data_flows if flows is None else _of_flows(self.flows, flows)
         return any(kinds.traffic(str(kind)).arrivals for kind in pc.unique(rows["kind"]).to_pylist())
 
     def is_alike(self, group: str | None = None) -> bool:
@@ -449,7 +430,7 @@ class Run:
         """The same as :meth:`rate_series`, of these flows. Bytes count when they reach the receiver, in order or not."""
         series = self.table("flow_series")
         if flows is not None:
-            series = series.filter(pc.is_in(series["flow"].cast(pa.string()), value_set=texts(flows)))
+            series = _of_flows(series, flows)
         if len(series) == 0:
             return None
         times, place = np.unique(series["at_ns"].to_numpy(), return_inverse=True)

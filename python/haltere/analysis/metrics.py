@@ -69,9 +69,8 @@ class Metric:
 
     def value(self, run: Run, part: str | None = None) -> float:
         """The metric of a run; NaN if the run has none or if it says nothing."""
-        if self.applies is not None and not run.fact(
-            f"?{self.name} {part or ''}", lambda: bool(self.applies and self.applies(run, part))
-        ):
+        applies = self.applies
+        if applies and not run.fact(f"?{self.name} {part or ''}", lambda: bool(applies(run, part))):
             return NAN
         return self.measure(run, part)
 
@@ -226,21 +225,16 @@ def _completion_parts(run: Run) -> list[str]:
     return [f"{group}/{size}" for group in run.completing() for size in sizes(run)]
 
 
-def _flows_of(run: Run, group: str | None, kind: str | None = None) -> list[str]:
-    rows = run.flows.select(["flow", "group", "kind"]).to_pylist()
-    return [str(row["flow"]) for row in rows if group in (None, row["group"]) and kind in (None, str(row["kind"]))]
+def _flows_of(run: Run, group: str | None) -> list[str]:
+    return [str(flow) for flow in run.table("flows", group=group)["flow"].to_pylist()]
+
+
+def _flow_delay(kind: Literal["rtt", "one_way"]) -> Callable[[float], Measure]:
+    return lambda q: lambda run, group: delays.percentile_ms(run, kind, _flows_of(run, group), q)
 
 
 def _sojourn(q: float) -> Measure:
     return _link(lambda run, link: delays.percentile_ms(run, "sojourn", [link], q))
-
-
-def _rtt(q: float) -> Measure:
-    return lambda run, group: delays.percentile_ms(run, "rtt", _flows_of(run, group), q)
-
-
-def _one_way(q: float) -> Measure:
-    return lambda run, group: delays.percentile_ms(run, "one_way", _flows_of(run, group), q)
 
 
 def _percentiles(name: str, median: str, rest: str, of: Callable[[float], Measure], part: str) -> Iterator[Metric]:
@@ -345,8 +339,8 @@ _ALL = (
            workloads.of("voip", workloads.voice("jitter_ns", 1e-6)), "lower", 3, "traffic", table="voice", column="jitter (ms)",
            shown=("variants",)),
     *_percentiles("sojourn", "median sojourn time in a watched queue", "the sojourn times", _sojourn, "link"),
-    *_percentiles("rtt", "median of the round-trip times that TCP senders sampled", "the same", _rtt, "traffic"),
-    *_percentiles("one_way", "median one-way delay of UDP packets", "the same", _one_way, "traffic"),
+    *_percentiles("rtt", "median of the round-trip times that TCP senders sampled", "the same", _flow_delay("rtt"), "traffic"),
+    *_percentiles("one_way", "median one-way delay of UDP packets", "the same", _flow_delay("one_way"), "traffic"),
     Metric("one_way_jitter", "mean interarrival jitter of UDP packets (RFC 3550)", "ms", lambda run, group: delays.jitter_ms(run, _flows_of(run, group)),
            "lower", 3, "traffic", table="one_way", column="jitter", key="jitter", shown=("variants",), asked="delays"),
     Metric("one_way_loss", "part of the UDP packets that did not arrive (RFC 3550)", "", lambda run, group: delays.loss(run, _flows_of(run, group)),
@@ -452,11 +446,8 @@ def default(run: Run) -> list[str]:
 def in_table(table: str, scenario: Mapping[str, Any] | None = None) -> list[Metric]:
     """The columns of a table of the report: of the list, and those that this scenario asks for."""
     asked = scenario or {}
-    return [
-        one
-        for one in known(asked).values()
-        if one.table == table and (not one.asked or Experiment(asked).asked(one.asked))
-    ]
+    some = [one for one in known(asked).values() if one.table == table]
+    return [one for one in some if not one.asked or Experiment(asked).asked(one.asked)]
 
 
 def every(run: Run) -> dict[str, float]:

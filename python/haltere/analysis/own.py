@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..dictionary import ROWS
 from ..errors import HaltereError, InputError
 from ..runs.store import need
+from ..runs.tables import ROWS
 from .measures import Run
 
 _WORD = re.compile(r"[a-z_]+")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..analysis import stats
 from ..report import plot
 from ..report.document import Figure
 from .measure import Cell, ellipse
@@ -78,9 +79,6 @@ def round_trips(cases: Sequence[Case], names: Sequence[str], cells: Cells, folde
 
 
 def _share(cell: Cell) -> tuple[float, float]:
-    from ..analysis import stats
-
-    ratio = stats.mean(
-        [100 * b / max(a + b, 1e-9) for a, b in zip(cell.shares["fixed"], cell.shares["other"], strict=True)]
-    )
+    pairs = zip(cell.shares["fixed"], cell.shares["other"], strict=True)
+    ratio = stats.mean([100 * b / max(a + b, 1e-9) for a, b in pairs])
     return ratio.mean, float(np.nan_to_num(ratio.half))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,21 +26,19 @@ _WINDOW_S = 1.0
 class Cell:
     """One discipline in one scenario: one value a seed in each list, and one point a window of a second of all seeds."""
 
-    goodput_mbit: list[float] = field(default_factory=list)
-    delay_ms: list[float] = field(default_factory=list)
-    delay_p95_ms: list[float] = field(default_factory=list)
-    ping_p95_ms: list[float] = field(default_factory=list)
-    jitter_ms: list[float] = field(default_factory=list)
-    lost_percent: list[float] = field(default_factory=list)
-    marked_percent: list[float] = field(default_factory=list)
-    jain: list[float] = field(default_factory=list)
-    shares: dict[str, list[float]] = field(default_factory=dict)
-    completion_s: list[float] = field(default_factory=list)
+    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    shares: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Mbit/s by traffic entry."""
     points: list[tuple[Array, Array]] = field(default_factory=list)
+
+    def add(self, **values: float) -> None:
+        """What a seed gave."""
+        for name, value in values.items():
+            self.values[name].append(value)
 
     def mean(self, name: str) -> Mean | None:
         """The mean over the seeds of that list; ``None`` if no seed has a value."""
-        known = [value for value in getattr(self, name) if not math.isnan(value)]
+        known = [value for value in self.values[name] if not math.isnan(value)]
         return stats.mean(known) if known else None
 
 
@@ -48,20 +47,19 @@ def read(cell: Cell, case: Case, run: Run) -> None:
     warmup = run.warmup_s
     at, delay = _delay(case, run)
     after = at >= warmup
-    cell.delay_ms.append(float(delay[after].mean()))
-    cell.delay_p95_ms.append(stats.percentile(delay[after], 95))
     ping = run.ping_ms()
-    cell.ping_p95_ms.append(stats.percentile(ping, 95) if len(ping) else math.nan)
-    # RFC 3393's variation of delay: the mean step from one ping to the next.
-    cell.jitter_ms.append(float(np.abs(np.diff(ping)).mean()) if len(ping) > 1 else math.nan)
-    row = next(one for one in run.links.to_pylist() if one["link"] == case.link)
-    arrived = max(row["arrived_after_warmup"], 1)
-    dropped = row["dropped_overlimit_after_warmup"] + row["dropped_congestion_after_warmup"]
-    cell.lost_percent.append(100.0 * dropped / arrived)
-    cell.marked_percent.append(100.0 * row["marked_after_warmup"] / arrived)
+    cell.add(
+        delay_ms=float(delay[after].mean()),
+        delay_p95_ms=stats.percentile(delay[after], 95),
+        ping_p95_ms=stats.percentile(ping, 95) if len(ping) else math.nan,
+        # RFC 3393's variation of delay: the mean step from one ping to the next.
+        jitter_ms=float(np.abs(np.diff(ping)).mean()) if len(ping) > 1 else math.nan,
+    )
+    arrived = max(run.link(case.link)["arrived_after_warmup"], 1)
+    cell.add(lost_percent=100.0 * run.drops(case.link) / arrived, marked_percent=100.0 * run.marks(case.link) / arrived)
     _flows(cell, run)
     ends, rates = _goodput(run, warmup)
-    cell.goodput_mbit.append(float(rates.mean()) if len(rates) else math.nan)
+    cell.add(goodput_mbit=float(rates.mean()) if len(rates) else math.nan)
     middles = [delay[(at >= end - _WINDOW_S) & (at < end)] for end in ends]
     pairs = [(float(d.mean()), r) for d, r in zip(middles, rates, strict=True) if len(d)]
     cell.points.append((np.array([d for d, _ in pairs]), np.array([r for _, r in pairs])))
@@ -95,25 +93,22 @@ def _goodput(run: Run, warmup_s: float) -> tuple[Array, Array]:
     return edges[1:], bits / _WINDOW_S
 
 
-def _greedy(kind: str) -> bool:
-    return kinds.traffic(kind).greedy
-
-
 def _flows(cell: Cell, run: Run) -> None:
     rows = run.flows.select(["group", "kind", "goodput_bps", "start_ns", "completed_ns"]).to_pylist()
     limited = {one.values.get("name") for one in run.experiment.traffic if one.values.get("bytes")}
-    lasting = [row for row in rows if _greedy(row["kind"]) and row["group"] not in limited]
-    rates = [(row["goodput_bps"] or 0.0) * 1e-6 for row in lasting]
-    cell.jain.append(stats.jain(rates) if len(rates) > 1 else math.nan)
-    groups: dict[str, float] = {}
+    rates, groups = [], defaultdict[str, float](float)
     for row in rows:
-        if kinds.traffic(row["kind"]).goodput and row["group"] not in limited:
-            groups[row["group"]] = groups.get(row["group"], 0.0) + (row["goodput_bps"] or 0.0) * 1e-6
+        kind, rate = kinds.traffic(row["kind"]), (row["goodput_bps"] or 0.0) * 1e-6
+        if row["group"] not in limited:
+            rates += [rate] if kind.greedy else []
+            groups[row["group"]] += rate if kind.goodput else 0.0
+    cell.add(jain=stats.jain(rates) if len(rates) > 1 else math.nan)
     for name, rate in groups.items():
-        cell.shares.setdefault(name, []).append(rate)
-    spans = [(row["completed_ns"] - row["start_ns"]) * 1e-9 for row in rows if row["group"] in limited and row["completed_ns"]]  # fmt: skip
+        cell.shares[name].append(rate)
     if limited:
-        cell.completion_s.append(float(np.mean(spans)) if spans else math.nan)
+        ended = [row for row in rows if row["group"] in limited and row["completed_ns"]]
+        spans = [(row["completed_ns"] - row["start_ns"]) * 1e-9 for row in ended]
+        cell.add(completion_s=float(np.mean(spans)) if spans else math.nan)
 
 
 def ellipse(cell: Cell, corners: int = 72) -> tuple[Array, Array, tuple[float, float]] | None:

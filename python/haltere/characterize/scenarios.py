@@ -132,8 +132,11 @@ def _stability() -> list[Case]:
         remark = f"{n} flows, which lose about {loss:g} % under drop tail"
         out.append(Case(name, section, f"{name} congestion", _dumbbell(n), [_bulk(), _ping()], "stability", remark))
     few, some, many = (n for n, _ in LEVELS.values())
-    phases = ((0, few, {}), (few, some, {"start": 20.0}), (some, many, {"start": 40.0}))
-    steps = [_bulk(list(range(first + 1, last + 1)), **more) for first, last, more in phases]
+    steps = [
+        _bulk(list(range(1, few + 1))),
+        _bulk(list(range(few + 1, some + 1)), start=20.0),
+        _bulk(list(range(some + 1, many + 1)), start=40.0),
+    ]
     out.append(Case("varying-congestion", "8.2.5", "congestion that grows", _dumbbell(many), [*steps, _ping()], "stability", "mild, then medium, then heavy, 20 s each"))  # fmt: skip
     for key, section, span, title in (
         ("varying-capacity-slow", "8.2.6.1", 20.0, "100 and 10 Mbit/s, 20 s each"),

@@ -62,7 +62,7 @@ def _characterize(args: argparse.Namespace) -> int:
     from ..characterize import characterize
     from ..characterize.controls import characterize_control
     from ..characterize.draft import characterize_draft
-    from ..characterize.named import title
+    from ..kinds import label
     from ..report.document import Figure
     from ..studies import Options
 
@@ -74,7 +74,7 @@ def _characterize(args: argparse.Namespace) -> int:
     suffix = "".join(f"-{key}-{value}" for key, value in settings.items()) + (
         "-draft" if draft else "-quick" if args.quick else ""
     )
-    out = args.out or Path("results") / f"characterize-{title(args.mechanism)}{suffix}"
+    out = args.out or Path("results") / f"characterize-{label(args.mechanism)}{suffix}"
     options = Options(quick=args.quick, seeds=args.seeds, jobs=args.jobs, out=out)
     if draft:
         if args.beside:

@@ -95,10 +95,10 @@ def _drawn(args: argparse.Namespace) -> int:
 
 
 def _timeline(args: argparse.Namespace) -> int:
-    from ..report import timeline
+    from ..report import explore
     from ..runs.results import Results
 
-    caption, paths = timeline.draw(Results(args.results[0]), args.point, args.seed, args.link, args.out)
+    caption, paths = explore.draw(Results(args.results[0]), args.point, args.seed, args.link, args.out)
     print("\n".join([*map(str, paths), caption]))
     return 0
 

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ._common import Commands
 
 # Options of the line, as an experiment file names them; each may be given for one direction alone.
-_LINE = {
+LINE = {
     "rate": ("RATE", "rate of the line, such as 10Mbit (default: none, packets take no time)"),
     "delay": ("SPAN", "propagation time, such as 10ms (default: 0s)"),
     "jitter": ("SPAN", "each packet takes longer by up to this; order is kept (default: 0s)"),
@@ -41,7 +41,7 @@ def add(to: Commands) -> None:
     )
     router.add_argument("--left", required=True, metavar="IF", help="one interface")
     router.add_argument("--right", required=True, metavar="IF", help="the other interface")
-    for name, (what, about) in _LINE.items():
+    for name, (what, about) in LINE.items():
         router.add_argument(f"--{name}", metavar=what, help=about)
         for side in ("right", "left"):
             router.add_argument(f"--{name}-{side}", metavar=what, help=argparse.SUPPRESS)
@@ -63,10 +63,10 @@ def add(to: Commands) -> None:
     router.add_argument("--keep-privileges", action="store_true", help="stay root, with all capabilities, once the interfaces are open")  # fmt: skip
 
 
-def _link(args: argparse.Namespace, side: str) -> str:
-    """One direction as an experiment file writes it."""
+def link_toml(args: argparse.Namespace, side: str) -> str:
+    """One direction of a link, from options such as ``rate`` and ``rate_right``, as an experiment file writes it."""
     keys = []
-    for name in _LINE:
+    for name in LINE:
         value = getattr(args, f"{name}_{side}") or getattr(args, name)
         if value is None:
             continue
@@ -87,8 +87,8 @@ def _scenario(args: argparse.Namespace) -> Any:
 
     # Two links in a row: the first is left to right, the second right to left.
     text = (
-        f'duration = "1s"\n[[topology.chain.links]]\n{_link(args, "right")}\n'
-        f"[[topology.chain.links]]\n{_link(args, 'left')}\n"
+        f'duration = "1s"\n[[topology.chain.links]]\n{link_toml(args, "right")}\n'
+        f"[[topology.chain.links]]\n{link_toml(args, 'left')}\n"
         '[[traffic]]\nkind = "ping"\nfrom = "n1"\nto = "n3"\n'
     )
     try:

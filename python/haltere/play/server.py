@@ -1,7 +1,7 @@
 """HTTP and the WebSocket, for this machine only.
 
 Who may come in: whoever sends the token that `haltere play` printed, to an address that names this machine, from a page that this
-server gave (or from no page). Who has no token gets a page that can run nothing here. The host is looked at because a foreign page may point its own name at 127.0.0.1.
+server gave (or from no page). The host is looked at because a foreign page may point its own name at 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -97,13 +97,11 @@ class Playground:
             return _browser(parts.path.removeprefix("/browser/"))
         if parts.path not in ("/", "/ws"):
             return _text(http.HTTPStatus.NOT_FOUND, f"address must be / or /ws, got {parts.path[:80]}")
-        if parts.path == "/" and not parts.query:
-            return _guest()
         given = parse_qs(parts.query).get("token", [""])
         if len(given) != 1 or not secrets.compare_digest(given[0].encode(), self.token.encode()):
             # A browser that opens somebody's link comes without any.
             if given == [""] and parts.path == "/" and "text/html" in request.headers.get("Accept", ""):
-                return _file("/page/link.html")
+                return _link()
             return _text(http.HTTPStatus.FORBIDDEN, "token must be the one in the address that `haltere play` printed")
         if parts.path == "/":
             return _file("/page/index.html")
@@ -192,16 +190,9 @@ def _text(status: http.HTTPStatus, text: str) -> Response:
     return _response(status, "text/plain; charset=utf-8", f"{text}\n".encode())
 
 
-_GUEST = """\
-<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Haltere playground</title><link rel="stylesheet" href="/page/page.css"></head>
-<body><main><section id="figures"><h1>Haltere playground</h1>
-<p id="about">This address has no token, so it cannot run anything here. If it has a set-up after its <code>#</code>, open it with
-<code>haltere play 'LINK'</code>, or paste it under Share in a playground of your own.</p></section></main></body></html>
-"""
 #: The parts of the page that needs no server, with their kinds.
 _BROWSER = {
+    "play.html": "text/html; charset=utf-8",
     "index.html": "text/html; charset=utf-8",
     "haltere.wasm.gz": "application/gzip",
     "uplot.LICENSE": "text/plain",
@@ -213,11 +204,13 @@ _BROWSER_POLICY = (
 )
 
 
-def _guest() -> Response:
-    """For who has a link and no token: the page that needs no server, if `make web` wrote it; a browser takes what is after `#` along."""
-    if (browser.FOLDER / "index.html").is_file():
-        return _response(http.HTTPStatus.FOUND, "text/plain", b"", Location="/browser/index.html")
-    return _response(http.HTTPStatus.OK, "text/html; charset=utf-8", _GUEST.encode())
+def _link() -> Response:
+    """The page of a link, which runs the set-up in the browser if `make web` wrote the page for that."""
+    body = files("haltere.play").joinpath("page", "link.html").read_bytes()
+    if (browser.FOLDER / "play.html").is_file():
+        here = b'<p>Or <a id="here" href="/browser/play.html">run it in this browser</a>, without a playground.</p>'
+        body = body.replace(b"<!-- here -->", here)
+    return _response(http.HTTPStatus.OK, "text/html; charset=utf-8", body)
 
 
 def _browser(name: str) -> Response:

@@ -121,6 +121,10 @@ class _Pgf(_PGF):  # type: ignore[misc]
         super().__init__(figure, file)
         self._widths = _AGG(1, 1, figure.dpi)
 
+    def draw_text(self, gc: Any, x: float, y: float, s: str, *rest: Any, **more: Any) -> None:
+        plain = s if "$" in s else re.sub(r"([_&#])", r"\\\1", s)
+        super().draw_text(gc, x, y, plain, *rest, **more)
+
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         out: tuple[float, float, float] = self._widths.get_text_width_height_descent(s, prop, ismath)
         return out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from ..analysis import metrics, stats
 from ..analysis.measures import Run
@@ -59,12 +58,3 @@ def aligned(cells: Sequence[Sequence[str]], marks: Sequence[Sequence[str]]) -> l
         [f"{cell} {mark:<{w}}" if w else cell for cell, mark, w in zip(row, own, wide, strict=True)]
         for row, own in zip(cells, marks, strict=True)
     ]
-
-
-def plain(value: Any) -> str:
-    """A cell without its mark.
-
-    >>> plain("1.0 ± 0.2 **")
-    '1.0 ± 0.2'
-    """
-    return str(value).rstrip(" *")

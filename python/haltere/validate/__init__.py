@@ -95,17 +95,14 @@ def _take(outcome: Outcome, case: Case, runs: list[Future[Measures]]) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """The command. Needs `dir`; takes `json`, `seeds`, `jobs`, `only`, `out`, `page`, `rows`, `compact` and `where`, a world."""
+    """The command: `args` as `commands/validate.py` describes them."""
     directory = Path(args.dir)
-    if getattr(args, "compact", None):
-        written = compact.compact_directory(directory, Path(args.compact))
-        print(f"{written} bytes written to {args.compact}")
+    if args.compact:
+        print(f"{compact.compact_directory(directory, args.compact)} bytes written to {args.compact}")
         return 0
-    rows = getattr(args, "rows", None)
-    outcome = Outcome(_rows_of(Path(rows))) if rows else _run(directory, args)
+    outcome = Outcome(_rows_of(args.rows)) if args.rows else _run(directory, args)
     _write_files(outcome, directory, args)
-    print(report.as_json(outcome) if getattr(args, "json", False) else "\n".join(report.text(outcome)))
-    sys.stdout.flush()
+    print(report.as_json(outcome) if args.json else "\n".join(report.text(outcome)), flush=True)
     return 0
 
 
@@ -114,17 +111,10 @@ def _run(directory: Path, args: argparse.Namespace) -> Outcome:
         cases = read_directory(directory)
     except BadInput as error:
         raise InputError(str(error)) from None
-    if getattr(args, "only", None):
-        cases = [case for case in cases if re.search(args.only, case.name)]
-        if not cases:
-            raise InputError(f"validate: --only must match a scenario in {directory}, got `{args.only}`")
-    return validate(
-        cases,
-        getattr(args, "seeds", None),
-        getattr(args, "jobs", None),
-        quiet=False,
-        world=getattr(args, "where", DEFAULT),
-    )
+    cases = [case for case in cases if re.search(args.only or "", case.name)]
+    if not cases:
+        raise InputError(f"validate: --only must match a scenario in {directory}, got `{args.only}`")
+    return validate(cases, args.seeds, args.jobs, quiet=False, world=args.where)
 
 
 def _rows_of(path: Path) -> list[Row]:
@@ -135,36 +125,28 @@ def _rows_of(path: Path) -> list[Row]:
 
 
 def _write_files(outcome: Outcome, directory: Path, args: argparse.Namespace) -> None:
-    if getattr(args, "out", None):
-        _write_out(outcome, directory, Path(args.out))
-    if getattr(args, "beside", False):
+    if args.out:
+        _write_out(outcome, directory, args.out)
+    if args.beside:
         print(f"haltere: {beside.write(outcome.rows, directory, world_of(args.where).name)}", file=sys.stderr)
-    if getattr(args, "page", None):
-        page = Path(args.page)
+    if args.page:
         write_csv(outcome.rows, directory / ROWS)
-        if (directory / blind.TRAINING).is_file() and not getattr(args, "rows", None):
+        if (directory / blind.TRAINING).is_file() and not args.rows:
             blind.write_called(blind.confusion(directory), directory / blind.CALLED)
-        drawn = report.figure(outcome, page.parent / "images" / "validation.png")
-        rows = os.path.relpath(directory / ROWS, page.parent)
-        _write_page(outcome, directory, page, "images/validation.png" if drawn else None, rows)
+        rows = os.path.relpath(directory / ROWS, args.page.parent)
+        _write_page(outcome, directory, args.page, "images/validation.png", rows)
 
 
-def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str | None, rows: str) -> None:
+def _write_page(outcome: Outcome, directory: Path, page: Path, figure: str, rows: str) -> None:
     findings = directory / FINDINGS
     parts = [findings.read_text().strip() if findings.is_file() else "", blind.section(directory)]
-    text = report.page(
-        outcome,
-        directory.as_posix().rstrip("/"),
-        figure,
-        "\n\n".join(part for part in parts if part),
-        rows,
-        causes.load(directory),
-        beside.load(directory),
-    )
+    drawn = report.figure(outcome, page.parent / figure)
+    why, others = causes.load(directory), beside.load(directory)
+    source, more = directory.as_posix().rstrip("/"), "\n\n".join(filter(None, parts))
+    text = report.page(outcome, source, figure if drawn else None, more, rows, why, others)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text.rstrip() + "\n")
-    outside = report.outside_page(outcome, causes.load(directory), beside.load(directory))
-    (page.parent / rows).with_name("outside.md").write_text(outside)
+    (page.parent / rows).with_name("outside.md").write_text(report.outside_page(outcome, why, others))
 
 
 def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
@@ -177,5 +159,4 @@ def _write_out(outcome: Outcome, directory: Path, out: Path) -> None:
         parquet.write_table(pyarrow.Table.from_pylist([row.as_dict() for row in outcome.rows]), out / "rows.parquet")
     write_csv(outcome.rows, out / ROWS)
     (out / "validation.json").write_text(report.as_json(outcome) + "\n")
-    drawn = report.figure(outcome, out / "validation.png")
-    _write_page(outcome, directory, out / "validation.md", "validation.png" if drawn else None, ROWS)
+    _write_page(outcome, directory, out / "validation.md", "validation.png", ROWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,64 +11,43 @@ from . import dynamics
 from .measures import counts_all_marks
 from .scenario import normal
 
-_SERIES = ("t", "cwnd", "ca_state", "pacing_Bps", "srtt_us")
-_RATE = (
-    "kind",
-    "bytes",
-    "packets",
-    "drops",
-    "drops_total",
-    "rate_mbit",
-    "qlen_mean",
-    "qlen_p95",
-    "qlen_max",
-    "marked",
-    "ecn_mark",
-)
-_FLOW = (
-    "id",
-    "dir",
-    "cc",
-    "start",
-    "stop",
-    "proto",
-    "path",
-    "goodput_mbit",
-    "ecn",
-    "host",
-    "retrans_after_warmup",
-    "cwnd_mean",
-    "srtt_ms_median",
-)
-_PING = ("n", "lost", "median_ms", "p95_ms", "mean_ms", "min_ms")
+#: What is kept: of a result, and of its flows, their series, its queues and its pings.
 _TOP = ("scenario", "error", "vm")
+_FLOW = (
+    "id", "dir", "cc", "start", "stop", "proto", "path", "goodput_mbit", "ecn", "host", "retrans_after_warmup", "cwnd_mean",
+    "srtt_ms_median",
+)  # fmt: skip
+_SERIES = ("t", "cwnd", "ca_state", "pacing_Bps", "srtt_us")
+_QUEUE = (
+    "kind", "bytes", "packets", "drops", "drops_total", "rate_mbit", "qlen_mean", "qlen_p95", "qlen_max", "marked", "ecn_mark",
+)  # fmt: skip
+_PING = ("n", "lost", "median_ms", "p95_ms", "mean_ms", "min_ms")
+
+
+def _some(values: dict[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    return {key: values[key] for key in keys if key in values}
 
 
 def compact(result: dict[str, Any]) -> dict[str, Any]:
     """One result, made small. Reading it gives the same measures as reading the whole."""
-    small: dict[str, Any] = {key: result[key] for key in _TOP if key in result}
+    small = _some(result, _TOP)
     if "flows" not in result:
         return small
     scenario = normal(result["scenario"])
-    keep_series = dynamics.wanted(scenario, len(result["flows"]))
-    small["flows"] = []
-    for flow in result["flows"]:
-        kept = {key: flow[key] for key in _FLOW if key in flow}
-        if not counts_all_marks(scenario):
-            kept |= {key: flow[key] for key in ("delivered_pkts", "delivered_ce") if key in flow}
-        if keep_series and "series" in flow:
-            kept["series"] = {key: flow["series"][key] for key in _SERIES if key in flow["series"]}
-        small["flows"].append(kept)
-    small["queues"] = {}
-    for label, queue in result["queues"].items():
-        if label.startswith(("fwd", "rev")) or result["scenario"].get("shaper") == "netem":
-            small["queues"][label] = {key: queue[key] for key in _RATE if key in queue}
+    told = () if counts_all_marks(scenario) else ("delivered_pkts", "delivered_ce")
+    small["flows"] = [_some(flow, [*_FLOW, *told]) for flow in result["flows"]]
+    if dynamics.wanted(scenario, len(result["flows"])):
+        for kept, flow in zip(small["flows"], result["flows"], strict=True):
+            kept |= {"series": _some(flow["series"], _SERIES)} if "series" in flow else {}
+    netem = result["scenario"].get("shaper") == "netem"
+    queues = result["queues"].items()
+    small["queues"] = {name: _some(one, _QUEUE) for name, one in queues if netem or name.startswith(("fwd", "rev"))}
     if result.get("transfers"):
         small["transfers"] = [one["fct"] for one in result["transfers"]]
     if result.get("udp"):
         small["udp"] = result["udp"]
     if result.get("ping"):
-        small["ping"] = {key: result["ping"][key] for key in _PING if key in result["ping"]}
+        small["ping"] = _some(result["ping"], _PING)
     return small
 
 
@@ -76,16 +56,13 @@ def compact_directory(source: Path, target: Path) -> int:
     written = 0
     for path in sorted(source.rglob("*.json")):
         data = json.loads(path.read_text())
-        if path.name == "summary.json":
-            text = json.dumps(data, separators=(",", ":"))
-        elif isinstance(data, list):
-            text = json.dumps(
-                [compact(one) for one in data if isinstance(one, dict) and "scenario" in one], separators=(",", ":")
-            )
-        elif isinstance(data, dict) and "scenario" in data:
-            text = json.dumps(compact(data), separators=(",", ":"))
-        else:
-            continue
+        if isinstance(data, list):
+            data = [compact(one) for one in data if isinstance(one, dict) and "scenario" in one]
+        elif path.name != "summary.json":
+            if "scenario" not in data:
+                continue
+            data = compact(data)
+        text = json.dumps(data, separators=(",", ":"))
         place = target / path.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text + "\n")

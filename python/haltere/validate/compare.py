@@ -70,15 +70,15 @@ class Row:
     measure: str
     unit: str
     decimals: int
-    linux: float | None
-    spread: float
-    linux_runs: int
-    ours: float | None
-    interval: float
-    our_runs: int
-    difference: float | None
-    tolerance: float
-    inside: bool
+    linux: float | None = None
+    spread: float = 0.0
+    linux_runs: int = 0
+    ours: float | None = None
+    interval: float = 0.0
+    our_runs: int = 0
+    difference: float | None = None
+    tolerance: float = 0.0
+    inside: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON and tables: what is infinite or not a number is null."""
@@ -123,16 +123,8 @@ def compare_case(
 ) -> list[Row]:  # fmt: skip
     """All rows of a case. A measure that only one side has is a row, too, and outside."""
     keys = list(dict.fromkeys(key for measures in (*linux, *ours) for key in measures))
-    rows = []
-    for key in keys:
-        row = _row(group, case, key, _values(linux, key), _values(ours, key), _told_by_estimate(keys))
-        if row is not None:
-            rows.append(row)
-    return rows
-
-
-def _told_by_estimate(keys: Sequence[str]) -> bool:
-    return "bandwidth" in keys
+    rows = (_row(group, case, key, _values(linux, key), _values(ours, key), "bandwidth" in keys) for key in keys)
+    return [row for row in rows if row is not None]
 
 
 def _values(runs: Sequence[dict[str, Any]], key: str) -> list[float]:
@@ -147,30 +139,19 @@ def spread_of(values: Sequence[float]) -> float:
 def _row(group: str, case: str, key: str, linux: list[float], ours: list[float], estimate: bool) -> Row | None:
     word = key.split()[0]
     kind = KINDS["steady" if word == "queue" and estimate else word]
-    base: dict[str, Any] = {"group": group, "case": case, "measure": key, "unit": kind.unit, "decimals": kind.decimals}
-    base |= {"linux_runs": len(linux), "our_runs": len(ours), "spread": spread_of(linux)}
     if (not linux and not ours) or _says_nothing(word, linux, ours):
         return None
-    if not linux or not ours:
-        seen: dict[str, Any] = {"linux": fmean(linux) if linux else None, "ours": fmean(ours) if ours else None}
-        return Row(**base, **seen, interval=0.0, difference=None, tolerance=0.0, inside=False)
-    mean_of_ours = stats.mean(ours)
-    mean, difference = fmean(linux), mean_of_ours.mean - fmean(linux)
-    tolerance = max(kind.tolerance.around(mean), spread_of(linux))
-    inside = abs(difference) <= tolerance + _ROUNDING
-    rest: dict[str, Any] = {
-        "linux": mean,
-        "ours": mean_of_ours.mean,
-        "interval": _half_width(mean_of_ours),
-        "difference": difference,
-    }
-    return Row(**base, **rest, tolerance=tolerance, inside=inside)
+    spread, row = spread_of(linux), Row(group, case, key, kind.unit, kind.decimals)
+    row.linux_runs, row.our_runs, row.spread = len(linux), len(ours), spread
+    row.linux, mean = fmean(linux) if linux else None, stats.mean(ours) if ours else None
+    row.ours = mean.mean if mean else None
+    if row.linux is not None and mean is not None:
+        row.interval = mean.half if math.isfinite(mean.half) else 0.0
+        row.difference, row.tolerance = mean.mean - row.linux, max(kind.tolerance.around(row.linux), spread)
+        row.inside = abs(row.difference) <= row.tolerance + _ROUNDING
+    return row
 
 
 def _says_nothing(word: str, linux: list[float], ours: list[float]) -> bool:
     """True for transfers that were all done, and for a completion time that Linux does not have: the row of `done` tells it."""
     return (word == "done" and {*linux, *ours} == {100.0}) or (word == "fct" and not linux)
-
-
-def _half_width(mean_of_ours: stats.Mean) -> float:
-    return mean_of_ours.half if math.isfinite(mean_of_ours.half) else 0.0

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..worlds import DEFAULT
 from . import beside, causes
 from .beside import Beside
@@ -71,15 +73,12 @@ def cells(row: Row) -> tuple[str, ...]:
 def table(rows: Iterable[Row]) -> list[str]:
     """The rows as lines of aligned text; names left, numbers right."""
     texts = [HEAD, *(cells(row) for row in rows)]
-    widths = [max(len(line[i]) for line in texts) for i in range(len(HEAD))]
-    lines = []
-    for line in texts:
-        parts = [
-            text.ljust(width) if i < 2 or i == 6 else text.rjust(width)
-            for i, (text, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        lines.append("  ".join(parts).rstrip())
-    return lines
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    signs = "<<>>>><"
+    return [
+        "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in zip(line, signs, widths, strict=True)).rstrip()
+        for line in texts
+    ]
 
 
 def text(outcome: Outcome) -> list[str]:
@@ -96,9 +95,8 @@ def text(outcome: Outcome) -> list[str]:
 
 def as_json(outcome: Outcome) -> str:
     """For programs."""
-    groups = {
-        group: {"inside": outcome.of(group).inside, "rows": len(outcome.of(group).rows)} for group in outcome.groups()
-    }
+    sets = {group: outcome.of(group) for group in outcome.groups()}
+    groups = {group: {"inside": of.inside, "rows": len(of.rows)} for group, of in sets.items()}
     out: dict[str, Any] = {"inside": outcome.inside, "rows_total": len(outcome.rows), "sets": groups}
     out["rows"] = [row.as_dict() for row in outcome.rows]
     out["not_comparable"] = [{"scenario": name, "reason": reason} for name, reason in outcome.skipped]
@@ -238,15 +236,11 @@ def outside_page(outcome: Outcome, why: Sequence[Cause] = (), others: Sequence[B
 
 
 # ------------------------------------------------------------------ the figure
-PANELS = ("goodput", "share", "jain", "queue", "ping", "loss", "marks", "cwnd", "fct")
-TITLES = {
-    "goodput": "Goodput",
-    "share": "Share of a control",
-    "jain": "Jain's index",
-    "queue": "Mean queue",
-    "ping": "Ping",
-}
-TITLES |= {"loss": "Loss rate", "marks": "Mark rate", "cwnd": "Window of a single flow", "fct": "Completion time"}
+PANELS = {
+    "goodput": "Goodput", "share": "Share of a control", "jain": "Jain's index", "queue": "Mean queue", "ping": "Ping", "loss": "Loss rate",
+    "marks": "Mark rate", "cwnd": "Window of a single flow", "fct": "Completion time",
+}  # fmt: skip
+"""The panels by the first word of the measures that they show, each with its title."""
 LOGARITHMIC = ("goodput", "queue", "ping", "loss", "marks", "fct")
 
 
@@ -259,18 +253,16 @@ def figure(outcome: Outcome, path: Path) -> bool:
         from matplotlib import pyplot
     except ImportError:
         return False
-    shown = [(word, _pairs(outcome.rows, word)) for word in PANELS]
-    shown = [(word, rows) for word, rows in shown if rows]
+    shown = {word: rows for word in PANELS if (rows := _pairs(outcome.rows, word))}
     if not shown:
         return False
     across = min(4, len(shown))
     down = -(-len(shown) // across)
-    canvas, axes = pyplot.subplots(
-        down, across, figsize=(3.1 * across, 3.2 * down), squeeze=False, layout="constrained"
-    )
+    size = (3.1 * across, 3.2 * down)
+    canvas, axes = pyplot.subplots(down, across, figsize=size, squeeze=False, layout="constrained")
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
-    for axis, (word, rows) in zip(axes.flat, shown, strict=False):
+    for axis, (word, rows) in zip(axes.flat, shown.items(), strict=False):
         _panel(axis, word, rows)
     axes.flat[0].legend(fontsize=7, frameon=False, loc="upper left")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -298,26 +290,17 @@ def _logarithmic(axis: Any, ratio: float) -> None:
 def _panel(axis: Any, word: str, rows: Sequence[Row]) -> None:
     kind, values = KINDS[word], [v for row in rows for v in (row.linux, row.ours) if v is not None]
     low, high = min(values), max(values)
+    parts = np.arange(201) / 200
     if word in LOGARITHMIC:
         low, high = low / 1.3, high * 1.3
         _logarithmic(axis, high / low)
+        line, floor = low * (high / low) ** parts, low
     else:
         room = 0.05 * ((high - low) or 1)
         low, high = low - room, high + room
-    line = (
-        [low + (high - low) * i / 200 for i in range(201)]
-        if word not in LOGARITHMIC
-        else [low * (high / low) ** (i / 200) for i in range(201)]
-    )
-    around = [kind.tolerance.around(x) for x in line]
-    floor = low if word in LOGARITHMIC else -float("inf")
-    axis.fill_between(
-        line,
-        [max(floor, x - t) for x, t in zip(line, around, strict=True)],
-        [x + t for x, t in zip(line, around, strict=True)],
-        color="0.88",
-        lw=0,
-    )
+        line, floor = low + (high - low) * parts, -np.inf
+    around = np.array([kind.tolerance.around(x) for x in line])
+    axis.fill_between(line, np.maximum(floor, line - around), line + around, color="0.88", lw=0)
     axis.plot([low, high], [low, high], color="0.5", lw=0.8)
     for inside, colour, marker in ((True, "#0072B2", "o"), (False, "#D55E00", "x")):
         some = [row for row in rows if row.inside is inside]
@@ -327,7 +310,7 @@ def _panel(axis: Any, word: str, rows: Sequence[Row]) -> None:
         )  # fmt: skip
     axis.set_xlim(low, high)
     axis.set_ylim(low, high)
-    axis.set_title(TITLES[word] + (f" ({kind.unit})" if kind.unit else ""), fontsize=9)
+    axis.set_title(PANELS[word] + (f" ({kind.unit})" if kind.unit else ""), fontsize=9)
     axis.set_xlabel("Linux", fontsize=8)
     axis.set_ylabel("Haltere", fontsize=8)
     axis.tick_params(labelsize=7, which="both")

@@ -133,9 +133,21 @@ class Words:
         except ValueError:
             raise NotTranslated(f"{self.kind}: {option} must be a whole number, got `{word}`") from None
 
+    def time_ns(self, option: str) -> int:
+        """Nanoseconds."""
+        return time_ns(self.next(option), f"{self.kind} {option}")
+
     def time(self, option: str) -> str:
         """A time, as an experiment file writes it."""
-        return duration(time_ns(self.next(option), f"{self.kind} {option}"))
+        return duration(self.time_ns(option))
+
+    def rate(self, option: str) -> str:
+        """A rate, as an experiment file writes it."""
+        return f"{rate_bps(self.next(option), f'{self.kind} {option}')}bit"
+
+    def probability(self, option: str) -> float:
+        """A probability."""
+        return probability(self.next(option), f"{self.kind} {option}")
 
     def size(self, option: str) -> int:
         """Bytes."""

@@ -164,7 +164,7 @@ impl Bbr3 {
         let (cwnd, max_bw, factor) = (self.core.cwnd, self.max_bw.get(), self.params.ecn_factor);
         let (kept, b) = (self.rules.kept, &mut self.bounds);
         let before = b.inflight_short.unwrap_or(cwnd);
-        let marks = b.ecn_in_round.then(|| (before as f64 * (1.0 - factor * b.ecn_alpha)) as u64);
+        let marks = b.ecn_in_round.then_some((before as f64 * (1.0 - factor * b.ecn_alpha)) as u64);
         if b.loss_in_round {
             let bw = kept.of(b.bw_short.unwrap_or(max_bw).as_bps());
             b.bw_short = Some(b.bw_latest.max(Rate::from_bps(bw)));

@@ -10,7 +10,8 @@ impl Bbr3 {
         let now = ack.ev.now;
         let expired = self.probe_min.update(now, ack.ev.rtt, self.params.probe_rtt_interval);
         let linux = self.is_linux();
-        // In the authors' code the stamp follows as long as both are equal, so that ProbeRTT renews the longer window, too.
+        // In the authors' code the stamp follows as long as both are equal, so that ProbeRTT renews the longer window,
+        // too.
         let MinRtt { value, stamp } = &self.core.min_rtt;
         let old = now.since(*stamp) > MIN_RTT_WINDOW;
         if let Some(delay) = self.probe_min.value

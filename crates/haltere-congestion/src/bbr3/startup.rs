@@ -67,11 +67,11 @@ impl Bbr3 {
         if self.core.filled {
             return;
         }
-        let Some(rate) = ack.rate else { return };
         let linux = self.is_linux();
         if linux && ack.lost > 0 {
             self.bounds.lost_ranges += 1;
         }
+        let Some(rate) = ack.rate else { return };
         let lost = self.bounds.loss_round_start
             && ack.ev.in_recovery
             && self.bounds.lost_ranges >= FULL_LOSSES

@@ -637,7 +637,8 @@ fn the_authors_go_back_to_no_probe_after_a_spurious_loss() {
     p.bbr.bounds.inflight_long = Some(200);
     p.lose(5, 2, 2 * BDP);
     p.bbr.on_spurious(p.now);
-    // The bounds are saved on entering recovery, when the losses have lowered them: one of 69 may be lost, 1 * 256 / 251.
+    // The bounds are saved on entering recovery, when the losses have lowered them: one of 69 may be lost, 1 * 256 /
+    // 251.
     assert_eq!((p.bbr.state, p.bbr.bounds.inflight_long), (State::Down, Some(70)));
 }
 
@@ -652,7 +653,8 @@ fn the_authors_drain_without_a_limit_in_rounds() {
     assert!(p.bbr.in_probe_bw());
 }
 
-/// `probe_min` is as old as the last ProbeRTT; in the authors' code the longer window begins with it if it found no other value.
+/// `probe_min` is as old as the last ProbeRTT; in the authors' code the longer window begins with it if it found no
+/// other value.
 #[test]
 fn in_the_authors_code_probe_rtt_renews_a_least_round_trip_time_that_it_finds_again() {
     for (variant, renewed) in BOTH.into_iter().zip([false, true]) {

@@ -49,8 +49,7 @@ impl Bbr3 {
     pub(super) fn set_cwnd(&mut self, ack: &Ack) {
         let target = self.with_bursts(self.bdp(self.gains().1) + self.aggregated());
         let initial = self.core.initial;
-        let may_start =
-            if self.is_linux() { self.core.cwnd < 2 * initial } else { self.core.delivered < initial };
+        let may_start = if self.is_linux() { self.core.cwnd < 2 * initial } else { self.core.delivered < initial };
         self.core.approach(ack, target, may_start);
         if self.state == State::ProbeRtt {
             self.core.cwnd = self.core.cwnd.min(self.probe_rtt_cwnd());

@@ -91,6 +91,7 @@ kinds! {
     Replay, replay;
     Video, video;
     Voip, voip;
+    Program, program;
     @outside Outside, outside;
 }
 

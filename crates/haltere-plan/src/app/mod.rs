@@ -145,6 +145,7 @@ apps! {
     Rpc, rpc, Box<rpc::RpcPlan>;
     Video, video, Box<video::VideoPlan>;
     Voip, voip, voip::VoipPlan;
+    Program, program, Box<program::ProgramPlan>;
     Outside, outside, Box<outside::OutsidePlan>;
 }
 

@@ -133,12 +133,11 @@ impl<P: Pkt> Link<P> {
 impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
     /// The link of that plan with a queue that the world made.
     pub fn with_queue(plan: &LinkPlan, queue: Q, seed: u64) -> Link<P, Q> {
-        let varying = plan.varying.as_deref();
         let impairments = plan.impairments.as_deref().cloned().unwrap_or_default();
         Link {
             queue,
             ring: plan.ring.map(|n| Ring { packets: VecDeque::new(), capacity: n as usize }),
-            line: varying.map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay)),
+            line: line(plan),
             flight: Flight::new(),
             streams: Streams::new(seed, &plan.name),
             counters: LinkCounters::default(),
@@ -189,6 +188,22 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         self.catch_up(now, sink);
         self.serve(now, sink);
         self.count_backlog(now);
+    }
+    /// From `now` on the line has the rate, the delay, the jitter and the losses of this plan, and the link has this discipline, if one is
+    /// given, which takes over what waits. Packets in flight arrive when they were due.
+    pub fn change(&mut self, now: Time, plan: &LinkPlan, queue: Option<Q>, sink: &mut impl Sink<P>) {
+        self.catch_up(now, sink);
+        self.line = line(plan);
+        (self.burst, self.mpu, self.jitter) = (plan.saved_up(), plan.mpu, plan.jitter);
+        (self.losses, self.ordered) = (Losses::new(plan), self.ordered || plan.delay_differs());
+        if let Some(queue) = queue {
+            let mut old = core::mem::replace(&mut self.queue, queue);
+            let mut fate = Fates { rng: &mut self.streams.queue, counters: &mut self.counters, sink };
+            while let Some(packet) = old.dequeue(now, &mut fate) {
+                self.queue.enqueue(now, packet, &mut fate);
+            }
+        }
+        self.wake(now, sink);
     }
     /// When something is due next.
     #[inline]
@@ -334,6 +349,11 @@ impl<P: Pkt, Q: Qdisc<P>> Link<P, Q> {
         self.counted_to = now;
         self.waiting = self.queue.backlog().packets;
     }
+}
+
+/// The line of that plan.
+fn line(plan: &LinkPlan) -> Line {
+    plan.varying.as_deref().map_or_else(|| Line::plain(plan.rate, plan.delay), |varying| Line::new(varying, plan.delay))
 }
 
 /// The time `span` after `time`; never, if that is past the end of time.

@@ -151,11 +151,9 @@ pub(super) fn seed(py: Python<'_>, seed: u64) -> PyResult<Bound<'_, PyDict>> {
 
 /// What a source is, as a mechanism of that kind.
 pub(super) fn about(kind: &Kind, at: Location<'_>) -> Result<About, ParamError> {
-    Python::attach(|py| {
-        py.import(FIND)?.call_method1("about", (kind.name, at.source, at.folder))?.extract::<String>()
-    })
-    .map_err(refused)
-    .map(|json| read(&serde_json::from_str(&json).unwrap_or_default()))
+    Python::attach(|py| py.import(FIND)?.call_method1("about", (kind.name, at.source, at.folder))?.extract::<String>())
+        .map_err(refused)
+        .map(|json| read(&serde_json::from_str(&json).unwrap_or_default()))
 }
 
 fn read(told: &Value) -> About {

@@ -168,7 +168,8 @@ mod tests {
         let (mut cobalt, mut fate) = (Cobalt::new(true), Recorder::new(1));
         assert_eq!((100..400).filter(|&ms| is_dropped(&mut cobalt, ms, 6, &mut fate)).count(), 4);
         assert_eq!(cobalt.count, 5);
-        // The next would be due 100 / sqrt(5) = 44.7 ms after 379: at 423 the delay is fine, and 4 are left, then 3 at 473.
+        // The next would be due 100 / sqrt(5) = 44.7 ms after 379: at 423 the delay is fine, and 4 are left, then 3 at
+        // 473.
         (400..450).for_each(|ms| assert!(!is_dropped(&mut cobalt, ms, 1, &mut fate)));
         assert_eq!(cobalt.count, 4);
         (450..1000).for_each(|ms| assert!(!is_dropped(&mut cobalt, ms, 1, &mut fate)));

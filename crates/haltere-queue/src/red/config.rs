@@ -63,7 +63,9 @@ impl Thresholds {
         }
         if self.min >= self.max {
             let got = format!("min {} and max {}", size(self.min), size(self.max));
-            return Err(ParamError::new("min", "below max", got).hint(hint(params.base.max, "max is a quarter of limit")));
+            return Err(
+                ParamError::new("min", "below max", got).hint(hint(params.base.max, "max is a quarter of limit"))
+            );
         }
         Ok(self)
     }
@@ -96,18 +98,12 @@ pub(super) enum Idle {
 impl Config {
     /// The parameters, checked and completed for that link.
     pub(super) fn new(params: &Params, link: &LinkContext) -> Result<Config, ParamError> {
-        if params.avpkt == Bytes::ZERO {
-            return Err(ParamError::new("avpkt", "above 0", params.avpkt).default_is(Params::default().avpkt));
-        }
+        haltere_units::refuse!(params.avpkt == Bytes::ZERO, params.avpkt, "above 0");
         if params.base.probability == Prob::ZERO {
-            return Err(
-                ParamError::new("probability", "above 0", params.base.probability).default_is(Params::default().base.probability)
-            );
+            return Err(ParamError::new("probability", "above 0", params.base.probability)
+                .default_is(Params::default().base.probability));
         }
-        if params.target_delay.is_zero() {
-            return Err(ParamError::new("target_delay", "above 0", params.target_delay)
-                .default_is(Params::default().target_delay));
-        }
+        haltere_units::refuse!(params.target_delay.is_zero(), params.target_delay, "above 0");
         let bandwidth = params.base.bandwidth.or(link.rate).unwrap_or(DEFAULT_BANDWIDTH);
         if bandwidth == Rate::ZERO {
             return Err(ParamError::new("bandwidth", "above 0", bandwidth).hint("write the link's rate"));
@@ -145,7 +141,8 @@ fn weight(params: &Params, thresholds: &Thresholds, link: &LinkContext) -> Resul
         let packets_per_s = rate.as_bps_f64() / 8.0 / params.avpkt.as_f64();
         return Ok(near(-libm::expm1(-1.0 / packets_per_s)));
     }
-    let burst = params.base.burst.unwrap_or((libm::floor((2.0 * thresholds.min + thresholds.max) / (3.0 * unit))) as u32);
+    let burst =
+        params.base.burst.unwrap_or((libm::floor((2.0 * thresholds.min + thresholds.max) / (3.0 * unit))) as u32);
     let wlog = tc::wlog(burst, thresholds.min / unit)?;
     Ok((libm::exp2(-f64::from(wlog)), wlog))
 }

@@ -55,8 +55,10 @@ fn the_average_moves_by_the_weight_of_the_queue_before_the_arrival() {
 
 #[test]
 fn thresholds_in_packets_average_packets() {
-    let params =
-        Params { weight: Some(0.5), ..of(Base { min: Some(Size::Packets(5)), max: Some(Size::Packets(15)), ..Base::default() }) };
+    let params = Params {
+        weight: Some(0.5),
+        ..of(Base { min: Some(Size::Packets(5)), max: Some(Size::Packets(15)), ..Base::default() })
+    };
     let (mut q, mut fate) = (red(&params), Recorder::new(1));
     for id in 0..3 {
         q.enqueue(Time::ZERO, TestPkt::new(id, 1000), &mut fate);
@@ -149,14 +151,18 @@ fn nodrop_keeps_packets_that_cannot_be_marked() {
 
 #[test]
 fn a_mark_is_not_told_for_a_packet_that_finds_no_room() {
-    let fate = fate_of(&Params { base: Base { limit: Size::Bytes(100), ..step().base }, ..step() }, 90_001.0, Ecn::Ect0);
+    let fate =
+        fate_of(&Params { base: Base { limit: Size::Bytes(100), ..step().base }, ..step() }, 90_001.0, Ecn::Ect0);
     assert!(fate.marked.is_empty());
     assert_eq!(fate.dropped[0].1, DropReason::Overlimit);
 }
 
 #[test]
 fn bursts_set_the_weights_of_the_reference() {
-    let ared5 = Params { base: Base { min: Some(Size::Bytes(7500)), max: Some(Size::Bytes(22_500)), burst: Some(9), ..step().base }, ..step() };
+    let ared5 = Params {
+        base: Base { min: Some(Size::Bytes(7500)), max: Some(Size::Bytes(22_500)), burst: Some(9), ..step().base },
+        ..step()
+    };
     let weights = [example(), step(), ared5].map(|p| red(&p).config.weight);
     assert_eq!(weights, [1.0 / 32.0, 0.5, 0.125]);
 }

@@ -18,6 +18,7 @@ use crate::clock::{Clock, Monotonic};
 use crate::error::{Doing, WireError};
 use crate::mptcp::Role;
 use crate::namespace::{Namespace, Topology};
+use crate::program::Place;
 use crate::world::{Control, place};
 use haltere_plan::app::unknown_to_world;
 use haltere_plan::arrivals::set_ideals;
@@ -109,6 +110,7 @@ struct Opening<'p> {
     /// The receiver's host.
     to: &'p Namespace,
     manner: &'p Manner,
+    programs: &'p Place,
 }
 
 impl<'p> Opening<'p> {
@@ -189,6 +191,7 @@ kinds! {
     Rpc, rpc;
     Video, video;
     Voip, voip;
+    Program, program;
 }
 
 /// The hosts of a flow: the nodes of each, and what it does there.
@@ -213,6 +216,8 @@ fn ends(flow: &FlowPlan) -> (usize, usize) {
     let first = sides.and_then(|(from, to)| Some((*from.first()?, *to.first()?)));
     first.unwrap_or((flow.from, flow.to))
 }
+
+pub use program::names as host_names;
 
 /// Refuses a kind that has no line in the registry.
 fn unknown(flow: &FlowPlan) -> WireError {
@@ -332,14 +337,15 @@ pub struct Agent<'p> {
 
 impl<'p> Agent<'p> {
     /// Opens every socket in its host's namespace; nothing is sent yet.
-    pub fn prepare(plan: &'p Plan, topology: &'p Topology, manner: &'p Manner) -> Result<Agent<'p>, WireError> {
+    pub fn prepare(plan: &'p Plan, topology: &'p Topology, control: &'p Control<'_>) -> Result<Agent<'p>, WireError> {
+        let (manner, programs) = (&control.manner, &control.programs);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).doing("epoll")?;
         let mut due = Deadlines::new();
         let mut endpoints = Vec::new();
         for (index, flow) in plan.flows.iter().enumerate() {
             let (from, to) = ends(flow);
             let (from, to) = (host(flow, from, topology)?, host(flow, to, topology)?);
-            endpoints.push(open(Opening { plan, topology, flow, index, seed: plan.seed, from, to, manner })?);
+            endpoints.push(open(Opening { plan, topology, flow, index, seed: plan.seed, from, to, manner, programs })?);
             due.push(Reverse((flow.start, Due::Start(index))));
             due.extend(flow.stop.map(|stop| Reverse((stop, Due::Stop(index)))));
         }

@@ -37,8 +37,7 @@ impl Kind for Voip {
     fn open<'p>(plan: &'p VoipPlan, at: Opening<'p>) -> Result<Call<'p>, WireError> {
         let voice = Voice::new(plan, at.flow.start).map_err(|e| at.refused(e))?;
         let (sender, receiver) = cbr::sockets(&at, false)?;
-        setsockopt(&receiver, sockopt::ReceiveTimestampns, &true)
-            .doing(format!("{}: time stamps", at.flow.name))?;
+        setsockopt(&receiver, sockopt::ReceiveTimestampns, &true).doing(format!("{}: time stamps", at.flow.name))?;
         Ok(Call { at, voice, sender, receiver, packet: packet(plan.packet), left: Vec::new() })
     }
 }

@@ -58,6 +58,9 @@ function range(text) {
   return found ? found[0][0].toLowerCase() + found[0].slice(1).replace(/\.$/, "") : "";
 }
 
+// What a value that is left out stands for, as the description says it.
+const usual = (one) => one.default != null ? literal(one.default) : (/(?:Left out:|Default:|If it is not given,) ([^.;(]+)/.exec((one.description ?? "").replace(/\s+/g, " "))?.[1] ?? "none").replaceAll("`", "").trim();
+
 const literal = (value) => typeof value === "string" ? value : JSON.stringify(value);
 
 // What stands in a text field, as a value: a number where one is meant; the program says what is wrong with the rest.
@@ -70,7 +73,7 @@ function parse(text, base) {
 }
 
 // One field. `get` and `set` reach the value in the experiment; `set(undefined)` leaves the key out, for the default.
-export function field(name, one, { path, get, set, wide, label, disabled, mean }) {
+export function field(name, one, { path, get, set, wide, label, disabled, mean, left }) {
   const base = target(one) ?? one, id = `f-${path.replace(/[^a-z0-9_]/gi, "-")}`;
   const kinds = variants(base);
   if (kinds.size) return nested(name, one, kinds, { path, get, set, disabled });
@@ -87,7 +90,7 @@ export function field(name, one, { path, get, set, wide, label, disabled, mean }
         const value = event.target.value;
         set(value === "" ? undefined : base.type === "boolean" ? value === "true" : value);
       },
-    }, element("option", { value: "" }, one.default == null ? "by default" : `${literal(one.default)} (default)`),
+    }, element("option", { value: "" }, `${usual(one)} (default)`),
     ...choices.filter((word) => word !== one.default).map((word) => element("option", { value: word, selected: String(chosen) === word }, word)));
     box.append(say, input, help, error);
   } else if (base.type === "boolean") {
@@ -98,7 +101,7 @@ export function field(name, one, { path, get, set, wide, label, disabled, mean }
     say.append(element("i", {}, hint(one)));
     const input = element("input", {
       ...common, type: "text", autocomplete: "off", spellcheck: "false",
-      placeholder: one.default == null ? "by default" : literal(one.default), value: get() == null ? "" : literal(get()),
+      placeholder: left ?? usual(one), value: get() == null ? "" : literal(get()),
       oninput: (event) => set(parse(event.target.value, base), "typing"),
       onchange: (event) => set(parse(event.target.value, base)),
       onkeydown: (event) => { if (event.key === "Enter") event.target.blur(); },

@@ -103,10 +103,10 @@ const hear = {
   },
 };
 
-function gone() {
+function gone({ message } = {}) {
   setRunning(false);
   $("run").disabled = $("export").disabled = true;
-  notice("The program has gone: start `haltere play` again and open the address that it prints.", true);
+  notice(message ? `The simulator could not be loaded: ${message}` : "The program has gone: start `haltere play` again and open the address that it prints.", true);
 }
 
 // The program changed the experiment: it is that of the page from now on. `note` tells the set-up what was done.

@@ -41,4 +41,4 @@ export async function decode(address) {
 }
 
 // The link for others: without the token, which is for this machine.
-export const address = (hash) => `${location.origin}/#${hash}`;
+export const address = (hash) => `${location.href.split(/[?#]/)[0]}#${hash}`;

@@ -6,7 +6,7 @@ import { Store } from "../page/data.js";
 import { colour, css, FIGURES } from "../page/figures.js";
 import { element } from "../page/form.js";
 import { asCsv, download } from "../page/save.js";
-import { decode, pack, unpack } from "../page/share.js";
+import { pack, unpack } from "../page/share.js";
 import { theme } from "../page/theme.js";
 import { Editor } from "./editor.js";
 import { Plot } from "./plots.js";
@@ -21,7 +21,7 @@ const view = { x: [0, 10], y: {}, shown: new Set(["queue", "share", "ping"]), zo
 const charts = new Charts($("charts"), view, "");
 const editor = new Editor($("editor"), { changed: (text) => edited(text), schema: () => state.schema });
 const delays = new Plot($("charts"), { id: "delays", title: "Delays, distribution", make: cdf });
-const axis = element("select", { "aria-label": "Axis of the sweep", onchange: () => over.draw() }), metric = element("select", { "aria-label": "Metric", onchange: () => over.draw() });
+const axis = element("select", { "aria-label": "Axis of the sweep", onchange: () => over.draw() }), metric = element("select", { "aria-label": "Metric", onchange: () => { metric.dataset.chosen = "yes"; over.draw(); } });
 const over = new Plot($("over"), { id: "sweep", title: "Over the sweep", tools: [metric, axis], make: () => state.sweep.figure(metric.value, axis.value, line) });
 let dirty = false, waiting = null;
 
@@ -43,6 +43,7 @@ function edited(text, wait = 250) {
 // Asks the laboratory what it says to the text. Resolves with what is in it, or null.
 async function check() {
   clearTimeout(waiting);
+  desk.forget(); // checks of earlier texts
   const { text } = state;
   try {
     const checked = await desk.do("ask", { request: { do: "check", text } });
@@ -91,9 +92,12 @@ async function open(text, why = "") {
   state.text = text;
   Object.assign(state, { sweep: new Sweep(), figure: null, delays: [], ran: "" });
   say(why);
-  if (!await check()) return part("setup");
-  fresh(1);
-  watch(0, 1);
+  state.ran = text;
+  const checked = check(); // in one worker, while another begins the run
+  watch(0, 1, null, checked);
+  if (await checked) return fresh(1);
+  viewer.stop();
+  part("setup");
 }
 
 // --- runs -----------------------------------------------------------------------------------------------------------------
@@ -105,13 +109,17 @@ function fresh(count) {
   const { keys, points, names } = state.sweep, fill = (select, entries) => select.replaceChildren(...entries.map(([value, text]) => element("option", { value }, text)));
   fill(axis, keys.filter((key) => new Set(points.map((one) => JSON.stringify(one[key]))).size > 1).map((key) => [key, `over ${names[keys.indexOf(key)]}`]));
   axis.hidden = axis.options.length < 2;
+  const x = names.indexOf(/--x ([\w.]+)/.exec(state.ran)?.[1]);
+  if (x >= 0) axis.value = keys[x];
   metric.replaceChildren();
+  delete metric.dataset.chosen;
   fill($("point"), points.map((_, i) => [i, state.sweep.title(i)]));
   $("point").hidden = points.length < 2;
   results();
 }
 
 async function run() {
+  if (!await check()) return part("setup"); // what was just written, too
   part("figures");
   fresh(seeds());
   state.running = true;
@@ -142,10 +150,10 @@ function stop() {
   buttons();
 }
 
-// Shows one run in the figures as it goes on.
-async function watch(point, seed, links = null) {
+// Shows one run in the figures as it goes on. What is in the sweep may not be known before `ready`.
+async function watch(point, seed, links = null, ready = null) {
   viewer.stop();
-  const { sweep } = state, mine = ++state.watch;
+  const mine = ++state.watch;
   $("point").value = String(point);
   state.figure = null;
   charts.show(null);
@@ -155,15 +163,17 @@ async function watch(point, seed, links = null) {
       if (message.tell === "started") begin(message, point);
       else { state.figure.store.add(message); refresh(); }
     });
-    if (mine !== state.watch) return;
+    await ready;
+    if (mine !== state.watch || !state.checked && ready) return;
     state.delays = done.delays;
     $("digest").textContent = done.digest;
     $("digested").hidden = false;
-    if (sweep === state.sweep && !sweep.get(point, seed)) sweep.add(point, seed, done);
+    if (!state.sweep.get(point, seed)) state.sweep.add(point, seed, done);
     results();
     refresh();
   } catch (error) {
-    if (error && mine === state.watch) say(error.text ?? String(error), true, error.line);
+    await ready; // what is wrong with the file has been said
+    if (error && mine === state.watch && !state.wrong) say(error.text ?? String(error), true, error.line);
   }
 }
 
@@ -238,7 +248,9 @@ function results() {
   const offered = sweep.offered(metrics);
   if (metric.options.length !== offered.length) {
     metric.replaceChildren(...offered.map(([name, about]) => element("option", { value: name }, about)));
-    if (offered.some(([name]) => name === chosen)) metric.value = chosen;
+    // What was chosen stays; else what the comment of an example draws.
+    const y = /--y ([\w.]+)/.exec(state.ran)?.[1], asked = { goodput_flow: "goodput.*", pings: "ping_p95" }[y] ?? y;
+    for (const wanted of [asked, metric.dataset.chosen && chosen]) if (offered.some(([name]) => name === wanted)) metric.value = wanted;
   }
   $("over").hidden = sweep.done.length < 2;
   if (!$("over").hidden) over.draw();
@@ -256,7 +268,7 @@ function part(name) {
 const showPart = choose($("view"), "view", part), text = (value, type) => new Blob([value], { type });
 $("run").onclick = run;
 $("stop").onclick = stop;
-$("seeds").oninput = buttons;
+$("seeds").oninput = () => { $("seeds").setAttribute("aria-invalid", String(!/^([1-9]\d{0,3})?$/.test($("seeds").value))); buttons(); };
 $("point").onchange = () => watch(Number($("point").value), 1);
 $("link").onchange = () => watch(state.figure.point, 1, [$("link").value, $("link").value.split(">").reverse().join(">")]);
 $("example").append(...Object.entries(EXAMPLES).map(([subject, all]) => element("optgroup", { label: subject }, ...all.map(({ name, title }) => element("option", { value: name }, title)))));
@@ -296,15 +308,14 @@ theme($("theme"), () => { if (state.figure) charts.show(state.figure); results()
 
 // --- links ----------------------------------------------------------------------------------------------------------------
 
-// What a link has: a file, the name of an example, or set-ups of the playground.
+// What a link has: a file, the name of an example, or set-ups of the playground, which has a page of its own.
 async function linked(hash) {
+  if (hash.startsWith("#setup=")) return location.replace(`play.html${hash}`);
   try {
     const file = /^#file=(.+)/.exec(hash), name = /^#example=([\w-]+)/.exec(hash)?.[1];
     if (file) return await open(await unpack(file[1]).catch(() => { throw new Error("link: file must be as this page wrote it, got a damaged one; copy the whole link"); }));
     if (name && example(name)) { $("example").value = name; return await open(example(name).text, example(name).about); }
     if (name) throw new Error(`link: example must be one of those in the list, got ${name}`);
-    const setups = await decode(hash);
-    if (setups) return await open(await desk.do("ask", { request: { do: "toml", experiment: setups[0] } }), setups.length > 1 ? "The link has two set-ups; this is the first." : "");
     await open(Object.values(EXAMPLES)[0][0].text, "An experiment file, and its first run. Change the file, or choose another example; Run all makes every point of the sweep with every seed.");
   } catch (error) {
     await open(Object.values(EXAMPLES)[0][0].text);

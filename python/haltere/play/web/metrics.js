@@ -72,7 +72,8 @@ function goodputs(set, data, kinds, links) {
   const known = new Set(data.map((flow) => flow.kind)), [kind] = known;
   const alike = known.size === 1 && !kinds[kind].arrivals && !kinds[kind].request_response && sameLinks(data, links);
   if (alike && rates.length > 1) set("jain", jain(rates));
-  for (const [name, flows] of classes(data)) set(`goodput.${name}`, flows.map(rate).reduce((a, b) => a + b, 0));
+  const all = classes(data);
+  if (all.size > 1) for (const [name, flows] of all) set(`goodput.${name}`, flows.map(rate).reduce((a, b) => a + b, 0));
 }
 
 export function classes(data) {

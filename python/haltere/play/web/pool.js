@@ -23,12 +23,14 @@ async function unpacked(data) {
   return new Uint8Array(await new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 }
 
+export const compiled = async () => WebAssembly.compile(await bytes());
+
 export class Pool {
   constructor(count = Math.min(Math.max(navigator.hardwareConcurrency ?? 2, 2), 16), module = null) {
     Object.assign(this, { waiting: [], workers: [], next: 0, count });
     const source = document.getElementById("worker").textContent;
     this.address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    this.module = module ?? bytes().then((data) => WebAssembly.compile(data));
+    this.module = module ?? compiled();
   }
 
   // Does a task in a worker that is free. `hear` takes what is told on the way.
@@ -39,9 +41,12 @@ export class Pool {
     });
   }
 
+  // What waits is given up.
+  forget() { for (const { refused } of this.waiting.splice(0)) refused(null); }
+
   // All that runs and waits is given up: a run can be ended only with its worker.
   stop() {
-    for (const { refused } of this.waiting.splice(0)) refused(null);
+    this.forget();
     for (const worker of this.workers.filter((one) => one.task)) {
       worker.thread.terminate();
       this.workers.splice(this.workers.indexOf(worker), 1);

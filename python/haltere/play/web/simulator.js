@@ -14,9 +14,9 @@ export class Simulator {
       new Uint8Array(e.memory.buffer, at, said.length).set(said);
       answer = JSON.parse(this.read(e, e.haltere_answer()));
     } catch (error) {
-      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
-      const panic = this.read(e, e.haltere_length());
       this.instance = null;
+      if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error; // a trap, or too deep a stack
+      const panic = this.read(e, e.haltere_length());
       throw new Refused({ text: panic.startsWith("panicked") ? `a bug in haltere, please report it with the experiment: ${panic}` : `the run needs more memory than a browser gives: ${error.message}` });
     }
     if (answer.refused) throw new Refused(answer.refused);

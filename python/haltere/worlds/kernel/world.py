@@ -11,7 +11,6 @@ from typing import Any
 
 from ... import _core
 from ...errors import InputError
-from ...experiment import Experiment
 from ..base import GSO, Made, World, option, refuse_outside
 from ..wire import ftp_files, ftp_server
 from . import guests
@@ -97,6 +96,8 @@ class Kernel(World):
 
     def run(self, scenario: _core.Scenario, seed: int, progress: _core.Progress) -> _core.Run:
         """Boots a kernel and makes one run in it."""
+        from ...experiment import Experiment
+
         built = self.built
         told = self._options()
         if any(one.kind == "ftp" for one in Experiment(json.loads(scenario.to_json())).traffic):

@@ -1,4 +1,4 @@
-"""Writes the reference pages: `python -m haltere.reference docs/reference`. One page a mechanism, from the schema alone."""
+"""Writes the reference pages: `python tools/reference.py docs/reference`. One page a mechanism, from the schema alone."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import _core
-from .catalogue import Entry, Parameter, entries
-from .dictionary import page as page_of_tables
-from .limits import page as limits_page
+from dictionary import page as page_of_tables
+from haltere import _core
+from haltere.analysis.metrics import METRICS
+from haltere.catalogue import Entry, Parameter, entries
+from haltere.limits import page as limits_page
 
 _MADE = "<!-- Made by `make docs` from the schema. Change the doc comments of the source instead. -->"
 #: Kinds whose entries stand in the index and have no page of their own.
@@ -85,8 +86,6 @@ def pages() -> dict[str, str]:
 
 def _metrics_page() -> str:
     """Every metric with its unit, what may follow its dot, and the table that it is read off."""
-    from .analysis.metrics import METRICS
-
     about = (
         "A metric is one number that is read off a run. Reports, `haltere compare --metrics`, `haltere plot --y`, the stopping rule "
         "`[precision]` and `haltere search` take these names. A name alone means the whole run; a part after a dot means a part of it, such as "
@@ -152,7 +151,7 @@ def write(folder: Path) -> list[Path]:
 def main(arguments: Sequence[str]) -> int:
     """Writes the pages into the folder named."""
     if len(arguments) != 1:
-        print("usage: python -m haltere.reference FOLDER", file=sys.stderr)
+        print("usage: python tools/reference.py FOLDER", file=sys.stderr)
         return 2
     print(f"{len(write(Path(arguments[0])))} pages in {arguments[0]}")
     return 0
