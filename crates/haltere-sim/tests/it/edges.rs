@@ -26,7 +26,8 @@ fn experiments() -> Vec<(Value, String)> {
         let text = base("drop_tail", &format!("kind = \"bulk\"\ncongestion = \"{control}\""));
         all.push((text, "/traffic/0/congestion".into()));
     }
-    for kind in Traffic::NAMES {
+    // The simulator runs no programs.
+    for kind in Traffic::NAMES.iter().filter(|kind| **kind != "program") {
         let about = Traffic::about(kind).expect("a registry");
         let text = base("drop_tail", &format!("kind = \"{kind}\"\n{}", about.example));
         let text = if about.without.contains(&"jitter") { arriving(text) } else { text };
